@@ -275,7 +275,7 @@ def noise(
 
 @app.command()
 def init(
-    folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="Documents and labelled queries.")],
+    folder: Annotated[str, typer.Argument(metavar="DATASET", help="A folder, a file, a name or a database's URL.")],
     output: Annotated[Path | None, typer.Option(help="The file to write; else <folder>.toml here.")] = None,
     columns: Columns = None,
     documents: Documents = None,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import gzip
 import json
+import shutil
 import zipfile
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -30,6 +31,12 @@ class Collection(NamedTuple):
 
 
 SMALL = Collection(DOCUMENTS, QUERIES, GRADES)
+TOOLS = Path(__file__).parent / "data" / "tools"
+FOUR = {
+    "boat": "boats swim on water and have no wheels", "car": "cars drive on roads, and have four wheels",
+    "fish": "fish swim in water and have fins", "pear": "pears grow on trees and are green",
+}  # fmt: skip
+"""The documents of which the files of tools ask."""
 
 
 def corpus(key: str = "_id", of: Collection = SMALL) -> Rows:
@@ -64,6 +71,18 @@ def parquet(path: Path, rows: Rows) -> None:
 
     path.parent.mkdir(parents=True, exist_ok=True)
     pq.write_table(pa.Table.from_pylist(rows), path)
+
+
+def of_tool(*names: str) -> Callable[[Path], Path]:
+    """Files that a tool's own library wrote (tests/data/tools/made_by.txt), with the documents beside them."""
+
+    def write(folder: Path) -> Path:
+        jsonl(folder / "docs.jsonl", [{"_id": id_, "text": text} for id_, text in FOUR.items()])
+        for name in names:
+            shutil.copy(TOOLS / name, folder / name)
+        return folder / names[0] if len(names) == 1 else folder
+
+    return write
 
 
 def beir(folder: Path, of: Collection = SMALL) -> Path:

@@ -9,7 +9,7 @@ import sys
 import pytest
 
 from harness import records
-from harness.cli import main
+from tests.small import exit_code as harness
 
 DOCUMENTS = {
     "fees": "The fee is monthly. It is paid in advance.",
@@ -38,12 +38,6 @@ kind = "bm25"
 name = "hashing"
 encoder = {{ kind = "hashing" }}
 """
-
-
-def harness(*words) -> int:
-    with pytest.raises(SystemExit) as stop:
-        main([str(word) for word in words])
-    return stop.value.code
 
 
 @pytest.fixture(scope="module", autouse=True)

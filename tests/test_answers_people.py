@@ -9,7 +9,6 @@ import pytest
 from harness import records
 from harness.answers.judge_trust import PeopleSample, by_person, estimates, settled, trust_in_results
 from harness.answers.rankings import PERSON
-from harness.cli import main
 from harness.dataset.judgments import Judgment
 from harness.labels.judging_page import in_order, write_page
 from harness.labels.verdict_sample import CHOICES, POLICY, WORDS, merge_verdicts, pairs_of_results, verdict_pool
@@ -18,6 +17,7 @@ from harness.report import write_report
 from harness.stats.prediction import ENOUGH, predicted
 from retrievers.errors import InputError
 from tests.browser import chromium, complaints, needs_browser
+from tests.small import exit_code as harness
 
 pytestmark = pytest.mark.slow
 
@@ -36,12 +36,6 @@ name = "hashing"
 encoder = {{ kind = "hashing" }}
 """
 QUERIES = 44
-
-
-def harness(*words) -> int:
-    with pytest.raises(SystemExit) as stop:
-        main([str(word) for word in words])
-    return stop.value.code
 
 
 @pytest.fixture(scope="module")

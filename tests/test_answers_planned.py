@@ -6,9 +6,9 @@ import re
 import pytest
 
 from harness import records
-from harness.cli import main
 from tests.chat_fake import ChatProvider
 from tests.servers import serving
+from tests.small import exit_code as harness
 
 DOCUMENTS = {"fees": "The fee is monthly.", "students": "Students pay half.", "pool": "The pool opens at nine."}
 QUERIES = [
@@ -44,12 +44,6 @@ def reply(user: str) -> str:
         return "I would rather not say."
     passage, *claims = re.findall(r"<(?:PASSAGE|CLAIM)>\n(.*?)\n</", user, re.DOTALL)
     return json.dumps({"verdicts": ["entailed" if claim in passage else "neutral" for claim in claims]})
-
-
-def harness(*words) -> int:
-    with pytest.raises(SystemExit) as stop:
-        main([str(word) for word in words])
-    return stop.value.code
 
 
 @pytest.fixture

@@ -27,7 +27,7 @@ WINGS = [
 ]
 """From what is imported to what imports: a file uses its own wing and the wings before it."""
 FACES = {
-    "harness.dataset": {"harness.dataset", "harness.dataset.contexts", "harness.dataset.in_memory",
+    "harness.dataset": {"harness.dataset", "harness.dataset.corpus", "harness.dataset.in_memory",
                         "harness.dataset.judgments",
                         "harness.dataset.load", "harness.dataset.markdown_folder", "harness.dataset.merging",
                         "harness.dataset.references", "harness.dataset.rows", "harness.dataset.source",

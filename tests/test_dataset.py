@@ -144,18 +144,6 @@ def test_dangling_judgments_can_be_counted_instead(tmp_path: Path) -> None:
     assert dataset.ledger["dangling-query"] == ("9",)
 
 
-@pytest.mark.parametrize(
-    ("corpus", "told"),
-    [("\n", "the corpus is empty"), ('{"_id": "d1", "text": "\udce9"}\n', "corpus.jsonl:1: is not UTF-8")],
-)
-def test_no_documents_and_wrong_encodings(tmp_path: Path, corpus: str, told: str) -> None:
-    folder = beir(tmp_path / "d", qrels="1\td1\t1\n")
-    (folder / "corpus.jsonl").write_bytes(
-        corpus.encode("latin-1", "surrogateescape") if "\udce9" in corpus else corpus.encode()
-    )
-    assert any(told in problem for problem in problems(folder))
-
-
 def test_folders_that_are_no_data_set(tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     assert problems(tmp_path / "empty") == [
@@ -203,12 +191,6 @@ def test_text_that_is_no_text_is_named_with_its_line(tmp_path: Path) -> None:
     folder = markdown(tmp_path / "m")
     (folder / "queries.json").write_text('[{"query": "\\ud83d", "relevant_documents": ["b"]}]')
     assert "queries.json: is not JSON: it holds half a character" in problems(folder)[0]
-
-
-def test_another_encoding_is_one_complaint_not_hundreds(tmp_path: Path) -> None:
-    folder = beir(tmp_path / "d")
-    (folder / "corpus.jsonl").write_bytes((folder / "corpus.jsonl").read_text().encode("utf-16"))
-    assert len(problems(folder)) == 1
 
 
 def test_negative_grades_are_counted(tmp_path: Path) -> None:

@@ -161,8 +161,11 @@ def test_a_file_that_is_no_archive_and_no_table(tmp_path):
         load(reference_of(tmp_path / "set.bin"))
 
 
-@pytest.mark.parametrize("suffix", [".tar", ".tar.gz", ".tgz", ".tar.bz2", ".tar.xz", ".tar.zst", ".7z"])
-@pytest.mark.parametrize("form", [None, "beir", "markdown"])
+@pytest.mark.parametrize(
+    ("suffix", "form"),
+    [(".tar", None), (".tar.gz", "beir"), (".tgz", "markdown"), (".tar.bz2", None), (".tar.xz", None),
+     (".tar.zst", None), (".7z", None)],
+)  # fmt: skip
 def test_archives_of_other_kinds_are_refused_with_what_to_do(tmp_path, suffix, form):
     """A tar archive is not read: it has no list of its members, and each pass would unpack all of it."""
     path = tmp_path / f"scifact{suffix}"

@@ -1,12 +1,8 @@
 """Exports of evaluation tools: reference contexts find documents by id or by text; what does not is counted."""
 
-import json
 from pathlib import Path
 
-import pytest
-
 from harness.dataset import DatasetReference, load
-from retrievers.errors import InputError
 from tests import layouts
 
 CONTEXT = "Cars drive on  roads,"
@@ -34,22 +30,6 @@ def test_ragas_by_text_by_id_and_without_a_match(tmp_path):
     assert found.queries[0].fields == {"synthesizer_name": "single_hop"}
 
 
-def test_ragas_as_csv_and_with_a_folder_of_documents(tmp_path):
-    (tmp_path / "docs").mkdir()
-    for id_, text in layouts.DOCUMENTS.items():
-        (tmp_path / "docs" / f"{id_}.txt").write_text(text, encoding="utf-8")
-    rows = [{"user_input": "wheels?", "reference_contexts": str([CONTEXT]), "reference": "x"}]
-    layouts.table(tmp_path / "testset.csv", rows)
-    found = load(DatasetReference(tmp_path / "testset.csv", documents="docs"))
-    assert found.labels["q0"].grades == {"car": 1}
-
-
-def test_an_export_without_documents_says_so(tmp_path):
-    layouts.jsonl(tmp_path / "testset.jsonl", [{"user_input": "wheels?", "reference_contexts": ["x"]}])
-    with pytest.raises(InputError, match=r"names no documents .*documents = "):
-        load(DatasetReference(tmp_path / "testset.jsonl"))
-
-
 def test_langsmith_with_keys_of_its_own(tmp_path):
     documents(tmp_path)
     examples = [
@@ -63,16 +43,6 @@ def test_langsmith_with_keys_of_its_own(tmp_path):
     assert found.labels["e1"].grades == {"car": 1}
     assert found.queries[0].text == "wheels?"
     assert found.queries[0].fields == {"split": "base", "language": "en"}
-
-
-def test_phoenix_as_its_client_writes_it(tmp_path):
-    documents(tmp_path)
-    examples = [{"id": "RGF0", "input": {"question": "wheels?"}, "output": {"contexts": [CONTEXT]}, "metadata": {}}]
-    whole = {"id": "1", "name": "set", "version_id": "2", "examples": examples, "metadata": {}}
-    (tmp_path / "set.json").write_text(json.dumps(whole))
-    found = load(DatasetReference(tmp_path / "set.json", documents="docs.jsonl"))
-    assert found.format == "phoenix"
-    assert found.labels["RGF0"].grades == {"car": 1}
 
 
 def test_a_document_that_is_the_context_comes_before_one_that_holds_it(tmp_path):

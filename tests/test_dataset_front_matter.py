@@ -2,8 +2,9 @@
 
 import pytest
 
-from harness.dataset.front_matter import LARGEST, LONGEST, front_matter
-from harness.dataset.markdown_folder import parse_document
+from harness.dataset.markdown_folder import LARGEST_HEAD as LARGEST
+from harness.dataset.markdown_folder import LONGEST_HEAD as LONGEST
+from harness.dataset.markdown_folder import front_matter, parse_document
 from retrievers.types import Document
 
 

@@ -304,9 +304,9 @@ def test_a_value_that_stands_once_and_is_meant_by_every_row_is_refused_in_bounde
 
 def test_a_table_that_unpacks_to_far_more_than_its_size_is_refused(tmp_path, monkeypatch):
     pa, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
-    monkeypatch.setattr(columnar, "FREE", 1 << 20)
+    monkeypatch.setattr(columnar, "FREE", 1 << 17)
     path = tmp_path / "corpus.parquet"
-    parquet.write_table(pa.table({"_id": ["x"] * 3_000_000}), path)
+    parquet.write_table(pa.table({"_id": ["x"] * 300_000}), path)
     problems = []
     list(rows.read_rows(files.File(path), problems))
     assert [problem.what for problem in problems] == ["unpacks to far more than text would"]

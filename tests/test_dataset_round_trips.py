@@ -43,7 +43,7 @@ def same(found: Dataset, documents: dict[str, str], asked: dict[str, str], grade
     assert {query: labels.grades for query, labels in found.labels.items()} == grades
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(collections())
 def test_tables(collection):
     documents, asked, grades = collection
@@ -57,7 +57,7 @@ def test_tables(collection):
             same(load(DatasetReference(Path(folder), format="tables")), *collection)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(collections())
 def test_one_json_file(collection):
     documents, asked, grades = collection
@@ -67,7 +67,7 @@ def test_one_json_file(collection):
         same(load(DatasetReference(path, format="embench")), *collection)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(st.dictionaries(IDS, st.dictionaries(IDS, GRADES, min_size=1), min_size=1))
 def test_qrels(judged):
     with tempfile.TemporaryDirectory() as folder:

@@ -1,6 +1,5 @@
 """The same collection through every reader: the same digest, documents, queries, labels, rankings and scores."""
 
-import json
 from dataclasses import replace
 from pathlib import Path
 
@@ -77,27 +76,6 @@ def test_autorag_keeps_its_groups(tmp_path: Path) -> None:
     }
     assert next(found.documents()).fields == {"page": "1"}
     assert found.queries[0].fields == {}
-
-
-def test_llama_index_lists_documents_in_no_order(tmp_path: Path) -> None:
-    relevant = {q: [d for d, g in judged.items() if g] for q, judged in written.GRADES.items()}
-    whole = {"queries": written.QUERIES, "corpus": written.DOCUMENTS, "relevant_docs": relevant, "mode": "text"}
-    (tmp_path / "qa.json").write_text(json.dumps(whole, indent=4))
-    found = loaded(tmp_path / "qa.json")
-    assert found.format == "llama-index"
-    assert found.labels["q2"].grades == {"boat": 1, "fish": 1}
-    assert list(found.documents()) == list(loaded(written.beir(tmp_path / "b")).documents())
-
-
-@pytest.mark.parametrize(
-    ("cell", "expected"),
-    [('["car", "boat"]', ("car", "boat")), ("car|boat", ("car", "boat")), ("car; boat", ("car", "boat")),
-     ("car,boat", ("car", "boat")), ("car", ("car",))],
-)  # fmt: skip
-def test_lists_in_one_cell(tmp_path: Path, cell: str, expected: tuple[str, ...]) -> None:
-    written.table(tmp_path / "documents.csv", written.corpus("id"))
-    written.table(tmp_path / "queries.csv", [{"question": "things with wheels", "relevant_documents": cell}])
-    assert loaded(tmp_path).labels["q0"].ranked == expected
 
 
 def test_one_relevant_document_a_row(tmp_path: Path) -> None:

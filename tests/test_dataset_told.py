@@ -102,6 +102,9 @@ WORST: dict[str, tuple[dict[str, object], str, str]] = {
     "CSV called Parquet": ({"d/queries.parquet": GOOD}, "d", "is no Parquet file that can be read"),
     "CSV called Arrow": ({"d/queries.arrow": GOOD}, "d", "is no Arrow file that can be read"),
     "other tables": ({"help.db": base}, "help.db", "none of them is called queries"),
+    "other tables behind a URL": ({"help.db": base}, "sqlite:///help.db", "say which hold what: --queries t --doc"),
+    "a table of a database alone": (
+        {"help.db": base}, "sqlite:///help.db?table=t", "is a table that names no documents (say which holds them"),
     "no such database": (
         {"log.csv": GOOD, "x": base}, "log.csv --documents sqlite:///no.db?table=t", "no.db: no such file"),
     "no such table": (
@@ -141,12 +144,6 @@ def test_the_worst_of_files_get_one_sentence(variant, tmp_path, monkeypatch, cap
     assert ended.value.code == 2
     assert said.count("\n") == said.count("error: ") == 1
     assert expected in said
-
-
-def test_a_table_alone_asks_for_its_documents(tmp_path):
-    path = folder(tmp_path / "d") / "queries.csv"
-    assert "is a table that names no documents" in told(reference_of(path))
-    assert "--documents" in told(reference_of(path))
 
 
 def test_the_extra_that_is_missing_is_named_where_nothing_can_be_read(tmp_path, monkeypatch):

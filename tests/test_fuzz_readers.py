@@ -29,41 +29,6 @@ from tests.test_fuzz import damaged, spots
 from tests.test_vector_shards import embedded, ragged, texts
 
 bounded = settings(max_examples=25, derandomize=True, database=None)
-RELEVANT = {query: [id_ for id_, grade in judged.items() if grade] for query, judged in layouts.GRADES.items()}
-
-
-def autorag(folder: Path) -> Path:
-    rows = [{"doc_id": id_, "contents": text, "metadata": {"page": "1"}} for id_, text in layouts.DOCUMENTS.items()]
-    layouts.parquet(folder / "corpus.parquet", rows)
-    asked = [{"qid": id_, "query": text, "retrieval_gt": [RELEVANT[id_]]} for id_, text in layouts.QUERIES.items()]
-    layouts.parquet(folder / "qa.parquet", asked)
-    return folder
-
-
-def llama_index(folder: Path) -> Path:
-    folder.mkdir(parents=True)
-    whole = {"queries": layouts.QUERIES, "corpus": layouts.DOCUMENTS, "relevant_docs": RELEVANT, "mode": "text"}
-    (folder / "qa.json").write_text(json.dumps(whole), encoding="utf-8")
-    return folder / "qa.json"
-
-
-def samples(question: str, docs: str) -> Callable[[Path], Path]:
-    """An export of questions with what they should rest on; a path leads into an object."""
-
-    def write(folder: Path) -> Path:
-        layouts.jsonl(folder / "docs.jsonl", layouts.corpus())
-        rows = []
-        for id_, text in layouts.QUERIES.items():
-            held = [layouts.DOCUMENTS[doc] for doc in RELEVANT[id_]] if docs.endswith("contexts") else RELEVANT[id_]
-            row: dict[str, object] = {"id": id_, "reference_answer": "x", "metadata": {"a": "b"}}
-            for path, value in ((question, text), (docs, held)):
-                name, _, inner = path.partition(".")
-                row[name] = {inner: value} if inner else value
-            rows.append(row)
-        (folder / "set.json").write_text(json.dumps({"version_id": "2", "examples": rows}), encoding="utf-8")
-        return folder / "set.json"
-
-    return write
 
 
 def hotpotqa(folder: Path) -> Path:
@@ -121,12 +86,11 @@ def msmarco(folder: Path) -> Path:
 
 
 LAYOUTS: dict[str, Callable[[Path], Path]] = {
-    **layouts.GRADED, "autorag": autorag, "llama-index": llama_index, "squad": squad, "quoted": quoted,
-    "msmarco": msmarco, "markdown": markdown, "hotpotqa": hotpotqa, "xlsx": workbook, "arrow": saved,
-    "ragas": samples("user_input", "reference_context_ids"), "llama-index-rag": samples("query", "reference_contexts"),
-    "langsmith": samples("inputs.question", "outputs.document_ids"),
-    "phoenix": samples("input.question", "output.document_ids"),
-    "langfuse": samples("input.question", "expectedOutput.contexts"),
+    **layouts.GRADED, "squad": squad, "quoted": quoted, "msmarco": msmarco, "markdown": markdown, "hotpotqa": hotpotqa,
+    "xlsx": workbook, "arrow": saved, "autorag": layouts.of_tool("qa.parquet", "corpus.parquet"),
+    "llama-index": layouts.of_tool("qa_finetune.json"), "llama-index-rag": layouts.of_tool("rag_dataset.json"),
+    "ragas": layouts.of_tool("ragas.jsonl"), "langsmith": layouts.of_tool("langsmith.jsonl"),
+    "phoenix": layouts.of_tool("phoenix.json"), "langfuse": layouts.of_tool("langfuse.json"),
 }  # fmt: skip
 CONTEXTS = {"ragas", "llama-index-rag", "langsmith", "phoenix", "langfuse"}
 """Those that have no documents of their own."""

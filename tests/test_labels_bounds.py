@@ -108,7 +108,7 @@ def test_no_completion_of_the_judgments_lies_outside(name, a, b, judged):
 LARGE = [f"d{number:02}" for number in range(40)]
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(data=st.data())
 def test_what_is_called_decided_stays_so_whatever_is_judged_next(data):
     """The mean of three queries on a corpus of 40 documents, of which most are in neither ranking."""

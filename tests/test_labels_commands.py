@@ -5,7 +5,6 @@ from pathlib import Path
 
 import pytest
 
-from harness.cli import main
 from harness.dataset import DatasetReference, load, trec
 from harness.dataset.judgments import read_judgments
 from harness.labels.agree import agree, agreement_of
@@ -16,14 +15,7 @@ from tests import small
 from tests.chat_fake import ChatProvider, graded, quotation
 from tests.labels_small import judgment, write
 from tests.servers import serving
-
-
-def harness(capsys, *words, code=0):
-    with pytest.raises(SystemExit) as stopped:
-        main([str(word) for word in words])
-    told = capsys.readouterr()
-    assert stopped.value.code == code, told.err
-    return told.out + told.err
+from tests.small import told as harness
 
 
 @pytest.fixture

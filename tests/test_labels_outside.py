@@ -12,7 +12,7 @@ from harness.measures import parse, score
 from harness.stats.prediction import predicted
 from tests.test_outside import BM25, outside, results
 
-pytestmark = pytest.mark.outside
+pytestmark = [pytest.mark.outside, pytest.mark.slow]
 
 HASHING = '[[retrievers]]\nname = "hashing"\nencoder = { kind = "hashing" }\n'
 SAMPLES, JUDGED = 2_000, 30

@@ -10,7 +10,7 @@ unknown          a verdict that decides it is missing
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Literal, NamedTuple, get_args
 
 import numpy as np
@@ -78,13 +78,6 @@ def shares(traced: Sequence[TracedAnswer], level: float = 0.95) -> list[FateShar
             FateShare(fate, sum(of[fate] for of in counted), float(values.mean()), mean_interval(values, level))
         )
     return shares
-
-
-def worst_first(traced: Sequence[TracedAnswer]) -> Iterator[TracedAnswer]:
-    """The answers that lost most claims first, then in the order of the queries' ids."""
-    lost = [sum(one.fate != "answered" for one in answer.claims) for answer in traced]
-    order = sorted(range(len(traced)), key=lambda place: (-lost[place], traced[place].query.id))
-    return (traced[place] for place in order)
 
 
 def _traced(case: Case, claim: str) -> Traced:

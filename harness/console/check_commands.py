@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 
 def check(
-    target: Annotated[Path, typer.Argument(metavar="EXPERIMENT|DATASET", help="An experiment file, or a data set.")],
+    target: Annotated[str, typer.Argument(metavar="EXPERIMENT|DATASET", help="An experiment file, or a data set.")],
     results: Annotated[
         Path,
         typer.Option(help="Folder of earlier runs, which tell how many queries are needed."),
@@ -58,19 +58,19 @@ def check(
     from harness.running.check import check as look
 
     given = Described(columns, documents, queries, labels, form, split, header)
-    if target.suffix.lower() != ".toml":
+    if not target.lower().endswith(".toml"):
         refuse({"--results": results != RESULTS, "--online": online}, "is for an experiment file")
         described = data_set(target, given)
     else:
         refuse(given.options(), "stands in the experiment file, under dataset", "write it there")
         described = None
     try:
-        sets = [described] if described else load_each(target, code=not no_code)
+        sets = [described] if described else load_each(Path(target), code=not no_code)
         reports = [look(one, code=not no_code, results=results, online=online) for one in sets]
     except InputError as error:
         if not as_json:
             raise
-        problems = error.problems or (Problem(str(target), str(error)),)
+        problems = error.problems or (Problem(target, str(error)),)
         print_json(problems=problems)
         raise typer.Exit(error.exit_code) from None
     if len(reports) > 1:

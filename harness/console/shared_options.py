@@ -183,7 +183,7 @@ class Described(NamedTuple):
         return {f"--{key}": value is not None for key, value in self._asdict().items()}
 
 
-def data_set(path: Path, given: Described) -> DatasetReference:
+def data_set(path: str, given: Described) -> DatasetReference:
     """The data set that a command line describes.
 
     Args:

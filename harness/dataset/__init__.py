@@ -2,6 +2,7 @@
 
 from harness.dataset import references
 from harness.dataset.dataset_model import BY_MODEL, Dataset, DatasetReference, Labels, LabelSource, reference_of
+from harness.dataset.files import listing_of
 from harness.dataset.formats import FORMATS, format_of, suggestion
 from harness.dataset.load import load
 from harness.dataset.markdown_folder import reading_line
@@ -17,6 +18,7 @@ __all__ = [
     "column_lines",
     "format_of",
     "grade_counts",
+    "listing_of",
     "load",
     "reading_line",
     "reference_of",

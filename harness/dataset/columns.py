@@ -11,7 +11,7 @@ from typing import Any
 
 from harness.dataset.references import read_reference
 from harness.dataset.rows import Row
-from harness.dataset.source import Findings, Place
+from harness.dataset.source import Findings, Place, written_value
 from retrievers.errors import InputError, Problem, did_you_mean
 from retrievers.types import Document, Query
 
@@ -31,6 +31,7 @@ KNOWN: dict[str, tuple[str, ...]] = {
     "relevant": ("relevant_documents", "ratings", "relevant_docs", "relevant", "relevant_ids", "relevant_doc_ids",
                  "doc_ids", "document_ids", "expected_doc_ids", "expected_documents", "reference_context_ids",
                  "positives", "positive"),
+    "contexts": ("reference_contexts",),
 }  # fmt: skip
 """What a column may be called, in any case and with any of space, hyphen and underscore between its words, where the
 experiment does not declare it; the first one that is there counts."""
@@ -38,15 +39,18 @@ PLACES = ("file", "filename", "path", "url", "source")
 """Names documents where no other column does; else it says where something is from."""
 CLICKS = "clicks"
 """How often a document was clicked: grades only where the experiment says so."""
-CONTEXTS = ("referencecontexts", "contexts")
-"""Texts of documents: what finds them is the reader `ragas`."""
-LABELLING = ("label_document", "relevant", "grade")
+CONTEXTS = "contexts"
+"""Texts of documents that were retrieved, or should be: labels only where the experiment says so."""
+LABELLING = ("label_document", "relevant", "grade", "contexts")
+NAMING = ("label_document", "relevant", "contexts")
+"""What names the documents of a label."""
 OF_DOCUMENTS = ("document_id", "title", "text")
 ASKED = ("query_id", "query", "label_query", "reference", "claims")
 """What a row of queries holds where the labels stand in a table of their own."""
 OF_QUERIES = (*ASKED, *LABELLING)
 FIELDS = "fields"
 """Declares the columns, with commas between, that hold no labels whatever they are called."""
+KINDS = (*KNOWN, FIELDS)
 WORDS = 4
 """Of the name of a column, at most: a longer one is a text."""
 TEXT = "write it as a string"
@@ -59,11 +63,14 @@ class Columns:
     declared: Mapping[str, str] = field(default_factory=dict)
     header: bool = False
     """Whether the first row of a table is said to be one, whatever it looks like."""
+    paths: Mapping[str, tuple[str, ...]] | None = None
+    """In place of `KNOWN`, for rows of objects: kind -> paths into a row, of which the first that leads to something
+    counts."""
 
     def __post_init__(self) -> None:
-        kinds = (*KNOWN, FIELDS)
-        if wrong := [key for key in self.declared if key not in kinds]:
-            raise InputError([Problem(f"dataset.columns.{key}", "is no kind of column", did_you_mean(key, kinds))
+        object.__setattr__(self, "declared", dict(kind_first(*pair) for pair in self.declared.items()))
+        if wrong := [key for key in self.declared if key not in KINDS]:
+            raise InputError([Problem(f"dataset.columns.{key}", "is no kind of column", did_you_mean(key, KINDS))
                               for key in wrong])  # fmt: skip
 
     def name(self, kind: str, row: Row) -> str | None:
@@ -71,11 +78,17 @@ class Columns:
         declared = self.declared.get(kind)
         if declared is not None:
             return declared if has_path(row, declared) else None
+        if self.paths is not None:
+            nothing = (None, "") if kind in LABELLING else (None,)  # a text may be empty
+            found = next((path for path in self.paths.get(kind, ()) if value_at(row, path) not in nothing), None)
+            return None if kind == "contexts" and self.name("label_document", row) else found
         names = tuple(row)
         if kind in LABELLING and self.declared:
             others = {name for other, name in self.declared.items() if other != kind}.union(self._fields())
             names = tuple(name for name in names if name not in others)
         found = recognised(kind, names)
+        if kind == "contexts" and found is not None and any(self.name(other, row) for other in NAMING[:2]):
+            return None
         if kind == "label_document" and found is not None and folded(found) in PLACES:
             return found if self.name("relevant", row) is None else None
         return found
@@ -100,15 +113,17 @@ class Columns:
         {'query': 'query', 'day': 'fields', 'tags': ''}
         """
         names = {self.name(kind, row): kind for kind in reversed(tuple(kinds))}
+        holders = {name.partition(".")[0] for name in names if name is not None and name not in row}
         return {
             name: names.get(name) or (FIELDS if isinstance(value, str | int | float) or name == "metadata" else "")
             for name, value in row.items()
+            if name not in holders
         } | {name: kind for name, kind in names.items() if name is not None}
 
     def fields(self, row: Row) -> Iterator[str]:
         """The columns of a row of labels that no kind takes and nothing declares a field."""
         taken = self.taken(row, OF_QUERIES)
-        return (name for name in row if taken[name] == FIELDS and name not in self._fields())
+        return (name for name, kind in taken.items() if kind == FIELDS and name not in self._fields())
 
     def _fields(self) -> list[str]:
         return [name.strip() for name in self.declared.get(FIELDS, "").split(",")]
@@ -120,9 +135,11 @@ class Columns:
             row: of queries or of labels.
             kinds: what is read of it: `ASKED` alone where the labels stand in a table of their own.
         """
+        if self.paths is not None:
+            return  # nothing is guessed
         here = kinds == OF_QUERIES
         taken = {self.name(kind, row) for kind in ASKED}
-        documents = (self.name("label_document", row) or self.name("relevant", row)) if here else None
+        documents = next(filter(None, (self.name(kind, row) for kind in NAMING)), None) if here else None
         grades = self.name("grade", row) if here else None
         taken |= {documents, grades}
         declared = {*self.declared.values(), *self._fields()}
@@ -131,10 +148,11 @@ class Columns:
             kind = next((kind for kind in LABELLING if word in FOLDED[kind] and word not in PLACES), "")
             if word == CLICKS and documents is not None and grades is None:
                 kind = "grade"
-            elif word in CONTEXTS and documents is None:
-                remedy = f'their texts are found in documents by format = "ragas"; {keeping(name)}'
-                yield Problem("", f"{name!r} could hold the relevant documents, and is not used", remedy)
-            meant = LABELLING[2:] if kind == "grade" else LABELLING[:2]
+            elif word == CONTEXTS and documents is None:
+                kind = "contexts"
+            meant = ("grade",) if kind == "grade" else NAMING
+            if kind == "contexts" and documents is not None:
+                continue  # the ids beside them count
             if kind and name not in taken and not (here and self.declared.keys() & meant):
                 what = "grades" if kind == "grade" else "the relevant documents"
                 remedy = f'say so: columns = {{ {kind} = "{name}" }}; {keeping(name)}'
@@ -154,6 +172,15 @@ class Columns:
             return Problem("", f"the first row is no header: {first}", remedy)
         remedy = f'there are: {", ".join(names[:8])}; say which: columns = {{ {kind} = "…" }}'
         return Problem("", f"{KNOWN[kind][0]!r} is missing", remedy)
+
+
+def kind_first(kind: str, name: str) -> tuple[str, str]:
+    """A kind and the column of it, whichever was said first.
+
+    >>> kind_first("grade", "rating"), kind_first("rating", "grade"), kind_first("grade", "text")
+    (('grade', 'rating'), ('grade', 'rating'), ('grade', 'text'))
+    """
+    return (name, kind) if kind not in KINDS and name in KINDS else (kind, name)
 
 
 @lru_cache(maxsize=256)
@@ -197,7 +224,7 @@ def document_of(row: Row, place: Place, columns: Columns, problems: Findings) ->
     if title is None and named[1] is not None and named[1] not in row:  # a path into the row
         title = columns.value("title", row)
     if title is not None and not isinstance(title, str):
-        problems.append(Problem(str(place), f"'title' is not a string but {shown(title)}", TEXT))
+        problems.wrong(place, f"'title' is not a string but {shown(title)}", TEXT)
         return None
     return None if id_ is None or text is None else Document(id_, title or "", text, fields_of(row, named))
 
@@ -270,6 +297,16 @@ def id_in(row: Row, kind: str, place: Place, columns: Columns, problems: Finding
     return id_
 
 
+def texts_in(cell: object, name: str, place: Place, problems: Findings) -> tuple[str, ...]:
+    """A list of texts, or one; empty, after a complaint, where it is something else."""
+    listed = written_value(cell)
+    texts = [listed] if isinstance(listed, str) else [] if listed is None else listed
+    if isinstance(texts, list) and all(isinstance(one, str) for one in texts):
+        return tuple(one for one in texts if one.strip())
+    problems.wrong(place, f"{name.rpartition('.')[2]!r} is no list of texts", "a list of strings")
+    return ()
+
+
 def _text(row: Row, kind: str, place: Place, columns: Columns, problems: Findings) -> str | None:
     name = columns.name(kind, row)
     if name is None:
@@ -277,7 +314,7 @@ def _text(row: Row, kind: str, place: Place, columns: Columns, problems: Finding
         return None
     value = columns.value(kind, row)
     if not isinstance(value, str):
-        problems.append(Problem(str(place), f"{name!r} is not a string but {shown(value)}", TEXT))
+        problems.wrong(place, f"{name!r} is not a string but {shown(value)}", TEXT)
         return None
     return value
 

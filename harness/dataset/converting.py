@@ -27,8 +27,9 @@ from harness.dataset.archives import unpacked_size
 from harness.dataset.files import File
 from harness.dataset.source import parse_json
 
-CONVERTED = {".pdf", ".html", ".htm", ".docx", ".pptx", ".xlsx", ".epub", ".ipynb"}
-"""What markitdown is asked to read."""
+CONVERTED = {".pdf": "PDF", ".html": "HTML", ".htm": "HTML", ".docx": "Word", ".pptx": "PowerPoint", ".xlsx": "Excel",
+             ".epub": "EPUB", ".ipynb": "Jupyter"}  # fmt: skip
+"""What markitdown is asked to read, and what it is called."""
 SECONDS = 120
 """Of the processor, that one document may take: the same on a busy machine as on an idle one."""
 PATIENCE = 1800

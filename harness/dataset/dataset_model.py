@@ -24,11 +24,11 @@ BY_MODEL = "llm:"
 def reference_of(written: str | Path) -> DatasetReference:
     """The reference that a path or a name on the command line stands for.
 
-    >>> reference_of("hf:mteb/scifact@main").scheme
-    'hf:'
+    >>> reference_of("hf:mteb/scifact@main").scheme, reference_of("sqlite:///help.db?table=rated").scheme
+    ('hf:', 'sql:')
     """
     text = str(written).replace("\\", "/") if isinstance(written, Path) else written
-    return DatasetReference(text if text.startswith(SCHEMES) else Path(written))
+    return DatasetReference(text if text.startswith(SCHEMES) or "://" in text else Path(written))
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +98,8 @@ class Labels:
     """The probability with which the query came into the sample that people judged."""
     population: int = 0
     """How many queries that sample was drawn from; 0 where that is not known, or several samples differ in it."""
+    quoted: bool = False
+    """Whether documents may be named by passages of their texts, as they are until the documents are known."""
 
     @property
     def documents(self) -> tuple[str, ...]:
@@ -220,6 +222,10 @@ class Dataset:
     """What was counted and not refused: kind -> ids."""
     columns: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     """Of tables: file -> column -> the kind that it was taken for, "" where it is not used."""
+    sizes: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    """Table or folder of documents -> what it holds (rows, Markdown files) -> how many."""
+    matched: Mapping[str, int] = field(default_factory=dict)
+    """By what labels name their documents ("id", "file name", "title", "text", "field") -> how many do."""
     field_names: frozenset[str] = frozenset()
     """Fields that documents have."""
     same_as: Mapping[str, str] = field(default_factory=dict)

@@ -7,16 +7,16 @@ import os
 import stat
 import zipfile
 import zlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
-from typing import IO
+from typing import IO, NamedTuple
 
-from harness.dataset import sql, workbook
+from harness.dataset import held_tables
 from harness.dataset.archives import AGAIN, COMPRESSED, Archive, is_zip, refuse_other_archives, unpacked
 from harness.dataset.dataset_model import SQL, DatasetReference
-from harness.dataset.source import HALF, Findings
+from harness.dataset.source import HALF, Findings, Source
 from harness.pages import is_overview
 from retrievers.errors import InputError, Problem, did_you_mean
 from retrievers.opening import without_user
@@ -103,6 +103,17 @@ class File:
         return raw
 
 
+Files = Mapping[str, File]
+"""What lies in a folder, an archive, a workbook or a database, by name: see `listing`."""
+
+
+class Reader(NamedTuple):
+    """A format: whether a reference is one, by the files that lie there, and how it is opened."""
+
+    matches: Callable[[DatasetReference, Files], bool]
+    read: Callable[[DatasetReference, Files], Source]
+
+
 def regular(path: Path) -> int:
     """Return the size of a regular file in bytes; a pipe or a device, which could block for ever, is refused.
 
@@ -118,14 +129,14 @@ def regular(path: Path) -> int:
 
 def holds_files(path: Path) -> bool:
     """Whether a path is a file that others are in: a zip archive, a database, a workbook of several sheets."""
-    if path.suffix.lower() in workbook.SUFFIXES:
-        return path.is_file() and len(workbook.sheets_on_disk(path)) > 1
-    return is_zip(path) or sql.is_sqlite(path)
+    if path.suffix.lower() in held_tables.SUFFIXES:
+        return path.is_file() and len(held_tables.sheets_on_disk(path)) > 1
+    return is_zip(path) or held_tables.is_sqlite(path)
 
 
 def tables_of(url: str) -> dict[str, File]:
     """The tables of a database by their names."""
-    return {name: selected(url, name) for name in sql.tables(url)}
+    return {name: selected(url, name) for name in held_tables.tables(url)}
 
 
 def selected(url: str, table: str) -> File:
@@ -149,9 +160,9 @@ def listing(path: Path, problems: Findings | None = None) -> dict[str, File]:
         InputError: the archive is none, or a name in it leads outside.
     """
     if path.is_file():
-        if path.suffix.lower() in workbook.SUFFIXES:
-            return {name: File(path, table=name) for name in workbook.sheets_on_disk(path)}
-        if sql.is_sqlite(path):
+        if path.suffix.lower() in held_tables.SUFFIXES:
+            return {name: File(path, table=name) for name in held_tables.sheets_on_disk(path)}
+        if held_tables.is_sqlite(path):
             return tables_of(f"sqlite:///{path}")
         refuse_other_archives(path)
         archive = Archive(path)
@@ -163,10 +174,13 @@ def listing(path: Path, problems: Findings | None = None) -> dict[str, File]:
 def listing_of(reference: DatasetReference) -> dict[str, File]:
     """The files of a reference that is a folder, a database, or a file that others are in; none of any other."""
     if reference.scheme == SQL:
-        return tables_of(str(reference.path))
-    if reference.scheme or not (reference.folder.is_dir() or holds_files(reference.folder)):
+        named = (*reference.queries, reference.documents or "")
+        all_named = reference.queries and all(map(held_tables.is_url, named))
+        return {} if all_named else tables_of(held_tables.parted(str(reference.path))[0])
+    if reference.scheme:
         return {}
-    return listing(reference.folder)
+    refuse_other_archives(reference.folder)
+    return listing(reference.folder) if reference.folder.is_dir() or holds_files(reference.folder) else {}
 
 
 def pick(files: Mapping[str, File], name: str, where: Path) -> File:
@@ -174,8 +188,8 @@ def pick(files: Mapping[str, File], name: str, where: Path) -> File:
 
     `questions.xlsx#Sheet1` is a sheet of a workbook, a URL what it selects of a database.
     """
-    if sql.is_url(name):
-        return selected(*sql.parted(name))
+    if held_tables.is_url(name):
+        return selected(*held_tables.parted(name))
     if (file := files.get(_plain(name))) is not None:
         return file
     whole, _, sheet = name.rpartition("#")

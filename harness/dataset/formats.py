@@ -5,19 +5,20 @@ from __future__ import annotations
 import shlex
 from importlib import import_module
 
-from harness.dataset.archives import AGAIN, refuse_other_archives
-from harness.dataset.dataset_model import DatasetReference
-from harness.dataset.files import File, holds_files, is_results, listing
+from harness.dataset.archives import AGAIN
+from harness.dataset.dataset_model import SQL, DatasetReference
+from harness.dataset.files import File, Files, Reader, holds_files, is_results, listing_of
+from harness.dataset.held_tables import parted
 from harness.dataset.rows import SUFFIXES
-from harness.dataset.source import Reader, Source
+from harness.dataset.source import Source
 from retrievers.errors import InputError, Problem, did_you_mean
 from retrievers.held import OBJECT, Held
 
 FORMATS = {
-    "hub": "huggingface:HUB",
-    "ir_datasets": "catalogue",
-    "beir": "beir",
-    "huggingface": "huggingface",
+    "hub": "published:HUB",
+    "ir_datasets": "published:CATALOGUE",
+    "beir": "published:BEIR",
+    "huggingface": "published:HUGGINGFACE",
     "autorag": "tool_exports:AUTORAG",
     "trec": "trec_collection",
     "ragas": "tool_exports:RAGAS",
@@ -30,7 +31,7 @@ FORMATS = {
     "squad": "quoted_passages:SQUAD",
     "hotpotqa": "quoted_passages:HOTPOT",
     "quoted": "quoted_passages:ROWS",
-    "msmarco": "msmarco",
+    "msmarco": "published:MSMARCO",
     "tables": "table_folder",
     "markdown": "markdown_folder",
 }
@@ -62,14 +63,19 @@ def open_source(reference: DatasetReference) -> tuple[str, Source]:
     if reference.format is not None and reference.format not in FORMATS:
         raise InputError(Problem("dataset.format", f"unknown format {reference.format!r}",
                                  did_you_mean(reference.format, FORMATS)))  # fmt: skip
-    name = reference.format or format_of(reference)
+    files = listing_of(reference)
+    name = reference.format or format_of(reference, files)
     if name is None:
-        raise InputError(Problem(reference.name, *_not_known(reference)))
-    return name, reader_of(name).read(reference)
+        raise InputError(Problem(reference.name, *_not_known(reference, files)))
+    return name, reader_of(name).read(reference, files)
 
 
-def format_of(reference: DatasetReference) -> str | None:
+def format_of(reference: DatasetReference, files: Files) -> str | None:
     """The format of what is there, None where no reader takes it.
+
+    Args:
+        reference: where it lies.
+        files: what lies there, listed once for all readers.
 
     Raises:
         InputError: a run wrote it. Its files look like tables, but they hold the beginnings of the texts alone.
@@ -78,7 +84,7 @@ def format_of(reference: DatasetReference) -> str | None:
         place = shlex.quote(str(reference.folder))
         remedy = f"harness report {place} shows what it says; harness check takes its experiment file or its data set"
         raise InputError(Problem(reference.name, "is a results folder, no data set", remedy))
-    return next((name for name in FORMATS if reader_of(name).matches(reference)), None)
+    return next((name for name in FORMATS if reader_of(name).matches(reference, files)), None)
 
 
 def suggestion(reference: DatasetReference) -> str:
@@ -92,9 +98,14 @@ def suggestion(reference: DatasetReference) -> str:
     return remedy if remedy.startswith("did you mean") else "a folder, a zip archive or a file; hf:… or irds:…"
 
 
-def _not_known(reference: DatasetReference) -> tuple[str, str]:
+def _not_known(reference: DatasetReference, files: Files) -> tuple[str, str]:
+    tables = [name for name, file in files.items() if file.table]
+    if reference.scheme == SQL and parted(str(reference.path))[1]:
+        return "is a table that names no documents", f"say which holds them: --documents {(tables or ['…'])[0]}"
+    if tables:
+        what = f"holds {', '.join(map(repr, tables[:8]))}, and none of them is called queries"
+        return what, f"say which hold what: --queries {tables[0]} --documents …"
     path = reference.folder
-    refuse_other_archives(path)
     if path.suffix.lower() == ".zip":
         return "is no zip archive that can be read", AGAIN
     if path.is_file() and not holds_files(path):
@@ -102,9 +113,6 @@ def _not_known(reference: DatasetReference) -> tuple[str, str]:
             remedy = 'say where they are: documents = "…" under dataset, or --documents'
             return "is a table that names no documents", remedy
         return "is a file that no reader takes", f'say what it is: format = "…", one of {", ".join(FORMATS)}'
-    if path.is_file() and (tables := [name for name, file in listing(path).items() if file.table]):
-        what = f"holds {', '.join(map(repr, tables[:8]))}, and none of them is called queries"
-        return what, f"say which hold what: --queries {tables[0]} --documents …"
-    suffixes = sorted({file.suffix or file.name for file in listing(path).values()})
+    suffixes = sorted({file.suffix or file.name for file in files.values()})
     there = f": only {', '.join(suffixes[:8])}" if suffixes else ""
     return f"holds no documents{there}", "corpus.jsonl, tables of documents and queries, or files *.md or *.txt"

@@ -17,7 +17,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from harness.dataset.rows import read_jsonl
 from harness.dataset.source import Findings, Place, id_problem
-from retrievers.errors import InputError, Problem
+from retrievers.errors import InputError
 from retrievers.types import Document
 
 NAME = "judgments.jsonl"
@@ -109,17 +109,15 @@ def read_file(path: Path, problems: Findings) -> Iterator[Placed]:
     for place, row in read_jsonl(path, problems):
         if "pool" in row and "drawn" in row:  # the head of what `harness pool` writes
             what = "is a pool: what is to be judged, and nothing that was"
-            problems.append(Problem(str(path), what, f"judge it first: harness judge {shlex.quote(str(path))}"))
+            problems.wrong(path, what, f"judge it first: harness judge {shlex.quote(str(path))}")
             return
         try:
             judgment = Judgment.model_validate(row)
         except ValidationError as error:
-            problems.append(
-                Problem(str(place), _complaint(error, row), "one judgment a line, as `harness judge` writes")
-            )
+            problems.wrong(place, _complaint(error, row), "one judgment a line, as `harness judge` writes")
             continue
         if reason := id_problem(judgment.query_id) or id_problem(judgment.document_id):
-            problems.append(Problem(str(place), f"an id {reason}"))
+            problems.wrong(place, f"an id {reason}")
         else:
             yield place, judgment
 
@@ -138,7 +136,7 @@ def settle(placed: Sequence[Placed], problems: Findings) -> list[Judgment]:
                 f"{_shown(judgment.grade)}, and {_shown(first[1].grade)} at {first[0]}"
             )
             remedy = f'remove one of them, or mark the later with "corrects": true and name --corrects {judgment.judge}'
-            problems.append(Problem(str(place), what, remedy))
+            problems.wrong(place, what, remedy)
     return [judgment for _, judgment in kept.values()]
 
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from harness.dataset.columns import CLICKS, Columns, folded, id_in, keeping, plain_id, shown
+from harness.dataset.columns import CLICKS, Columns, folded, id_in, keeping, plain_id, shown, texts_in
 from harness.dataset.dataset_model import Labels
 from harness.dataset.rows import Row
 from harness.dataset.source import WHOLE, Findings, Place, grade_of, written_value
@@ -39,6 +39,8 @@ class Gathered:
 
     named: bool = True
     """Whether queries have ids of their own."""
+    quoted: bool = False
+    """Whether documents are named by what they say."""
     places: dict[str, Place] = field(default_factory=dict)
     grades: dict[str, dict[str, int]] = field(default_factory=dict)
     lines: dict[str, array[int]] = field(default_factory=dict)
@@ -49,17 +51,21 @@ class Gathered:
 
     def add(self, place: Place, query: str, document: str, grade: int, problems: Findings) -> None:
         """Take in one judgment; a document that is judged twice for a query becomes a problem."""
-        judged = self.grades.get(query)
-        if judged is None:
-            judged = self.grades[query] = {}
-            self.places[query], self.lines[query] = place, array("I")
+        judged = self.begin(place, query)
         if document in judged:
             who = f"query {query!r}" if self.named else "the query"
             what = f"{who} and document {document!r} are judged twice"
-            problems.append(Problem(str(place), what, "keep one of the two"))
+            problems.wrong(place, what, "keep one of the two")
         else:
             judged[document] = grade
             self.lines[query].append(place.line or 0)
+
+    def begin(self, place: Place, query: str) -> dict[str, int]:
+        """What was said about a query so far, be it nothing."""
+        if (judged := self.grades.get(query)) is None:
+            judged = self.grades[query] = {}
+            self.places[query], self.lines[query] = place, array("I")
+        return judged
 
     def add_row(
         self,
@@ -81,6 +87,7 @@ class Gathered:
             problems: where complaints go.
         """
         query, documents, grade = judgment
+        self.begin(place, query)
         for name in self.fields:
             self.numbers.setdefault(name, set()).add(grade_of(row[name]))
         for document in documents:
@@ -104,7 +111,7 @@ class Gathered:
     def labels(self) -> Iterator[tuple[Place, str, Labels]]:
         """The labels of each query, at the place of its first row, with the line of each document."""
         for query, judged in self.grades.items():
-            yield self.places[query]._replace(lines=self.lines[query]), query, Labels(grades=judged)
+            yield self.places[query]._replace(lines=self.lines[query]), query, Labels(grades=judged, quoted=self.quoted)
 
 
 def labels_of(
@@ -134,6 +141,7 @@ def labels_of(
     for place, row in rows:
         if header != (header := list(row)):
             names = _judgment_names(row, columns) if queries is None else None
+            gathered.quoted |= columns.name("contexts", row) is not None
             gathered.fields = () if columns.name("grade", row) is not None else tuple(columns.fields(row))
         if names is not None and (judgment := _plain_judgment(row, names, lists=lists)) is not None:
             gathered.add(place, *judgment, problems)
@@ -141,19 +149,17 @@ def labels_of(
         query = _query_named(row, place, columns, problems, queries)
         if query is None:
             continue
-        if (document := _document_in(row, columns)) is not None:
-            ids = _ids_in(document) if lists or not isinstance(document, str) else [plain_id(document)]
+        documents = _documents_named(row, place, columns, problems, lists=lists)
+        if documents is not None:
             grade = _grade(row, place, columns, problems)
-            if None in ids or not ids:
-                problems.append(Problem(str(place), f"the document's id is {shown(document)}", "an id is text"))
-            elif grade is not None:
-                judged = query, map(str, ids), grade
+            if grade is not None:
+                judged = query, documents, grade
                 gathered.add_row(place, judged, row, columns.name("grade", row), problems)
         elif columns.name("relevant", row) is None:
             problems.append(_without_documents(row, columns, lists=lists)._replace(where=str(place)))
             return  # the same for every row
         elif query in listed:
-            problems.append(Problem(str(place), f"query {query!r} has labels on two rows", f"also {listed[query]}"))
+            problems.wrong(place, f"query {query!r} has labels on two rows", f"also {listed[query]}")
         else:
             labels = list_of(columns.value("relevant", row), place, problems)
             listed[query] = place
@@ -169,6 +175,19 @@ def _document_in(row: Row, columns: Columns) -> Any:
     document = columns.value("label_document", row)
     graded = "grade" in columns.declared or columns.name("grade", row) is not None
     return columns.value("relevant", row) if document is None and graded else document
+
+
+def _documents_named(row: Row, place: Place, columns: Columns, problems: Findings, *, lists: bool) -> list[str] | None:
+    """The documents that a judgment names, by ids or by what they say; None where no column does, [] if it is wrong."""
+    document = _document_in(row, columns)
+    if document is None:
+        quoting = columns.name("contexts", row)
+        return None if quoting is None else [*texts_in(columns.value("contexts", row), quoting, place, problems)]
+    ids = _ids_in(document) if lists or not isinstance(document, str) else [plain_id(document)]
+    if None in ids or not ids:
+        problems.wrong(place, f"the document's id is {shown(document)}", "an id is text")
+        return []
+    return list(map(str, ids))
 
 
 def _without_documents(row: Row, columns: Columns, *, lists: bool) -> Problem:
@@ -264,7 +283,7 @@ def _grade(row: Row, place: Place, columns: Columns, problems: Findings) -> int 
     written = columns.value("grade", row)
     grade = grade_of(written)
     if grade is None:
-        problems.append(Problem(str(place), f"grade {shown(written)} is no whole number", WHOLE))
+        problems.wrong(place, f"grade {shown(written)} is no whole number", WHOLE)
     return grade
 
 

@@ -3,13 +3,24 @@
 from __future__ import annotations
 
 import hashlib
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
 from harness.dataset import references
-from harness.dataset.columns import FIELDS, LABELLING, folded, keeping
-from harness.dataset.corpus import COMPARABLE, CheckedDocuments, check_documents, digest_line, read_again, text_key
+from harness.dataset.columns import FIELDS, LABELLING, NAMING, folded, keeping
+from harness.dataset.corpus import (
+    COMPARABLE,
+    CheckedDocuments,
+    Match,
+    check_documents,
+    digest_line,
+    documents_saying,
+    read_again,
+    text_key,
+)
 from harness.dataset.dataset_model import Dataset, DatasetReference, Labels, reference_of
 from harness.dataset.formats import open_source
 from harness.dataset.merging import note_changes, overlay, read_overlay
@@ -42,7 +53,7 @@ def load(reference: DatasetReference | str | Path, *, drop_dangling: bool = Fals
     seen = Findings()
     queries = _check_queries(source, seen)
     documents = check_documents(source, seen, reference.match, {text_key(query.text) for query in queries.values()})
-    labels = _check_labels(source, seen, documents, queries, drop_dangling)
+    labels, matched = _check_labels(source, seen, documents, queries, drop_dangling)
     _note_clicks(labels, seen)
     if not labels:
         _refuse_labels_as_fields(queries.values(), documents, reference.columns.get(FIELDS, ""), seen)
@@ -82,6 +93,8 @@ def load(reference: DatasetReference | str | Path, *, drop_dangling: bool = Fals
         digest=digest.hexdigest(),
         corpus_digest=documents.digest,
         columns=seen.taken,
+        sizes=seen.sizes,
+        matched=matched,
         ledger={kind: tuple(ids) for kind, ids in seen.ledger.items()},
         field_names=frozenset(documents.field_names),
         same_as=documents.same_as,
@@ -138,11 +151,15 @@ def _check_queries(source: Source, seen: Findings) -> dict[str, Query]:
 
 def _check_labels(
     source: Source, seen: Findings, documents: CheckedDocuments, queries: dict[str, Query], drop_dangling: bool
-) -> dict[str, Labels]:
+) -> tuple[dict[str, Labels], Mapping[str, int]]:
+    """The labels with the ids of their documents, and by what they name these: way -> how many do."""
     labels: dict[str, Labels] = {}
     absent: list[tuple[Place, str, str]] = []
-    matched = False
-    for place, query_id, given in source.labels(seen):
+    matched = Counter[str]()
+    rows = list(source.labels(seen))
+    guessed = [one for one in _columns_taken(seen, NAMING[:2]) if not folded(one[1]).rstrip("s").endswith("id")]
+    said = _found_by_what_they_say(source, documents, rows, any_label=bool(guessed))
+    for place, query_id, given in rows:
         if query_id not in queries:
             if not drop_dangling and queries:
                 remedy = did_you_mean(query_id, queries) if len(queries) <= COMPARABLE else ""
@@ -151,13 +168,18 @@ def _check_labels(
                 seen.wrong(place, f"judgments name query {query_id!r}, which does not exist", remedy)
             seen.note("dangling-query", query_id)
             continue
-        names = {doc: documents.named(doc) for doc in given.documents}
-        matched = matched or any(name is not None for name in names.values())
-        dangling = dict[str, int]()
+        names, dangling = dict[str, str | None](), dict[str, int]()
         for position, doc in enumerate(given.documents):
-            if names[doc] is None:
+            match = said.get(doc)
+            names[doc] = name = match.document if match else documents.named(doc)
+            if name is None:
                 dangling.setdefault(doc, position)
+            else:
+                matched[match.by if match else documents.way(doc)] += 1
         for doc, position in dangling.items():
+            if given.quoted:
+                seen.note("unmatched-context", f"{query_id}: {' '.join(doc.split())[:80]}")
+                continue
             if not drop_dangling and documents.ids:
                 absent.append((place.of(position), query_id, doc))
             seen.note("dangling-document", f"{query_id} {doc}")
@@ -167,9 +189,9 @@ def _check_labels(
         _count(query_id, given, seen)
         found = {doc: name for doc, name in names.items() if name is not None}
         kept = given.keeping(found.__contains__) if dangling else given
-        labels[query_id] = kept.renamed(found) if any(doc != name for doc, name in found.items()) else kept
-    guessed = [] if matched or len(absent) < 2 else list(_columns_taken(seen, ("label_document", "relevant")))
-    if guessed and not folded(guessed[0][1]).endswith("id"):  # what is called an id was not guessed
+        renamed = kept.renamed(found) if any(doc != name for doc, name in found.items()) else kept
+        labels[query_id] = replace(renamed, quoted=False) if given.quoted else renamed
+    if guessed and not matched and len(absent) > 1:  # what is called an id was not guessed
         file, column = guessed[0]
         named = ", ".join(repr(doc) for _, _, doc in absent[:3])
         what = f"{column!r} was taken for the relevant documents, and names none: {named}"
@@ -182,12 +204,33 @@ def _check_labels(
             )  # a line, where the row has no id of its own
             seen.wrong(place, f"{who} document {doc!r}, which does not exist", documents.nearest(doc))
     _note_contradictions(queries, labels, seen)
-    return labels
+    return labels, matched
+
+
+def _found_by_what_they_say(
+    source: Source, documents: CheckedDocuments, rows: Iterable[tuple[Place, str, Labels]], *, any_label: bool
+) -> dict[str, Match]:
+    """What labels name by a title or a text, where that is no id: a pass over the documents if any may.
+
+    Args:
+        source: where the documents come from.
+        documents: what is known of them.
+        rows: the labels.
+        any_label: whether any of them may be a title or a text; else those alone that quote passages.
+    """
+    unknown = {
+        doc: given.quoted for *_, given in rows if any_label or given.quoted
+        for doc in given.documents if documents.named(doc) is None
+    }  # fmt: skip
+    if not unknown or documents.by_field:
+        return {}
+    quoted = {doc for doc, passage in unknown.items() if passage}
+    return documents_saying(unknown, quoted, (document for _, document in source.documents(Findings())))
 
 
 def _made_up(seen: Findings, place: Place) -> bool:
     """Whether queries of a table have no ids of their own: then the line says which is meant."""
-    taken = seen.taken.get(str(place.path))
+    taken = seen.taken.get(place.file)
     return taken is not None and not {"query_id", "label_query"} & {*taken.values()}
 
 

@@ -3,6 +3,10 @@
 Every `*.md`, `*.markdown`, `*.rst` and `*.txt` below the folder is a document, but for README and LICENSE files at its
 top; so is what the extra `documents` converts (`harness.dataset.converting`). `queries.json` is a list of objects with
 `query` and `relevant_documents`.
+
+What stands at the head of a file between two lines `---`, as wikis and site generators write it, is YAML: an object of
+names is read, each value as the text that it is. Whatever else stands there leaves the file as it is: a line of hyphens
+is a rule in Markdown, too.
 """
 
 from __future__ import annotations
@@ -12,13 +16,14 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath
-from typing import Any
+from typing import Any, NamedTuple
+
+import yaml
 
 from harness.dataset import judgments
 from harness.dataset.converting import CONVERTED, Converter, NotConverted, installed
 from harness.dataset.dataset_model import Dataset, DatasetReference, Labels, source_named
-from harness.dataset.files import File, listing, listing_of
-from harness.dataset.front_matter import front_matter
+from harness.dataset.files import File, Files, listing
 from harness.dataset.label_rows import list_of, merged
 from harness.dataset.references import read_reference
 from harness.dataset.rows import read_json
@@ -26,7 +31,8 @@ from harness.dataset.source import Findings, Place, decode
 from retrievers.errors import InputError, Problem, did_you_mean
 from retrievers.types import Document, Query
 
-SUFFIXES = {".md", ".markdown", ".rst", ".txt"}
+SUFFIXES = {".md": "Markdown", ".markdown": "Markdown", ".rst": "reStructuredText", ".txt": "text"}
+"""Of text files, and what these are called."""
 NOT_DOCUMENTS = {"readme", "license", "licence", "changelog"}
 NOT_DOCUMENT_FILES = {"queries.txt", "questions.txt", judgments.NAME}
 """Questions without labels, one a line, and what was judged: at the top of the folder."""
@@ -34,6 +40,13 @@ NAMED = 5
 """Kinds of files that are named."""
 REMEDY = 'pip install "markitdown[docx,pdf,pptx,xlsx]", or the extra "documents"'
 KEYS = {"id", "query", "relevant_documents", "tags", "fields", "labelled_by", "reference", "claims"}
+LONGEST_HEAD = 200
+"""Lines of what stands at the head of a file, between two lines `---`, at most."""
+LARGEST_HEAD = 20_000
+"""Characters of it, at most: a parser of YAML is slow."""
+DEEPEST = 20
+"""Brackets within brackets."""
+KEY = re.compile(r"[A-Za-z_][\w .-]{0,63}")
 SURVEY_LINE = re.compile(r"[*-]([^::]*)[::](.*)")
 """A line of a survey's head, white space around it removed first: one look at each character."""
 SURVEY_KEYS = {
@@ -47,31 +60,26 @@ SURVEY_KEYS = {
 }
 
 
-def matches(reference: DatasetReference) -> bool:
+def matches(_: DatasetReference, files: Files) -> bool:
     """Whether a folder or an archive holds a document of this form."""
-    return _any_document(listing_of(reference))
+    return holds_documents(files)
 
 
-def holds_documents(folder: Path) -> bool:
-    """Whether a folder or an archive holds a file that is read as a document."""
-    return _any_document(listing(folder))
-
-
-def _any_document(files: Mapping[str, File]) -> bool:
+def holds_documents(files: Files) -> bool:
+    """Whether one of the files is read as a document."""
     return any(_readable(name, file, converts=True) for name, file in files.items())
 
 
-def document_names(folder: Path) -> list[str]:
-    """The ids of the documents in a folder, as the reader gives them to files without an id of their own."""
-    names = listing(folder).items()
-    return [_named(name, file) for name, file in names if _readable(name, file, converts=Converter().available)]
+def document_names(files: Files) -> list[str]:
+    """The ids of the documents among files, as the reader gives them to files without an id of their own."""
+    return [_named(name, file) for name, file in files.items() if _readable(name, file, converts=Converter().available)]
 
 
-def unread_line(folder: Path) -> str:
+def unread_line(files: Files) -> str:
     """How many files of a folder are read, where there is no question yet; "" where all are."""
-    names, converts = listing(folder).items(), Converter().available
-    others = [(name, file) for name, file in names if not _readable(name, file, converts=converts)]
-    return reading_sentence(len(names) - len(others), [name for name, file in others if _unread(name, file)])
+    converts = Converter().available
+    others = [(name, file) for name, file in files.items() if not _readable(name, file, converts=converts)]
+    return reading_sentence(len(files) - len(others), [name for name, file in others if _unread(name, file)])
 
 
 def reading_line(dataset: Dataset) -> str:
@@ -104,11 +112,10 @@ def reading_sentence(count: int, unread: Sequence[str], failed: Sequence[str] = 
     return "; ".join(parts)
 
 
-def read(reference: DatasetReference) -> MarkdownSource:
+def read(reference: DatasetReference, files: Files) -> MarkdownSource:
     """Open a folder of documents; the query files lie in it, `queries.json` if none is named."""
     if reference.split is not None:
         raise InputError(Problem("dataset.split", "a folder of Markdown has no splits", "name a file: queries = …"))
-    files = listing(reference.folder)
     names = reference.queries or ("queries.json",)
     return MarkdownSource(reference.folder, tuple(files.get(name, File(reference.folder / name)) for name in names))
 
@@ -136,11 +143,11 @@ class MarkdownSource:
                 continue
             try:
                 if file.suffix in CONVERTED:
-                    converted = converter.convert(file)
-                    yield Place(file.path), Document(_named(name, file), converted.title, converted.text)
+                    document = Document(_named(name, file), *converter.convert(file))
                 else:
-                    text = decode(file.read(), Place(file.path))
-                    yield Place(file.path), parse_document(text, _named(name, file))
+                    document = parse_document(decode(file.read(), Place(file.path)), _named(name, file))
+                problems.counter(str(self.folder))[(CONVERTED | SUFFIXES)[file.suffix]] += 1
+                yield Place(file.path), document
             except NotConverted as failure:
                 problems.note("unconverted-file", f"{name}: {failure}")
             except InputError as error:
@@ -164,7 +171,7 @@ class MarkdownSource:
                 yield place, Query(id_, text, _fields(row, place, problems), reference)
             else:
                 what = "'query' is missing" if text is None else f"'query' is not a string but {text!r:.40}"
-                problems.append(Problem(str(place), what, '"query": "what is asked"'))
+                problems.wrong(place, what, '"query": "what is asked"')
 
     def labels(self, problems: Findings) -> Iterator[tuple[Place, str, Labels]]:
         """What `relevant_documents` says: ids best first, groups of alternatives, or grades by id."""
@@ -187,12 +194,12 @@ class MarkdownSource:
                 problems.extend(error.problems)
                 continue
             if not isinstance(rows, list):
-                problems.append(Problem(str(file.path), "is not a list of queries", "[{…}, {…}]"))
+                problems.wrong(file.path, "is not a list of queries", "[{…}, {…}]")
                 continue
             for number, row in enumerate(rows):
                 place = Place(Path(f"{file.path}[{number}]"))
                 if not isinstance(row, dict):
-                    problems.append(Problem(str(place), "is not an object", '{"query": …, "relevant_documents": […]}'))
+                    problems.wrong(place, "is not an object", '{"query": …, "relevant_documents": […]}')
                     continue
                 problems.extend(
                     Problem(str(place), f"unknown key {key!r}", did_you_mean(key, KEYS)) for key in row.keys() - KEYS
@@ -201,7 +208,7 @@ class MarkdownSource:
                 if isinstance(id_, str) and id_.strip():
                     yield place, id_, row
                 else:
-                    problems.append(Problem(str(place), f"'id' is {id_!r}, not a name", "an id is text"))
+                    problems.wrong(place, f"'id' is {id_!r}, not a name", "an id is text")
 
 
 def parse_document(text: str, name: str) -> Document:
@@ -239,7 +246,7 @@ def parse_labels(row: Mapping[str, Any], place: Place, problems: Findings) -> La
     listed = row.get("relevant_documents")
     if listed is None or isinstance(listed, str):
         what = "'relevant_documents' is missing" if listed is None else "'relevant_documents' is no list"
-        problems.append(Problem(str(place), what, "a list of document ids, best first"))
+        problems.wrong(place, what, "a list of document ids, best first")
         return None
     labels = list_of(listed, place, problems)
     by = str(row.get("labelled_by", ""))
@@ -272,9 +279,71 @@ def _fields(row: Mapping[str, Any], place: Place, problems: Findings) -> dict[st
     if isinstance(tags, str):
         tags = [tags]
     if not isinstance(fields, dict) or not isinstance(tags, list):
-        problems.append(
-            Problem(str(place), "'tags' or 'fields' cannot be read", "a list of words; an object of strings")
-        )
+        problems.wrong(place, "'tags' or 'fields' cannot be read", "a list of words; an object of strings")
         return {}
     named = {str(key): str(value) for key, value in fields.items()}
     return {**named, "tags": ", ".join(map(str, tags))} if tags else named
+
+
+class FrontMatter(NamedTuple):
+    """The head of a file, and the text after it."""
+
+    title: str
+    fields: dict[str, str]
+    text: str
+
+
+def front_matter(text: str) -> FrontMatter:
+    r"""Part a file's head from its text; the whole is the text where there is no head that can be read.
+
+    >>> front_matter("---\ntitle: \"Setting up\"\ntags: [a, b]\n---\n\nPlug it in.")
+    FrontMatter(title='Setting up', fields={'tags': 'a, b'}, text='\nPlug it in.')
+    >>> front_matter("---\nTwo parts\n---\n").text
+    '---\nTwo parts\n---\n'
+    """
+    nothing = FrontMatter("", {}, text)
+    if not re.match(r"---[ \t]*\r?\n", text):
+        return nothing
+    lines = [line.rstrip() for line in text.split("\n", LONGEST_HEAD + 2)[1 : LONGEST_HEAD + 2]]
+    end = next((number for number, line in enumerate(lines) if line in ("---", "...")), None)
+    entries = {} if end is None else _entries("\n".join(lines[:end]))
+    if not entries or end is None:
+        return nothing
+    title = next((key for key in entries if key.lower() == "title"), "")
+    fields = {key: value for key, value in entries.items() if value and key != title}
+    after = text.split("\n", end + 2)  # the line that opens, those of the head, the one that closes it
+    return FrontMatter(entries.get(title, ""), fields, after[end + 2] if len(after) > end + 2 else "")
+
+
+def _entries(head: str) -> dict[str, str]:
+    """The entries of a head; none where it is no object, or a name stands twice in it."""
+    try:
+        if len(head) > LARGEST_HEAD or not _harmless(head):
+            return {}
+        node = yaml.compose(head, Loader=yaml.BaseLoader)
+    except (yaml.YAMLError, RecursionError, ValueError):
+        return {}
+    pairs = node.value if isinstance(node, yaml.MappingNode) else []
+    entries = {key.value: _text(value, head) for key, value in pairs if isinstance(key.value, str)}
+    return entries if len(entries) == len(pairs) and all(map(KEY.fullmatch, entries)) else {}
+
+
+def _harmless(head: str) -> bool:
+    """Whether no value refers to another one, of which a few could make gigabytes of text, and none is nested deep."""
+    depth = 0
+    for token in yaml.scan(head, Loader=yaml.BaseLoader):
+        depth += isinstance(token, yaml.FlowSequenceStartToken | yaml.FlowMappingStartToken)
+        depth -= isinstance(token, yaml.FlowSequenceEndToken | yaml.FlowMappingEndToken)
+        if depth > DEEPEST or isinstance(token, yaml.AliasToken):
+            return False
+    return True
+
+
+def _text(node: yaml.Node, head: str) -> str:
+    """A value as text: lists with commas between, and what lies deeper as it is written, in one line."""
+    if isinstance(node, yaml.SequenceNode):
+        return ", ".join(text for one in node.value if (text := _text(one, head)))
+    if isinstance(node, yaml.ScalarNode):
+        value: str = node.value
+        return " ".join(value.split()) if "\n" in value else value.strip()
+    return " ".join(head[node.start_mark.index : node.end_mark.index].split())

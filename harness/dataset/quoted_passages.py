@@ -9,16 +9,16 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
-from harness.dataset.columns import Columns, fields_of, folded, id_in
+from harness.dataset.columns import Columns, fields_of, folded, id_in, texts_in
 from harness.dataset.dataset_model import DatasetReference, Labels
-from harness.dataset.files import File
+from harness.dataset.files import File, Files, Reader
 from harness.dataset.label_rows import Gathered
-from harness.dataset.one_table import first_row, table_files
 from harness.dataset.references import read_reference
 from harness.dataset.rows import Row, read_json, read_rows
-from harness.dataset.source import WHOLE, Findings, Parts, Place, Reader, grade_of
-from harness.dataset.tool_exports import holds_keys, texts_in
-from retrievers.errors import InputError, Problem
+from harness.dataset.source import WHOLE, Findings, Parts, Place, grade_of
+from harness.dataset.table_folder import first_row, table_files
+from harness.dataset.tool_exports import holds_keys
+from retrievers.errors import InputError
 from retrievers.types import Document, Query
 
 CONTEXTS = ("context", "contexts", "passage", "passages")
@@ -70,18 +70,17 @@ def _labels(read: ReadQuoted, problems: Findings) -> Iterator[tuple[Place, str, 
     yield from gathered.labels()
 
 
-def _is_table(reference: DatasetReference) -> bool:
+def _is_table(reference: DatasetReference, files: Files) -> bool:
     """Whether the first row of a file has a question and a context, and no documents are named."""
-    row = {} if reference.documents else first_row(reference)
+    row = {} if reference.documents else first_row(reference, files)
     columns = Columns(reference.columns)
     asks = columns.name("query", row) is not None and columns.name("label_document", row) is None
     return asks and _context_column(row) is not None
 
 
-def _read_table(reference: DatasetReference) -> Parts:
-    return parts(
-        partial(_table_rows, table_files(reference), Columns(reference.columns, header=reference.header is True))
-    )
+def _read_table(reference: DatasetReference, files: Files) -> Parts:
+    columns = Columns(reference.columns, header=reference.header is True)
+    return parts(partial(_table_rows, table_files(reference, files), columns))
 
 
 def _context_column(row: Row) -> str | None:
@@ -111,7 +110,8 @@ def _table_rows(files: Sequence[File], columns: Columns, problems: Findings) -> 
         found = tuple(passages[one] for one in texts_in(row[context], context, place, Findings()))
         kinds = {query_column: "query", context: "text", answer: "reference", id_column: "query_id", grades: "grade"}
         taken = {str(name): kind for name, kind in kinds.items() if name is not None}
-        problems.taken.setdefault(str(place.path), {name: taken.get(name, "fields") for name in row})
+        problems.counter(place.file)["row"] += 1
+        problems.taken.setdefault(place.file, {name: taken.get(name, "fields") for name in row})
         expected = read_reference(None if answer is None else _answers(row[answer]), None, place, problems)
         yield Quoted(place, found, Query(id_, text, fields_of(row, taken), expected), grade)
 
@@ -140,7 +140,7 @@ def _paragraphs(file: File, problems: Findings) -> Iterator[Quoted]:
             for asked in _list(paragraph, "qas"):
                 id_, question = (asked.get(key) if isinstance(asked, Mapping) else None for key in ("id", "question"))
                 if not isinstance(id_, str) or not isinstance(question, str):
-                    problems.append(Problem(str(place), "a question has no id or no text", '{"id": …, "question": …}'))
+                    problems.wrong(place, "a question has no id or no text", '{"id": …, "question": …}')
                     continue
                 answers = [one.get("text") for one in _list(asked, "answers") if isinstance(one, Mapping)]
                 expected = read_reference(list(dict.fromkeys(filter(None, answers))), None, place, problems)
@@ -195,11 +195,11 @@ def _list(holder: Any, key: str) -> list[Any]:
 ROWS = Reader(_is_table, _read_table)
 """A table, a question with its context a row; contexts may be a list."""
 HOTPOT = Reader(
-    lambda reference: {"question", "context", "supporting_facts"} <= first_row(reference).keys(),
-    lambda reference: parts(partial(_paragraph_rows, table_files(reference))),
+    lambda reference, files: {"question", "context", "supporting_facts"} <= first_row(reference, files).keys(),
+    lambda reference, files: parts(partial(_paragraph_rows, table_files(reference, files))),
 )
 """HotpotQA, as JSON or in the shards of the hub."""
 SQUAD = Reader(
-    lambda reference: holds_keys(reference, "data", "paragraphs", "context", "qas"),
-    lambda reference: parts(partial(_paragraphs, File(reference.folder))),
+    lambda reference, _: holds_keys(reference, "data", "paragraphs", "context", "qas"),
+    lambda reference, _: parts(partial(_paragraphs, File(reference.folder))),
 )

@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from typing import Any
 
 from harness.dataset.source import Findings, Place, parse_json
-from retrievers.errors import Problem
 from retrievers.types import Claim, Reference
 
 
@@ -23,13 +22,13 @@ def read_reference(answers: Any, claims: Any, place: Place, problems: Findings) 
     """
     answers = [answers] if isinstance(answers, str) and answers.strip() else answers or []
     if not isinstance(answers, list | tuple) or not all(isinstance(one, str) and one.strip() for one in answers):
-        problems.append(Problem(str(place), "'reference' is no text and no list of texts", "leave it out where empty"))
+        problems.wrong(place, "'reference' is no text and no list of texts", "leave it out where empty")
         answers = []
     listed = _cell(claims) if isinstance(claims, str) else claims or []
     parsed = [_claim(one) for one in listed] if isinstance(listed, list | tuple) else [None]
     if None in parsed:
         remedy = 'a list such as ["The fee is monthly.", {"text": "Students pay half.", "vital": false}]'
-        problems.append(Problem(str(place), "'claims' is no list of texts", remedy))
+        problems.wrong(place, "'claims' is no list of texts", remedy)
         parsed = []
     return Reference(tuple(answers), tuple(one for one in parsed if one is not None))
 

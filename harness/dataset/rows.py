@@ -1,4 +1,9 @@
-"""Rows of a table, whatever file they stand in: JSON Lines, JSON, CSV, TSV, Parquet, Arrow, a sheet of a workbook."""
+"""Rows of a table, whatever file they stand in: JSON Lines, JSON, CSV, TSV, Parquet, Arrow, a sheet of a workbook.
+
+Of JSON they stand in a list, under one key of an object, or in what searches say: Elasticsearch and OpenSearch keep a
+document under `_source`, and in a bulk request on the line after its id; RRE (and Quepid, which exports in its form)
+keeps queries in groups that share their ratings.
+"""
 
 from __future__ import annotations
 
@@ -6,18 +11,16 @@ import codecs
 import csv
 import json
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import IO, Any
 
-from harness.dataset import columnar, sql, workbook
+from harness.dataset import columnar, held_tables
 from harness.dataset.files import File as File  # what other rooms give these readers
-from harness.dataset.json_rows import Row as Row
-from harness.dataset.json_rows import bulk_action, listed, plain_rows
 from harness.dataset.source import Complaints, Place, decode, named_twice, parse_json
 from retrievers.errors import InputError, Problem
 
-SUFFIXES = (".jsonl", ".ndjson", ".json", ".csv", ".tsv", *columnar.SUFFIXES, *workbook.SUFFIXES)
+SUFFIXES = (".jsonl", ".ndjson", ".json", ".csv", ".tsv", *columnar.SUFFIXES, *held_tables.SUFFIXES)
 """What tables are read from."""
 PLAIN = (".txt",)
 """Text with one question a line: of queries alone."""
@@ -28,6 +31,10 @@ UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 TOML = re.compile(r"#|\[\[?[\w.-]+\]\]?\s*$|[\w-]{1,64}\s*=")
 QUEPID = ["query", "docid", "rating"]
 """The header of Quepid's export of ratings."""
+Row = Mapping[str, Any]
+ACTIONS = ("index", "create")
+"""What a bulk request does with the document on the next line."""
+PLACEHOLDERS = ("$query", "query", "$q", "q")
 NUMBERS_OF_FIELDS = {4: "TREC judgments", 6: "a TREC run"}
 
 
@@ -59,7 +66,7 @@ def read_rows(file: File, problems: Complaints) -> Iterator[tuple[Place, Row]]:
         problems: where complaints go.
     """
     readers = {".csv": _csv, ".tsv": _csv, ".json": _json, ".txt": _txt}
-    readers |= dict.fromkeys(columnar.SUFFIXES, columnar.columnar_rows) | dict.fromkeys(workbook.SUFFIXES, _sheet)
+    readers |= dict.fromkeys(columnar.SUFFIXES, columnar.columnar_rows) | dict.fromkeys(held_tables.SUFFIXES, _sheet)
     try:
         yield from _selected(file) if file.database else readers.get(file.suffix, _jsonl)(file, problems)
     except InputError as error:
@@ -204,15 +211,15 @@ def _separated(file: File, delimiter: str) -> Iterator[tuple[int, list[str]]]:
 
 def _sheet(file: File, problems: Complaints) -> Iterator[tuple[Place, Row]]:
     """The rows of a sheet: of the one that is named, else of the only one that holds anything."""
-    sheets = workbook.sheets(file.read(), file.path)
+    sheets = held_tables.sheets(file.read(), file.path)
     name = _one_of(file, "sheet", tuple(sheets))
     yield from _table(file, enumerate(sheets[name], 1), problems)
 
 
 def _selected(file: File) -> Iterator[tuple[Place, Row]]:
     """The rows of a table of a database, or of the only one where none is named."""
-    name = file.table or _one_of(file, "table", sql.tables(file.database))
-    for number, row in enumerate(sql.selected_rows(file.database, name), 1):
+    name = file.table or _one_of(file, "table", held_tables.tables(file.database))
+    for number, row in enumerate(held_tables.selected_rows(file.database, name), 1):
         yield Place(Path(f"{file.path}: {name}"), number), row
 
 
@@ -281,3 +288,68 @@ def _cells(handle: IO[bytes], path: Path) -> Iterator[str]:
         if "\0" in line:
             raise InputError(Problem(str(Place(path, number)), "holds a zero byte", "is this a text file?"))
         yield f"{line}\n"
+
+
+def listed(whole: Any) -> tuple[str, list[Any]] | None:
+    """Find the rows of a JSON file, and the key under which they stand, "" for a list; None where neither is clear.
+
+    >>> listed({"version": 1, "examples": [{"input": "a"}]})
+    ('examples', [{'input': 'a'}])
+    >>> listed({"hits": {"total": 1, "hits": [{"_id": "a"}]}}), listed({"a": [{}], "b": [{}]})
+    (('hits.hits', [{'_id': 'a'}]), None)
+    """
+    if isinstance(whole, list):
+        return "", whole
+    if not isinstance(whole, dict):
+        return None
+    held = whole["hits"] if isinstance(whole.get("hits"), dict) else whole
+    keys = [key for key, rows in held.items() if isinstance(rows, list) and any(isinstance(one, dict) for one in rows)]
+    if len(keys) != 1:
+        return None
+    return (keys[0] if held is whole else f"hits.{keys[0]}"), held[keys[0]]
+
+
+def bulk_action(row: Row) -> Row | None:
+    """What a bulk request says of the document on the next line; None for a row that says nothing of the kind.
+
+    >>> bulk_action({"index": {"_index": "help", "_id": "7"}}), bulk_action({"index": 3, "text": "a"})
+    ({'_index': 'help', '_id': '7'}, None)
+    """
+    name, said = next(iter(row.items()), ("", None))
+    is_action = len(row) == 1 and name in ACTIONS and isinstance(said, dict) and all(key[0] == "_" for key in said)
+    return said if is_action else None
+
+
+def plain_rows(row: Row) -> Iterator[Row]:
+    """Yield the rows that an object of JSON stands for: itself, a hit's document, or the queries of a group of ratings.
+
+    >>> list(plain_rows({"_id": "7", "_score": 1.0, "_source": {"title": "a"}}))
+    [{'_id': '7', 'title': 'a'}]
+    >>> list(plain_rows({"queries": [{"placeholders": {"$query": "a"}}], "relevant_documents": {"7": {"gain": 3}}}))
+    [{'query': 'a', 'relevant_documents': {'7': 3}}]
+    """
+    groups = row.get("query_groups", row.get("queries") if "relevant_documents" in row else None)
+    if isinstance(source := row.get("_source"), dict):
+        yield {"_id": row.get("_id"), **source}
+    elif isinstance(groups, list):
+        shared = {key: row[key] for key in ("relevant_documents",) if key in row}
+        seen: list[Row] = []  # one query by several templates is one query
+        for rated in (one for group in groups if isinstance(group, dict) for one in plain_rows({**shared, **group})):
+            if rated not in seen:
+                seen.append(rated)
+                yield rated
+    elif isinstance(placeholders := row.get("placeholders"), dict):
+        named = [placeholders[name] for name in PLACEHOLDERS if name in placeholders] or list(placeholders.values())
+        yield {"query": next(iter(named), None), "relevant_documents": _grades(row.get("relevant_documents"))}
+    else:
+        yield row
+
+
+def _grades(rated: Any) -> Any:
+    """Grades by document, of `{"d1": {"gain": 3}}` or of `{"3": ["d1"]}`; what is neither is left as it is."""
+    if not isinstance(rated, dict):
+        return rated
+    grades: dict[str, Any] = {}
+    for key, said in rated.items():
+        grades |= dict.fromkeys(map(str, said), key) if isinstance(said, list) else {key: said}
+    return {doc: said.get("gain", said) if isinstance(said, dict) else said for doc, said in grades.items()}

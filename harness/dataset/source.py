@@ -11,13 +11,14 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
-from harness.dataset.dataset_model import DatasetReference, Labels
+from harness.dataset.dataset_model import Labels
 from retrievers.errors import InputError, Problem, did_you_mean
 from retrievers.types import Document, Query
 
 SHOWN = 20
 """How many problems of one file are listed; the rest is counted."""
 WHOLE = "a grade is a whole number; 0 is judged and not relevant"
+ENTRY = re.compile(r"\[\d+\]$")
 LINE = re.compile(r"(:\d+|\[\d+\])$")
 WHOLE_NUMBER = re.compile(r"[+-]?[0-9]+(\.0*)?")
 CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
@@ -35,6 +36,11 @@ class Place(NamedTuple):
 
     def __str__(self) -> str:
         return f"{self.path}:{self.line}" if self.line else str(self.path)
+
+    @property
+    def file(self) -> str:
+        """The file alone, without the number of an entry in it."""
+        return ENTRY.sub("", str(self.path))
 
     def of(self, position: int) -> Place:
         """The place of one document among the labels of a query."""
@@ -59,6 +65,8 @@ class Findings:
         """Kind -> ids."""
         self.taken: dict[str, dict[str, str]] = {}
         """File -> its columns, each with what it was taken for: see `Columns.taken`."""
+        self.sizes: dict[str, Counter[str]] = {}
+        """Table or folder of documents -> what it holds (rows, Markdown files) -> how many."""
         self._problems: list[Problem] = []
         self._repeats: dict[tuple[str, str, str], int] = {}
         """Of each listed problem, by its file and words: at how many more places of the file it was found."""
@@ -96,6 +104,10 @@ class Findings:
     def wrong(self, place: object, what: str, remedy: str = "") -> None:
         """Take in a problem at a place."""
         self.append(Problem(str(place), what, remedy))
+
+    def counter(self, path: str) -> Counter[str]:
+        """What counts the rows of a table, or the files of a folder."""
+        return self.sizes.setdefault(path, Counter())
 
     def note(self, kind: str, id_: str) -> None:
         """Count something of a kind."""
@@ -138,13 +150,6 @@ class Parts(NamedTuple):
     documents: Callable[[Findings], Iterator[tuple[Place, Document]]]
     queries: Callable[[Findings], Iterator[tuple[Place, Query]]]
     labels: Callable[[Findings], Iterator[tuple[Place, str, Labels]]]
-
-
-class Reader(NamedTuple):
-    """A format: whether a reference is one, and how it is opened."""
-
-    matches: Callable[[DatasetReference], bool]
-    read: Callable[[DatasetReference], Source]
 
 
 def decode(raw: bytes, place: Place) -> str:

@@ -3,11 +3,16 @@
 The files, sheets or tables are called `documents.*` or `corpus.*`, `queries.*` or `questions.*`, `labels.*`, `qrels.*`
 or `judgments.*`, or as the experiment says. Queries may carry their labels themselves, and documents may be a folder of
 text files.
+
+A reference may be one table, too: a file of rows, or a folder in which `datasets` or the hub keeps its shards. Such a
+folder has splits (`test-00000-of-00001.parquet`, or a folder `test` of Arrow files, as `save_to_disk` writes them), and
+folders of splits, which are configurations.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+import re
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath
 
@@ -15,12 +20,11 @@ from harness.dataset import judgments, markdown_folder
 from harness.dataset.archives import is_zip
 from harness.dataset.columns import ASKED, OF_DOCUMENTS, OF_QUERIES, Columns, document_of, query_of
 from harness.dataset.dataset_model import SQL, DatasetReference, Labels
-from harness.dataset.files import File, listing_of, pick
+from harness.dataset.files import File, Files, holds_files, listing, pick, selected
+from harness.dataset.held_tables import is_url, parted
 from harness.dataset.label_rows import labels_of
-from harness.dataset.one_table import table_files
 from harness.dataset.rows import PLAIN, SUFFIXES, Row, read_rows
-from harness.dataset.source import Findings, Parts, Place, Source
-from harness.dataset.sql import is_url
+from harness.dataset.source import Findings, Parts, Place, Source, split_among
 from retrievers.errors import InputError, Problem
 from retrievers.types import Document, Query
 
@@ -31,13 +35,17 @@ LABELS = ("labels", "qrels", "judgments", "judgements", "relevance")
 
 HEADERS = 64
 """Sets of columns that are looked at: rows of JSON may differ in theirs without end."""
+SHARD = re.compile(r"(.+?)-\d{5}-of-\d{5}")
+SAVED = "data"
+"""What `save_to_disk` calls its shards, and what the hub calls the folder of a data set's only configuration."""
 
 
-def matches(reference: DatasetReference) -> bool:
+def matches(reference: DatasetReference, files: Files) -> bool:
     """Whether a folder or archive holds a table of queries or labels by one of the usual names, or one is declared."""
-    if single(reference) or (reference.scheme == SQL and reference.queries):
+    if reference.documents is not None and table_files(reference, files, PLAIN):
+        return True  # one table, with its documents elsewhere
+    if reference.scheme == SQL and reference.queries:
         return True
-    files = listing_of(reference)
     if files and (reference.documents or reference.labels):
         return True
     top = {name: file for name, file in files.items() if "/" not in name}
@@ -49,23 +57,18 @@ def matches(reference: DatasetReference) -> bool:
     return named(top, DOCUMENTS) is not None or named(top, LABELS) is not None
 
 
-def single(reference: DatasetReference) -> bool:
-    """Whether a reference is one table, with its documents elsewhere."""
-    return reference.documents is not None and bool(table_files(reference, PLAIN))
-
-
-def read(reference: DatasetReference) -> Source:
+def read(reference: DatasetReference, files: Files) -> Source:
     """Open the tables of a folder or of a file that holds some, or one table, and what the reference names beside it.
 
     Raises:
         InputError: something that is named, or that there must be, is not there.
     """
-    lone = table_files(reference, PLAIN) if reference.documents else []
-    folder, files = looked_in(reference, whole=not lone)
+    lone = table_files(reference, files, PLAIN) if reference.documents else []
+    folder, files = looked_in(reference, {} if lone and not reference.scheme else files)
     top = {name: file for name, file in files.items() if "/" not in name}
     queries = [*lone, *(pick(files, name, folder) for name in reference.queries)]
     queries = queries or [file for file in [named(top, QUERIES, PLAIN)] if file is not None]
-    labels = pick(files, reference.labels, folder) if reference.labels else named(top, LABELS)
+    labels = pick(files, reference.labels, folder) if reference.labels else None if lone else named(top, LABELS)
     if not queries and labels is None:
         remedy = "name the file: queries = …; or call it queries.csv, .tsv, .jsonl, .json, .parquet or .xlsx"
         raise InputError(Problem(str(folder), "holds no table of queries", remedy))
@@ -81,24 +84,22 @@ def read(reference: DatasetReference) -> Source:
     return Parts(documents_of(reference, folder, files, taken), source.queries, source.labels)
 
 
-def looked_in(reference: DatasetReference, *, whole: bool) -> tuple[Path, dict[str, File]]:
+def looked_in(reference: DatasetReference, files: Files) -> tuple[Path, dict[str, File]]:
     """The folder in which the parts of a data set are looked for, and the files there that may be meant.
 
     Args:
         reference: where it lies.
-        whole: whether files may be meant that the reference does not name.
+        files: those that may be meant though the reference does not name them.
     """
     folder = Path() if reference.scheme else reference.folder
     folder = folder.parent if folder.is_file() else folder
     names = [name for name in (*reference.queries, reference.documents, reference.labels) if name and not is_url(name)]
     paths = {name: folder / name for name in (name.rpartition("#")[0] or name for name in names)}
-    all_named = reference.scheme and reference.queries and reference.documents
-    listed = listing_of(reference) if whole and not all_named else {}
-    return folder, {**{name: File(path) for name, path in paths.items() if path.is_file()}, **listed}
+    return folder, {**{name: File(path) for name, path in paths.items() if path.is_file()}, **files}
 
 
 def documents_of(
-    reference: DatasetReference, folder: Path, files: Mapping[str, File], taken: frozenset[Path] = frozenset()
+    reference: DatasetReference, folder: Path, files: Files, taken: frozenset[Path] = frozenset()
 ) -> Callable[[Findings], Iterator[tuple[Place, Document]]]:
     """What reads the documents of a reference: a table, else files of text.
 
@@ -116,13 +117,14 @@ def documents_of(
     table = None if reference.documents else named(top, DOCUMENTS)
     if reference.documents:
         place = folder / ("" if is_url(reference.documents) else reference.documents)
-        of_texts = place.is_dir() or (is_zip(place) and markdown_folder.holds_documents(place))
+        of_texts = place.is_dir() or (is_zip(place) and markdown_folder.holds_documents(listing(place)))
         if is_url(reference.documents) or not of_texts:
             table = pick(files, reference.documents, folder)
     if table is not None:
         columns = Columns(reference.columns, header=reference.header is True)
         return TableSource(_headed(reference, ("id", "text", ""), table), rows_of(), None, columns).documents
-    if not (place.is_dir() or reference.documents) or not markdown_folder.holds_documents(place):
+    below = files if place == reference.path else listing(place) if place.is_dir() or reference.documents else {}
+    if not markdown_folder.holds_documents(below):
         remedy = "name the file: documents = …; or call it documents.csv, .tsv, .jsonl, .parquet or .xlsx"
         raise InputError(Problem(str(place), "holds no documents", remedy))
     return markdown_folder.MarkdownSource(place, (), taken).documents
@@ -134,7 +136,7 @@ def _headed(reference: DatasetReference, names: tuple[str, ...], *files: File) -
     return rows_of(*(replace(file, header=header) for file in files))
 
 
-def named(files: Mapping[str, File], stems: Iterable[str], also: tuple[str, ...] = ()) -> File | None:
+def named(files: Files, stems: Iterable[str], also: tuple[str, ...] = ()) -> File | None:
     """The file of a listing whose name without its suffix is one of these, and which tables are read from.
 
     `also` are further suffixes that will do.
@@ -156,6 +158,65 @@ def named(files: Mapping[str, File], stems: Iterable[str], also: tuple[str, ...]
         if found:
             return found[0]
     return None
+
+
+def table_files(reference: DatasetReference, files: Files, also: tuple[str, ...] = ()) -> list[File]:
+    """The files of the one table that a reference is; none where it is something else.
+
+    Args:
+        reference: a file with a suffix of `SUFFIXES`, a folder of shards of one split, or of the one it names; or the
+            URL of a database with what is selected of it.
+        files: what lies in the folder.
+        also: further suffixes that will do for a file.
+
+    Raises:
+        InputError: several configurations or splits are there, and none is named.
+    """
+    if reference.scheme == SQL:
+        url, chosen = parted(str(reference.path))
+        return [selected(url, chosen)] if chosen else []
+    if reference.scheme or not reference.folder.exists():
+        return []
+    if reference.folder.is_file():
+        known = File(reference.folder).suffix in (*SUFFIXES, *also)
+        return [File(reference.folder)] if known and not holds_files(reference.folder) else []
+    shards = _shards(files)
+    if len(shards) > 1:
+        remedy = f"name the folder of one: {reference.name}/{next(iter(shards))}"
+        raise InputError(Problem(reference.name, f"has the configurations {', '.join(shards)}", remedy))
+    splits = next(iter(shards.values()), {})
+    return splits[split_among(reference.name, splits, reference.split)] if splits else []
+
+
+def first_row(reference: DatasetReference, files: Files) -> Row:
+    """The first row of the one table that a reference is; empty where it is none."""
+    return next((row for file in table_files(reference, files) for _, row in read_rows(file, Findings())), {})
+
+
+def split_of(name: str) -> tuple[str, str] | None:
+    """The folder and the split of a file of shards; None for any other file.
+
+    >>> split_of("en/test-00000-of-00002.parquet"), split_of("test/data-00000-of-00001.arrow"), split_of("a.csv")
+    (('en', 'test'), ('', 'test'), None)
+    """
+    if "-of-" not in name:
+        return None
+    pure = PurePosixPath(name)
+    shard = SHARD.fullmatch(pure.stem) if pure.suffix.lower() in SUFFIXES else None
+    if shard is None:
+        return None
+    if pure.suffix.lower() == ".arrow" and shard[1] == SAVED:
+        return "/".join(pure.parts[:-2]), pure.parent.name
+    return "/".join(pure.parts[:-1]), shard[1]
+
+
+def _shards(files: Files) -> dict[str, dict[str, list[File]]]:
+    """Configuration -> split -> files."""
+    found: dict[str, dict[str, list[File]]] = {}
+    for name, file in files.items():
+        for folder, split in filter(None, [split_of(name)]):
+            found.setdefault("" if folder == SAVED else folder, {}).setdefault(split, []).append(file)
+    return found
 
 
 def rows_of(*files: File) -> RowSource:
@@ -232,15 +293,16 @@ class TableSource:
     ) -> Iterator[tuple[Place, Row]]:
         """The rows; what their columns are taken for is noted, and columns that may hold labels are not passed over."""
         known = set[tuple[str, ...]]()
+        path = counted = None
         for place, row in rows:
+            if counted is None or place.path is not path:
+                path, counted = place.path, problems.counter(place.file)
+            counted["row"] += 1
             if (names := tuple(row)) not in known and len(known) < HEADERS:
                 known.add(names)
+                there = problems.taken.setdefault(place.file, {})
                 taken = self.columns.taken(row, kinds)
-                problems.taken.setdefault(str(place.path), {}).update(
-                    (name, kind)
-                    for name, kind in taken.items()
-                    if kind or name not in problems.taken.get(str(place.path), {})
-                )
+                there.update((name, kind) for name, kind in taken.items() if kind or name not in there)
                 for problem in self.columns.overlooked(row, kinds) if kinds != OF_DOCUMENTS else ():
                     problems.append(problem._replace(where=str(place)))
             yield place, row

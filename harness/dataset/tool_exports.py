@@ -1,29 +1,40 @@
 """What evaluation tools write: for each tool one row that says under which names it keeps what.
 
-Ragas, LangSmith, Phoenix and Langfuse export questions with reference contexts; their documents lie where the reference
-says.
-embench, LlamaIndex and AutoRAG write documents and labels, too.
+Ragas, LangSmith, Phoenix and Langfuse export questions, with ids or texts of the documents that answer them; the
+documents lie where the reference says. embench, LlamaIndex and AutoRAG write documents and labels, too.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, partial
+from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from harness.dataset.columns import Columns, has_path, plain_id, value_at
-from harness.dataset.contexts import ReferencedQuestion, texts_of, with_contexts
+from harness.dataset.columns import NAMING, Columns, plain_id
 from harness.dataset.dataset_model import DatasetReference
-from harness.dataset.files import File, listing, listing_of, pick
-from harness.dataset.one_table import first_row, table_files
-from harness.dataset.references import read_reference
+from harness.dataset.files import File, Files, Reader, listing, pick
 from harness.dataset.rows import Row, read_json
-from harness.dataset.source import Findings, Parts, Place, Reader, written_value
-from harness.dataset.table_folder import RowSource, TableSource, rows_of
+from harness.dataset.source import Findings, Parts, Place, written_value
+from harness.dataset.table_folder import (
+    DOCUMENTS,
+    RowSource,
+    TableSource,
+    documents_of,
+    first_row,
+    looked_in,
+    named,
+    rows_of,
+    table_files,
+)
 from retrievers.errors import InputError, Problem
-from retrievers.types import Query
+
+NUMBER = "number of the row"
+QUESTION = "question"
+ANSWER = "answer"
+"""Under which names a row is given what stands there under no name that could be known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,17 +47,12 @@ class Export:
 
     recognised: tuple[tuple[str, ...], ...]
     """Its rows have one name of each; of a JSON object whose rows stand under a key, the object itself."""
-    query: tuple[str, ...]
-    ids: tuple[str, ...]
-    contexts: tuple[str, ...]
-    reference: str
-    claims: str
-    query_id: str = ""
-    """Where this is empty, or a row has none, queries are q0, q1, …"""
+    paths: Mapping[str, tuple[str, ...]]
+    """Kind of column -> its names; where a row has no id, its number stands for one."""
     fields: tuple[str, ...] = ()
-    """Further names whose values become fields of the query; one that holds an object gives all its plain values."""
+    """Further names whose values become fields of the query."""
     objects: tuple[str, ...] = ()
-    """Names that hold objects; the only text of the first is the question where none of `query` is there."""
+    """Names that hold objects; the only text of the first is the question where no name of it is there."""
     parts: tuple[str, str] = ("", "")
     """The file of questions and the folder of documents, where the tool writes a folder of its own."""
 
@@ -61,91 +67,71 @@ class Export:
         beside = documents if (folder / documents).is_dir() else None
         return replace(reference, path=folder / questions, documents=reference.documents or beside)
 
-    def matches(self, reference: DatasetReference) -> bool:
+    def matches(self, reference: DatasetReference, files: Files) -> bool:
         """Whether the reference is a file that the tool wrote."""
-        row = first_row(self._within(reference))
+        row = first_row(self._within(reference), files)
         return bool(row) and all(any(name in row for name in names) for names in self.recognised)
 
-    def read(self, reference: DatasetReference) -> Parts:
-        """Open the questions; the documents lie where the reference says."""
-        columns, reference = Columns(reference.columns), self._within(reference)
-        files = table_files(reference)
-        if not files:
-            names = reference.queries or ("testset.jsonl",)
-            files = [pick(listing(reference.folder), names[0], reference.folder)]
-        rows = rows_of(*files)
+    def read(self, reference: DatasetReference, files: Files) -> Parts:
+        """Open the questions; the documents lie where the reference says.
 
-        def asked(problems: Findings) -> Iterator[tuple[Place, ReferencedQuestion]]:
-            for number, (place, row) in enumerate(rows(problems)):
-                question = self._question(row, place, f"q{number}", columns, problems)
-                if question is not None:
-                    yield place, question
+        Raises:
+            InputError: no documents are named, or they are not there.
+        """
+        reference = self._within(reference)
+        names = reference.queries or ("testset.jsonl",)
+        tables = table_files(reference, files) or [pick(files, names[0], reference.folder)]
+        folder, beside = looked_in(reference, {} if not reference.scheme and reference.folder.is_file() else files)
+        if reference.documents is None and named(beside, DOCUMENTS) is None:
+            remedy = 'this export has the questions alone: documents = "…", a folder or a table of documents'
+            raise InputError(Problem(reference.name, "names no documents", remedy))
+        # Documents of an export are named in no order: each has grade 1.
+        declared = {"label_document" if kind == "relevant" else kind: name for kind, name in reference.columns.items()}
+        columns = Columns(declared, paths=self.paths)
+        asked = TableSource(rows_of(), partial(self._rows, rows_of(*tables), columns), None, columns)
+        return Parts(documents_of(reference, folder, beside), asked.queries, asked.labels)
 
-        return with_contexts(texts_of(reference), asked)
+    def _rows(self, rows: RowSource, columns: Columns, problems: Findings) -> Iterator[tuple[Place, Row]]:
+        """What is used of each row; one without a question or documents becomes a problem."""
+        names = {path.partition(".")[0] for path in (*chain(*self.paths.values()), *columns.declared.values())}
+        for number, (place, row) in enumerate(rows(problems)):
+            kept = {name: row[name] for name in row if name in names.union(self.fields)}
+            if self.objects:
+                kept |= self._opened(kept, columns, place, problems)
+            if not columns.value("query_id", kept):
+                kept = {name: value for name, value in kept.items() if name != "id"} | {NUMBER: f"q{number}"}
+            if not isinstance(columns.value("query", kept), str):
+                problems.append(self._without_question(kept)._replace(where=str(place)))
+            elif self.objects and all(columns.name(kind, kept) is None for kind in NAMING):
+                remedy = f'say where: columns = {{ relevant = "{self.objects[1]}.…" }}'
+                problems.wrong(place, "it has no reference contexts and no ids of documents", remedy)
+            else:
+                yield place, kept
 
-    def _question(
-        self, row: Row, place: Place, unnamed: str, columns: Columns, problems: Findings
-    ) -> ReferencedQuestion | None:
-        """Read one row; None after a complaint."""
-        row = {
-            **row,
-            **{name: written_value(row[name]) for name in self.objects if name in row},
-        }  # JSON, in a cell of CSV
-        for name in self.objects:
-            if row.get(name) is not None and not isinstance(row[name], dict | str):
-                problems.append(Problem(str(place), f"{name!r} is not an object", "as the SDK writes it"))
-        text = columns.value("query", row) if "query" in columns.declared else self._text(row)
-        if not isinstance(text, str):
-            problems.append(self._without_question(row)._replace(where=str(place)))
-            return None
-        answers, claims = (
-            columns.value(kind, row) if kind in columns.declared else value_at(row, name)
-            for kind, name in (("reference", self.reference), ("claims", self.claims))
-        )
-        said = row.get(self.objects[1]) if self.objects else None
-        expected = read_reference(said if isinstance(said, str) else answers, claims, place, problems)
-        id_ = row.get(self.query_id)
-        query = Query(id_ if isinstance(id_, str) and id_ else unnamed, text, self._fields(row), expected)
-        if "relevant" in columns.declared:
-            ids = _ids(columns.value("relevant", row), columns.declared["relevant"], place, problems)
-            return ReferencedQuestion(query, ids)
-        by_id = next((name for name in self.ids if has_path(row, name)), None)
-        by_text = next((name for name in self.contexts if has_path(row, name)), None)
-        if self.objects and by_id is None and by_text is None:
-            remedy = f'say where: columns = {{ relevant = "{self.objects[1]}.…" }}'
-            problems.append(Problem(str(place), "it has no reference contexts and no ids of documents", remedy))
-            return None
-        return ReferencedQuestion(
-            query,
-            _ids(value_at(row, by_id), by_id, place, problems) if by_id else (),
-            texts_in(value_at(row, by_text), by_text, place, problems) if by_text else (),
-        )
-
-    def _text(self, row: Row) -> object:
-        values = [value_at(row, name) for name in self.query]
-        named = next((value for value in values if isinstance(value, str)), None)
-        held = row.get(self.objects[0]) if self.objects else None
-        texts = [value for value in held.values() if isinstance(value, str)] if isinstance(held, Mapping) else [held]
-        return named or (texts[0] if len(texts) == 1 else None)
+    def _opened(self, row: Row, columns: Columns, place: Place, problems: Findings) -> dict[str, Any]:
+        """The objects of a row, and what stands in them under no name that could be known: question and answer."""
+        found = {name: written_value(row[name]) for name in self.objects if name in row}  # JSON, in a cell of CSV
+        for name, held in found.items():
+            if held is not None and not isinstance(held, dict | str):
+                problems.wrong(place, f"{name!r} is not an object", "as the SDK writes it")
+        asked, said = (found.get(name) for name in self.objects[:2])
+        texts = [text for text in asked.values() if isinstance(text, str)] if isinstance(asked, dict) else [asked]
+        if columns.name("query", found) is None and len(texts) == 1 and isinstance(texts[0], str):
+            found[QUESTION] = texts[0]
+        if isinstance(said, str):
+            found |= {ANSWER: said, self.objects[1]: None}
+        return found
 
     def _without_question(self, row: Row) -> Problem:
         """A complaint, without its place, that a row has no question."""
         if not self.objects:
-            name = self.query[0]
+            name = self.paths["query"][0]
             what = f"{name!r} is missing" if row.get(name) is None else f"{name!r} is no text"
             return Problem("", what, "samples of a single turn are read, conversations are not")
         first, held = self.objects[0], row.get(self.objects[0])
         there = ", ".join(map(str, held)) if isinstance(held, Mapping) else ""
         remedy = f'{first} holds {there or "nothing"}; say which: columns = {{ query = "{first}.…" }}'
         return Problem("", "the question cannot be told", remedy)
-
-    def _fields(self, row: Row) -> dict[str, str]:
-        fields: dict[str, str] = {}
-        for name in self.fields:
-            held = row.get(name)
-            given = held if isinstance(held, Mapping) else {name: held} if held else {}
-            fields |= {str(key): str(value) for key, value in given.items() if isinstance(value, str | int | float)}
-        return fields
 
 
 def _of_objects(inputs: str, outputs: str) -> Export:
@@ -154,14 +140,17 @@ def _of_objects(inputs: str, outputs: str) -> Export:
     def within(*names: str) -> tuple[str, ...]:
         return tuple(f"{part}.{name}" for name in names for part in (outputs, "metadata"))
 
+    asked = tuple(f"{inputs}.{name}" for name in ("question", "query", "input", "user_input"))
     return Export(
         recognised=((inputs,), (outputs,)),
-        query=tuple(f"{inputs}.{name}" for name in ("question", "query", "input", "user_input")),
-        ids=within("reference_context_ids", "document_ids", "doc_ids"),
-        contexts=within("reference_contexts", "contexts"),
-        reference=f"{outputs}.reference",
-        claims=f"{outputs}.claims",
-        query_id="id",
+        paths={
+            "query_id": ("id", NUMBER),
+            "query": (*asked, QUESTION),
+            "label_document": within("reference_context_ids", "document_ids", "doc_ids"),
+            "contexts": within("reference_contexts", "contexts"),
+            "reference": (ANSWER, f"{outputs}.reference"),
+            "claims": (f"{outputs}.claims",),
+        },
         fields=("metadata",),
         objects=(inputs, outputs, "metadata"),
     )
@@ -169,11 +158,14 @@ def _of_objects(inputs: str, outputs: str) -> Export:
 
 RAGAS = Export(
     recognised=(("user_input",), ("reference_contexts", "reference_context_ids")),
-    query=("user_input", "question", "query"),
-    ids=("reference_context_ids",),
-    contexts=("reference_contexts",),
-    reference="reference",
-    claims="claims",
+    paths={
+        "query_id": (NUMBER,),
+        "query": ("user_input", "question", "query"),
+        "label_document": ("reference_context_ids",),
+        "contexts": ("reference_contexts",),
+        "reference": ("reference",),
+        "claims": ("claims",),
+    },
     fields=("synthesizer_name", "persona_name", "query_style", "query_length"),
 )
 """Test sets of Ragas, as SingleTurnSample has it (ragas 0.4.3, `dataset_schema.py`): JSON Lines, JSON, CSV, Parquet."""
@@ -185,11 +177,13 @@ LANGFUSE = _of_objects("input", "expectedOutput")
 """Items of a Langfuse data set, as its interface gives them (`GET /api/public/dataset-items`)."""
 LLAMA_INDEX_RAG = Export(
     recognised=(("query",), ("reference_contexts",), ("reference_answer",)),
-    query=("query",),
-    ids=(),
-    contexts=("reference_contexts",),
-    reference="reference_answer",
-    claims="claims",
+    paths={
+        "query_id": (NUMBER,),
+        "query": ("query",),
+        "contexts": ("reference_contexts",),
+        "reference": ("reference_answer",),
+        "claims": ("claims",),
+    },
     parts=("rag_dataset.json", "source_files"),
 )
 """LlamaIndex's LabelledRagDataset as it saves itself, alone or in the folder that its downloads are."""
@@ -201,13 +195,13 @@ class Keyed(NamedTuple):
     labels: str
     """Grades by document; or a list in no order, whose documents have grade 1."""
 
-    def matches(self, reference: DatasetReference) -> bool:
+    def matches(self, reference: DatasetReference, files: Files) -> bool:
         """Whether the reference is such a file."""
-        return holds_keys(_only_file(reference), "queries", "corpus", self.labels)
+        return holds_keys(_only_file(reference, files), "queries", "corpus", self.labels)
 
-    def read(self, reference: DatasetReference) -> TableSource:
+    def read(self, reference: DatasetReference, files: Files) -> TableSource:
         """Open the file."""
-        reference = _only_file(reference)
+        reference = _only_file(reference, files)
         if reference.scheme or not reference.folder.is_file():
             raise InputError(Problem(reference.name, "is not a file", "name the JSON file itself"))
         file = File(reference.folder)
@@ -254,20 +248,18 @@ COLUMNS = {"document_id": "doc_id", "text": "contents", "query_id": "qid", "quer
 """Of AutoRAG's two tables, in a folder or in the `data` of a project."""
 
 
-def _of_pair(reference: DatasetReference) -> DatasetReference:
-    """The folder of AutoRAG's pair, where one of the two is named, or a project with its data."""
-    if reference.scheme:
-        return reference
-    if (reference.folder / "data" / PAIR[1]).is_file():
-        return replace(reference, path=reference.folder / "data")
-    alone = reference.folder.is_file() and reference.folder.name in PAIR
-    return replace(reference, path=reference.folder.parent) if alone else reference
+def _pair(reference: DatasetReference, files: Files) -> Sequence[File]:
+    """AutoRAG's two tables: in a folder, in the data of a project, or in the folder of one of them."""
+    if not reference.scheme and reference.folder.is_file() and reference.folder.name in PAIR:
+        files = listing(reference.folder.parent)
+    pairs = ([files.get(f"{folder}{name}") for name in PAIR] for folder in ("", "data/"))
+    return next(([*filter(None, pair)] for pair in pairs if all(pair)), ())
 
 
-def _read_pair(reference: DatasetReference) -> TableSource:
+def _read_pair(reference: DatasetReference, files: Files) -> TableSource:
     """Open the pair; its labels are groups, all needed, each of alternatives, and a plain list is one group."""
-    folder, labels = _of_pair(reference).folder, COLUMNS["relevant"]
-    texts, asked = (rows_of(pick(listing(folder), name, folder)) for name in PAIR)
+    labels, pair = COLUMNS["relevant"], _pair(reference, files)
+    texts, asked = map(rows_of, pair or (pick(files, name, reference.folder) for name in PAIR))
 
     def questions(problems: Findings) -> Iterator[tuple[Place, Row]]:
         for place, row in asked(problems):
@@ -283,17 +275,16 @@ def _read_pair(reference: DatasetReference) -> TableSource:
     return TableSource(texts, questions, None, Columns(COLUMNS))
 
 
-AUTORAG = Reader(lambda reference: listing_of(_of_pair(reference)).keys() >= {*PAIR}, _read_pair)
+AUTORAG = Reader(lambda reference, files: bool(_pair(reference, files)), _read_pair)
 """AutoRAG 0.3.27."""
 
 
-def _only_file(reference: DatasetReference) -> DatasetReference:
+def _only_file(reference: DatasetReference, files: Files) -> DatasetReference:
     """The one JSON file of a folder that holds no other; else what was given."""
     if reference.scheme or not reference.folder.is_dir():
         return reference
-    files = [file for name, file in listing(reference.folder).items() if "/" not in name]
-    alone = len(files) == 1 and files[0].suffix == ".json"
-    return replace(reference, path=files[0].path) if alone else reference
+    top = [file for name, file in files.items() if "/" not in name]
+    return replace(reference, path=top[0].path) if len(top) == 1 and top[0].suffix == ".json" else reference
 
 
 def holds_keys(reference: DatasetReference, *keys: str) -> bool:
@@ -302,29 +293,3 @@ def holds_keys(reference: DatasetReference, *keys: str) -> bool:
         return False
     text = File(reference.folder).read().decode("utf-8", "replace")
     return text.lstrip("\ufeff \r\n\t").startswith("{") and all(f'"{key}"' in text for key in keys)
-
-
-def _ids(cell: object, name: str, place: Place, problems: Findings) -> tuple[str, ...]:
-    """A list of ids; empty, after a complaint, where it is something else."""
-    listed = written_value(cell)
-    if listed is None:
-        return ()
-    ids = [plain_id(one) for one in listed] if isinstance(listed, list) else [None]
-    if None in ids:
-        problems.append(Problem(str(place), f"{_last(name)!r} is no list of ids", '["d1", "d2"]'))
-        return ()
-    return tuple(str(one) for one in ids)
-
-
-def texts_in(cell: object, name: str, place: Place, problems: Findings) -> tuple[str, ...]:
-    """A list of texts, or one; empty, after a complaint, where it is something else."""
-    listed = written_value(cell)
-    texts = [listed] if isinstance(listed, str) else [] if listed is None else listed
-    if isinstance(texts, list) and all(isinstance(one, str) for one in texts):
-        return tuple(one for one in texts if one.strip())
-    problems.append(Problem(str(place), f"{_last(name)!r} is no list of texts", "a list of strings"))
-    return ()
-
-
-def _last(path: str) -> str:
-    return path.rpartition(".")[2]

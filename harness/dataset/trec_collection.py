@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import html
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import NamedTuple
 
 from harness.dataset.dataset_model import DatasetReference, Labels
-from harness.dataset.files import File, listing, listing_of, pick
+from harness.dataset.files import File, Files, pick
 from harness.dataset.label_rows import Gathered
 from harness.dataset.rows import read_lines
 from harness.dataset.source import WHOLE, Findings, Place, grade_of
@@ -36,19 +36,18 @@ LARGEST = 64 << 20
 """Characters of one document, at most: so much without its end is a file cut short."""
 
 
-def matches(reference: DatasetReference) -> bool:
+def matches(reference: DatasetReference, files: Files) -> bool:
     """Whether a folder or an archive holds topics and judgments, and documents in TREC's form."""
-    files = {} if reference.documents else listing_of(reference)
     documents = _files(files, DOCUMENTS)
-    if not (documents and _files(files, TOPICS) and _files(files, QRELS)):
+    if reference.documents or not (documents and _files(files, TOPICS) and _files(files, QRELS)):
         return False
     first = next(read_lines(documents[0], Findings()), (0, ""))[1]
     return first.lstrip().upper().startswith("<DOC>")
 
 
-def read(reference: DatasetReference) -> TrecSource:
+def read(reference: DatasetReference, files: Files) -> TrecSource:
     """Open the collection."""
-    files, folder = listing(reference.folder), reference.folder
+    folder = reference.folder
     documents = [file for name, file in files.items() if reference.documents and name.startswith(reference.documents)]
     topics = [pick(files, name, folder) for name in reference.queries]
     qrels = [pick(files, reference.labels, folder)] if reference.labels else []
@@ -66,7 +65,7 @@ def read(reference: DatasetReference) -> TrecSource:
     return TrecSource(tuple(parts["documents"]), tuple(parts["topics"]), tuple(parts["qrels"]), part)
 
 
-def _files(files: Mapping[str, File], stems: Iterable[str]) -> list[File]:
+def _files(files: Files, stems: Iterable[str]) -> list[File]:
     """The files of these names, or in a folder of one of them, or whose names begin so (`qrels.test.txt`)."""
     chosen = []
     for name, file in files.items():
@@ -92,7 +91,7 @@ class TrecSource:
             for place, block in _blocks(file, "doc", problems):
                 id_ = _tag(block, "DOCNO")
                 if not id_:
-                    problems.append(Problem(str(place), "the document has no <DOCNO>", "<DOCNO>its id</DOCNO>"))
+                    problems.wrong(place, "the document has no <DOCNO>", "<DOCNO>its id</DOCNO>")
                     continue
                 title = next((heading for tag in TITLES if (heading := _tag(block, tag))), "")
                 text = _tag(block, "TEXT") if re.search("<TEXT>", block, re.IGNORECASE) else _body(block)
@@ -112,10 +111,10 @@ class TrecSource:
                 place, cells = Place(file.path, number), line.split()
                 grade = grade_of(cells[3]) if len(cells) == 4 else None
                 if len(cells) != 4:
-                    problems.append(Problem(str(place), f"{len(cells)} fields instead of 4",
-                                            "query iteration document grade"))  # fmt: skip
+                    problems.wrong(place, f"{len(cells)} fields instead of 4",
+                                            "query iteration document grade")  # fmt: skip
                 elif grade is None:
-                    problems.append(Problem(str(place), f"grade {cells[3]!r} is no whole number", WHOLE))
+                    problems.wrong(place, f"grade {cells[3]!r} is no whole number", WHOLE)
                 else:
                     gathered.add(place, decode(cells[0]), decode(cells[2]), grade, problems)
         yield from gathered.labels()
@@ -129,7 +128,7 @@ class TrecSource:
                 yield place, Query(id_.strip(), text.strip())
             else:
                 what = "the topic has no number" if not id_.strip() else f"topic {id_.strip()} has no <{self.part}>"
-                problems.append(Problem(str(place), what, "<num> Number: 1 <title> what is asked"))
+                problems.wrong(place, what, "<num> Number: 1 <title> what is asked")
 
 
 def _each(file: File, problems: Findings) -> Iterator[tuple[int, str]]:
@@ -146,7 +145,7 @@ def _lines(file: File, problems: Findings) -> Iterator[tuple[Place, Query]]:
             yield Place(file.path, number), Query(id_.strip(), text.strip())
         else:
             what = "is neither a topic nor a query's id, a tab and its text"
-            problems.append(Problem(str(Place(file.path, number)), what, "1<tab>what is asked"))
+            problems.wrong(Place(file.path, number), what, "1<tab>what is asked")
 
 
 def _blocks(file: File, tag: str, problems: Findings) -> Iterator[tuple[Place, str]]:
@@ -157,7 +156,7 @@ def _blocks(file: File, tag: str, problems: Findings) -> Iterator[tuple[Place, s
     for number, line in _each(file, problems):
         if begins and opening.search(line):
             what = f"<{tag}> has no end before line {number}"
-            problems.append(Problem(str(Place(file.path, begins)), what, f"close it with </{tag}>"))
+            problems.wrong(Place(file.path, begins), what, f"close it with </{tag}>")
             begins = 0
         if not begins and opening.search(line):
             begins, lines, size = number, [], 0
@@ -171,9 +170,9 @@ def _blocks(file: File, tag: str, problems: Findings) -> Iterator[tuple[Place, s
             yield Place(file.path, begins), "\n".join(lines)
             begins = 0
     if begins:
-        problems.append(Problem(str(Place(file.path, begins)), f"<{tag}> has no end", "the file is cut short"))
+        problems.wrong(Place(file.path, begins), f"<{tag}> has no end", "the file is cut short")
     elif not blocks:
-        problems.append(Problem(str(file.path), f"holds no <{tag}>", "is this the right file?"))
+        problems.wrong(file.path, f"holds no <{tag}>", "is this the right file?")
 
 
 def _tag(block: str, tag: str) -> str:

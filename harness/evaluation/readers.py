@@ -263,8 +263,8 @@ def _lines(path: Path) -> Iterator[tuple[int, Row]]:
             remedy = f"a header, {','.join(COLUMNS)}; there is {', '.join(row)}"
             raise InputError(Problem(f"{path}:1", f"has no column {', '.join(missing)}", remedy))
         yield place.line or 0, row
-    if problems:
-        raise InputError(problems)
+    if problems:  # of files of scores the header is never left out
+        raise InputError([one._replace(remedy=one.remedy.partition("; or say header")[0]) for one in problems])
 
 
 def _number(written: str) -> float | None:

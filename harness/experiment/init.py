@@ -7,11 +7,21 @@ import json
 import re
 import shlex
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NamedTuple
 
-from harness.dataset import Dataset, DatasetReference, column_lines, format_of, load, reading_line, reference_of
+from harness.dataset import (
+    Dataset,
+    DatasetReference,
+    column_lines,
+    format_of,
+    listing_of,
+    load,
+    reading_line,
+    reference_of,
+)
 from harness.dataset.markdown_folder import document_names, unread_line
 from harness.dataset.rows import File, read_json
 from harness.english import counted
@@ -22,6 +32,9 @@ from retrievers.words import shared_language
 
 SAMPLE = 200
 """Documents that are read to tell the language."""
+LOST = 0.1
+"""Labels that name nothing, for each that does, at most: beyond that the files do not belong together."""
+CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 FEW = 25
 """Queries below which most differences stay undecided."""
 
@@ -34,6 +47,8 @@ class NewExperiment:
     dataset: Dataset
     repeated: tuple[str, ...] = ()
     """Files of labels left aside, since their queries are asked already."""
+    dropped: int = 0
+    """Labels of what is not there, which the experiment leaves out."""
 
     def lines(self) -> Iterator[str]:
         """What was found, and what to do next."""
@@ -46,6 +61,9 @@ class NewExperiment:
         repeats, blank = (len(dataset.ledger.get(kind, ())) for kind in ("repeated-row", "blank-query"))
         if repeats or blank:
             yield f"rows of questions that are not asked: {repeats:,} that repeat an earlier one, {blank:,} blank"
+        if self.dropped:
+            what = f"{counted(self.dropped, 'label')} of what is not there: left out"
+            yield f'{what} by dangling = "drop"; without it, each is an error'
         if self.repeated:
             yield f"left aside, the same queries again: {', '.join(self.repeated)}"
         if dataset.labels and len(dataset.queries) < FEW:
@@ -53,7 +71,8 @@ class NewExperiment:
             yield f"{len(dataset.queries)} {decide} little: expect 'undecided' unless the differences are large"
         place = self.path.as_posix()
         written = shlex.quote(f"./{place}" if place.startswith("-") else place)  # which would be read as an option
-        yield f"wrote {self.path.as_posix()}; next:"
+        mapping = " with this mapping; change it there, or by --columns" if dataset.columns else ""
+        yield f"wrote {self.path.as_posix()}{mapping}; next:"
         yield f"  harness check {written}"
         yield f"  harness run {written}"
         if not dataset.labels:
@@ -82,17 +101,19 @@ def write_experiment(given: Path | DatasetReference, output: Path | None = None)
     """
     if output is not None and output.suffix != ".toml":  # by which every command knows one
         raise InputError(Problem(output.as_posix(), "does not end in .toml", "name the experiment file NAME.toml"))
-    given = given if isinstance(given, DatasetReference) else DatasetReference(given)
+    given = given if isinstance(given, DatasetReference) else reference_of(given)
     reference, repeated = _look(given)
-    folder = given.folder if not given.scheme else Path(str(given.path))
-    dataset = load(reference)
-    name = _name_of(output.stem if output else folder.stem if folder.is_file() else folder.resolve().name)
+    folder = given.folder if not given.scheme else Path(given.name.partition("?")[0])
+    dataset, dropped = _loaded(reference)
+    name = _name_of(
+        output.stem if output else folder.stem if given.scheme or folder.is_file() else folder.resolve().name
+    )
     path = output or Path(f"{name}.toml")
     with writing(path, "remove it, or name another with --output"):
         path.parent.mkdir(parents=True, exist_ok=True)
         with path.open("x", encoding="utf-8") as file:  # made anew: through no link to somewhere else
-            file.write(experiment_text(name, reference, dataset))
-    return NewExperiment(path, dataset, repeated)
+            file.write(experiment_text(name, reference, dataset, dropped))
+    return NewExperiment(path, dataset, repeated, dropped)
 
 
 def _name_of(text: str) -> str:
@@ -100,22 +121,40 @@ def _name_of(text: str) -> str:
     return re.sub(r"[^A-Za-z0-9._-]+", "-", text).strip("-._")[:64] or "experiment"
 
 
+def _loaded(reference: DatasetReference) -> tuple[Dataset, int]:
+    """The data set, and how many labels of what is not there had to be left out: a few of many may be, told as such.
+
+    Raises:
+        InputError: anything else is wrong with it, or more than one label in ten names nothing.
+    """
+    try:
+        return load(reference), 0
+    except InputError:
+        with suppress(InputError):
+            dataset = load(reference, drop_dangling=True)
+            dropped = sum(len(dataset.ledger.get(f"dangling-{kind}", ())) for kind in ("document", "query"))
+            if dropped < LOST * sum(dataset.matched.values()):
+                return dataset, dropped
+        raise
+
+
 def _look(given: DatasetReference) -> _Found:
     """The data set with its files of queries found; InputError where something is missing."""
-    reference = replace(given, path=reference_of(Path(given.path)).path)
-    folder = Path(given.path)
     said = any((given.documents, given.queries, given.labels, given.format, given.split))
-    if said or not folder.is_dir() or format_of(reference) != "markdown":
-        return _Found(reference)
-    if not (documents := document_names(folder)):
-        raise InputError(Problem(str(folder), "holds no documents", unread_line(folder)))
+    if said or given.scheme or not given.folder.is_dir():
+        return _Found(given)
+    folder, files = given.folder, listing_of(given)
+    if format_of(given, files) != "markdown":
+        return _Found(given)
+    if not (documents := document_names(files)):
+        raise InputError(Problem(str(folder), "holds no documents", unread_line(files)))
     labelled, repeated = _query_files(folder)
     if not labelled and (folder / "queries.json").is_file():
-        return _Found(reference)  # questions without labels: a beginning
+        return _Found(given)  # questions without labels: a beginning
     if not labelled:
-        raise InputError(_missing_labels(folder, documents))
+        raise InputError(_missing_labels(folder, documents, unread_line(files)))
     queries = () if labelled == ["queries.json"] else tuple(labelled)
-    return _Found(replace(reference, queries=queries), tuple(repeated))
+    return _Found(replace(given, queries=queries), tuple(repeated))
 
 
 def _query_files(folder: Path) -> tuple[list[str], list[str]]:
@@ -142,9 +181,8 @@ def _labelled_ids(file: Path) -> set[str]:
     return {str(row.get("id", f"q{number}")) for number, row in enumerate(rows) if isinstance(row, dict)}
 
 
-def _missing_labels(folder: Path, documents: Sequence[str]) -> str:
+def _missing_labels(folder: Path, documents: Sequence[str], unread: str) -> str:
     asked = {"query": "what somebody would ask", "relevant_documents": documents[:2]}
-    unread = unread_line(folder)
     example = json.dumps([asked], ensure_ascii=False)
     return (
         f"{folder}: {counted(len(documents), 'document')}, but no question\n"
@@ -157,9 +195,9 @@ def _missing_labels(folder: Path, documents: Sequence[str]) -> str:
     )
 
 
-def experiment_text(name: str, reference: DatasetReference, dataset: Dataset) -> str:
+def experiment_text(name: str, reference: DatasetReference, dataset: Dataset, dropped: int) -> str:
     """The experiment: retrievers that run here without a key, and others to be uncommented."""
-    keys = [f"path = {_quoted(reference.name)}"]
+    keys = [f"path = {_quoted(str(reference.path) if reference.scheme else reference.name)}"]
     keys += [f"split = {_quoted(reference.split)}"] if reference.split else []
     parts = {"format": reference.format, "documents": reference.documents, "labels": reference.labels}
     keys += [f"{key} = {_quoted(value)}" for key, value in parts.items() if value]
@@ -175,12 +213,22 @@ def experiment_text(name: str, reference: DatasetReference, dataset: Dataset) ->
         documents=counted(dataset.count, "document"),
         queries=asked(dataset),
         dataset=f"{{ {', '.join(keys)} }}" if len(keys) > 1 else keys[0].removeprefix("path = "),
-        grades=EXPLICIT if _explicit(dataset) else RANKED,
+        mapping="".join(_mapping(dataset)),
+        grades=f"{DROPPED if dropped else ''}{EXPLICIT if _explicit(dataset) else RANKED}",
         dense=dense.text,
         dense_name=dense.name,
         multilingual=MULTILINGUAL if dense is HASHING else "",
         reranker=ENGLISH_RERANKER if english else MULTILINGUAL_RERANKER,
     )
+
+
+def _mapping(dataset: Dataset) -> Iterator[str]:
+    """What the columns of each table were taken for, as comments; no name of a column can end one."""
+    if dataset.columns:
+        yield "# What its columns are taken for; the key columns of the data set says otherwise, as --columns does:\n"
+    for file, columns in dataset.columns.items():
+        named = (f"{column} -> {kind or 'not used'}" for column, kind in columns.items())
+        yield f"# {CONTROL.sub(' ', f'{file}: ' + ', '.join(named))}\n"
 
 
 def _explicit(dataset: Dataset) -> bool:
@@ -235,11 +283,12 @@ ENGLISH_RERANKER = "cross-encoder/ms-marco-MiniLM-L6-v2"
 MULTILINGUAL_RERANKER = "BAAI/bge-reranker-v2-m3"
 RANKED = '# grades = "linear"               # of n documents listed for a query, best first: n, n-1, …, 1; or "binary"'
 EXPLICIT = '# grades = "explicit"             # as they stand in the labels; or "binary"'
+DROPPED = 'dangling = "drop"                 # labels of documents or queries that are not there are left out\n'
 TEMPLATE = """\
 # Which retriever finds the documents best? {documents}, {queries}.
 name = "{name}"
 dataset = {dataset}
-
+{mapping}
 primary = "nDCG@10"               # what decides; declared before the run. All other measures are exploratory
 measures = ["nDCG@10", "P@5", "R@10", "RR@10", "AP@10", "Success@10"]
 # baseline = "bm25"               # compare each other retriever with this one; left out, all pairs

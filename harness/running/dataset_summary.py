@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from harness.dataset import Dataset, grade_counts
-from harness.dataset.contexts import holders_of
+from harness.dataset.corpus import holders_of
 from harness.english import counted
 from harness.running.forecast import TruncationEstimate
 from retrievers.tokens import estimate

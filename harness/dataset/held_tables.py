@@ -1,28 +1,86 @@
-"""Tables of databases, through SQLAlchemy: `sqlite:///help.db?table=articles`, `postgresql://…?sql=SELECT …`.
+"""Tables that lie with others in one file: sheets of workbooks, and tables of databases, through SQLAlchemy.
 
-Nothing is ever written: SQLite's files are opened for reading only, and nothing is committed elsewhere. `${NAME}` of a
-URL is put in as the database is asked.
+Sheets (Excel, OpenDocument) give rows of text, as a table of text would have them. A database is named by a URL:
+`sqlite:///help.db?table=articles` or `postgresql://…?sql=SELECT …`. Nothing is ever written: SQLite's files are opened
+for reading only, and nothing is committed elsewhere. `${NAME}` of a URL is put in as the database is asked.
 """
 
 from __future__ import annotations
 
 import datetime as dt
 import decimal
+import io
 import re
 import sqlite3
-from collections.abc import Iterator
+import zipfile
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from harness.dataset.archives import missing
-from harness.dataset.json_rows import Row
+from harness.dataset.archives import TRUST, missing, unpacked_size
 from retrievers.errors import InputError, Problem
 from retrievers.opening import filled, without_user
 
+SUFFIXES = (".xlsx", ".xlsm", ".xls", ".ods")
+"""Of workbooks."""
 MAGIC = b"SQLite format 3\0"
 AT_ONCE = 4096
 """Rows that are fetched at once."""
+
+
+def sheets_on_disk(path: Path) -> tuple[str, ...]:
+    """The names of the sheets of a workbook that hold anything.
+
+    Raises:
+        InputError: it is no workbook, or cannot be read.
+    """
+    return _named(path, path.stat().st_mtime_ns)
+
+
+@lru_cache(maxsize=16)
+def _named(path: Path, _: int) -> tuple[str, ...]:
+    return tuple(sheets(path.read_bytes(), path))
+
+
+def sheets(raw: bytes, path: Path) -> dict[str, list[list[str]]]:
+    """The cells of every sheet that holds anything, by its name.
+
+    Raises:
+        InputError: it is no workbook, or unpacks to far more than it takes.
+    """
+    try:
+        import python_calamine as calamine
+    except ImportError:
+        raise InputError(missing(str(path), "python-calamine", "formats")) from None
+    if unpacked_size(raw):
+        raise InputError(Problem(str(path), "unpacks to far more than text would", TRUST))
+    try:
+        if zipfile.is_zipfile(io.BytesIO(raw)):
+            with zipfile.ZipFile(io.BytesIO(raw)) as archive:
+                if damaged := archive.testzip():  # or larger than the archive says
+                    raise zipfile.BadZipFile(f"{damaged} is damaged")
+        book = calamine.CalamineWorkbook.from_filelike(io.BytesIO(raw))
+        read = {name: book.get_sheet_by_name(name).to_python(skip_empty_area=False) for name in book.sheet_names}
+    except Exception as error:  # calamine has an error of its own for each kind of workbook
+        what = f"is no workbook that can be read: {' '.join(str(error).split())[:120]}"
+        raise InputError(Problem(str(path), what, "save it again, or each sheet as CSV")) from None
+    cells = {name: [list(map(_text, row)) for row in rows] for name, rows in read.items()}
+    return {name: rows for name, rows in cells.items() if any(map(any, rows))}
+
+
+def _text(cell: object) -> str:
+    """A cell as text.
+
+    >>> _text(2.0), _text(0.5), _text("a "), _text(True), _text(dt.date(2026, 1, 2))
+    ('2', '0.5', 'a', 'true', '2026-01-02')
+    """
+    if isinstance(cell, bool):
+        return str(cell).lower()
+    if isinstance(cell, float) and cell.is_integer():
+        return str(int(cell))
+    return cell.isoformat() if isinstance(cell, dt.date | dt.time) else str(cell).strip()
 
 
 def is_url(text: str) -> bool:
@@ -61,7 +119,7 @@ def tables(url: str) -> list[str]:
         return sorted([*found.get_table_names(), *found.get_view_names()])
 
 
-def selected_rows(url: str, selected: str) -> Iterator[Row]:
+def selected_rows(url: str, selected: str) -> Iterator[Mapping[str, Any]]:
     """Stream the rows of a table, or of a SELECT.
 
     Raises:
