@@ -274,8 +274,8 @@ def _may_pass(error: BaseException) -> bool:
 
 
 def _is_final(error: BaseException) -> bool:
-    """Whether the client for HTTP refused what came, or where it leads, for good."""
-    return isinstance(getattr(error, "source", None), BackendError)
+    """Whether the client for HTTP refused what came, or where it leads, for good; or its certificates are not there."""
+    return isinstance(getattr(error, "source", None), HarnessError)
 
 
 def _in_words(error: BaseException) -> str:
