@@ -133,20 +133,11 @@ def _environment(without: str, autoescape: bool, finalize: Any) -> jinja2.Enviro
         trim_blocks=True,
         lstrip_blocks=True,
         keep_trailing_newline=True,
-        bytecode_cache=_compiled(without),
         optimized=False,  # each template is rendered once: looking for constants costs more than it saves
     )
     # A summary in Markdown is HTML; what is trusted there are digests and names that were checked.
     env.filters |= {"html": escape, "trusted": Markup, "listed": join}
     return env
-
-
-def _compiled(without: str) -> jinja2.BytecodeCache | None:
-    """Templates as an earlier report compiled them, which takes longer than to fill them; in a folder of this user."""
-    try:
-        return jinja2.FileSystemBytecodeCache(pattern=f"harness-{without}-%s")
-    except (OSError, RuntimeError):  # no folder for temporary files, or somebody else's
-        return None
 
 
 def _visible(value: Any) -> Any:
