@@ -15,10 +15,11 @@ from harness.stats.agreement import by_query, cohen_kappa
 from harness.stats.differences import Floats
 from harness.stats.settings import Settings
 from harness.stats.unjudged_bounds import (
-    difference_bounds,
+    Linear,
     ideal_bounds,
     log_discounts,
     normalised_bounds,
+    query_bounds,
     rank_weights,
 )
 
@@ -34,6 +35,7 @@ def decided(experiments: int) -> Iterator[str]:
     yield "| relevant documents | decided before, ideal fixed | of these undone | decided now | of these undone |"
     yield "| ---: | ---: | ---: | ---: | ---: |"
     discounts = log_discounts(CUTOFF)
+    dcg = Linear(discounts, float, 1.0)
     for share in (0.05, 0.2, 0.4):
         rng, said, undone = np.random.default_rng(int(100 * share)), np.zeros(2), np.zeros(2)
         for _ in range(experiments):
@@ -43,7 +45,7 @@ def decided(experiments: int) -> Iterator[str]:
                 a, b = ([str(i) for i in rng.permutation(DOCUMENTS)[:CUTOFF]] for _ in range(2))
                 known = {d: grades[int(d)] for d in {*a, *b} if rng.random() < 0.9}
                 weights = rank_weights(a, b, discounts)
-                sums[:, query] = difference_bounds(weights, known, 1.0)
+                sums[:, query] = query_bounds(a, b, known, dcg, DOCUMENTS)
                 ideals[:, query] = ideal_bounds(list(known.values()), DOCUMENTS - len(known), 1.0, discounts)
                 full = float(np.sort(grades)[::-1][:CUTOFF] @ discounts)
                 truths[query] = sum(w * grades[int(d)] for d, w in weights.items()) / full if full else 0.0

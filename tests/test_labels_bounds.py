@@ -9,9 +9,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harness.evaluation.unjudged import QueryRankings, bounds_of, ideals_of, linear_form, mean_bounds, top_k_of
+from harness.evaluation.unjudged import QueryRankings, bounds_of, linear_form
 from harness.measures import parse, score
-from harness.stats.unjudged_bounds import TwoLists, average_precision_bounds, first_hit_bounds, recall_bounds
+from harness.stats.unjudged_bounds import (
+    TwoLists,
+    average_precision_bounds,
+    first_hit_bounds,
+    ideals_of,
+    mean_bounds,
+    recall_bounds,
+    top_k_of,
+)
 
 CORPUS = tuple("abcdefg")
 RANKINGS = st.permutations(CORPUS).flatmap(lambda ids: st.integers(0, 4).map(lambda k: tuple(ids[:k])))
@@ -76,7 +84,7 @@ def test_all_queries_at_once_have_the_bounds_that_they_have_one_by_one(name, ask
     numbers = {}
     a, b, empty = (top_k_of(lists, known, linear, numbers) for lists in cut)
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr("harness.evaluation.unjudged.CELLS", cells)
+        patched.setattr("harness.stats.unjudged_bounds.CELLS", cells)
         for second, lists in ((b, cut[1]), (empty, cut[2])):
             each = [bounds(QueryRankings(*query)) for query in zip(cut[0], lists, known, strict=True)]
             both = mean_bounds(a, second, linear, ideals)

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from harness.stats.differences import singles, units_of
 from harness.stats.prediction import predicted, prediction_powered
-from harness.stats.unjudged_bounds import difference_bounds, log_discounts, rank_weights
+from harness.stats.unjudged_bounds import Linear, log_discounts, query_bounds
 
 PEOPLE = np.array([0.2, 0.0, -0.1, 0.3, 0.1])
 MODEL = np.array([0.3, 0.1, 0.0, 0.2, 0.1])
@@ -179,27 +179,26 @@ def test_what_is_given_covers_as_often_as_it_says(draw, n, size):
 
 def test_bounds_of_the_worked_example():
     """DCG with grades 0 and 1, unjudged documents up to 1; computed by hand."""
-    weights = rank_weights(["d1", "d2", "d3", "d4"], ["d3", "d5", "d1", "d6"], log_discounts(4))
-    before = difference_bounds(weights, {"d1": 1, "d3": 1}, 1)
+    lists, dcg = (["d1", "d2", "d3", "d4"], ["d3", "d5", "d1", "d6"]), Linear(log_discounts(4), float, 1)
+    before = query_bounds(*lists, {"d1": 1, "d3": 1}, dcg, 10)
     assert before == pytest.approx((-1.0616, 1.0616), abs=5e-5)
     assert not before.decided
-    after = difference_bounds(weights, {"d1": 1, "d3": 1, "d2": 1}, 1)
+    after = query_bounds(*lists, {"d1": 1, "d3": 1, "d2": 1}, dcg, 10)
     assert after == pytest.approx((-0.4307, 1.0616), abs=5e-5)
     assert after.width < before.width
 
 
 def test_bounds_meet_where_all_is_judged():
-    weights = rank_weights(["a", "b"], ["b", "c"], log_discounts(2))
-    found = difference_bounds(weights, {"a": 1, "b": 0, "c": 0}, 3)
+    found = query_bounds(["a", "b"], ["b", "c"], {"a": 1, "b": 0, "c": 0}, Linear(log_discounts(2), float, 3), 10)
     assert found.low == found.high == 1.0
     assert found.decided
 
 
 @given(st.dictionaries(st.sampled_from("abcdef"), st.integers(0, 3)), st.data())
 def test_another_judgment_never_widens_the_bounds(judged, data):
-    weights = rank_weights("abcd", "cebf", log_discounts(4))
-    before = difference_bounds(weights, judged, 3)
+    dcg = Linear(log_discounts(4), float, 3)
+    before = query_bounds("abcd", "cebf", judged, dcg, 10)
     more = judged | {data.draw(st.sampled_from("abcdef")): data.draw(st.integers(0, 3))}
     if judged.items() <= more.items():
-        after = difference_bounds(weights, more, 3)
+        after = query_bounds("abcd", "cebf", more, dcg, 10)
         assert before.low - 1e-12 <= after.low <= after.high <= before.high + 1e-12

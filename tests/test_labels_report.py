@@ -13,13 +13,13 @@ from harness.dataset.judgments import text_digest
 from harness.evaluation.evaluation import evaluation_of
 from harness.evaluation.grading import by_labeller
 from harness.evaluation.labellers import LabellerVerdict, combined, labeller_verdicts, labellers_sentence, sentence
-from harness.evaluation.unjudged import ideals_of, linear_form, unjudged_bounds_of
+from harness.evaluation.unjudged import linear_form, unjudged_bounds_of
 from harness.evaluation.verdict import Comparison
 from harness.evaluation.wording import read_verdict, verdict_word
 from harness.experiment import Relevance
 from harness.measures import parse, score
 from harness.stats.prediction import predicted
-from harness.stats.unjudged_bounds import difference_bounds, rank_weights
+from harness.stats.unjudged_bounds import query_bounds
 from tests import small
 from tests.labels_small import judgment, write
 
@@ -301,12 +301,9 @@ def test_the_linear_form_is_the_measure(name):
     measure, ranking = parse(name), ["a", "b", "c", "d"]
     judged = {"a": 1, "c": 3, "e": 2, "b": 0, "d": 0}
     linear = linear_form(measure, measure.cutoff or 4, 3, 5)
-    gains = {doc: linear.gain(grade) for doc, grade in judged.items()}
-    bounds = difference_bounds(rank_weights(ranking, [], linear.discounts), gains, linear.most)
-    least, most = ideals_of(linear, [judged], 5)[:, 0]
+    bounds = query_bounds(ranking[: len(linear.discounts)], [], judged, linear, 5)
     right = score([measure], {"q": judged}, {"q": ranking}).of(measure)[0]
-    assert least == most and bounds.low / least == pytest.approx(right)
-    assert bounds.high == bounds.low
+    assert bounds.low == bounds.high == pytest.approx(right)
 
 
 def heads(results):

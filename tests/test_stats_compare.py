@@ -14,11 +14,11 @@ from harness.evaluation.compare import compare as compare_table
 from harness.evaluation.compare import family
 from harness.evaluation.gate import gate
 from harness.evaluation.scores import Scores
-from harness.evaluation.statements import interval_note
 from harness.evaluation.verdict import Finding, Reason, Verdict
 from harness.evaluation.wording import (
     COMPARISON_COLUMNS,
     comparison_cells,
+    interval_note,
     pair_sentence,
     read_comparison,
     significance_sentence,

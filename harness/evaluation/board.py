@@ -10,6 +10,7 @@ from harness.evaluation import statements
 from harness.evaluation.evaluation import Evaluation
 from harness.evaluation.statements import Topic
 from harness.evaluation.verdict import Reason, Verdict
+from harness.evaluation.wording import interval_note
 
 BoardStanding = Literal["leader", "good", "open", "worse", "baseline", "better", "failed", "waiting"]
 BY_VERDICT: Mapping[Verdict, BoardStanding] = {
@@ -88,7 +89,7 @@ def said_of(evaluation: Evaluation, *, complete: bool = True) -> Said:
         return Said(headline, lead, tuple(following[:1]))
     if result.sweep is None:
         pairs = result.against_baseline if result.baseline else result.against.values()
-        following.insert(0, statements.interval_note(tuple(pairs), settings, reference_of(evaluation)))
+        following.insert(0, interval_note(tuple(pairs), settings, reference_of(evaluation)))
     return Said(headline, lead, tuple(filter(None, following)))
 
 

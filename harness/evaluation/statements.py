@@ -7,12 +7,12 @@ from collections.abc import Iterator, Sequence
 from enum import Enum, auto
 from typing import NamedTuple
 
-from harness.english import asked, counted, few_names, format_p, join, related, short_p
+from harness.english import asked, counted, few_names, format_p, join, related
 from harness.evaluation.across_sets import PairOnSets, SetsTogether
 from harness.evaluation.conclusion import Conclusion
 from harness.evaluation.sweep_choice import SweepChoice
 from harness.evaluation.verdict import Comparison, Reason, Verdict
-from harness.evaluation.wording import TESTS, differing, unchanged_sentence, why
+from harness.evaluation.wording import differing, unchanged_sentence, why
 from harness.stats.differences import SLACK
 from harness.stats.power import MOST, PowerRange, QueryRange
 from harness.stats.settings import Settings
@@ -375,40 +375,6 @@ def lead_sentence(result: Conclusion, settings: Settings) -> str:
         return ""
     rest = len(result.others) - 2
     return f"Mean ahead of {', of '.join(parts)}{f', and of {rest} more' if rest > 0 else ''}."
-
-
-def interval_note(rows: Sequence[Comparison], settings: Settings, reference: str = "") -> str:
-    """Return why intervals and verdicts seem to disagree, "" where none do.
-
-    Args:
-        rows: comparisons of one measure.
-        settings: those that they were made with.
-        reference: in each of the rows, and not to be named again; left out, both of a pair are named.
-    """
-    odd = [
-        row
-        for row in rows
-        if row.ci_low is not None and row.ci_high is not None
-        and (row.ci_low > 0 or row.ci_high < 0) != row.verdict.separates
-        and row.verdict is not Verdict.EQUIVALENT and row.reason not in (Reason.MODEL_ALONE, Reason.ALPHA_SPENT)
-    ]  # fmt: skip
-    if not odd:
-        return ""
-    named = [row.b if row.a == reference else row.a if row.b == reference else f"{row.a} and {row.b}" for row in odd]
-    first, decided, mean = odd[0], odd[0].p_adjusted, odd[0].p_randomization_adjusted
-    if len(odd) == 1 and not first.verdict.separates and min(decided, mean) <= settings.alpha < max(decided, mean):
-        shown, other = ("that of the mean", TESTS[settings.decides])[:: 1 if mean < decided else -1]
-        low, high = sorted((decided, mean))
-        return (
-            f"The interval of {named[0]} leaves out 0, but two tests must agree: {shown} finds a difference "
-            f"(p {short_p(low)}), {other} none (p {short_p(high)})."
-        )
-    both = "" if all(row.p_adjusted == row.p_randomization_adjusted for row in odd) else " of both tests"
-    many = "Intervals do" if len(odd) > 1 else "The interval does"
-    return (
-        f"{many} not settle {few_names(named)}: each is of one pair alone, the verdict goes by p{both}, corrected for "
-        "the number of pairs."
-    )
 
 
 def _against_leader(result: Conclusion, settings: Settings, family: Sequence[Comparison]) -> str:

@@ -14,7 +14,6 @@ from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from harness.dataset import Labels
 from harness.dataset.judgments import GRADES
@@ -24,112 +23,18 @@ from harness.measures import Measure, parse, score
 from harness.records import Results
 from harness.stats.unjudged_bounds import (
     Bounds,
+    Linear,
     TwoLists,
     average_precision_bounds,
-    difference_bounds,
     first_hit_bounds,
-    ideal_bounds,
+    ideals_of,
     log_discounts,
-    normalised_bounds,
+    mean_bounds,
+    query_bounds,
     rank_weights,
     recall_bounds,
+    top_k_of,
 )
-from retrievers.types import Floats
-
-CELLS = 1 << 22
-"""Pairs of ranks that are compared at once; it bounds the memory and moves no result."""
-ENDED = -1
-"""Stands for a document where a list has ended."""
-
-
-class Linear(NamedTuple):
-    """A measure as a sum over the ranks: of discount times gain, divided by the ideal sum of the query for nDCG."""
-
-    discounts: Floats
-    gain_of: Callable[[int], float]
-    """The gain of a grade from 0 up; grades may be large, so that no table holds them."""
-    most: float
-    """The gain of the highest grade."""
-    ideal: Floats | None = None
-    """The weights of the ranks of the ideal; None where nothing is divided."""
-
-    def gain(self, grade: int) -> float:
-        """The gain of a grade; that of 0 for one below 0."""
-        return self.gain_of(max(0, grade))
-
-
-class TopK(NamedTuple):
-    """The first hits of one retriever for n queries, each array (n, cutoff)."""
-
-    documents: npt.NDArray[np.int64]
-    """A number for each document, ENDED behind the last."""
-    known: npt.NDArray[np.bool_]
-    """Whether it is judged."""
-    gains: Floats
-    """Of those that are; else 0."""
-
-    def rows(self, part: slice) -> TopK:
-        """Some of the queries."""
-        return TopK(self.documents[part], self.known[part], self.gains[part])
-
-
-def top_k_of(
-    lists: Sequence[Sequence[str]], known: Sequence[Mapping[str, int]], linear: Linear, numbers: dict[str, int]
-) -> TopK:
-    """Return the lists of one retriever as arrays.
-
-    Args:
-        lists: the documents of each query, best first, no more than there are discounts.
-        known: the grades of each query.
-        linear: the measure.
-        numbers: document -> its number; those that are new to it are added.
-    """
-    there = np.arange(len(linear.discounts)) < np.array([len(one) for one in lists], dtype=np.int64)[:, None]
-    documents, judged, gains = np.full(there.shape, ENDED), np.zeros(there.shape, np.bool_), np.zeros(there.shape)
-    documents[there] = [numbers.setdefault(document, len(numbers)) for one in lists for document in one]
-    grades = [of.get(document) for one, of in zip(lists, known, strict=True) for document in one]
-    judged[there] = [grade is not None for grade in grades]
-    gains[there] = [0.0 if grade is None else linear.gain(grade) for grade in grades]
-    return TopK(documents, judged, gains)
-
-
-def mean_bounds(a: TopK, b: TopK, linear: Linear, ideals: Floats) -> Bounds:
-    """Return the bounds of the mean of a - b: the numbers that `bounds_of` gives for each query, averaged.
-
-    Args:
-        a: the first retriever.
-        b: the second; one whose lists are all empty leaves the value of the first.
-        linear: the measure.
-        ideals: (2, n) the least and the greatest ideal of each query, which nDCG is divided by.
-    """
-    n, cutoff = a.documents.shape
-    rows = max(1, CELLS // max(1, cutoff) ** 2)
-    parts = [
-        _edges(a.rows(part), b.rows(part), linear)
-        for part in (slice(start, start + rows) for start in range(0, n, rows))
-    ]
-    edges = np.concatenate(parts, axis=1) if parts else np.zeros((2, 0))
-    low, high = (edges if linear.ideal is None else normalised_bounds(edges, ideals)).tolist()
-    return Bounds(math.fsum(low) / max(n, 1), math.fsum(high) / max(n, 1))
-
-
-def _edges(a: TopK, b: TopK, linear: Linear) -> Floats:
-    """Return each query's sum at its least and at its greatest, before the scale: (2, n)."""
-    in_a, in_b = a.documents != ENDED, b.documents != ENDED
-    same = (a.documents[:, :, None] == b.documents[:, None, :]) & in_a[:, :, None]
-    # At most one rank of b has the document of a rank of a: the product adds nothing but zeros to its discount.
-    of_a = np.where(in_a, linear.discounts, 0.0) - same @ linear.discounts
-    of_b = np.where(in_b & ~same.any(axis=1), -linear.discounts, 0.0)
-    weights = np.concatenate([of_a, of_b], axis=1)
-    known = np.concatenate([a.known, b.known], axis=1)
-    judged = _sums(np.where(known, weights * np.concatenate([a.gains, b.gains], axis=1), 0.0))
-    open_ = np.where(known, 0.0, weights * linear.most)
-    return np.stack([judged + _sums(np.minimum(open_, 0.0)), judged + _sums(np.maximum(open_, 0.0))])
-
-
-def _sums(rows: Floats) -> Floats:
-    """Each row's sum, rounded once: what is certain must not hang on the order of the ranks."""
-    return np.array([math.fsum(row) for row in rows.tolist()])
 
 
 def linear_form(measure: Measure, cutoff: int, largest: int, documents: int) -> Linear | None:
@@ -166,25 +71,6 @@ def linear_form(measure: Measure, cutoff: int, largest: int, documents: int) -> 
 
 def _exponential(grade: int) -> float:
     return 2.0**grade - 1
-
-
-def ideals_of(linear: Linear, known: Sequence[Mapping[str, int]], documents: int) -> Floats:
-    """Return the least and the greatest ideal of each query, (2, n); 1 where nothing is divided.
-
-    Args:
-        linear: the measure.
-        known: the grades of each query.
-        documents: of the corpus.
-    """
-    if linear.ideal is None:
-        return np.ones((2, len(known)))
-    bounds = [
-        ideal_bounds(
-            [linear.gain(grade) for grade in judged.values()], documents - len(judged), linear.most, linear.ideal
-        )
-        for judged in known
-    ]
-    return np.array(bounds, dtype=np.float64).reshape(len(known), 2).T
 
 
 GradedQueries = Mapping[str, Mapping[str, int]]
@@ -343,7 +229,7 @@ def bounds_of(measure: Measure, cutoff: int, largest: int, documents: int) -> Ca
     """
     linear = linear_form(measure, cutoff, largest, documents)
     if linear is not None:
-        return lambda query: _linear_bounds(linear, query, documents)
+        return lambda query: query_bounds(query.a, query.b, query.known, linear, documents)
     if measure.get("groups") or measure.name not in ("RR", "Success", "R", "AP"):
         return None
 
@@ -358,16 +244,6 @@ def bounds_of(measure: Measure, cutoff: int, largest: int, documents: int) -> Ca
         return first_hit_bounds(lists, [1.0 / rank if measure.name == "RR" else 1.0 for rank in ranks])
 
     return of_ranks
-
-
-def _linear_bounds(linear: Linear, query: QueryRankings, documents: int) -> Bounds:
-    weights = rank_weights(query.a, query.b, linear.discounts)
-    gains = {document: linear.gain(query.known[document]) for document in weights if document in query.known}
-    sums = difference_bounds(weights, gains, linear.most)
-    if linear.ideal is None:
-        return sums
-    ideals = ideals_of(linear, [query.known], documents)
-    return Bounds(*normalised_bounds(np.array(sums)[:, None], ideals)[:, 0].tolist())
 
 
 def _moves(linear: Linear, query: QueryRankings) -> Iterator[tuple[str, float]]:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from typing import Any
 
-from harness.english import asked, count, format_p, related
+from harness.english import asked, count, few_names, format_p, related, short_p
 from harness.evaluation.verdict import Comparison, Finding, Gate, Reason, Verdict
 from harness.stats.corrections import adjust
 from harness.stats.power import FEWEST
@@ -169,6 +169,40 @@ def why(row: Comparison, settings: Settings) -> str:
         case _:
             favour = "favours" if row.wins == 1 else "favour"
             return f"{count(row.wins)} {favour} {row.a}, {row.losses:,} {row.b}, {row.ties:,} neither"
+
+
+def interval_note(rows: Sequence[Comparison], settings: Settings, reference: str = "") -> str:
+    """Return why intervals and verdicts seem to disagree, "" where none do.
+
+    Args:
+        rows: comparisons of one measure.
+        settings: those that they were made with.
+        reference: in each of the rows, and not to be named again; left out, both of a pair are named.
+    """
+    odd = [
+        row
+        for row in rows
+        if row.ci_low is not None and row.ci_high is not None
+        and (row.ci_low > 0 or row.ci_high < 0) != row.verdict.separates
+        and row.verdict is not Verdict.EQUIVALENT and row.reason not in (Reason.MODEL_ALONE, Reason.ALPHA_SPENT)
+    ]  # fmt: skip
+    if not odd:
+        return ""
+    named = [row.b if row.a == reference else row.a if row.b == reference else f"{row.a} and {row.b}" for row in odd]
+    first, decided, mean = odd[0], odd[0].p_adjusted, odd[0].p_randomization_adjusted
+    if len(odd) == 1 and not first.verdict.separates and min(decided, mean) <= settings.alpha < max(decided, mean):
+        shown, other = ("that of the mean", TESTS[settings.decides])[:: 1 if mean < decided else -1]
+        low, high = sorted((decided, mean))
+        return (
+            f"The interval of {named[0]} leaves out 0, but two tests must agree: {shown} finds a difference "
+            f"(p {short_p(low)}), {other} none (p {short_p(high)})."
+        )
+    both = "" if all(row.p_adjusted == row.p_randomization_adjusted for row in odd) else " of both tests"
+    many = "Intervals do" if len(odd) > 1 else "The interval does"
+    return (
+        f"{many} not settle {few_names(named)}: each is of one pair alone, the verdict goes by p{both}, corrected for "
+        "the number of pairs."
+    )
 
 
 def _disagreement(row: Comparison, settings: Settings) -> str:

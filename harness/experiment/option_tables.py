@@ -281,3 +281,11 @@ def _frozen(value: Any) -> Any:
     if isinstance(value, Mapping):
         return {key: _frozen(inner) for key, inner in value.items()}
     return tuple(map(_frozen, value)) if isinstance(value, list) else value
+
+
+def first_fault(error: ValidationError) -> str:
+    """Say what is wrong first, with its place, and how much more there is."""
+    faults = error.errors(include_url=False, include_input=False)
+    place = ".".join(map(str, faults[0]["loc"]))
+    more = f" and {len(faults) - 1:,} more" if len(faults) > 1 else ""
+    return f"{place}: {faults[0]['msg']}{more}" if place else f"{faults[0]['msg']}{more}"

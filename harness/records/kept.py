@@ -13,7 +13,8 @@ from pydantic import BeforeValidator, Field, TypeAdapter, ValidationError
 from pydantic_core import PydanticCustomError
 
 from harness.dataset import Dataset, Labels, LabelSource, references, trec
-from harness.records.manifest import RetrieverLedger, first_fault
+from harness.experiment.option_tables import first_fault
+from harness.records.manifest import RetrieverLedger
 from harness.records.safe_files import write_jsonl
 from retrievers.meter import StageTotals
 from retrievers.types import Document, Query, Ranking

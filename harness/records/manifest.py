@@ -21,7 +21,7 @@ from pydantic_core import PydanticCustomError
 
 from harness.dataset.source import parse_json
 from harness.experiment import NAME, SWEPT, Relevance, Sweep, statistics_of
-from harness.experiment.option_tables import checked
+from harness.experiment.option_tables import checked, first_fault
 from harness.records.safe_files import create, regular
 from harness.stats.settings import without_retired
 from retrievers.errors import InputError, Problem
@@ -294,13 +294,10 @@ def read_manifest(folder: Path) -> Manifest:
             raise ValueError(f"it has more than {LARGEST:,} bytes")
         content = parse_json(raw.decode("utf-8"))
     except (FileNotFoundError, NotADirectoryError):
-        if not folder.exists():
-            what, remedy = "does not exist", "give the folder that `harness run` wrote"
-        elif not folder.is_dir():
-            what, remedy = "is a file, not a results folder", "give the folder that `harness run` wrote"
-        else:
-            what, remedy = "is no results folder", "it holds no manifest.json"
-        raise InputError(Problem(str(folder), what, remedy)) from None
+        if folder.is_dir():
+            raise InputError(Problem(str(folder), "is no results folder", "it holds no manifest.json")) from None
+        what = "is a file, not a results folder" if folder.exists() else "does not exist"
+        raise InputError(Problem(str(folder), what, "give the folder that `harness run` wrote")) from None
     except (OSError, ValueError) as error:
         raise InputError(Problem(str(path), f"cannot be read as JSON: {error}", AGAIN)) from None
     version = content.get("schema") if isinstance(content, dict) else None
@@ -395,11 +392,3 @@ def _faults(manifest: Manifest) -> Iterator[str]:
             check()
         except InputError as error:
             yield from (str(problem) for problem in error.problems)
-
-
-def first_fault(error: ValidationError) -> str:
-    """Say what is wrong first, with its place, and how much more there is."""
-    faults = error.errors(include_url=False, include_input=False)
-    place = ".".join(map(str, faults[0]["loc"]))
-    more = f" and {len(faults) - 1:,} more" if len(faults) > 1 else ""
-    return f"{place}: {faults[0]['msg']}{more}" if place else f"{faults[0]['msg']}{more}"

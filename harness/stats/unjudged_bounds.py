@@ -8,12 +8,18 @@ Allan & Sitaraman 2006); labels that were chosen this way are no random sample, 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from retrievers.types import Floats
+
+CELLS = 1 << 22
+"""Pairs of ranks that are compared at once; it bounds the memory and moves no result."""
+ENDED = -1
+"""Stands for a document where a list has ended."""
 
 
 class Bounds(NamedTuple):
@@ -50,26 +56,6 @@ def rank_weights(a: Sequence[str], b: Sequence[str], discounts: Floats) -> dict[
         for document, discount in zip(documents, discounts.tolist(), strict=False):
             weights[document] = weights.get(document, 0.0) + sign * discount
     return weights
-
-
-def difference_bounds(weights: Mapping[str, float], gains: Mapping[str, float], most: float) -> Bounds:
-    """Return the bounds of a difference when unjudged documents may have any gain from 0 to `most`.
-
-    Args:
-        weights: document -> what a unit of its gain adds to a - b.
-        gains: document -> gain, for those that are judged.
-        most: the gain of the highest grade.
-
-    >>> weights = rank_weights(["d1", "d2"], ["d3", "d1"], 1 / np.log2(np.arange(2, 4)))
-    >>> [round(x, 4) for x in difference_bounds(weights, {"d1": 1}, 1)]
-    [-0.6309, 1.0]
-    """
-    known = math.fsum(weight * gains[document] for document, weight in weights.items() if document in gains)
-    open_ = [weight * most for document, weight in weights.items() if document not in gains]
-    return Bounds(
-        known + math.fsum(change for change in open_ if change < 0),
-        known + math.fsum(change for change in open_ if change > 0),
-    )
 
 
 def ideal_bounds(gains: Sequence[float], unjudged: int, most: float, discounts: Floats) -> Bounds:
@@ -117,6 +103,136 @@ def log_discounts(cutoff: int) -> Floats:
     """Return 1 / log2(rank + 1) for the ranks down to a cutoff: (cutoff,)."""
     discounts: Floats = 1 / np.log2(np.arange(2, cutoff + 2))
     return discounts
+
+
+class Linear(NamedTuple):
+    """A measure as a sum over the ranks: of discount times gain, divided by the ideal sum of the query for nDCG."""
+
+    discounts: Floats
+    gain_of: Callable[[int], float]
+    """The gain of a grade from 0 up; grades may be large, so that no table holds them."""
+    most: float
+    """The gain of the highest grade."""
+    ideal: Floats | None = None
+    """The weights of the ranks of the ideal; None where nothing is divided."""
+
+    def gain(self, grade: int) -> float:
+        """The gain of a grade; that of 0 for one below 0."""
+        return self.gain_of(max(0, grade))
+
+
+class TopK(NamedTuple):
+    """The first hits of one retriever for n queries, each array (n, cutoff)."""
+
+    documents: npt.NDArray[np.int64]
+    """A number for each document, ENDED behind the last."""
+    known: npt.NDArray[np.bool_]
+    """Whether it is judged."""
+    gains: Floats
+    """Of those that are; else 0."""
+
+    def rows(self, part: slice) -> TopK:
+        """Some of the queries."""
+        return TopK(self.documents[part], self.known[part], self.gains[part])
+
+
+def top_k_of(
+    lists: Sequence[Sequence[str]], known: Sequence[Mapping[str, int]], linear: Linear, numbers: dict[str, int]
+) -> TopK:
+    """Return the lists of one retriever as arrays.
+
+    Args:
+        lists: the documents of each query, best first, no more than there are discounts.
+        known: the grades of each query.
+        linear: the measure.
+        numbers: document -> its number; those that are new to it are added.
+    """
+    there = np.arange(len(linear.discounts)) < np.array([len(one) for one in lists], dtype=np.int64)[:, None]
+    documents, judged, gains = np.full(there.shape, ENDED), np.zeros(there.shape, np.bool_), np.zeros(there.shape)
+    documents[there] = [numbers.setdefault(document, len(numbers)) for one in lists for document in one]
+    grades = [of.get(document) for one, of in zip(lists, known, strict=True) for document in one]
+    judged[there] = [grade is not None for grade in grades]
+    gains[there] = [0.0 if grade is None else linear.gain(grade) for grade in grades]
+    return TopK(documents, judged, gains)
+
+
+def mean_bounds(a: TopK, b: TopK, linear: Linear, ideals: Floats) -> Bounds:
+    """Return the bounds of the mean of a - b: the numbers that `bounds_of` gives for each query, averaged.
+
+    Args:
+        a: the first retriever.
+        b: the second; one whose lists are all empty leaves the value of the first.
+        linear: the measure.
+        ideals: (2, n) the least and the greatest ideal of each query, which nDCG is divided by.
+    """
+    n, cutoff = a.documents.shape
+    rows = max(1, CELLS // max(1, cutoff) ** 2)
+    parts = [
+        _edges(a.rows(part), b.rows(part), linear)
+        for part in (slice(start, start + rows) for start in range(0, n, rows))
+    ]
+    edges = np.concatenate(parts, axis=1) if parts else np.zeros((2, 0))
+    low, high = (edges if linear.ideal is None else normalised_bounds(edges, ideals)).tolist()
+    return Bounds(math.fsum(low) / max(n, 1), math.fsum(high) / max(n, 1))
+
+
+def query_bounds(
+    a: Sequence[str], b: Sequence[str], known: Mapping[str, int], linear: Linear, documents: int
+) -> Bounds:
+    """Return the bounds of a - b of one query.
+
+    Args:
+        a: document ids of the first ranking, best first, no more than there are discounts.
+        b: those of the second; empty for the value of the first.
+        known: the grades of those that are judged.
+        linear: the measure.
+        documents: of the corpus.
+
+    >>> sums = Linear(np.array([1.0, 0.5]), float, most=1.0)
+    >>> tuple(query_bounds(["x", "y"], ["y", "x"], {"x": 1}, sums, 10))
+    (0.0, 0.5)
+    """
+    numbers: dict[str, int] = {}
+    first, second = (top_k_of([ranking], [known], linear, numbers) for ranking in (a, b))
+    return mean_bounds(first, second, linear, ideals_of(linear, [known], documents))
+
+
+def _edges(a: TopK, b: TopK, linear: Linear) -> Floats:
+    """Return each query's sum at its least and at its greatest, before the scale: (2, n)."""
+    in_a, in_b = a.documents != ENDED, b.documents != ENDED
+    same = (a.documents[:, :, None] == b.documents[:, None, :]) & in_a[:, :, None]
+    # At most one rank of b has the document of a rank of a: the product adds nothing but zeros to its discount.
+    of_a = np.where(in_a, linear.discounts, 0.0) - same @ linear.discounts
+    of_b = np.where(in_b & ~same.any(axis=1), -linear.discounts, 0.0)
+    weights = np.concatenate([of_a, of_b], axis=1)
+    known = np.concatenate([a.known, b.known], axis=1)
+    judged = _sums(np.where(known, weights * np.concatenate([a.gains, b.gains], axis=1), 0.0))
+    open_ = np.where(known, 0.0, weights * linear.most)
+    return np.stack([judged + _sums(np.minimum(open_, 0.0)), judged + _sums(np.maximum(open_, 0.0))])
+
+
+def _sums(rows: Floats) -> Floats:
+    """Each row's sum, rounded once: what is certain must not hang on the order of the ranks."""
+    return np.array([math.fsum(row) for row in rows.tolist()])
+
+
+def ideals_of(linear: Linear, known: Sequence[Mapping[str, int]], documents: int) -> Floats:
+    """Return the least and the greatest ideal of each query, (2, n); 1 where nothing is divided.
+
+    Args:
+        linear: the measure.
+        known: the grades of each query.
+        documents: of the corpus.
+    """
+    if linear.ideal is None:
+        return np.ones((2, len(known)))
+    bounds = [
+        ideal_bounds(
+            [linear.gain(grade) for grade in judged.values()], documents - len(judged), linear.most, linear.ideal
+        )
+        for judged in known
+    ]
+    return np.array(bounds, dtype=np.float64).reshape(len(known), 2).T
 
 
 class TwoLists(NamedTuple):

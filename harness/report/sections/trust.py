@@ -7,7 +7,7 @@ import math
 from harness.english import join
 from harness.evaluation.board import reference_of
 from harness.evaluation.cautions import flattery_sentence, judged_note, judged_only_sentence
-from harness.evaluation.statements import interval_note
+from harness.evaluation.wording import interval_note
 from harness.measures import parse
 from harness.report import text
 from harness.report.figures import Section
