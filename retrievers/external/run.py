@@ -9,12 +9,14 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from retrievers.errors import InputError, Problem
 from retrievers.external import ExternalRetriever
 from retrievers.meter import Meter
 from retrievers.remote.redaction import Expanded
 from retrievers.runs import LONGEST_LINE, LineProblems, RunScores, read_run
-from retrievers.types import Query, Ranking, ranked
+from retrievers.types import Floats, Query, Ranking, ranked
 
 QUERY = ("query_id", "query-id", "qid", "query")
 DOCUMENT = ("doc_id", "document_id", "corpus-id", "corpus_id", "docno", "docid", "document")
@@ -33,7 +35,8 @@ class RunRetriever(ExternalRetriever):
         """
         self._path = Path(path).expanduser()
         self._shown = path.written if isinstance(path, Expanded) else self._path.name
-        self._run: RunScores | None = None
+        self._run: dict[str, tuple[tuple[str, ...], Floats]] | None = None
+        """Query id -> documents and their scores, as they stand in the file."""
 
     @property
     def provenance(self) -> Mapping[str, str]:
@@ -53,16 +56,21 @@ class RunRetriever(ExternalRetriever):
                 if query.id not in run:
                     meter.note("not-answered-query", query.id)
             meter.count(texts=len(queries))
-            hits = [run.get(query.id, {}) for query in queries]
-            rankings = [ranked(list(one), list(one.values()), depth) for one in hits]
+            hits = [run.get(query.id, ((), ())) for query in queries]
+            rankings = [ranked(documents, scores, depth) for documents, scores in hits]
         return self._recognised(rankings, meter)
 
-    def _read(self) -> RunScores:
+    def _read(self) -> dict[str, tuple[tuple[str, ...], Floats]]:
         if self._run is None:
             if self._path.exists() and not self._path.is_file():  # it is read twice, which a pipe cannot be
                 raise InputError(Problem(str(self._path), "is no regular file", "write it to a file first"))
             rows = {".jsonl": _json_rows, ".ndjson": _json_rows, ".parquet": _parquet_rows}.get(self._path.suffix)
-            self._run = read_run(self._path) if rows is None else _gathered(self._path, rows(self._path))
+            read = read_run(self._path) if rows is None else _gathered(self._path, rows(self._path))
+            # Runs are kept until the last one was asked: as arrays they take a fraction, and share their documents.
+            self._run = {
+                query: (tuple(map(sys.intern, hits)), np.fromiter(hits.values(), np.float64, len(hits)))
+                for query, hits in read.items()
+            }
         return self._run
 
 
