@@ -299,7 +299,9 @@ def read_manifest(folder: Path) -> Manifest:
         elif not folder.is_dir():
             what, remedy = "is a file, not a results folder", "give the folder that `harness run` wrote"
         else:
-            what, remedy = "is no results folder", "it holds no manifest.json"
+            inner = min(folder.glob("*/manifest.json"), default=None)
+            what = "is no results folder"
+            remedy = f"give one that it holds, such as {inner.parent}" if inner else "it holds no manifest.json"
         raise InputError(Problem(str(folder), what, remedy)) from None
     except (OSError, ValueError) as error:
         raise InputError(Problem(str(path), f"cannot be read as JSON: {error}", AGAIN)) from None
