@@ -139,6 +139,10 @@ def test_the_sets_are_gated_compared_and_exported_together(tmp_path: Path, capsy
     assert code == 0
     assert ("bm25", "sets/hashing") in pairs  # the same in both folders, and two that have one name
     assert ("sets/hashing", "two/hashing") in pairs
+    code, said = told(["compare", "results/sets", "results/sets/hr"], capsys)
+    assert (code, "results/sets/hr: holds no results of several data sets" in said) == (2, True)
+    code, said = told(["compare", "results/sets/hr", "results/sets"], capsys)
+    assert (code, "results/sets: is no results folder (give one that it holds, such as" in said) == (2, True)
     code, said = told(["export", "results/sets", "--as", "mteb"], capsys)
     assert code == 0
     table = (tmp_path / "results" / "sets" / "export" / "mteb" / "table.csv").read_text(encoding="utf-8")
@@ -185,6 +189,7 @@ def test_a_set_that_is_stopped_or_fails_leaves_the_others_whole(
         ("[]", "is an empty list"),
         ('["hr", "other/HR"]', "'HR' stands twice"),
         ('["hr", { path = "it", name = "../it" }]', "'../it' is no name of a folder"),
+        ('["hr", { path = "it", name = "日本" }]', r"has letters \(A to Z\), digits"),
         ('["hr", 3]', "dataset"),
     ],
 )

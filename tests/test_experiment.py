@@ -117,6 +117,7 @@ def test_each_fault_is_one_message_with_its_place(folder: Path, text: str, messa
     said = told(folder, text)
     assert message in said
     assert "e.toml" in said
+    assert ("needs at least 1" in said) == (text == HEAD)
 
 
 def test_all_faults_are_told_at_once(folder: Path) -> None:

@@ -34,8 +34,11 @@ def read_sets(place: Path) -> list[Results]:
     """Read the results of each data set of a folder, in the order of the experiment.
 
     Raises:
-        InputError: one of them cannot be read.
+        InputError: the folder does not hold several data sets, or one of them cannot be read.
     """
+    if not holds_sets(place):
+        remedy = "give folders that `harness run` wrote of several data sets each, or of one each"
+        raise InputError(Problem(str(place), "holds no results of several data sets", remedy))
     with opened(place / SETS) as file:
         head = file.readline().decode("utf-8", "replace")
     names = [column.removeprefix(ON) for column in next(csv.reader([head]), []) if column.startswith(ON)]

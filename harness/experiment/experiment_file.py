@@ -13,7 +13,7 @@ from harness import measures
 from harness.dataset import DatasetReference, suggestion
 from harness.experiment.blocks import NAME
 from harness.experiment.model import DatasetTable, Experiment, Question, asked_in
-from harness.experiment.option_tables import checked
+from harness.experiment.option_tables import NAME_RULE, checked
 from harness.experiment.parsing import parse
 from harness.measures import Measure
 from retrievers.errors import InputError, Problem
@@ -107,7 +107,8 @@ def _each(listed: Sequence[Any], path: Path) -> list[tuple[str, Any]]:
         name = table.pop("name", None) or PurePosixPath(str(table.get("path"))).stem
         where, remedy = f"{path}: dataset[{place}]", '{ path = "…", name = "…" }'
         if not isinstance(name, str) or not re.match(NAME, name):
-            raise InputError(Problem(where, f"{name!r} is no name of a folder", remedy))
+            what = f"{name!r} is no name of a folder, which has {NAME_RULE}"
+            raise InputError(Problem(where, what, f"name it: {remedy}"))
         if name.lower() in [known.lower() for known, _ in sets]:
             raise InputError(Problem(where, f"{name!r} stands twice", f"give it another name: {remedy}"))
         sets.append((name, table if isinstance(entry, Mapping) else entry))

@@ -34,6 +34,7 @@ KEEPS_OBJECT = WrapValidator(lambda value, check: value if isinstance(value, Hel
 """Annotates a text that may carry an object of this process: it passes as it is."""
 OptionsType = TypeVar("OptionsType", bound=BaseModel)
 JsonSchema = dict[str, Any]
+NAME_RULE = "letters (A to Z), digits, '.', '_' and '-', begins with a letter or digit, and is at most 64 long"
 _REST = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
 
 
@@ -271,7 +272,7 @@ def _models_in(annotation: Any) -> Iterator[type[BaseModel]]:
 
 def _plain(message: str) -> str:
     if "should match pattern" in message:
-        return "a name has letters, digits, '.', '_' and '-', begins with a letter or digit, and is at most 64 long"
+        return f"a name has {NAME_RULE}"
     if "should be a valid dictionary" in message:
         return "should be a table"
     return message.replace("Input should be", "should be").replace("valid tuple", "list")

@@ -40,7 +40,7 @@ def parse(written: Mapping[str, Any], *, code: bool = True, keys: bool = True) -
         except InputError as error:  # the rest of the file is checked all the same
             problems.extend(error.problems)
             tables = {key: value for key, value in tables.items() if key != "sweep"}
-    given = written_out(entries if isinstance(entries, list) else ["no table"])
+    given = list(written_out(entries if isinstance(entries, list) else ["no table"]))
     for place, entry in (*given, *configurations):
         try:
             if not code and (runs := code_of(entry)):
@@ -53,8 +53,8 @@ def parse(written: Mapping[str, Any], *, code: bool = True, keys: bool = True) -
             blocks += [Block(name=name)] if isinstance(name, str) and re.match(SWEPT, name) else []
     try:
         experiment = checked(Experiment, {**tables, "retrievers": blocks}, "")
-    except InputError as error:
-        problems.extend(error.problems)
+    except InputError as error:  # that one is needed is no news where the only one is refused
+        problems.extend(one for one in error.problems if blocks or not given or one.where != "retrievers")
     if problems:  # once, although several retrievers may be written out from one table
         raise InputError(list(dict.fromkeys(problems)))
     return experiment

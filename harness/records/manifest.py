@@ -295,7 +295,9 @@ def read_manifest(folder: Path) -> Manifest:
         content = parse_json(raw.decode("utf-8"))
     except (FileNotFoundError, NotADirectoryError):
         if folder.is_dir():
-            raise InputError(Problem(str(folder), "is no results folder", "it holds no manifest.json")) from None
+            inner = min(folder.glob("*/manifest.json"), default=None)
+            remedy = f"give one that it holds, such as {inner.parent}" if inner else "it holds no manifest.json"
+            raise InputError(Problem(str(folder), "is no results folder", remedy)) from None
         what = "is a file, not a results folder" if folder.exists() else "does not exist"
         raise InputError(Problem(str(folder), what, "give the folder that `harness run` wrote")) from None
     except (OSError, ValueError) as error:
