@@ -42,6 +42,10 @@ class _Words(NamedTuple):
     vocabulary: dict[str, int]
 
 
+LARGEST_K1 = 1_000_000
+"""Terms do not saturate long before; scores of far larger ones overflow, and nothing would be found."""
+
+
 class BM25Retriever(Retriever):
     """Okapi BM25 (Robertson & Zaragoza 2009), scored by bm25s in Lucene's variant."""
 
@@ -56,14 +60,14 @@ class BM25Retriever(Retriever):
         """Configure BM25.
 
         Args:
-            k1: how fast a repeated term saturates, 0 or more; 0.9 is Anserini's default.
+            k1: how fast a repeated term saturates, 0 to 1,000,000; 0.9 is Anserini's default.
             b: how much long documents are discounted, 0 to 1; 0.4 is Anserini's default.
             stemming: a Snowball language ("english", "russian", …), or "" for none; left out, the language in which
                 nine in ten documents of a sample are, where Snowball has it, else none.
             chunk: cut long documents into passages, `{ size = 800, overlap = 100 }` in characters, with `by` and `call`
                 as an encoder's; a document is worth its best one, and words are as rare as they are among passages.
         """
-        problems = [] if k1 >= 0 else [Problem("k1", f"{k1} is below 0")]
+        problems = [] if 0 <= k1 <= LARGEST_K1 else [Problem("k1", f"{k1} is not between 0 and {LARGEST_K1:,}")]
         problems += [] if 0 <= b <= 1 else [Problem("b", f"{b} is not between 0 and 1")]
         if problems:
             raise InputError(problems)

@@ -39,6 +39,13 @@ def converts_by(script: str, monkeypatch) -> None:
 ANSWERS = "print(json.dumps({'title': 'T', 'text': 'text'}), flush=True)"
 
 
+@pytest.mark.parametrize("name", ["a.pdf", "a.docx"])
+def test_what_does_not_begin_as_its_format_is_not_taken_for_text(name, page, tmp_path):
+    (tmp_path / name).write_text("an error page, saved under a wrong name")
+    with pytest.raises(NotConverted, match="whatever its name says"):
+        Converter().convert(File(tmp_path / name))
+
+
 @posix
 @pytest.mark.parametrize(
     ("script", "what"),

@@ -111,6 +111,7 @@ WORST: dict[str, tuple[dict[str, object], str, str]] = {
         {"log.csv": GOOD, "help.db": base},
         "log.csv --documents sqlite:///help.db?table=s", "no such table: s"),
     "no such engine": ({"log.csv": GOOD, "x": base}, "log.csv --documents nobase://h/d?table=x", "Can't load plugin"),
+    "an empty file": ({"log.csv": ""}, "log.csv", "log.csv: is empty"),
     "a table alone": ({"log.csv": GOOD}, "log.csv", "is a table that names no documents"),
     "no such documents": ({"log.csv": GOOD}, "log.csv --documents dd", "dd: no such file (did you mean 'd'"),
     "any file": ({"log.bin": "x"}, "log.bin", "is a file that no reader takes"),

@@ -11,6 +11,7 @@ import harness
 from harness import records
 from harness.cli import main
 from harness.evaluation.gate import gate
+from harness.evaluation.readers import scores_of_results
 from harness.report import write_report
 from retrievers.errors import InputError
 from tests import small
@@ -218,3 +219,11 @@ def test_a_manifest_that_contradicts_itself_is_refused(folder, change, message):
     (folder / "manifest.json").write_text(json.dumps(content), encoding="utf-8")
     with pytest.raises(InputError, match=message):
         records.read(folder)
+
+
+def test_a_manifest_whose_primary_has_no_scores_is_refused(folder):
+    content = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))
+    content["resolved"]["primary"] = "RR@7"
+    (folder / "manifest.json").write_text(json.dumps(content), encoding="utf-8")
+    with pytest.raises(InputError, match=r"scores\.csv: has no scores of RR@7"):
+        scores_of_results(records.read(folder))

@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from retrievers.bm25 import BM25Retriever
+from retrievers.errors import InputError
 from retrievers.meter import Meter
 from retrievers.types import Document, Query
 from retrievers.words import ASCII_WORD, tokenize
@@ -111,3 +112,9 @@ def test_a_hindi_question_finds_its_document() -> None:
 
 def test_the_rule_is_part_of_the_fingerprint() -> None:
     assert BM25Retriever(stemming="").fingerprint == "bm25 k1=0.9 b=0.4 words=uax29-2 stemming=none"
+
+
+@pytest.mark.parametrize("k1", [-1.0, 1e308, float("nan")])
+def test_a_k1_by_which_no_score_is_finite_is_refused(k1: float) -> None:
+    with pytest.raises(InputError, match=r"k1: .* is not between 0 and 1,000,000"):
+        BM25Retriever(k1=k1)

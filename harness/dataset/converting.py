@@ -30,6 +30,8 @@ from harness.dataset.source import parse_json
 CONVERTED = {".pdf": "PDF", ".html": "HTML", ".htm": "HTML", ".docx": "Word", ".pptx": "PowerPoint", ".xlsx": "Excel",
              ".epub": "EPUB", ".ipynb": "Jupyter"}  # fmt: skip
 """What markitdown is asked to read, and what it is called."""
+BEGINNINGS = {".pdf": b"%PDF-", ".docx": b"PK", ".pptx": b"PK", ".xlsx": b"PK", ".epub": b"PK"}
+"""What stands near the beginning of such a file: without it, markitdown takes the file for plain text."""
 SECONDS = 120
 """Of the processor, that one document may take: the same on a busy machine as on an idle one."""
 PATIENCE = 1800
@@ -79,6 +81,8 @@ class Converter:
             InputError: it cannot be read.
         """
         raw = file.read()
+        if BEGINNINGS.get(file.suffix, b"") not in raw[:1024]:
+            raise NotConverted(f"it is no {CONVERTED[file.suffix]} file, whatever its name says")
         name = f"{version('markitdown')}\0{file.suffix}\0".encode()
         kept = _folder() / f"{hashlib.sha256(name + raw).hexdigest()}.json"
         if kept.name in self._undone:

@@ -109,6 +109,8 @@ def _not_known(reference: DatasetReference, files: Files) -> tuple[str, str]:
     if path.suffix.lower() == ".zip":
         return "is no zip archive that can be read", AGAIN
     if path.is_file() and not holds_files(path):
+        if not path.stat().st_size:
+            return "is empty", AGAIN
         if File(path).suffix in SUFFIXES:
             remedy = 'say where they are: documents = "…" under dataset, or --documents'
             return "is a table that names no documents", remedy

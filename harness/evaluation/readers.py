@@ -89,6 +89,9 @@ def scores_of_results(results: Results) -> Scores:
         row = np.zeros(len(ids))
         row[group["query_id"].map(place).to_numpy()] = group["value"].to_numpy(dtype=np.float64)
         values.setdefault(str(measure), {})[str(retriever)] = row
+    if set(values[primary]) != set(results.retrievers):
+        where, remedy = str(results.folder / "scores.csv"), "run the experiment again"
+        raise InputError(Problem(where, f"has no scores of {primary}, which the manifest says decides", remedy))
     values = {
         measure: {name: of[name] for name in results.retrievers}
         for measure, of in values.items()
