@@ -30,19 +30,22 @@ class Clock:
 
 def judgments(folder: Path) -> str:
     """30,000 queries with 100 judgments each, over 1,000,000 documents."""
-    from harness.dataset import Labels
-    from harness.dataset.beir import read_judgments
-    from harness.dataset.files import File
+    from harness.dataset import DatasetReference, Labels
+    from harness.dataset.formats import open_source
     from harness.dataset.source import Findings
 
-    path, draw = folder / "test.tsv", random.Random(0)
+    path, draw = folder / "qrels" / "test.tsv", random.Random(0)
+    path.parent.mkdir()
+    for name in ("corpus.jsonl", "queries.jsonl"):
+        (folder / name).touch()
     with path.open("w", encoding="utf-8") as file:
         file.write("query-id\tcorpus-id\tscore\n")
         for query in range(30_000):
             some = draw.sample(range(1_000_000), 100)
             file.writelines(f"q{query}\td{document}\t{document % 4}\n" for document in some)
     clock, found = Clock(), Findings()
-    held: dict[str, Labels] = {query: labels for _, query, labels in read_judgments(File(path), found)}
+    _, source = open_source(DatasetReference(folder))
+    held: dict[str, Labels] = {query: labels for _, query, labels in source.labels(found)}
     told = clock.read()
     assert not found and sum(len(labels.documents) for labels in held.values()) == 3_000_000
     return f"3,000,000 judgments of 30,000 queries: {told}"

@@ -114,9 +114,38 @@ def _is_made_of(retriever: str, name: str, manifest: Manifest) -> bool:
     return name in parts or any(manifest.resolved.blocks[part].get("derived_from") == name for part in parts)
 
 
+UNJUDGED = 0.1
+"""Share of the first hits that nobody judged, from which on the first screen says so."""
+
+
+def unjudged_note(shares: Mapping[str, float], leader: str, cutoff: int) -> str:
+    """Return whose hits nobody judged most, beside the leader's; "" below a tenth of them.
+
+    Args:
+        shares: retriever -> share of its first hits that nobody judged; empty where nothing tells.
+        leader: of the means.
+        cutoff: hits of a query that were looked at.
+
+    >>> unjudged_note({"a": 0.04, "b": 0.25}, "a", 10)
+    "Nobody judged 25 % of the first 10 hits of b (4 % of a's): unjudged documents count as irrelevant."
+    """
+    worst = max(shares, key=lambda name: shares[name], default="")
+    if not worst or shares[worst] < UNJUDGED:
+        return ""
+    beside = f" ({100 * shares[leader]:.0f} % of {leader}'s)" if worst != leader and leader in shares else ""
+    return (
+        f"Nobody judged {100 * shares[worst]:.0f} % of the first {cutoff} hits of {worst}{beside}: unjudged documents "
+        "count as irrelevant."
+    )
+
+
 def _unjudged(manifest: Manifest, result: Conclusion) -> Iterator[str]:
-    """The retriever whose hits were judged least in comparison with the leader's, where that is much."""
+    """Whose hits nobody judged, where that is much, or much more than of the leader's."""
     shares, leader = manifest.judged, result.leader
+    cutoff = parse(result.measure).cutoff or manifest.resolved.depth
+    if note := unjudged_note({name: 1 - share for name, share in shares.items()}, leader, cutoff):
+        yield note
+        return
     others = [name for name in result.means if name != leader and name in shares]
     if leader in shares and others:
         apart = max(others, key=lambda name: abs(shares[name] - shares[leader]))

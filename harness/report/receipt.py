@@ -14,6 +14,7 @@ from harness.evaluation.cautions import (
     half_read,
     look_sentence,
     second_look_sentence,
+    unjudged_note,
 )
 from harness.evaluation.costs import Cost, costs_of
 from harness.measures import parse
@@ -23,8 +24,6 @@ from harness.report.sections.integrity import unjudged
 from harness.report.sections.slices import called, carried, compared, divided, labels_of, pair_of
 from harness.report.view import View
 
-UNJUDGED = 0.1
-"""Share of the first hits that nobody judged, from which on the first screen says so."""
 APART = 2.0
 """Times that the latency of one and the same encoder may differ before the measurement is doubted."""
 BUSY = 1.0
@@ -152,18 +151,8 @@ def alerts(view: View) -> list[Clause]:
 
 def _unjudged(view: View) -> Iterator[Clause]:
     """Whoever returned much that nobody judged; where only relevant documents are listed nothing tells."""
-    shares = unjudged(view)
-    if not shares:
-        return
-    worst = max(shares, key=lambda name: shares[name])
-    leader = view.conclusion.leader
-    beside = "" if worst == leader else f" ({100 * shares[leader]:.0f} % of {leader}'s)"
-    if shares[worst] >= UNJUDGED:
-        yield Clause(
-            f"Nobody judged {100 * shares[worst]:.0f} % of the first {view.cutoff} hits of {worst}{beside}: "
-            "unjudged documents count as irrelevant.",
-            "trust",
-        )
+    if note := unjudged_note(unjudged(view), view.conclusion.leader, view.cutoff):
+        yield Clause(note, "trust")
 
 
 def _carried(view: View) -> Iterator[Clause]:
