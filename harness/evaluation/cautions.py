@@ -140,17 +140,16 @@ def unjudged_note(shares: Mapping[str, float], leader: str, cutoff: int) -> str:
 
 
 def _unjudged(manifest: Manifest, result: Conclusion) -> Iterator[str]:
-    """Whose hits nobody judged, where that is much, or much more than of the leader's."""
+    """Whose hits were judged otherwise than the leader's, where that is much; else whose hits nobody judged."""
     shares, leader = manifest.judged, result.leader
-    cutoff = parse(result.measure).cutoff or manifest.resolved.depth
-    if note := unjudged_note({name: 1 - share for name, share in shares.items()}, leader, cutoff):
-        yield note
-        return
     others = [name for name in result.means if name != leader and name in shares]
+    note = ""
     if leader in shares and others:
         apart = max(others, key=lambda name: abs(shares[name] - shares[leader]))
-        if note := judged_note(leader, apart, shares[leader], shares[apart]):
-            yield note
+        note = judged_note(leader, apart, shares[leader], shares[apart])
+    cutoff = parse(result.measure).cutoff or manifest.resolved.depth
+    if note := note or unjudged_note({name: 1 - share for name, share in shares.items()}, leader, cutoff):
+        yield note
 
 
 JUDGED_GAP = 0.1
