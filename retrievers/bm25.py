@@ -13,7 +13,7 @@ from retrievers.filters import Condition, FieldValues, shown, wanted
 from retrievers.meter import Meter
 from retrievers.ranking import contenders
 from retrievers.types import Document, Query, Ranking, Retriever, ranked, rounded, sample
-from retrievers.words import NAMES, RULE, shared_language, tokenize
+from retrievers.words import NAMES, RULE, load_language_model, shared_language, tokenize
 
 SAMPLE = 200
 """Documents by which the language is told."""
@@ -74,6 +74,8 @@ class BM25Retriever(Retriever):
         self._k1, self._b = k1, b
         self._stemming = stemming
         """None until the documents have told their language."""
+        if stemming is None:
+            load_language_model()  # on another core, while the documents are read
         self._stem = _stemmer(stemming or "")
         self._chunks = None if chunk is None else _chunks(chunk)
         self._ids: list[str] = []

@@ -20,7 +20,9 @@ import re
 import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from concurrent.futures import Future
 from functools import cache, lru_cache
+from threading import Thread
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
@@ -136,13 +138,25 @@ def shared_language(texts: Iterable[str]) -> str:
 @lru_cache(maxsize=1_000)
 def _code(text: str) -> str:
     """The code as the model has it; the documents of many retrievers are the same sample."""
-    code: str = _identifier().classify(text)[0]
+    code: str = load_language_model().result().classify(text)[0]
     return code
 
 
 @cache
-def _identifier() -> Any:
-    """The model, which takes half a second to load and needs no network."""
-    from py3langid.langid import MODEL_FILE, LanguageIdentifier
+def load_language_model() -> Future[Any]:
+    """Load the model of languages, which needs no network, in the background, and return where it will be.
 
-    return LanguageIdentifier.from_model_file(MODEL_FILE, norm_probs=True, min_confidence=SURE)
+    It takes half a second, most of it decompression beside which Python goes on: call it as soon as a text will come.
+    """
+    loading: Future[Any] = Future()
+
+    def load() -> None:
+        try:
+            from py3langid.langid import MODEL_FILE, LanguageIdentifier
+
+            loading.set_result(LanguageIdentifier.from_model_file(MODEL_FILE, norm_probs=True, min_confidence=SURE))
+        except BaseException as error:  # whoever waits is told
+            loading.set_exception(error)
+
+    Thread(target=load, daemon=True).start()  # a command that ends before it needs no language
+    return loading

@@ -28,7 +28,7 @@ from harness.english import counted
 from retrievers.errors import InputError, Problem
 from retrievers.opening import writing
 from retrievers.types import sample
-from retrievers.words import shared_language
+from retrievers.words import load_language_model, shared_language
 
 SAMPLE = 200
 """Documents that are read to tell the language."""
@@ -101,6 +101,7 @@ def write_experiment(given: Path | DatasetReference, output: Path | None = None)
     """
     if output is not None and output.suffix != ".toml":  # by which every command knows one
         raise InputError(Problem(output.as_posix(), "does not end in .toml", "name the experiment file NAME.toml"))
+    load_language_model()
     given = given if isinstance(given, DatasetReference) else reference_of(given)
     reference, repeated = _look(given)
     folder = given.folder if not given.scheme else Path(given.name.partition("?")[0])

@@ -23,6 +23,7 @@ from harness.stats.settings import check_margin
 from retrievers.errors import BackendError, InputError, Problem, did_you_mean
 from retrievers.held import faults_of
 from retrievers.types import Encoder, Model, Retriever
+from retrievers.words import load_language_model
 
 MEANINGS = {
     "empty-document": "empty documents: never embedded, never retrieved",
@@ -146,6 +147,7 @@ def check(
         InputError: with every problem that was found, of the experiment and of its data.
         BackendError: services that do not answer.
     """
+    load_language_model()
     if isinstance(target, DatasetReference) or (isinstance(target, Path) and target.suffix.lower() != ".toml"):
         dataset = load_dataset(target if isinstance(target, DatasetReference) else reference_of(target))
         return Checked(dataset, dataset_summary(dataset), Capacity(len(measured(dataset))))
