@@ -130,9 +130,12 @@ class Insistence:
         now = time.monotonic()
         if now - self._said >= SILENCE:
             self._said = now
+            last, number = self._last(state), state.attempt_number + 1
+            if last.refused_here and not self._answered:
+                log.warning("waiting for %s, try %d of %d", last, number, NOT_STARTED)
+                return
             left = self.patience - (state.seconds_since_start or 0.0)
-            number = state.attempt_number + 1
-            log.warning("waiting for %s, try %d, gives up in %.0f s", self._last(state), number, left)
+            log.warning("waiting for %s, try %d, gives up in %.0f s", last, number, left)
 
 
 class TooLong(Exception):

@@ -74,7 +74,7 @@ def test_every_shape_scores_as_the_command_does(files, shape):
     [({"a": A}, QRELS, "there is only one run"),
      ({"a": A, "b": {"x": {"d": 1.0}}}, QRELS, "none of its queries is judged"),
      ({"a": A, "b": {"q1": "d1"}}, QRELS, r"runs\['b'\]\['q1'\]: is no list"),
-     ({"a": A, "b": {"q1": ["d1", "d1"]}}, QRELS, "has a document twice"), ({"a": A, "b": 5}, QRELS, "it is a int"),
+     ({"a": A, "b": {"q1": ["d1", "d1"]}}, QRELS, "has a document twice"), ({"a": A, "b": 5}, QRELS, "it is of type int"),
      ({"a": A, "b": pd.DataFrame({"x": [1]})}, QRELS, "its columns are x"), ({"a": A, "b": B}, {}, "no judgment"),
      ({"a": A, "b": B}, {"q1": {"d1": 0.5}}, "is no whole number"),
      ({"a": A, "b": B}, {"q1": {"d1": float("inf")}}, "grade inf of document 'd1' is no whole number"),

@@ -9,8 +9,8 @@ from harness.dataset.archives import AGAIN
 from harness.dataset.dataset_model import SQL, DatasetReference
 from harness.dataset.files import File, Files, Reader, holds_files, is_results, listing_of
 from harness.dataset.held_tables import parted
-from harness.dataset.rows import SUFFIXES
-from harness.dataset.source import Source
+from harness.dataset.rows import SUFFIXES, read_rows
+from harness.dataset.source import Findings, Source
 from retrievers.errors import InputError, Problem, did_you_mean
 from retrievers.held import OBJECT, Held
 
@@ -112,6 +112,10 @@ def _not_known(reference: DatasetReference, files: Files) -> tuple[str, str]:
         if not path.stat().st_size:
             return "is empty", AGAIN
         if File(path).suffix in SUFFIXES:
+            seen = Findings()
+            next(read_rows(File(path), seen), None)
+            if seen:
+                raise InputError(seen.problems)
             remedy = 'say where they are: documents = "…" under dataset, or --documents'
             return "is a table that names no documents", remedy
         return "is a file that no reader takes", f'say what it is: format = "…", one of {", ".join(FORMATS)}'

@@ -136,7 +136,7 @@ def _rows(given: Any, where: str) -> RowSource:
         return partial(_of_frame, given, where)
     if hasattr(given, "column_names") or (isinstance(given, Sequence) and not isinstance(given, str | bytes)):
         return partial(_of_items, partial(enumerate, given), where)
-    raise InputError(Problem(where, f"cannot be read: it is a {type(given).__name__}", SHAPES))
+    raise InputError(Problem(where, f"cannot be read: it is of type {type(given).__name__}", SHAPES))
 
 
 def _of_items(
@@ -311,7 +311,7 @@ def _columns(frame: Any, where: str, values: Sequence[str], otherwise: int | Non
     columns = [str(name) for name in getattr(frame, "columns" if hasattr(frame, "columns") else "column_names", ())]
     named = [next((name for name in names if name in columns), None) for names in (QUERY, DOCUMENT, values)]
     if None in named[:2] or (named[2] is None and otherwise is None):
-        there = f"its columns are {', '.join(columns)}" if columns else f"it is a {type(frame).__name__}"
+        there = f"its columns are {', '.join(columns)}" if columns else f"it is of type {type(frame).__name__}"
         raise InputError(Problem(where, "is no dict, no file and no frame that can be read",
                                  f"query_id, doc_id, {values[0]}; {there}"))  # fmt: skip
     lists = tuple(_list_of(frame[name]) for name in named if name is not None)

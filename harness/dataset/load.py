@@ -198,11 +198,13 @@ def _check_labels(
         remedy = 'name documents by their ids; or say which column does: columns = { label_document = "…" }'
         seen.wrong(file, what, f"{remedy}; {keeping(column)}")
     else:
+        failed = dict(note.split(": ", 1) for note in seen.ledger.get("unconverted-file", ()))
         for place, query_id, doc in absent:
-            who = (
-                "names" if _made_up(seen, place) else f"query {query_id!r} names"
-            )  # a line, where the row has no id of its own
-            seen.wrong(place, f"{who} document {doc!r}, which does not exist", documents.nearest(doc))
+            # A line alone, where the row has no id of its own.
+            who = "names" if _made_up(seen, place) else f"query {query_id!r} names"
+            why = f"which could not be converted: {failed[doc]}" if doc in failed else "which does not exist"
+            remedy = "write the file again, or as text" if doc in failed else documents.nearest(doc)
+            seen.wrong(place, f"{who} document {doc!r}, {why}", remedy)
     _note_contradictions(queries, labels, seen)
     return labels, matched
 

@@ -155,7 +155,7 @@ def evaluate(
     """
     if not isinstance(retrievers, Mapping):
         raise InputError(
-            Problem("retrievers", f"is a {type(retrievers).__name__}", '{name: retriever}, {"bm25": "bm25"}')
+            Problem("retrievers", f"is of type {type(retrievers).__name__}", '{name: retriever}, {"bm25": "bm25"}')
         )
     beside = [measures] if isinstance(measures, str) else measures
     others = [one for one in beside if str(parse(one)) != str(parse(primary))]

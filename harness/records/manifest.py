@@ -299,7 +299,9 @@ def read_manifest(folder: Path) -> Manifest:
             remedy = f"give one that it holds, such as {inner.parent}" if inner else "it holds no manifest.json"
             raise InputError(Problem(str(folder), "is no results folder", remedy)) from None
         what = "is a file, not a results folder" if folder.exists() else "does not exist"
-        raise InputError(Problem(str(folder), what, "give the folder that `harness run` wrote")) from None
+        stopped = folder.with_name(f"{folder.name}.unfinished").is_dir()
+        remedy = "its run was stopped: run it again" if stopped else "give the folder that `harness run` wrote"
+        raise InputError(Problem(str(folder), what, remedy)) from None
     except (OSError, ValueError) as error:
         raise InputError(Problem(str(path), f"cannot be read as JSON: {error}", AGAIN)) from None
     version = content.get("schema") if isinstance(content, dict) else None

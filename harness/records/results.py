@@ -89,7 +89,7 @@ class Results:
                 answered.add(query_id)
                 yield query_id, Ranking(tuple(map(ids.setdefault, ranking.doc_ids, ranking.doc_ids)), ranking.scores)
         except (OSError, ValueError) as error:
-            raise InputError(Problem(str(path), f"cannot be read whole: {error}", AGAIN)) from None
+            raise _unreadable(path, error) from None
         if len(answered) != asked:
             what = f"has the answers to {len(answered):,} queries, and {asked:,} were asked"
             raise InputError(Problem(str(path), what, AGAIN))
@@ -162,7 +162,7 @@ def _evidence(folder: Path, manifest: Manifest, name: str, parse: Callable[[byte
     try:
         yield from read_jsonl(folder / name, parse, digest=manifest.tables.get(name, ""))
     except (OSError, ValueError) as error:
-        raise InputError(Problem(str(folder / name), f"cannot be read whole: {error}", AGAIN)) from None
+        raise _unreadable(folder / name, error) from None
 
 
 def _table(folder: Path, manifest: Manifest, name: str) -> pd.DataFrame:
@@ -172,7 +172,7 @@ def _table(folder: Path, manifest: Manifest, name: str) -> pd.DataFrame:
     try:
         return read_table(path)
     except (OSError, ValueError) as error:
-        raise InputError(Problem(str(path), f"cannot be read whole: {error}", AGAIN)) from None
+        raise _unreadable(path, error) from None
 
 
 def _refuse_change(folder: Path, manifest: Manifest, name: str) -> None:
@@ -181,7 +181,12 @@ def _refuse_change(folder: Path, manifest: Manifest, name: str) -> None:
         if (digest := manifest.tables.get(name)) and digest != sha256_of(folder / name):
             raise ValueError(CHANGED)
     except (OSError, ValueError) as error:
-        raise InputError(Problem(str(folder / name), f"cannot be read whole: {error}", AGAIN)) from None
+        raise _unreadable(folder / name, error) from None
+
+
+def _unreadable(path: Path, error: Exception) -> InputError:
+    what = "is missing" if isinstance(error, FileNotFoundError) else f"cannot be read whole: {error}"
+    return InputError(Problem(str(path), what, AGAIN))
 
 
 def _stages(
