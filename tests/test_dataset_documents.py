@@ -12,6 +12,7 @@ import pytest
 from harness.cli import main
 from harness.dataset import converting, load, markdown_folder, reading_line, reference_of
 from harness.experiment.init import write_experiment
+from retrievers.errors import InputError
 
 needs = pytest.mark.skipif(find_spec("markitdown") is None, reason="needs the extra `documents`")
 HTML = "<html><head><title>Leave</title></head><body><h1>Days</h1><p>25 days a year</p></body></html>"
@@ -81,6 +82,12 @@ def test_what_companies_have_becomes_documents(tmp_path):
     assert [failed.partition(":")[0] for failed in found.ledger["unconverted-file"]] == ["broken.docx"]
     assert found.ledger["unread-file"] == ("logo.png",)
     assert reading_line(found) == "5 of 7 files are read; 1 is not (.png 1); 1 could not be converted"
+
+
+@needs
+def test_a_label_of_what_could_not_be_converted_says_why(tmp_path):
+    with pytest.raises(InputError, match="'broken.docx', which could not be converted: .*write the file again"):
+        load(reference_of(folder(tmp_path / "d", "broken.docx")))
 
 
 @needs

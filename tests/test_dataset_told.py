@@ -34,6 +34,12 @@ def test_a_row_without_an_id_is_named_by_its_line(tmp_path):
     assert "queries.csv:3: query 'y' names document 'b', which does not exist" in told(reference_of(path))
 
 
+def test_a_damaged_table_alone_is_told_as_damaged(tmp_path):
+    path = tmp_path / "asked.parquet"
+    path.write_bytes(b"PAR1 cut")
+    assert "is no Parquet file that can be read" in told(reference_of(path))
+
+
 @pytest.mark.parametrize("first", ["how much leave do I have,a", "1,leave"])
 def test_a_table_without_a_header_is_one_message_that_shows_its_first_row(tmp_path, first):
     path = folder(tmp_path / "d", f"{first}\n" + "and how much is left of it,a\n" * 3)

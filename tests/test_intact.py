@@ -103,6 +103,19 @@ def test_evidence_that_is_missing_is_named(folder):
         records.read(folder).grades()
 
 
+@pytest.mark.parametrize("name", ["labels.jsonl", "scores.csv", "rankings/bm25.jsonl"])
+def test_a_file_that_is_gone_is_missing(folder, name):
+    (folder / name).unlink()
+    with pytest.raises(InputError, match=f"{name}: is missing"):
+        records.read(folder).rankings("bm25")
+
+
+def test_a_run_that_was_stopped_is_told_where_its_results_would_be(tmp_path):
+    (tmp_path / "small.unfinished").mkdir()
+    with pytest.raises(InputError, match="does not exist .its run was stopped: run it again"):
+        records.read(tmp_path / "small")
+
+
 @pytest.mark.parametrize("name", ["labels.jsonl", "documents.jsonl", "rankings/bm25.jsonl", "qrels.trec"])
 def test_evidence_that_was_cut_is_named(folder, name):
     edited(folder, name, cut)
