@@ -54,6 +54,8 @@ def visible(text: str) -> str:
     >>> visible("a\0b\r\nc")
     'a␀b\nc'
     """
+    if text.isprintable():  # nothing of what is looked for below: nearly all texts, a page asks for a hundred thousand
+        return text
     text = text.replace("\r\n", "\n").replace("\r", "\n")
     text = CONTROLS.sub(lambda match: chr(0x2421 if match[0] == "\x7f" else 0x2400 + ord(match[0])), text)
     return UNPRINTABLE.sub("\ufffd", text)
