@@ -12,7 +12,7 @@ import jinja2
 from markupsafe import Markup, escape
 
 from harness.english import counted, join, short_p
-from harness.pages import policy
+from harness.pages import head, policy
 from harness.report import figures, text, theme
 from harness.report.figures import Section
 from harness.report.latex import citation
@@ -35,7 +35,7 @@ FILTERS = {
     "shortened": text.shortened,
 }
 TEMPLATES = Path(__file__).with_name("templates")
-SCRIPTS = ("start", "copy", "client_filter", "sort", "menus", "follow", "charts", "texts", "look")
+SCRIPTS = ("start", "copy", "client_filter", "sort", "links", "follow", "charts", "texts", "look")
 """What runs on the page, in this order, all in one scope."""
 
 
@@ -94,7 +94,7 @@ def environment() -> jinja2.Environment:
     """The templates, autoescaped; strings are made visible as they are written."""
     env = _environment(without="markdown", autoescape=True, finalize=_visible)
     env.filters |= FILTERS
-    env.globals |= {"grade_chip": grade_chip}
+    env.globals |= {"grade_chip": grade_chip, "head": head}
     return env
 
 

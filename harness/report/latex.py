@@ -117,7 +117,8 @@ def _describe(view: View) -> str:
 def _table(head: Sequence[str], rows: Sequence[Sequence[str]], columns: str, caption: str) -> str:
     lines = [" & ".join(row) + r" \\" for row in (head, *rows)]
     return "\n".join([
-        r"% Needs \usepackage{booktabs,textcomp}", r"\begin{table}", r"\centering", rf"\caption{{{latex(caption.strip())}}}",
+        r"% Needs \usepackage{booktabs,textcomp}", r"\begin{table}", r"\centering",
+        rf"\caption{{{latex(caption.strip())}}}",
         rf"\begin{{tabular}}{{{columns}}}", r"\toprule", lines[0], r"\midrule", *lines[1:], r"\bottomrule",
         r"\end{tabular}", r"\end{table}", "",
     ])  # fmt: skip

@@ -277,7 +277,8 @@ class View:
         return self.evaluation.scores.mean(measure, retriever)
 
     def spoken(self, sentence: str) -> str:
-        """A sentence with the measures' short names."""
+        """A sentence with the measures' short names; a p in brackets stays with its value."""
+        sentence = sentence.replace("(p ", "(p\N{NO-BREAK SPACE}")
         for full in sorted(self.measures, key=len, reverse=True):
             if "(" in full and full in sentence:
                 return sentence.replace(full, self.names[full].short)
