@@ -227,20 +227,21 @@ def test_a_group_of_failures_is_one_click_away(opened):
 
 
 def test_the_result_is_quoted_and_its_files_are_at_hand(opened, page):
-    click(opened, ".menu:first-child summary")
-    sentence, latex, bibtex, digest = texts(opened, ".menu[open] pre")
+    click(opened, "[popovertarget=quote]")
+    sentence, latex, bibtex, digest = texts(opened, "[popover]:popover-open pre")
     assert re.match(r"On 20 queries: .* adjusted p .*Decided by the exact signed-rank test", sentence)
     assert "\\input{tables/leaderboard.tex}" in latex
     assert bibtex.startswith("@misc{hostile2")
     assert len(digest) == 64
     assert digest in bibtex
-    click(opened, ".menu:nth-child(2) summary")
-    assert texts(opened, ".menu[open] pre") == []  # one at a time
+    ActionChains(opened).send_keys(Keys.ESCAPE).perform()
+    click(opened, "[popovertarget=files]")
+    assert texts(opened, "[popover]:popover-open pre") == []  # one at a time
     links = opened.execute_script("return [...document.querySelectorAll('.files a')].map((x) => x.href)")
     assert {"leaderboard.tex", "scores.csv", "manifest.json"} <= {link.rpartition("/")[2] for link in links}
     assert all(Path(unquote(urlparse(link).path)).is_file() for link in links)
     ActionChains(opened).send_keys(Keys.ESCAPE).perform()
-    assert texts(opened, ".menu[open]") == []
+    assert texts(opened, "[popover]:popover-open") == []
 
 
 def test_only_what_scrolls_is_a_stop(opened):

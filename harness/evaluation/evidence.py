@@ -7,6 +7,7 @@ from itertools import combinations
 from shlex import quote
 from typing import Any, NamedTuple
 
+from harness.english import counted
 from harness.evaluation.readers import answers_of
 from harness.evaluation.scores import Lists, Scores
 from harness.records import Results
@@ -78,9 +79,10 @@ class ToJudge(NamedTuple):
     """Those whose rankings have least in common, each with its number of documents: at most ten."""
 
     @property
-    def hours(self) -> float:
-        """At twenty seconds a judgment."""
-        return self.pairs * SECONDS / 3600
+    def time(self) -> str:
+        """At twenty seconds a judgment: minutes below an hour."""
+        minutes = self.pairs * SECONDS / 60
+        return f"{minutes / 60:.1f} hours" if minutes >= 60 else counted(max(1, round(minutes)), "minute")
 
 
 def to_judge(results: Results) -> ToJudge:

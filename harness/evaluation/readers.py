@@ -119,7 +119,7 @@ def lists_of(results: Results) -> dict[str, Callable[[], Lists]]:
 
 def answers_of(results: Results, retriever: str) -> dict[str, Sequence[str]]:
     """Return what a retriever answered: query id -> document ids, best first."""
-    return {query: ranking.doc_ids for query, ranking in results.answers(retriever)}
+    return {query: ranking.doc_ids for query, ranking in results.rankings(retriever).items()}
 
 
 def primary_of(resolved: ResolvedExperiment) -> str:

@@ -110,13 +110,20 @@ def sweep_statements(result: Conclusion, choice: SweepChoice, settings: Settings
     )
     yield Statement(
         Topic.PLAN,
-        f"Chosen on these queries, {choice.chosen} is {_signed(choice.gain)} from {choice.default}{expected}; {least}. "
+        f"Chosen on these queries, {choice.chosen} is {_ahead(choice)}{expected}; {least}. "
         f"p {related(format_p(choice.p_value))} by the max-T test over all {choice.configurations} configurations "
         f"(one-sided, level {settings.alpha / 2:.3g}).",
     )
     if result.effective is not None:
         yield Statement(Topic.WEIGHTS, weights_sentence(result, settings))
     yield Statement(Topic.PLAN, alike_sentence(choice, queries))
+
+
+def _ahead(choice: SweepChoice) -> str:
+    gain = f"{abs(choice.gain):.4f}"
+    if not float(gain):
+        return f"level with {choice.default}"
+    return f"{'ahead of' if choice.gain > 0 else 'behind'} {choice.default} by {gain}"
 
 
 def _signed(value: float) -> str:

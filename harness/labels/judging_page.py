@@ -12,7 +12,7 @@ from markupsafe import Markup
 
 from harness.dataset.judgments import JudgeKind, Judgment
 from harness.labels.pool import GRADE_WORDS, Pool, PooledDocument, PooledQuery, digest_of, shuffled_place
-from harness.pages import embedded, policy
+from harness.pages import embedded, head, policy
 from retrievers.opening import masking, writing
 
 REPEATED = 0.1
@@ -122,8 +122,7 @@ def judging_page(
         title=title,
         asked=asked,
         digest=pool.digest,
-        policy=policy([script], style),
-        style=Markup(style),  # noqa: S704 - ours
+        head=head(title, policy([script], style), Markup(style)),  # noqa: S704 - ours
         script=Markup(script),  # noqa: S704 - ours
         data=Markup(embedded(_data(pool, words))),  # noqa: S704 - escaped for a script element
     )

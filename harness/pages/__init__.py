@@ -10,6 +10,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from markupsafe import Markup
+
 CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
 UNPRINTABLE = re.compile("[\x80-\x9f\ud800-\udfff\ufdd0-\ufdef\ufffe\uffff]")
 
@@ -48,12 +50,34 @@ def embedded(value: Any) -> str:
     return text
 
 
+BEGINNING = Markup("""<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+{}<meta http-equiv="Content-Security-Policy" content="{}">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<meta name="referrer" content="no-referrer">
+<title>{}</title>
+<link rel="icon" href="data:,">
+<style>{}</style>
+</head>""")
+
+
+def head(title: str, policy: str, style: Markup, generator: str = "") -> Markup:
+    """Return how every page begins, down to its body; `generator` is the element by which the page is known again."""
+    known = Markup(f"{generator}\n") if generator else ""  # noqa: S704 - ours
+    return BEGINNING.format(known, policy, visible(title), style)
+
+
 def visible(text: str) -> str:
     r"""Return a text without what no page, SVG or JSON may hold: control characters become their pictures.
 
     >>> visible("a\0b\r\nc")
     'a␀b\nc'
     """
+    if text.isprintable():  # nothing of what is looked for below: nearly all texts, a page asks for a hundred thousand
+        return text
     text = text.replace("\r\n", "\n").replace("\r", "\n")
     text = CONTROLS.sub(lambda match: chr(0x2421 if match[0] == "\x7f" else 0x2400 + ord(match[0])), text)
     return UNPRINTABLE.sub("\ufffd", text)

@@ -6,10 +6,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import cache
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple, TypeVar
+from typing import Annotated, Any, ClassVar, NamedTuple, TypeVar
 
 import numpy as np
-from pydantic import BeforeValidator, Field, TypeAdapter, ValidationError
+from pydantic import BeforeValidator, ConfigDict, Field, TypeAdapter, ValidationError
 from pydantic_core import PydanticCustomError
 
 from harness.dataset import Dataset, Labels, LabelSource, references, trec
@@ -175,6 +175,9 @@ class _DocumentRow:
 
 @dataclass(frozen=True, slots=True)
 class _RankingRow:
+    __pydantic_config__: ClassVar = ConfigDict(cache_strings="keys")
+    """Looking each id up among those read before takes longer than making it."""
+
     query_id: str
     doc_ids: Listed[str]
     scores: Listed[float]

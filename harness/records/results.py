@@ -70,7 +70,11 @@ class Results:
 
     def rankings(self, retriever: str) -> dict[str, Ranking]:
         """The rankings of one retriever, by query id."""
-        return dict(self.answers(retriever))
+        ids: dict[str, str] = {}  # one text for each document, however often it is a hit
+        return {
+            query: Ranking(tuple(map(ids.setdefault, one.doc_ids, one.doc_ids)), one.scores)
+            for query, one in self.answers(retriever)
+        }
 
     def answers(self, retriever: str) -> Iterator[tuple[str, Ranking]]:
         """The same as a stream.
@@ -81,13 +85,12 @@ class Results:
         name = f"rankings/{retriever}.jsonl"
         path, asked = self.folder / name, self.manifest.dataset.queries
         answered: set[str] = set()
-        ids: dict[str, str] = {}  # one text for each document, however often it is a hit
         try:
             for query_id, ranking in read_jsonl(path, kept.ranking, digest=self.manifest.tables.get(name, "")):
                 if query_id not in self.queries or query_id in answered:
                     raise ValueError(f"query {query_id!r} is answered twice, or was not asked")
                 answered.add(query_id)
-                yield query_id, Ranking(tuple(map(ids.setdefault, ranking.doc_ids, ranking.doc_ids)), ranking.scores)
+                yield query_id, ranking
         except (OSError, ValueError) as error:
             raise _unreadable(path, error) from None
         if len(answered) != asked:

@@ -6,8 +6,9 @@ import base64
 import json
 import math
 import zlib
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
+from itertools import count
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -128,8 +129,9 @@ def browsed(view: View, alike: Sequence[Group], *, whole: bool = False) -> Brows
             if hits != taken:
                 evidence, documents = _evidence(view, places, about, hits)
                 code, taken = packed(evidence, 1 if whole else 6), hits
-            lengths = (len(kept.text) for doc in documents if (kept := view.results.documents.get(doc)))
-            more = DEFLATED * sum(min(length, letters) for length in lengths)
+                kept_texts = (view.results.documents.get(doc) for doc in documents)
+                lengths = np.array([len(kept.text) for kept in kept_texts if kept], dtype=np.int64)
+            more = DEFLATED * float(np.minimum(lengths, letters).sum())
             more += OF_SCORES * hits * len(places) * len(view.ranked) if letters else 0
             if len(code) + more <= budget or ((whole or len(places) == 1) and (hits, letters) == STEPS[-1]):
                 beside: dict[str, Any] = {"texts": [], "scores": []}
@@ -176,14 +178,16 @@ def _evidence(
 ) -> tuple[dict[str, Any], list[str]]:
     """The queries at some places, and the documents that stand in their lists."""
     failing, reruns, why = about
-    numbers: dict[str, int] = {}
+    numbers = defaultdict[str, int](count().__next__)  # each document has the number of its first appearance
+    scored = [view.scores[view.primary][name] for name in view.ranked]
     members = {group.key: frozenset(group.places) for group in failing}
     ceilings = [(view.ranked.index(name), rerun.ceiling) for name, rerun in reruns.items() if rerun.ceiling is not None]
     queries = []
     for i in places:
         qid, judged = view.ids[i], view.grades[view.ids[i]]
         lists = [view.answers[name].top.get(qid, NOTHING).doc_ids[:hits] for name in view.ranked]
-        retrieved, ranks = set().union(*lists), [view.answers[name].places.get(qid, {}) for name in view.ranked]
+        retrieved = set().union(*lists) if min(judged.values(), default=1) <= 0 else frozenset()
+        ranks = [view.answers[name].places.get(qid, {}) for name in view.ranked]
         graded = sorted(
             ((doc, grade) for doc, grade in judged.items() if grade > 0 or doc in retrieved),
             key=lambda item: (-item[1], item[0]),
@@ -193,10 +197,10 @@ def _evidence(
             "text": text.visible(view.results.queries[qid].query.text),
             "fields": fields_of(view, qid),
             "groups": [key for key, places in members.items() if i in places],
-            "scores": [round(float(view.scores[view.primary][name][i]), 6) for name in view.ranked],
-            "lists": [[numbers.setdefault(doc, len(numbers)) for doc in docs] for docs in lists],
+            "scores": [round(float(values[i]), 6) for values in scored],
+            "lists": [list(map(numbers.__getitem__, docs)) for docs in lists],
             "judged": [
-                [numbers.setdefault(doc, len(numbers)), grade, [of.get(doc, 0) for of in ranks]]
+                [numbers[doc], grade, [of.get(doc, 0) for of in ranks]]
                 for doc, grade in graded
             ],
             **({"why": [[view.ranked.index(name), said] for name, said in why[i].items()]} if i in why else {}),

@@ -5,13 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from functools import cache, partial
+from pathlib import Path
 from typing import Any
 
 import jinja2
 from markupsafe import Markup, escape
 
 from harness.english import counted, join, short_p
-from harness.pages import policy
+from harness.pages import head, policy
 from harness.report import figures, text, theme
 from harness.report.figures import Section
 from harness.report.latex import citation
@@ -33,7 +34,8 @@ FILTERS = {
     "counted": counted,
     "shortened": text.shortened,
 }
-SCRIPTS = ("start", "copy", "client_filter", "sort", "menus", "follow", "charts", "texts", "look")
+TEMPLATES = Path(__file__).with_name("templates")
+SCRIPTS = ("start", "copy", "client_filter", "sort", "links", "follow", "charts", "texts", "look")
 """What runs on the page, in this order, all in one scope."""
 
 
@@ -92,7 +94,7 @@ def environment() -> jinja2.Environment:
     """The templates, autoescaped; strings are made visible as they are written."""
     env = _environment(without="markdown", autoescape=True, finalize=_visible)
     env.filters |= FILTERS
-    env.globals |= {"grade_chip": grade_chip}
+    env.globals |= {"grade_chip": grade_chip, "head": head}
     return env
 
 
@@ -108,8 +110,7 @@ def plain_environment(escape: Any) -> jinja2.Environment:
 @cache
 def source(name: str) -> str:
     """The text of a template, as it is."""
-    loader = jinja2.PackageLoader("harness.report")
-    return loader.get_source(jinja2.Environment(), name)[0]  # noqa: S701 - nothing is rendered
+    return TEMPLATES.joinpath(name).read_text(encoding="utf-8")
 
 
 def _source_without(block: str, name: str) -> str:

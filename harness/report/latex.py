@@ -115,14 +115,13 @@ def _describe(view: View) -> str:
 
 
 def _table(head: Sequence[str], rows: Sequence[Sequence[str]], columns: str, caption: str) -> str:
-    import pandas as pd
-
-    table = (
-        pd.DataFrame(list(rows), columns=list(head))
-        .style.hide(axis="index")
-        .to_latex(column_format=columns, hrules=True, position_float="centering", caption=latex(caption.strip()))
-    )
-    return f"% Needs \\usepackage{{booktabs,textcomp}}\n{table}"
+    lines = [" & ".join(row) + r" \\" for row in (head, *rows)]
+    return "\n".join([
+        r"% Needs \usepackage{booktabs,textcomp}", r"\begin{table}", r"\centering",
+        rf"\caption{{{latex(caption.strip())}}}",
+        rf"\begin{{tabular}}{{{columns}}}", r"\toprule", lines[0], r"\midrule", *lines[1:], r"\bottomrule",
+        r"\end{tabular}", r"\end{table}", "",
+    ])  # fmt: skip
 
 
 def _number(value: float | None, form: str) -> str:

@@ -73,6 +73,8 @@ def choice(view: View) -> list[str]:
     if not view.settings.by_people:
         return ["Nothing is recommended: let people judge a random part of these queries."]
     good = result.within_margin
+    if len(view.retrievers) == 1:
+        return ["Next: add a second [[retrievers]] to the experiment, of another kind or model, and run it again."]
     if len(good) == 1 or not result.measured:
         return []
     costs = costs_of(view.results)

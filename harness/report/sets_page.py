@@ -80,10 +80,13 @@ def page(title: str, found: SetsTogether, sets: Sequence[Results]) -> str:
     return env.get_template("data_sets.html").render(
         title=title,
         found=found,
-        sentences=sets_sentences(found, MOST),
+        sentences=[
+            one.replace("(p = ", "(p\N{NO-BREAK SPACE}=\N{NO-BREAK SPACE}") for one in sets_sentences(found, MOST)
+        ],
         reported={one.manifest.name: (one.folder / "report.html").is_file() for one in sets},
         best={name: max(found.mean(name, one) for one in order) for name in found.sets},
         pairs=sorted(found.pairs, key=lambda pair: -abs(pair.mean_difference)),
+        beyond=all(pair.like is not None for pair in found.pairs),
         multiples=multiples,
         drawn=Markup(figures.inline(multiples)),  # noqa: S704 - ours
         style=style,

@@ -17,7 +17,7 @@ from harness.evaluation.conclusion import Conclusion
 from harness.evaluation.evaluation import Evaluation, evaluation_of
 from harness.evaluation.verdict import Comparison
 from harness.experiment import Dense
-from harness.measures import Measure, parse, score
+from harness.measures import Measure, parse
 from harness.measures.table import row_of
 from harness.pages.colors import is_color
 from harness.records import SHOWN, LabelledQuery, Manifest, ResolvedExperiment, Results
@@ -131,26 +131,38 @@ def read_answers(results: Results, grades: trec.Qrels, primary: Measure) -> dict
     looked_at = depth if primary.get("ideal") == "retrieved-all" else cutoff
     judged = {query: grades[query] for query in sorted(grades)}
     relevant = {query: frozenset(doc for doc, grade in of.items() if grade > 0) for query, of in judged.items()}
+    ids: dict[str, str] = {}  # one text for each document that is kept, however often it is a hit
     answers = {}
     for name in results.retrievers:
-        rankings = {query: ranking for query, ranking in results.answers(name) if query in judged}
-        heads = {query: ranking.doc_ids[:looked_at] for query, ranking in rankings.items()}
-        places = {query: _places(ranking, relevant[query]) for query, ranking in rankings.items()}
-        share = parse(f"Judged@{cutoff}")
+        heads: dict[str, tuple[str, ...]] = {}
+        top: dict[str, Ranking] = {}
+        places: dict[str, Mapping[str, int]] = {}
+        share = dict.fromkeys(judged, 0.0)
+        tied = short = 0
+        for query, ranking in results.answers(name):
+            if query in judged:
+                documents, scores = ranking.doc_ids, ranking.scores
+                kept = tuple(map(ids.setdefault, documents[: max(looked_at, SHOWN)], documents))
+                found = [(doc, rank) for rank, doc in enumerate(documents, start=1) if doc in relevant[query]]
+                heads[query], top[query] = kept[:looked_at], Ranking(kept[:SHOWN], scores[:SHOWN].copy())
+                places[query] = {ids.setdefault(doc, doc): rank for doc, rank in found}
+                share[query] = _share(documents[:cutoff], judged[query])
+                tied += _tied(scores, cutoff)
+                short += len(documents) < cutoff
         answers[name] = Answers(
             heads=heads,
-            top={query: Ranking(one.doc_ids[:SHOWN], one.scores[:SHOWN].copy()) for query, one in rankings.items()},
+            top=top,
             places=places,
             first=np.array([min(places.get(query, {}).values(), default=np.inf) for query in judged]),
-            judged=score([share], judged, {query: head[:cutoff] for query, head in heads.items()}).of(share),
-            tied=sum(_tied(ranking.scores, cutoff) for ranking in rankings.values()),
-            short=sum(len(ranking) < cutoff for ranking in rankings.values()),
+            judged=np.array(list(share.values()), dtype=np.float64),
+            tied=tied,
+            short=short,
         )
     return answers
 
 
-def _places(ranking: Ranking, relevant: frozenset[str]) -> dict[str, int]:
-    return {doc: ranking.doc_ids.index(doc) + 1 for doc in relevant.intersection(ranking.doc_ids)}
+def _share(documents: tuple[str, ...], judged: Mapping[str, int]) -> float:
+    return sum(map(judged.__contains__, documents)) / (len(documents) or 1)
 
 
 def _tied(scores: Floats, cutoff: int) -> bool:
@@ -265,7 +277,8 @@ class View:
         return self.evaluation.scores.mean(measure, retriever)
 
     def spoken(self, sentence: str) -> str:
-        """A sentence with the measures' short names."""
+        """A sentence with the measures' short names; a p in brackets stays with its value."""
+        sentence = sentence.replace("(p ", "(p\N{NO-BREAK SPACE}")
         for full in sorted(self.measures, key=len, reverse=True):
             if "(" in full and full in sentence:
                 return sentence.replace(full, self.names[full].short)

@@ -3,12 +3,9 @@ const place = (name) => clientFilter.data().retrievers.indexOf(name);
 const px = (value) => Number(value.toFixed(1));
 const BARS = 288;
 const told = (node, facts) => {
-  node.querySelector("title")?.remove();
-  const title = drawn("title", {});
-  title.textContent = Object.entries(facts).map(([key, value]) => `${key}: ${typeof value === "number" && !Number.isInteger(value) ? value.toFixed(4) : value}`).join("\n");
-  node.append(title);
+  const lines = Object.entries(facts).map(([key, value]) => `${key}: ${typeof value === "number" && !Number.isInteger(value) ? value.toFixed(4) : value}`);
+  node.append(drawn("title", {}, lines.join("\n")));
 };
-const put = (node, attributes) => { for (const [key, value] of Object.entries(attributes)) node.setAttribute(key, value); };
 // The axis keeps its height: it is given round ends that hold every bar.
 const scaled = (axis, limit) => {
   const [start, end, from, to] = ["start", "end", "from", "to"].map((key) => Number(axis.dataset[key]));
@@ -17,8 +14,7 @@ const scaled = (axis, limit) => {
   const color = axis.querySelector("line").getAttribute("stroke"), ticks = [];
   for (let i = -Math.floor(limit / (wide * step)); i * wide * step <= limit; i += 1) ticks.push(i * wide * step);
   axis.querySelector(".ticks").replaceChildren(...ticks.flatMap((value) => {
-    const text = drawn("text", { x: from - 6, y: at(value) + 4, "text-anchor": "end" });
-    text.textContent = String(Number(value.toPrecision(3))).replace("-", "\u2212");
+    const text = drawn("text", { x: from - 6, y: at(value) + 4, "text-anchor": "end" }, String(Number(value.toPrecision(3))).replace("-", "\u2212"));
     return [drawn("line", { x1: from, x2: to, y1: at(value), y2: at(value), stroke: color }), text];
   }));
   return at;

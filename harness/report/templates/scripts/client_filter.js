@@ -6,6 +6,7 @@ const clientFilter = (() => {
   const listeners = [];
   let data = null, places = new Map(), members = null;
 
+  const initial = () => ({ a: data.pair[0], b: data.pair[1], slice: "", measure: 0, group: "", q: "" });
   const everywhere = () => data.ids.map((_, i) => i);
   const chosen = () => data.slices.get(state.slice) ?? everywhere();
   const values = (r, m = state.measure) => data.values[m][r];
@@ -67,14 +68,14 @@ const clientFilter = (() => {
   // A link says what it changes; what the page does not have is passed over.
   const restore = ({ state: past } = {}) => {
     const words = new URLSearchParams(location.hash.slice(1));
-    const said = ["a", "b", "slice", "measure", "group", "q"].some((key) => words.has(key));
-    if (!said && past === undefined) return;
-    Object.assign(state, { a: data.pair[0], b: data.pair[1], slice: "", measure: 0, group: "", q: "" });
-    for (const key of ["a", "b"]) if (data.retrievers.includes(words.get(key))) state[key] = data.retrievers.indexOf(words.get(key));
-    if (words.has("slice")) state.slice = data.slices.has(words.get("slice")) ? words.get("slice") : "";
-    if (words.has("measure")) state.measure = Math.max(0, data.measures.indexOf(words.get("measure")));
-    if (words.has("group")) state.group = Object.hasOwn(evidence().groups, words.get("group")) || ["lost", "won"].includes(words.get("group")) ? words.get("group") : "";
-    if (words.has("q")) state.q = places.has(words.get("q")) ? words.get("q") : "";
+    if (past === undefined && !Object.keys(state).some((key) => words.has(key))) return;
+    const first = initial(), said = (key, known) => (known(words.get(key)) ? words.get(key) : "");
+    for (const key of ["a", "b"]) if (data.retrievers.includes(words.get(key))) first[key] = data.retrievers.indexOf(words.get(key));
+    first.slice = said("slice", (name) => data.slices.has(name));
+    first.measure = Math.max(0, data.measures.indexOf(words.get("measure")));
+    first.group = said("group", (name) => Object.hasOwn(evidence().groups, name) || ["lost", "won"].includes(name));
+    first.q = said("q", (id) => places.has(id));
+    Object.assign(state, first);
     draw();
     if (past === undefined && (words.has("q") || words.has("group"))) $("queries").scrollIntoView();
   };
@@ -98,19 +99,19 @@ const clientFilter = (() => {
       rest.disabled = true;
       pick.measure.append(rest);
     }
-    [state.a, state.b] = data.pair;
+    Object.assign(state, initial());
     for (const [key, select] of Object.entries(pick)) {
       select?.addEventListener("input", () => change({ [key]: key === "slice" ? select.value : Number(select.value) }));
     }
     $("client-filter-copy").addEventListener("click", () => copied(location.href.split("#")[0] + address()));
-    $("client-filter-reset").addEventListener("click", () => change({ a: data.pair[0], b: data.pair[1], slice: "", measure: 0, group: "", q: "" }));
+    $("client-filter-reset").addEventListener("click", () => change(initial()));
     bar.querySelector("details").open = location.hash.includes("=");
     bar.hidden = false;
     root.classList.add("filter-ready");
     // What has the focus is never hidden behind the bar.
     const clear = () => { root.style.scrollPaddingBottom = `${bar.offsetHeight + 12}px`; };
     clear();
-    if ("ResizeObserver" in window) new ResizeObserver(clear).observe(bar);
+    new ResizeObserver(clear).observe(bar);
     addEventListener("popstate", restore);
     addEventListener("hashchange", () => restore());
     draw();
@@ -124,7 +125,6 @@ const clientFilter = (() => {
     // Ids of the slice's queries; null where all are looked at.
     members: () => members,
     place: (id) => places.get(id),
-    weight: (id) => (data && places.has(id) ? weight(places.get(id)) : 1),
-    score: (id, r, m) => (data && m < data.values.length && places.has(id) ? data.values[m][r][places.get(id)] ?? NaN : undefined),
+    score: (id, r) => values(r)[places.get(id)] ?? NaN,
   };
 })();

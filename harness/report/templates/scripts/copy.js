@@ -34,9 +34,8 @@ const save = (name, blob) => {
 const tableRows = (table) => [...table.rows].filter((row) => !row.hidden).map((row) =>
   [...row.cells].filter((one) => !one.hidden).map((one) => one.dataset.value ?? one.textContent.replace(/ [↕↑↓]$/, "").replace(/\s+/g, " ").trim()));
 for (const table of document.querySelectorAll(".scroll > table:not(.board)")) {
-  const act = () => copied(asTsv(tableRows(table)));
   const place = make("p", "copies");
-  place.append(button("Copy table", act));
+  place.append(button("Copy table", () => copied(asTsv(tableRows(table)))));
   table.parentElement.after(place);
 }
 
@@ -45,17 +44,11 @@ const picture = (figure) => {
   const shown = shownOf(figure);
   const { width, height } = shown.getBoundingClientRect();
   const copy = shown.cloneNode(true);
-  copy.setAttribute("xmlns", SVG);
-  copy.setAttribute("width", width);
-  copy.setAttribute("height", height);
-  copy.setAttribute("font-family", getComputedStyle(shown).fontFamily);
+  put(copy, { xmlns: SVG, width, height, "font-family": getComputedStyle(shown).fontFamily });
   copy.removeAttribute("aria-hidden");
   copy.removeAttribute("class");
   copy.querySelectorAll("[class~='dim']").forEach((node) => node.classList.remove("dim"));
-  copy.prepend(drawn("rect", { width: "100%", height: "100%", fill: "white" }));
-  const title = document.createElementNS(SVG, "title");
-  title.textContent = figure.querySelector("figcaption").textContent;
-  copy.prepend(title);
+  copy.prepend(drawn("title", {}, figure.querySelector("figcaption").textContent), drawn("rect", { width: "100%", height: "100%", fill: "white" }));
   return { code: new XMLSerializer().serializeToString(copy), width, height };
 };
 const savePng = (figure) => {

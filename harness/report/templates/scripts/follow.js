@@ -16,11 +16,10 @@ const leaderboard = () => {
 };
 const LEVELS = 4;
 const pictureOfFailures = () => {
-  const { data, chosen, values } = { data: clientFilter.data(), chosen: clientFilter.chosen, values: clientFilter.values };
-  const inside = new Set(chosen());
+  const inside = new Set(clientFilter.chosen());
   const order = evidence().order.map((id) => clientFilter.place(id)).filter((i) => inside.has(i));
   for (const row of document.querySelectorAll(".failure_map > svg")) {
-    const scores = values(Number(row.dataset.row));
+    const scores = clientFilter.values(Number(row.dataset.row));
     const top = Math.max(1, ...scores.filter((value) => value !== null));
     row.replaceChildren();
     row.setAttribute("viewBox", `0 0 ${Math.max(1, order.length)} 1`);

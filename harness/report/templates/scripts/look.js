@@ -127,7 +127,7 @@ const startLooking = async () => {
       const redraw = () => shifts(gap, rankings.get(x), rankings.get(y), graded);
       redraw();
       // An opened text moves what stands below it.
-      if ("ResizeObserver" in window) for (const list of [rankings.get(x), rankings.get(y)]) new ResizeObserver(redraw).observe(list);
+      for (const list of [rankings.get(x), rankings.get(y)]) new ResizeObserver(redraw).observe(list);
     }
   };
   const placesOf = (query, columns, most) => {
@@ -155,15 +155,13 @@ const startLooking = async () => {
   };
 
   const inGroup = (query) => {
-    const { group: key, measure } = clientFilter.state, [x, y] = pair();
-    const [mine, other] = [x, y].map((r) => clientFilter.score(query.id, r, measure) ?? query.scores[r]);
+    const { group: key } = clientFilter.state, [mine, other] = pair().map((r) => clientFilter.score(query.id, r));
     return !key || (key === "lost" ? mine < other : key === "won" ? mine > other : query.groups.includes(key));
   };
   const list = () => {
     const wanted = fold($("look-text").value.trim());
     const [x, y] = pair(), members = clientFilter.members(), { measure } = clientFilter.state;
-    const score = (query, r) => clientFilter.score(query.id, r, measure) ?? query.scores[r];
-    const apart = (query) => score(query, x) - score(query, y);
+    const apart = (query) => clientFilter.score(query.id, x) - clientFilter.score(query.id, y);
     let matching = all.queries.filter((query) =>
       (!wanted || fold(query.text).includes(wanted) || fold(query.id).includes(wanted)) &&
       inGroup(query) &&
@@ -172,12 +170,8 @@ const startLooking = async () => {
     if (by === "flip") matching = matching.toSorted((p, q) => (Math.abs(apart(q)) || 0) - (Math.abs(apart(p)) || 0));
     if (by === "hard") matching = matching.toSorted((p, q) => Math.max(...p.scores) - Math.max(...q.scores));
     const shown = matching.slice(0, most);
-    const mean = (r) => {
-      const known = matching.filter((query) => !Number.isNaN(score(query, r)));
-      const whole = known.reduce((sum, query) => sum + clientFilter.weight(query.id), 0);
-      return whole ? known.reduce((sum, query) => sum + clientFilter.weight(query.id) * score(query, r), 0) / whole : NaN;
-    };
-    const means = `; mean ${clientFilter.data().measures[measure]}: ${[...new Set([x, y])].map((r) => `${all.retrievers[r].name} ${round(mean(r))}`).join(", ")}`;
+    const among = matching.map((query) => clientFilter.place(query.id));
+    const means = `; mean ${clientFilter.data().measures[measure]}: ${[...new Set([x, y])].map((r) => `${all.retrievers[r].name} ${round(clientFilter.mean(r, measure, among))}`).join(", ")}`;
     $("look-count").textContent = `${count(matching.length)} of ${count(all.queries.length)} queries${matching.length ? means : ""}`;
     const wantedQuery = all.queries.find((query) => query.id === clientFilter.state.q) ?? current;
     current = matching.includes(wantedQuery) && (wantedQuery.id === clientFilter.state.q || shown.includes(wantedQuery)) ? wantedQuery : shown[0] ?? null;
@@ -190,7 +184,7 @@ const startLooking = async () => {
       radio.addEventListener("change", () => clientFilter.change({ q: query.id }));
       const text = spoken(make("span", "q", query.text));
       const d = apart(query);
-      label.append(radio, make("bdi", "i", query.id), make("span", "d", one ? round(score(query, 0)) : Number.isNaN(d) ? "–" : signed(d)), text);
+      label.append(radio, make("bdi", "i", query.id), make("span", "d", one ? round(clientFilter.score(query.id, 0)) : Number.isNaN(d) ? "–" : signed(d)), text);
       return label;
     }));
     if (matching.length > most) {
@@ -238,7 +232,7 @@ $("look-text").addEventListener("input", look, { once: true });
 // What cannot be unpacked leaves the page as it is without scripts.
 later(() => clientFilter.start().then(() => {
   browser.hidden = false;
-  if (clientFilter.state.q || clientFilter.state.group || !("IntersectionObserver" in window)) { look(); return; }
+  if (clientFilter.state.q || clientFilter.state.group) { look(); return; }
   clientFilter.follow(() => { if (clientFilter.state.q || clientFilter.state.group) look(); });
   const seen = new IntersectionObserver((entries) => {
     if (!entries.some((entry) => entry.isIntersecting)) return;

@@ -9,9 +9,11 @@ const make = (tag, className, text) => {
   return node;
 };
 const SVG = "http://www.w3.org/2000/svg";
-const drawn = (tag, attributes) => {
+const put = (node, attributes) => { for (const [key, value] of Object.entries(attributes)) node.setAttribute(key, value); };
+const drawn = (tag, attributes = {}, text = "") => {
   const node = document.createElementNS(SVG, tag);
-  for (const [key, value] of Object.entries(attributes)) node.setAttribute(key, value);
+  put(node, attributes);
+  if (text) node.textContent = text;
   return node;
 };
 const button = (text, act, className = "look") => {
@@ -40,8 +42,8 @@ const unpacked = async (id) => {
 // What scrolls is reached by the keyboard; what fits is no stop on the way.
 const fits = (node) => node.scrollWidth <= node.clientWidth + 1 && node.scrollHeight <= node.clientHeight + 1;
 const reach = (node) => { if (fits(node)) node.removeAttribute("tabindex"); else node.tabIndex = 0; };
-const sizes = "ResizeObserver" in window ? new ResizeObserver((seen) => {
-  for (const entry of seen) reach(entry.target.matches(".scroll, .columns, pre") ? entry.target : entry.target.parentElement);
-}) : null;
-const watchSize = (node) => { sizes?.observe(node); if (node.firstElementChild) sizes?.observe(node.firstElementChild); };
+const sizes = new ResizeObserver((seen) => {
+  for (const entry of seen) reach(entry.target.closest(".scroll, .columns, pre"));
+});
+const watchSize = (node) => { sizes.observe(node); if (node.firstElementChild) sizes.observe(node.firstElementChild); };
 document.querySelectorAll(".scroll, pre").forEach(watchSize);

@@ -1,14 +1,3 @@
-// Menus: one at a time, away with Escape.
-const menus = [...document.querySelectorAll("details.menu")];
-const close = (kept) => menus.forEach((menu) => { if (menu !== kept) menu.open = false; });
-for (const menu of menus) menu.addEventListener("toggle", () => { if (menu.open) close(menu); });
-addEventListener("click", (event) => close(event.target.closest("details.menu")));
-addEventListener("keydown", (event) => {
-  if (event.key !== "Escape") return;
-  const open = menus.find((menu) => menu.open);
-  close(null);
-  open?.querySelector("summary").focus();
-});
 $("print")?.addEventListener("click", () => print());
 // A way within the page leaves the address, which holds the state; a fold that it leads to opens.
 addEventListener("click", (event) => {
