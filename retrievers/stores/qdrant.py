@@ -39,7 +39,7 @@ UPSERT, SEARCH = 256, 32
 NUMBERS = 1_280_000
 """Numbers a request, at most: as JSON below a server's default limit of 32 MB."""
 PARALLEL = 4
-"""Uploads to a server at once."""
+"""Requests to a server at once: it works while the answer before is read, which takes half as long as a search."""
 LOOK_EVERY = 0.5
 """Seconds between two looks at a server that indexes."""
 LOOKS = 10
@@ -225,18 +225,26 @@ class QdrantStore(Store):
         from qdrant_client import models
 
         name = SPARSE if isinstance(units, SparseVectors) else None
-        for batch in _requests(units, SEARCH if self._options.on_server else LOCAL):
+
+        def send(batch: slice) -> list[EngineHits]:
             queries = _values(units[batch])
             filters = [*map(_filter, wanted[batch])] if wanted else [None] * len(queries)
             asked = [
-                models.QueryRequest(query=one, limit=size, params=params, with_payload=True, using=name, filter=only)
+                models.QueryRequest(query=one, limit=size, params=params, with_payload=["id"], using=name, filter=only)
                 for one, only in zip(queries, filters, strict=True)
             ]
+            return self._connection.call(
+                lambda client: answers_of(client.query_batch_points(self.collection, asked), len(asked))
+            )
 
-            def send(client: QdrantClient, asked: list[models.QueryRequest] = asked) -> list[EngineHits]:
-                return answers_of(client.query_batch_points(self.collection, asked), len(asked))
-
-            yield from self._connection.call(send)
+        if not self._options.on_server:
+            for batch in _requests(units, LOCAL):
+                yield from send(batch)
+            return
+        batches = enumerate(_requests(units, SEARCH))
+        found = {number: hits for (number, _), hits in answers(lambda one, _: send(one[1]), batches, width=PARALLEL)}
+        for number in sorted(found):
+            yield from found[number]
 
     def _ask_matching(
         self,
