@@ -22,7 +22,6 @@ from retrievers.stores.points import (
     alternatives,
     answers_of,
     count_matches,
-    hits_of,
     past_ties,
     payloads,
     point_id,
@@ -157,14 +156,14 @@ class QdrantStore(Store):
         """Return one ranking per query vector: the best `limit` points, ties at the limit resolved."""
         units = unit_rows(vectors)
         if wanted and not self._options.on_server and not isinstance(units, SparseVectors | TokenVectors):
-            return past_ties(partial(self._ask_matching, units, wanted, {}), len(vectors), limit)
+            return past_ties(partial(self._ask_matching, units, wanted, {}), vectors, limit)
         params = self._params(exact=exact)
 
         def ask(positions: list[int], size: int) -> Iterator[EngineHits]:
             asked = [wanted[i] for i in positions] if wanted else []
             return self._ask(units[positions], asked, size, params)
 
-        return hits_of(vectors, past_ties(ask, len(vectors), limit))
+        return past_ties(ask, vectors, limit)
 
     def close(self) -> None:
         """Let go of the collection; a folder is free for another process."""
