@@ -85,8 +85,8 @@ class NotShown(HarnessError):
     exit_code = 1
 
 
-def check_positive(where: str, **options: float) -> None:
-    """Refuse options that are not positive.
+def check_positive(where: str, **options: float | None) -> None:
+    """Refuse options that are not positive; None is none.
 
     Raises:
         InputError: naming each of them, after the table in which it stands.
@@ -108,14 +108,15 @@ def check_not_negative(where: str, **options: float | None) -> None:
     Traceback (most recent call last):
     retrievers.errors.InputError: encoder.price: nan is not a finite number
     """
-    given = {name: value for name, value in options.items() if value is not None}
-    _check(where, given, lambda value: value >= 0, "is negative")
+    _check(where, options, lambda value: value >= 0, "is negative")
 
 
-def _check(where: str, options: Mapping[str, float], right: Callable[[float], bool], otherwise: str) -> None:
+def _check(where: str, options: Mapping[str, float | None], right: Callable[[float], bool], otherwise: str) -> None:
     problems = []
     for name, value in options.items():
         place = f"{where}.{name}" if where else name
+        if value is None:
+            continue
         if abs(value) > sys.float_info.max or math.isnan(value):  # a whole number may be larger than any float
             problems.append(Problem(place, f"{value} is not a finite number"))
         elif not right(value):

@@ -26,11 +26,6 @@ class Budget:
         self._lock = threading.Lock()
 
     @property
-    def limited(self) -> bool:
-        """Whether there is a limit."""
-        return self.limit is not None
-
-    @property
     def spent(self) -> float:
         """Dollars spent or promised so far."""
         return self._spent

@@ -11,8 +11,6 @@ from datetime import UTC, datetime
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
-from retrievers.errors import check_not_negative
-
 
 class Price(NamedTuple):
     """What a model's input costs, on demand, before taxes and discounts."""
@@ -107,9 +105,6 @@ def price_of(provider: str, model: str, *, own: float | None = None, base_url: s
     Returns:
         None where the price is not known.
 
-    Raises:
-        InputError: the experiment's price is negative, or no finite number.
-
     >>> price_of("openai", "bge-m3", base_url="http://localhost:11434/v1").usd_per_million_tokens
     0.0
     >>> price_of("openai", "text-embedding-3-small", base_url="https://models.example.org/v1") is None
@@ -117,7 +112,6 @@ def price_of(provider: str, model: str, *, own: float | None = None, base_url: s
     >>> price_of("openai", "text-embedding-3-small", base_url="https://api.openai.com/v1/").usd_per_million_tokens
     0.02
     """
-    check_not_negative("", price=own)
     if own is not None:
         return Price(own, "the experiment's price")
     if base_url:

@@ -64,7 +64,8 @@ class ShardFile:
     def keys(self) -> Keys:
         """Return all keys; raises ValueError where one is missing or stands twice."""
         names = _keys(self._storage.insist(lambda: self._file.read(columns=["key"])))
-        if repeated := len(names) - len(np.unique(sortable(names))):
+        ordered = np.sort(sortable(names))
+        if repeated := int((ordered[1:] == ordered[:-1]).sum()):  # `unique` takes four times as long
             raise ValueError(f"holds {repeated:,} of its keys more than once")
         return names
 

@@ -54,6 +54,11 @@ def vector_keys(fingerprint: str, role: Role, texts: Sequence[str]) -> Keys:
     return np.frombuffer(b"".join(halves), dtype=f"V{KEY_BYTES}")
 
 
+def _heads(names: npt.NDArray[np.void] | npt.NDArray[np.bytes_]) -> npt.NDArray[np.uint64]:
+    """The first 8 bytes of each key as numbers in the same order, which are found in a third of the time."""
+    return names.view(">u8")[:: KEY_BYTES // 8].astype(np.uint64)
+
+
 def file_name(names: Keys) -> str:
     """Return the name of the file that holds these distinct keys, in hexadecimal."""
     return hashlib.sha256(np.sort(sortable(names)).tobytes()).hexdigest() + SUFFIX
@@ -83,6 +88,7 @@ class VectorShards:
         every = np.concatenate(columns) if columns else np.empty(0, dtype=f"V{KEY_BYTES}")
         order = np.argsort(sortable(every), kind="stable")
         self._names = sortable(every)[order]
+        self._heads = _heads(self._names)
         sizes = [len(column) for column in columns]
         self._file = np.repeat(np.arange(len(columns), dtype=np.int32), sizes)[order]
         self._row = np.concatenate([np.arange(size, dtype=np.int32) for size in [0, *sizes]])[order]
@@ -133,10 +139,12 @@ class VectorShards:
         """Return where each key stands first among the sorted keys, -1 where it does not."""
         if not len(self):
             return np.full(len(wanted), -1, dtype=np.intp)
-        names, first = sortable(wanted), np.empty(len(wanted), dtype=np.intp)
-        order = np.argsort(names)
-        first[order] = np.searchsorted(self._names, names[order])  # in order: in half the time
+        names, heads, first = sortable(wanted), _heads(wanted), np.empty(len(wanted), dtype=np.intp)
+        order = np.argsort(heads)
+        first[order] = np.searchsorted(self._heads, heads[order])  # in order: in half the time
         near = np.minimum(first, len(self) - 1)
+        alike = (self._heads[near] == heads) & (self._names[near] != names)  # keys are hashes: hardly ever
+        near[alike] = np.minimum(np.searchsorted(self._names, names[alike]), len(self) - 1)
         return np.where(self._names[near] == names, near, -1)
 
     def _read(self, wanted: npt.NDArray[np.intp]) -> Embedded:

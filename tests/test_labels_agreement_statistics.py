@@ -17,8 +17,8 @@ from harness.stats.agreement import (
     dice,
     fleiss_kappa,
     krippendorff_alpha,
-    rank_biased_overlap,
 )
+from harness.stats.rank_overlap import overlap
 
 NAN = math.nan
 # The 10 subjects x 14 raters table of the article "Fleiss' kappa" in Wikipedia, after Fleiss (1971).
@@ -130,14 +130,14 @@ def test_below_ten_queries_there_is_no_interval():
 
 
 def test_overlap_of_lists():
-    assert rank_biased_overlap("abc", "abc") == pytest.approx(1.0)
-    assert rank_biased_overlap("abc", "xyz") == 0.0
-    assert rank_biased_overlap([], []) == 1.0
-    assert rank_biased_overlap("ab", []) == 0.0
+    assert overlap("abc", "abc").extrapolated == pytest.approx(1.0)
+    assert overlap("abc", "xyz").extrapolated == 0.0
+    assert overlap([], []).extrapolated == 1.0
+    assert overlap("ab", []).extrapolated == 0.0
     # By hand, equation 32 with p = 0.5: the lists agree at depth 2, their tops differ.
     # (0.5 / 0.5)(0 * 0.5 + 1 * 0.25) + 1 * 0.25 = 0.5
-    assert rank_biased_overlap("ab", "ba", p=0.5) == pytest.approx(0.5)
+    assert overlap("ab", "ba", p=0.5).extrapolated == pytest.approx(0.5)
     # Short list "a" in long list "ab", p = 0.5: (1/1 * 0.5 + 1/2 * 0.25) + 1 * (2 - 1) / (1 * 2) * 0.25 = 0.75,
     # and beyond the end ((1 - 1) / 2 + 1 / 1) * 0.25 = 0.25.
-    assert rank_biased_overlap("a", "ab", p=0.5) == pytest.approx(1.0)
-    assert rank_biased_overlap("ab", "a", p=0.5) == rank_biased_overlap("a", "ab", p=0.5)
+    assert overlap("a", "ab", p=0.5).extrapolated == pytest.approx(1.0)
+    assert overlap("ab", "a", p=0.5).extrapolated == overlap("a", "ab", p=0.5).extrapolated

@@ -388,6 +388,6 @@ def test_a_tie_at_the_limit_is_resolved_however_the_engine_orders_it(scores, lim
         best = sorted(shuffled, key=lambda row: -row[1])[:size]
         return [EngineHits([row[0] for row in best], [row[1] for row in best]) for _ in queries]
 
-    [ranking] = past_ties(ask, 1, limit)
+    [ranking] = past_ties(ask, np.zeros((1, 2), dtype=np.float32), limit)
     ids, values = zip(*rows, strict=True)
     assert ranking.doc_ids == ranked(ids, values, limit).doc_ids

@@ -2,6 +2,7 @@
 
 import re
 import socket
+import threading
 
 import numpy as np
 import pytest
@@ -13,6 +14,7 @@ from retrievers.meter import Meter
 from retrievers.stores import StoreOptions, collection_name, connection, qdrant
 from retrievers.stores.connection import Collections
 from tests.qdrant_fake import fake_qdrant, store_at
+from tests.servers import PATIENCE
 
 RNG = np.random.default_rng(11)
 COUNT = 100
@@ -161,6 +163,27 @@ def test_a_search_survives_cut_connections(fake, store, meter):
     fake.faults += [("POST", "/query/batch", "cut"), ("POST", "/query/batch", 502)]
     assert store.search(VECTORS[:50], 5) == undisturbed
     assert retries(meter) == 2
+
+
+def test_queries_travel_in_several_requests_at_once_and_bring_ids_alone(fake, store, monkeypatch):
+    """One after the other, the server waited while each answer was read: half of the time of a search."""
+    build(store)
+    alone = [store.search(VECTORS[i : i + 1], 5)[0] for i in range(40)]
+    monkeypatch.setattr(qdrant, "SEARCH", 10)
+    gathered, payloads, answer_points = threading.Barrier(qdrant.PARALLEL), set(), fake.answer_points
+
+    def fault(method, path):
+        if path.endswith("/query/batch"):
+            gathered.wait(PATIENCE)  # broken, and an error, unless all four come
+
+    def answer(method, name, rest, body):
+        payloads.update(str(one["with_payload"]) for one in body.get("searches", ()))
+        return answer_points(method, name, rest, body)
+
+    monkeypatch.setattr(fake, "fault", fault)
+    monkeypatch.setattr(fake, "answer_points", answer)
+    assert store.search(VECTORS[:40], 5) == alone
+    assert payloads == {"['id']"}
 
 
 def test_a_half_finished_upload_is_taken_up_again_without_sending_twice(fake, store, opened):

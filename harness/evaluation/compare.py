@@ -13,8 +13,8 @@ import numpy as np
 from harness.evaluation.scores import KeptQueries, Scores
 from harness.evaluation.verdict import Comparison, Evidence, Finding, Reason, Verdict, verdict_on
 from harness.stats.corrections import adjust, adjusted_floors
-from harness.stats.differences import differences
-from harness.stats.intervals import mean_difference_interval
+from harness.stats.differences import Range, differences
+from harness.stats.intervals import student
 from harness.stats.paired_tests import Decided, Observed, Within, decide, equivalence_tests
 from harness.stats.settings import Settings
 from harness.stats.sign_flip import Contrast, FlipTest, sign_flip
@@ -233,7 +233,9 @@ def _row(
     scores: Scores, member: Member, p: Corrected, finding: Finding, settings: Settings, *, confirmatory: bool
 ) -> Comparison:
     d, ranks, units = member.observed.queries, member.observed.ranks, member.observed.units
-    interval = mean_difference_interval(d, settings.level, span=scores.span_of(scores.primary), units=units)
+    span = scores.span_of(scores.primary)  # no difference of means is larger
+    bounds = None if span is None else Range(-span, span)
+    interval = student(d.values, settings.level, bounds=bounds, units=units)
     return Comparison(
         measure=member.key.measure,
         a=member.key.a,

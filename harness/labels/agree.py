@@ -22,8 +22,8 @@ from harness.stats.agreement import (
     dice,
     fleiss_kappa,
     krippendorff_alpha,
-    rank_biased_overlap,
 )
+from harness.stats.rank_overlap import overlap
 from retrievers.errors import InputError, Problem
 from retrievers.types import Floats
 
@@ -212,7 +212,7 @@ def _pair_of_lists(
         first, second = set(lists[a][query]), set(lists[b][query])
         both, only_a, only_b = len(first & second), len(first - second), len(second - first)
         tables.append([[documents - both - only_a - only_b, only_b], [only_a, both]])
-        overlaps.append(rank_biased_overlap(lists[a][query], lists[b][query]))
+        overlaps.append(overlap(lists[a][query], lists[b][query]).extrapolated)
     counted = np.array(tables, dtype=np.float64).reshape(-1, 2, 2)
     whole = counted.sum(axis=0).astype(int)
     return PairOfJudges(

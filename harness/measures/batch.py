@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence, Sized
 from dataclasses import dataclass, field
-from itertools import chain, repeat
-from math import log2
+from itertools import repeat
+from math import log2, nan
 from typing import Any
 
 import numpy as np
@@ -60,7 +60,8 @@ class Batch:
 
         def add_up() -> Floats:
             precisions = self.hits_so_far(rel) / self.ranks
-            return np.cumsum(np.where(self.hits(rel), precisions, 0.0), axis=1)
+            precisions *= self.hits(rel)
+            return np.cumsum(precisions, axis=1, out=precisions)
 
         return self._once(("precisions", rel), add_up)
 
@@ -95,7 +96,8 @@ class Batch:
 
 def discounted(gains: Floats) -> Floats:
     """(n, width): the running sums of gain / log2(rank + 1)."""
-    return np.cumsum(gains / [log2(rank + 1) for rank in range(1, gains.shape[1] + 1)], axis=1)
+    terms: Floats = gains / [log2(rank + 1) for rank in range(1, gains.shape[1] + 1)]
+    return np.cumsum(terms, axis=1, out=terms)
 
 
 def total(terms: Floats) -> Floats:
@@ -106,8 +108,10 @@ def total(terms: Floats) -> Floats:
 
 def in_order(judgments: Sequence[Mapping[str, int]], rankings: Sequence[Collection[str]], largest: int) -> Batch:
     """Look the documents of each ranking up in the judgments of its query; they stand best first."""
-    grades, lengths = _looked_up(judgments, rankings)
-    return Batch(grades, lengths, _judged(judgments), largest)
+    lengths = _lengths(rankings)
+    grades = _flat((map(j.get, d, repeat(UNJUDGED)) for j, d in zip(judgments, rankings, strict=True)), np.int64)
+    judged = _flat((j.values() for j in judgments), np.int64)
+    return Batch(_padded(grades, lengths, UNJUDGED), lengths, _best_first(judged, _lengths(judgments)), largest)
 
 
 def by_score(
@@ -115,36 +119,69 @@ def by_score(
 ) -> Batch:
     """The same for scored documents in any order: score descending, then document id descending.
 
-    Scores are compared as 32-bit floats where `single`, as trec_eval 9.0.8 keeps them, else as doubles. Ids are
-    compared only where they can matter: between documents of equal score and unequal grade.
+    Scores are compared as 32-bit floats where `single`, as trec_eval 9.0.8 keeps them, else as doubles. What was both
+    judged and returned gets the rank of its score; ids are compared only where another document has that score too.
     """
-    grades, lengths = _looked_up(judgments, hits)
-    flat = np.fromiter(chain.from_iterable(h.values() for h in hits), np.float64, int(lengths.sum()))
+    lengths, known = _lengths(hits), _lengths(judgments)
+    flat, judged = _flat((s.values() for s in hits), np.float64), _flat((j.values() for j in judgments), np.int64)
     if not np.isfinite(flat).all():
         raise InputError("a score is no finite number")
+    pairs = zip(judgments, hits, strict=True)
+    if known.sum() < lengths.sum():  # the fewer are looked up among the more
+        looked_up, grade = known, judged
+        theirs = _flat((map(s.get, j, repeat(nan)) for j, s in pairs), np.float64)
+    else:
+        looked_up, grade = lengths, _flat((map(j.get, s, repeat(UNJUDGED)) for j, s in pairs), np.int64)
+        theirs = flat
     with np.errstate(over="ignore"):
-        scores = _padded(flat.astype(np.float32 if single else np.float64), lengths, -np.inf)
-    order = np.argsort(-scores, axis=1)
-    ranked = np.take_along_axis(grades, order, axis=1)
-    falling = np.take_along_axis(scores, order, axis=1)
-    undecided = (falling[:, 1:] == falling[:, :-1]) & (ranked[:, 1:] != ranked[:, :-1])
-    for row in np.flatnonzero(undecided.any(axis=1)).tolist():
+        scores, wanted = (
+            np.negative(some, dtype=np.float32 if single else np.float64, casting="same_kind")
+            for some in (flat, theirs)
+        )
+    found = np.flatnonzero((grade != UNJUDGED) & ~np.isnan(wanted))
+    rows, table = np.repeat(np.arange(len(hits)), looked_up)[found], _padded(scores, lengths, np.inf)
+    places, tied = _places(table, rows, wanted[found])
+    grades = np.full(table.shape, UNJUDGED, dtype=np.int64)
+    grades[rows, places] = grade[found]
+    for row in np.unique(rows[tied]).tolist():
         ids = list(hits[row])
         by_id = np.array(sorted(range(len(ids)), key=ids.__getitem__, reverse=True))
-        settled = by_id[np.argsort(-scores[row, by_id], kind="stable")]
-        ranked[row, : len(ids)] = grades[row, settled]
-    return Batch(ranked, lengths, _judged(judgments), largest)
+        settled = by_id[np.argsort(table[row, by_id], kind="stable")].tolist()
+        grades[row, : len(ids)] = [judgments[row].get(ids[i], UNJUDGED) for i in settled]
+    return Batch(grades, lengths, _best_first(judged, known), largest)
 
 
-def _looked_up(judgments: Sequence[Mapping[str, int]], documents: Sequence[Collection[str]]) -> tuple[Ints, Ints]:
-    lengths = np.fromiter(map(len, documents), np.int64, len(documents))
-    grades = chain.from_iterable(map(j.get, d, repeat(UNJUDGED)) for j, d in zip(judgments, documents, strict=True))
-    return _padded(np.fromiter(grades, np.int64, int(lengths.sum())), lengths, UNJUDGED), lengths
+def _places(table: Array, rows: Ints, wanted: Array) -> tuple[Ints, Bools]:
+    """How many numbers of its row each wanted one exceeds, found by halving, and whether it stands there twice.
+
+    Args:
+        table: (n, width), in any order.
+        rows: (k,): the row of each wanted number, which stands in it.
+        wanted: (k,).
+    """
+    width = 1 << table.shape[1].bit_length()
+    rising = np.full((len(table), width), np.inf, dtype=table.dtype)
+    rising[:, : table.shape[1]] = table
+    rising.sort(axis=1)
+    flat, places, step = rising.ravel(), rows * width, width
+    while step := step // 2:
+        places += step * (flat[places + (step - 1)] < wanted)
+    return places - rows * width, flat[places + 1] == wanted
 
 
-def _judged(judgments: Sequence[Mapping[str, int]]) -> Ints:
-    lengths = np.fromiter(map(len, judgments), np.int64, len(judgments))
-    flat = np.fromiter(chain.from_iterable(j.values() for j in judgments), np.int64, int(lengths.sum()))
+def _lengths(rows: Sequence[Sized]) -> Ints:
+    return np.fromiter(map(len, rows), np.int64, len(rows))
+
+
+def _flat(rows: Iterable[Iterable[float]], kind: type) -> Array:
+    """All values of some rows, one after another."""
+    values: list[float] = []
+    for row in rows:
+        values += row
+    return np.fromiter(values, kind, len(values))
+
+
+def _best_first(flat: Ints, lengths: Ints) -> Ints:
     falling: Ints = np.sort(_padded(flat, lengths, UNJUDGED), axis=1)[:, ::-1]
     return falling
 

@@ -207,9 +207,10 @@ def binary_preference(batch: Batch, measure: Measure) -> Floats:
     relevant = batch.relevant(rel)
     others = ((batch.judged >= 0) & (batch.judged < rel)).sum(axis=1)
     before = np.cumsum((batch.grades >= 0) & (batch.grades < rel), axis=1)
-    most = np.minimum(relevant, others)[:, None]
-    lost = np.minimum(before, relevant[:, None]) / np.maximum(most, 1)
-    return share(total(np.where(batch.hits(rel), 1.0 - lost, 0.0)), relevant)
+    rows, ranks = np.nonzero(batch.hits(rel))
+    most = np.maximum(np.minimum(relevant, others), 1)
+    kept = 1.0 - np.minimum(before[rows, ranks], relevant[rows]) / most[rows]
+    return share(np.bincount(rows, kept, len(batch)), relevant)  # added up from the left
 
 
 def rank_biased_precision(batch: Batch, measure: Measure) -> Floats:

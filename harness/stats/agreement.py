@@ -1,4 +1,4 @@
-"""How far judges agree: kappa, alpha, positive agreement and the overlap of ranked lists.
+"""How far judges agree: kappa, alpha and positive agreement; of ranked lists, see `rank_overlap`.
 
 Every coefficient here is computed from tables of counts that add up over queries, so that its bootstrap over
 queries is a resampling of tables. Leading axes are kept: (…, k, k) tables in, (…) coefficients out. A coefficient
@@ -15,7 +15,6 @@ import numpy as np
 import numpy.typing as npt
 
 from harness.stats.differences import generator
-from harness.stats.rank_overlap import overlap
 from retrievers.types import Floats
 
 Level = Literal["nominal", "ordinal", "interval"]
@@ -167,23 +166,6 @@ def by_query(coefficient: Callable[[Floats], Floats], tables: Floats, *, seed: i
         return Agreement(value, math.nan, math.nan)
     low, high = np.quantile(drawn, [0.025, 0.975]).tolist()
     return Agreement(value, low, high)
-
-
-def rank_biased_overlap(a: Sequence[str], b: Sequence[str], p: float = 0.9) -> float:
-    """Return the extrapolated rank-biased overlap of two ranked lists, which may be of different lengths.
-
-    Range 0 (nothing in common) to 1 (the same list); the first ranks weigh most. Source: Webber, Moffat & Zobel
-    (2010), equation 32.
-
-    Args:
-        a: distinct ids, best first.
-        b: distinct ids, best first.
-        p: how far a reader goes on to the next rank: 0.9 gives the first ten ranks 86 % of the weight.
-
-    >>> rank_biased_overlap(["a", "b"], ["a", "b"]), rank_biased_overlap(["a"], ["b"])
-    (1.0, 0.0)
-    """
-    return overlap(a, b, p).extrapolated
 
 
 def _squares(categories: Sequence[float]) -> Floats:

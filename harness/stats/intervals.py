@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy import special
 
-from harness.stats.differences import SLACK, Differences, Floats, Range, Units, singles
+from harness.stats.differences import SLACK, Floats, Range, Units, singles
 
 
 class Interval(NamedTuple):
@@ -144,20 +144,6 @@ def wilson(successes: int, n: int, level: float = 0.95) -> Interval:
     low = 0.0 if successes == 0 else centre - half
     high = 1.0 if successes == n else centre + half
     return Interval(low, high, "wilson")
-
-
-def mean_difference_interval(
-    pairs: Differences, level: float, *, span: float | None = None, units: Units | None = None
-) -> Interval:
-    """Return Student's t interval of a mean difference.
-
-    Args:
-        pairs: the differences, (n,).
-        level: confidence.
-        span: the measure's range: no difference of means is larger; None where it is not known.
-        units: clusters and weights of the queries, if any.
-    """
-    return student(pairs.values, level, bounds=None if span is None else Range(-span, span), units=units)
 
 
 @dataclass(frozen=True, slots=True)

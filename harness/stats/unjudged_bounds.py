@@ -8,7 +8,7 @@ Allan & Sitaraman 2006); labels that were chosen this way are no random sample, 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -345,9 +345,5 @@ def _average_precision(lists: TwoLists) -> Bounds:
 
 
 def _of_hits(places: set[int], relevant: int) -> float:
-    return sum(_precisions(places)) / relevant if relevant else 0.0
-
-
-def _precisions(places: set[int]) -> Iterator[float]:
-    for number, place in enumerate(sorted(places), start=1):
-        yield number / (place + 1)
+    precisions = (number / (place + 1) for number, place in enumerate(sorted(places), start=1))
+    return sum(precisions) / relevant if relevant else 0.0

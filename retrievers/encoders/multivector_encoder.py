@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import ClassVar
+from collections.abc import Mapping
+from typing import Any, ClassVar
 
 from retrievers.errors import InputError, Problem
 from retrievers.local.forward import scored_tokens
 from retrievers.local.models import LocalEncoder
-from retrievers.meter import Call
+from retrievers.meter import Stop
 from retrievers.ragged import Form, TokenVectors
-from retrievers.types import Embedded, Role
+from retrievers.types import Role
 
 
 class LateInteractionEncoder(LocalEncoder):
@@ -29,14 +29,8 @@ class LateInteractionEncoder(LocalEncoder):
         """All that changes a vector: the weights, the prompts, dtype, backend."""
         return self._named(prompts=self._prompts)
 
-    def embed(self, texts: Sequence[str], role: Role, call: Call) -> Embedded:
-        """Give each token of the texts a vector, on the next free copy of the model."""
-        import torch
-
-        with self._replicas.one(len(texts)) as model, torch.inference_mode():
-            read = self._replicas.read(model, texts, self._prompt(role, model.prompts) or "", role)
-            tokens = scored_tokens(model, read.features, role, call.stopped)
+    def _vectors(self, model: Any, features: Mapping[str, Any], role: Role, stopped: Stop) -> TokenVectors:
+        tokens = scored_tokens(model, features, role, stopped)
         if tokens is None:
             raise InputError(Problem("encoder.model", f"{self._weights.model} has no vectors of tokens"))
-        call.meter.count(calls=1, tokens=int(read.tokens.sum()))
-        return Embedded(TokenVectors.of(tokens), read.tokens, read.truncated_tokens)
+        return TokenVectors.of(tokens)

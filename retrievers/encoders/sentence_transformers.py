@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +11,8 @@ from retrievers.errors import InputError, Problem, check_positive
 from retrievers.local.forward import outputs
 from retrievers.local.models import LocalEncoder
 from retrievers.local.sides import prompt_of, stored_prompts
-from retrievers.meter import Call
-from retrievers.types import Embedded, Role
+from retrievers.meter import Stop
+from retrievers.types import Role, Vectors
 
 _E5 = re.compile(r"(multilingual-)?e5-(small|base|large)(-v2|-unsupervised)?", re.IGNORECASE)
 """Models trained with "query: " and "passage: " that do not say so in their files (Wang et al. 2022, 2024)."""
@@ -26,6 +26,7 @@ class SentenceTransformerEncoder(LocalEncoder):
 
     kind = "sentence-transformers"
     library = "SentenceTransformer"
+    by_role = False
 
     def __init__(
         self, model: str, *, query_prompt: str | None = None, document_prompt: str | None = None,
@@ -44,7 +45,7 @@ class SentenceTransformerEncoder(LocalEncoder):
             truncate_dim: keep so many leading dimensions (Matryoshka models).
             options: of every local model.
         """
-        check_positive(self.where, truncate_dim=1 if truncate_dim is None else truncate_dim)
+        check_positive(self.where, truncate_dim=truncate_dim)
         known = ("query: ", "passage: ") if _E5.fullmatch(Path(model).name) else (None, None)
         self._defaults: dict[Role, str | None] = {"query": known[0], "document": known[1]}
         given: dict[Role, str | None] = {"query": query_prompt, "document": document_prompt}
@@ -85,20 +86,14 @@ class SentenceTransformerEncoder(LocalEncoder):
         own = getattr(held, "prompts", {}) if snapshot is None else stored_prompts(snapshot)
         return {role: self._prompt(role, own) for role in self._prompts}
 
-    def embed(self, texts: Sequence[str], role: Role, call: Call) -> Embedded:
-        """Embed the texts on the next free copy of the model."""
+    def _vectors(self, model: Any, features: Mapping[str, Any], role: Role, stopped: Stop) -> Vectors:
         import torch
 
-        with self._replicas.one(len(texts)) as model, torch.inference_mode():
-            read = self._replicas.read(model, texts, self._prompt(role, model.prompts) or "")
-            embeddings = outputs(model, read.features, "sentence_embedding", call.stopped)
-            if self._truncate_dim is not None:
-                embeddings = embeddings[:, : self._truncate_dim]
-            if self._normalize:
-                embeddings = torch.nn.functional.normalize(embeddings, dim=1)
-            vectors = embeddings.cpu().numpy()
-        call.meter.count(calls=1, tokens=int(read.tokens.sum()))
-        return Embedded(vectors, read.tokens, read.truncated_tokens)
+        embeddings = outputs(model, features, "sentence_embedding", stopped)[:, : self._truncate_dim]
+        if self._normalize:
+            embeddings = torch.nn.functional.normalize(embeddings, dim=1)
+        vectors: Vectors = embeddings.cpu().numpy()
+        return vectors
 
     def _prompt(self, role: Role, own: Mapping[str, str | None]) -> str | None:
         """What is put before a text: as the experiment says it, or by its name, or as the model's files have it.

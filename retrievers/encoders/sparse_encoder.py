@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar
+from collections.abc import Mapping
+from typing import Any, ClassVar
 
-from retrievers.errors import InputError, Problem
+from retrievers.errors import InputError, Problem, check_positive
 from retrievers.local.forward import outputs
 from retrievers.local.models import LocalEncoder
-from retrievers.meter import Call, Stop
+from retrievers.meter import Stop
 from retrievers.ragged import Form, SparseVectors
-from retrievers.types import Embedded, Role
-
-if TYPE_CHECKING:
-    import torch
+from retrievers.types import Role
 
 
 class LearnedSparseEncoder(LocalEncoder):
@@ -35,8 +32,7 @@ class LearnedSparseEncoder(LocalEncoder):
             max_active_dims: keep so many of the largest weights of a text; left out, what the model's files say.
             options: of every local encoder.
         """
-        if max_active_dims is not None and max_active_dims < 1:
-            raise InputError(Problem("encoder.max_active_dims", f"{max_active_dims} is below 1"))
+        check_positive(self.where, max_active_dims=max_active_dims)
         super().__init__(model, **options)
         self._max_active_dims = max_active_dims
 
@@ -51,18 +47,8 @@ class LearnedSparseEncoder(LocalEncoder):
         most = {} if self._max_active_dims is None else {"max_active_dims": str(self._max_active_dims)}
         return {**super().provenance, **most}
 
-    def embed(self, texts: Sequence[str], role: Role, call: Call) -> Embedded:
-        """Weigh the words of the texts on the next free copy of the model."""
-        import torch
-
-        with self._replicas.one(len(texts)) as model, torch.inference_mode():
-            read = self._replicas.read(model, texts, self._prompt(role, model.prompts) or "", role)
-            vectors = SparseVectors.of(self._weighted(model, read.features, call.stopped).cpu().numpy())
-        call.meter.count(calls=1, tokens=int(read.tokens.sum()))
-        return Embedded(vectors, read.tokens, read.truncated_tokens)
-
-    def _weighted(self, model: Any, features: Mapping[str, Any], stopped: Stop) -> torch.Tensor:
-        """The (texts, dimensions) of one request; of a model that compares by cosine, scaled to length 1."""
+    def _vectors(self, model: Any, features: Mapping[str, Any], role: Role, stopped: Stop) -> SparseVectors:
+        """The weights of one request; of a model that compares by cosine, scaled to length 1."""
         import torch
         from sentence_transformers.util import select_max_active_dims
 
@@ -72,8 +58,8 @@ class LearnedSparseEncoder(LocalEncoder):
         if most is not None:
             weights = select_max_active_dims(weights, max_active_dims=most)
         if model.similarity_fn_name == "cosine":
-            return torch.nn.functional.normalize(weights, dim=1)
-        if model.similarity_fn_name != "dot":
+            weights = torch.nn.functional.normalize(weights, dim=1)
+        elif model.similarity_fn_name != "dot":
             what = f"the model compares vectors by {model.similarity_fn_name}: only dot and cosine are searched by"
             raise InputError(Problem("encoder.model", what))
-        return weights
+        return SparseVectors.of(weights.cpu().numpy())

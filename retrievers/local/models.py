@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
+from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
@@ -17,8 +18,10 @@ from retrievers.errors import BackendError, InputError, Problem, check_positive
 from retrievers.fingerprints import fingerprint
 from retrievers.local.sides import UNLIMITED, Library, is_trained_as, prompt_of, side_of, side_tokens, stored_prompts
 from retrievers.local.weights import Weights, loading
+from retrievers.meter import Call, Stop
+from retrievers.ragged import AnyVectors
 from retrievers.tokens import Tokens
-from retrievers.types import Counts, Encoder, Model, Pair, Reranker, Role, runs
+from retrievers.types import Counts, Embedded, Encoder, Model, Pair, Reranker, Role, runs
 
 Dtype = Literal["float32", "float16", "bfloat16"]
 Backend = Literal["torch", "onnx"]
@@ -226,7 +229,10 @@ class LocalModel(Model):
 
 
 class LocalEncoder(LocalModel, Encoder):
-    """An encoder over a local model; a kind adds its fingerprint and how it embeds."""
+    """An encoder over a local model; a kind adds its fingerprint, and what it makes of one request."""
+
+    by_role: ClassVar[bool] = True
+    """Whether the model itself reads queries and documents in two ways."""
 
     def __init__(
         self, model: str, *, query_prompt: str | None = None, document_prompt: str | None = None, **options: Any
@@ -266,6 +272,21 @@ class LocalEncoder(LocalModel, Encoder):
     def batches(self, texts: Sequence[str], role: Role) -> Iterable[Sequence[int]]:
         """Split texts into runs of the batch size, so that texts of like length are padded together."""
         return runs(len(texts), self._batch_size)
+
+    def embed(self, texts: Sequence[str], role: Role, call: Call) -> Embedded:
+        """Embed the texts on the next free copy of the model."""
+        import torch
+
+        with self._replicas.one(len(texts)) as model, torch.inference_mode():
+            prompt = self._prompt(role, model.prompts) or ""
+            read = self._replicas.read(model, texts, prompt, role if self.by_role else None)
+            vectors = self._vectors(model, read.features, role, call.stopped)
+        call.meter.count(calls=1, tokens=int(read.tokens.sum()))
+        return Embedded(vectors, read.tokens, read.truncated_tokens)
+
+    @abstractmethod
+    def _vectors(self, model: Any, features: Mapping[str, Any], role: Role, stopped: Stop) -> AnyVectors:
+        """Return the vectors of one request, gradients being off."""
 
     def _shown(self) -> Mapping[Role, str | None]:
         """The prompts that the manifest keeps: what the experiment says."""

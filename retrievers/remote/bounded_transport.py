@@ -14,7 +14,7 @@ import time
 import weakref
 import zlib
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from threading import Lock
@@ -90,11 +90,6 @@ class Attempt:
 
 
 _attempt: ContextVar[Attempt] = ContextVar("attempt")
-
-
-def attempting(stopped: Stop) -> AbstractContextManager[Attempt]:
-    """Let `stopped` interrupt what this thread sends inside the block, and follow the last request."""
-    return Attempt(stopped).followed()
 
 
 def note_refused() -> None:

@@ -69,7 +69,7 @@ class RemoteEncoder(RemoteModel[Client], Encoder):
             options: of every remote model.
         """
         super().__init__(model, access, reads, **options)
-        check_positive("encoder", batch_size=packing.size, dimensions=1 if dimensions is None else dimensions)
+        check_positive("encoder", batch_size=packing.size, dimensions=dimensions)
         if packing.size > self.most_texts:
             what = f"{packing.size} is above the {self.most_texts:,} that {self.service} takes"
             raise InputError(Problem("encoder.batch_size", what))

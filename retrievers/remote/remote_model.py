@@ -123,8 +123,15 @@ class RemoteModel(ABC, Generic[Client]):
 
     def _key(self) -> str:
         """The experiment's key, else the environment's for the provider's own server; "" for another server."""
-        own = bool(self._access.own) and is_server_of(self._url, self._access.own)
-        return key_of(self._access.api_key, *self._access.variables) if own else self._access.api_key
+        access = self._access
+        own = bool(access.own) and is_server_of(self._url, access.own)
+        if access.api_key or not own:
+            return access.api_key
+        for name in access.variables:
+            if os.environ.get(name):
+                return from_environment(name)
+        names, remedy = " or ".join(access.variables), f"export {access.variables[0]}=…"
+        raise InputError(Problem(names, "is not set in the environment", remedy))
 
     def _server(self) -> Server:
         """Where the model is asked, its key looked for."""
@@ -193,22 +200,3 @@ def shared_out(total: int, weights: Counts) -> Counts:
     ends = np.rint(np.cumsum(weights) * (total / max(int(weights.sum()), 1))).astype(np.int64)
     shares: Counts = ends - np.concatenate([[0], ends[:-1]])
     return shares
-
-
-def key_of(given: str, *variables: str) -> str:
-    """Return the key that an experiment gives, else the first environment variable that is set.
-
-    Args:
-        given: the experiment's `api_key`, its `${NAME}` replaced.
-        variables: names of environment variables, in the order in which they are looked at.
-
-    Raises:
-        InputError: there is none.
-    """
-    if given:
-        return given
-    for name in variables:
-        if os.environ.get(name):
-            return from_environment(name)
-    remedy = f"export {variables[0]}=…"
-    raise InputError(Problem(" or ".join(variables), "is not set in the environment", remedy))

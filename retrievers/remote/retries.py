@@ -11,7 +11,7 @@ from typing import NamedTuple, TypeVar
 from retrievers.errors import BackendError
 from retrievers.insisting import Insistence, Transient
 from retrievers.meter import Call
-from retrievers.remote.bounded_transport import attempting, may_be_billed
+from retrievers.remote.bounded_transport import Attempt, may_be_billed
 from retrievers.types import Limits
 
 Answer = TypeVar("Answer")
@@ -142,7 +142,7 @@ class RequestSender:
         """
 
         def once() -> Answer:
-            with self._limiter.turn(tokens, call.stopped), attempting(call.stopped):
+            with self._limiter.turn(tokens, call.stopped), Attempt(call.stopped).followed():
                 return request()
 
         tries = 1

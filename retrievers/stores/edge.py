@@ -23,7 +23,6 @@ from retrievers.stores.points import (
     alternatives,
     count_matches,
     engine_errors,
-    hits_of,
     past_ties,
     payloads,
     point_id,
@@ -201,7 +200,7 @@ class EdgeStore(Store):
                 for points in self._ask(lambda shard, asked=asked: shard.query_batch(asked)):  # type: ignore[misc]
                     yield EngineHits([(p.payload or {})["id"] for p in points], [p.score for p in points])
 
-        return hits_of(vectors, past_ties(ask, len(vectors), limit))
+        return past_ties(ask, vectors, limit)
 
     def close(self) -> None:
         """Let go of the collection, so that another process may have it."""

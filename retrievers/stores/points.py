@@ -136,8 +136,8 @@ def engine_errors(place: Path | str) -> Iterator[None]:
         raise BackendError(f"store {place}: {error}; if it is damaged, delete it and run again") from error
 
 
-def past_ties(ask: Callable[[list[int], int], Iterable[EngineHits]], queries: int, limit: int) -> list[Ranking]:
-    """Return the best `limit` hits of each query in the one total order of `ranked`.
+def past_ties(ask: Callable[[list[int], int], Iterable[EngineHits]], vectors: AnyVectors, limit: int) -> list[Ranking]:
+    """Return the best `limit` hits of each query in the one total order of `ranked`; of sparse vectors those above 0.
 
     Engines leave equal scores in no order, so which of several tied points they put last is chance. This asks for
     more than the limit, and four times more again for the queries whose last hit may still tie with the one at
@@ -145,22 +145,21 @@ def past_ties(ask: Callable[[list[int], int], Iterable[EngineHits]], queries: in
 
     Args:
         ask: answers the queries at some positions with at most so many hits each.
-        queries: how many there are.
+        vectors: of the queries.
         limit: hits to keep, at least 1.
     """
+    sparse = isinstance(vectors, SparseVectors)  # what shares nothing with a query is no answer to it
 
     def settled(_: int, found: EngineHits, size: int) -> Ranking | None:
         doc_ids, scores = found
         reach = _reach(scores, limit)
         whole = len(scores) < size or reach < len(scores)
-        return ranked(doc_ids[:reach], rounded(scores[:reach]), limit) if whole else None
+        if not whole:
+            return None
+        ranking = ranked(doc_ids[:reach], rounded(scores[:reach]), limit)
+        return above_zero(ranking) if sparse else ranking
 
-    return asked_until(ask, queries, limit + SPARE, settled)
-
-
-def hits_of(vectors: AnyVectors, rankings: list[Ranking]) -> list[Ranking]:
-    """Return what answers queries: of sparse ones the hits above 0, since what shares nothing is no answer."""
-    return [above_zero(one) for one in rankings] if isinstance(vectors, SparseVectors) else rankings
+    return asked_until(ask, len(vectors), limit + SPARE, settled)
 
 
 def above_zero(ranking: Ranking) -> Ranking:
