@@ -95,6 +95,8 @@ def test_every_set_has_a_folder_of_its_own_and_they_share_a_page(
     code, said = told(["run", str(path)], capsys)
     assert code == 0, said
     place = tmp_path / "results" / "sets"
+    listed = listing(tmp_path / "results")
+    assert (sorted(entry.folder for entry in listed.entries), listed.unread) == (["sets/hr", "sets/it", "sets/law"], ())
     sets = read_sets(place)
     assert [(one.manifest.name, one.manifest.dataset.scored) for one in sets] == [("hr", 6), ("law", 6), ("it", 5)]
     page = (place / "report.html").read_text(encoding="utf-8")
@@ -215,10 +217,3 @@ def test_several_experiments_run_in_turn_with_one_summary(tmp_path: Path, capsys
     second.write_text(second.read_text(encoding="utf-8").replace('"nDCG@3"\n', '"nDCG@4"\n'), encoding="utf-8")
     code, said = told(["run", str(first), str(second), "--json"], capsys)
     assert (code, "nDCG@4 is not among the measures" in said) == (2, True)
-
-
-def test_the_page_of_all_results_lists_each_set(tmp_path: Path) -> None:
-    pipeline.run_sets(load_sets(several(tmp_path)), Options(tmp_path / "out"))
-    found = listing(tmp_path / "out")
-    assert sorted(entry.folder for entry in found.entries) == ["sets/hr", "sets/it", "sets/law"]
-    assert found.unread == ()

@@ -28,7 +28,7 @@ from tests.shards import write_vectors
 from tests.test_fuzz import damaged, spots
 from tests.test_vector_shards import embedded, ragged, texts
 
-bounded = settings(max_examples=25, derandomize=True, database=None)
+bounded = settings(max_examples=100 if settings.get_current_profile_name() == "fuzz" else 12, database=None)
 
 
 def hotpotqa(folder: Path) -> Path:

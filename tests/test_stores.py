@@ -27,8 +27,8 @@ PROJECT = Path(__file__).parents[1]
 
 def fill(store, ids, vectors, notes=None):
     store.create(vectors.shape[1])
-    for start in range(0, len(ids), 700):
-        store.upsert(ids[start : start + 700], vectors[start : start + 700])
+    for start in range(0, len(ids), 200):
+        store.upsert(ids[start : start + 200], vectors[start : start + 200])
     store.finish(notes or {})
 
 
@@ -44,8 +44,8 @@ def near_and_equal(count, dimensions):
 
 
 CORPORA = {
-    "random": random_vectors(800, 48),
-    "wide": random_vectors(150, 384),
+    "random": random_vectors(300, 48),
+    "wide": random_vectors(60, 384),
     "narrow": random_vectors(200, 2),
     "tied": near_and_equal(160, 8),
     "grid": np.array(list(itertools.product((-1, 0, 1), repeat=5)), dtype=np.float32)[np.arange(243) != 121],
@@ -82,12 +82,12 @@ def test_every_store_gives_the_exact_answer_in_the_one_order(places, location, c
 
 @pytest.mark.parametrize("location", LOCATIONS)
 def test_the_answer_depends_neither_on_the_batch_nor_on_what_was_asked_before(places, location):
-    vectors = random_vectors(60 if location == "folder" else 900, 32)
+    vectors = random_vectors(60 if location == "folder" else 300, 32)
     store = places(location)
     fill(store, [str(i) for i in range(len(vectors))], vectors)
-    queries = random_vectors(40, 32, seed=5)
+    queries = random_vectors(12, 32, seed=5)
     together = store.search(queries, 10)
-    for _ in range(3):
+    for _ in range(2):
         assert [store.search(query[None], 10)[0] for query in queries] == together
 
 
@@ -331,12 +331,12 @@ def test_approximate_search_finds_most_and_the_exact_one_stays_at_hand(places, o
     ],
 )
 def test_the_bytes_a_search_needs_are_those_of_the_engines_files(places, tmp_path, options, files):
-    vectors = random_vectors(4000, 128)  # the engine keeps bits in words of 128
+    vectors = random_vectors(2000, 128)  # the engine keeps bits in words of 128
     store = places("edge", **options)
     fill(store, [str(i) for i in range(len(vectors))], vectors)
     store.close()
     on_disk = sum(path.stat().st_size for name in files for path in tmp_path.rglob(name))
-    assert StoreOptions("edge", **options).bytes_read(4000, 128) == pytest.approx(on_disk, rel=0.15)
+    assert StoreOptions("edge", **options).bytes_read(2000, 128) == pytest.approx(on_disk, rel=0.15)
 
 
 @pytest.mark.parametrize(
