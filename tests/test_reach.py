@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from harness.cli import main
 from harness.pipeline import run
 from harness.report.receipt import alerts
 from harness.running.check import check
@@ -15,6 +14,7 @@ from harness.running.options import Options
 from harness.running.plan import plan
 from tests import small, tiny
 from tests.test_report_slices import view_of
+from tests.small import ended
 
 OTHERS = """
 [[retrievers]]
@@ -72,9 +72,7 @@ def test_what_is_told_before_is_what_the_run_counts(tmp_path: Path, model: str) 
 
 @pytest.mark.parametrize("words", [[], ["--json"]])
 def test_the_plan_tells_it(words: list[str], tmp_path: Path, model: str, capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit) as stopped:
-        main(["plan", str(experiment(tmp_path, model)), "--results", str(tmp_path), *words])
-    assert not stopped.value.code
+    assert ended("plan", experiment(tmp_path, model), "--results", tmp_path, *words) == 0
     printed = capsys.readouterr().out
     if words:
         (reach,) = json.loads(printed)["reaches"]
