@@ -150,6 +150,12 @@ def places(
 
 
 @pytest.fixture
+def in_tmp(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A working directory of the test's own."""
+    monkeypatch.chdir(tmp_path)
+
+
+@pytest.fixture
 def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A cache of the test's own."""
     monkeypatch.setenv("HARNESS_CACHE", str(tmp_path / "cache"))

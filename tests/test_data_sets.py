@@ -28,14 +28,10 @@ from harness.stats.settings import Settings
 from retrievers.errors import BackendError, InputError
 from tests import small
 
+pytestmark = pytest.mark.usefixtures("own_cache", "in_tmp")
+
 KNOWN = (0.02, 0.05, -0.01, 0.04, 0.03, 0.06)
 """Mean differences of six sets, from the definitions."""
-
-
-@pytest.fixture(autouse=True)
-def bare(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("HARNESS_CACHE", str(tmp_path / "cache"))
-    monkeypatch.chdir(tmp_path)
 
 
 def several(folder: Path, *, name: str = "sets", entries: str = "", report: bool = False) -> Path:

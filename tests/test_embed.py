@@ -22,9 +22,9 @@ from tests import tiny
 from tests.disks import small_disk
 from tests.mortal import forking
 from tests.servers import OpenAIProvider, serving
+from tests.small import ended
 from tests.test_kill import DOCUMENTS, QUERIES, corpus, experiment
 from tests.test_storage import refusing_store
-from tests.small import ended
 
 pytestmark = pytest.mark.usefixtures("own_cache")
 

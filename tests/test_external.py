@@ -25,12 +25,9 @@ from tests.search_fakes import KEY, SERVICES, service
 from tests.search_fakes import found as hits_of
 from tests.small import BM25
 
+pytestmark = pytest.mark.usefixtures("in_tmp")
+
 QUERIES = [Query(id_, text) for id_, text, _ in small.QUERIES]
-
-
-@pytest.fixture(autouse=True)
-def quiet(monkeypatch, tmp_path):
-    monkeypatch.chdir(tmp_path)
 
 
 def saved(folder: Path, suffix: str, hits: dict[str, dict[str, float]]) -> str:

@@ -25,13 +25,9 @@ from tests.recompute import score
 from tests.servers import OpenAIProvider, serving
 from tests.small import ended
 
+pytestmark = pytest.mark.usefixtures("own_cache")
+
 ENCODED = '[[retrievers]]\nname = "hashing"\nencoder = { kind = "hashing", dimensions = 64 }\n'
-
-
-@pytest.fixture(autouse=True)
-def bare(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A cache of the test's own."""
-    monkeypatch.setenv("HARNESS_CACHE", str(tmp_path / "cache"))
 
 
 def ran(folder: Path, retrievers: str = ENCODED) -> tuple[Path, Options]:

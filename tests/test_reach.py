@@ -13,8 +13,10 @@ from harness.running.check import check
 from harness.running.options import Options
 from harness.running.plan import plan
 from tests import small, tiny
-from tests.test_report_slices import view_of
 from tests.small import ended
+from tests.test_report_slices import view_of
+
+pytestmark = pytest.mark.usefixtures("own_cache")
 
 OTHERS = """
 [[retrievers]]
@@ -36,11 +38,6 @@ of = ["hybrid", "bm25"]
 @pytest.fixture(scope="module")
 def model(tmp_path_factory: pytest.TempPathFactory) -> str:
     return tiny.bi_encoder(tmp_path_factory.mktemp("tiny"), prompts={"document": "passage: "}).as_posix()
-
-
-@pytest.fixture(autouse=True)
-def bare(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("HARNESS_CACHE", str(tmp_path / "cache"))
 
 
 def experiment(folder: Path, model: str, more: str = "") -> Path:

@@ -8,7 +8,6 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-import harness
 from harness import records
 from harness.cli import main
 from harness.pipeline import run
@@ -174,13 +173,6 @@ def test_a_fusion_is_the_sum_of_reciprocal_ranks(finished: Results) -> None:
     for hit in fused:
         expected = sum(1 / (61 + place.index(hit.doc_id)) for place in places if hit.doc_id in place)
         assert hit.score == pytest.approx(expected, abs=1e-6 * fused.scores[0])
-
-
-def test_from_python(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    results = harness.run(small.experiment(tmp_path, report=True))
-    assert list(results.summary["retriever"].unique()) == ["bm25", "hashing", "hybrid"]
-    assert (tmp_path / "results" / "small" / "report.html").exists()
 
 
 GROUPS = [

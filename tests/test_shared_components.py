@@ -16,14 +16,10 @@ from tests import small
 from tests.servers import OpenAIProvider, serving
 from tests.small import ended
 
+pytestmark = pytest.mark.usefixtures("own_cache")
+
 PAID = 'encoder = {{ kind = "openai", model = "m", base_url = "{}", price = 1000, batch_size = 2 }}\n'
 CHUNKED = '[[retrievers]]\nname = "cut"\nencoder = { kind = "hashing" }\nchunk = { size = 20, overlap = 5 }\n'
-
-
-@pytest.fixture(autouse=True)
-def bare(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A cache of the test's own."""
-    monkeypatch.setenv("HARNESS_CACHE", str(tmp_path / "cache"))
 
 
 def test_costs_are_the_retrievers_own_where_blocks_share_an_encoder(tmp_path: Path) -> None:

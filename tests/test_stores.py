@@ -47,7 +47,7 @@ def near_and_equal(count, dimensions):
 CORPORA = {
     "random": random_vectors(300, 48),
     "wide": random_vectors(60, 384),
-    "narrow": random_vectors(200, 2),
+    "narrow": random_vectors(100, 2),
     "tied": near_and_equal(160, 8),
     "grid": np.array(list(itertools.product((-1, 0, 1), repeat=5)), dtype=np.float32)[np.arange(243) != 121],
     "one": random_vectors(1, 4),
@@ -64,7 +64,7 @@ def test_every_store_gives_the_exact_answer_in_the_one_order(places, location, c
     ids = [f"doc {i}" for i in np.random.default_rng(3).permutation(len(vectors))]
     store = places(location)
     fill(store, ids, vectors)
-    queries = np.concatenate([random_vectors(20, vectors.shape[1], seed=4), vectors[:5]])
+    queries = np.concatenate([random_vectors(8, vectors.shape[1], seed=4), vectors[:3]])
     wide = vectors.astype(np.float64)
     asked = queries.astype(np.float64)
     cosines = (asked / np.linalg.norm(asked, axis=1, keepdims=True)) @ (
