@@ -87,17 +87,14 @@ def test_each_set_counts_alike_whatever_its_queries_and_three_say_nothing_of_oth
 def test_every_set_has_a_folder_of_its_own_and_they_share_a_page(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    path = several(tmp_path, report=True)
-    code, said = told(["run", str(path)], capsys)
-    assert code == 0, said
+    path = several(tmp_path)
+    assert list(harness.run_sets(path)) == ["hr", "law", "it"]
     place = tmp_path / "results" / "sets"
+    assert not (place / "report.html").exists()  # report = false
     listed = listing(tmp_path / "results")
     assert (sorted(entry.folder for entry in listed.entries), listed.unread) == (["sets/hr", "sets/it", "sets/law"], ())
     sets = read_sets(place)
     assert [(one.manifest.name, one.manifest.dataset.scored) for one in sets] == [("hr", 6), ("law", 6), ("it", 5)]
-    page = (place / "report.html").read_text(encoding="utf-8")
-    assert "3 sets say nothing of others" in page
-    assert 'href="law/report.html"' in page
     found = results_together(sets)
     with (place / "data_sets.csv").open(encoding="utf-8") as file:
         rows = list(csv.DictReader(file))
@@ -105,9 +102,6 @@ def test_every_set_has_a_folder_of_its_own_and_they_share_a_page(
     assert all(row["t"] == "" for row in rows)
     assert reproduce(place / "law", trust=True).differing == ()
     before = (place / "hr" / "scores.csv").read_bytes()
-    (place / "report.html").unlink()
-    again = harness.run_sets(several(tmp_path))  # report = false
-    assert (list(again), (place / "report.html").exists()) == (["hr", "law", "it"], False)
     code, said = told(["report", str(place), "--json"], capsys)
     assert (code, len(json.loads(said)["together"])) == (0, 3)
     assert (place / "report.html").exists()
@@ -117,7 +111,11 @@ def test_every_set_has_a_folder_of_its_own_and_they_share_a_page(
 
 
 def test_the_sets_are_gated_compared_and_exported_together(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    told(["run", str(several(tmp_path, report=True)), "--quiet"], capsys)
+    code, said = told(["run", str(several(tmp_path, report=True))], capsys)
+    assert code == 0, said
+    page = (tmp_path / "results" / "sets" / "report.html").read_text(encoding="utf-8")
+    assert "3 sets say nothing of others" in page
+    assert 'href="law/report.html"' in page
     fewer = several(tmp_path, name="two", entries='["hr", { path = "data", name = "other" }]')
     told(["run", str(fewer), "--quiet"], capsys)
     gate = ["gate", "results/sets", "--baseline", "bm25", "--challenger", "hybrid"]
