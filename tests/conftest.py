@@ -15,6 +15,7 @@ from hypothesis import HealthCheck, settings
 from tests.browser import NO_BROWSER, chromium
 
 if TYPE_CHECKING:
+    from harness.records import Results
     from tests.store_places import Places
 
 for name in ("default", "fuzz"):
@@ -85,6 +86,28 @@ def cache_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.fixture(scope="session", autouse=True)
+def short_pauses() -> None:
+    """Whoever fails for a moment is asked again almost at once."""
+    from retrievers import insisting
+
+    insisting.FIRST_PAUSE = 0.01
+
+
+@pytest.fixture(scope="session")
+def finished(tmp_path_factory: pytest.TempPathFactory) -> Results:
+    """One run of `small.experiment` with its report, for all tests that only read: what changes it copies its folder.
+
+    The experiment file lies beside the folder `out`, in which the results are.
+    """
+    from harness.pipeline import run
+    from harness.running.options import Options
+    from tests import small
+
+    folder = tmp_path_factory.mktemp("finished")
+    return run(small.experiment(folder, report=True), Options(folder / "out"))
+
+
 @pytest.fixture(scope="session")
 def project() -> Path:
     """The root of this checkout."""
@@ -124,6 +147,12 @@ def places(
     made = Places(servers, real, request.config.getoption("--qdrant-key"), tmp_path)
     yield made
     made.close()
+
+
+@pytest.fixture
+def in_tmp(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A working directory of the test's own."""
+    monkeypatch.chdir(tmp_path)
 
 
 @pytest.fixture

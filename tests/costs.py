@@ -4,14 +4,16 @@ import time
 from collections.abc import Callable
 
 COUNTED = 1_000_000
+MUCH = 20
+"""A second or so of a usual machine, where a cost in the square of the length would be minutes."""
 
 
-def cost(action: Callable[[], object]) -> float:
-    """Processor time of an action, in multiples of what it takes to count to a million: the least of three tries.
+def is_cheap(action: Callable[[], object]) -> bool:
+    """Whether an action takes less of the processor than counting to a million takes twenty times.
 
-    A busy machine makes a try dear by chance, and none cheap.
+    A busy machine makes a try dear by chance, and none cheap: one of three is enough.
     """
-    return min(_once(action) for _ in range(3))
+    return any(_once(action) < MUCH for _ in range(3))
 
 
 def _once(action: Callable[[], object]) -> float:
@@ -21,7 +23,3 @@ def _once(action: Callable[[], object]) -> float:
     for _ in range(COUNTED):
         pass
     return (ended - began) / (time.process_time() - ended)
-
-
-MUCH = 20
-"""A second or so of a usual machine, where a cost in the square of the length would be minutes."""

@@ -8,6 +8,7 @@ from retrievers.encoders.bedrock import BedrockEncoder
 from retrievers.errors import BackendError, InputError
 from retrievers.meter import Meter, single_call
 from retrievers.remote.bounded_transport import BoundedTransport
+from retrievers.tokens import estimate
 from tests.servers import BedrockProvider, real_vectors, serving, tokens_of
 
 TEXTS = [f"text number {i} about " + ["wing", "flow", "heat", "shock", "wave"][i % 5] for i in range(10)]
@@ -220,3 +221,13 @@ def test_fingerprints():
 
     assert len({made(), made(V1), made(dimensions=256), made(normalize=False)}) == 4
     assert made(region="eu-west-1", profile="x", concurrency=2, rpm=9) == made()
+
+
+@pytest.mark.parametrize("count", ["9" * 5000, "9" * 13, "²", "-1", ""])
+def test_a_count_of_tokens_that_cannot_be_meant_is_estimated(serve, monkeypatch, count):
+    """Python refuses to read a number of thousands of digits."""
+    whole = BedrockProvider.answer
+    header = {"x-amzn-bedrock-input-token-count": count}
+    monkeypatch.setattr(BedrockProvider, "answer", lambda *asked: (whole(*asked)[0], header))
+    own = encoder(serve(dimensions=1024), model="cohere.embed-english-v3")
+    assert own.embed(TEXTS, "document", single_call()).tokens.sum() == estimate(TEXTS).sum()

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from filelock import FileLock, Timeout
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from retrievers.cache import Cache, default_path, keys
@@ -58,6 +58,7 @@ def test_nothing_is_found_in_an_empty_cache(cache):
     assert cache.info() == ()
 
 
+@settings(max_examples=20)
 @given(st.lists(st.text(), unique=True, max_size=20), st.text(), st.text())
 def test_keys_depend_on_every_part(texts, fingerprint, role):
     whole = keys(fingerprint, role, texts)

@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 from statsmodels.stats.power import TTestPower
 
-from harness.cli import main
 from harness.dataset import load, reference_of
 from harness.evaluation.evaluation import planned_pairs
 from harness.pipeline import run
@@ -18,6 +17,7 @@ from harness.running.options import Options
 from retrievers.errors import InputError
 from retrievers.types import Document, sample
 from tests import layouts, small
+from tests.small import ended
 
 
 def test_everything_that_is_wrong_at_once(tmp_path):
@@ -188,9 +188,7 @@ def test_a_cluster_that_is_no_field_is_refused_with_the_other_problems(tmp_path)
 
 
 def test_the_command_as_json(tmp_path, capsys):
-    with pytest.raises(SystemExit) as left:
-        main(["check", str(layouts.beir(tmp_path / "data")), "--json"])
-    assert left.value.code == 0
+    assert ended("check", layouts.beir(tmp_path / "data"), "--json") == 0
     said = json.loads(capsys.readouterr().out)
     assert said["portrait"]["sampled"] == 4
     assert said["problems"] == []
@@ -243,9 +241,7 @@ def test_a_results_folder_is_called_so_and_no_data_set(tmp_path, monkeypatch, ca
     only = '[[retrievers]]\nname = "bm25"\nkind = "bm25"\n'
     run(small.experiment(tmp_path, retrievers=only), Options(tmp_path)).folder.rename(name)
     for command in ("check", "init"):
-        with pytest.raises(SystemExit) as ended:
-            main([command, name])
-        assert ended.value.code == 2
+        assert ended(command, name) == 2
         said = capsys.readouterr().err
         assert f"{name}: is a results folder, no data set" in said
         assert f"harness report {shlex.quote(name)} shows what it says" in said
@@ -268,7 +264,5 @@ def test_repeated_questions_are_counted_once_by_check_run_gate_and_report(tmp_pa
     assert results.comparisons["p_value"].min() >= 0.25
     assert "30 queries (3 different questions)" in (results.folder / "report.md").read_text(encoding="utf-8")
     words = ("--baseline", "bm25", "--challenger", "hash", "--margin", "0.2")
-    with pytest.raises(SystemExit) as ended:
-        main(["gate", str(results.folder), *words])
-    assert ended.value.code == 1
+    assert ended("gate", results.folder, *words) == 1
     assert "30 queries (3 different questions) cannot show it" in "".join(capsys.readouterr())

@@ -28,14 +28,10 @@ from harness.stats.settings import Settings
 from retrievers.errors import BackendError, InputError
 from tests import small
 
+pytestmark = pytest.mark.usefixtures("own_cache", "in_tmp")
+
 KNOWN = (0.02, 0.05, -0.01, 0.04, 0.03, 0.06)
 """Mean differences of six sets, from the definitions."""
-
-
-@pytest.fixture(autouse=True)
-def bare(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("HARNESS_CACHE", str(tmp_path / "cache"))
-    monkeypatch.chdir(tmp_path)
 
 
 def several(folder: Path, *, name: str = "sets", entries: str = "", report: bool = False) -> Path:
@@ -91,15 +87,14 @@ def test_each_set_counts_alike_whatever_its_queries_and_three_say_nothing_of_oth
 def test_every_set_has_a_folder_of_its_own_and_they_share_a_page(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    path = several(tmp_path, report=True)
-    code, said = told(["run", str(path)], capsys)
-    assert code == 0, said
+    path = several(tmp_path)
+    assert list(harness.run_sets(path)) == ["hr", "law", "it"]
     place = tmp_path / "results" / "sets"
+    assert not (place / "report.html").exists()  # report = false
+    listed = listing(tmp_path / "results")
+    assert (sorted(entry.folder for entry in listed.entries), listed.unread) == (["sets/hr", "sets/it", "sets/law"], ())
     sets = read_sets(place)
     assert [(one.manifest.name, one.manifest.dataset.scored) for one in sets] == [("hr", 6), ("law", 6), ("it", 5)]
-    page = (place / "report.html").read_text(encoding="utf-8")
-    assert "3 sets say nothing of others" in page
-    assert 'href="law/report.html"' in page
     found = results_together(sets)
     with (place / "data_sets.csv").open(encoding="utf-8") as file:
         rows = list(csv.DictReader(file))
@@ -107,9 +102,6 @@ def test_every_set_has_a_folder_of_its_own_and_they_share_a_page(
     assert all(row["t"] == "" for row in rows)
     assert reproduce(place / "law", trust=True).differing == ()
     before = (place / "hr" / "scores.csv").read_bytes()
-    (place / "report.html").unlink()
-    again = harness.run_sets(several(tmp_path))  # report = false
-    assert (list(again), (place / "report.html").exists()) == (["hr", "law", "it"], False)
     code, said = told(["report", str(place), "--json"], capsys)
     assert (code, len(json.loads(said)["together"])) == (0, 3)
     assert (place / "report.html").exists()
@@ -119,7 +111,11 @@ def test_every_set_has_a_folder_of_its_own_and_they_share_a_page(
 
 
 def test_the_sets_are_gated_compared_and_exported_together(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    told(["run", str(several(tmp_path, report=True)), "--quiet"], capsys)
+    code, said = told(["run", str(several(tmp_path, report=True))], capsys)
+    assert code == 0, said
+    page = (tmp_path / "results" / "sets" / "report.html").read_text(encoding="utf-8")
+    assert "3 sets say nothing of others" in page
+    assert 'href="law/report.html"' in page
     fewer = several(tmp_path, name="two", entries='["hr", { path = "data", name = "other" }]')
     told(["run", str(fewer), "--quiet"], capsys)
     gate = ["gate", "results/sets", "--baseline", "bm25", "--challenger", "hybrid"]
@@ -215,10 +211,3 @@ def test_several_experiments_run_in_turn_with_one_summary(tmp_path: Path, capsys
     second.write_text(second.read_text(encoding="utf-8").replace('"nDCG@3"\n', '"nDCG@4"\n'), encoding="utf-8")
     code, said = told(["run", str(first), str(second), "--json"], capsys)
     assert (code, "nDCG@4 is not among the measures" in said) == (2, True)
-
-
-def test_the_page_of_all_results_lists_each_set(tmp_path: Path) -> None:
-    pipeline.run_sets(load_sets(several(tmp_path)), Options(tmp_path / "out"))
-    found = listing(tmp_path / "out")
-    assert sorted(entry.folder for entry in found.entries) == ["sets/hr", "sets/it", "sets/law"]
-    assert found.unread == ()

@@ -16,11 +16,7 @@ from retrievers.errors import InputError
 
 needs = pytest.mark.skipif(find_spec("markitdown") is None, reason="needs the extra `documents`")
 HTML = "<html><head><title>Leave</title></head><body><h1>Days</h1><p>25 days a year</p></body></html>"
-
-
-@pytest.fixture(autouse=True)
-def own_cache(tmp_path, monkeypatch):
-    monkeypatch.setenv("HARNESS_CACHE", str(tmp_path / "cache"))
+pytestmark = pytest.mark.usefixtures("own_cache")
 
 
 def pdf(text: str) -> bytes:
@@ -72,8 +68,9 @@ def folder(path: Path, relevant: str) -> Path:
 
 
 @needs
-def test_what_companies_have_becomes_documents(tmp_path):
-    found = load(reference_of(folder(tmp_path / "d", "price.pdf")))
+def test_what_companies_have_becomes_documents_and_is_converted_once(tmp_path, monkeypatch):
+    place = folder(tmp_path / "d", "price.pdf")
+    found = load(reference_of(place))
     documents = {document.id: document for document in found.documents()}
     assert list(documents) == ["guide", "leave.html", "plain", "price.pdf", "terms.docx"]
     assert (documents["leave.html"].title, documents["leave.html"].text) == ("Leave", "# Days\n\n25 days a year")
@@ -82,24 +79,17 @@ def test_what_companies_have_becomes_documents(tmp_path):
     assert [failed.partition(":")[0] for failed in found.ledger["unconverted-file"]] == ["broken.docx"]
     assert found.ledger["unread-file"] == ("logo.png",)
     assert reading_line(found) == "5 of 7 files are read; 1 is not (.png 1); 1 could not be converted"
+    with monkeypatch.context() as patch:
+        patch.setattr(converting.Converter, "convert_bytes", lambda *_: pytest.fail("it was kept"))
+        assert load(reference_of(place)).digest == found.digest
+    (place / "leave.html").write_text(HTML.replace("25", "30"))
+    assert load(reference_of(place)).digest != found.digest
 
 
 @needs
 def test_a_label_of_what_could_not_be_converted_says_why(tmp_path):
     with pytest.raises(InputError, match="'broken.docx', which could not be converted: .*write the file again"):
         load(reference_of(folder(tmp_path / "d", "broken.docx")))
-
-
-@needs
-def test_each_file_is_converted_once(tmp_path, monkeypatch):
-    place = folder(tmp_path / "d", "price.pdf")
-    first = load(reference_of(place))
-    monkeypatch.setattr(converting.Converter, "convert_bytes", lambda *_: pytest.fail("it was kept"))
-    assert load(reference_of(place)).digest == first.digest
-    monkeypatch.undo()
-    monkeypatch.setenv("HARNESS_CACHE", str(tmp_path / "cache"))
-    (place / "leave.html").write_text(HTML.replace("25", "30"))
-    assert load(reference_of(place)).digest != first.digest
 
 
 def test_without_markitdown_the_files_that_are_not_read_are_told(tmp_path, monkeypatch):

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.dataset import Dataset, load, reference_of
+from harness.dataset import Dataset, DatasetReference, load, reference_of
 from retrievers.bm25 import BM25Retriever
 from retrievers.errors import InputError
 from retrievers.meter import Meter
@@ -124,3 +124,56 @@ def test_a_name_of_the_hub_that_cannot_be_had(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
     with pytest.raises(InputError, match=r"hf:nobody/nothing@main: cannot be read"):
         loaded("hf:nobody/nothing@main")
+
+
+# Exports of evaluation tools: reference contexts find documents by id or by text; what does not is counted
+
+CONTEXT = "Cars drive on  roads,"
+"""The beginning of a document, with other white space and case."""
+
+
+def documents(folder: Path) -> None:
+    written.jsonl(folder / "docs.jsonl", written.corpus())
+
+
+def test_ragas_by_text_by_id_and_without_a_match(tmp_path):
+    documents(tmp_path)
+    samples = [
+        {"user_input": "wheels?", "reference_contexts": [CONTEXT], "synthesizer_name": "single_hop"},
+        {"user_input": "swim?", "reference_contexts": [written.DOCUMENTS["fish"], "nowhere at all"]},
+        {"user_input": "green?", "reference_context_ids": ["pear", "boat"], "reference_contexts": ["not looked at"]},
+    ]
+    written.jsonl(tmp_path / "testset.jsonl", samples)
+    found = load(DatasetReference(tmp_path / "testset.jsonl", documents="docs.jsonl"))
+    assert found.format == "ragas"
+    assert {query: labels.grades for query, labels in found.labels.items()} == {
+        "q0": {"car": 1}, "q1": {"fish": 1}, "q2": {"pear": 1, "boat": 1},
+    }  # fmt: skip
+    assert found.ledger["unmatched-context"] == ("q1: nowhere at all",)
+    assert found.queries[0].fields == {"synthesizer_name": "single_hop"}
+
+
+def test_langsmith_with_keys_of_its_own(tmp_path):
+    documents(tmp_path)
+    examples = [
+        {"id": "e1", "inputs": {"ask": "wheels?", "k": 5}, "outputs": {"gold": {"ids": ["car"]}},
+         "metadata": {"split": "base", "language": "en"}},
+    ]  # fmt: skip
+    written.jsonl(tmp_path / "examples.jsonl", examples)
+    columns = {"query": "inputs.ask", "relevant": "outputs.gold.ids"}
+    found = load(DatasetReference(tmp_path / "examples.jsonl", documents="docs.jsonl", columns=columns))
+    assert found.format == "langsmith"
+    assert found.labels["e1"].grades == {"car": 1}
+    assert found.queries[0].text == "wheels?"
+    assert found.queries[0].fields == {"split": "base", "language": "en"}
+
+
+def test_a_document_that_is_the_context_comes_before_one_that_holds_it(tmp_path):
+    rows = [
+        {"_id": "long", "text": "so: cars drive on roads, and more"},
+        {"_id": "same", "text": "Cars drive on roads,"},
+    ]
+    written.jsonl(tmp_path / "docs.jsonl", rows)
+    written.jsonl(tmp_path / "t.jsonl", [{"user_input": "wheels?", "reference_contexts": [CONTEXT]}])
+    found = load(DatasetReference(tmp_path / "t.jsonl", documents="docs.jsonl"))
+    assert found.labels["q0"].grades == {"same": 1}

@@ -10,7 +10,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.cli import main
 from harness.evaluation.costs import costs_of
 from harness.experiment import parse
 from harness.pipeline import run
@@ -24,6 +23,7 @@ from retrievers.stores.matrices import calibrated, from_bytes, to_bits, to_bytes
 from retrievers.types import Vectors, ranked, rounded
 from tests import small, tiny
 from tests.servers import OpenAIProvider, serving
+from tests.small import ended
 
 pytestmark = pytest.mark.slow
 
@@ -177,9 +177,7 @@ def test_a_service_that_gives_something_else_is_not_believed(
 ) -> None:
     with serving(Stubborn()) as provider:
         path = small.experiment(tmp_path, retrievers=PAID.format(url=provider.url, more=""))
-        with pytest.raises(SystemExit) as stopped:
-            main(["run", str(path), "--results", str(tmp_path / "out")])
-        assert stopped.value.code == 3
+        assert ended("run", path, "--results", tmp_path / "out") == 3
         shown = capsys.readouterr()
         message = "cutting to 64 dimensions is not what the service gives when it is asked for them: it gave others"
         assert " ".join(shown.err.split()).count(message) == 3  # of each retriever with 64 dimensions one

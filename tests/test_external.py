@@ -25,12 +25,9 @@ from tests.search_fakes import KEY, SERVICES, service
 from tests.search_fakes import found as hits_of
 from tests.small import BM25
 
+pytestmark = pytest.mark.usefixtures("in_tmp")
+
 QUERIES = [Query(id_, text) for id_, text, _ in small.QUERIES]
-
-
-@pytest.fixture(autouse=True)
-def quiet(monkeypatch, tmp_path):
-    monkeypatch.chdir(tmp_path)
 
 
 def saved(folder: Path, suffix: str, hits: dict[str, dict[str, float]]) -> str:
@@ -46,19 +43,22 @@ def saved(folder: Path, suffix: str, hits: dict[str, dict[str, float]]) -> str:
     return path.as_posix()
 
 
-@pytest.mark.parametrize("suffix", [".trec", ".jsonl", ".parquet"])
-def test_a_saved_run_of_bm25_scores_as_bm25_itself(tmp_path, suffix):
-    first = run(small.experiment(tmp_path, retrievers=BM25), Options(tmp_path / "out"))
-    hits = {q: dict(zip(r.doc_ids, r.scores.tolist(), strict=True)) for q, r in first.rankings("bm25").items()}
-    path = saved(tmp_path, suffix, hits)
-    blocks = f'{BM25}[[retrievers]]\nname = "theirs"\nkind = "run"\npath = "{path}"\n'
-    blocks += '[[retrievers]]\nname = "both"\nkind = "fusion"\nof = ["bm25", "theirs"]\n'
-    again = run(small.experiment(tmp_path, retrievers=blocks, name="again"), Options(tmp_path / "out"))
+def block_of_run(name: str, path: str) -> str:
+    return f'[[retrievers]]\nname = "{name}"\nkind = "run"\npath = "{path}"\n'
+
+
+def test_saved_runs_of_bm25_score_as_bm25_itself(tmp_path, finished):
+    hits = {q: dict(zip(r.doc_ids, r.scores.tolist(), strict=True)) for q, r in finished.rankings("bm25").items()}
+    suffixes = {"trec": ".trec", "lines": ".jsonl", "parquet": ".parquet"}
+    blocks = "".join(block_of_run(name, saved(tmp_path, suffix, hits)) for name, suffix in suffixes.items())
+    blocks += '[[retrievers]]\nname = "both"\nkind = "fusion"\nof = ["bm25", "trec"]\n'
+    again = run(small.experiment(tmp_path, retrievers=BM25 + blocks), Options(tmp_path / "out"))
     means = again.summary.pivot(index="measure", columns="retriever", values="mean")
-    assert means["theirs"].tolist() == means["bm25"].tolist() == means["both"].tolist()
-    provenance = again.manifest.retrievers["theirs"].provenance
-    assert provenance["run"] == f"theirs{suffix}"
-    assert len(provenance["sha256"]) == 64
+    assert all(means[name].tolist() == means["bm25"].tolist() for name in (*suffixes, "both"))
+    for name, suffix in suffixes.items():
+        provenance = again.manifest.retrievers[name].provenance
+        assert provenance["run"] == f"theirs{suffix}"
+        assert len(provenance["sha256"]) == 64
 
 
 def test_what_a_saved_run_lacks_and_has_beyond_is_noted(tmp_path):
@@ -142,15 +142,17 @@ def test_a_function_of_ones_own_sync_or_async(tmp_path, module):
     assert found.costs[found.costs["stage"] == "search"]["calls"].tolist() == [1, 1]
 
 
-@pytest.mark.parametrize(
-    ("name", "told"),
-    [("broken", "ValueError: the index is gone"), ("short", "returned 0 lists for 6 queries"),
-     ("twice", "has a document twice"), ("odd", "cannot be read; for each query a list of ids")],
-)  # fmt: skip
-def test_its_failures_are_its_own(tmp_path, module, name, told):
-    blocks = f'{BM25}[[retrievers]]\nname = "theirs"\nkind = "python"\ncall = "{module}:{name}"\n'
-    found = run(small.experiment(tmp_path, retrievers=blocks), Options(tmp_path / "out"))
-    assert told in found.manifest.failed["theirs"]
+FAILURES = {
+    "broken": "ValueError: the index is gone", "short": "returned 0 lists for 6 queries",
+    "twice": "has a document twice", "odd": "cannot be read; for each query a list of ids",
+}  # fmt: skip
+
+
+def test_its_failures_are_its_own(tmp_path, module):
+    blocks = "".join(f'[[retrievers]]\nname = "{n}"\nkind = "python"\ncall = "{module}:{n}"\n' for n in FAILURES)
+    found = run(small.experiment(tmp_path, retrievers=BM25 + blocks), Options(tmp_path / "out"))
+    failed = found.manifest.failed
+    assert [name for name, told in FAILURES.items() if told not in failed[name]] == [], failed
     assert found.retrievers == ("bm25",)
 
 
@@ -184,46 +186,49 @@ def page_blocks(name: str) -> list[str]:
     return re.findall(r"^```toml\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
 
 
-@pytest.mark.parametrize("name", SERVICES)
-def test_the_blocks_of_the_documentation(tmp_path, monkeypatch, name):
-    monkeypatch.setenv("SEARCH_API_KEY", KEY)
+def documented(name: str, url: str) -> str:
+    """The block of the documentation, asking the service at an address."""
     [block] = [one for one in page_blocks("search-endpoint.md") if f'name = "{name}"' in one]
+    written = re.sub(r'url = "https?://[^/"]+', f'url = "{url}', block)
+    assert url in written
+    return written
+
+
+def test_the_blocks_of_the_documentation(tmp_path, monkeypatch, stack):
+    monkeypatch.setenv("SEARCH_API_KEY", KEY)
     queries = [*QUERIES, Query("q-odd", 'rails & "roads" #1 a+b/ü?'), Query("q-none", "xyzzy")]
-    with service(name) as (url, handler):
-        written = re.sub(r'url = "https?://[^/"]+', f'url = "{url}', block)
-        assert url in written
-        rows = [{"id": one.id, "query": one.text, "relevant_documents": ["car"]} for one in queries]
-        (small.dataset(tmp_path / "data") / "queries.json").write_text(json.dumps(rows), encoding="utf-8")
-        place = small.experiment(tmp_path, retrievers=BM25 + written)
-        result = run(place, Options(tmp_path / "out"))
-        assert not result.manifest.failed
+    rows = [{"id": one.id, "query": one.text, "relevant_documents": ["car"]} for one in queries]
+    (small.dataset(tmp_path / "data") / "queries.json").write_text(json.dumps(rows), encoding="utf-8")
+    running = {name: stack.enter_context(service(name)) for name in SERVICES}
+    blocks = BM25 + "".join(documented(name, url) for name, (url, _) in running.items())
+    place = small.experiment(tmp_path, retrievers=blocks)
+    result = run(place, Options(tmp_path / "out"))
+    assert not result.manifest.failed
+    for name, (url, handler) in running.items():
         rankings = result.rankings(name)
         for query in queries:
             expected = [d for d, _ in hits_of(query.text, 5)]
             assert sorted(rankings[query.id].doc_ids) == sorted(expected)
         assert not rankings["q-none"].doc_ids
-        sent = len(handler.asked)
-        assert sent == len(queries)
-        run(small.experiment(tmp_path, retrievers=BM25 + written, name="again"), Options(tmp_path / "out"))
-        assert len(handler.asked) == sent  # answers are kept
-        run(place, Options(tmp_path / "out", fresh=True))
-        assert len(handler.asked) == 2 * sent
-    facts = result.manifest.retrievers[name].provenance
-    assert facts["url"].startswith(url)
-    assert facts["answered_at"] >= "2"
+        assert len(handler.asked) == len(queries)
+        facts = result.manifest.retrievers[name].provenance
+        assert facts["url"].startswith(url)
+        assert facts["answered_at"] >= "2"
+    run(small.experiment(tmp_path, retrievers=blocks, name="again"), Options(tmp_path / "out"))
+    assert {len(handler.asked) for _, handler in running.values()} == {len(queries)}  # answers are kept
+    run(place, Options(tmp_path / "out", fresh=True))
+    assert {len(handler.asked) for _, handler in running.values()} == {2 * len(queries)}
     everything = "".join(file.read_text() for file in (tmp_path / "out").rglob("*.json"))
     assert KEY not in everything
 
 
-@pytest.mark.parametrize("name", [name for name in SERVICES if name != "vespa"])
-def test_a_service_without_the_right_key_fails_its_retriever_alone_in_its_own_words(tmp_path, monkeypatch, name):
+def test_a_service_without_the_right_key_fails_its_retriever_alone_in_its_own_words(tmp_path, monkeypatch, stack):
     monkeypatch.setenv("SEARCH_API_KEY", "another")
-    [block] = [one for one in page_blocks("search-endpoint.md") if f'name = "{name}"' in one]
-    with service(name) as (url, _):
-        written = re.sub(r'url = "https?://[^/"]+', f'url = "{url}', block)
-        result = run(small.experiment(tmp_path, retrievers=BM25 + written), Options(tmp_path / "out"))
-    assert re.search(r": 40[13] ", result.manifest.failed[name])
+    urls = {name: stack.enter_context(service(name))[0] for name in SERVICES if name != "vespa"}
+    blocks = BM25 + "".join(documented(name, url) for name, url in urls.items())
+    result = run(small.experiment(tmp_path, retrievers=blocks), Options(tmp_path / "out"))
     assert result.retrievers == ("bm25",)
+    assert all(re.search(r": 40[13] ", result.manifest.failed[name]) for name in urls)
 
 
 @pytest.mark.parametrize(
@@ -233,10 +238,8 @@ def test_a_service_without_the_right_key_fails_its_retriever_alone_in_its_own_wo
 )  # fmt: skip
 def test_a_depth_beyond_what_a_service_gives_is_told_in_its_own_words(tmp_path, monkeypatch, name, depth, reason):
     monkeypatch.setenv("SEARCH_API_KEY", KEY)
-    [block] = [one for one in page_blocks("search-endpoint.md") if f'name = "{name}"' in one]
     with service(name) as (url, _):
-        written = re.sub(r'url = "https?://[^/"]+', f'url = "{url}', block)
-        place = small.experiment(tmp_path, retrievers=BM25 + written)
+        place = small.experiment(tmp_path, retrievers=BM25 + documented(name, url))
         place.write_text(re.sub(r"depth = \d+", f"depth = {depth}", place.read_text()))
         assert f"depth = {depth}" in place.read_text()
         assert reason in run(place, Options(tmp_path / "out")).manifest.failed[name]
@@ -310,9 +313,7 @@ def test_latency_asks_past_the_cache(tmp_path):
 
 def test_a_saved_run_is_found_beside_the_experiment_and_reproduced(tmp_path, monkeypatch):
     folder = tmp_path / "there"
-    path = small.experiment(
-        folder, retrievers=BM25 + '[[retrievers]]\nname = "theirs"\nkind = "run"\npath = "r.jsonl"\n'
-    )
+    path = small.experiment(folder, retrievers=BM25 + block_of_run("theirs", "r.jsonl"))
     layouts.jsonl(folder / "r.jsonl", [{"query_id": q.id, "doc_id": "car", "score": 1.0} for q in QUERIES])
     first = run(path, Options(tmp_path / "out"))
     assert first.rankings("theirs")["q-rails"].doc_ids == ("car",)
@@ -342,7 +343,7 @@ rerank = {{ kind = "cross-encoder", model = "{model}" }}
 
 def test_an_experiment_with_a_saved_run_can_be_given_as_an_object(tmp_path):
     layouts.jsonl(tmp_path / "r.jsonl", [{"query_id": "q-rails", "doc_id": "train", "score": 1.0}])
-    theirs = f'[[retrievers]]\nname = "theirs"\nkind = "run"\npath = "{(tmp_path / "r.jsonl").as_posix()}"\n'
+    theirs = block_of_run("theirs", (tmp_path / "r.jsonl").as_posix())
     loaded = load(small.experiment(tmp_path, retrievers=BM25 + theirs))
     assert load(loaded.experiment).experiment.resolved() == loaded.experiment.resolved()
 
@@ -353,10 +354,7 @@ def test_a_system_whose_ids_are_all_foreign_fails_and_many_foreign_hits_are_told
     layouts.jsonl(
         tmp_path / "some.jsonl", [*rows, *({"query_id": q.id, "doc_id": "apple", "score": 1.0} for q in QUERIES)]
     )
-    blocks = BM25 + "".join(
-        f'[[retrievers]]\nname = "{name}"\nkind = "run"\npath = "{(tmp_path / f"{name}.jsonl").as_posix()}"\n'
-        for name in ("none", "some")
-    )
+    blocks = BM25 + "".join(block_of_run(name, (tmp_path / f"{name}.jsonl").as_posix()) for name in ("none", "some"))
     results = run(small.experiment(tmp_path, retrievers=blocks), Options(tmp_path / "out"))
     said = results.manifest.failed["none"]
     assert said.startswith("none of its 12 hits is a document, such as 'ghost 0': its ids have to be those of the data")
@@ -365,21 +363,15 @@ def test_a_system_whose_ids_are_all_foreign_fails_and_many_foreign_hits_are_told
     assert "12 of 18 hits of some are no documents of the data set, such as 'ghost 0'" in told
 
 
-EPOCH = {"rank": 1_700_000_000.0, "near": 1.0}
-
-
-@pytest.mark.parametrize("suffix", [".trec", ".jsonl"])
-def test_a_saved_run_is_ordered_by_the_scores_that_it_gives_and_by_nothing_rounded(tmp_path, suffix):
+def test_saved_runs_are_ordered_by_the_scores_that_they_give_and_by_nothing_rounded(tmp_path):
     """Scores like seconds since 1970 lie within a millionth of the largest, and still say which comes first."""
     good = {q: [*right, *(d for d in sorted(small.TEXTS) if d not in right)] for q, _, right in small.QUERIES}
     hits = {q: {d: 1_700_000_000.0 - 10 * place for place, d in enumerate(docs)} for q, docs in good.items()}
-    path = tmp_path / f"epoch{suffix}"
-    if suffix == ".trec":
-        lines = [f"{q} Q0 {d} {n} {s!r} x\n" for q, some in hits.items() for n, (d, s) in enumerate(some.items(), 1)]
-        path.write_text("".join(lines))
-    else:
-        layouts.jsonl(path, [{"query_id": q, "doc_id": d, "score": s} for q, x in hits.items() for d, s in x.items()])
-    block = f'[[retrievers]]\nname = "theirs"\nkind = "run"\npath = "{path.as_posix()}"\n'
-    found = run(small.experiment(tmp_path, retrievers=BM25 + block), Options(tmp_path / "out"))
+    lines = [f"{q} Q0 {d} {n} {s!r} x\n" for q, some in hits.items() for n, (d, s) in enumerate(some.items(), 1)]
+    (tmp_path / "epoch.trec").write_text("".join(lines))
+    rows = [{"query_id": q, "doc_id": d, "score": s} for q, some in hits.items() for d, s in some.items()]
+    layouts.jsonl(tmp_path / "epoch.jsonl", rows)
+    blocks = "".join(block_of_run(form, (tmp_path / f"epoch.{form}").as_posix()) for form in ("trec", "jsonl"))
+    found = run(small.experiment(tmp_path, retrievers=BM25 + blocks), Options(tmp_path / "out"))
     means = found.summary.set_index(["retriever", "measure"])["mean"]
-    assert means["theirs", "nDCG@3"] == 1
+    assert means["trec", "nDCG@3"] == means["jsonl", "nDCG@3"] == 1

@@ -3,6 +3,7 @@
 import json
 import sys
 from http.server import BaseHTTPRequestHandler
+from urllib.parse import urlsplit
 
 import pytest
 
@@ -82,28 +83,25 @@ def failed_of(folder) -> dict[str, str]:
     return records.read(folder / "results" / "small").manifest.failed
 
 
-@pytest.mark.parametrize("name", FAULTS)
-def test_a_function_fails_alone_whatever_it_raises(tmp_path, module, name):
-    block = f'[[retrievers]]\nname = "theirs"\nkind = "python"\ncall = "{module}:{name}"\n'
-    assert ended("run", small.experiment(tmp_path, retrievers=block + BM25)) == 3
-    assert FAULTS[name] in failed_of(tmp_path)["theirs"]
+def test_functions_fail_alone_whatever_they_raise(tmp_path, module):
+    blocks = "".join(f'[[retrievers]]\nname = "{name}"\nkind = "python"\ncall = "{module}:{name}"\n' for name in FAULTS)
+    assert ended("run", small.experiment(tmp_path, retrievers=blocks + BM25)) == 3
+    failed = failed_of(tmp_path)
+    assert [name for name, told in FAULTS.items() if told not in failed[name]] == [], failed
     assert records.read(tmp_path / "results" / "small").retrievers == ("bm25",)
 
 
-@pytest.mark.parametrize("name", ["exits", "deep"])
-def test_its_failure_names_file_and_line_of_the_users_code_and_debug_shows_all(
-    tmp_path, module, name, capsys, monkeypatch
-):
-    block = f'[[retrievers]]\nname = "theirs"\nkind = "python"\ncall = "{module}:{name}"\n'
-    path = small.experiment(tmp_path, retrievers=block + BM25)
-    line = 1 + next(n for n, said in enumerate(MODULE.splitlines()) if RAISED[name] in said)
+def test_a_failure_names_file_and_line_of_the_users_code_and_debug_shows_all(tmp_path, module, capsys):
+    blocks = "".join(f'[[retrievers]]\nname = "{name}"\nkind = "python"\ncall = "{module}:{name}"\n' for name in RAISED)
+    path = small.experiment(tmp_path, retrievers=blocks + BM25)
+    lines = [1 + next(n for n, said in enumerate(MODULE.splitlines()) if raised in said) for raised in RAISED.values()]
     assert ended("run", path) == 3
     first = capsys.readouterr().err
-    assert f"({module}.py:{line})" in first
+    assert all(f"({module}.py:{line})" in first for line in lines)
     assert "Traceback" not in first
     assert ended("run", path, "--debug") == 3
     assert "Traceback" in (told := capsys.readouterr().err)
-    assert f'{module}.py", line {line}, in' in told
+    assert all(f'{module}.py", line {line}, in' in told for line in lines)
 
 
 def test_an_encoder_that_exits_ends_embedding_for_others_with_3(tmp_path, monkeypatch, capsys):
@@ -124,17 +122,19 @@ def test_a_module_that_exits_when_it_is_imported_is_one_message(tmp_path, module
         assert f"cannot be imported: {module}: SystemExit ({module}.py:2)" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize(
-    ("hit", "told"),
-    [({"id": "\ud800", "score": 1}, "no whole JSON"), ({"id": "apple", "score": 10**400}, "one number for each"),
-     ({"id": "apple", "score": -(10**400)}, "one number for each")],
-)  # fmt: skip
-def test_an_endpoint_fails_alone_whatever_it_answers(tmp_path, monkeypatch, hit, told):
+HITS = {
+    "half": ({"id": "\ud800", "score": 1}, "no whole JSON"),
+    "large": ({"id": "apple", "score": 10**400}, "one number for each"),
+    "small": ({"id": "apple", "score": -(10**400)}, "one number for each"),
+}
+
+
+def test_endpoints_fail_alone_whatever_they_answer(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
 
     class Endpoint(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
-            raw = json.dumps([hit]).encode()
+            raw = json.dumps([HITS[urlsplit(self.path).path[1:]][0]]).encode()
             self.send_response(200)
             self.send_header("Content-Length", str(len(raw)))
             self.end_headers()
@@ -143,11 +143,13 @@ def test_an_endpoint_fails_alone_whatever_it_answers(tmp_path, monkeypatch, hit,
         def log_message(self, *args: object) -> None:
             pass
 
-    block = '[[retrievers]]\nname = "theirs"\nkind = "http"\nmethod = "GET"\nids = "[*].id"\nscores = "[*].score"\n'
+    block = '[[retrievers]]\nname = "{name}"\nkind = "http"\nmethod = "GET"\nids = "[*].id"\nscores = "[*].score"\n'
+    block += 'url = "http://127.0.0.1:{port}/{name}?q={{query}}"\npatience = 0.1\n'
     with running(Endpoint) as server:
-        block += f'url = "http://127.0.0.1:{server.server_port}/?q={{query}}"\npatience = 0.1\n'
-        assert ended("run", small.experiment(tmp_path, retrievers=block + BM25)) == 3
-    assert told in failed_of(tmp_path)["theirs"]
+        blocks = "".join(block.format(name=name, port=server.server_port) for name in HITS)
+        assert ended("run", small.experiment(tmp_path, retrievers=blocks + BM25)) == 3
+    failed = failed_of(tmp_path)
+    assert [name for name, (_, told) in HITS.items() if told not in failed[name]] == [], failed
 
 
 @pytest.mark.parametrize("hit", [{"doc_id": "\ud800", "score": 1}, {"doc_id": "apple", "score": 10**400}])
@@ -158,20 +160,23 @@ def test_a_saved_run_with_such_a_hit_is_one_message(tmp_path, monkeypatch, hit):
     assert ended("run", small.experiment(tmp_path, retrievers=block + BM25)) in (2, 3)
 
 
-@pytest.mark.parametrize(
-    "block",
-    ['encoder = { kind = "openai", model = "m", base_url = "https://127.0.0.1:9", dimensions = 4, patience = 0.1 }',
-     'kind = "http"\nids = "[*]"\nurl = "https://127.0.0.1:9/?q={query}"\npatience = 0.1',
-     'encoder = { kind = "cohere", model = "m", base_url = "https://127.0.0.1:9", patience = 0.1 }',
-     'encoder = { kind = "bedrock", model = "amazon.titan-embed-text-v2:0", endpoint_url = "https://127.0.0.1:9", '
-     'region = "eu-west-1", patience = 0.1 }',
-     'encoder = { kind = "hashing" }\nstore = "https://127.0.0.1:9"'],
-)  # fmt: skip
-def test_certificates_that_are_not_there_fail_what_needs_them(tmp_path, monkeypatch, block):
+NEEDS_CERTIFICATES = (
+    'encoder = { kind = "openai", model = "m", base_url = "https://127.0.0.1:9", dimensions = 4, patience = 0.1 }',
+    'kind = "http"\nids = "[*]"\nurl = "https://127.0.0.1:9/?q={query}"\npatience = 0.1',
+    'encoder = { kind = "cohere", model = "m", base_url = "https://127.0.0.1:9", patience = 0.1 }',
+    'encoder = { kind = "bedrock", model = "amazon.titan-embed-text-v2:0", endpoint_url = "https://127.0.0.1:9", '
+    'region = "eu-west-1", patience = 0.1 }',
+    'encoder = { kind = "hashing" }\nstore = "https://127.0.0.1:9"',
+)
+
+
+def test_certificates_that_are_not_there_fail_what_needs_them(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "none.pem"))
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", "AKIA0000000000000000")
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "0123456789abcdefghijklmnopqrst")
-    block = f'[[retrievers]]\nname = "theirs"\n{block}\n'
-    assert ended("run", small.experiment(tmp_path, retrievers=block + BM25)) == 3
-    assert "SSL_CERT_FILE: cannot be read" in failed_of(tmp_path)["theirs"]
+    blocks = "".join(f'[[retrievers]]\nname = "r{n}"\n{one}\n' for n, one in enumerate(NEEDS_CERTIFICATES))
+    assert ended("run", small.experiment(tmp_path, retrievers=blocks + BM25)) == 3
+    failed = failed_of(tmp_path)
+    assert len(failed) == len(NEEDS_CERTIFICATES)
+    assert all("SSL_CERT_FILE: cannot be read" in told for told in failed.values()), failed

@@ -3,11 +3,11 @@
 import json
 from pathlib import Path
 
-import pandas as pd
 import pytest
 
 from harness.dataset import DatasetReference, load
 from harness.pipeline import run
+from harness.records import Results
 from harness.running.check import check
 from harness.running.options import Options
 from retrievers.errors import InputError
@@ -48,49 +48,44 @@ def experiment(folder: Path, blocks: str, dataset: str = "") -> Path:
     return path
 
 
-def block(kind: str, folder: Path, more: str) -> str:
+def block(kind: str, folder: Path, more: str, *, name: str = "") -> str:
     said = STORES[kind].replace("{path}", (folder / "store").as_posix())
     encoder = "" if kind == "bm25" else 'encoder = { kind = "hashing", dimensions = 64 }\n'
-    return f'[[retrievers]]\nname = "{kind}"\n{encoder}{said}\n{more}\n'
+    return f'[[retrievers]]\nname = "{name or kind}"\n{encoder}{said}\n{more}\n'
+
+
+FILTERS = {"one": '"ja"', "two": '["ja", "de"]', "own": '{ query = "speaks" }'}
+
+
+@pytest.fixture(scope="module")
+def filtered(tmp_path_factory) -> Results:
+    """One run with every filter in every store."""
+    folder = tmp_path_factory.mktemp("filtered")
+    blocks = [block(kind, folder, f"filter = {{ language = {said} }}", name=f"{kind}-{name}")
+              for kind in STORES for name, said in FILTERS.items()]  # fmt: skip
+    return run(experiment(folder, "".join(blocks)), Options(folder / "out"))
 
 
 @pytest.mark.parametrize("kind", STORES)
-def test_a_filter_leaves_only_the_documents_that_match(tmp_path, kind):
-    found = run(experiment(tmp_path, block(kind, tmp_path, 'filter = { language = "ja" }')), Options(tmp_path / "out"))
-    for ranking in found.rankings(kind).values():
+def test_a_filter_leaves_only_the_documents_that_match(filtered, kind):
+    for ranking in filtered.rankings(f"{kind}-one").values():
         assert ranking.doc_ids
         assert set(ranking.doc_ids) <= {"ja-1", "ja-2"}
-    assert found.manifest.retrievers[kind].provenance["filter"] == '{"language": ["ja"]}'
-
-
-@pytest.mark.parametrize("kind", STORES)
-def test_a_filter_of_several_values_and_of_the_querys_own_field(tmp_path, kind):
-    blocks = block(kind, tmp_path, 'filter = { language = ["ja", "de"] }').replace(f'name = "{kind}"', 'name = "two"')
-    blocks += block(kind, tmp_path, 'filter = { language = { query = "speaks" } }')
-    found = run(experiment(tmp_path, blocks), Options(tmp_path / "out"))
-    assert {doc[:2] for r in found.rankings("two").values() for doc in r.doc_ids} == {"ja", "de"}
-    own = found.rankings(kind)
+    assert filtered.manifest.retrievers[f"{kind}-one"].provenance["filter"] == '{"language": ["ja"]}'
+    assert {doc[:2] for r in filtered.rankings(f"{kind}-two").values() for doc in r.doc_ids} == {"ja", "de"}
+    own = filtered.rankings(f"{kind}-own")
     assert {doc[:2] for doc in own["q1"].doc_ids} == {"ja"}
     assert {doc[:2] for doc in own["q2"].doc_ids} == {"en"}
     assert own["q3"].doc_ids == ()
-    assert found.manifest.ledger.retrievers[kind].notes["nothing-matches-query"] == ("q3",)
+    assert filtered.manifest.ledger.retrievers[f"{kind}-own"].notes["nothing-matches-query"] == ("q3",)
 
 
-@pytest.mark.parametrize("kind", STORES)
-def test_the_corpus_is_indexed_once_whatever_queries_want(tmp_path, kind):
-    own = block(kind, tmp_path, 'filter = { language = { query = "speaks" } }')
-    run(experiment(tmp_path, own), Options(tmp_path / "out"))
-    costs = pd.read_csv(tmp_path / "out" / "e" / "costs.csv").set_index("stage")
-    assert costs.loc["index", "texts"] == len(TEXTS)
-
-
-def test_filters_on_the_same_field_share_a_collection(tmp_path):
-    first = block("path", tmp_path, 'filter = { language = "ja" }')
-    second = block("path", tmp_path, 'filter = { language = "en" }').replace('name = "path"', 'name = "other"')
-    results = run(experiment(tmp_path, first + second), Options(tmp_path / "out"))
-    assert len(list((tmp_path / "store").iterdir())) == 1
-    assert {doc[:2] for r in results.rankings("path").values() for doc in r.doc_ids} == {"ja"}
-    assert {doc[:2] for r in results.rankings("other").values() for doc in r.doc_ids} == {"en"}
+def test_the_corpus_is_indexed_once_whatever_queries_want_and_filters_on_a_field_share_a_collection(filtered):
+    index = filtered.costs[filtered.costs["stage"] == "index"]
+    texts = index["texts"].groupby(index["retriever"].str.partition("-")[0]).apply(list).to_dict()
+    each, once = [len(TEXTS)] * len(FILTERS), [len(TEXTS), 0, 0]
+    assert texts == {"bm25": each, "memory": each, "edge": once, "path": once, "int8": each}
+    assert len(list((filtered.folder.parents[1] / "store").iterdir())) == 1
 
 
 @pytest.mark.parametrize(
@@ -110,8 +105,7 @@ def test_a_system_with_its_own_index_cannot_be_filtered_from_here(tmp_path):
         check(experiment(tmp_path, said))
 
 
-@pytest.mark.parametrize("kind", STORES)
-def test_a_query_that_is_a_document_is_kept_out_of_its_own_results(tmp_path, kind):
+def test_a_query_that_is_a_document_is_kept_out_of_its_own_results(tmp_path):
     folder = tmp_path / "self"
     rows = [{"_id": id_, "text": text} for id_, (_, text) in TEXTS.items()]
     layouts.jsonl(folder / "corpus.jsonl", rows)
@@ -122,13 +116,15 @@ def test_a_query_that_is_a_document_is_kept_out_of_its_own_results(tmp_path, kin
     both = {}
     for exclude in ("true", "false"):
         place = f'{{ path = "{folder.as_posix()}", exclude_self = {exclude} }}'
-        path = experiment(tmp_path, block(kind, tmp_path, "").replace("depth", ""), place)
+        path = experiment(tmp_path, "".join(block(kind, tmp_path, "") for kind in STORES), place)
         path.write_text(path.read_text().replace("depth = 5", "depth = 2").replace('name = "e"', f'name = "{exclude}"'))
-        both[exclude] = run(path, Options(tmp_path / "out")).rankings(kind)
-    for query in ("ja-1", "ja-2"):
-        assert both["false"][query].doc_ids[0] == query
-        assert query not in both["true"][query].doc_ids
-        assert len(both["true"][query]) == 2
+        both[exclude] = run(path, Options(tmp_path / "out"))
+    for kind in STORES:
+        kept, left_out = both["false"].rankings(kind), both["true"].rankings(kind)
+        for query in ("ja-1", "ja-2"):
+            assert kept[query].doc_ids[0] == query
+            assert query not in left_out[query].doc_ids
+            assert len(left_out[query]) == 2
 
 
 def chunks(folder: Path, match: object = None) -> Path:

@@ -98,6 +98,7 @@ def check_dense(retriever, documents, conditions, depth):
         expected = ranked([one.id for one in some], rounded([cosine(one, query) for one in some]), depth)
         assert ranking.doc_ids == expected.doc_ids
         assert ranking.scores == pytest.approx(expected.scores, abs=2e-6)
+    for query, ranking in list(zip(QUERIES, answers, strict=True))[::5]:
         assert retriever.answer(query, depth, Meter()).doc_ids == ranking.doc_ids
     unmatched = [q.id for q in QUERIES if not any(matches(one, q, conditions) for one in documents)]
     assert list(meter.notes().get("nothing-matches-query", ())) == unmatched
@@ -106,7 +107,7 @@ def check_dense(retriever, documents, conditions, depth):
 @pytest.mark.parametrize("name", CONDITIONS)
 @pytest.mark.parametrize("location", LOCATIONS)
 def test_every_store_ranks_as_brute_force_does(dense, location, name):
-    documents = corpus(40 if location == "folder" else 200)
+    documents = corpus(40 if location == "folder" else 90)
     check_dense(dense(location, CONDITIONS[name]), documents, CONDITIONS[name], 10)
 
 

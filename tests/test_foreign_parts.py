@@ -242,7 +242,8 @@ def test_one_that_fails_fails_alone(tmp_path: Path) -> None:
 
 
 def test_their_options_stand_in_the_schema() -> None:
-    tables = experiment_schema()["$defs"]
+    schema = experiment_schema()
+    tables, validator = schema["$defs"], jsonschema.Draft202012Validator(schema)
     kinds = {
         name: json.dumps([tables[one["$ref"].rpartition("/")[2]] for one in tables[name]["oneOf"]])
         for name in ("Encoder", "Reranker", "Standalone")
@@ -252,12 +253,11 @@ def test_their_options_stand_in_the_schema() -> None:
     assert '"Whether it fails at the search."' in kinds["Standalone"]
     good = experiment([{"name": "a", "encoder": {"kind": "vowels"}}, {"name": "b", "kind": "overlap", "fails": True}])
     parse(good)
-    jsonschema.validate(good, experiment_schema())
+    validator.validate(good)
     for wrong in ({"name": "a", "encoder": {"kind": "vowels", "vowel": "a"}}, {"name": "b", "kind": "overlap", "f": 1}):
         with pytest.raises(InputError, match="unknown key"):
             parse(experiment([wrong]))
-        with pytest.raises(jsonschema.ValidationError):
-            jsonschema.validate(experiment([wrong]), experiment_schema())
+        assert not validator.is_valid(experiment([wrong]))
 
 
 def test_one_that_cannot_be_loaded_is_one_message(tmp_path: Path) -> None:

@@ -1,11 +1,16 @@
 """Learned sparse retrieval and late interaction as blocks like any other: run, planned, checked, told in the report."""
 
+from functools import partial
+from pathlib import Path
+from typing import NamedTuple
+
 import numpy as np
 import pytest
 
 from harness.evaluation.costs import costs_of
 from harness.experiment import load
 from harness.pipeline import run
+from harness.records import Results
 from harness.report import write_report
 from harness.report.sections.tradeoffs import vector_sizes
 from harness.report.text import plain, size
@@ -13,10 +18,11 @@ from harness.running.check import check
 from harness.running.drift import drifts
 from harness.running.embed_shards import Shard, embed
 from harness.running.options import Options
-from harness.running.plan import plan
+from harness.running.plan import RunPlan, plan
 from retrievers.errors import InputError
 from retrievers.local.models import Setup
 from tests import layouts, tiny
+from tests.small import BM25
 
 pytestmark = pytest.mark.usefixtures("own_cache")
 
@@ -39,31 +45,57 @@ def models(tmp_path_factory):
     return {form: make(tmp_path_factory.mktemp(form)) for form, make in made.items()}
 
 
-@pytest.fixture
-def data(tmp_path):
-    folder = tmp_path / "data"
+def data(folder):
     layouts.jsonl(folder / "corpus.jsonl", [
         {"_id": id_, "text": text, "metadata": {"language": language}} for id_, (language, text) in DOCUMENTS.items()
     ])  # fmt: skip
     layouts.jsonl(folder / "queries.jsonl", [{"_id": id_, "text": text} for id_, text in QUERIES.items()])
     rows = [{"query-id": q, "corpus-id": d, "score": 1} for q, d in (("q1", "d1"), ("q2", "d3"), ("d6", "d1"))]
     layouts.table(folder / "qrels" / "test.tsv", rows, delimiter="\t")
-    return folder
+    return folder.as_posix()
+
+
+def written(folder, blocks, dataset="", more=""):
+    path = folder / "e.toml"
+    place = dataset or f'"{data(folder / "data")}"'
+    path.write_text(
+        f'name = "e"\ndataset = {place}\nprimary = "RR"\nmeasures = ["RR"]\ndepth = 5\nreport = false\n'
+        f"{more}\n{blocks}",
+        encoding="utf-8",
+    )
+    return path
 
 
 @pytest.fixture
-def experiment(tmp_path, data, models):
-    def write(blocks, dataset=None, more=""):
-        path = tmp_path / "e.toml"
-        place = dataset or f'"{data.as_posix()}"'
-        path.write_text(
-            f'name = "e"\ndataset = {place}\nprimary = "RR"\nmeasures = ["RR"]\ndepth = 5\nreport = false\n'
-            f"{more}\n{blocks}",
-            encoding="utf-8",
-        )
-        return path
+def experiment(tmp_path):
+    return partial(written, tmp_path)
 
-    return write
+
+class Ran(NamedTuple):
+    """One run of a form beside BM25, what was planned of it, and the cache that it filled."""
+
+    form: str
+    path: Path
+    planned: RunPlan
+    results: Results
+    cache: Path
+
+
+@pytest.fixture(scope="module", params=FORMS)
+def of_form(request, tmp_path_factory, models):
+    folder = tmp_path_factory.mktemp("ran")
+    path = written(folder, block(models, request.param) + BM25)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("HARNESS_CACHE", str(folder / "cache"))
+        return Ran(
+            request.param, path, plan(path, results=folder), run(path, Options(folder / "out")), folder / "cache"
+        )
+
+
+@pytest.fixture
+def ran(of_form, monkeypatch):
+    monkeypatch.setenv("HARNESS_CACHE", str(of_form.cache))
+    return of_form
 
 
 def block(models, form, more="", *, name=None):
@@ -83,27 +115,25 @@ def expected(models, form, documents, query):
     return dict(zip(documents, model.similarity(queries, texts)[0].tolist(), strict=True))
 
 
-@pytest.mark.parametrize("form", FORMS)
-def test_a_run_ranks_as_the_library_scores(experiment, models, form, tmp_path):
-    results = run(experiment(block(models, form)), Options(tmp_path / "out"))
+def test_a_run_ranks_as_the_library_scores(ran, models):
     documents = {id_: one for id_, one in DOCUMENTS.items() if one[1].strip()}
     for id_, text in QUERIES.items():
-        scores = expected(models, form, documents, text)
-        ranking = results.rankings(form)[id_]
-        assert set(ranking.doc_ids) == {one for one, score in scores.items() if score > 0 or form == "multivector"}
+        scores = expected(models, ran.form, documents, text)
+        ranking = ran.results.rankings(ran.form)[id_]
+        assert set(ranking.doc_ids) == {one for one, score in scores.items() if score > 0 or ran.form == "multivector"}
         theirs = [scores[one] for one in ranking.doc_ids]
         assert theirs == pytest.approx(sorted(theirs, reverse=True), rel=1e-5)  # sums of 32 bits may swap what is equal
         assert ranking.scores.tolist() == pytest.approx(theirs, rel=1e-4)
-    ledger = results.manifest.ledger.retrievers[form]
+    ledger = ran.results.manifest.ledger.retrievers[ran.form]
     assert ledger.notes["empty"] == ("d5",)
     assert ledger.notes["truncated"] == ("d4",)
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_chunks_filters_and_documents_that_ask(experiment, models, data, form, tmp_path):
+def test_chunks_filters_and_documents_that_ask(experiment, models, form, tmp_path):
     blocks = block(models, form, 'filter = { language = "de" }', name="german")
     blocks += block(models, form, "chunk = { size = 20, overlap = 5 }", name="cut")
-    dataset = f'{{ path = "{data.as_posix()}", exclude_self = true }}'
+    dataset = f'{{ path = "{data(tmp_path / "data")}", exclude_self = true }}'
     results = run(experiment(blocks, dataset), Options(tmp_path / "out"))
     assert {one for ranking in results.rankings("german").values() for one in ranking.doc_ids} <= {"d3", "d4"}
     cut = results.rankings("cut")
@@ -133,15 +163,14 @@ def test_they_are_fused_reranked_and_timed_as_any_other(experiment, models, tmp_
     )
 
 
-@pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("store", ("", 'store = ":memory:"', 'store = "edge"'))
-def test_a_second_run_embeds_nothing_and_says_the_same(experiment, models, form, store, tmp_path, monkeypatch):
-    path = experiment(block(models, form, store))
-    first = run(path, Options(tmp_path / "out"))
+def test_a_second_run_embeds_nothing_and_says_the_same(ran, experiment, models, store, tmp_path, monkeypatch):
     monkeypatch.setattr(Setup, "load", lambda *_: pytest.fail("a model was loaded"))
-    second = run(path, Options(tmp_path / "again"))
-    assert second.rankings(form) == first.rankings(form)
-    facts = [one.manifest.retrievers[form].provenance for one in (first, second)]
+    path = experiment(block(models, ran.form, store)) if store else ran.path
+    first = run(path, Options(tmp_path / "first")) if store else ran.results
+    second = run(path, Options(tmp_path / "second"))
+    assert second.rankings(ran.form) == first.rankings(ran.form)
+    facts = [one.manifest.retrievers[ran.form].provenance for one in (first, second)]
     assert facts[0] == facts[1]
     rows = plan(path, results=tmp_path / "none").rows
     assert [(row.stage, row.texts, row.cached, row.calls) for row in rows] == [
@@ -149,11 +178,9 @@ def test_a_second_run_embeds_nothing_and_says_the_same(experiment, models, form,
     ]  # fmt: skip
 
 
-@pytest.mark.parametrize("form", FORMS)
-def test_a_plan_counts_what_the_run_then_reads(experiment, models, form, tmp_path):
-    path = experiment(block(models, form))
-    rows = {row.stage: row for row in plan(path, results=tmp_path / "none").rows}
-    costs = {row["stage"]: row for row in run(path, Options(tmp_path / "out")).costs.to_dict("records")}
+def test_a_plan_counts_what_the_run_then_reads(ran):
+    rows = {row.stage: row for row in ran.planned.rows}
+    costs = {row["stage"]: row for row in ran.results.costs.to_dict("records") if row["retriever"] == ran.form}
     for stage in ("embed-documents", "embed-queries"):
         assert rows[stage].exact and rows[stage].usd == 0
         assert (rows[stage].tokens, rows[stage].texts, rows[stage].calls) == (
@@ -169,13 +196,12 @@ def test_a_check_says_what_would_not_be_read(experiment, models, form):
     assert any("would read only the beginning of 1 of 6 documents" in line for line in told)
 
 
-@pytest.mark.parametrize("form", FORMS)
-def test_sizes_stand_in_the_manifest(experiment, models, form, tmp_path):
-    results = run(experiment(block(models, form)), Options(tmp_path / "out"))
-    facts = results.manifest.retrievers[form].provenance
-    texts = [text for _, text in DOCUMENTS.values() if text.strip()]
+def test_sizes_stand_in_the_manifest_and_in_the_report(ran, models):
     import sentence_transformers
 
+    form, results = ran.form, ran.results
+    facts = results.manifest.retrievers[form].provenance
+    texts = [text for _, text in DOCUMENTS.values() if text.strip()]
     if form == "sparse":
         model = sentence_transformers.SparseEncoder(str(models[form]), device="cpu")
         numbers = [int((model.encode_document(text).to_dense() != 0).sum()) for text in texts]
@@ -191,13 +217,7 @@ def test_sizes_stand_in_the_manifest(experiment, models, form, tmp_path):
     assert float(facts[f"{unit}_per_query"]) == pytest.approx(np.mean(asked), rel=1e-3)
     assert int(facts["vector_bytes"]) == pytest.approx(taken, abs=1)
 
-
-@pytest.mark.parametrize("form", FORMS)
-def test_the_report_says_what_a_document_takes(experiment, models, form, tmp_path):
-    both = block(models, form) + '[[retrievers]]\nname = "bm25"\nkind = "bm25"\n'
-    results = run(experiment(both), Options(tmp_path / "out"))
     write_report(results)
-    facts = results.manifest.retrievers[form].provenance
     one = vector_sizes(results)[form]
     assert list(vector_sizes(results)) == [form]
     assert one.bytes_per_document == int(facts["vector_bytes"]) / len(DOCUMENTS)
@@ -209,11 +229,8 @@ def test_the_report_says_what_a_document_takes(experiment, models, form, tmp_pat
     assert "<caption>Sparse vectors and vectors of tokens</caption>" in page
 
 
-@pytest.mark.parametrize("form", FORMS)
-def test_vectors_of_a_cache_can_be_compared_with_those_of_today(experiment, models, form, tmp_path):
-    path = experiment(block(models, form))
-    run(path, Options(tmp_path / "out"))
-    (drifted,) = drifts(path)
+def test_vectors_of_a_cache_can_be_compared_with_those_of_today(ran):
+    (drifted,) = drifts(ran.path)
     assert drifted.compared == 5 and drifted.moved == 0 and drifted.largest < 1e-5
 
 

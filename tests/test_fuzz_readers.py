@@ -4,7 +4,6 @@ Each file of a layout is damaged in turn, at places that hypothesis draws, the s
 a hub or by ir_datasets is not here: its files are those of another library.
 """
 
-import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -24,70 +23,34 @@ from retrievers.errors import InputError
 from retrievers.storage import open_storage
 from retrievers.vector_shards import import_into, vector_keys
 from tests import labels_small, layouts, small
+from tests import test_dataset_shapes as shapes
 from tests.shards import write_vectors
 from tests.test_fuzz import damaged, spots
 from tests.test_vector_shards import embedded, ragged, texts
 
-bounded = settings(max_examples=25, derandomize=True, database=None)
+bounded = settings(max_examples=100 if settings.get_current_profile_name() == "fuzz" else 12, database=None)
 
 
-def hotpotqa(folder: Path) -> Path:
-    paragraphs = [{"title": ["Car"], "sentences": [["a car", " drives"]]}, [["Boat", ["a boat"]]]]
-    asked = [{"_id": f"h{n}", "question": f"w{n}", "context": one, "supporting_facts": [["Car", 0], ["Boat", 0]]}
-             for n, one in enumerate(paragraphs)]  # fmt: skip
-    layouts.jsonl(folder / "hotpot.jsonl", asked)
-    return folder / "hotpot.jsonl"
+def of_shape(write: Callable[[Path], list[str]]) -> Callable[[Path], Path]:
+    """A layout of the tests of shapes, in a folder of its own."""
 
+    def written(folder: Path) -> Path:
+        folder.mkdir(parents=True)
+        return folder / write(folder)[0]
 
-def workbook(folder: Path) -> Path:
-    frame, path = pytest.importorskip("pandas"), folder / "all.xlsx"
-    pytest.importorskip("python_calamine")
-    folder.mkdir(parents=True)
-    with frame.ExcelWriter(path, engine="openpyxl") as book:
-        for name, rows in (("documents", layouts.corpus("id")), ("queries", layouts.queries("id")),
-                           ("labels", layouts.qrels())):  # fmt: skip
-            frame.DataFrame(rows).to_excel(book, sheet_name=name, index=False)
-    return path
-
-
-def saved(folder: Path) -> Path:
-    hub = pytest.importorskip("datasets")
-    for part, rows in (("corpus", layouts.corpus()), ("queries", layouts.queries()), ("qrels", layouts.qrels())):
-        hub.Dataset.from_list(rows).save_to_disk(folder / part)
-    return folder
+    return written
 
 
 def markdown(folder: Path) -> Path:
     folder.parent.mkdir(exist_ok=True)
-    small.dataset(folder)
-    return folder
-
-
-def squad(folder: Path) -> Path:
-    asked = {"id": "q1", "question": "wheels", "answers": [{"text": "car"}]}
-    paragraphs = [{"context": "a car", "qas": [asked]}, {"context": "a boat", "qas": []}]
-    folder.mkdir(parents=True)
-    path = folder / "dev.json"
-    path.write_text(json.dumps({"data": [{"title": "t", "paragraphs": paragraphs}]}), encoding="utf-8")
-    return path
-
-
-def quoted(folder: Path) -> Path:
-    path = folder / "asked.csv"
-    layouts.table(path, [{"question": "wheels", "context": "a car"}, {"question": "sails", "context": "a boat"}])
-    return path
-
-
-def msmarco(folder: Path) -> Path:
-    folder.mkdir(parents=True)
-    for name, text in (("collection", "car\ta car\n"), ("queries", "q1\twheels\n"), ("qrels", "q1\t0\tcar\t1\n")):
-        (folder / f"{name}.tsv").write_text(text, encoding="utf-8")
-    return folder
+    return small.dataset(folder)
 
 
 LAYOUTS: dict[str, Callable[[Path], Path]] = {
-    **layouts.GRADED, "squad": squad, "quoted": quoted, "msmarco": msmarco, "markdown": markdown, "hotpotqa": hotpotqa,
-    "xlsx": workbook, "arrow": saved, "autorag": layouts.of_tool("qa.parquet", "corpus.parquet"),
+    **layouts.GRADED, "squad": of_shape(shapes.squad), "quoted": of_shape(shapes.contexts_in_rows),
+    "msmarco": of_shape(shapes.ms_marco), "hotpotqa": of_shape(shapes.hotpotqa), "markdown": markdown,
+    "hotpotqa-hub": of_shape(shapes.hotpotqa_of_the_hub), "xlsx": of_shape(shapes.excel_named_sheets),
+    "arrow": of_shape(shapes.saved_parts), "autorag": layouts.of_tool("qa.parquet", "corpus.parquet"),
     "llama-index": layouts.of_tool("qa_finetune.json"), "llama-index-rag": layouts.of_tool("rag_dataset.json"),
     "ragas": layouts.of_tool("ragas.jsonl"), "langsmith": layouts.of_tool("langsmith.jsonl"),
     "phoenix": layouts.of_tool("phoenix.json"), "langfuse": layouts.of_tool("langfuse.json"),

@@ -6,19 +6,22 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from harness import cli, records
+from harness import records
 from harness.evaluation.costs import costs_of
 from harness.running.plan import plan
 from retrievers.cache import Cache
+from retrievers.encoders.openai import OpenAIEncoder
 from retrievers.errors import BackendError, InputError, OverBudget
+from retrievers.insisting import TooLong
 from retrievers.meter import Budget, Meter, single_call
 from retrievers.rerankers.http_reranker import HttpReranker
 from retrievers.reranking import CachedReranker
 from retrievers.types import Document, Query, ranked
 from tests import small
-from tests.dialects import KEY, RerankProvider, Vllm, overlap
+from tests.dialects import KEY, RerankProvider, Tei, Vllm, overlap
 from tests.provider_blocks import BLOCKS, at, set_keys
-from tests.servers import serving, tokens_of
+from tests.servers import Refusal, serving, tokens_of
+from tests.small import ended
 
 
 @pytest.fixture(autouse=True)
@@ -113,8 +116,11 @@ def test_a_limit_of_documents_is_learnt_from_the_refusal():
         assert [len(one["body"]["texts"]) for one in provider.requests[4:]] == [3, 3, 2]
 
 
-@pytest.mark.parametrize("dialect", ["cohere", "voyage", "tei"])  # one for each form of an answer
-@pytest.mark.parametrize("fault", ["few", "many", "twice", "empty", "nan", "index-null", "score-text", "expired"])
+@pytest.mark.parametrize(
+    ("dialect", "fault"),
+    [*(("cohere", fault) for fault in ("few", "many", "twice", "empty", "nan", "index-null", "score-text", "expired")),
+     *((dialect, fault) for dialect in ("voyage", "tei") for fault in ("few", "index-null", "score-text"))],
+)  # fmt: skip
 def test_a_reranker_that_fails_for_good_is_one_message(dialect, fault, tmp_path):
     with serving(RerankProvider(always=fault, dialect=dialect)) as provider, Cache(tmp_path / "c") as cache:
         with pytest.raises(BackendError) as caught:
@@ -181,19 +187,11 @@ def experiment(tmp_path, monkeypatch, **places):
     return small.experiment(tmp_path, retrievers=PAID.format(**places))
 
 
-def call(monkeypatch, *words):
-    monkeypatch.setattr("sys.argv", ["harness", *map(str, words)])
-    with pytest.raises(SystemExit) as left:
-        cli.main()
-        raise SystemExit(0)
-    return int(left.value.code or 0)
-
-
 def test_a_paid_reranker_is_planned_and_billed_and_a_broken_server_fails_alone(tmp_path, monkeypatch):
     with serving(RerankProvider(dialect="cohere")) as provider, serving(Vllm(always="page")) as broken:
         file = experiment(tmp_path, monkeypatch, url=provider.url, broken=broken.url, price="search_price = 2.0")
         (row,) = [row for row in plan(file).rows if row.stage == "rerank"]
-        assert call(monkeypatch, "run", file) == 3
+        assert ended("run", file) == 3
         folder = tmp_path / "results" / "small"
         manifest = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))
         assert "is a page, not JSON" in manifest["retrievers"]["broken"]["error"]
@@ -209,7 +207,43 @@ def test_a_paid_reranker_is_planned_and_billed_and_a_broken_server_fails_alone(t
 
 def test_a_cap_without_a_price_is_refused(tmp_path, monkeypatch, capsys):
     places = {"url": "http://gpu.example.org", "broken": "https://models.example.org/v1", "price": "rpm = 0"}
-    assert call(monkeypatch, "run", experiment(tmp_path, monkeypatch, **places), "--max-cost", "1") == 2
+    assert ended("run", experiment(tmp_path, monkeypatch, **places), "--max-cost", "1") == 2
     told = capsys.readouterr().err
     assert "'reranked': rerank.price" in told
     assert "'broken': encoder.price" in told
+
+
+MANY = 600
+TEXTS = [f"text {number}" for number in range(MANY)]
+
+
+def always_fewer(provider, named):
+    """Let a provider refuse every request, and name a smaller number of texts each time."""
+
+    class Fewer(provider):
+        def answer(self, path, body, headers, fault):
+            count = len(body.get("input") or body.get("texts") or body.get("documents"))
+            raise Refusal(422, "Validation", f"batch size {count} > maximum allowed batch size {named(count)}")
+
+    return Fewer
+
+
+@pytest.mark.parametrize("named", [lambda count: count - 1, lambda count: 0], ids=["one fewer", "none"])
+@pytest.mark.parametrize("what", ["encoder", "reranker"])
+def test_a_server_that_takes_fewer_texts_each_time_fails_its_retriever(what, named):
+    encodes = what == "encoder"
+    base = always_fewer(Tei if encodes else RerankProvider, named)
+    with serving(base() if encodes else base(dialect="tei")) as provider:
+        if encodes:
+            encoder = OpenAIEncoder("m", base_url=provider.url, batch_size=MANY)
+            with pytest.raises(BackendError, match="batch size"):
+                encoder.embed(TEXTS, "document", single_call())
+        else:
+            reranker = HttpReranker("tei", base_url=provider.url, batch_size=MANY)
+            with pytest.raises(BackendError, match="batch size"):
+                reranker.score([("query", text) for text in TEXTS], single_call())
+        assert len(provider.requests) <= 3
+
+
+def test_no_request_can_have_no_texts():
+    assert TooLong("maximum allowed batch size 0").texts is None

@@ -4,17 +4,16 @@ import json
 import tomllib
 from pathlib import Path
 
-import jsonschema
 import pytest
 
 from harness.dataset import DatasetReference
 from harness.experiment import init, load
 from harness.experiment.init import write_experiment
-from harness.experiment.schema import experiment_schema
 from harness.pipeline import run
 from harness.running.options import Options
 from retrievers.errors import InputError
 from tests import small
+from tests.test_schema import validator
 
 
 @pytest.fixture(autouse=True)
@@ -55,7 +54,7 @@ def test_what_is_written_runs(tmp_path: Path, form: str) -> None:
 
 def test_what_is_written_is_what_the_editor_expects(tmp_path: Path) -> None:
     text = write_experiment(small.dataset(tmp_path / "d")).path.read_text(encoding="utf-8")
-    jsonschema.validate(tomllib.loads(text), experiment_schema())
+    validator().validate(tomllib.loads(text))
     # Everything that stands there to be uncommented is right as well.
     uncommented = "\n".join(
         line.removeprefix("# ") if line.startswith("# ") and ("=" in line or "[[" in line) else line
@@ -63,7 +62,7 @@ def test_what_is_written_is_what_the_editor_expects(tmp_path: Path) -> None:
     )
     assert tomllib.loads(uncommented) != tomllib.loads(text)
     Path("all.toml").write_text(uncommented, encoding="utf-8")
-    jsonschema.validate(tomllib.loads(uncommented), experiment_schema())
+    validator().validate(tomllib.loads(uncommented))
     assert len(load("all.toml").experiment.retrievers) == 6
 
 

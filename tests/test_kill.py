@@ -26,15 +26,15 @@ UNSTORED = CONCURRENCY + CONCURRENCY // 2
 WORDS = ("wing", "flow", "heat", "shock", "wave", "wheel", "river", "garden", "bread", "window", "piano", "winter")
 
 
-def corpus(folder: Path) -> None:
+def corpus(folder: Path, documents: int = DOCUMENTS, queries: int = QUERIES) -> None:
     """Documents and queries of a few words each, all different."""
     chance = random.Random(6)
     (folder / "qrels").mkdir(parents=True)
-    drawn = [f"{' '.join(chance.sample(WORDS, 4))} {number}" for number in range(DOCUMENTS + QUERIES)]
-    for name, texts in (("corpus", drawn[:DOCUMENTS]), ("queries", drawn[DOCUMENTS:])):
+    drawn = [f"{' '.join(chance.sample(WORDS, 4))} {number}" for number in range(documents + queries)]
+    for name, texts in (("corpus", drawn[:documents]), ("queries", drawn[documents:])):
         rows = [json.dumps({"_id": f"{name[0]}{number}", "text": text}) for number, text in enumerate(texts)]
         (folder / f"{name}.jsonl").write_text("\n".join(rows), encoding="utf-8")
-    judged = [f"q{number}\tc{chance.randrange(DOCUMENTS)}\t1" for number in range(QUERIES)]
+    judged = [f"q{number}\tc{chance.randrange(documents)}\t1" for number in range(queries)]
     (folder / "qrels" / "test.tsv").write_text("\n".join(judged), encoding="utf-8")
 
 

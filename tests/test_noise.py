@@ -23,14 +23,11 @@ from retrievers.types import Embedded, Role, Vectors
 from tests import small
 from tests.recompute import score
 from tests.servers import OpenAIProvider, serving
+from tests.small import ended
+
+pytestmark = pytest.mark.usefixtures("own_cache")
 
 ENCODED = '[[retrievers]]\nname = "hashing"\nencoder = { kind = "hashing", dimensions = 64 }\n'
-
-
-@pytest.fixture(autouse=True)
-def bare(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A cache of the test's own."""
-    monkeypatch.setenv("HARNESS_CACHE", str(tmp_path / "cache"))
 
 
 def ran(folder: Path, retrievers: str = ENCODED) -> tuple[Path, Options]:
@@ -137,7 +134,5 @@ def test_where_nothing_can_be_measured_one_sentence_says_why(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], retrievers: str, arguments: list[str], message: str
 ) -> None:
     experiment, _ = ran(tmp_path, retrievers)
-    with pytest.raises(SystemExit) as stopped:
-        main(["noise", str(experiment), *(arguments or ["--results", str(tmp_path / "out")])])
-    assert stopped.value.code == 2
+    assert ended("noise", experiment, *(arguments or ["--results", tmp_path / "out"])) == 2
     assert message in capsys.readouterr().err

@@ -12,8 +12,7 @@ from tests.qdrant_fake import fake_qdrant
 from tests.search_fakes import KEY as SEARCH_KEY
 from tests.search_fakes import service
 from tests.servers import OpenAIProvider, serving
-
-BM25 = '[[retrievers]]\nname = "bm25"\nkind = "bm25"\n'
+from tests.small import BM25
 
 
 def checked(path, capsys) -> tuple[int, str]:

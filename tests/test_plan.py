@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from harness.cli import main
 from harness.pipeline import run
 from harness.running.options import Options
 from harness.running.plan import RunPlan, plan
@@ -14,6 +13,7 @@ from harness.running.throughput import REQUEST
 from retrievers.errors import InputError
 from tests import small, tiny
 from tests.servers import OpenAIProvider, serving
+from tests.small import ended
 
 KEYLESS = ("OPENAI_API_KEY", "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_PROFILE", "AWS_BEARER_TOKEN_BEDROCK")
 LISTED = '[[retrievers]]\nname = "{}"\nencoder = {{ kind = "openai", model = "text-embedding-3-small"{} }}\n'
@@ -169,9 +169,7 @@ def test_pairs_of_a_reranker(tmp_path: Path) -> None:
 def test_the_command_prints_a_table_or_one_object(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = small.experiment(tmp_path, retrievers=LISTED.format("listed", "") + small.RETRIEVERS)
     for words in ([], ["--json"]):
-        with pytest.raises(SystemExit) as stopped:
-            main(["plan", str(path), "--results", str(tmp_path), *words])
-        assert not stopped.value.code
+        assert ended("plan", path, "--results", tmp_path, *words) == 0
         told = capsys.readouterr().out
         if words:
             said = json.loads(told)

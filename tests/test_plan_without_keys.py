@@ -5,11 +5,10 @@ import socket
 
 import pytest
 
-from harness.cli import main
 from harness.running.plan import plan
 from tests import small
+from tests.small import BM25, ended
 
-BM25 = '[[retrievers]]\nname = "bm25"\nkind = "bm25"\n'
 OPENAI = 'encoder = {{ kind = "openai", model = "{}", base_url = "{}", api_key = "${{SOME_KEY}}" }}'
 HTTP = 'of = "bm25"\nrerank = {{ kind = "http", dialect = "{}", model = "{}", api_key = "${{SOME_KEY}}" }}'
 BEDROCK = 'encoder = {{ kind = "bedrock", model = "{}", region = "eu-west-1" }}'
@@ -63,18 +62,14 @@ def test_a_plan_of_a_judge_needs_no_key(tmp_path, capsys):
     path.write_text(path.read_text().replace('"DCG@3"]', '"DCG@3", "ClaimRecall@3"]'))
     queries = tmp_path / "data" / "queries.json"
     queries.write_text(queries.read_text().replace('"query":', '"claims": ["It swims."], "query":'))
-    with pytest.raises(SystemExit) as stopped:
-        main(["plan", str(path)])
-    assert stopped.value.code == 0
+    assert ended("plan", path) == 0
     assert "judge" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("name", ["azure", "endpoint", "server"])
 def test_a_run_needs_the_key_before_it_begins(tmp_path, capsys, name):
     path = small.experiment(tmp_path, retrievers=f'{BM25}[[retrievers]]\nname = "theirs"\n{BLOCKS[name][0]}\n')
-    with pytest.raises(SystemExit) as stopped:
-        main(["run", str(path), "--results", str(tmp_path / "out")])
-    assert stopped.value.code == 2
+    assert ended("run", path, "--results", tmp_path / "out") == 2
     assert "${SOME_KEY} is not set in the environment" in capsys.readouterr().err
     assert not (tmp_path / "out").exists()
 
@@ -83,7 +78,5 @@ def test_a_run_needs_the_key_before_it_begins(tmp_path, capsys, name):
 def test_a_limit_with_an_unknown_price_names_the_key_to_set(tmp_path, monkeypatch, capsys, name):
     monkeypatch.setenv("SOME_KEY", "0123456789")
     path = small.experiment(tmp_path, retrievers=f'{BM25}[[retrievers]]\nname = "theirs"\n{BLOCKS[name][0]}\n')
-    with pytest.raises(SystemExit) as stopped:
-        main(["run", str(path), "--max-cost", "1"])
-    assert stopped.value.code == 2
+    assert ended("run", path, "--max-cost", "1") == 2
     assert "rerank.price: the price of rerank-v3.5 is not known" in capsys.readouterr().err

@@ -37,9 +37,11 @@ def asked(url=FAR):
     )
 
 
-@pytest.mark.parametrize("name", ["http_proxy", "all_proxy", "HTTP_PROXY", "ALL_PROXY"])
-@pytest.mark.parametrize("user", ["", f"us%40er:{PASSWORD}%21@"])
-@pytest.mark.parametrize("scheme", ["http://", ""])
+@pytest.mark.parametrize(
+    ("name", "user", "scheme"),
+    [*((name, f"us%40er:{PASSWORD}%21@", "http://") for name in ("http_proxy", "all_proxy", "HTTP_PROXY", "ALL_PROXY")),
+     ("http_proxy", f"us%40er:{PASSWORD}%21@", ""), ("all_proxy", "", "http://"), ("http_proxy", "", "")],
+)  # fmt: skip
 def test_a_proxy_is_asked_with_its_user(monkeypatch, name, user, scheme):
     with serving(OpenAIProvider()) as provider:
         monkeypatch.setenv(name, f"{scheme}{user}{provider.url.removeprefix('http://').partition('/')[0]}")

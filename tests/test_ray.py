@@ -9,6 +9,7 @@ import socket
 import subprocess
 import sys
 from collections import Counter
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -19,11 +20,11 @@ from harness.running.ray_engine import embed_on_cluster
 from retrievers.errors import InputError
 from tests.ray_cluster import KILLS
 from tests.servers import OpenAIProvider, serving
-from tests.test_embed import DOCUMENTS, QUERIES, hashed, priced, with_vectors
-from tests.test_kill import corpus, experiment
+from tests.test_embed import ASKED, FEW, hashed, priced, with_vectors
+from tests.test_kill import DOCUMENTS, QUERIES, corpus, experiment
 
-pytest.importorskip("ray")
 pytestmark = [
+    pytest.mark.skipif(find_spec("ray") is None, reason="the extra `ray` is not installed"),
     pytest.mark.usefixtures("own_cache"),
     pytest.mark.slow,
     pytest.mark.skipif(sys.platform != "linux", reason="Ray's test cluster and /proc are wanted"),
@@ -45,11 +46,11 @@ def test_two_nodes_give_the_rankings_of_one_run(tmp_path):
     path, url = hashed(tmp_path), str(tmp_path / "parts")
     alone = pipeline.run(path, Options(tmp_path / "alone"))
     told = on_cluster(path, url, "command")["embedded"]
-    assert sum(row["texts"] for row in told) > DOCUMENTS + QUERIES
+    assert sum(row["texts"] for row in told) > FEW + ASKED
     assert not any(row["present"] for row in told)
     os.environ["HARNESS_CACHE"] = str(tmp_path / "cold")
     imported = pipeline.run(hashed(tmp_path, f'[vectors]\nfrom = "{url}"'), Options(tmp_path / "imported"))
-    assert imported.manifest.ledger.retrievers["whole"].counts["embed-documents"]["imported"] == DOCUMENTS
+    assert imported.manifest.ledger.retrievers["whole"].counts["embed-documents"]["imported"] == FEW
     for name in ("whole", "cut"):
         ours, theirs = (one.folder / "rankings" / f"{name}.jsonl" for one in (imported, alone))
         assert ours.read_bytes() == theirs.read_bytes()

@@ -7,14 +7,16 @@ from pathlib import Path
 
 import pytest
 
-from harness.cli import main
 from harness.pipeline import run
 from harness.report.receipt import alerts
 from harness.running.check import check
 from harness.running.options import Options
 from harness.running.plan import plan
 from tests import small, tiny
+from tests.small import ended
 from tests.test_report_slices import view_of
+
+pytestmark = pytest.mark.usefixtures("own_cache")
 
 OTHERS = """
 [[retrievers]]
@@ -36,11 +38,6 @@ of = ["hybrid", "bm25"]
 @pytest.fixture(scope="module")
 def model(tmp_path_factory: pytest.TempPathFactory) -> str:
     return tiny.bi_encoder(tmp_path_factory.mktemp("tiny"), prompts={"document": "passage: "}).as_posix()
-
-
-@pytest.fixture(autouse=True)
-def bare(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("HARNESS_CACHE", str(tmp_path / "cache"))
 
 
 def experiment(folder: Path, model: str, more: str = "") -> Path:
@@ -72,9 +69,7 @@ def test_what_is_told_before_is_what_the_run_counts(tmp_path: Path, model: str) 
 
 @pytest.mark.parametrize("words", [[], ["--json"]])
 def test_the_plan_tells_it(words: list[str], tmp_path: Path, model: str, capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit) as stopped:
-        main(["plan", str(experiment(tmp_path, model)), "--results", str(tmp_path), *words])
-    assert not stopped.value.code
+    assert ended("plan", experiment(tmp_path, model), "--results", tmp_path, *words) == 0
     printed = capsys.readouterr().out
     if words:
         (reach,) = json.loads(printed)["reaches"]

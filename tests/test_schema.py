@@ -16,6 +16,8 @@ from retrievers.errors import InputError
 PROJECT = Path(__file__).parents[1]
 schema = cache(experiment_schema)
 """Made once for all tests: it takes half a second."""
+validator = cache(lambda: jsonschema.Draft202012Validator(schema()))
+"""`jsonschema.validate` would look through the whole schema each time."""
 EXPERIMENT: dict[str, Any] = {
     "name": "x",
     "dataset": "d",
@@ -36,7 +38,7 @@ def test_it_is_a_schema() -> None:
 
 @pytest.mark.parametrize("path", sorted((PROJECT / "experiments").glob("*.toml")), ids=lambda path: path.name)
 def test_the_experiments_keep_to_it(path: Path) -> None:
-    jsonschema.validate(tomllib.loads(path.read_text(encoding="utf-8")), schema())
+    validator().validate(tomllib.loads(path.read_text(encoding="utf-8")))
 
 
 @pytest.mark.parametrize(
@@ -55,7 +57,7 @@ def test_the_experiments_keep_to_it(path: Path) -> None:
 )  # fmt: skip
 def test_what_the_program_takes_the_schema_takes(change: dict[str, Any]) -> None:
     parse(EXPERIMENT | change)
-    jsonschema.validate(EXPERIMENT | change, schema())
+    validator().validate(EXPERIMENT | change)
 
 
 @pytest.mark.parametrize(
@@ -78,8 +80,7 @@ def test_what_the_program_takes_the_schema_takes(change: dict[str, Any]) -> None
 def test_what_the_program_refuses_the_schema_refuses(change: dict[str, Any]) -> None:
     with pytest.raises(InputError):
         parse(EXPERIMENT | change)
-    with pytest.raises(jsonschema.ValidationError):
-        jsonschema.validate(EXPERIMENT | change, schema())
+    assert not validator().is_valid(EXPERIMENT | change)
 
 
 def test_every_key_says_what_it_is() -> None:

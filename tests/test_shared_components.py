@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from harness.cli import main
 from harness.pipeline import run
 from harness.running import components
 from harness.running.drift import drifts
@@ -15,15 +14,12 @@ from retrievers.cache import Cache, default_path
 from retrievers.encoders.hashing import HashingEncoder
 from tests import small
 from tests.servers import OpenAIProvider, serving
+from tests.small import ended
+
+pytestmark = pytest.mark.usefixtures("own_cache")
 
 PAID = 'encoder = {{ kind = "openai", model = "m", base_url = "{}", price = 1000, batch_size = 2 }}\n'
 CHUNKED = '[[retrievers]]\nname = "cut"\nencoder = { kind = "hashing" }\nchunk = { size = 20, overlap = 5 }\n'
-
-
-@pytest.fixture(autouse=True)
-def bare(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A cache of the test's own."""
-    monkeypatch.setenv("HARNESS_CACHE", str(tmp_path / "cache"))
 
 
 def test_costs_are_the_retrievers_own_where_blocks_share_an_encoder(tmp_path: Path) -> None:
@@ -77,7 +73,5 @@ def test_verifying_embeds_what_a_run_embeds(tmp_path: Path) -> None:
 def test_verifying_nothing_is_a_failure(tmp_path: Path, capsys: pytest.CaptureFixture[str], retrievers: str) -> None:
     with Cache(default_path()):
         pass
-    with pytest.raises(SystemExit) as stopped:
-        main(["cache", "verify", str(small.experiment(tmp_path, retrievers=retrievers))])
-    assert stopped.value.code == 1
+    assert ended("cache", "verify", small.experiment(tmp_path, retrievers=retrievers)) == 1
     assert "nothing was compared" in capsys.readouterr().err

@@ -10,8 +10,7 @@ from harness.labels.pool import Drawing, draw, gather
 from harness.pipeline import run
 from harness.running.options import Options
 from tests import layouts, small
-
-BM25 = '[[retrievers]]\nname = "bm25"\nkind = "bm25"\n'
+from tests.small import BM25
 
 
 def theirs(folder) -> str:

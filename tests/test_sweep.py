@@ -8,17 +8,17 @@ from typing import Any
 
 import pytest
 
-from harness import records
-from harness.cli import main
 from harness.evaluation.evaluation import evaluation_of
 from harness.experiment import parse, uses
 from harness.pipeline import run
+from harness.records import Results
 from harness.report.theme import marks
 from harness.reproduce import reproduce
 from harness.running.options import Options
-from harness.running.plan import plan
+from harness.running.plan import RunPlan, plan
 from retrievers.errors import InputError
 from tests import small
+from tests.small import ended
 
 BASE: dict[str, Any] = {"name": "x", "dataset": "d", "primary": "RR", "measures": ["RR"]}
 BM25 = {"name": "words", "kind": "bm25"}
@@ -32,11 +32,6 @@ of = ["hashing", "hybrid"]
 "chunk.size" = [0, 20]
 "hybrid.weights" = [[1, 1], [1, 2]]
 """
-
-
-@pytest.fixture(autouse=True)
-def bare(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("HARNESS_CACHE", str(tmp_path / "cache"))
 
 
 def written_out(sweep: dict[str, Any], *blocks: dict[str, Any]) -> dict[str, dict[str, Any]]:
@@ -106,21 +101,29 @@ def test_what_a_value_would_use_is_told_before_somebody_elses_sweep_runs() -> No
     assert any("sends texts to https://elsewhere.example/v1" in line for line in told)
 
 
-def test_a_sweep_runs_resumes_and_comes_out_again(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    path = small.experiment(tmp_path, more="", retrievers=small.RETRIEVERS + SWEEP)
-    planned = plan(path, results=tmp_path)
+@pytest.fixture(scope="module")
+def swept(tmp_path_factory: pytest.TempPathFactory) -> tuple[RunPlan, Results]:
+    """A sweep with its report, planned before anything was embedded."""
+    folder = tmp_path_factory.mktemp("swept")
+    path = small.experiment(folder, retrievers=small.RETRIEVERS + SWEEP, report=True)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("HARNESS_CACHE", str(folder / "cache"))
+        return plan(path, results=folder), run(path, Options(folder / "out"))
+
+
+def test_a_sweep_runs_resumes_and_comes_out_again(
+    tmp_path: Path, swept: tuple[RunPlan, Results], capsys: pytest.CaptureFixture[str]
+) -> None:
+    planned, results = swept
     by_key = {(row.axis, row.value): (row.configurations, row.texts) for row in planned.axes}
     embedded = {row.texts for row in planned.rows if row.stage == "embed-queries"}
     assert len([row for row in planned.rows if row.stage == "embed-queries"]) == 2  # one for each model
     assert embedded == {6}
     assert by_key["hybrid.weights", "1-2"][0] == 4
     assert by_key["encoder.dimensions", "32"][1] < planned.total()["texts"]
-    results = run(path, Options(tmp_path / "out"))
-    names = results.retrievers
-    assert "hybrid[32, whole, 1-2]" in names
+    assert "hybrid[32, whole, 1-2]" in results.retrievers
     assert results.manifest.resolved.baseline == "bm25"
-    first = records.read(tmp_path / "out" / "small")
-    costs = first.costs[first.costs["stage"] == "embed-documents"]
+    costs = results.costs[results.costs["stage"] == "embed-documents"]
     assert costs["texts"].sum() - costs["cached"].sum() == planned.total()["texts"] - 12
     choice = evaluation_of(results).conclusion.sweep
     assert choice is not None
@@ -128,16 +131,16 @@ def test_a_sweep_runs_resumes_and_comes_out_again(tmp_path: Path, capsys: pytest
     assert choice.chosen in choice.alike
     (row,) = results.tests[results.tests["family"] == "sweep"].to_dict("records")
     assert (row["a"], row["b"], row["p_value"]) == (choice.chosen, "bm25", choice.p_value)
-    assert reproduce(tmp_path / "out" / "small", trust=True).differing == ()
-    with pytest.raises(SystemExit):
-        main(["run", str(path), "--results", str(tmp_path / "out"), "--json"])
+    assert reproduce(results.folder, trust=True).differing == ()
+    path = small.experiment(tmp_path, retrievers=small.RETRIEVERS + SWEEP)
+    assert ended("run", path, "--results", tmp_path / "out", "--json") == 0
     told = json.loads(capsys.readouterr().out)["sweep"]
     assert (told["chosen"], told["configurations"]) == (choice.chosen, 12)
     assert (results.folder / "scores.csv").read_bytes() == (tmp_path / "out" / "small" / "scores.csv").read_bytes()
 
 
-def test_the_page_shows_the_grid_and_the_chosen_cell(tmp_path: Path) -> None:
-    results = run(small.experiment(tmp_path, retrievers=small.RETRIEVERS + SWEEP, report=True), Options(tmp_path))
+def test_the_page_shows_the_grid_and_the_chosen_cell(swept: tuple[RunPlan, Results]) -> None:
+    _, results = swept
     choice = evaluation_of(results).conclusion.sweep
     assert choice is not None
     page, plain = ((results.folder / name).read_text(encoding="utf-8") for name in ("report.html", "report.md"))

@@ -296,8 +296,10 @@ def test_every_command_that_reads_an_experiment_can_refuse_code():
     assert lacking == []
 
 
-@pytest.mark.parametrize("evil", EVIL)
-@pytest.mark.parametrize("name", [name for name in COMMANDS if name != "reproduce"])
+@pytest.mark.parametrize(
+    ("name", "evil"),
+    [*((name, "function") for name in COMMANDS if name != "reproduce"), ("check", "kind"), ("check", "judge")],
+)
 def test_no_code_refuses_with_one_message_and_imports_nothing(tmp_path, capsys, monkeypatch, name, evil):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("HARNESS_CACHE", str(tmp_path / "cache"))

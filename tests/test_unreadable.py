@@ -19,14 +19,10 @@ from tests.test_answers_planned import paid as paid  # the experiment whose prim
 from tests.test_answers_planned import reply
 from tests.test_labels_commands import harness
 
+pytestmark = pytest.mark.usefixtures("own_cache", "in_tmp")
+
 PROMPTS = [Prompt("You are a judge.", f"number {i}") for i in range(30)]
 SORRY = "I am \x1b[31msorry."
-
-
-@pytest.fixture(autouse=True)
-def at(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("HARNESS_CACHE", str(tmp_path / "cache"))
 
 
 def said(place, reply):

@@ -76,12 +76,6 @@ def test_blank_documents_and_those_without_direction_are_noted_and_never_retriev
     assert meter.stages()["embed-documents"].counts["lost_tokens"] == 3
 
 
-def test_ties_at_the_depth_are_resolved_by_descending_id(retriever, meter):
-    retriever.index(documents(*["a"] * 300, "e"), meter)
-    [ranking] = retriever.search([Query("q", "a")], 5, meter)
-    assert ranking.doc_ids == ("d99", "d98", "d97", "d96", "d95")
-
-
 def test_windows_do_not_change_the_answer(monkeypatch, meter):
     answers = []
     for window in (2, 1000):

@@ -6,16 +6,11 @@ from tests.small import experiment
 from tests.test_cli import Call, call
 
 __all__ = ["call"]
+pytestmark = pytest.mark.usefixtures("own_cache", "in_tmp")
 
 HASHING = '[[retrievers]]\nname = "hashing"\nencoder = { kind = "hashing", dimensions = 64 }\n'
 BLANK = "is blank"
 EMPTY = "holds no vectors"
-
-
-@pytest.fixture(autouse=True)
-def where_it_is_run(tmp_path, monkeypatch):
-    monkeypatch.setenv("HARNESS_CACHE", str(tmp_path / "cache"))
-    monkeypatch.chdir(tmp_path)
 
 
 @pytest.mark.parametrize(("place", "told"), [("typo", EMPTY), ("file:///no/such/place", EMPTY), ("", BLANK)])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import platform
 import subprocess
+from functools import cache
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -19,7 +20,13 @@ THREAD_VARIABLES = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"
 
 def versions() -> dict[str, str]:
     """The versions of Python and of the packages that numbers may depend on, as far as they are installed."""
-    installed = {"python": platform.python_version()}
+    return {"python": platform.python_version(), **_installed()}
+
+
+@cache
+def _installed() -> dict[str, str]:
+    """Looked up once: a process cannot load another version of what it has loaded."""
+    installed = {}
     for name in PACKAGES:
         try:
             installed[name] = metadata.version(name)
