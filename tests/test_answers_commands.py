@@ -4,7 +4,6 @@ import csv
 import json
 import re
 import runpy
-import sys
 
 import pytest
 
@@ -295,12 +294,3 @@ def test_hostile_texts_stay_texts_in_the_page(club, tmp_path) -> None:
     assert harness("answers", "score", club / "club.toml", tmp_path, "--report", page) == 0
     html = page.read_text(encoding="utf-8")
     assert "<script" not in html and "<img" not in html and "default-src &#39;none&#39;" in html
-
-
-def test_help_of_the_commands_loads_nothing_heavy() -> None:
-    import subprocess
-
-    heavy = "numpy sacrebleu pandas"
-    code = f"import harness.console.answer_commands, sys; print([n for n in '{heavy}'.split() if n in sys.modules])"
-    told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert told.stdout.strip() == "[]"

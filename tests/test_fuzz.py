@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import harness
 from harness import records
-from harness.dataset import DatasetReference, load, trec
+from harness.dataset import trec
 from harness.evaluation.evaluation import evaluation_of
 from harness.evaluation.folders import score_rankings
 from harness.evaluation.runs import Conventions
@@ -165,22 +165,6 @@ def test_measures(name):
         assert parse(str(parse(name))) == parse(name)
     except InputError as error:
         assert str(error)
-
-
-@bounded
-@given(st.sampled_from(["apple.md", "queries.json"]), spots)
-def test_data_sets(tmp_path_factory, name, spot):
-    folder = tmp_path_factory.getbasetemp() / "set"
-    if not folder.exists():
-        small.dataset(folder)
-    raw = (folder / name).read_bytes()
-    try:
-        (folder / name).write_bytes(damaged(raw, spot))
-        load(DatasetReference(folder))
-    except InputError as error:
-        assert str(error)
-    finally:
-        (folder / name).write_bytes(raw)
 
 
 @pytest.mark.parametrize("path", found("experiments"), ids=lambda path: path.stem)

@@ -108,16 +108,6 @@ def test_a_wrong_name_says_what_is_wrong_and_what_to_do(text: str, message: str)
     assert message in str(error.value)
 
 
-@settings(deadline=None)
-@given(st.text(max_size=40))
-def test_no_text_breaks_the_parser(text: str) -> None:
-    try:
-        measure = parse(text)
-    except InputError:
-        return
-    assert parse(str(measure)) == measure
-
-
 def test_an_experiment_fills_in_only_what_the_name_leaves_open() -> None:
     article = {"gain": "exponential", "ideal": "retrieved"}
     assert str(parse("nDCG@10", **article)) == "nDCG(dcg='exp-log2', ideal='retrieved')@10"

@@ -359,12 +359,6 @@ def test_tied_documents_move_a_measure_of_ones_own():
     assert (found.worst, found.best, found.method) == (0.0, 1.0, "enumerated")
 
 
-@pytest.mark.parametrize(("written", "ours"), [("recall@10", "R@10"), ("hit@5", "Success@5"), ("MRR@10", "RR@10"),
-                                               ("map@10", "AP@10"), ("precision@3", "P@3")])  # fmt: skip
-def test_measures_are_read_as_people_write_them(written, ours):
-    assert str(parse(written)) == ours
-
-
 def test_results_are_looked_into(results):
     assert repr(results) == "<Results 'evaluation': 3 retrievers, 6 queries>"
     assert results.sentences

@@ -44,7 +44,7 @@ def test_measures_whose_ends_are_not_known() -> None:
 
 
 judged = st.dictionaries(st.sampled_from((*DOCUMENTS, "not retrieved")), st.integers(-1, 3), min_size=1)
-hits = st.dictionaries(st.sampled_from(DOCUMENTS), st.sampled_from([0.1, 0.2, 0.3]), max_size=7)
+hits = st.dictionaries(st.sampled_from(DOCUMENTS), st.sampled_from([0.1, 0.2, 0.3]), max_size=5)
 
 
 def every_value(name: str, judged: dict[str, int], hits: dict[str, float]) -> list[float]:
