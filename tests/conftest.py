@@ -15,6 +15,7 @@ from hypothesis import HealthCheck, settings
 from tests.browser import NO_BROWSER, chromium
 
 if TYPE_CHECKING:
+    from harness.records import Results
     from tests.store_places import Places
 
 for name in ("default", "fuzz"):
@@ -83,6 +84,28 @@ def cache_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "cache"
     os.environ["HARNESS_CACHE"] = str(folder)
     return folder
+
+
+@pytest.fixture(scope="session", autouse=True)
+def short_pauses() -> None:
+    """Whoever fails for a moment is asked again almost at once."""
+    from retrievers import insisting
+
+    insisting.FIRST_PAUSE = 0.01
+
+
+@pytest.fixture(scope="session")
+def finished(tmp_path_factory: pytest.TempPathFactory) -> Results:
+    """One run of `small.experiment` with its report, for all tests that only read: what changes it copies its folder.
+
+    The experiment file lies beside the folder `out`, in which the results are.
+    """
+    from harness.pipeline import run
+    from harness.running.options import Options
+    from tests import small
+
+    folder = tmp_path_factory.mktemp("finished")
+    return run(small.experiment(folder, report=True), Options(folder / "out"))
 
 
 @pytest.fixture(scope="session")

@@ -12,7 +12,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import harness
 from harness import records
 from harness.dataset import trec
 from harness.evaluation.evaluation import evaluation_of
@@ -49,9 +48,8 @@ def found(reader: str) -> list[Path]:
 
 
 @pytest.fixture(scope="module")
-def whole(tmp_path_factory):
-    place = tmp_path_factory.mktemp("fuzz")
-    return harness.run(small.experiment(place, report=True), harness.Options(results=place / "results")).folder
+def whole(finished, tmp_path_factory):
+    return Path(shutil.copytree(finished.folder, tmp_path_factory.mktemp("fuzz") / "whole"))
 
 
 def use(folder: Path) -> None:

@@ -7,27 +7,19 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import harness
 from harness import records
 from harness.cli import main
 from harness.evaluation.gate import gate
 from harness.evaluation.readers import scores_of_results
 from harness.report import write_report
 from retrievers.errors import InputError
-from tests import small
 
 GATE = ("--baseline", "bm25", "--challenger", "hashing", "--margin", "0.5")
 
 
-@pytest.fixture(scope="module")
-def whole(tmp_path_factory):
-    place = tmp_path_factory.mktemp("intact")
-    return harness.run(small.experiment(place, report=True), harness.Options(results=place / "results")).folder
-
-
 @pytest.fixture
-def folder(whole, tmp_path):
-    return Path(shutil.copytree(whole, tmp_path / "results"))
+def folder(finished, tmp_path):
+    return Path(shutil.copytree(finished.folder, tmp_path / "results"))
 
 
 def code_of(*words) -> int:

@@ -36,10 +36,9 @@ WILD = st.text(st.characters(), max_size=60) | st.sampled_from(hostile.ATTACKS)
 
 
 @pytest.fixture(scope="module")
-def results(tmp_path_factory):
+def results(finished):
     """A small experiment of three retrievers and six queries."""
-    folder = tmp_path_factory.mktemp("small")
-    return harness.run(small.experiment(folder, report=True), harness.Options(results=folder / "results"))
+    return harness.open(finished.folder)
 
 
 @pytest.fixture(scope="module")
