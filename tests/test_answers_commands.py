@@ -57,7 +57,7 @@ def club(tmp_path_factory):
     for primary in ("nDCG@3", "ClaimRecall@2"):
         name = "club.toml" if primary == "nDCG@3" else "claims.toml"
         text = EXPERIMENT.format(data=data.as_posix(), primary=primary)
-        text = text if name == "club.toml" else text.replace('"club"', '"claims"')
+        text = f"report = false\n{text}" if name == "club.toml" else text.replace('"club"', '"claims"')
         (folder / name).write_text(text, encoding="utf-8")
     return folder
 

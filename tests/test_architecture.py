@@ -83,9 +83,13 @@ def room(name: str) -> str:
 
 
 @pytest.fixture(scope="module")
-def graph(project: Path) -> dict[str, set[str]]:
-    found = dict(modules(project))
-    return {name: set(imports(name, tree, set(found))) for name, tree in found.items()}
+def trees(project: Path) -> dict[str, ast.Module]:
+    return dict(modules(project))
+
+
+@pytest.fixture(scope="module")
+def graph(trees: dict[str, ast.Module]) -> dict[str, set[str]]:
+    return {name: set(imports(name, tree, set(trees))) for name, tree in trees.items()}
 
 
 def test_imports_point_one_way(graph: dict[str, set[str]]) -> None:
@@ -216,9 +220,9 @@ def test_a_file_name_stands_once_in_a_package(project: Path, package: str) -> No
     assert [name for name, count in names.items() if count > 1] == []
 
 
-def test_a_type_has_a_name_of_its_own(project: Path) -> None:
+def test_a_type_has_a_name_of_its_own(trees: dict[str, ast.Module]) -> None:
     meanings: dict[str, list[tuple[str, str]]] = {}
-    for module, tree in modules(project):
+    for module, tree in trees.items():
         for name, meaning in type_names(tree):
             if not name.startswith("_"):
                 meanings.setdefault(name, []).append((meaning, module))
@@ -229,11 +233,11 @@ def test_a_type_has_a_name_of_its_own(project: Path) -> None:
     assert not twice | classes
 
 
-def test_a_function_has_at_most_six_parameters(project: Path) -> None:
+def test_a_function_has_at_most_six_parameters(trees: dict[str, ast.Module]) -> None:
     """Commands, what takes a model's options, and what a notebook calls name each of them."""
     free = ("harness.console", "harness.cli", "harness.notebook.running.evaluate")
     many = []
-    for module, tree in modules(project):
+    for module, tree in trees.items():
         for node in ast.walk(tree):
             if isinstance(node, ast.FunctionDef) and node.name != "__init__":
                 names = [one.arg for one in (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs)]

@@ -304,6 +304,7 @@ def test_an_interrupt_while_the_command_line_is_loaded_is_one_line() -> None:
     assert script["scripts"] == {"harness": "harness.__main__:start"}
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="signals are sent otherwise there")
 def test_a_real_interrupt_while_a_request_waits(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as silent:
@@ -476,6 +477,7 @@ def test_score_of_some_queries(call: Call, tmp_path: Path, results: Path) -> Non
     assert "which has its own runs" in call("score", results, "x.run").err
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="pipes end otherwise there")
 def test_a_reader_that_goes_away_is_no_failure(results: Path) -> None:
     words = [sys.executable, "-m", "harness", "score", str(results), "-q"]
@@ -488,6 +490,7 @@ def test_a_reader_that_goes_away_is_no_failure(results: Path) -> None:
         assert running.wait(600) == 0
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no disk that is always full here")
 @pytest.mark.parametrize("words", [["score", "-q"], ["score", "--format", "csv"]])
 def test_a_full_disk_behind_standard_output_is_one_message(results: Path, words: list[str]) -> None:

@@ -110,17 +110,22 @@ def test_folders_without_a_common_query_are_no_comparison(call: Call, tmp_path: 
     assert "--skip-no-relevant: is for TREC runs" in call("compare", one, two, "--skip-no-relevant").err
 
 
-@pytest.fixture
-def release(tmp_path: Path) -> Path:
+@pytest.fixture(scope="module")
+def release(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The results of the release in use."""
-    return made(tmp_path, "release")
+    return made(tmp_path_factory.mktemp("release"), "release")
+
+
+@pytest.fixture(scope="module")
+def new(release: Path) -> Path:
+    """The results of the next one, on the same data."""
+    return made(release.parents[1], "new", retrievers=OTHER)
 
 
 GATE = ("--baseline", "bm25", "--challenger", "bm25", "--margin", "0.9")
 
 
-def test_a_gate_takes_its_baseline_from_an_earlier_folder(call: Call, tmp_path: Path, release: Path) -> None:
-    new = made(tmp_path, "new", retrievers=OTHER)
+def test_a_gate_takes_its_baseline_from_an_earlier_folder(call: Call, new: Path, release: Path) -> None:
     said = call("gate", new, "--from", release, *GATE)
     assert said.code == 0
     assert said.out.startswith("gate passed: not worse by 0.9: ")
@@ -132,7 +137,7 @@ def test_a_gate_takes_its_baseline_from_an_earlier_folder(call: Call, tmp_path: 
     assert told["n"] == 6
     # Both in one folder give the same answer.
     both = OTHER.replace('"bm25"', '"new"', 1) + '\n[[retrievers]]\nname = "old"\nkind = "bm25"\n'
-    inside = made(tmp_path, "both", retrievers=both)
+    inside = made(release.parents[1], "both", retrievers=both)
     words = ("--baseline", "old", "--challenger", "new", "--margin", "0.9", "--json")
     assert json.loads(call("gate", inside, *words).out)["p_value"] == told["p_value"]
 
@@ -169,8 +174,7 @@ def test_a_folder_of_results_is_needed(call: Call, release: Path) -> None:
     assert "is no results folder" in said.err
 
 
-def test_a_query_that_the_folders_do_not_share_is_refused(tmp_path: Path, release: Path, call: Call) -> None:
-    new = made(tmp_path, "new", retrievers=OTHER)
+def test_a_query_that_the_folders_do_not_share_is_refused(tmp_path: Path, release: Path, new: Path, call: Call) -> None:
     (tmp_path / "ids").write_text("q-rails\nq-unknown\n", encoding="utf-8")
     said = call("compare", new, release, "--queries", tmp_path / "ids")
     assert (said.code, said.out) == (2, "")
@@ -179,25 +183,24 @@ def test_a_query_that_the_folders_do_not_share_is_refused(tmp_path: Path, releas
         score_folders([new, tmp_path], [])
 
 
-def test_the_margin_of_the_folders_is_the_margin_of_their_comparison(call: Call, tmp_path: Path) -> None:
+def test_the_margin_of_the_folders_is_the_margin_of_their_comparison(call: Call, tmp_path: Path, release: Path) -> None:
     declares = "[statistics]\nmargin = 0.03\n"
     one, two = (made(tmp_path / place, place, more=declares) for place in ("x", "y"))
     assert declared_margin([one, two]) == 0.03
-    assert declared_margin([one, made(tmp_path / "z", "z")]) is None
+    assert declared_margin([one, release]) is None
     assert declared_margin([one, one / "qrels.trec"]) is None
     said = call("compare", one, two)
     assert "0.03" in said.out
     assert "No margin is declared" not in said.out
 
 
-def test_a_margin_that_no_difference_can_reach_is_refused(call: Call, tmp_path: Path) -> None:
+def test_a_margin_that_no_difference_can_reach_is_refused(call: Call, tmp_path: Path, release: Path) -> None:
     path = small.experiment(tmp_path, more="[statistics]\nmargin = 5\n")
     for command in ("check", "run"):
         refused = call(command, path)
         assert refused.code == 2
         assert "[statistics] margin: 5 is not below the measure's range, 1: everything would pass" in refused.err
-    results = made(tmp_path / "x", "x")
-    refused = call("gate", results, "--baseline", "bm25", "--challenger", "hybrid", "--margin", "2")
+    refused = call("gate", release, "--baseline", "bm25", "--challenger", "hybrid", "--margin", "2")
     assert refused.code == 2
     assert "--margin: 2 is not below" in refused.err
 

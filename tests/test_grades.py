@@ -39,7 +39,7 @@ def test_the_articles_own_grades() -> None:
 
 
 @pytest.mark.parametrize("rule", RULES)
-@settings(deadline=None)
+@settings(deadline=None, max_examples=40)
 @given(documents=st.lists(st.sampled_from(LIST)))
 def test_repetitions_are_taken_out_first_and_keep_their_best_place(rule: str, documents: list[str]) -> None:
     graded = grade(documents, rule)

@@ -55,8 +55,9 @@ def infinite(text: str) -> str:
     return last[: last.rfind(",") + 1] + "inf" + text[len(last) :]
 
 
-@pytest.mark.parametrize("change", [cut, blanked, infinite])
-@pytest.mark.parametrize("name", ["scores.csv", "summary.csv", "comparisons.csv"])
+@pytest.mark.parametrize(
+    ("change", "name"), [(cut, "scores.csv"), (blanked, "summary.csv"), (infinite, "comparisons.csv")]
+)
 def test_a_cut_or_blanked_table_passes_no_gate(folder, capsys, name, change):
     edited(folder, name, change)
     assert code_of("gate", folder, *GATE) == 2

@@ -33,7 +33,7 @@ probabilities = st.lists(st.floats(1e-12, 1.0), min_size=1, max_size=12)
 
 
 @pytest.mark.parametrize("method", NAMES)
-@settings(deadline=None)
+@settings(deadline=None, max_examples=40)
 @given(p=probabilities)
 def test_corrections_equal_statsmodels(method, p):
     with patch("gc.collect"):  # statsmodels collects garbage at every call of Holm, half a second each
@@ -42,7 +42,7 @@ def test_corrections_equal_statsmodels(method, p):
 
 
 @pytest.mark.parametrize("method", NAMES)
-@settings(deadline=None)
+@settings(deadline=None, max_examples=40)
 @given(p=probabilities, data=st.data())
 def test_corrections_follow_their_p_values(method, p, data):
     order = data.draw(st.permutations(range(len(p))))
