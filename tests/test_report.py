@@ -23,7 +23,6 @@ from hypothesis import strategies as st
 
 import harness
 from harness import records
-from harness.cli import main
 from harness.evaluation.costs import costs_of
 from harness.report import browsed, first_screen, html_page, text, write, write_report
 from harness.report.pdf import pdf
@@ -139,9 +138,7 @@ def test_figures_are_well_formed_and_described(which, request):
 def test_figures_for_papers_are_pdf_the_same_each_time(results, tmp_path):
     pytest.importorskip("matplotlib", reason="needs the extra `figures`")
     copy = shutil.copytree(results.folder, tmp_path / "paper")
-    with pytest.raises(SystemExit) as ended:
-        main(["report", str(copy), "--figures", "--quiet"])
-    assert ended.value.code == 0
+    assert small.exit_code("report", copy, "--figures", "--quiet") == 0
     written, drawn = ({file.stem: file for file in (copy / "figures").glob(f"*.{kind}")} for kind in ("pdf", "svg"))
     assert written.keys() == drawn.keys()
     assert all(file.read_bytes().startswith(b"%PDF") for file in written.values())
@@ -164,10 +161,7 @@ def test_figures_for_papers_have_every_mark_as_it_is(mark, another):
 def test_figures_for_papers_name_what_they_need(results, monkeypatch, capsys):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     before = sorted(file.name for file in (results.folder / "figures").iterdir())
-    with pytest.raises(SystemExit) as ended:
-        main(["report", str(results.folder), "--figures"])
-    assert ended.value.code == 2
-    assert "retriever-harness[figures]" in capsys.readouterr().err
+    assert "retriever-harness[figures]" in small.told(capsys, "report", results.folder, "--figures", code=2)
     assert sorted(file.name for file in (results.folder / "figures").iterdir()) == before
 
 
