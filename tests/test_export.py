@@ -12,7 +12,7 @@ from harness import records
 from harness.dataset import load, reference_of
 from harness.pipeline import run
 from harness.records import Results
-from harness.records.export import FORMS, export
+from harness.records.export import export
 from harness.running.options import Options
 from retrievers.errors import InputError
 from tests import layouts, small
@@ -33,11 +33,6 @@ def results(tmp_path_factory) -> Results:
 def means(results: Results, measure: str) -> dict[str, float]:
     rows = results.summary[results.summary["measure"] == measure]
     return dict(zip(rows["retriever"], rows["mean"], strict=True))
-
-
-def test_every_form_is_written(results, tmp_path):
-    for form in FORMS:
-        assert export(results, form, tmp_path / form)
 
 
 @pytest.mark.parametrize("form", ["trec", "ir-measures"])

@@ -1,6 +1,5 @@
 """The judging page in a real browser: by keyboard, in any script, with nothing lost."""
 
-import json
 import re
 import time
 from html import unescape
@@ -235,6 +234,7 @@ def test_an_export_is_imported_and_judging_goes_on(opened):
         ({"document_id": "elsewhere"}, "its question or document is not on this page"),
         ({"judge": "ben"}, "it is by ben, and this page is ann's"),
         ({"grade": 3}, "it contradicts a judgment that is already here"),
+        ({"grade": 7}, "grade 7 is not on the scale"),
     ],
 )
 def test_a_file_that_does_not_fit_is_refused_whole(opened, tmp_path, changes, message):
@@ -258,16 +258,6 @@ def test_a_cut_line_is_refused(opened, tmp_path):
     (tmp_path / "in.jsonl").write_text('{"query_id": "q0", "gra', encoding="utf-8")
     bring(opened, tmp_path / "in.jsonl")
     assert "a line that was cut" in text(opened, "#message")
-
-
-@browser
-def test_a_grade_outside_the_scale_is_refused(opened, tmp_path):
-    begin(opened)
-    press(opened, "1")
-    row = json.loads(exported(opened).read_text(encoding="utf-8")) | {"grade": 7}
-    (tmp_path / "in.jsonl").write_text(json.dumps(row), encoding="utf-8")
-    bring(opened, tmp_path / "in.jsonl")
-    assert "grade 7 is not on the scale" in text(opened, "#message")
 
 
 @browser
