@@ -196,6 +196,32 @@ def test_nothing_is_lost_by_closing_the_window(opened):
 
 
 @browser
+def test_two_tabs_lose_nothing_of_each_other(opened):
+    """Undoing wrote what one tab knew over what the other had judged since; so did opening a page."""
+    first, page = opened.current_window_handle, opened.current_url
+    begin(opened)
+    press(opened, "1")
+    counted(opened, "1 of 14")
+    opened.switch_to.new_window("tab")
+    try:
+        opened.get(page)
+        counted(opened, "1 of 14")
+        opened.switch_to.window(first)
+        press(opened, "2")
+        counted(opened, "2 of 14")
+        opened.switch_to.window(opened.window_handles[1])
+        counted(opened, "2 of 14")
+        press(opened, "u")
+        counted(opened, "1 of 14")
+    finally:
+        opened.close()
+        opened.switch_to.window(first)
+    counted(opened, "1 of 14")
+    press(opened, "3")
+    assert [one.grade for one in read_judgments([exported(opened)])] == [1, 3]
+
+
+@browser
 def test_a_browser_that_keeps_nothing_says_so_and_still_judges(opened):
     source = """
         Object.defineProperty(window, 'localStorage', { get() { throw new DOMException('denied', 'SecurityError'); } });
