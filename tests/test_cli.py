@@ -528,6 +528,10 @@ def test_compare_with_a_baseline(call: Call, results: Path) -> None:
     assert "unknown 'wilcoxn'" in call("compare", results, "--test", "wilcoxn").err
 
 
+def test_compare_wants_two(call: Call, files: Path) -> None:
+    assert "only one run" in call("compare", "qrels.txt", "first.run").err
+
+
 def test_gate(call: Call, results: Path) -> None:
     passed = call("gate", results, "--baseline", "hashing", "--challenger", "bm25", "--margin", "0.9")
     assert (passed.code, passed.err) == (0, "")
