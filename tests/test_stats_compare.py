@@ -23,7 +23,6 @@ from harness.evaluation.wording import (
     read_comparison,
     significance_sentence,
 )
-from harness.report.text import p_value
 from harness.stats.corrections import adjust
 from harness.stats.differences import Range, singles, units_of
 from harness.stats.resampling import cross_fitted
@@ -423,7 +422,6 @@ def test_pair_sentences_put_the_difference_before_p():
 
 def test_p_is_written_for_people_and_never_as_zero():
     assert format_p(2.3e-308) == "< 1e-300"
-    assert p_value(2.3e-308) == "< 10⁻³⁰⁰"
     assert format_p(1.56e-9) == "1.56e-09"
     assert format_p(0.03125) == "0.0312"
 
