@@ -213,6 +213,10 @@ def test_what_says_neither_yes_nor_no_to_a_report_is_one_message(call: Call, tmp
     assert said.err.startswith(f"error: {path}: report: ") and said.err.count("\n") == 1
 
 
+def test_quiet_is_quiet(call: Call, tmp_path: Path) -> None:
+    assert call("run", small.experiment(tmp_path), "--results", tmp_path / "out", "--quiet") == (0, "", "")
+
+
 @pytest.mark.parametrize("words", [["run", "EXPERIMENT", "--results", "OUT"], ["report", "RESULTS"]])
 def test_json_holds_the_rows_of_the_csv_files_in_full_precision(
     call: Call, tmp_path: Path, results: Path, words: list[str]
