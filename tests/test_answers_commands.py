@@ -8,6 +8,7 @@ import runpy
 import pytest
 
 from harness import records
+from harness.report import write_report
 from tests.small import exit_code as harness
 
 DOCUMENTS = {
@@ -83,8 +84,6 @@ def test_claims_are_measured_in_a_run_and_undefined_values_have_their_rows(resul
 
 
 def test_the_report_says_who_judged_and_how_far_to_trust_it(results) -> None:
-    from harness.report import write_report
-
     write_report(results)
     for name in ("report.html", "report.md"):
         page = (results.folder / name).read_text(encoding="utf-8")
@@ -140,6 +139,8 @@ def test_a_judge_that_fails_leaves_its_measures_undefined_and_the_rest_whole(clu
     assert "the judge is out" in found.manifest.warnings[-1]
     assert set(found.summary["measure"]) == {"nDCG@3"}
     assert found.scores[found.scores["measure"] == "ClaimRecall@1"]["value"].isna().all()
+    write_report(found)
+    assert "the judge is out" in (found.folder / "report.md").read_text(encoding="utf-8")
 
 
 def test_a_measure_by_claims_may_decide(club, capsys) -> None:

@@ -59,7 +59,7 @@ def every_value(name: str, judged: dict[str, int], hits: dict[str, float]) -> li
 
 
 @pytest.mark.parametrize("name", forms())
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=8, deadline=None)
 @given(judged=judged, hits=hits)
 def test_every_order(name: str, judged: dict[str, int], hits: dict[str, float]) -> None:
     (found,) = tie_ranges(parse(name), {"q": judged}, {"q": hits}, groups={"q": GROUPS}, claims={"q": CLAIMED})
