@@ -52,14 +52,6 @@ def several(folder: Path, *, name: str = "sets", entries: str = "", report: bool
     return path
 
 
-@pytest.fixture(scope="module")
-def finished_sets(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Three data sets in `results/sets`, with their pages."""
-    place = tmp_path_factory.mktemp("sets")
-    pipeline.run_sets(load_sets(several(place, report=True)), Options(place / "results"))
-    return place
-
-
 def told(words: Sequence[str], capsys: pytest.CaptureFixture[str]) -> tuple[int, str]:
     capsys.readouterr()
     with pytest.raises(SystemExit) as stopped:
@@ -97,9 +89,12 @@ def test_each_set_counts_alike_whatever_its_queries_and_three_say_nothing_of_oth
 
 
 def test_every_set_has_a_folder_of_its_own_and_they_share_a_page(
-    finished_sets: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    place = small.copied(finished_sets, tmp_path) / "results" / "sets"
+    path = several(tmp_path, report=True)
+    code, said = told(["run", str(path)], capsys)
+    assert code == 0, said
+    place = tmp_path / "results" / "sets"
     sets = read_sets(place)
     assert [(one.manifest.name, one.manifest.dataset.scored) for one in sets] == [("hr", 6), ("law", 6), ("it", 5)]
     page = (place / "report.html").read_text(encoding="utf-8")
@@ -118,15 +113,13 @@ def test_every_set_has_a_folder_of_its_own_and_they_share_a_page(
     code, said = told(["report", str(place), "--json"], capsys)
     assert (code, len(json.loads(said)["together"])) == (0, 3)
     assert (place / "report.html").exists()
-    code, said = told(["run", "sets.toml"], capsys)  # again, as after a kill: what is done is cached
-    assert (code, f"\nreport: {Path('results', 'sets', 'report.html')}\n" in said) == (0, True)
+    code, said = told(["run", str(path), "--quiet"], capsys)  # again, as after a kill: what is done is cached
+    assert (code, said) == (0, "")
     assert (place / "hr" / "scores.csv").read_bytes() == before
 
 
-def test_the_sets_are_gated_compared_and_exported_together(
-    finished_sets: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    small.copied(finished_sets, tmp_path)
+def test_the_sets_are_gated_compared_and_exported_together(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    told(["run", str(several(tmp_path, report=True)), "--quiet"], capsys)
     fewer = several(tmp_path, name="two", entries='["hr", { path = "data", name = "other" }]')
     told(["run", str(fewer), "--quiet"], capsys)
     gate = ["gate", "results/sets", "--baseline", "bm25", "--challenger", "hybrid"]
@@ -224,7 +217,8 @@ def test_several_experiments_run_in_turn_with_one_summary(tmp_path: Path, capsys
     assert (code, "nDCG@4 is not among the measures" in said) == (2, True)
 
 
-def test_the_page_of_all_results_lists_each_set(finished_sets: Path) -> None:
-    found = listing(finished_sets / "results")
+def test_the_page_of_all_results_lists_each_set(tmp_path: Path) -> None:
+    pipeline.run_sets(load_sets(several(tmp_path)), Options(tmp_path / "out"))
+    found = listing(tmp_path / "out")
     assert sorted(entry.folder for entry in found.entries) == ["sets/hr", "sets/it", "sets/law"]
     assert found.unread == ()

@@ -194,7 +194,7 @@ def test_another_retriever_moves_no_draw():
     assert sign_flip(table, [Contrast(0, 1), Contrast(1, 0), Contrast(2, 3)])[:2] == few
 
 
-@settings(deadline=None, max_examples=10)
+@settings(deadline=None, max_examples=6)
 @given(st.integers(1, 150), st.integers(1, 4), st.integers(1, 1 << 20), st.sampled_from([2, 128]))
 def test_sums_that_are_looked_up_are_those_of_the_signs_whatever_the_blocks(n, k, block, wide):
     columns = np.random.default_rng(n).normal(size=(n, k))
