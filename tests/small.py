@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from dataclasses import replace
 from pathlib import Path
 
@@ -80,6 +81,14 @@ def experiment(
         encoding="utf-8",
     )
     return path
+
+
+def copied(place: Path, target: Path) -> Path:
+    """An experiment with its data and its results, copied: what named its place names the new one."""
+    shutil.copytree(place, target, dirs_exist_ok=True)
+    for path in (*target.glob("*.toml"), *target.rglob("manifest.json")):
+        path.write_text(path.read_text(encoding="utf-8").replace(place.as_posix(), target.as_posix()), encoding="utf-8")
+    return target
 
 
 def signed_anew(folder: Path) -> Path:

@@ -212,11 +212,6 @@ def test_a_contradicted_claim_is_noise(tmp_path) -> None:
     assert trace(Case(FEE, answer, readings)).claims[0].fate == "contradicted"
 
 
-def test_people_stand_among_the_judges(tmp_path) -> None:
-    records.append_verdicts(tmp_path, By("person:ann"), {ClaimPassage("c", "t"): "entailed"})
-    assert records.judges_in(tmp_path) == [By("person:ann")]
-
-
 def test_a_persons_verdicts_stand_beside_the_judges(tmp_path) -> None:
     """Both gave four verdicts: [[1, 1], [0, 2]] of entailed and neutral, kappa (0.75 - 0.5) / (1 - 0.5) = 0.5."""
     judge, ann = By("lexical"), By("person:ann")

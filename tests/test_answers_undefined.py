@@ -1,6 +1,5 @@
 """Per-query scores of any tool, values that are undefined, and the comparisons over what both have."""
 
-import csv
 import json
 import math
 
@@ -184,13 +183,3 @@ def test_scores_outside_0_and_1_are_equivalent_only_where_their_range_is_given(
 def test_a_range_that_is_none_or_too_narrow_is_refused(tmp_path, capsys, bounds, message) -> None:
     assert harness("compare", stars_file(tmp_path), "--margin", "0.5", "--range", *bounds) == 2
     assert message in capsys.readouterr().err
-
-
-def test_our_own_scores_csv_is_such_a_file(tmp_path) -> None:
-    scores = scores_from_rows({("a", "q1", "m"): 0.1, ("b", "q1", "m"): math.nan})
-    file = tmp_path / "scores.csv"
-    with file.open("w", newline="") as handle:
-        writer = csv.DictWriter(handle, ["retriever", "query_id", "measure", "value"])
-        writer.writeheader()
-        writer.writerows(row._asdict() for row in scores.rows())
-    assert list(read_scores(file).rows()) == list(scores.rows())

@@ -83,9 +83,13 @@ def room(name: str) -> str:
 
 
 @pytest.fixture(scope="module")
-def graph(project: Path) -> dict[str, set[str]]:
-    found = dict(modules(project))
-    return {name: set(imports(name, tree, set(found))) for name, tree in found.items()}
+def trees(project: Path) -> dict[str, ast.Module]:
+    return dict(modules(project))
+
+
+@pytest.fixture(scope="module")
+def graph(trees: dict[str, ast.Module]) -> dict[str, set[str]]:
+    return {name: set(imports(name, tree, set(trees))) for name, tree in trees.items()}
 
 
 def test_imports_point_one_way(graph: dict[str, set[str]]) -> None:
@@ -146,51 +150,43 @@ def test_measures_and_statistics_use_numbers_alone(graph: dict[str, set[str]]) -
             assert not foreign, f"{name}: {foreign}"
 
 
-@pytest.mark.parametrize(
-    "module", ["harness.evaluation.evaluation", "harness.evaluation.folders", "harness.report", "harness.records"]
-)
-def test_judging_loads_no_backend(module: str) -> None:
+def test_judging_loads_no_backend() -> None:
     heavy = "torch sentence_transformers qdrant_client openai boto3 bm25s"
-    code = f"import {module}, sys; print([name for name in '{heavy}'.split() if name in sys.modules])"
+    judging = "harness.evaluation.evaluation, harness.evaluation.folders, harness.report, harness.records"
+    code = f"import {judging}, sys; print([name for name in '{heavy}'.split() if name in sys.modules])"
     told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert told.stdout.strip() == "[]"
 
 
-def test_help_loads_nothing_heavy() -> None:
-    heavy = "torch numpy pandas scipy pydantic qdrant_client openai boto3"
-    code = f"import harness.cli, sys; print([name for name in '{heavy}'.split() if name in sys.modules])"
-    told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert told.stdout.strip() == "[]"
-
-
-QUICKSTART = Path(__file__).parents[1] / "experiments" / "quickstart.toml"
 CLIENTS = "torch sentence_transformers openai boto3 qdrant_client bm25s httpx grpc jinja2 altair vl_convert matplotlib"
+QUICKSTART = "experiments/quickstart.toml"
+SPARING = [
+    ("--help", f"{CLIENTS} numpy pandas scipy pydantic sacrebleu"),
+    ("init datasets/survey-templates-en --output HERE/new.toml", f"{CLIENTS} pandas scipy"),
+    (f"plan {QUICKSTART} --results HERE", f"{CLIENTS} pandas scipy"),
+    (f"check {QUICKSTART} --results HERE", f"{CLIENTS} pandas scipy.optimize scipy.stats"),
+    ("score HERE/qrels HERE/run", f"{CLIENTS} pandas scipy.optimize scipy.stats"),
+]
+"""Commands, each of which loads no less than those before it, and what none of them may have loaded by then."""
+WATCHED = """
+import sys
+import harness.console.answer_commands
+from harness.cli import main
+for words, unused in zip(sys.argv[1::2], sys.argv[2::2]):
+    try:
+        main(words.split())
+    except SystemExit as ended:
+        print(ended.code, [name for name in unused.split() if name in sys.modules], file=sys.stderr)
+"""
 
 
-@pytest.mark.parametrize(
-    ("command", "unused"),
-    [
-        (("init", "datasets/survey-templates-en", "--output", "{here}/new.toml"), f"{CLIENTS} pandas scipy"),
-        (("check", str(QUICKSTART), "--results", "{here}"), f"{CLIENTS} pandas scipy.optimize scipy.stats"),
-        (("plan", str(QUICKSTART), "--results", "{here}"), f"{CLIENTS} pandas scipy"),
-        (("score", "{here}/qrels", "{here}/run"), f"{CLIENTS} pandas scipy.optimize scipy.stats"),
-    ],
-    ids=lambda words: words[0] if isinstance(words, tuple) else "",
-)
-def test_a_command_loads_only_what_it_uses(
-    command: tuple[str, ...], unused: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_command_loads_only_what_it_uses(project: Path, tmp_path: Path) -> None:
     """Half a second and more for each: nobody waits for what the answer does not need."""
-    monkeypatch.chdir(QUICKSTART.parents[1])
     (tmp_path / "qrels").write_text("q 0 d 1\n", encoding="utf-8")
     (tmp_path / "run").write_text("q Q0 d 1 1.0 r\n", encoding="utf-8")
-    words = [word.format(here=tmp_path) for word in command]
-    code = (
-        f"import sys; from harness.cli import main\ntry: main({words!r})\n"
-        f"except SystemExit as ended: print(ended.code, [name for name in '{unused}'.split() if name in sys.modules])"
-    )
-    told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert told.stdout.splitlines()[-1] == "0 []", told.stderr
+    words = [word.replace("HERE", str(tmp_path)) for command in SPARING for word in command]
+    told = subprocess.run([sys.executable, "-c", WATCHED, *words], capture_output=True, text=True, cwd=project)
+    assert [line for line in told.stderr.splitlines() if line.endswith("]")] == ["0 []"] * len(SPARING), told.stderr
 
 
 def test_datasets_hold_no_python(project: Path) -> None:
@@ -224,9 +220,9 @@ def test_a_file_name_stands_once_in_a_package(project: Path, package: str) -> No
     assert [name for name, count in names.items() if count > 1] == []
 
 
-def test_a_type_has_a_name_of_its_own(project: Path) -> None:
+def test_a_type_has_a_name_of_its_own(trees: dict[str, ast.Module]) -> None:
     meanings: dict[str, list[tuple[str, str]]] = {}
-    for module, tree in modules(project):
+    for module, tree in trees.items():
         for name, meaning in type_names(tree):
             if not name.startswith("_"):
                 meanings.setdefault(name, []).append((meaning, module))
@@ -237,11 +233,11 @@ def test_a_type_has_a_name_of_its_own(project: Path) -> None:
     assert not twice | classes
 
 
-def test_a_function_has_at_most_six_parameters(project: Path) -> None:
+def test_a_function_has_at_most_six_parameters(trees: dict[str, ast.Module]) -> None:
     """Commands, what takes a model's options, and what a notebook calls name each of them."""
     free = ("harness.console", "harness.cli", "harness.notebook.running.evaluate")
     many = []
-    for module, tree in modules(project):
+    for module, tree in trees.items():
         for node in ast.walk(tree):
             if isinstance(node, ast.FunctionDef) and node.name != "__init__":
                 names = [one.arg for one in (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs)]

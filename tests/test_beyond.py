@@ -2,7 +2,6 @@
 
 import pytest
 
-from harness.cli import main
 from tests import small
 
 BM25 = '[[retrievers]]\nname = "a"\nkind = "bm25"\n'
@@ -22,10 +21,7 @@ kind = "fusion"
 
 
 def refused(capsys, *words) -> str:
-    with pytest.raises(SystemExit) as stopped:
-        main([str(word) for word in words])
-    assert stopped.value.code == 2
-    message = capsys.readouterr().err
+    message = small.told(capsys, *words, code=2)
     assert len(message) < 1000
     return message
 

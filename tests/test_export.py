@@ -9,11 +9,10 @@ import pandas as pd
 import pytest
 
 from harness import records
-from harness.cli import main
 from harness.dataset import load, reference_of
 from harness.pipeline import run
 from harness.records import Results
-from harness.records.export import FORMS, export
+from harness.records.export import export
 from harness.running.options import Options
 from retrievers.errors import InputError
 from tests import layouts, small
@@ -34,11 +33,6 @@ def results(tmp_path_factory) -> Results:
 def means(results: Results, measure: str) -> dict[str, float]:
     rows = results.summary[results.summary["measure"] == measure]
     return dict(zip(rows["retriever"], rows["mean"], strict=True))
-
-
-def test_every_form_is_written(results, tmp_path):
-    for form in FORMS:
-        assert export(results, form, tmp_path / form)
 
 
 @pytest.mark.parametrize("form", ["trec", "ir-measures"])
@@ -91,14 +85,9 @@ def test_parquet_holds_every_table(results, tmp_path):
 
 
 def test_the_command(results, tmp_path, capsys):
-    with pytest.raises(SystemExit) as left:
-        main(["export", str(results.folder), "--as", "trec", "--output", str(tmp_path / "out")])
-    assert left.value.code == 0
-    assert "qrels.trec" in capsys.readouterr().out
-    with pytest.raises(SystemExit) as left:
-        main(["export", str(results.folder), "--as", "trex", "--output", str(tmp_path / "other")])
-    assert left.value.code == 2
-    assert "did you mean 'trec'" in capsys.readouterr().err
+    assert "qrels.trec" in small.told(capsys, "export", results.folder, "--as", "trec", "--output", tmp_path / "out")
+    wrong = ("export", results.folder, "--as", "trex", "--output", tmp_path / "other")
+    assert "did you mean 'trec'" in small.told(capsys, *wrong, code=2)
 
 
 def test_what_is_there_is_not_overwritten_and_other_data_are_refused(results, tmp_path):

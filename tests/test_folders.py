@@ -34,13 +34,18 @@ def asked_otherwise(place: Path) -> None:
     (place / "data" / "queries.json").write_text(json.dumps(rows), encoding="utf-8")
 
 
-def test_folders_are_compared_on_the_queries_that_both_have(call: Call, tmp_path: Path) -> None:
-    one = made(tmp_path / "x", "first")
+@pytest.fixture(scope="module")
+def first(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The results of a first experiment."""
+    return made(tmp_path_factory.mktemp("first"), "first")
+
+
+def test_folders_are_compared_on_the_queries_that_both_have(call: Call, tmp_path: Path, first: Path) -> None:
     asked_otherwise(tmp_path / "y")
     two = made(tmp_path / "y", "second", retrievers=OTHER)
-    shared = shared_queries([records.read(one), records.read(two)])
+    shared = shared_queries([records.read(first), records.read(two)])
     assert shared == (("q-swim", "q-green", "q-drive"), 2, 1, 1)
-    said = call("compare", one, two, "-m", "nDCG@3", "--json")
+    said = call("compare", first, two, "-m", "nDCG@3", "--json")
     told = json.loads(said.out)
     assert told["notes"][0] == (
         "Compared on the 3 queries that all folders share. "
@@ -49,13 +54,13 @@ def test_folders_are_compared_on_the_queries_that_both_have(call: Call, tmp_path
     assert said.err.startswith(told["notes"][0])
     # The same by TREC files alone, with the queries named by hand.
     (tmp_path / "ids").write_text("q-swim\nq-green\nq-drive\n", encoding="utf-8")
-    runs = {"first/bm25": one / "runs/bm25.trec", "second/bm25": two / "runs/bm25.trec",
-            "hybrid": one / "runs/hybrid.trec", "hashing": one / "runs/hashing.trec"}  # fmt: skip
+    runs = {"first/bm25": first / "runs/bm25.trec", "second/bm25": two / "runs/bm25.trec",
+            "hybrid": first / "runs/hybrid.trec", "hashing": first / "runs/hashing.trec"}  # fmt: skip
     for name, run in runs.items():
         copy = tmp_path / "runs" / f"{name.replace('/', '~')}.trec"
         copy.parent.mkdir(exist_ok=True)
         copy.write_bytes(run.read_bytes())
-    plain = call("compare", one / "qrels.trec", *sorted((tmp_path / "runs").iterdir()), "-m", "nDCG@3",
+    plain = call("compare", first / "qrels.trec", *sorted((tmp_path / "runs").iterdir()), "-m", "nDCG@3",
                  "--queries", tmp_path / "ids", "--json")  # fmt: skip
     rows = json.loads(plain.out)
     means = {row["retriever"].replace("~", "/"): row["mean"] for row in rows["summary"]}
@@ -84,43 +89,46 @@ def test_a_retriever_that_found_the_same_twice_stands_once(call: Call, tmp_path:
     assert "is named twice" in call("compare", one, one).err
 
 
-def test_what_differs_beside_the_retrievers_is_said(tmp_path: Path) -> None:
-    one = made(tmp_path / "x", "first")
+def test_what_differs_beside_the_retrievers_is_said(tmp_path: Path, first: Path) -> None:
     small.dataset(tmp_path / "y" / "data")
     (tmp_path / "y" / "data" / "bird.md").write_text("# bird\n\nbirds fly over water\n", encoding="utf-8")
     path = small.experiment(tmp_path / "y", name="second")
     path.write_text(path.read_text(encoding="utf-8").replace('primary = "nDCG@3"', 'primary = "AP"'), encoding="utf-8")
     two = harness.run(path, harness.Options(tmp_path / "y")).folder
-    notes = list(score_folders([one, two], []).notes)
+    notes = list(score_folders([first, two], []).notes)
     assert notes[-2:] == [
-        f"The experiments decide by different measures ({one} by nDCG@3 and {two} by AP): nDCG@3 decides here.",
-        f"The documents are not the same (6 in {one} and 7 in {two}): a difference may come from them.",
+        f"The experiments decide by different measures ({first} by nDCG@3 and {two} by AP): nDCG@3 decides here.",
+        f"The documents are not the same (6 in {first} and 7 in {two}): a difference may come from them.",
     ]
 
 
-def test_folders_without_a_common_query_are_no_comparison(call: Call, tmp_path: Path) -> None:
-    one = made(tmp_path / "x", "first")
+def test_folders_without_a_common_query_are_no_comparison(call: Call, tmp_path: Path, first: Path) -> None:
     small.dataset(tmp_path / "y" / "data")
     rows = [{"id": "other", "query": "fins", "relevant_documents": ["fish"]}]
     (tmp_path / "y" / "data" / "queries.json").write_text(json.dumps(rows), encoding="utf-8")
     two = made(tmp_path / "y", "second")
-    said = call("compare", one, two)
+    said = call("compare", first, two)
     assert (said.code, said.out) == (2, "")
     assert "share no query with the same text and the same grades" in said.err
-    assert "--skip-no-relevant: is for TREC runs" in call("compare", one, two, "--skip-no-relevant").err
+    assert "--skip-no-relevant: is for TREC runs" in call("compare", first, two, "--skip-no-relevant").err
 
 
-@pytest.fixture
-def release(tmp_path: Path) -> Path:
+@pytest.fixture(scope="module")
+def release(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The results of the release in use."""
-    return made(tmp_path, "release")
+    return made(tmp_path_factory.mktemp("release"), "release")
+
+
+@pytest.fixture(scope="module")
+def new(release: Path) -> Path:
+    """The results of the next one, on the same data."""
+    return made(release.parents[1], "new", retrievers=OTHER)
 
 
 GATE = ("--baseline", "bm25", "--challenger", "bm25", "--margin", "0.9")
 
 
-def test_a_gate_takes_its_baseline_from_an_earlier_folder(call: Call, tmp_path: Path, release: Path) -> None:
-    new = made(tmp_path, "new", retrievers=OTHER)
+def test_a_gate_takes_its_baseline_from_an_earlier_folder(call: Call, new: Path, release: Path) -> None:
     said = call("gate", new, "--from", release, *GATE)
     assert said.code == 0
     assert said.out.startswith("gate passed: not worse by 0.9: ")
@@ -132,7 +140,7 @@ def test_a_gate_takes_its_baseline_from_an_earlier_folder(call: Call, tmp_path: 
     assert told["n"] == 6
     # Both in one folder give the same answer.
     both = OTHER.replace('"bm25"', '"new"', 1) + '\n[[retrievers]]\nname = "old"\nkind = "bm25"\n'
-    inside = made(tmp_path, "both", retrievers=both)
+    inside = made(release.parents[1], "both", retrievers=both)
     words = ("--baseline", "old", "--challenger", "new", "--margin", "0.9", "--json")
     assert json.loads(call("gate", inside, *words).out)["p_value"] == told["p_value"]
 
@@ -169,8 +177,7 @@ def test_a_folder_of_results_is_needed(call: Call, release: Path) -> None:
     assert "is no results folder" in said.err
 
 
-def test_a_query_that_the_folders_do_not_share_is_refused(tmp_path: Path, release: Path, call: Call) -> None:
-    new = made(tmp_path, "new", retrievers=OTHER)
+def test_a_query_that_the_folders_do_not_share_is_refused(tmp_path: Path, release: Path, new: Path, call: Call) -> None:
     (tmp_path / "ids").write_text("q-rails\nq-unknown\n", encoding="utf-8")
     said = call("compare", new, release, "--queries", tmp_path / "ids")
     assert (said.code, said.out) == (2, "")
@@ -179,25 +186,24 @@ def test_a_query_that_the_folders_do_not_share_is_refused(tmp_path: Path, releas
         score_folders([new, tmp_path], [])
 
 
-def test_the_margin_of_the_folders_is_the_margin_of_their_comparison(call: Call, tmp_path: Path) -> None:
+def test_the_margin_of_the_folders_is_the_margin_of_their_comparison(call: Call, tmp_path: Path, release: Path) -> None:
     declares = "[statistics]\nmargin = 0.03\n"
     one, two = (made(tmp_path / place, place, more=declares) for place in ("x", "y"))
     assert declared_margin([one, two]) == 0.03
-    assert declared_margin([one, made(tmp_path / "z", "z")]) is None
+    assert declared_margin([one, release]) is None
     assert declared_margin([one, one / "qrels.trec"]) is None
     said = call("compare", one, two)
     assert "0.03" in said.out
     assert "No margin is declared" not in said.out
 
 
-def test_a_margin_that_no_difference_can_reach_is_refused(call: Call, tmp_path: Path) -> None:
+def test_a_margin_that_no_difference_can_reach_is_refused(call: Call, tmp_path: Path, release: Path) -> None:
     path = small.experiment(tmp_path, more="[statistics]\nmargin = 5\n")
     for command in ("check", "run"):
         refused = call(command, path)
         assert refused.code == 2
         assert "[statistics] margin: 5 is not below the measure's range, 1: everything would pass" in refused.err
-    results = made(tmp_path / "x", "x")
-    refused = call("gate", results, "--baseline", "bm25", "--challenger", "hybrid", "--margin", "2")
+    refused = call("gate", release, "--baseline", "bm25", "--challenger", "hybrid", "--margin", "2")
     assert refused.code == 2
     assert "--margin: 2 is not below" in refused.err
 

@@ -12,9 +12,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import harness
 from harness import records
-from harness.dataset import DatasetReference, load, trec
+from harness.dataset import trec
 from harness.evaluation.evaluation import evaluation_of
 from harness.evaluation.folders import score_rankings
 from harness.evaluation.runs import Conventions
@@ -49,9 +48,8 @@ def found(reader: str) -> list[Path]:
 
 
 @pytest.fixture(scope="module")
-def whole(tmp_path_factory):
-    place = tmp_path_factory.mktemp("fuzz")
-    return harness.run(small.experiment(place, report=True), harness.Options(results=place / "results")).folder
+def whole(finished, tmp_path_factory):
+    return Path(shutil.copytree(finished.folder, tmp_path_factory.mktemp("fuzz") / "whole"))
 
 
 def use(folder: Path) -> None:
@@ -165,22 +163,6 @@ def test_measures(name):
         assert parse(str(parse(name))) == parse(name)
     except InputError as error:
         assert str(error)
-
-
-@bounded
-@given(st.sampled_from(["apple.md", "queries.json"]), spots)
-def test_data_sets(tmp_path_factory, name, spot):
-    folder = tmp_path_factory.getbasetemp() / "set"
-    if not folder.exists():
-        small.dataset(folder)
-    raw = (folder / name).read_bytes()
-    try:
-        (folder / name).write_bytes(damaged(raw, spot))
-        load(DatasetReference(folder))
-    except InputError as error:
-        assert str(error)
-    finally:
-        (folder / name).write_bytes(raw)
 
 
 @pytest.mark.parametrize("path", found("experiments"), ids=lambda path: path.stem)

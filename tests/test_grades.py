@@ -25,21 +25,8 @@ def test_the_rules(rule: str, grades: list[int]) -> None:
     assert grade(LIST, rule) == (dict(zip(LIST, grades, strict=True)), ())
 
 
-def test_the_articles_own_grades() -> None:
-    """iDEAKITT: ten relevant documents, best first, have the scores 10 to 1."""
-    ids = [
-        "01HSARPS31FQX13ZQ82VFJFG5K", "01HA6MZ46ZJ8PFKWB822FATS3A", "01HAP1MSFAT4WHQXF18P31X8JE",
-        "01HRZFYA1734YT7CQ3HMHC8SFG", "01J70MHMJ9YFPNPM8JK49KC53H", "01HSAR6ZDYAYGJ4608W3XTNC0A",
-        "01HS7EN4TVTNWC7H47K0MAPT9Z", "01HAP3AYXV73N5C7RCVM6HFFAB", "01HS7ZGH2TY1V1R5SRYPZP8K9M",
-        "01G6SHVDF6DW740MB7C849JCJ4",
-    ]  # fmt: skip
-    grades = grade(ids, "linear").grades
-    assert list(grades.values()) == list(range(10, 0, -1))
-    assert grades["01HA6MZ46ZJ8PFKWB822FATS3A"] == 9
-
-
 @pytest.mark.parametrize("rule", RULES)
-@settings(deadline=None)
+@settings(deadline=None, max_examples=40)
 @given(documents=st.lists(st.sampled_from(LIST)))
 def test_repetitions_are_taken_out_first_and_keep_their_best_place(rule: str, documents: list[str]) -> None:
     graded = grade(documents, rule)

@@ -22,9 +22,9 @@ def folder(tmp_path_factory):
     return harness.run(path, harness.Options(results=place / "results")).folder
 
 
-@pytest.fixture
-def incomplete(folder, tmp_path):
-    copy = shutil.copytree(folder, tmp_path / "copy")
+@pytest.fixture(scope="module")
+def incomplete(folder, tmp_path_factory):
+    copy = shutil.copytree(folder, tmp_path_factory.mktemp("incomplete") / "copy")
     manifest = json.loads((copy / "manifest.json").read_text(encoding="utf-8"))
     for name in ("gone", "lost"):
         manifest["retrievers"][name] = {"error": f"{name}: 401 <b>no key</b>", "provenance": {}}

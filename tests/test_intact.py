@@ -7,9 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import harness
 from harness import records
-from harness.cli import main
 from harness.evaluation.gate import gate
 from harness.evaluation.readers import scores_of_results
 from harness.report import write_report
@@ -19,21 +17,9 @@ from tests import small
 GATE = ("--baseline", "bm25", "--challenger", "hashing", "--margin", "0.5")
 
 
-@pytest.fixture(scope="module")
-def whole(tmp_path_factory):
-    place = tmp_path_factory.mktemp("intact")
-    return harness.run(small.experiment(place, report=True), harness.Options(results=place / "results")).folder
-
-
 @pytest.fixture
-def folder(whole, tmp_path):
-    return Path(shutil.copytree(whole, tmp_path / "results"))
-
-
-def code_of(*words) -> int:
-    with pytest.raises(SystemExit) as stopped:
-        main([str(word) for word in words])
-    return stopped.value.code
+def folder(finished, tmp_path):
+    return Path(shutil.copytree(finished.folder, tmp_path / "results"))
 
 
 def edited(folder: Path, name: str, change) -> Path:
@@ -63,11 +49,12 @@ def infinite(text: str) -> str:
     return last[: last.rfind(",") + 1] + "inf" + text[len(last) :]
 
 
-@pytest.mark.parametrize("change", [cut, blanked, infinite])
-@pytest.mark.parametrize("name", ["scores.csv", "summary.csv", "comparisons.csv"])
+@pytest.mark.parametrize(
+    ("change", "name"), [(cut, "scores.csv"), (blanked, "summary.csv"), (infinite, "comparisons.csv")]
+)
 def test_a_cut_or_blanked_table_passes_no_gate(folder, capsys, name, change):
     edited(folder, name, change)
-    assert code_of("gate", folder, *GATE) == 2
+    assert small.exit_code("gate", folder, *GATE) == 2
     said = capsys.readouterr()
     assert said.out == ""
     assert f"{name}: cannot be read whole: it was changed or cut" in said.err
@@ -77,14 +64,14 @@ def test_a_cut_or_blanked_table_passes_no_gate(folder, capsys, name, change):
 def test_a_gate_needs_the_rankings_that_it_reports_on(folder, capsys, digests):
     for path in ((folder if digests else without_digests(folder)) / "rankings").iterdir():
         path.unlink()
-    assert code_of("gate", folder, *GATE) == 2
+    assert small.exit_code("gate", folder, *GATE) == 2
     assert "rankings" in (said := capsys.readouterr()).err and said.out == ""
 
 
 def test_a_gate_refuses_the_rankings_of_another_run(folder, capsys):
     other = folder / "rankings" / "bm25.jsonl"
     other.write_bytes((folder / "rankings" / "hashing.jsonl").read_bytes())
-    assert code_of("gate", folder, *GATE) == 2
+    assert small.exit_code("gate", folder, *GATE) == 2
     assert "bm25.jsonl: cannot be read whole: it was changed or cut" in capsys.readouterr().err
 
 
@@ -92,7 +79,7 @@ def test_a_gate_refuses_the_rankings_of_another_run(folder, capsys):
 def test_scores_must_be_whole_even_where_no_digest_is_known(folder, capsys, change):
     edited(without_digests(folder), "scores.csv", change)
     for command in (("gate", folder, *GATE), ("report", folder), ("reproduce", folder)):
-        assert code_of(*command) == 2
+        assert small.exit_code(*command) == 2
         assert "scores.csv: " in capsys.readouterr().err
 
 
@@ -173,7 +160,7 @@ def renamed(content: dict, name: str) -> dict:
 @pytest.mark.parametrize("name", ["../../escaped", "/tmp/escaped", "a/b", "..", "", "a\nb", "x" * 65, "a\\b"])
 def test_a_name_that_leads_elsewhere_is_refused(folder, name, capsys):
     edited(folder, "manifest.json", lambda text: json.dumps(renamed(json.loads(text), name)))
-    assert code_of("report", folder) == 2
+    assert small.exit_code("report", folder) == 2
     assert "is no name" in capsys.readouterr().err
 
 
@@ -190,7 +177,7 @@ def test_a_link_in_the_folder_is_refused_and_never_written_through(folder, tmp_p
         original.unlink()
     original.symlink_to(target)
     before = sorted(target.rglob("*")) if target.is_dir() else target.read_text()
-    assert code_of("report", folder) == 2
+    assert small.exit_code("report", folder) == 2
     assert f"{name}: is a link" in capsys.readouterr().err
     assert (sorted(target.rglob("*")) if target.is_dir() else target.read_text()) == before
 

@@ -64,7 +64,7 @@ def test_alpha_of_the_published_examples(ratings, level, known):
     assert found == pytest.approx(krippendorff.alpha(ratings, level_of_measurement=level))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(st.lists(st.tuples(*[st.sampled_from([*GRADES, None])] * 3), min_size=4, max_size=30))
 def test_alpha_agrees_with_the_package(rows):
     ratings = np.array([[NAN if value is None else value for value in row] for row in rows], dtype=float).T

@@ -39,7 +39,7 @@ def values(name, judged, *rankings):
 
 
 @pytest.mark.parametrize("name", ["RR@4", "Success@4", "R@4", "AP@4"])
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=15, deadline=None)
 @given(a=RANKINGS, b=RANKINGS, judged=st.dictionaries(st.sampled_from(CORPUS), st.integers(0, 1), min_size=3))
 def test_no_outcome_lies_outside_and_the_bounds_are_reached(name, a, b, judged):
     bounds = bounds_of(parse(name), 4, 1, len(CORPUS))
@@ -67,7 +67,7 @@ def test_other_measures_have_none(name):
 
 
 @pytest.mark.parametrize("name", ["nDCG@4", "nDCG(dcg='exp-log2')@3", "nDCG", "DCG@4", "P@2", "RBP(p=0.5)@4"])
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=15, deadline=None)
 @given(
     asked=st.lists(
         st.tuples(RANKINGS, RANKINGS, st.dictionaries(st.sampled_from(CORPUS), st.integers(-1, 3))), max_size=6
@@ -96,7 +96,7 @@ GRADED = st.dictionaries(st.sampled_from(CORPUS), st.integers(0, 2), min_size=4)
 
 
 @pytest.mark.parametrize("name", ["nDCG@3", "nDCG(dcg='exp-log2')@3", "nDCG", "DCG@3", "P@2", "RBP(p=0.5)@3"])
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=15, deadline=None)
 @given(a=RANKINGS, b=RANKINGS, judged=GRADED)
 def test_no_completion_of_the_judgments_lies_outside(name, a, b, judged):
     """Documents that neither ranking shows may be relevant, too, and raise the ideal of nDCG."""
@@ -116,7 +116,7 @@ def test_no_completion_of_the_judgments_lies_outside(name, a, b, judged):
 LARGE = [f"d{number:02}" for number in range(40)]
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=15, deadline=None)
 @given(data=st.data())
 def test_what_is_called_decided_stays_so_whatever_is_judged_next(data):
     """The mean of three queries on a corpus of 40 documents, of which most are in neither ranking."""

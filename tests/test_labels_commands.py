@@ -10,6 +10,8 @@ from harness.dataset.judgments import read_judgments
 from harness.labels.agree import agree, agreement_of
 from harness.labels.merge_labels import merge_into
 from harness.labels.pool import read_pool
+from harness.pipeline import run
+from harness.running.options import Options
 from retrievers.errors import InputError
 from tests import small
 from tests.chat_fake import ChatProvider, graded, quotation
@@ -18,16 +20,20 @@ from tests.servers import serving
 from tests.small import told as harness
 
 
-@pytest.fixture
-def begun(tmp_path, monkeypatch, capsys):
+@pytest.fixture(scope="module")
+def answered(tmp_path_factory):
     """Questions without labels, answered by three retrievers."""
-    monkeypatch.chdir(tmp_path)
-    data = small.dataset(tmp_path / "data")
+    place = tmp_path_factory.mktemp("answered")
     rows = [{"id": id_, "query": text} for id_, text, _ in small.QUERIES]
-    (data / "queries.json").write_text(json.dumps(rows), encoding="utf-8")
-    small.experiment(tmp_path)
-    harness(capsys, "run", "small.toml", "--quiet")
-    return data
+    (small.dataset(place / "data") / "queries.json").write_text(json.dumps(rows), encoding="utf-8")
+    run(small.experiment(place), Options(place / "results"))
+    return place
+
+
+@pytest.fixture
+def begun(answered, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    return small.copied(answered, tmp_path) / "data"
 
 
 RELEVANT = {id_: docs for id_, _, docs in small.QUERIES}

@@ -5,7 +5,6 @@ from pathlib import Path
 
 import pytest
 
-from harness.cli import main
 from harness.dataset import load, reference_of
 from harness.dataset.load import load_documents
 from harness.labels.drafts import STYLES, draft, keeping_pool, kept_drafts, overlap, prompts_for, write_drafts
@@ -94,22 +93,14 @@ def test_a_person_keeps_some_and_they_become_questions(folder, tmp_path):
 def test_the_commands(folder, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     (folder / "queries.json").unlink()
-
-    def harness(*words):
-        with pytest.raises(SystemExit) as stopped:
-            main(list(words))
-        told = capsys.readouterr()
-        assert stopped.value.code == 0, told.err
-        return told.out
-
     with serving(ChatProvider(reply=writes)) as provider:
         asks = ("queries", "draft", "data", "--llm", "m", "--base-url", provider.url, "--count", "4")
-        assert "4 calls" in harness(*asks, "--plan")
-        assert "drafts; 0 answers could not be read" in harness(*asks)
+        assert "4 calls" in small.told(capsys, *asks, "--plan")
+        assert "drafts; 0 answers could not be read" in small.told(capsys, *asks)
     assert Path("drafts.html").is_file()
     rows = [json.loads(line) for line in Path("drafts.jsonl").read_text(encoding="utf-8").splitlines()]
     write(Path("j.jsonl"), [judgment(row["id"], row["document_id"], 1) for row in rows])
-    harness("queries", "keep", "drafts.jsonl", "j.jsonl", "--output", "data/queries.jsonl")
+    small.told(capsys, "queries", "keep", "drafts.jsonl", "j.jsonl", "--output", "data/queries.jsonl")
     asked = load(reference_of(folder)).queries
     assert [query.text for query in asked] == [row["query"] for row in rows]
     assert {query.fields["origin"] for query in asked} == {"llm:m"}

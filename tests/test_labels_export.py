@@ -4,7 +4,6 @@ import json
 
 import pytest
 
-from harness.cli import main
 from harness.dataset import DatasetReference, load, trec
 from harness.dataset.judgments import NAME
 from harness.evaluation.grading import labels_that_count
@@ -29,10 +28,7 @@ def mixed(tmp_path, monkeypatch):
 
 
 def export(capsys, *words):
-    with pytest.raises(SystemExit) as stopped:
-        main(["labels", "export", "data", *words])
-    assert stopped.value.code == 0
-    return capsys.readouterr().out
+    return small.told(capsys, "labels", "export", "data", *words)
 
 
 def test_people_alone_are_exported_unless_a_model_is_asked_for(mixed, capsys):

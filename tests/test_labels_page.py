@@ -1,6 +1,5 @@
 """The judging page in a real browser: by keyboard, in any script, with nothing lost."""
 
-import json
 import re
 import time
 from html import unescape
@@ -197,6 +196,32 @@ def test_nothing_is_lost_by_closing_the_window(opened):
 
 
 @browser
+def test_two_tabs_lose_nothing_of_each_other(opened):
+    """Undoing wrote what one tab knew over what the other had judged since; so did opening a page."""
+    first, page = opened.current_window_handle, opened.current_url
+    begin(opened)
+    press(opened, "1")
+    counted(opened, "1 of 14")
+    opened.switch_to.new_window("tab")
+    try:
+        opened.get(page)
+        counted(opened, "1 of 14")
+        opened.switch_to.window(first)
+        press(opened, "2")
+        counted(opened, "2 of 14")
+        opened.switch_to.window(opened.window_handles[1])
+        counted(opened, "2 of 14")
+        press(opened, "u")
+        counted(opened, "1 of 14")
+    finally:
+        opened.close()
+        opened.switch_to.window(first)
+    counted(opened, "1 of 14")
+    press(opened, "3")
+    assert [one.grade for one in read_judgments([exported(opened)])] == [1, 3]
+
+
+@browser
 def test_a_browser_that_keeps_nothing_says_so_and_still_judges(opened):
     source = """
         Object.defineProperty(window, 'localStorage', { get() { throw new DOMException('denied', 'SecurityError'); } });
@@ -235,6 +260,7 @@ def test_an_export_is_imported_and_judging_goes_on(opened):
         ({"document_id": "elsewhere"}, "its question or document is not on this page"),
         ({"judge": "ben"}, "it is by ben, and this page is ann's"),
         ({"grade": 3}, "it contradicts a judgment that is already here"),
+        ({"grade": 7}, "grade 7 is not on the scale"),
     ],
 )
 def test_a_file_that_does_not_fit_is_refused_whole(opened, tmp_path, changes, message):
@@ -258,16 +284,6 @@ def test_a_cut_line_is_refused(opened, tmp_path):
     (tmp_path / "in.jsonl").write_text('{"query_id": "q0", "gra', encoding="utf-8")
     bring(opened, tmp_path / "in.jsonl")
     assert "a line that was cut" in text(opened, "#message")
-
-
-@browser
-def test_a_grade_outside_the_scale_is_refused(opened, tmp_path):
-    begin(opened)
-    press(opened, "1")
-    row = json.loads(exported(opened).read_text(encoding="utf-8")) | {"grade": 7}
-    (tmp_path / "in.jsonl").write_text(json.dumps(row), encoding="utf-8")
-    bring(opened, tmp_path / "in.jsonl")
-    assert "grade 7 is not on the scale" in text(opened, "#message")
 
 
 @browser

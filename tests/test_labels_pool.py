@@ -15,10 +15,9 @@ from tests import small
 from tests.labels_small import judgment, pool
 
 
-@pytest.fixture(scope="module")
-def results(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("pooled")
-    return harness.run(small.experiment(folder), harness.Options(results=folder / "results")).folder
+@pytest.fixture
+def results(finished):
+    return finished.folder
 
 
 def test_the_union_of_the_tops_is_asked_in_an_order_that_tells_nothing(results):

@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 
 import harness
-from harness.cli import main
 from harness.dataset import DatasetReference, load, reference_of
 from harness.dataset.judgments import text_digest
 from harness.evaluation.evaluation import evaluation_of
@@ -176,13 +175,9 @@ def test_where_no_person_judged_nothing_is_claimed(ran, capsys):
     for text in (shown_text(results), (results.folder / "report.md").read_text(encoding="utf-8")):
         assert "shown" not in text.lower().replace("no person", "")
         assert "judged by a model alone" in text or "A model alone judged" in text
-    with pytest.raises(SystemExit) as stopped:
-        main(["gate", str(results.folder), "--baseline", "bm25", "--challenger", "hashing", "--margin", "0.1"])
-    assert stopped.value.code == 1
-    assert "no person judged" in capsys.readouterr().err
-    with pytest.raises(SystemExit):
-        main(["report", str(results.folder)])
-    assert "shown" not in capsys.readouterr().out
+    gate = ("gate", results.folder, "--baseline", "bm25", "--challenger", "hashing", "--margin", "0.1")
+    assert "no person judged" in small.told(capsys, *gate, code=1)
+    assert "shown" not in small.told(capsys, "report", results.folder)
 
 
 def test_without_the_models_labels_on_peoples_queries_there_is_no_estimate(ran):

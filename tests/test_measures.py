@@ -108,16 +108,6 @@ def test_a_wrong_name_says_what_is_wrong_and_what_to_do(text: str, message: str)
     assert message in str(error.value)
 
 
-@settings(deadline=None)
-@given(st.text(max_size=40))
-def test_no_text_breaks_the_parser(text: str) -> None:
-    try:
-        measure = parse(text)
-    except InputError:
-        return
-    assert parse(str(measure)) == measure
-
-
 def test_an_experiment_fills_in_only_what_the_name_leaves_open() -> None:
     article = {"gain": "exponential", "ideal": "retrieved"}
     assert str(parse("nDCG@10", **article)) == "nDCG(dcg='exp-log2', ideal='retrieved')@10"
@@ -162,7 +152,7 @@ def values(names: list[str], judged: dict[str, int], ranking: list[str]) -> dict
     return dict(zip(names, scores.values[:, 0].tolist(), strict=True))
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(judged, ranking)
 def test_every_value_is_within_its_range(judged: dict[str, int], ranking: list[str]) -> None:
     nothing_relevant = not any(grade > 0 for grade in judged.values())
@@ -193,7 +183,7 @@ def test_the_span_of_a_measure_is_what_separates_its_ends() -> None:
     assert span(parse("DCG"), {"q": {}}) == 0
 
 
-@settings(deadline=None)
+@settings(deadline=None, max_examples=40)
 @given(judged.filter(lambda j: any(grade > 0 for grade in j.values())))
 def test_the_ideal_ranking_scores_one(judged: dict[str, int]) -> None:
     best_first = sorted(judged, key=lambda d: -judged[d])
@@ -201,7 +191,7 @@ def test_the_ideal_ranking_scores_one(judged: dict[str, int]) -> None:
         assert found == pytest.approx(1, abs=1e-12), name
 
 
-@settings(deadline=None)
+@settings(deadline=None, max_examples=40)
 @given(judged, ranking)
 def test_renaming_documents_changes_nothing(judged: dict[str, int], ranking: list[str]) -> None:
     renamed = {d: f"{9 - i} {d} 文書" for i, d in enumerate(DOCUMENTS)}
@@ -209,7 +199,7 @@ def test_renaming_documents_changes_nothing(judged: dict[str, int], ranking: lis
     assert again == values(NAMES, judged, ranking)
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(st.lists(st.tuples(judged, ranking), max_size=8))
 def test_a_query_scores_the_same_alone_and_among_others(pairs: list[tuple[dict[str, int], list[str]]]) -> None:
     """Padding, portions and neighbours leave no trace, but for the G of ERR, which all queries share."""
@@ -326,7 +316,7 @@ def test_retrievers_are_rescored_one_after_the_other() -> None:
 
 
 @pytest.mark.parametrize("name", [name for name in NAMES if "@" in name and "retrieved-all" not in name])
-@settings(deadline=None, max_examples=20)
+@settings(deadline=None, max_examples=10)
 @given(judged=judged, ranking=ranking)
 def test_a_measure_looks_no_deeper_than_its_cutoff(name: str, judged: dict[str, int], ranking: list[str]) -> None:
     """The report rescoring with other grades keeps no more than these hits."""

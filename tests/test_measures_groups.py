@@ -57,14 +57,14 @@ def test_a_document_in_several_groups_meets_them_all() -> None:
     assert group_value(parse("nDCG(groups='first')"), groups, ["a"]) == pytest.approx(1 / (1 + 1 / log2(3)))
 
 
-@settings(deadline=None)
+@settings(deadline=None, max_examples=40)
 @given(rankings, st.sampled_from(["autorag", "first"]))
 def test_values_are_within_their_range(ranking: list[str], reading: str) -> None:
     for name in NAMES:
         assert 0 <= group_value(parse(grouped(name, reading)), GROUPS, ranking) <= 1 + 1e-12
 
 
-@settings(deadline=None)
+@settings(deadline=None, max_examples=40)
 @given(rankings, st.sampled_from([name for name in NAMES if name not in {"SetP", "SetF"}]))
 def test_groups_of_one_are_plain_relevance_for_first(ranking: list[str], name: str) -> None:
     groups = [["a"], ["b"], ["c"]]
@@ -72,7 +72,7 @@ def test_groups_of_one_are_plain_relevance_for_first(ranking: list[str], name: s
     assert group_value(parse(grouped(name, "first")), groups, ranking) == pytest.approx(plain, abs=1e-12)
 
 
-@settings(deadline=None)
+@settings(deadline=None, max_examples=40)
 @given(rankings)
 def test_further_alternatives_count_neither_for_nor_against_first(ranking: list[str]) -> None:
     """Taking redundant alternatives out of the list changes no value that has no cutoff."""

@@ -55,7 +55,7 @@ TREC_EVAL = {
 }
 
 
-@settings(max_examples=250, deadline=None)
+@settings(max_examples=120, deadline=None)
 @given(judgments, runs(TIED), st.integers(1, 3))
 def test_pytrec_eval(qrels: dict[str, dict[str, int]], run: dict[str, dict[str, float]], rel: int) -> None:
     families: dict[str, set[str]] = {}
@@ -90,7 +90,7 @@ reads_numbers = pytest.mark.filterwarnings("ignore:.*removed in Python 3.14:Depr
 
 
 @reads_numbers
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(judgments, runs(TIED))
 def test_ir_measures(qrels: dict[str, dict[str, int]], run: dict[str, dict[str, float]]) -> None:
     theirs = {
@@ -104,7 +104,7 @@ def test_ir_measures(qrels: dict[str, dict[str, int]], run: dict[str, dict[str, 
 
 
 @reads_numbers
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(judgments, st.permutations(range(15)), st.integers(1, 15), st.sampled_from(["Judged@1", "Judged@5", "Judged"]))
 def test_judged_of_ir_measures(qrels: dict[str, dict[str, int]], order: list[int], depth: int, name: str) -> None:
     run = {q: {DOCUMENTS[i]: float(i) for i in order[:depth]} for q in QUERIES}

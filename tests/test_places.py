@@ -101,9 +101,9 @@ class Killed(BaseException):
     """A process that was killed here."""
 
 
-@pytest.mark.parametrize("kept", [False, True])
-@pytest.mark.parametrize("renames", [0, 1])
-@pytest.mark.parametrize("report", [False, True])
+@pytest.mark.parametrize(
+    ("report", "renames", "kept"), [(False, 0, False), (False, 0, True), (False, 1, False), (True, 1, True)]
+)
 def test_a_kill_between_the_renames_loses_nothing(tmp_path, monkeypatch, report, renames, kept):
     run(tmp_path, report=report)
     if kept:

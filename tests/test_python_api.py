@@ -1,8 +1,5 @@
 """What docs/python.md shows, and what `harness.compare` takes."""
 
-import doctest
-from pathlib import Path
-
 import pandas as pd
 import pytest
 
@@ -20,15 +17,11 @@ from retrievers.runs import write_run
 from retrievers.types import ranked
 from tests import small
 
-PAGE = Path(__file__).parents[1] / "docs" / "python.md"
 QRELS = {"q1": {"d1": 2, "d2": 0}, "q2": {"d2": 1}, "q3": {"d3": 1}, "q4": {"d1": 1, "d3": 3}}
 A = {"q1": {"d1": 3.0, "d2": 1.0}, "q2": {"d1": 2.0, "d2": 1.5}, "q3": {"d3": 1.0}, "q4": {"d3": 4.0, "d1": 1.0}}
 B = {"q1": {"d2": 3.0, "d1": 1.0}, "q2": {"d2": 2.0}, "q3": {"d1": 2.0, "d3": 1.0}, "q4": {"d2": 1.0}}
 MEASURES = ["nDCG@10", "RR", "P@1"]
 TWICE = pd.DataFrame({"query_id": ["q1", "q1"], "doc_id": ["d1", "d1"], "score": [1, 0], "relevance": [1, 0]})
-
-
-FLAGS = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS | doctest.IGNORE_EXCEPTION_DETAIL
 
 
 def frame(run, columns=("query_id", "doc_id", "score")):

@@ -23,7 +23,6 @@ from hypothesis import strategies as st
 
 import harness
 from harness import records
-from harness.cli import main
 from harness.evaluation.costs import costs_of
 from harness.report import browsed, first_screen, html_page, text, write, write_report
 from harness.report.pdf import pdf
@@ -36,10 +35,9 @@ WILD = st.text(st.characters(), max_size=60) | st.sampled_from(hostile.ATTACKS)
 
 
 @pytest.fixture(scope="module")
-def results(tmp_path_factory):
+def results(finished):
     """A small experiment of three retrievers and six queries."""
-    folder = tmp_path_factory.mktemp("small")
-    return harness.run(small.experiment(folder, report=True), harness.Options(results=folder / "results"))
+    return harness.open(finished.folder)
 
 
 @pytest.fixture(scope="module")
@@ -140,17 +138,11 @@ def test_figures_are_well_formed_and_described(which, request):
 def test_figures_for_papers_are_pdf_the_same_each_time(results, tmp_path):
     pytest.importorskip("matplotlib", reason="needs the extra `figures`")
     copy = shutil.copytree(results.folder, tmp_path / "paper")
-    written = []
-    for _ in range(2):
-        with pytest.raises(SystemExit) as ended:
-            main(["report", str(copy), "--figures", "--quiet"])
-        assert ended.value.code == 0
-        written.append({file.name: file.read_bytes() for file in (copy / "figures").glob("*.pdf")})
-    assert written[0] == written[1]
-    assert {name.removesuffix(".pdf") for name in written[0]} == {
-        file.stem for file in (copy / "figures").glob("*.svg")
-    }
-    assert all(held.startswith(b"%PDF") for held in written[0].values())
+    assert small.exit_code("report", copy, "--figures", "--quiet") == 0
+    written, drawn = ({file.stem: file for file in (copy / "figures").glob(f"*.{kind}")} for kind in ("pdf", "svg"))
+    assert written.keys() == drawn.keys()
+    assert all(file.read_bytes().startswith(b"%PDF") for file in written.values())
+    assert pdf(drawn["leaderboard"].read_text(encoding="utf-8")) == written["leaderboard"].read_bytes()
 
 
 @pytest.mark.parametrize(
@@ -169,10 +161,7 @@ def test_figures_for_papers_have_every_mark_as_it_is(mark, another):
 def test_figures_for_papers_name_what_they_need(results, monkeypatch, capsys):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     before = sorted(file.name for file in (results.folder / "figures").iterdir())
-    with pytest.raises(SystemExit) as ended:
-        main(["report", str(results.folder), "--figures"])
-    assert ended.value.code == 2
-    assert "retriever-harness[figures]" in capsys.readouterr().err
+    assert "retriever-harness[figures]" in small.told(capsys, "report", results.folder, "--figures", code=2)
     assert sorted(file.name for file in (results.folder / "figures").iterdir()) == before
 
 

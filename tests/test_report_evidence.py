@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 from harness import records
-from harness.cli import main
 from harness.pipeline import run
 from harness.report.sections import tests as room
 from harness.report.sections.tests import in_words, left_out, pair_evidence, section
@@ -77,18 +76,15 @@ def test_the_leaders_pairs_stand_where_the_page_would_wait_for_all_and_the_page_
 def test_compare_gives_the_same_evidence_of_every_pair_as_data(
     folder: Path, view: View, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    asked = ["compare", str(folder), "--measure", view.primary, "--margin", "0.1", "--baseline", "bm25", "--json"]
-    with pytest.raises(SystemExit, match="0"):
-        main(asked)
-    rows = json.loads(capsys.readouterr().out)["evidence"]
+    asked = ("compare", folder, "--measure", view.primary, "--margin", "0.1", "--baseline", "bm25", "--json")
+    rows = json.loads(small.told(capsys, *asked))["evidence"]
     assert rows == [row.as_json() for row in pair_evidence(view)]
     assert {frozenset((row["a"], row["b"])) for row in rows} == {
         frozenset(pair) for pair in combinations(view.retrievers, 2)
     }
     assert all(0 < row["rbo"] <= 1 and 0 <= row["top_10_in_common"] <= 1 for row in rows)
     runs = sorted((folder / "runs").glob("*.trec"))
-    with pytest.raises(SystemExit, match="0"):
-        main(["compare", str(folder / "qrels.trec"), *map(str, runs), "--json"])
+    assert small.exit_code("compare", folder / "qrels.trec", *runs, "--json") == 0
     of_files = json.loads(capsys.readouterr().out)["evidence"]
     shares = {frozenset((row["a"], row["b"])): row["rbo"] for row in rows}
     assert {frozenset((row["a"], row["b"])): pytest.approx(row["rbo"]) for row in of_files} == shares

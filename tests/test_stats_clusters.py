@@ -34,7 +34,7 @@ def sample(seed, needs=30, each=5, correlation=0.5):
 def test_thirty_needs_of_five_paraphrases_are_thirty_observations(monkeypatch):
     """False claims at most 6 %, coverage 94 to 97 %; by query it is 25 % and 75 %."""
     monkeypatch.setattr(import_module("harness.stats.sign_flip"), "DRAWS", 500)
-    experiments = 400
+    experiments = 150
     claims, covered, by_query = 0, 0, 0
     for seed in range(experiments):
         values, needs = sample(seed)

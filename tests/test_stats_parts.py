@@ -33,7 +33,7 @@ probabilities = st.lists(st.floats(1e-12, 1.0), min_size=1, max_size=12)
 
 
 @pytest.mark.parametrize("method", NAMES)
-@settings(deadline=None)
+@settings(deadline=None, max_examples=40)
 @given(p=probabilities)
 def test_corrections_equal_statsmodels(method, p):
     with patch("gc.collect"):  # statsmodels collects garbage at every call of Holm, half a second each
@@ -42,7 +42,7 @@ def test_corrections_equal_statsmodels(method, p):
 
 
 @pytest.mark.parametrize("method", NAMES)
-@settings(deadline=None)
+@settings(deadline=None, max_examples=40)
 @given(p=probabilities, data=st.data())
 def test_corrections_follow_their_p_values(method, p, data):
     order = data.draw(st.permutations(range(len(p))))
@@ -194,7 +194,7 @@ def test_another_retriever_moves_no_draw():
     assert sign_flip(table, [Contrast(0, 1), Contrast(1, 0), Contrast(2, 3)])[:2] == few
 
 
-@settings(deadline=None, max_examples=10)
+@settings(deadline=None, max_examples=6)
 @given(st.integers(1, 150), st.integers(1, 4), st.integers(1, 1 << 20), st.sampled_from([2, 128]))
 def test_sums_that_are_looked_up_are_those_of_the_signs_whatever_the_blocks(n, k, block, wide):
     columns = np.random.default_rng(n).normal(size=(n, k))

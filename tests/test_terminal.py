@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from rich.cells import cell_len
 from rich.console import Console
@@ -74,6 +74,7 @@ names = st.lists(
 )
 
 
+@settings(max_examples=30)
 @given(names=names, width=st.integers(50, 160))
 def test_the_leaderboard_fits(names: list[str], width: int) -> None:
     lines = rendered(tables.leaderboard(summary(names), "nDCG@10", width=width), width)
@@ -82,6 +83,7 @@ def test_the_leaderboard_fits(names: list[str], width: int) -> None:
     assert len(rows) == len(names)
 
 
+@settings(max_examples=30)
 @given(names=names.filter(lambda names: len(names) > 1), width=st.integers(50, 160))
 def test_the_comparisons_fit(names: list[str], width: int) -> None:
     rows = [comparison(a, b) for a in names for b in names if a < b]
@@ -170,6 +172,7 @@ def test_reasons_stand_where_there_is_room() -> None:
     assert rendered(tables.comparisons(rows, width=80), 80)[-1].rstrip().endswith("undecided")
 
 
+@settings(max_examples=40)
 @given(names=names, width=st.integers(8, 70))
 def test_long_names_go_on_in_the_next_line_and_nothing_of_them_is_lost(names: list[str], width: int) -> None:
     column = layout.Column("", names, left=True, name=True)

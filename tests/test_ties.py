@@ -44,7 +44,7 @@ def test_measures_whose_ends_are_not_known() -> None:
 
 
 judged = st.dictionaries(st.sampled_from((*DOCUMENTS, "not retrieved")), st.integers(-1, 3), min_size=1)
-hits = st.dictionaries(st.sampled_from(DOCUMENTS), st.sampled_from([0.1, 0.2, 0.3]), max_size=7)
+hits = st.dictionaries(st.sampled_from(DOCUMENTS), st.sampled_from([0.1, 0.2, 0.3]), max_size=5)
 
 
 def every_value(name: str, judged: dict[str, int], hits: dict[str, float]) -> list[float]:
@@ -59,7 +59,7 @@ def every_value(name: str, judged: dict[str, int], hits: dict[str, float]) -> li
 
 
 @pytest.mark.parametrize("name", forms())
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=8, deadline=None)
 @given(judged=judged, hits=hits)
 def test_every_order(name: str, judged: dict[str, int], hits: dict[str, float]) -> None:
     (found,) = tie_ranges(parse(name), {"q": judged}, {"q": hits}, groups={"q": GROUPS}, claims={"q": CLAIMED})

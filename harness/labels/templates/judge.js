@@ -4,7 +4,6 @@
   const $ = (id) => document.getElementById(id);
   const store = `judge:${data.pool}`;
   const keyOf = (item) => `${item.query}\t${item.document}\t${item.round}`;
-  // Two tabs, or a browser that forgets: what is kept is read again before every write.
   let judge = "";
   let kept = {};
   let lasting = true;
@@ -27,7 +26,10 @@
     }
   };
 
-  const save = () => {
+  // Two tabs, or a browser that forgets: what is kept is read again before every write, and opening writes nothing.
+  const change = (edit) => {
+    kept = { ...kept, ...(load().kept || {}) };
+    edit();
     if (!lasting) return;
     try {
       window.localStorage.setItem(store, JSON.stringify({ judge, kept }));
@@ -65,15 +67,21 @@
     return [...feed, ...(item ? [`${item[1]}• `, ...inline(item[2])] : inline(line))];
   });
 
-  const show = () => {
-    at = data.items.findIndex((item) => !(keyOf(item) in kept));
+  const open = () => data.items.findIndex((item) => !(keyOf(item) in kept));
+
+  const showProgress = () => {
     const done = finished();
     $("bar").max = data.items.length;
     $("bar").value = done;
     $("count").textContent = `${done} of ${data.items.length}${timeLeft(data.items.length - done)}`;
+    $("undo").disabled = !history.length;
+  };
+
+  const show = () => {
+    at = open();
+    showProgress();
     $("pair").hidden = at < 0 || !judge;
     $("done").hidden = at >= 0 || !judge;
-    $("undo").disabled = !history.length;
     if (!judge) return;
     if (at < 0) { $("done").querySelector("h2").focus(); return; }
     const item = data.items[at];
@@ -90,7 +98,7 @@
     if ($("policy").open) $("pair").scrollIntoView({ block: "start" });
     else window.scrollTo(0, 0);
     if (!inSight()) article.scrollIntoView({ block: "start" });
-    $("live").textContent = `${done + 1} of ${data.items.length}: ${query.text}. ${shown.title}`;
+    $("live").textContent = `${finished() + 1} of ${data.items.length}: ${query.text}. ${shown.title}`;
     shownAt = performance.now();
   };
 
@@ -109,25 +117,23 @@
       article.scrollIntoView({ block: "start" });
       return;
     }
-    const item = data.items[at];
-    kept = { ...kept, ...(load().kept || {}) };
-    kept[keyOf(item)] = {
+    const key = keyOf(data.items[at]);
+    const said = {
       grade,
       seconds: Math.round((performance.now() - shownAt) / 100) / 10,
       note: $("note").value.trim(),
       at: new Date().toISOString(),
     };
-    history.push(keyOf(item));
+    history.push(key);
     complain("");
-    save();
+    change(() => { kept[key] = said; });
     show();
   };
 
   const undo = () => {
     const last = history.pop();
     if (last === undefined) return;
-    delete kept[last];
-    save();
+    change(() => { delete kept[last]; });
     show();
   };
 
@@ -185,15 +191,14 @@
     judge = name;
     $("start").hidden = true;
     $("policy").open = false;
-    save();
     show();
   };
 
   const bring = async (file) => {
     try {
       const { who, found } = taken(await file.text());
-      kept = { ...found, ...kept };
       complain("");
+      change(() => { kept = { ...found, ...kept }; judge = who; });
       if (who) begin(who);
     } catch (error) {
       complain(error.message);
@@ -223,7 +228,10 @@
   $("import").addEventListener("change", (event) => { if (event.target.files.length) bring(event.target.files[0]); });
   $("start").addEventListener("submit", (event) => {
     event.preventDefault();
-    if ($("judge").value.trim()) begin($("judge").value.trim());
+    const name = $("judge").value.trim();
+    if (!name) return;
+    change(() => { judge = name; });
+    begin(name);
   });
   $("note").addEventListener("keydown", (event) => {
     if (event.key === "Escape" || event.key === "Enter") { article.focus(); event.preventDefault(); }
@@ -241,9 +249,22 @@
   });
   window.addEventListener("beforeunload", (event) => { if (!lasting && finished()) event.preventDefault(); });
 
+  const take = (stored) => {
+    kept = stored.kept || {};
+    history = Object.keys(kept).sort((a, b) => (kept[a].at < kept[b].at ? -1 : 1));
+  };
+  // What another tab writes is shown here, too; a note that is being written stays where its pair does.
+  window.addEventListener("storage", (event) => {
+    if (event.key !== store || !event.newValue) return;
+    const stored = JSON.parse(event.newValue);
+    take(stored);
+    if (!judge && stored.judge) begin(stored.judge);
+    else if (open() === at) showProgress();
+    else show();
+  });
+
   const before = load();
-  kept = before.kept || {};
-  history = Object.keys(kept).sort((a, b) => (kept[a].at < kept[b].at ? -1 : 1));
+  take(before);
   if (!lasting) complain("This browser keeps nothing for this file: export your judgments before you close the page.");
   if (before.judge) begin(before.judge);
   else show();
