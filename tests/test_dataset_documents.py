@@ -88,7 +88,7 @@ def test_what_companies_have_becomes_documents_and_is_converted_once(tmp_path, m
 
 @needs
 def test_a_label_of_what_could_not_be_converted_says_why(tmp_path):
-    with pytest.raises(InputError, match="'broken.docx', which could not be converted: .*write the file again"):
+    with pytest.raises(InputError, match=r"'broken.docx', which could not be converted: .*write the file again"):
         load(reference_of(folder(tmp_path / "d", "broken.docx")))
 
 

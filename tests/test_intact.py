@@ -99,7 +99,7 @@ def test_a_file_that_is_gone_is_missing(folder, name):
 
 def test_a_run_that_was_stopped_is_told_where_its_results_would_be(tmp_path):
     (tmp_path / "small.unfinished").mkdir()
-    with pytest.raises(InputError, match="does not exist .its run was stopped: run it again"):
+    with pytest.raises(InputError, match=r"does not exist .its run was stopped: run it again"):
         records.read(tmp_path / "small")
 
 
