@@ -91,13 +91,10 @@ class Narrowed(Retriever):
 
     def _settled(self, query: Query, found: Ranking, size: int, depth: int) -> Ranking | None:
         """The hits that match; None where there may be more of them."""
-        kept = self._kept(query, found, depth)
-        return kept if len(kept) == depth or len(found) < size or size >= len(self._rows) else None
-
-    def _kept(self, query: Query, ranking: Ranking, depth: int) -> Ranking:
         matching = self._values.matching(wanted(query, self._conditions))
-        hits = [hit for hit in ranking if (row := self._rows.get(hit.doc_id)) is not None and matching[row]]
-        return ranked([hit.doc_id for hit in hits], [hit.score for hit in hits], depth)
+        hits = [hit for hit in found if (row := self._rows.get(hit.doc_id)) is not None and matching[row]]
+        kept = ranked([hit.doc_id for hit in hits], [hit.score for hit in hits], depth)
+        return kept if len(kept) == depth or len(found) < size or size >= len(self._rows) else None
 
 
 class FieldValues:

@@ -60,11 +60,7 @@ class CachedReranker:
         head = candidates.doc_ids[: self.reranker.depth]
         documents = self._contents(head)
         pairs = [(query.text, documents[doc_id].content) for doc_id in head]
-        scores = np.zeros(len(pairs))
-        call = single_call(meter)
-        for request in self.reranker.batches(pairs):
-            scores[list(request)] = self._ask([pairs[i] for i in request], call).scores
-        return above_the_rest(candidates, scores)
+        return above_the_rest(candidates, self._ask_all(pairs, single_call(meter)).scores)
 
     def rerank_all(self, queries: Sequence[Query], rankings: Sequence[Ranking], meter: Meter) -> list[Ranking]:
         """Rerank every query's candidates through the cache, pairs of like length of all queries together.

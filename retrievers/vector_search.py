@@ -232,12 +232,10 @@ class VectorRetriever(Retriever):
     def _texts(self, documents: Iterable[Document], empty: list[str]) -> Iterator[Document]:
         """Yield what is embedded: documents or their passages; blank ones go to the list."""
         for document in documents:
-            if not document.content.strip():
-                empty.append(document.id)
-            elif self._chunks is None:
-                yield document
+            if document.content.strip():
+                yield from passages(document, self._chunks) if self._chunks else (document,)
             else:
-                yield from passages(document, self._chunks)
+                empty.append(document.id)
 
 
 class _Counted:

@@ -50,19 +50,20 @@ class TieCase:
 
     def values(self, orders: Ints) -> Floats:
         """(n,): the measure for n orders of the documents, each a row of their places."""
-        if self.measure.get("groups"):
+        if not self.measure.by_grades:
             rankings = ([self.ids[i] for i in order[: len(self.ids)]] for order in orders.tolist())
-            return np.array([group_value(self.measure, self.groups, ranking) for ranking in rankings])
-        if self.measure.claimed:
-            rankings = ([self.ids[i] for i in order[: len(self.ids)]] for order in orders.tolist())
-            return np.array([claim_value(self.measure, self.claimed, ranking) for ranking in rankings])
-        if self.measure.own:
-            rankings = ([self.ids[i] for i in order[: len(self.ids)]] for order in orders.tolist())
-            return np.array([own_value(self.measure, self.by_id, ranking) for ranking in rankings])
+            return np.array([self._of_list(ranking) for ranking in rankings])
         n = len(orders)
         judged = np.broadcast_to(self.judged, (n, len(self.judged)))
         batch = Batch(self.grades[orders], np.full(n, len(self.ids)), judged, self.largest)
         return self.compute(batch, self.measure)
+
+    def _of_list(self, ranking: Sequence[str]) -> float:
+        if self.measure.own:
+            return own_value(self.measure, self.by_id, ranking)
+        if self.measure.claimed:
+            return claim_value(self.measure, self.claimed, ranking)
+        return group_value(self.measure, self.groups, ranking)
 
 
 class Ties(NamedTuple):

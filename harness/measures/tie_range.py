@@ -103,7 +103,7 @@ def _range(case: TieCase, declared: Ties | None, blocks: Sequence[TieGroup], see
 
 def _matters(case: TieCase, block: TieGroup) -> bool:
     """Whether a measure can tell two orders of a block apart."""
-    if case.measure.get("groups") or case.measure.claimed or case.measure.own:
+    if not case.measure.by_grades:
         return block[1] - block[0] > 1
     return len(set(case.grades[slice(*block)].tolist())) > 1
 

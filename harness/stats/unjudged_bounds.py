@@ -295,7 +295,8 @@ def average_precision_bounds(lists: TwoLists) -> Bounds:
 def _most_by_first(lists: TwoLists, worth: Sequence[float]) -> float:
     """The greatest difference: one unjudged document, at most, is needed for it, the first relevant one of `a`."""
     nowhere = len(worth)
-    first_a, first_b = (_first_judged(ranking, lists.relevant, nowhere) for ranking in (lists.a, lists.b))
+    hits = ((place for place, one in enumerate(ranking) if lists.relevant.get(one)) for ranking in (lists.a, lists.b))
+    first_a, first_b = (next(places, nowhere) for places in hits)
     best = _worth(worth, first_a) - _worth(worth, first_b)
     places = {document: place for place, document in enumerate(lists.b)}
     for place, document in enumerate(lists.a):
@@ -305,11 +306,6 @@ def _most_by_first(lists: TwoLists, worth: Sequence[float]) -> float:
             in_b = min(first_b, places.get(document, nowhere))
             best = max(best, _worth(worth, place) - _worth(worth, in_b))
     return best
-
-
-def _first_judged(ranking: Sequence[str], relevant: Mapping[str, bool], nowhere: int) -> int:
-    places = (place for place, document in enumerate(ranking) if relevant.get(document))
-    return next(places, nowhere)
 
 
 def _worth(worth: Sequence[float], place: int) -> float:

@@ -152,9 +152,8 @@ class Connection:
         theirs = _release(self.version)
         if theirs is None or theirs < OLDEST:
             oldest = f"{OLDEST[0]}.{OLDEST[1]}"
-            what = (
-                f"the server is Qdrant {_shown_version(self.version)}, and metadata of collections came with {oldest}"
-            )
+            shown = self.version if theirs else repr(self.version[:40])  # whatever else a server may tell
+            what = f"the server is Qdrant {shown}, and metadata of collections came with {oldest}"
             raise InputError(Problem(self.address, what, f"use Qdrant {oldest} or newer"))
         ours = _release(version("qdrant-client"))
         if ours is None or ours[0] != theirs[0] or abs(ours[1] - theirs[1]) > 1:
@@ -250,11 +249,6 @@ def _release(text: str) -> tuple[int, int] | None:
     """Major and minor version; None where a text tells none that can be meant."""
     match = re.fullmatch(r"v?(\d{1,9})\.(\d{1,9})(?:[.+-][\w.+-]{0,40})?", text, re.ASCII)
     return (int(match[1]), int(match[2])) if match else None
-
-
-def _shown_version(text: str) -> str:
-    """A version as the server tells it; whatever else it tells, shortened and in quotes."""
-    return text if _release(text) else repr(text[:40])
 
 
 def _status(error: BaseException) -> int | str | None:

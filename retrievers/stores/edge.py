@@ -135,7 +135,8 @@ class EdgeStore(Store):
         """Add points, or replace those with the same document id."""
         import qdrant_edge as edge
 
-        self._point_bytes = math.ceil(_bytes(vectors) / max(len(ids), 1)) + BESIDE_VECTOR
+        size = 8 if isinstance(vectors, SparseVectors) else 4  # a sparse number has an index
+        self._point_bytes = math.ceil(numbers_of(vectors) * size / max(len(ids), 1)) + BESIDE_VECTOR
         self._make_sure_of(len(ids))
         if fields and not self._added:
             index = edge.UpdateOperation.create_field_index(FIELDS, edge.PayloadSchemaType.Keyword)
@@ -293,11 +294,6 @@ def _queries(vectors: AnyVectors) -> list[qdrant_edge.Query]:
 
     name = SPARSE if isinstance(vectors, SparseVectors) else None
     return [edge.Query.Nearest(one, using=name) for one in _values(vectors)]
-
-
-def _bytes(vectors: AnyVectors) -> int:
-    """Return the bytes that the vectors take: 4 a number, and 4 for the index of a sparse one."""
-    return numbers_of(vectors) * (8 if isinstance(vectors, SparseVectors) else 4)
 
 
 def _values(vectors: AnyVectors) -> list[Any]:
