@@ -1,6 +1,7 @@
 """Questions without labels: found by init, answered by run, and judged from there."""
 
 import json
+import re
 
 import pytest
 
@@ -89,6 +90,7 @@ def test_a_run_without_labels_has_rankings_and_no_scores(answered, capsys):
     page = (results.folder / "report.html").read_text(encoding="utf-8")
     assert "No question has labels" in page
     assert "harness pool" in page
+    assert re.search(r"about \d+ minutes at 20 seconds a judgment", page)
     assert "shown" not in page.partition("</style>")[2]
     assert "rank-biased overlap" in (results.folder / "report.md").read_text(encoding="utf-8")
     print_results(results, quiet=False, as_json=False)

@@ -200,7 +200,7 @@ TWINS = ALONE + '[[retrievers]]\nname = "twin"\nkind = "bm25"\n'
 @pytest.mark.parametrize(
     ("more", "retrievers", "sentence"),
     [
-        ("", ALONE, "bm25 ran alone: there is nothing to compare it with"),
+        ("", ALONE, "Next: add a second [[retrievers]] to the experiment"),
         ("", TWINS, "bm25 and twin rank identically on these 6 queries"),
         ('baseline = "hashing"', small.RETRIEVERS, "ahead of hashing"),
         ("[statistics]\nmargin = 0.5", TWINS, "bm25 and twin rank identically on these 6 queries"),

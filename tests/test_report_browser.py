@@ -303,6 +303,8 @@ def test_axe_finds_no_violation(opened, width, scheme):
     resize(opened, width)
     scroll_through(opened)
     assert axe(opened) == []
+    click(opened, "[popovertarget=files]")
+    assert axe(opened) == []
 
 
 def test_the_page_never_scrolls_sideways(opened):

@@ -145,6 +145,8 @@ def test_the_page_shows_the_grid_and_the_chosen_cell(swept: tuple[RunPlan, Resul
     assert choice is not None
     page, plain = ((results.folder / name).read_text(encoding="utf-8") for name in ("report.html", "report.md"))
     assert 'id="sweep"' in page
+    place = f"{'ahead of' if choice.gain > 0 else 'behind'} {choice.default} by {abs(choice.gain):.4f}"
+    assert f"Chosen on these queries, {choice.chosen} is {place}" in page
     figures = {file.stem: file.read_text(encoding="utf-8") for file in (results.folder / "figures").glob("sweep-*.svg")}
     assert {"sweep-encoder.dimensions-chunk.size", "sweep-of-hybrid.weights"} <= figures.keys()
     grid = figures["sweep-encoder.dimensions-chunk.size"]

@@ -54,7 +54,8 @@ def page(read: Listing, place: str) -> str:
     drawn = marks_of(read.entries)
     shown_groups = groups(read.entries)
     style = styled(env) + _source(env, "index.css")
-    script = Markup("(() => {\n" + source("scripts/sort.js") + "})();\n") + _source(env, "index.js")  # noqa: S704 - ours
+    code = (source("scripts/start.js"), source("scripts/sort.js"), _source(env, "index.js"))
+    script = Markup("".join(['"use strict";\n(() => {\n', *code, "})();\n"]))  # noqa: S704 - ours
     return env.get_template("index.html").render(
         entries=read.entries,
         before={entry.folder: _before(read.entries, place) for place, entry in enumerate(read.entries)},

@@ -1,39 +1,24 @@
-"use strict";
-document.documentElement.classList.add("js");
-
-// What overflows can be scrolled by keyboard; what does not takes no stop.
-const stops = () => document.querySelectorAll(".scroll, pre").forEach((region) => {
-  if (region.scrollWidth > region.clientWidth + 1) region.tabIndex = 0;
-  else region.removeAttribute("tabindex");
-});
-addEventListener("resize", stops);
-stops();
-
-const filter = document.getElementById("wanted");
+const filter = $("wanted");
 filter.addEventListener("input", () => {
-  const words = filter.value.normalize("NFKC").toLocaleLowerCase().split(/\s+/);
+  const words = fold(filter.value).split(/\s+/);
   for (const row of document.querySelector("table.runs").tBodies[0].rows) {
-    const text = row.textContent.normalize("NFKC").toLocaleLowerCase();
+    const text = fold(row.textContent);
     row.hidden = !words.every((word) => text.includes(word));
   }
 });
 
 (() => {
-  const { folders, place } = JSON.parse(document.getElementById("entries").textContent);
-  const [a, b] = ["a", "b"].map((id) => document.getElementById(id));
+  const { folders, place } = JSON.parse($("entries").textContent);
+  const [a, b] = ["a", "b"].map((id) => $(id));
   if (!a) return;
   const SHOWN = 12;
   const byName = new Map(folders.map((one) => [one.folder, one]));
 
-  const score = (value) => (value === undefined || Number.isNaN(value) ? "–" : value.toFixed(3));
-  const signed = (value) => {
-    const text = Math.abs(value).toFixed(3);
-    return Number(text) === 0 ? "0.000" : (value < 0 ? "−" : "+") + text;
-  };
+  const score = (value = NaN) => round(value);
   const mean = (values) => values.reduce((sum, value) => sum + value, 0) / values.length;
 
   const row = (table, cells, numbers) => {
-    const line = document.getElementById(table).tBodies[0].insertRow();
+    const line = $(table).tBodies[0].insertRow();
     cells.forEach((text, place) => {
       const cell = place ? line.insertCell() : line.appendChild(document.createElement("th"));
       if (!place) cell.scope = "row";
@@ -46,9 +31,8 @@ filter.addEventListener("input", () => {
   // A folder whose run wrote no report has no page to lead to.
   const link = ({ folder, reported }, query) => {
     if (!reported) return query;
-    const made = document.createElement("a");
+    const made = make("a", "", query);
     made.href = `${folder.split("/").map(encodeURIComponent).join("/")}/report.html#q=${encodeURIComponent(query)}`;
-    made.textContent = query;
     return made;
   };
 
@@ -88,10 +72,10 @@ filter.addEventListener("input", () => {
 
   const show = () => {
     const [one, other] = [byName.get(a.value), byName.get(b.value)];
-    for (const id of ["means", "moved", "facts"]) document.getElementById(id).tBodies[0].replaceChildren();
+    for (const id of ["means", "moved", "facts"]) $(id).tBodies[0].replaceChildren();
     const shared = common(one, other);
-    document.getElementById("command").textContent = `harness compare ${place}/${one.folder} ${place}/${other.folder}`;
-    document.getElementById("ground").textContent = ground(one, other, shared);
+    $("command").textContent = `harness compare ${place}/${one.folder} ${place}/${other.folder}`;
+    $("ground").textContent = ground(one, other, shared);
     const comparable = one.primary === other.primary;
     const moved = [];
     for (const [from, to, state] of pairs(one, other)) {
@@ -112,13 +96,12 @@ filter.addEventListener("input", () => {
     }
     moved.sort((x, y) => Math.abs(y[3] - y[2]) - Math.abs(x[3] - x[2]));
     moved.slice(0, SHOWN).forEach(([id, name, x, y]) => row("moved", [link(other, id), name, score(x), score(y), signed(y - x)], 2));
-    document.getElementById("moved").hidden = !moved.length;
+    $("moved").hidden = !moved.length;
     for (const key of new Set([...Object.keys(one.facts), ...Object.keys(other.facts)])) {
       const [x, y] = [one.facts[key] || "", other.facts[key] || ""];
       if (x !== y) row("facts", [key, x || "–", y || "–"], 3);
     }
-    document.getElementById("facts").hidden = !document.getElementById("facts").tBodies[0].rows.length;
-    stops();
+    $("facts").hidden = !$("facts").tBodies[0].rows.length;
   };
 
   const wanted = () => {
@@ -138,7 +121,7 @@ filter.addEventListener("input", () => {
       show();
     });
   }
-  addEventListener("hashchange", () => { wanted(); if (/[#&]b=/.test(location.hash)) document.getElementById("difference").scrollIntoView(); });
+  addEventListener("hashchange", () => { wanted(); if (/[#&]b=/.test(location.hash)) $("difference").scrollIntoView(); });
   addEventListener("popstate", wanted);
   wanted();
 })();
