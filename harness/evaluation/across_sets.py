@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -51,6 +51,21 @@ class PairOnSets:
     def ahead(self) -> int:
         """Sets on which a has the higher mean."""
         return sum(value > 0 for value in self.differences)
+
+    @property
+    def leading(self) -> PairOnSets:
+        """The same with the one of the higher mean as `a`."""
+        if self.mean_difference >= 0:
+            return self
+        return replace(
+            self,
+            a=self.b,
+            b=self.a,
+            differences=tuple(-value for value in self.differences),
+            mean_difference=-self.mean_difference,
+            verdict=self.verdict.turned,
+            like=None if self.like is None else self.like.turned,
+        )
 
     def cells(self, sets: Iterable[str]) -> dict[str, Any]:
         """The pair as a row of data_sets.csv; None where five sets or six would be needed."""

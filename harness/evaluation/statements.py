@@ -170,19 +170,16 @@ def sets_sentences(found: SetsTogether, most: int) -> list[str]:
 
 def sets_sentence(pair: PairOnSets) -> str:
     """Return what two retrievers came to on several data sets; of others only where five sets or more say something."""
-    a, b, differences = (pair.a, pair.b, pair.differences)
-    if pair.mean_difference < 0:
-        a, b, differences = pair.b, pair.a, tuple(-value for value in pair.differences)
-    sets, ahead = len(differences), sum(value > 0 for value in differences)
-    head = f"{a} is ahead of {b} on {ahead} of {sets} sets, mean {abs(pair.mean_difference):+.3f}"
+    pair = pair.leading
+    sets = len(pair.differences)
+    head = f"{pair.a} is ahead of {pair.b} on {pair.ahead} of {sets} sets, mean {pair.mean_difference:+.3f}"
     p = related(format_p(pair.p_adjusted))
     known = pair.verdict.separates
     these = f"on these {sets} sets the difference is {'shown' if known else 'not shown'} (p {p})"
     if pair.like is None:
         return f"{head}; {these}."
-    turned = -1 if pair.mean_difference < 0 else 1
-    low, high = sorted(turned * float(end or 0) for end in pair.like.interval[:2])
-    least, most = sorted(turned * float(end or 0) for end in pair.like.new_set[:2])
+    low, high = (float(end or 0) for end in pair.like.interval[:2])
+    least, most = (float(end or 0) for end in pair.like.new_set[:2])
     return f"{head} ({low:.3f} to {high:.3f}); on a new set {least:+.3f} to {most:+.3f}; {these}."
 
 

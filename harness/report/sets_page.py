@@ -85,7 +85,7 @@ def page(title: str, found: SetsTogether, sets: Sequence[Results]) -> str:
         ],
         reported={one.manifest.name: (one.folder / "report.html").is_file() for one in sets},
         best={name: max(found.mean(name, one) for one in order) for name in found.sets},
-        pairs=sorted(found.pairs, key=lambda pair: -abs(pair.mean_difference)),
+        pairs=sorted((pair.leading for pair in found.pairs), key=lambda pair: -abs(pair.mean_difference)),
         beyond=all(pair.like is not None for pair in found.pairs),
         multiples=multiples,
         drawn=Markup(figures.inline(multiples)),  # noqa: S704 - ours

@@ -19,6 +19,16 @@ class Interval(NamedTuple):
     high: float | None
     method: str
 
+    @property
+    def turned(self) -> Interval:
+        """The interval of the opposite value.
+
+        >>> Interval(-0.1, 0.3, "t").turned
+        Interval(low=-0.3, high=0.1, method='t')
+        """
+        low, high = (None if end is None else -end for end in (self.high, self.low))
+        return Interval(low, high, self.method)
+
 
 NONE = Interval(None, None, "not estimable")
 """All values equal, or a single one: nothing tells how far they scatter."""

@@ -31,6 +31,11 @@ class LikeThese(NamedTuple):
     p_signed_rank: float | None
     """Of the exact signed-rank test over the sets (Demsar 2006); None below 6 sets."""
 
+    @property
+    def turned(self) -> LikeThese:
+        """The same of the opposite difference."""
+        return self._replace(t=-self.t, interval=self.interval.turned, new_set=self.new_set.turned)
+
 
 def like_these(means: Sequence[float], level: float = 0.95) -> LikeThese | None:
     """Return what the mean differences of several sets say of others; None below five sets, or where all are equal.
