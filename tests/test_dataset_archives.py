@@ -52,6 +52,16 @@ def test_an_archive_for_newer_programs_is_refused(tmp_path):
         load(reference_of(path))
 
 
+def test_an_archive_with_a_password_is_refused(tmp_path):
+    path = archive(tmp_path / "set.zip", {"a.md": b"# A", "queries.json": b"[]"})
+    raw = bytearray(path.read_bytes())
+    for header, flags in ((b"PK\x03\x04", 6), (b"PK\x01\x02", 8)):
+        raw[raw.find(header) + flags] |= 1  # encrypted: APPNOTE.TXT, 4.4.4
+    path.write_bytes(raw)
+    with pytest.raises(InputError, match=r"a.md: cannot be unpacked: .*password required.*unpack it yourself"):
+        load(reference_of(path))
+
+
 def test_an_archive_whose_members_claim_more_bytes_than_it_has_is_refused(tmp_path):
     """So do those of an archive in which many members are the same compressed bytes."""
     path = archive(tmp_path / "set.zip", {"a.md": b"# A", "queries.json": b"[]"})

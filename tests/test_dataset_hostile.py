@@ -34,6 +34,7 @@ from retrievers.errors import InputError
 from retrievers.external.run import RunRetriever
 from retrievers.insisting import says_too_long
 from retrievers.remote.chat import quoted
+from tests import layouts
 from tests.costs import is_cheap
 
 
@@ -250,6 +251,8 @@ def test_a_pipe_that_is_written_to_is_read_from_its_first_byte(tmp_path):
 def test_a_file_of_answers_is_read_as_every_other(tmp_path):
     os.mkfifo(tmp_path / "one.jsonl")
     (tmp_path / "two.jsonl").write_text('{"query_id": "q1", "response": "a", "response": "b"}\n[[' + "[" * 100_000)
+    contexts = [{"id": "c1", "text": "x"}, {"id": "c2", "text": "y", "txt": "z"}]
+    layouts.jsonl(tmp_path / "four.jsonl", [{"query_id": "q1", "response": "a", "contexts": contexts}])
     (tmp_path / "three.jsonl").write_text(
         '{"query_id": "q1", "contexts": ["x"], "response": "so [%s]"}\n' % ("9" * 5000)
     )
@@ -257,7 +260,8 @@ def test_a_file_of_answers_is_read_as_every_other(tmp_path):
         read_systems(tmp_path, ["q1"])
     for part in ("one.jsonl: is no file (one file a system",
                  "two.jsonl:1: is not JSON: the key 'response' stands twice",
-                 "two.jsonl:2: is not JSON: it is nested too deep"):  # fmt: skip
+                 "two.jsonl:2: is not JSON: it is nested too deep",
+                 "four.jsonl:1: contexts[1].txt: unknown key 'txt' (did you mean 'text'"):  # fmt: skip
         assert part in str(caught.value)
     assert "three.jsonl" not in str(caught.value)  # a mark of 5,000 digits names no context
 

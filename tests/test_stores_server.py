@@ -34,6 +34,12 @@ def hasty(monkeypatch):
 
 
 @pytest.fixture
+def patient(hasty, monkeypatch):
+    """What passes is waited for, however busy this machine is."""
+    monkeypatch.setattr(insisting, "PATIENCE", 60)
+
+
+@pytest.fixture
 def fake():
     with fake_qdrant() as running:
         yield running
@@ -135,7 +141,7 @@ PLACES = [UPSERTS, ("PUT", NAME), ("GET", "/exists"), ("POST", "/count"), ("PATC
         *((place, fault) for place in PLACES for fault in (503, "after")),
     ],
 )
-def test_a_fault_that_passes_is_retried_and_counted(fake, store, meter, fault, place):
+def test_a_fault_that_passes_is_retried_and_counted(patient, fake, store, meter, fault, place):
     fake.faults += [(*place, fault)]
     build(store)
     assert fake.engine.count(NAME).count == COUNT
@@ -150,22 +156,21 @@ def test_a_server_that_is_away_is_named_once_while_it_is_waited_for(fake, store,
     assert re.fullmatch(rf"waiting for {fake.url}: .*503.*, try 2, gives up in 0 s", "\n".join(said))
 
 
-def test_a_server_too_slow_to_answer_is_asked_again(fake, opened, meter, monkeypatch):
+def test_a_server_too_slow_to_answer_is_asked_again(patient, fake, opened, meter, monkeypatch):
     monkeypatch.setattr(connection, "TIMEOUT", 1)
-    monkeypatch.setattr(insisting, "PATIENCE", 60)
     store = opened(meter=meter)
     fake.faults += [(*UPSERTS, "slow")]
     build(store)
     assert retries(meter) == sum(request[1].endswith("/points") for request in fake.requests) - COUNT // 10 >= 1
 
 
-def test_a_creation_whose_answer_was_lost_is_no_failure(fake, store):
+def test_a_creation_whose_answer_was_lost_is_no_failure(patient, fake, store):
     fake.faults += [("PUT", NAME, "after"), ("PUT", NAME, 409)]
     build(store)
     assert store.finished() is not None
 
 
-def test_a_search_survives_cut_connections(fake, store, meter):
+def test_a_search_survives_cut_connections(patient, fake, store, meter):
     build(store)
     undisturbed = store.search(VECTORS[:50], 5)
     fake.faults += [("POST", "/query/batch", "cut"), ("POST", "/query/batch", 502)]
