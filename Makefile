@@ -20,13 +20,13 @@ test: .venv/.test  ## Lint, types, and the tests that take a moment.
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	$(BIN)/pytest -q -n 2 -m "not slow"
+	$(BIN)/pytest -q -n 2 --dist loadfile -m "not slow"
 
 slow: .venv/.test  ## The other tests: calibrations, kills, browsers, commands of the docs.
-	$(BIN)/pytest -q -n 2 -m slow
+	$(BIN)/pytest -q -n 2 --dist loadfile -m slow
 
 fuzz: .venv/.test  ## The property tests with examples that were never tried.
-	HYPOTHESIS_PROFILE=fuzz $(BIN)/pytest -q -n 2 -m "not slow"
+	HYPOTHESIS_PROFILE=fuzz $(BIN)/pytest -q -n 2 --dist loadfile -m "not slow"
 
 site: .venv/.test  ## Build the pages as a site, build/site/index.html.
 	$(BIN)/python .ci/site
