@@ -23,7 +23,7 @@ test: .venv/.test  ## Lint, types, and the tests that take a moment.
 	$(BIN)/pytest -q -n 2 --dist loadfile -m "not slow"
 
 slow: .venv/.test  ## The other tests: calibrations, kills, browsers, commands of the docs.
-	$(BIN)/pytest -q -n 2 --dist loadfile -m slow
+	$(BIN)/pytest -q -n 2 -m slow
 
 fuzz: .venv/.test  ## The property tests with examples that were never tried.
 	HYPOTHESIS_PROFILE=fuzz $(BIN)/pytest -q -n 2 --dist loadfile -m "not slow"
