@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple, Protocol, cast, runtime_checkable
+from typing import NamedTuple, cast
 
 import numpy as np
 
@@ -12,21 +12,13 @@ from retrievers.errors import BackendError, InputError, Problem, did_you_mean
 from retrievers.filters import Condition, FieldValues, shown, wanted
 from retrievers.meter import Meter
 from retrievers.ranking import contenders
-from retrievers.types import Document, Query, Ranking, Retriever, ranked, rounded, sample
+from retrievers.types import Document, Query, Ranking, Retriever, Shares, ranked, rounded, sample
 from retrievers.words import NAMES, RULE, load_language_model, shared_language, tokenize
 
 SAMPLE = 200
 """Documents by which the language is told."""
 KEPT = 20_000_000
 """Terms of a corpus that are kept for other retrievers of the run, at most: 160 MB."""
-
-
-@runtime_checkable
-class Shares(Protocol):
-    """Documents that several retrievers of a run index."""
-
-    made: dict[str, Any]
-    """What one of them has made of the documents, for others that need the same."""
 
 
 class _Words(NamedTuple):

@@ -11,6 +11,7 @@ import math
 import re
 import zlib
 from collections.abc import Iterable, Iterator
+from functools import lru_cache
 from itertools import count
 from pathlib import Path
 from urllib.parse import quote, unquote
@@ -37,6 +38,7 @@ SHOWN = 20
 RunScores = dict[str, dict[str, float]]
 
 
+@lru_cache(maxsize=1 << 16)  # a document is a hit of many queries, and of many retrievers
 def encode(id: str) -> str:
     """Percent-encode the white space and the percent signs of an id.
 
@@ -112,9 +114,11 @@ def write_run(path: str | Path, run: Iterable[tuple[str, Iterable[Hit]]], *, tag
         for query, ranking in run:
             name = encode(query)
             last = np.float32(np.inf)
+            lines = []
             for rank, hit in enumerate(ranking, start=1):
                 written, last = falling(hit.score, last)
-                file.write(f"{name} Q0 {encode(hit.doc_id)} {rank} {written!r} {tag}\n")
+                lines.append(f"{name} Q0 {encode(hit.doc_id)} {rank} {written!r} {tag}\n")
+            file.write("".join(lines))
 
 
 def falling(score: float, last: np.float32) -> tuple[float, np.float32]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Literal, NamedTuple, Protocol
+from typing import Any, ClassVar, Literal, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
@@ -258,6 +258,14 @@ class Store(Protocol):
         return
 
 
+@runtime_checkable
+class Shares(Protocol):
+    """Documents that several retrievers of a run index."""
+
+    made: dict[str, Any]
+    """What one of them has made of the documents, for others that need the same."""
+
+
 class Retriever(Protocol):
     """Answers queries over an indexed corpus. Building one loads and sends nothing."""
 
@@ -301,5 +309,5 @@ def runs(count: int, size: int) -> list[range]:
 __all__ = [
     "MOST_DIMENSIONS", "RESOLUTION", "Claim", "Counts", "Document", "Embedded", "Encoder", "FilterValues", "Floats",
     "Hit", "Limits", "Model", "Pair", "PairScores", "Query", "Ranking", "Reference", "Reranker", "Retriever", "Role",
-    "Store", "Vectors", "collapsed", "ranked", "rounded", "runs", "sample", "without",
+    "Shares", "Store", "Vectors", "collapsed", "ranked", "rounded", "runs", "sample", "without",
 ]  # fmt: skip

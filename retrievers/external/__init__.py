@@ -9,7 +9,7 @@ from typing import ClassVar
 
 from retrievers.errors import BackendError
 from retrievers.meter import Meter
-from retrievers.types import Document, Ranking, Retriever, ranked
+from retrievers.types import Document, Ranking, Retriever, Shares, ranked
 
 _NOT_IN_IDS = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
 
@@ -22,7 +22,10 @@ class ExternalRetriever(Retriever):
 
     def index(self, documents: Iterable[Document], meter: Meter) -> None:
         """Keep only the ids, to recognise hits that are no documents of the data set."""
-        self._known = {document.id for document in documents}
+        made = documents.made if isinstance(documents, Shares) else {}
+        if "ids" not in made:
+            made["ids"] = {document.id for document in documents}
+        self._known = made["ids"]
 
     def _recognised(self, rankings: list[Ranking], meter: Meter) -> list[Ranking]:
         """Note and count hits that are no documents, where the documents are known."""
