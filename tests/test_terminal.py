@@ -260,3 +260,10 @@ def test_messages() -> None:
     assert (told[0], len(told), told[-1]) == ("error: 3,941 problems", 22, "  and 3,921 more")
     assert printing.message(NotShown("gate failed: no")) == "gate failed: no"
     assert printing.message(BackendError("x: y")) == "error: x: y"
+
+
+def test_the_axis_has_no_minus_zero() -> None:
+    values: dict[str, Floats] = {"x": np.linspace(0.5, 1, 20), "y": np.linspace(0.5, 0.9, 20) + [0.0, 0.068] * 10}
+    board = board_of(evaluate(scored(values, "nDCG@10"), baseline=None, settings=Settings()))
+    assert -0.005 < board.span[0] < 0
+    assert rendered(forest(board, width=80), 80)[-1].split() == ["0", f"{board.span[1]:.2f}".removeprefix("0")]
