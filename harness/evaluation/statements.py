@@ -174,8 +174,7 @@ def sets_sentence(pair: PairOnSets) -> str:
     sets = len(pair.differences)
     head = f"{pair.a} is ahead of {pair.b} on {pair.ahead} of {sets} sets, mean {pair.mean_difference:+.3f}"
     p = related(format_p(pair.p_adjusted))
-    known = pair.verdict.separates
-    these = f"on these {sets} sets the difference is {'shown' if known else 'not shown'} (p {p})"
+    these = f"on these {sets} sets the difference is {'shown' if pair.verdict.separates else 'not shown'} (p {p})"
     if pair.like is None:
         return f"{head}; {these}."
     low, high = (float(end or 0) for end in pair.like.interval[:2])
