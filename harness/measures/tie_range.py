@@ -14,7 +14,7 @@ import numpy as np
 
 from harness.measures.batch import UNJUDGED, Floats, Ints
 from harness.measures.claims import NONE, Claimed
-from harness.measures.compute import Judgments, groups_for, largest_grade
+from harness.measures.compute import Judgments, groups_for, largest_grade, score
 from harness.measures.groups import Groups
 from harness.measures.measure import Measure
 from harness.measures.table import row_of
@@ -70,9 +70,14 @@ def tie_ranges(
     row = row_of(measure)
     largest = largest_grade([measure], judgments)
     members = groups_for(measure, judgments, groups) if measure.get("groups") else {}
-    ranges = []
+    ranges: dict[str, QueryTieRange | None] = {}
+    untied: dict[str, list[str]] = {}
     for query_id, judged in judgments.items():
-        ids, scores = _by_score(run.get(query_id, {}))
+        hits = run.get(query_id, {})
+        if measure.by_grades and len({*hits.values()}) == len(hits):  # scored below, all at once
+            ranges[query_id], untied[query_id] = None, sorted(hits, key=hits.__getitem__, reverse=True)
+            continue
+        ids, scores = _by_score(hits)
         case = TieCase(
             measure,
             row.compute,
@@ -85,8 +90,10 @@ def tie_ranges(
             judged,
         )
         declared = None if measure.get("groups") else row.ties
-        ranges.append(QueryTieRange(query_id, *_range(case, declared, _blocks(scores), f"{seed} ties {query_id}")))
-    return ranges
+        ranges[query_id] = QueryTieRange(query_id, *_range(case, declared, _blocks(scores), f"{seed} ties {query_id}"))
+    values = score([measure], judgments, untied) if untied else None
+    known = {} if values is None else dict(zip(values.query_ids, values.of(measure).tolist(), strict=True))
+    return [one or QueryTieRange(query, known[query], known[query], "none") for query, one in ranges.items()]
 
 
 def _range(case: TieCase, declared: Ties | None, blocks: Sequence[TieGroup], seed: str) -> tuple[float, float, Method]:
