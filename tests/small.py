@@ -108,16 +108,9 @@ def with_failed(folder: Path, error: str) -> None:
     path.write_text(json.dumps(manifest), encoding="utf-8")
 
 
-def exit_code(*words: object) -> int:
-    """Run a command as a user types it."""
-    with pytest.raises(SystemExit) as stopped:
-        main([str(word) for word in words])
-    return int(str(stopped.value.code))
-
-
 def told(capsys: pytest.CaptureFixture[str], *words: object, code: int = 0) -> str:
     """Run a command that ends with this code, and return what it printed."""
-    ended = exit_code(*words)
+    reached = ended(*words)
     said = capsys.readouterr()
-    assert ended == code, said.err
+    assert reached == code, said.err
     return said.out + said.err

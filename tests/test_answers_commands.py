@@ -9,7 +9,7 @@ import pytest
 
 from harness import records
 from harness.report import write_report
-from tests.small import exit_code as harness
+from tests.small import ended as harness
 
 DOCUMENTS = {
     "fees": "The fee is monthly. It is paid in advance.",

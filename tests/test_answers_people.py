@@ -17,7 +17,7 @@ from harness.report import write_report
 from harness.stats.prediction import ENOUGH, predicted
 from retrievers.errors import InputError
 from tests.browser import chromium, complaints, needs_browser
-from tests.small import exit_code as harness
+from tests.small import ended as harness
 
 pytestmark = pytest.mark.slow
 

@@ -8,7 +8,7 @@ import pytest
 from harness import records
 from tests.chat_fake import ChatProvider
 from tests.servers import serving
-from tests.small import exit_code as harness
+from tests.small import ended as harness
 
 DOCUMENTS = {"fees": "The fee is monthly.", "students": "Students pay half.", "pool": "The pool opens at nine."}
 QUERIES = [

@@ -13,7 +13,7 @@ from harness.evaluation.verdict import Verdict
 from harness.stats.settings import Settings
 from retrievers.errors import InputError
 from tests.scored import compare
-from tests.small import exit_code as harness
+from tests.small import ended as harness
 
 NAN = math.nan
 RNG = np.random.default_rng(11)

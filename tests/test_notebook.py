@@ -325,8 +325,8 @@ def test_a_measure_of_ones_own_is_tested_as_any_other(results, capsys, tmp_path)
     assert primary.manifest.ties["letters"] == evaluated({"letters": letters}, primary="P@1").manifest.ties["letters"]
     place = primary.save(tmp_path / "own")
     assert "own.first" in (place / "report.md").read_text(encoding="utf-8")
-    assert small.exit_code("score", place) == 0
-    assert small.exit_code("gate", place, "--baseline", "bm25", "--challenger", "letters", "--margin", "0.1") == 1
+    assert small.ended("score", place) == 0
+    assert small.ended("gate", place, "--baseline", "bm25", "--challenger", "letters", "--margin", "0.1") == 1
     assert harness.compare({"a": {"q": ["x"]}, "b": {"q": ["y"]}}, {"q": ["x"]}, own).summary["mean"].tolist() == [1, 0]
 
 

@@ -138,7 +138,7 @@ def test_figures_are_well_formed_and_described(which, request):
 def test_figures_for_papers_are_pdf_the_same_each_time(results, tmp_path):
     pytest.importorskip("matplotlib", reason="needs the extra `figures`")
     copy = shutil.copytree(results.folder, tmp_path / "paper")
-    assert small.exit_code("report", copy, "--figures", "--quiet") == 0
+    assert small.ended("report", copy, "--figures", "--quiet") == 0
     written, drawn = ({file.stem: file for file in (copy / "figures").glob(f"*.{kind}")} for kind in ("pdf", "svg"))
     assert written.keys() == drawn.keys()
     assert all(file.read_bytes().startswith(b"%PDF") for file in written.values())

@@ -84,7 +84,7 @@ def test_compare_gives_the_same_evidence_of_every_pair_as_data(
     }
     assert all(0 < row["rbo"] <= 1 and 0 <= row["top_10_in_common"] <= 1 for row in rows)
     runs = sorted((folder / "runs").glob("*.trec"))
-    assert small.exit_code("compare", folder / "qrels.trec", *runs, "--json") == 0
+    assert small.ended("compare", folder / "qrels.trec", *runs, "--json") == 0
     of_files = json.loads(capsys.readouterr().out)["evidence"]
     shares = {frozenset((row["a"], row["b"])): row["rbo"] for row in rows}
     assert {frozenset((row["a"], row["b"])): pytest.approx(row["rbo"]) for row in of_files} == shares

@@ -17,7 +17,7 @@ from harness.evaluation.conclusion import Conclusion
 from harness.evaluation.evaluation import Evaluation, evaluation_of
 from harness.evaluation.verdict import Comparison
 from harness.experiment import Dense
-from harness.measures import Measure, parse
+from harness.measures import Measure, parse, score
 from harness.measures.table import row_of
 from harness.pages.colors import is_color
 from harness.records import SHOWN, LabelledQuery, Manifest, ResolvedExperiment, Results
@@ -131,13 +131,13 @@ def read_answers(results: Results, grades: trec.Qrels, primary: Measure) -> dict
     looked_at = depth if primary.get("ideal") == "retrieved-all" else cutoff
     judged = {query: grades[query] for query in sorted(grades)}
     relevant = {query: frozenset(doc for doc, grade in of.items() if grade > 0) for query, of in judged.items()}
+    share = parse(f"Judged@{cutoff}")
     ids: dict[str, str] = {}  # one text for each document that is kept, however often it is a hit
     answers = {}
     for name in results.retrievers:
         heads: dict[str, tuple[str, ...]] = {}
         top: dict[str, Ranking] = {}
         places: dict[str, Mapping[str, int]] = {}
-        share = dict.fromkeys(judged, 0.0)
         tied = short = 0
         for query, ranking in results.answers(name):
             if query in judged:
@@ -146,7 +146,6 @@ def read_answers(results: Results, grades: trec.Qrels, primary: Measure) -> dict
                 found = [(doc, rank) for rank, doc in enumerate(documents, start=1) if doc in relevant[query]]
                 heads[query], top[query] = kept[:looked_at], Ranking(kept[:SHOWN], scores[:SHOWN].copy())
                 places[query] = {ids.setdefault(doc, doc): rank for doc, rank in found}
-                share[query] = _share(documents[:cutoff], judged[query])
                 tied += _tied(scores, cutoff)
                 short += len(documents) < cutoff
         answers[name] = Answers(
@@ -154,15 +153,11 @@ def read_answers(results: Results, grades: trec.Qrels, primary: Measure) -> dict
             top=top,
             places=places,
             first=np.array([min(places.get(query, {}).values(), default=np.inf) for query in judged]),
-            judged=np.array(list(share.values()), dtype=np.float64),
+            judged=score([share], judged, {query: head[:cutoff] for query, head in heads.items()}).of(share),
             tied=tied,
             short=short,
         )
     return answers
-
-
-def _share(documents: tuple[str, ...], judged: Mapping[str, int]) -> float:
-    return sum(map(judged.__contains__, documents)) / (len(documents) or 1)
 
 
 def _tied(scores: Floats, cutoff: int) -> bool:
