@@ -17,6 +17,7 @@ The rule follows the word boundaries of Unicode (UAX #29), with these decisions:
 from __future__ import annotations
 
 import re
+import sys
 import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Mapping
@@ -48,6 +49,8 @@ NAMES: Mapping[str, str] = MappingProxyType({
     "vi": "vietnamese", "yi": "yiddish", "zh": "chinese",
 })  # fmt: skip
 """Codes of ISO 639 -> names; those that Snowball stems are called as Snowball calls them."""
+TURN = 0.0002
+"""Seconds after which another thread may go on, while the model of languages is loaded beside other work."""
 SURE = 0.5
 """Probability from which on a language is named: more than that of all others together."""
 AGREED = 0.9
@@ -151,12 +154,16 @@ def load_language_model() -> Future[Any]:
     loading: Future[Any] = Future()
 
     def load() -> None:
+        interval = sys.getswitchinterval()
+        sys.setswitchinterval(TURN)  # decompression takes the lock again for every 8 kB: 600 waits of 5 ms
         try:
             from py3langid.langid import MODEL_FILE, LanguageIdentifier
 
             loading.set_result(LanguageIdentifier.from_model_file(MODEL_FILE, norm_probs=True, min_confidence=SURE))
         except BaseException as error:  # whoever waits is told
             loading.set_exception(error)
+        finally:
+            sys.setswitchinterval(interval)
 
     Thread(target=load, daemon=True).start()  # a command that ends before it needs no language
     return loading

@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import asdict, dataclass, field, replace
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 from harness.evaluation.compare import compare, uncounted
@@ -114,8 +115,9 @@ def evaluate(
     )
 
 
+@lru_cache(maxsize=1)
 def evaluation_of(results: Results) -> Evaluation:
-    """Put a results folder's scores in order, read its comparisons, and conclude.
+    """Put a results folder's scores in order, read its comparisons, and conclude; what was read last is kept.
 
     Where the primary measure is undefined for someone, nothing could be decided: such queries are left out.
     """

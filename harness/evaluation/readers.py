@@ -81,13 +81,14 @@ def score_lists(judged: Judged, lists: Mapping[str, Callable[[], Lists]]) -> Sco
 
 def scores_of_results(results: Results) -> Scores:
     """Read the scores that a results folder holds; measures that are undefined everywhere are left out."""
-    primary, table = primary_of(results.manifest.resolved), results.scores
+    primary, table = primary_of(results.manifest.resolved), results.scores.reset_index(drop=True)
     ids = tuple(sorted(table["query_id"].unique()))
     place = {query_id: i for i, query_id in enumerate(ids)}
     values: dict[str, dict[str, Floats]] = {primary: {}}  # it comes first
+    column, value = table["query_id"].map(place).to_numpy(), table["value"].to_numpy(dtype=np.float64)
     for (measure, retriever), group in table.groupby(["measure", "retriever"], sort=False):
         row = np.zeros(len(ids))
-        row[group["query_id"].map(place).to_numpy()] = group["value"].to_numpy(dtype=np.float64)
+        row[column[group.index]] = value[group.index]
         values.setdefault(str(measure), {})[str(retriever)] = row
     if set(values[primary]) != set(results.retrievers):
         where, remedy = str(results.folder / "scores.csv"), "run the experiment again"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from functools import cache
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, NamedTuple, TypeVar
@@ -186,7 +186,8 @@ class _RankingRow:
 def labelled(line: bytes) -> LabelledQuery:
     """Read a line of labels.jsonl; ValueError where it is none."""
     row = _read(_LabelRow, line)
-    content = asdict(row)
+    content = {part.name: getattr(row, part.name) for part in fields(row)}
+    content["claims"] = [one if isinstance(one, str) else asdict(one) for one in row.claims]
     return LabelledQuery(
         Query(row.query_id, row.text, row.fields, references.from_json(content)), Labels.from_json(content)
     )

@@ -28,7 +28,7 @@ ScoredQueries = frozenset[tuple[str, str]]
 """Queries that were scored: (id, text), since another query may have the same id."""
 
 
-@dataclass(frozen=True, slots=True, repr=False)
+@dataclass(frozen=True, slots=True, repr=False, eq=False)
 class Results:
     """A results folder, read back."""
 

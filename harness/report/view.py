@@ -26,7 +26,7 @@ from harness.stats.differences import ScoreTable
 from harness.stats.looks import Look
 from harness.stats.settings import Settings
 from retrievers.types import Floats, Ranking
-from retrievers.words import NAMES, shared_language
+from retrievers.words import NAMES, load_language_model, shared_language
 
 
 class MeasureName(NamedTuple):
@@ -71,18 +71,21 @@ READ = 40
 """Documents that are read to tell the language."""
 
 
-def language(results: Results) -> str:
-    """The BCP 47 code of the data's language; "" where it is not clear.
+def known_language(results: Results) -> str:
+    """The BCP 47 code of the data's language, without a look at the texts; "" where nothing names it.
 
     What the queries' field `language` or `lang` says is believed, if it is the same for all of them; so is the language
-    that the run took words for, since telling it again takes half a second.
+    that the run took words for.
     """
     declared = {_declared(labelled.query.fields) for labelled in results.queries.values()}
     if len(declared) == 1 and (code := declared.pop()):
         return code
     taken = {str(facts.provenance.get("words", "")) for facts in results.manifest.retrievers.values()} - {""}
-    if codes := [code for code, name in NAMES.items() if taken == {f"stemmed as {name.capitalize()}"}]:
-        return codes[0]
+    return next((code for code, name in NAMES.items() if taken == {f"stemmed as {name.capitalize()}"}), "")
+
+
+def _told_language(results: Results) -> str:
+    """The same by the first documents' texts; the model of languages is loaded for it."""
     return shared_language(document.content for document in islice(results.documents.values(), READ))
 
 
@@ -286,6 +289,8 @@ class View:
 
 def view_of(results: Results) -> View:
     """Put results in the order of reading."""
+    if not (language := known_language(results)):
+        load_language_model()  # on another core, while rankings are read
     evaluation = evaluation_of(results)
     scores = evaluation.scores
     resolved = results.manifest.resolved
@@ -306,7 +311,7 @@ def view_of(results: Results) -> View:
         grades=grades,
         shown=shown,
         answers=read_answers(results, grades, parse(scores.primary)),
-        language=language(results),
+        language=language or _told_language(results),
     )
 
 
