@@ -1,6 +1,8 @@
 """The page of a run under way: written at every finished retriever, and it says that it is unfinished."""
 
 import shutil
+import weakref
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -8,10 +10,9 @@ import pytest
 import harness
 from harness import records
 from harness.overview import listing
-from harness.records import Results
-from harness.report import write_report
 from retrievers.encoders.hashing import HashingEncoder
-from retrievers.errors import BackendError, InputError
+from retrievers.errors import BackendError
+from retrievers.meter import Meter
 from tests import small
 
 pytestmark = pytest.mark.slow
@@ -20,29 +21,37 @@ RECOMMENDS = ("is the best of", "Cheapest within", "Use ")
 
 
 class Page:
-    """What stood in the folder when one page was written."""
+    """What stands in a folder when one page was written."""
 
-    def __init__(self, results: Results) -> None:
-        write_report(results)
-        self.folder = results.folder
-        self.manifest = results.manifest
-        self.html = (results.folder / "report.html").read_text(encoding="utf-8").split("<script")[0]
-        self.text = (results.folder / "report.md").read_text(encoding="utf-8")
-        self.listed = listing(results.folder.parent)
-
-
-@pytest.fixture
-def pages(monkeypatch: pytest.MonkeyPatch) -> list[Page]:
-    """Every page that a run writes."""
-    written: list[Page] = []
-    monkeypatch.setattr("harness.pipeline.write_report", lambda results: written.append(Page(results)))
-    return written
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.manifest = records.read(folder).manifest
+        self.html = (folder / "report.html").read_text(encoding="utf-8").split("<script")[0]
+        self.text = (folder / "report.md").read_text(encoding="utf-8")
+        self.listed = listing(folder.parent)
 
 
-def test_a_live_run_writes_the_page_at_every_finished_retriever(tmp_path: Path, pages: list[Page]) -> None:
+class Pages(list[Page]):
+    """Every page of a live run, read when its stage is over; `start` is called when one is about to be written."""
+
+    def __init__(self, out: Path, start: Callable[[Path], object] = lambda folder: None, name: str = "small") -> None:
+        self.options = harness.Options(out, live=True, watch=self._see)
+        self._folder, self._start, self._read = out / f"{name}.unfinished", start, weakref.WeakSet[Meter]()
+
+    def _see(self, name: str, meter: Meter) -> None:
+        if meter.current == "reporting":
+            self._start(self._folder)
+        elif not name and "reporting" in meter.stages() and meter not in self._read:
+            self._read.add(meter)
+            if (self._folder / "report.html").is_file():
+                self.append(Page(self._folder))
+
+
+def test_a_live_run_writes_the_page_at_every_finished_retriever(tmp_path: Path) -> None:
     lines: list[str] = []
+    pages = Pages(tmp_path / "out")
     path = small.experiment(tmp_path, more="[statistics]\nmargin = 0.9", report=True)
-    results = harness.run(path, harness.Options(tmp_path / "out", live=True, on_message=lines.append))
+    results = harness.run(path, pages.options._replace(on_message=lines.append))
     assert [page.manifest.waiting for page in pages] == [("hashing", "hybrid"), ("hybrid",), ()]
     assert [page.manifest.finished for page in pages] == [
         ("bm25",), ("bm25", "hashing"), ("bm25", "hashing", "hybrid"),
@@ -65,7 +74,7 @@ def test_a_live_run_writes_the_page_at_every_finished_retriever(tmp_path: Path, 
     assert results.manifest.waiting == ()
 
 
-def test_a_live_run_comes_to_the_same_as_any_other(tmp_path: Path, pages: list[Page]) -> None:
+def test_a_live_run_comes_to_the_same_as_any_other(tmp_path: Path) -> None:
     path = small.experiment(tmp_path, report=True)
     plain = harness.run(path, harness.Options(tmp_path / "plain")).folder
     live = harness.run(path, harness.Options(tmp_path / "live", live=True)).folder
@@ -77,9 +86,7 @@ class Killed(KeyboardInterrupt):
     """A process that was killed here."""
 
 
-def test_a_killed_live_run_is_never_taken_for_a_whole_one(
-    tmp_path: Path, pages: list[Page], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_killed_live_run_is_never_taken_for_a_whole_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path, options = small.experiment(tmp_path, report=True), harness.Options(tmp_path / "out", live=True, fresh=True)
     with monkeypatch.context() as patch:
         patch.setattr(HashingEncoder, "embed", _killed)
@@ -107,55 +114,56 @@ def _refused(*_: object) -> None:
 
 
 def test_a_retriever_that_failed_is_told_beside_those_that_wait(
-    tmp_path: Path, pages: list[Page], monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    pages = Pages(tmp_path / "out")
     monkeypatch.setattr(HashingEncoder, "embed", _refused)
     blocks = small.RETRIEVERS.replace('name = "hybrid"\nkind = "fusion"\nof = ["bm25", "hashing"]', (
         'name = "soft"\nkind = "bm25"\nk1 = 0.1'))  # fmt: skip
-    harness.run(
-        small.experiment(tmp_path, retrievers=blocks, report=True),
-        harness.Options(tmp_path / "out", live=True, fresh=True),
-    )
+    harness.run(small.experiment(tmp_path, retrievers=blocks, report=True), pages.options._replace(fresh=True))
     assert pages[1].manifest.failed == {"hashing": "refused"}
     assert pages[1].text.startswith("# Unfinished: 2 of 3 retrievers answered so far; among those that ran, bm25 leads")
     assert "failed and is not compared" in pages[1].text
     assert pages[-1].text.startswith("# Incomplete: 1 of 3 retrievers failed")
 
 
-def test_a_page_that_cannot_be_written_ends_no_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_page_that_cannot_be_written_ends_no_run(tmp_path: Path) -> None:
     lines: list[str] = []
-    monkeypatch.setattr("harness.pipeline.write_report", _unwritable)
-    path = small.experiment(tmp_path, report=True)
-    results = harness.run(path, harness.Options(tmp_path / "out", live=True, on_message=lines.append))
+
+    def block(folder: Path) -> None:
+        """A folder stands where the text goes, until the last page is written."""
+        text = folder / "report.md"
+        if records.read_manifest(folder).waiting:
+            text.mkdir(exist_ok=True)
+        elif text.is_dir():
+            text.rmdir()
+
+    pages = Pages(tmp_path / "out", block)
+    results = harness.run(small.experiment(tmp_path, report=True), pages.options._replace(on_message=lines.append))
     assert results.retrievers == ("bm25", "hashing", "hybrid")
-    assert lines == [f"the page of {names} is not written: no room" for names in ("bm25", "bm25, hashing")]
-
-
-def _unwritable(results: Results) -> None:
-    if results.manifest.waiting:
-        raise InputError("no room")
+    assert [line.partition(":")[0] for line in lines] == [
+        "the page of bm25 is not written", "the page of bm25, hashing is not written",
+    ]  # fmt: skip
+    assert all("report.md: cannot be written" in line for line in lines)
 
 
 def test_measures_by_claims_come_when_all_have_answered(
-    tmp_path: Path, pages: list[Page], project: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(project)
     text = (project / "experiments" / "quickstart.toml").read_text(encoding="utf-8")
     head = text.partition("[[retrievers]]")[0].replace('"datasets/', f'"{project.as_posix()}/datasets/')
     (tmp_path / "claims.toml").write_text(head + small.RETRIEVERS, encoding="utf-8")
-    harness.run(tmp_path / "claims.toml", harness.Options(tmp_path / "out", live=True))
+    pages = Pages(tmp_path / "out", name="quickstart")
+    harness.run(tmp_path / "claims.toml", pages.options)
     claimed = [[name for name in page.manifest.resolved.measures if "Claim" in name] for page in pages]
     assert claimed == [[], [], ["ClaimRecall@5"]]
 
 
-def test_the_page_stays_while_the_next_one_is_made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_page_stays_while_the_next_one_is_made(tmp_path: Path) -> None:
     """Whoever loads it again meanwhile still finds it; a whole folder has no page of a part of its retrievers."""
     there: list[bool] = []
-
-    def write(results: Results) -> None:
-        there.append((results.folder / "report.html").is_file())
-        write_report(results)
-
-    monkeypatch.setattr("harness.pipeline.write_report", write)
-    harness.run(small.experiment(tmp_path, report=True), harness.Options(tmp_path / "out", live=True))
+    pages = Pages(tmp_path / "out", lambda folder: there.append((folder / "report.html").is_file()))
+    harness.run(small.experiment(tmp_path, report=True), pages.options)
     assert there == [False, True, False]
+    assert len(pages) == 3
