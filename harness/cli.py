@@ -246,7 +246,7 @@ def reproduce(
 def noise(
     experiment: ExperimentFile,
     retriever: Annotated[
-        list[str] | None, typer.Option(metavar="NAME", help="Only these; else all that embed.")
+        list[str] | None, typer.Option(metavar="NAME", help="Only these; else all that a model has a part in.")
     ] = None,
     queries: Annotated[int, typer.Option(min=2, help="Queries that are asked again, at most.")] = 20,
     results: Annotated[Path, typer.Option(help="Where the results of the experiment lie.")] = Path("results"),

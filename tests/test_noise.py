@@ -56,9 +56,10 @@ def test_noise_of_a_known_size_gives_the_floor_that_enumeration_gives(
             return Embedded(moved, tokens, cut)
 
     monkeypatch.setattr(components, "encoder_class", lambda kind: Noisy)
-    experiment, options = ran(tmp_path)
+    experiment, options = ran(tmp_path, small.RETRIEVERS)
     results = measure_noise(experiment, options=options)
-    grades = results.grades()
+    assert list(results.manifest.noise) == ["hashing", "hybrid"]
+    grades, words = results.grades(), results.rankings("bm25")
     texts = {id_: next(one for one in handed[0] if text in one) for id_, text in small.TEXTS.items()}
 
     def best_first(given: dict[str, Vectors], question: str) -> list[str]:
@@ -70,14 +71,27 @@ def test_noise_of_a_known_size_gives_the_floor_that_enumeration_gives(
     whole = [given for given in handed if len(given) == len(texts) + len(small.QUERIES)]
     rankings = [{id_: best_first(given, text) for id_, text, _ in small.QUERIES} for given in whole]
     means = [statistics.fmean(score("nDCG@3", of[id_], grades[id_]) or 0 for id_ in grades) for of in rankings]
-    found = results.manifest.noise["hashing"]
+    found, fused = results.manifest.noise["hashing"], results.manifest.noise["hybrid"]
+    assert list(fused.means.values()) == pytest.approx(
+        [
+            statistics.fmean(score("nDCG@3", by_ranks(words[id_].doc_ids, of[id_]), grades[id_]) or 0 for id_ in grades)
+            for of in rankings
+        ],
+        abs=1e-12,
+    )
     assert list(found.means) == ["as in the run", "reverse order", "one thread"]
     assert list(found.means.values()) == pytest.approx(means, abs=1e-12)
     assert found.deviation == pytest.approx(statistics.stdev(means))
     assert found.largest == pytest.approx(max(abs(mean - means[0]) for mean in means))
     moved = {id_ for of in rankings[1:] for id_ in of if of[id_] != rankings[0][id_]}
     assert found.moved == pytest.approx(len(moved) / len(small.QUERIES))
-    assert found.deviation > 0
+    assert found.deviation > 0 < fused.deviation
+
+
+def by_ranks(*lists: Sequence[str]) -> list[str]:
+    """Reciprocal rank fusion with the constant 60, ties by id, the last first."""
+    sums = {id_: sum(1 / (60 + of.index(id_) + 1) for of in lists if id_ in of) for of in lists for id_ in of}
+    return sorted(sums, key=lambda id_: (round(sums[id_], 12), id_), reverse=True)
 
 
 def test_what_computes_the_same_has_no_noise_and_a_later_run_keeps_what_was_measured(tmp_path: Path) -> None:
@@ -112,11 +126,11 @@ def test_a_difference_below_twice_the_floor_carries_the_sentence(
     assert json.loads(capsys.readouterr().out)["noise"]["hashing"]["largest"] == 0
     folder = tmp_path / "out" / "small"
     manifest = records.read_manifest(folder)
-    (floor,) = manifest.noise.values()
+    floor = manifest.noise["hashing"]
     records.rewrite_manifest(folder, replace(manifest, noise={"hashing": replace(floor, deviation=0.4)}))
     with pytest.raises(SystemExit):
         main(["noise", str(experiment), "--results", str(tmp_path / "out"), "--retriever", "bm25"])
-    assert "'bm25' is no retriever that embeds and has answered" in capsys.readouterr().err
+    assert "'bm25' is no retriever that a model has a part in and that has answered" in capsys.readouterr().err
     with pytest.raises(SystemExit):
         main(["report", str(folder)])
     page = (folder / "report.html").read_text(encoding="utf-8")
@@ -126,7 +140,7 @@ def test_a_difference_below_twice_the_floor_carries_the_sentence(
 @pytest.mark.parametrize(
     ("retrievers", "arguments", "message"),
     [
-        ('[[retrievers]]\nname = "bm25"\nkind = "bm25"\n', [], "no retriever embeds"),
+        ('[[retrievers]]\nname = "bm25"\nkind = "bm25"\n', [], "no retriever has a model"),
         (ENCODED, ["--results", "elsewhere"], "holds no results of this experiment and this data"),
     ],
 )

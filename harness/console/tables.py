@@ -83,7 +83,7 @@ def noise_lines(record: Results) -> Iterator[str]:
 
     for name, one in record.manifest.noise.items():
         yield (
-            f"{name}: embedded {len(one.means) - 1} times more ({one.queries} queries, {one.documents:,} documents), "
+            f"{name}: computed in {len(one.means) - 1} other ways ({one.queries} queries, {one.documents:,} documents), "
             f"the mean {record.manifest.resolved.primary} moves by {one.deviation:.2g} (standard deviation), at most "
             f"{one.largest:.2g}; the first ten hits change for {100 * one.moved:.0f} % of the queries"
         )

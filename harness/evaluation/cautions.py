@@ -103,8 +103,8 @@ def below_noise(manifest: Manifest, result: Conclusion) -> Iterator[str]:
             near.append(f"{other} ({abs(row.mean_difference):.2g}; the floor is {math.hypot(*floors):.2g})")
     if near:
         yield (
-            f"The difference between {result.leader} and {join(near)} is below twice the floor of noise: embedding the "
-            "same texts again in another way moves the mean as much, so do not decide by it."
+            f"The difference between {result.leader} and {join(near)} is below twice the floor of noise: computing the "
+            "same again in another way moves the mean as much, so do not decide by it."
         )
 
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
+from itertools import chain
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from types import MappingProxyType
@@ -17,22 +18,21 @@ import numpy as np
 from harness import records
 from harness.dataset import Dataset
 from harness.evaluation.readers import Judged, score_lists
-from harness.experiment import Encoded, Loaded, load
+from harness.experiment import Block, Encoded, Experiment, Loaded, in_order, inputs, load
 from harness.experiment.option_tables import Kind, options_of
-from harness.records import EncodingNoise, Results
-from harness.running.answering import Corpus, State, first_stage
+from harness.records import EncodingNoise, Results, Run
 from harness.running.check import Prepared, prepare
-from harness.running.components import build_components
+from harness.running.components import Components, build_components
 from harness.running.options import Options
+from harness.running.runner import run_all
 from harness.running.shared import Shared
-from retrievers import encoder_class
+from retrievers import encoder_class, reranker_class
 from retrievers.cache import Cache, default_path
-from retrievers.errors import InputError, Problem, did_you_mean
-from retrievers.held import faults_of
-from retrievers.meter import Budget, Call, Meter
+from retrievers.errors import BackendError, InputError, OverBudget, Problem, did_you_mean
+from retrievers.meter import Budget, Call
 from retrievers.stores import MEMORY
 from retrievers.tokens import Tokens
-from retrievers.types import Document, Embedded, Encoder, Ranking, Role, collapsed
+from retrievers.types import Document, Embedded, Encoder, Query, Ranking, Role
 
 QUERIES = 20
 """Queries that are asked again unless more are wanted; with 100 documents each, a small model takes minutes."""
@@ -50,24 +50,30 @@ NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 
 class Way(NamedTuple):
-    """One way to embed the same texts that ought to change nothing."""
+    """One way to compute the same that ought to change nothing."""
 
     name: str
     options: Mapping[str, Any] = NOTHING
-    """Of the encoder, in place of its own."""
+    """Of encoders and rerankers that have them, in place of their own."""
     backwards: bool = False
     """Whether the longest texts come first, and each request holds other ones."""
     threads: int | None = None
     """Of the processor; None: as always."""
 
 
-class Sample(NamedTuple):
-    """What is embedded again."""
+AS_RUN = Way("as in the run")
 
+
+class Sample(NamedTuple):
+    """What is embedded again for one retriever."""
+
+    blocks: tuple[Block, ...]
+    """The retriever, and those that it is made of."""
+    known: Mapping[str, Run]
+    """What of these has no model answered to the queries: their first hits."""
     dataset: Dataset
     """Some of the queries, and the documents that were among the first of any of them."""
     judged: Judged
-    depth: int
 
 
 def measure_noise(
@@ -79,12 +85,13 @@ def measure_noise(
 ) -> Results:
     """Embed a sample of a run again in other ways, rank again, and keep what moved in the results' manifest.
 
-    Queries are drawn with the experiment's seed; of the documents those are embedded that the retriever had among its
-    first hundred for any of them. Nothing that is embedded for this enters the cache.
+    Queries are drawn with the experiment's seed; of the documents those are embedded that the retriever, or one that it
+    is made of, had among its first hundred for any of them. Rerankers read again, rankings are fused again; what only
+    compares words stays as it was. Nothing that is computed for this enters the cache.
 
     Args:
         experiment: its file; it was run, and its results lie where `options` say.
-        retrievers: those that are measured; none: all that embed.
+        retrievers: those that are measured; none: all that a model has a part in.
         queries: how many are asked again, at most.
         options: where results lie, what may be spent, who sees progress.
 
@@ -92,7 +99,7 @@ def measure_noise(
         The results, read back.
 
     Raises:
-        InputError: there are no results of this experiment and this data; or no such retriever, or it does not embed.
+        InputError: there are no results of this experiment and this data; or no such retriever, or it has no model.
         BackendError: a model failed for good. OverBudget: more would be spent than `max_cost`.
     """
     loaded = load(experiment, code=options.code)
@@ -104,38 +111,50 @@ def measure_noise(
     if loaded.question.primary.claimed:
         what = f"{loaded.question.primary} is judged by claims, which no ranking changes in a known way"
         raise InputError(Problem("primary", what, "name a measure by grades first"))
-    results = records.read(place)
-    found, budget = dict(results.manifest.noise), Budget(options.max_cost)
-    for block in _measured(loaded, results, retrievers):
-        sample = _sample(prepared, loaded, results.rankings(block.name), queries)
-        found[block.name] = _noise(block, sample, options, budget)
-    records.rewrite_manifest(place, replace(results.manifest, noise=found))
+    results, budget = records.read(place), Budget(options.max_cost)
+    samples = {
+        name: _sample(prepared, loaded, results, parts, queries)
+        for name, parts in _measured(loaded, results, retrievers).items()
+    }
+    ways = {name: _ways(sample.blocks) for name, sample in samples.items()}
+    answers: dict[str, dict[str, Mapping[str, Ranking]]] = {name: {} for name in samples}
+    for way in {way.name: way for way in (AS_RUN, *chain.from_iterable(ways.values()))}.values():
+        with _cache_for(way) as cache:
+            for name, sample in samples.items():
+                if way is AS_RUN or way in ways[name]:
+                    answers[name][way.name] = _answers(loaded.experiment, sample, cache, way, (options, budget))
+    measured = {name: _noise(name, samples[name], of) for name, of in answers.items()}
+    records.rewrite_manifest(place, replace(results.manifest, noise={**results.manifest.noise, **measured}))
     return records.read(place)
 
 
-def _measured(loaded: Loaded, results: Results, names: Sequence[str]) -> list[Encoded]:
-    """The blocks that are measured."""
-    embedding = {
-        block.name: block
-        for block in loaded.experiment.retrievers
-        if isinstance(block, Encoded) and block.name in results.retrievers
-    }
+def _measured(loaded: Loaded, results: Results, names: Sequence[str]) -> dict[str, tuple[Block, ...]]:
+    """The retrievers that are measured, each with the blocks that it is made of, itself last."""
+    parts: dict[str, tuple[Block, ...]] = {}
+    for block in in_order(loaded.experiment.retrievers):
+        parts[block.name] = (*{one.name: one for name in inputs(block) for one in parts[name]}.values(), block)
+    able = {name: of for name, of in parts.items() if name in results.retrievers and any(map(_has_model, of))}
     for name in names:
-        if name not in embedding:
-            what = f"{name!r} is no retriever that embeds and has answered"
-            raise InputError(Problem("--retriever", what, did_you_mean(name, embedding)))
-    if not embedding:
-        raise InputError(Problem(str(loaded.path), "no retriever embeds", "what only compares words has no noise"))
-    return [block for name, block in embedding.items() if not names or name in names]
+        if name not in able:
+            what = f"{name!r} is no retriever that a model has a part in and that has answered"
+            raise InputError(Problem("--retriever", what, did_you_mean(name, able)))
+    if not able:
+        raise InputError(Problem(str(loaded.path), "no retriever has a model", "what only compares words has no noise"))
+    return {name: of for name, of in able.items() if not names or name in names}
 
 
-def _sample(prepared: Prepared, loaded: Loaded, rankings: Mapping[str, Ranking], most: int) -> Sample:
+def _has_model(block: Block) -> bool:
+    return isinstance(block, Encoded) or block.rerank is not None
+
+
+def _sample(prepared: Prepared, loaded: Loaded, results: Results, blocks: tuple[Block, ...], most: int) -> Sample:
     """Draw queries that have scores, and take the documents that were found first for any of them."""
     dataset, graded, question = prepared.dataset, prepared.graded, loaded.question
     scored = [query for query in dataset.queries if query.id in graded.grades]
     drawn = np.random.default_rng(loaded.experiment.seed).permutation(len(scored))[:most]
     chosen = tuple(scored[i] for i in sorted(drawn.tolist()))
-    first = {id_ for query in chosen for id_ in rankings[query.id].doc_ids[:READ]}
+    runs = {block.name: _first_hits(results.run(block.name), chosen) for block in blocks}
+    first = {id_ for run in runs.values() for ranking in run.rankings.values() for id_ in ranking.doc_ids}
 
     def documents() -> Iterator[Document]:
         return (one for one in dataset.documents() if dataset.same_as.get(one.id, one.id) in first)
@@ -146,44 +165,74 @@ def _sample(prepared: Prepared, loaded: Loaded, rankings: Mapping[str, Ranking],
         (question.primary,), question.primary, labels, {query.id: query for query in chosen},
         loaded.experiment.statistics,
     )  # fmt: skip
-    return Sample(part, judged, loaded.experiment.depth)
+    known = {block.name: runs[block.name] for block in blocks if not _has_model(block) and not inputs(block)}
+    return Sample(blocks, known, part, judged)
 
 
-def _noise(block: Encoded, sample: Sample, options: Options, budget: Budget) -> EncodingNoise:
-    """Embed and rank the sample as the run did, then in every other way."""
-    with Cache(default_path()) as cache:
-        plain = _answers(block, sample, cache, Way("as in the run"), (options, budget))
-    means, moved = [_mean(sample, block.name, plain)], set[str]()
-    ways = _ways(block)
-    for way in ways:
-        with TemporaryDirectory() as folder, Cache(Path(folder) / "cache.sqlite") as empty:
-            again = _answers(block, sample, empty, way, (options, budget))
-        means.append(_mean(sample, block.name, again))
-        moved |= {id_ for id_, of in plain.items() if of.doc_ids[:LOOKED_AT] != again[id_].doc_ids[:LOOKED_AT]}
+def _first_hits(run: Run, queries: Sequence[Query]) -> Run:
+    rankings = {query.id: run.rankings[query.id] for query in queries}
+    first = {id_: Ranking(ranking.doc_ids[:READ], ranking.scores[:READ]) for id_, ranking in rankings.items()}
+    return replace(run, rankings=first)
+
+
+def _noise(name: str, sample: Sample, answers: Mapping[str, Mapping[str, Ranking]]) -> EncodingNoise:
+    """What moved between the ways, that of the run among them."""
+    plain, means = answers[AS_RUN.name], {way: _mean(sample, name, of) for way, of in answers.items()}
+    moved = {id_ for again in answers.values() for id_, ranking in plain.items()
+             if ranking.doc_ids[:LOOKED_AT] != again[id_].doc_ids[:LOOKED_AT]}  # fmt: skip
     return EncodingNoise(
         queries=len(plain),
         documents=sample.dataset.count,
-        means=dict(zip(["as in the run", *(way.name for way in ways)], means, strict=True)),
-        deviation=statistics.stdev(means),
+        means=means,
+        deviation=statistics.stdev(means.values()),
         moved=len(moved) / len(plain),
         measured_at=datetime.now(UTC).isoformat(timespec="seconds"),
     )
 
 
-def _ways(block: Encoded) -> list[Way]:
-    """The other ways to embed: a service is asked again; a model here is loaded with what options and machine allow."""
-    (components,) = build_components([block]).values()
-    if components.encoder is None or components.encoder.limits is not None:
+@contextmanager
+def _cache_for(way: Way) -> Iterator[Cache]:
+    """The cache as it is for what the run did; an empty one for every other way, which all retrievers share."""
+    if way is AS_RUN:
+        with Cache(default_path()) as cache:
+            yield cache
+    else:
+        with TemporaryDirectory() as folder, Cache(Path(folder) / "cache.sqlite") as cache:
+            yield cache
+
+
+def _ways(blocks: Sequence[Block]) -> list[Way]:
+    """The other ways: models here are loaded with what options and machine allow; services alone are asked again."""
+    models = [model for one in build_components(blocks).values() for model in (one.encoder, one.reranker) if model]
+    if all(model.limits is not None for model in models):
         return [Way(f"asked again ({number})") for number in range(1, TIMES + 1)]
     ways = [Way("reverse order", backwards=True), Way("one thread", threads=1)]
-    known, own = options_of(encoder_class(block.encoder.kind)).model_fields, block.encoder.options
-    if "batch_size" in known:
-        ways += [
-            Way(f"{size} a batch", {"batch_size": size}) for size in (SMALL, LARGE) if own.get("batch_size") != size
-        ]
-    if own.get("dtype") == "float32" and own.get("backend", "torch") == "torch" and _has_bfloat16():
+    tables = [part for block in blocks for part in _models_in(block)]
+    batches = {part.kind.options.get("batch_size") for part in tables if "batch_size" in part.known}
+    ways += [Way(f"{size} a batch", {"batch_size": size}) for size in (SMALL, LARGE) if batches - {size}]
+    if any(_in_float32(part.kind.options) for part in tables) and _has_bfloat16():
         ways.append(Way("bfloat16", {"dtype": "bfloat16"}))
     return ways
+
+
+class _Part(NamedTuple):
+    """A table of a block that names a model."""
+
+    key: str
+    kind: Kind
+    known: Collection[str]
+    """The options of its kind."""
+
+
+def _models_in(block: Block) -> Iterator[_Part]:
+    if isinstance(block, Encoded):
+        yield _Part("encoder", block.encoder, options_of(encoder_class(block.encoder.kind)).model_fields)
+    if block.rerank is not None:
+        yield _Part("rerank", block.rerank, options_of(reranker_class(block.rerank.kind)).model_fields)
+
+
+def _in_float32(options: Mapping[str, Any]) -> bool:
+    return options.get("dtype") == "float32" and options.get("backend", "torch") == "torch"
 
 
 def _has_bfloat16() -> bool:
@@ -194,21 +243,45 @@ def _has_bfloat16() -> bool:
     return bool(able.get("avx512_bf16") or able.get("amx_bf16"))
 
 
-def _answers(block: Encoded, sample: Sample, cache: Cache, way: Way, run: tuple[Options, Budget]) -> dict[str, Ranking]:
-    """Embed and rank the sample in one way, every vector compared."""
+def _answers(
+    experiment: Experiment, sample: Sample, cache: Cache, way: Way, run: tuple[Options, Budget]
+) -> Mapping[str, Ranking]:
+    """Answer the sample's queries in one way, every vector compared."""
     options, budget = run
-    kind = Kind(kind=block.encoder.kind, options={**block.encoder.options, **way.options})
-    block = block.model_copy(update={"encoder": kind, "store": {"location": MEMORY}})
-    (components,) = build_components([block]).values()
-    if way.backwards and components.encoder is not None:
-        components = components._replace(encoder=Backwards(components.encoder))
-    meter = Meter(budget, lambda meter: options.watch(f"{block.name}, {way.name}", meter))
-    shared = Shared(sample.dataset, cache, cache.path.parent, sample.depth, budget)
-    state = State(shared, Corpus(sample.dataset), {})
-    with _threads(way.threads), faults_of(components):
-        answers = first_stage(block, components, state, meter).answers
-    same_as = sample.dataset.same_as
-    return {id_: collapsed(ranking, same_as) if same_as else ranking for id_, ranking in answers.items()}
+    blocks = tuple(_in_another_way(block, way) for block in sample.blocks)
+    components = build_components(blocks)
+    if way.backwards:
+        components = {name: _turned(one) for name, one in components.items()}
+    shared = Shared(
+        sample.dataset, cache, cache.path.parent, experiment.depth, budget,
+        lambda name, meter: options.watch(f"{name}, {way.name}", meter),
+        exclude_self=experiment.dataset.exclude_self,
+    )  # fmt: skip
+    answers: dict[str, Mapping[str, Ranking]] = {}
+    part = experiment.model_copy(update={"retrievers": blocks, "vectors": None})
+    with _threads(way.threads):
+        for answered in run_all(part, components, shared, known=sample.known):
+            if answered.error:
+                raise (OverBudget if budget.refused else BackendError)(f"{answered.retriever}: {answered.error}")
+            answers[answered.retriever] = answered.rankings
+    return answers[sample.blocks[-1].name]
+
+
+def _turned(components: Components) -> Components:
+    """The same with a model on this machine given the texts in reverse order; a service is asked as it was."""
+    encoder = components.encoder
+    return (
+        components if encoder is None or encoder.limits is not None else components._replace(encoder=Backwards(encoder))
+    )
+
+
+def _in_another_way(block: Block, way: Way) -> Block:
+    """A block with the way's options, where its models have them, and its vectors in memory."""
+    changed: dict[str, Any] = {"store": {"location": MEMORY}} if isinstance(block, Encoded) else {}
+    for key, kind, known in _models_in(block):
+        fitting = {option: value for option, value in way.options.items() if option in known}
+        changed[key] = Kind(kind=kind.kind, options={**kind.options, **fitting})
+    return block.model_copy(update=changed)
 
 
 def _mean(sample: Sample, name: str, answers: Mapping[str, Ranking]) -> float:
