@@ -102,7 +102,7 @@ def run(experiment: str | Path | Mapping[str, Any] | Experiment | Loaded, option
                 raise BackendError("\n".join(f"{one.retriever}: {one.error}" for one in runs))
             judgment = _judged(VerdictFolders(aside / FOLDER, place / FOLDER), loaded, dataset, runs, cache, together)
         held.check()
-        _write(aside, work, runs, judgment)
+        results = _write(aside, work, runs, judgment)
         held.check()
         if moved := records.put_in_place(aside, place):
             options.on_message(moved)
@@ -114,7 +114,7 @@ def run(experiment: str | Path | Mapping[str, Any] | Experiment | Loaded, option
     if judgment.warning and budget.refused:
         raise OverBudget(f"{judgment.warning}; {kept}")
     budget.check(kept)
-    return records.read(place)
+    return replace(results, folder=place)
 
 
 def run_sets(sets: Sequence[Loaded], options: Options = Options()) -> list[Results]:  # noqa: B008 - immutable
@@ -180,8 +180,12 @@ class _Work(NamedTuple):
 
 def _write(
     aside: Path, work: _Work, runs: Sequence[Run], judgment: ClaimsJudging, waiting: tuple[str, ...] = ()
-) -> None:
-    """Write all that follows from the rankings of these retrievers, the manifest after it, and last any report."""
+) -> Results:
+    """Write all that follows from the rankings of these retrievers, the manifest after it, and last any report.
+
+    Returns:
+        What was written, read back.
+    """
     loaded, dataset = work.loaded, work.dataset
     graded = work.graded._replace(claims=judgment.claims)
     for one in runs:
@@ -206,9 +210,11 @@ def _write(
     if not waiting:  # a page of a part of the retrievers is not the last file of a whole folder
         (aside / records.LAST_FILE).unlink(missing_ok=True)
     records.write_manifest(aside, manifest)
+    results = records.read(aside)
     if loaded.experiment.report:
         with work.meter.stage("reporting"):
-            write_report(records.read(aside))
+            write_report(results)
+    return results
 
 
 def _write_live(aside: Path, work: _Work, finished: Mapping[str, Run], options: Options) -> None:

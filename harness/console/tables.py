@@ -83,8 +83,9 @@ def noise_lines(record: Results) -> Iterator[str]:
 
     for name, one in record.manifest.noise.items():
         yield (
-            f"{name}: computed in {len(one.means) - 1} other ways ({one.queries} queries, {one.documents:,} documents), "
-            f"the mean {record.manifest.resolved.primary} moves by {one.deviation:.2g} (standard deviation), at most "
+            f"{name}: computed in {len(one.means) - 1} other ways "
+            f"({one.queries} queries, {one.documents:,} documents), the mean {record.manifest.resolved.primary} "
+            f"moves by {one.deviation:.2g} (standard deviation), at most "
             f"{one.largest:.2g}; the first ten hits change for {100 * one.moved:.0f} % of the queries"
         )
     near = list(below_noise(record.manifest, evaluation_of(record).conclusion))
