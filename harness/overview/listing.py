@@ -163,17 +163,17 @@ def _worse(standings: list[RetrieverMean], glance: Glance, primary: str) -> int 
 
 
 def _with_scores(entry: Entry, place: Path) -> Entry:
-    """The entry with its scores, once the whole folder was read."""
-    results = records.read(place / entry.folder)
-    grades = results.grades()
-    table = results.scores[results.scores["measure"] == entry.primary]
-    wide = table.pivot(index="query_id", columns="retriever", values="value").sort_index()
-    queries = {
-        query: _digest(results.queries[query].query.text, grades.get(query, {}), results.queries[query].query.reference)
+    """The entry with its scores, once queries, labels and scores of the folder were read."""
+    queries, scores = records.read_scored(place / entry.folder, entry.manifest)
+    grades = records.grades_in(place / entry.folder)
+    wide = scores[scores["measure"] == entry.primary].pivot(index="query_id", columns="retriever", values="value")
+    wide = wide.sort_index()
+    digests = {
+        query: _digest(queries[query].query.text, grades.get(query, {}), queries[query].query.reference)
         for query in wide.index
     }
-    values = {name: [_known(value) for value in wide[name].tolist()] for name in results.retrievers}
-    return replace(entry, scored=EmbeddedScores(queries, values))
+    values = {name: [_known(value) for value in wide[name].tolist()] for name in entry.manifest.finished}
+    return replace(entry, scored=EmbeddedScores(digests, values))
 
 
 def _digest(*values: Any) -> str:

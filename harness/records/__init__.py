@@ -58,7 +58,9 @@ from harness.records.results import (
     dataset_of,
     earlier_queries,
     glance,
+    grades_in,
     read,
+    read_scored,
 )
 from harness.records.safe_files import create, read_jsonl, refuse_links, write_jsonl
 
@@ -105,6 +107,7 @@ __all__ = [
     "experiment_and_data",
     "file_digests",
     "glance",
+    "grades_in",
     "judges_in",
     "ledger",
     "put_in_place",
@@ -114,6 +117,7 @@ __all__ = [
     "read_manifest",
     "read_passages",
     "read_readings",
+    "read_scored",
     "refuse_links",
     "resolved_experiment",
     "rewrite_manifest",

@@ -5,6 +5,7 @@ What a spreadsheet would run stays text, and no character makes a row of its own
 
 from __future__ import annotations
 
+import csv
 import re
 import warnings
 from collections.abc import Callable, Iterable, Mapping
@@ -133,7 +134,8 @@ def read_table(path: Path) -> pd.DataFrame:
     import pandas as pd
 
     name = path.stem
-    header = list(pd.read_csv(regular(path), nrows=0).columns)
+    with regular(path).open(encoding="utf-8-sig", newline="") as file:
+        header = next(csv.reader(file), [])
     if absent := [column for column in LEADING[name] if column not in header]:
         raise ValueError(f"it has no column {', '.join(absent)}")
     texts = [column for column in header if column not in NUMBERS]

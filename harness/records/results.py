@@ -61,7 +61,7 @@ class Results:
 
     def grades(self) -> dict[str, dict[str, int]]:
         """The labels after the grade rule, as qrels.trec has them; empty where claims alone were scored."""
-        return _grades_in(self.folder)
+        return grades_in(self.folder)
 
     def __repr__(self) -> str:
         failed = f", {len(self.manifest.failed)} failed" if self.manifest.failed else ""
@@ -121,14 +121,25 @@ def read(folder: str | Path) -> Results:
     folder = Path(folder)
     manifest = read_manifest(folder)
     refuse_links(folder)
-    labelled = {row.query.id: row for row in _evidence(folder, manifest, "labels.jsonl", kept.labelled)}
+    labelled, scores = read_scored(folder, manifest)
     documents = {row.id: row for row in _evidence(folder, manifest, "documents.jsonl", kept.document)}
-    tables = {name: _table(folder, manifest, name) for name in LEADING}
+    tables = {name: _table(folder, manifest, name) for name in LEADING if name != "scores"}
+    return Results(folder, manifest, labelled, documents, scores, **tables)
+
+
+def read_scored(folder: Path, manifest: Manifest) -> tuple[dict[str, LabelledQuery], pd.DataFrame]:
+    """Read the queries with their labels, and the scores: what a comparison with another folder needs.
+
+    Raises:
+        InputError: a part of it is missing or cannot be read, or scores or queries are missing.
+    """
+    labelled = {row.query.id: row for row in _evidence(folder, manifest, "labels.jsonl", kept.labelled)}
+    scores = _table(folder, manifest, "scores")
     _refuse_change(folder, manifest, "qrels.trec")
     problems: list[Problem] = []
     wanted = len(manifest.finished) * len(manifest.resolved.measures) * (manifest.dataset.scored or 0)
-    if manifest.dataset.scored is not None and len(tables["scores"]) != wanted:
-        what = f"has {len(tables['scores']):,} scores, and {wanted:,} were made"
+    if manifest.dataset.scored is not None and len(scores) != wanted:
+        what = f"has {len(scores):,} scores, and {wanted:,} were made"
         problems.append(Problem(str(folder / "scores.csv"), what, AGAIN))
     expected = max(manifest.dataset.queries, manifest.dataset.judged)
     if len(labelled) < expected:
@@ -136,7 +147,7 @@ def read(folder: str | Path) -> Results:
         problems.append(Problem(str(folder / "labels.jsonl"), what, AGAIN))
     if problems:
         raise InputError(problems)
-    return Results(folder, manifest, labelled, documents, **tables)
+    return labelled, scores
 
 
 class Glance(NamedTuple):
@@ -200,7 +211,7 @@ def _stages(
     return {stage: StageTotals(seconds, {**own, **counts.get(stage, {})}) for stage, (own, seconds) in sums.items()}
 
 
-def _grades_in(folder: Path) -> dict[str, dict[str, int]]:
+def grades_in(folder: Path) -> dict[str, dict[str, int]]:
     """The labels after the grade rule, as qrels.trec has them; empty where claims alone were scored.
 
     Raises:
