@@ -63,7 +63,7 @@ def test_a_column_that_is_missing_is_told_once_a_file(tmp_path):
         load(reference_of(path))
     [problem] = told.value.problems
     assert str(problem).endswith("queries.csv:2: 'text' is missing, as at 29 more places (there are: when, "
-                                 'suchbegriff; say which: columns = { query = "…" })')  # fmt: skip
+                                 'suchbegriff; say which: columns = { query = "…" } (--columns \'query=…\'))')  # fmt: skip
     assert problem.stands_for == 30
 
 

@@ -128,6 +128,9 @@ WORST: dict[str, tuple[dict[str, object], str, str]] = {
         {f"s/{name}/dev-00000-of-00001.parquet": "" for name in ("de", "en")}, "s", "has the configurations de, en"),
     "no such format": ({"d/queries.csv": GOOD}, "d --format tabels", "did you mean 'tables'"),
     "no such kind of column": ({"d/queries.csv": GOOD}, "d --columns qurey=query", "did you mean 'query'"),
+    "several that are not there": (
+        {"d/queries.csv": GOOD}, "d --columns grade=stars --columns relevant=ids --columns query=q",
+        "d/queries.csv:2: there are no columns 'q', 'ids' and 'stars' (there are: query, doc)"),
     "no such column": ({"d/queries.csv": GOOD}, "d --columns grade=stars", "there is no column 'stars'"),
     "an export without documents": (
         {"t.jsonl": '{"user_input": "x", "reference_contexts": ["y"]}'}, "t.jsonl", "names no documents"),

@@ -226,11 +226,15 @@ class Dataset:
     """Table or folder of documents -> what it holds (rows, Markdown files) -> how many."""
     matched: Mapping[str, int] = field(default_factory=dict)
     """By what labels name their documents ("id", "file name", "title", "text", "field") -> how many do."""
+    unknown: tuple[str, ...] = ()
+    """What labels name and no document is, each as often as it is named."""
     field_names: frozenset[str] = frozenset()
     """Fields that documents have."""
     same_as: Mapping[str, str] = field(default_factory=dict)
     """Where labels name a field (a page, say): document -> the first document with the same value, which stands for
     all of them in labels and rankings."""
+    sample: tuple[Document, ...] = field(default=(), repr=False)
+    """As many documents as the first pass was to keep."""
     read_documents: Callable[[], Iterator[Document]] = field(repr=False, default=lambda: iter(()))
 
     def documents(self) -> Iterator[Document]:

@@ -127,6 +127,12 @@ def regular(path: Path) -> int:
     return status.st_size
 
 
+def straight(path: Path) -> Path:
+    """A path without `..`, where that leads to the same place: it does not behind a link."""
+    without = Path(os.path.normpath(path))
+    return without if without.resolve() == path.resolve() else path
+
+
 def holds_files(path: Path) -> bool:
     """Whether a path is a file that others are in: a zip archive, a database, a workbook of several sheets."""
     if path.suffix.lower() in held_tables.SUFFIXES:

@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 
 from harness.dataset import references
-from harness.dataset.columns import FIELDS, LABELLING, NAMING, folded, keeping
+from harness.dataset.columns import FIELDS, LABELLING, NAMING, declaring, folded, keeping
 from harness.dataset.corpus import (
     COMPARABLE,
     CheckedDocuments,
@@ -34,12 +34,13 @@ LIKELY = 0.9
 """Share of a column's cells that name documents, above which it is more likely to hold labels than not."""
 
 
-def load(reference: DatasetReference | str | Path, *, drop_dangling: bool = False) -> Dataset:
+def load(reference: DatasetReference | str | Path, *, drop_dangling: bool = False, sampled: int = 0) -> Dataset:
     """Read and check a data set.
 
     Args:
         reference: where it lies: a path, a name (`hf:…`, `irds:…`), or what says more.
         drop_dangling: count judgments of absent documents or queries instead of refusing them.
+        sampled: how many documents the data set keeps of this pass, for who looks at their texts.
 
     Raises:
         InputError: with every problem that was found.
@@ -52,8 +53,9 @@ def load(reference: DatasetReference | str | Path, *, drop_dangling: bool = Fals
     name, source = open_source(reference)
     seen = Findings()
     queries = _check_queries(source, seen)
-    documents = check_documents(source, seen, reference.match, {text_key(query.text) for query in queries.values()})
-    labels, matched = _check_labels(source, seen, documents, queries, drop_dangling)
+    asked_texts = {text_key(query.text) for query in queries.values()}
+    documents = check_documents(source, seen, reference.match, asked_texts, sampled)
+    labels, matched, unknown = _check_labels(source, seen, documents, queries, drop_dangling)
     _note_clicks(labels, seen)
     if not labels:
         _refuse_labels_as_fields(queries.values(), documents, reference.columns.get(FIELDS, ""), seen)
@@ -95,9 +97,11 @@ def load(reference: DatasetReference | str | Path, *, drop_dangling: bool = Fals
         columns=seen.taken,
         sizes=seen.sizes,
         matched=matched,
+        unknown=unknown,
         ledger={kind: tuple(ids) for kind, ids in seen.ledger.items()},
         field_names=frozenset(documents.field_names),
         same_as=documents.same_as,
+        sample=documents.sample,
         read_documents=partial(read_again, source, reference.name, documents.digest),
     )
 
@@ -151,8 +155,8 @@ def _check_queries(source: Source, seen: Findings) -> dict[str, Query]:
 
 def _check_labels(
     source: Source, seen: Findings, documents: CheckedDocuments, queries: dict[str, Query], drop_dangling: bool
-) -> tuple[dict[str, Labels], Mapping[str, int]]:
-    """The labels with the ids of their documents, and by what they name these: way -> how many do."""
+) -> tuple[dict[str, Labels], Mapping[str, int], tuple[str, ...]]:
+    """The labels with the ids of their documents, by what they name these (way -> how many do), and what names none."""
     labels: dict[str, Labels] = {}
     absent: list[tuple[Place, str, str]] = []
     matched = Counter[str]()
@@ -180,9 +184,9 @@ def _check_labels(
             if given.quoted:
                 seen.note("unmatched-context", f"{query_id}: {' '.join(doc.split())[:80]}")
                 continue
-            if not drop_dangling and documents.ids:
-                absent.append((place.of(position), query_id, doc))
-            seen.note("dangling-document", f"{query_id} {doc}")
+            absent.append((place.of(position), query_id, doc))
+            # A line, where the query has no id of its own.
+            seen.note("dangling-document", f"{place.of(position) if _made_up(seen, place) else query_id} {doc}")
         if not queries[query_id].text.strip():
             who = "a judged query" if _made_up(seen, place) else f"judged query {query_id!r}"
             seen.wrong(place, f"{who} is blank", "write its text, or remove its labels")
@@ -191,11 +195,13 @@ def _check_labels(
         kept = given.keeping(found.__contains__) if dangling else given
         renamed = kept.renamed(found) if any(doc != name for doc, name in found.items()) else kept
         labels[query_id] = replace(renamed, quoted=False) if given.quoted else renamed
-    if guessed and not matched and len(absent) > 1:  # what is called an id was not guessed
+    if drop_dangling or not documents.ids:
+        pass  # they are left out, or the corpus has been told of
+    elif guessed and not matched and len(absent) > 1:  # what is called an id was not guessed
         file, column = guessed[0]
         named = ", ".join(repr(doc) for _, _, doc in absent[:3])
         what = f"{column!r} was taken for the relevant documents, and names none: {named}"
-        remedy = 'name documents by their ids; or say which column does: columns = { label_document = "…" }'
+        remedy = f"name documents by their ids; or say which column does: {declaring('label_document')}"
         seen.wrong(file, what, f"{remedy}; {keeping(column)}")
     else:
         failed = dict(note.split(": ", 1) for note in seen.ledger.get("unconverted-file", ()))
@@ -206,7 +212,7 @@ def _check_labels(
             remedy = "write the file again, or as text" if doc in failed else documents.nearest(doc)
             seen.wrong(place, f"{who} document {doc!r}, {why}", remedy)
     _note_contradictions(queries, labels, seen)
-    return labels, matched
+    return labels, matched, tuple(doc for *_, doc in absent)
 
 
 def _found_by_what_they_say(
@@ -252,7 +258,7 @@ def _refuse_labels_as_fields(
         named = sum(documents.named(value) is not None for value in values)
         if column not in kept and named > LIKELY * len(values):
             what = f"{column!r} names documents ({named:,} of {len(values):,} rows), and is not used"
-            seen.wrong(file, what, f'say so: columns = {{ label_document = "{column}" }}; {keeping(column)}')
+            seen.wrong(file, what, f"say so: {declaring('label_document', column)}; {keeping(column)}")
 
 
 def _note_clicks(labels: Iterable[str], seen: Findings) -> None:

@@ -58,9 +58,8 @@ def _counts(dataset: Dataset, kind: str) -> str:
         return ", ".join(f"{grade}: {number:,}" for grade, number in grade_counts(dataset.labels.values()))
     if kind not in NAMING:
         return ""
-    absent = [pair.partition(" ")[2] for pair in dataset.ledger.get("dangling-document", ())]
     found, unmatched = sum(dataset.matched.values()), len(dataset.ledger.get("unmatched-context", ()))
-    named = ", ".join(map(repr, dict.fromkeys(absent[:NAMED])))
+    named = ", ".join(map(repr, dict.fromkeys(dataset.unknown[:NAMED])))
     ways = ", ".join(f"{number:,} by {way}" for way, number in dataset.matched.items() if way != "id")
-    missing = f"; not found: {named}{', …' if len(absent) > NAMED else ''}" if absent else ""
-    return f"matched {found:,} of {found + len(absent) + unmatched:,}{ways and f', {ways}'}{missing}"
+    missing = f"; not found: {named}{', …' if len(dataset.unknown) > NAMED else ''}" if named else ""
+    return f"matched {found:,} of {found + len(dataset.unknown) + unmatched:,}{ways and f', {ways}'}{missing}"
