@@ -111,7 +111,7 @@ def test_without_words_the_help_is_shown(call: Call) -> None:
         (["rnu"], "Did you mean 'run'?"),
         (["cache", "inf"], "Did you mean 'info'?"),
         (["run", "--quite", "x"], "; did you mean '--quiet'? (see harness run --help)"),
-        (["compare", "r", "--qrels", "q"], "QRELS|RESULTS is given without a name: TREC judgments, or a results"),
+        (["compare", "r", "--qrels", "q"], "QRELS|RESULTS is given without a name: TREC judgments, or results with"),
         (["run"], "Missing argument 'EXPERIMENT' (see harness run --help)"),
         (["cache"], "Missing command (see harness cache --help)"),
         (["run", "x", "--max-cost", "much"], "'--max-cost'"),
@@ -651,14 +651,14 @@ def test_cache(call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
 
 def test_a_model_that_moved_is_told(call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HARNESS_CACHE", str(tmp_path))
-    monkeypatch.setattr("harness.running.drift.drifts", lambda _, code: [cli_drift(0.5)])
+    monkeypatch.setattr("harness.running.noise.drifts", lambda _, code: [cli_drift(0.5)])
     said = call("cache", "verify", "x")
     assert said.code == 1
     assert said.err == "e5: no longer the model that was cached; run with --fresh\n"
 
 
 def cli_drift(largest: float) -> object:
-    from harness.running.drift import Drifted
+    from harness.running.noise import Drifted
 
     return Drifted("e5", 10, largest, largest, 10 if largest > 1e-3 else 0)
 

@@ -16,15 +16,14 @@ from harness.answers.systems import MARK, read_systems
 from harness.dataset import (
     DatasetReference,
     archives,
-    columnar,
     converting,
     files,
+    held_tables,
     load,
     reference_of,
     rows,
     source,
     trec,
-    trec_collection,
 )
 from harness.dataset.markdown_folder import parse_document
 from harness.evaluation.readers import read_ids, read_scores
@@ -214,9 +213,9 @@ TAGS = {tag: tag * 10_000 for tag in ("<TITLE>", "<DOCNO>", "<TEXT>", "<topic nu
         (lambda text: as_data(text, "PASSAGE"), f"<{SPACES}"),
         (says_too_long, f"maximum batch size{SPACES}"),
         (lambda text: MARK.sub("", text), f"so [1]{SPACES}it is"),
-        *((lambda text: trec_collection._body(text), text) for text in TAGS.values()),
-        *((lambda text: trec_collection._tag(text, "TEXT"), text) for text in TAGS.values()),
-        (trec_collection.NUMBERED.search, TAGS["<topic number"]),
+        *((lambda text: trec._body(text), text) for text in TAGS.values()),
+        *((lambda text: trec._tag(text, "TEXT"), text) for text in TAGS.values()),
+        (trec.NUMBERED.search, TAGS["<topic number"]),
     ],
 )
 def test_no_pattern_looks_at_a_text_twice_over(read, text):
@@ -225,9 +224,9 @@ def test_no_pattern_looks_at_a_text_twice_over(read, text):
 
 def test_an_element_of_trec_without_an_end_is_text():
     block = "<DOC><DOCNO>d1</DOCNO><TITLE>one<title>two</TITLE><HEAD>three</DOC>"
-    assert trec_collection._tag(block, "TITLE") == "onetwo"
-    assert trec_collection._tag(block, "HEAD") == ""
-    assert trec_collection._body(block) == "three"
+    assert trec._tag(block, "TITLE") == "onetwo"
+    assert trec._tag(block, "HEAD") == ""
+    assert trec._body(block) == "three"
 
 
 @pytest.mark.parametrize("read", [read_ids, trec.read_qrels, trec.read_run, read_experiment])
@@ -293,7 +292,7 @@ def test_scores_whose_squares_are_no_numbers_are_refused(tmp_path, value):
 
 def test_a_value_that_stands_once_and_is_meant_by_every_row_is_refused_in_bounded_memory(tmp_path, monkeypatch):
     pa, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
-    monkeypatch.setattr(columnar, "FREE", 8 << 20)
+    monkeypatch.setattr(held_tables, "FREE", 8 << 20)
     text = pa.DictionaryArray.from_arrays(pa.array([0] * 50_000, pa.int32()), pa.array([os.urandom(50_000).hex()]))
     path = tmp_path / "corpus.parquet"
     parquet.write_table(pa.table({"_id": [str(i) for i in range(50_000)], "text": text}), path)
@@ -303,12 +302,12 @@ def test_a_value_that_stands_once_and_is_meant_by_every_row_is_refused_in_bounde
     assert [problem.what for problem in problems] == ["unpacks to far more than text would"]
     assert number < 5_000
     with parquet.ParquetFile(path) as table:
-        assert next(columnar._batches(table, "Parquet")).num_rows < 3_000
+        assert next(held_tables._batches(table, "Parquet")).num_rows < 3_000
 
 
 def test_a_table_that_unpacks_to_far_more_than_its_size_is_refused(tmp_path, monkeypatch):
     pa, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
-    monkeypatch.setattr(columnar, "FREE", 1 << 17)
+    monkeypatch.setattr(held_tables, "FREE", 1 << 17)
     path = tmp_path / "corpus.parquet"
     parquet.write_table(pa.table({"_id": ["x"] * 300_000}), path)
     problems = []

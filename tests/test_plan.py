@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from harness.pipeline import run
+from harness.running.machine import REQUEST
 from harness.running.options import Options
 from harness.running.plan import RunPlan, plan
-from harness.running.throughput import REQUEST
 from retrievers.errors import InputError
 from tests import small, tiny
 from tests.servers import OpenAIProvider, serving

@@ -53,7 +53,7 @@ def _message(error: HarnessError) -> str:
 
 def usage(error: TyperException) -> str:
     """A misspelt command line: what is wrong, and where help is."""
-    from harness.experiment.retired import retired_in
+    from harness.experiment import retired_in
 
     option = getattr(error, "option_name", "")
     if retired := next(retired_in([("", option)]), None):

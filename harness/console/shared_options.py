@@ -94,10 +94,10 @@ ExperimentFiles = Annotated[
 ]
 Folder = Annotated[Path, typer.Argument(metavar="RESULTS", help="A results folder.")]
 Qrels = Annotated[
-    Path, typer.Argument(metavar="QRELS|RESULTS", help="TREC judgments, or a results folder alone, which has its own.")
+    Path, typer.Argument(metavar="QRELS|RESULTS", help="TREC judgments, or results with their own.")
 ]
 QrelsOrFolders = Annotated[
-    Path, typer.Argument(metavar="QRELS|RESULTS", help="TREC judgments, or a results folder, which has its own.")
+    Path, typer.Argument(metavar="QRELS|RESULTS", help="TREC judgments, or results with their own.")
 ]
 Runs = Annotated[list[Path] | None, typer.Argument(metavar="RUN", help="TREC runs, plain or gzip.")]
 RunsOrFolders = Annotated[

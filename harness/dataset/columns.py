@@ -10,9 +10,8 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
 
-from harness.dataset.references import read_reference
 from harness.dataset.rows import Row
-from harness.dataset.source import Findings, Place, written_value
+from harness.dataset.source import Findings, Place, read_reference, written_value
 from harness.english import join
 from retrievers.errors import InputError, Problem, did_you_mean
 from retrievers.types import Document, Query

@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 from retrievers.held import OBJECT
 from retrievers.opening import without_user
-from retrievers.types import Document, Query
+from retrievers.types import Claim, Document, Query, Reference
 
 SCHEMES = ("hf:", "irds:", OBJECT)
 """Beginnings of names that are no paths: Hugging Face's hub, ir_datasets, what is in memory."""
@@ -174,6 +174,18 @@ class Labels:
             inclusion=row.get("inclusion", 1.0),
             population=row.get("population", 0),
         )
+
+
+def reference_as_json(reference: Reference) -> dict[str, Any]:
+    """A reference as a row of queries has it; nothing where there is none."""
+    claims = [claim.text if claim.vital else claim._asdict() for claim in reference.claims]
+    return {key: value for key, value in (("reference", list(reference.answers)), ("claims", claims)) if value}
+
+
+def reference_from_json(row: Mapping[str, Any]) -> Reference:
+    """Read what `reference_as_json` wrote."""
+    claims = (Claim(one) if isinstance(one, str) else Claim(**one) for one in row.get("claims", ()))
+    return Reference(tuple(row.get("reference", ())), tuple(claims))
 
 
 def source_named(by: str) -> LabelSource:

@@ -25,9 +25,8 @@ from harness.dataset.converting import CONVERTED, Converter, NotConverted, insta
 from harness.dataset.dataset_model import Dataset, DatasetReference, Labels, source_named
 from harness.dataset.files import File, Files, listing
 from harness.dataset.label_rows import list_of, merged
-from harness.dataset.references import read_reference
 from harness.dataset.rows import read_json
-from harness.dataset.source import Findings, Place, decode
+from harness.dataset.source import Findings, Place, decode, read_reference
 from retrievers.errors import InputError, Problem, did_you_mean
 from retrievers.types import Document, Query
 
