@@ -19,7 +19,7 @@ from harness.experiment import load as load_experiment
 from retrievers.errors import InputError
 from tests import layouts
 from tests.layouts import Collection, Rows, jsonl, parquet
-from tests.test_dataset_documents import docx
+from tests.test_dataset_converting import docx
 
 WORDS = ("leave", "trains", "lunch", "keys", "laptops", "visitors", "parking")
 FIFTY = Collection(

@@ -1,4 +1,4 @@
-"""Embedding in shares: every text once, killed or not, and the same rankings from their files as from one run."""
+"""Embedding in shares: every text once, killed or not; from their files the same rankings, and smaller vectors too."""
 
 import json
 import os
@@ -17,8 +17,9 @@ from harness.cli import main
 from harness.evaluation.costs import costs_of
 from harness.running.embed_shards import Shard, embed, import_vectors, parse_shard
 from harness.running.options import Options
+from retrievers.derived import PROOF
 from retrievers.errors import BackendError, InputError
-from tests import tiny
+from tests import small, tiny
 from tests.disks import small_disk
 from tests.mortal import forking
 from tests.servers import OpenAIProvider, serving
@@ -302,3 +303,27 @@ def test_what_a_cache_holds_costs_a_share_nothing(tmp_path):
 def with_vectors(path: Path, url: str) -> Path:
     path.write_text(path.read_text().replace("[[retrievers]]", f'[vectors]\nfrom = "{url}"\n[[retrievers]]', 1))
     return path
+
+
+def blocks(url):
+    encoder = f'encoder = {{ kind = "openai", model = "m", base_url = "{url}", price = 1.0, query_prompt = "ask: " }}'
+    more = 'variants = { plain = { query_prompt = "" } }\nderive = { dimensions = [32] }\n'
+    return f'[[retrievers]]\nname = "paid"\n{encoder}\n{more}'
+
+
+def test_nothing_is_sent_by_a_run_from_the_parts_of_all_shares(tmp_path, monkeypatch):
+    monkeypatch.setenv("HARNESS_CACHE", str(tmp_path / "node"))
+    parts = (tmp_path / "parts").as_posix()
+    with serving(OpenAIProvider()) as provider:
+        path = small.experiment(tmp_path, retrievers=blocks(provider.url))
+        shares = [share for number in (1, 2) for share in embed(path, parts, shard=Shard(number, 2))]
+        # Documents once for all, the proof's at the smaller size, queries with the prompt and without.
+        texts = len(small.TEXTS) + min(PROOF, len(small.TEXTS)) + 2 * len(small.QUERIES)
+        assert sum(share.written.texts for share in shares) == len(provider.embedded) == texts
+        monkeypatch.setenv("HARNESS_CACHE", str(tmp_path / "another"))
+        where = f'[vectors]\nfrom = "{parts}"\n'
+        again = small.experiment(tmp_path, retrievers=blocks(provider.url), more=where, name="again")
+        results = pipeline.run(again, Options(tmp_path / "results"))
+        assert len(provider.embedded) == texts
+    assert results.manifest.failed == {}
+    assert results.run("paid-32").provenance["least_cosine_with_asked"] == "1.000000"
