@@ -160,11 +160,6 @@ def test_folders_that_are_no_data_set(tmp_path: Path) -> None:
     (folder / "queries.json").unlink()
     told = "DATA/queries.json: cannot be read: No such file or directory"
     assert problems(folder) == [f"{told} (see that it is there and that you may read it)"]
-    markdown(folder, [{"query": "x", "relevant": []}, "text", {"query": 3, "relevant_documents": [1]}])
-    told = problems(folder)
-    assert "DATA/queries.json[0]: unknown key 'relevant' (did you mean 'relevant_documents'?)" in told
-    assert any("queries.json[1]: is not an object" in problem for problem in told)
-    assert any("queries.json[2]: 'query' is not a string but 3" in problem for problem in told)
 
 
 def test_an_absent_split_names_the_others(tmp_path: Path) -> None:

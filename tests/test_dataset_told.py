@@ -38,20 +38,6 @@ def test_a_row_without_an_id_is_named_by_its_line(tmp_path):
     assert "queries.csv:3: query 'y' names document 'b', which does not exist" in told(reference_of(path))
 
 
-def test_a_damaged_table_alone_is_told_as_damaged(tmp_path):
-    path = tmp_path / "asked.parquet"
-    path.write_bytes(b"PAR1 cut")
-    assert "is no Parquet file that can be read" in told(reference_of(path))
-
-
-@pytest.mark.parametrize("first", ["how much leave do I have,a", "1,leave"])
-def test_a_table_without_a_header_is_one_message_that_shows_its_first_row(tmp_path, first):
-    path = folder(tmp_path / "d", f"{first}\n" + "and how much is left of it,a\n" * 3)
-    said = told(reference_of(path))
-    assert "the first row is no header: " in said
-    assert "write one above it: query,document" in said
-
-
 def book(**sheets: list[list[str]]) -> bytes:
     book, out = pytest.importorskip("openpyxl").Workbook(), io.BytesIO()
     pytest.importorskip("python_calamine")
@@ -80,7 +66,11 @@ WORST: dict[str, tuple[dict[str, object], str, str]] = {
     "an empty table": ({"d/queries.csv": ""}, "d", "d/queries.csv: is empty"),
     "a header alone": ({"d/queries.csv": "query,doc\n"}, "d", "has no row below its first one, query, doc"),
     "one row without a header": ({"d/queries.csv": "how much leave do I have,a\n"}, "d", "--no-header"),
+    "words without a header": (
+        {"d/queries.csv": "how much leave do I have,a\n" * 3}, "d",
+        'the first row is no header: "how much leave do I have", "a" (write one above it: query,document; or say'),
     "numbers without a header": ({"d/queries.csv": "1,a\n2,a\n"}, "d", "the first row is no header"),
+    "a damaged table alone": ({"asked.parquet": b"PAR1 cut"}, "asked.parquet", "is no Parquet file that can be read"),
     "a document that is misspelt": ({"d/queries.csv": "query,doc\nleave,b\n"}, "d", ":2: names document 'b'"),
     "no document at all": ({"d/queries.csv": "query,url\nleave,x\ntax,y\n"}, "d", "'url' was taken for"),
     "grades in words": ({"d/queries.csv": "query,doc,rating\nleave,a,high\n"}, "d", 'grade "high" is no whole number'),
@@ -224,12 +214,3 @@ def test_a_pool_holds_no_judgments(tmp_path):
     assert (problem.what, problem.remedy) == (
         "is a pool: what is to be judged, and nothing that was", f"judge it first: harness judge '{path}'"
     )  # fmt: skip
-
-
-def test_equal_problems_of_one_file_are_one_line(tmp_path):
-    path = tmp_path / "judgments.jsonl"
-    path.write_text('{"query_id": "q"}\n' * 30)
-    with pytest.raises(InputError) as told:
-        read_judgments([path])
-    [problem] = told.value.problems
-    assert str(problem).startswith(f"{path}:1: 'document_id' is missing, as at 29 more places (")

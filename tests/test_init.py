@@ -182,13 +182,6 @@ def test_a_file_that_is_there_stays(tmp_path: Path) -> None:
     assert load(write_experiment(folder, Path("sub/other.toml")).path).experiment.name == "other"
 
 
-def test_a_folder_that_is_wrong_is_told_as_check_would(tmp_path: Path) -> None:
-    folder = small.dataset(tmp_path / "d")
-    (folder / "queries.json").write_text("[", encoding="utf-8")
-    with pytest.raises(InputError, match="is not JSON"):
-        write_experiment(folder)
-
-
 @pytest.mark.parametrize("name", ["my exp.toml", "-x.toml", "é.toml", "_.toml", "a" * 80 + ".toml"])
 def test_what_init_writes_is_read_by_the_command_that_it_prints(call: Call, name):
     small.dataset(Path("mine"))

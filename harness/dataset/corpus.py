@@ -198,7 +198,7 @@ def _document_line(document: Document) -> bytes:
 
 def text_key(text: str) -> bytes:
     """A digest that is equal for texts that differ in white space or case only."""
-    return hashlib.blake2b(" ".join(text.split()).casefold().encode(), digest_size=12).digest()
+    return hashlib.blake2b(plain_text(text).encode(), digest_size=12).digest()
 
 
 def digest_line(row: list[Any]) -> bytes:
@@ -225,16 +225,16 @@ def documents_saying(
         documents: the corpus.
     """
     titles = dict[str, set[str]]()
-    keys = {label: _key(label) for label in labels}
+    keys = {label: plain_text(label) for label in labels}
     wanted = {key for key in keys.values() if key}
 
     def noted() -> Iterator[Document]:
         for document in documents:
-            if document.title and (key := _key(document.title)) in wanted:
+            if document.title and (key := plain_text(document.title)) in wanted:
                 titles.setdefault(key, set()).add(document.id)
             yield document
 
-    texts = holders_of(wanted, noted(), whole=wanted - {_key(one) for one in passages})
+    texts = holders_of(wanted, noted(), whole=wanted - {plain_text(one) for one in passages})
     found = {key: Match(document, "text") for key, document in texts.items()}
     found |= {key: Match(min(ids), "title") for key, ids in titles.items() if len(ids) == 1}
     return {label: found[key] for label, key in keys.items() if key in found}
@@ -258,11 +258,11 @@ def holders_of(wanted: Iterable[str], documents: Iterable[Document], whole: Coll
     short = [anchor for anchor in anchors if len(anchor) < ANCHOR]
     for document in documents:
         for text in (document.text, document.content):
-            if (key := _key(text)) in wanted:
+            if (key := plain_text(text)) in wanted:
                 same.setdefault(key, document.id)
         if not anchors:
             continue
-        text = _key(document.content)
+        text = plain_text(document.content)
         words = text.split(" ")
         near = {tuple(words[i : i + ANCHOR]) for i in range(len(words) - ANCHOR + 1)} & anchors.keys()
         for anchor in (*near, *short):
@@ -272,5 +272,6 @@ def holders_of(wanted: Iterable[str], documents: Iterable[Document], whole: Coll
     return {**holds, **same}
 
 
-def _key(text: str) -> str:
+def plain_text(text: str) -> str:
+    """A text with its white space and case put aside."""
     return " ".join(text.split()).casefold()

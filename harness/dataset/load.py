@@ -24,7 +24,7 @@ from harness.dataset.dataset_model import Dataset, DatasetReference, Labels, ref
 from harness.dataset.formats import open_source
 from harness.dataset.judgments import note_changes, overlay, read_overlay
 from harness.dataset.source import Findings, Place, Source, id_problem
-from harness.english import counted
+from harness.english import counted, first_few
 from retrievers.errors import InputError, did_you_mean
 from retrievers.types import Query
 
@@ -324,8 +324,6 @@ MEANINGS = {
     "claims": "the claims of a right answer",
     "": "not used",
 }
-NAMED = 5
-"""So many ids are named."""
 
 
 def column_lines(dataset: Dataset) -> Iterator[str]:
@@ -359,7 +357,7 @@ def _counts(dataset: Dataset, kind: str) -> str:
     if kind not in NAMING:
         return ""
     found, unmatched = sum(dataset.matched.values()), len(dataset.ledger.get("unmatched-context", ()))
-    named = ", ".join(map(repr, dict.fromkeys(dataset.unknown[:NAMED])))
+    named = first_few([*map(repr, dict.fromkeys(dataset.unknown))])
     ways = ", ".join(f"{number:,} by {way}" for way, number in dataset.matched.items() if way != "id")
-    missing = f"; not found: {named}{', …' if len(dataset.unknown) > NAMED else ''}" if named else ""
+    missing = f"; not found: {named}" if named else ""
     return f"matched {found:,} of {found + len(dataset.unknown) + unmatched:,}{ways and f', {ways}'}{missing}"
