@@ -68,7 +68,7 @@ WORST: dict[str, tuple[dict[str, object], str, str]] = {
     "one row without a header": ({"d/queries.csv": "how much leave do I have,a\n"}, "d", "--no-header"),
     "words without a header": (
         {"d/queries.csv": "how much leave do I have,a\n" * 3}, "d",
-        'the first row is no header: "how much leave do I have", "a" (write one above it: query,document; or say'),
+        'no header: "how much leave do I have", "a", as at 1 more place (write one above it: query,document'),
     "numbers without a header": ({"d/queries.csv": "1,a\n2,a\n"}, "d", "the first row is no header"),
     "a damaged table alone": ({"asked.parquet": b"PAR1 cut"}, "asked.parquet", "is no Parquet file that can be read"),
     "a document that is misspelt": ({"d/queries.csv": "query,doc\nleave,b\n"}, "d", ":2: names document 'b'"),
@@ -125,6 +125,11 @@ WORST: dict[str, tuple[dict[str, object], str, str]] = {
     "several that are not there": (
         {"d/queries.csv": GOOD}, "d --columns grade=stars --columns relevant=ids --columns query=q",
         "d/queries.csv:2: there are no columns 'q', 'ids' and 'stars' (there are: query, doc)"),
+    "no such title": (
+        {"d/queries.csv": GOOD, "t.csv": "id,text\na,25 days\n"}, "d --documents t.csv --columns title=head",
+        "t.csv: no row has a column 'head' (known: id, text)"),
+    "no such reference answer": (
+        {"d/queries.csv": GOOD}, "d --columns reference=answer", "d/queries.csv: no row has a column 'answer'"),
     "no such column": ({"d/queries.csv": GOOD}, "d --columns grade=stars", "there is no column 'stars'"),
     "an export without documents": (
         {"t.jsonl": '{"user_input": "x", "reference_contexts": ["y"]}'}, "t.jsonl", "names no documents"),

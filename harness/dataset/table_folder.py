@@ -25,7 +25,7 @@ from harness.dataset.held_tables import is_url, parted
 from harness.dataset.label_rows import labels_of
 from harness.dataset.rows import PLAIN, SUFFIXES, Row, read_rows
 from harness.dataset.source import Findings, Parts, Place, Source, split_among
-from retrievers.errors import InputError, Problem
+from retrievers.errors import InputError, Problem, did_you_mean
 from retrievers.types import Document, Query
 
 RowSource = Callable[[Findings], Iterable[tuple[Place, Row]]]
@@ -242,7 +242,7 @@ class TableSource:
 
     def documents(self, problems: Findings) -> Iterator[tuple[Place, Document]]:
         """One document a row."""
-        for place, row in self._used(self.document_rows(problems), problems, OF_DOCUMENTS, DOCUMENT):
+        for place, row in self._used(self.document_rows(problems), problems, OF_DOCUMENTS, DOCUMENT, ("title",)):
             document = document_of(row, place, self.columns, problems)
             if document is not None:
                 yield place, document
@@ -252,7 +252,7 @@ class TableSource:
         seen: dict[str, str] = {}
         here = self.label_rows is None
         kinds, needed = (OF_QUERIES, (*QUERY, *LABELLING)) if here else (ASKED, QUERY)
-        for place, row in self._used(self.query_rows(problems), problems, kinds, needed):
+        for place, row in self._used(self.query_rows(problems), problems, kinds, needed, ("reference", "claims")):
             query = query_of(row, place, self.columns, problems, unnamed=f"q{len(seen)}", labelled=here)
             if query is None:
                 continue
@@ -294,7 +294,12 @@ class TableSource:
         return all(self.columns.value(kind, row) == "" for kind in ("label_document", "grade"))
 
     def _used(
-        self, rows: Iterable[tuple[Place, Row]], problems: Findings, kinds: tuple[str, ...], needed: tuple[str, ...]
+        self,
+        rows: Iterable[tuple[Place, Row]],
+        problems: Findings,
+        kinds: tuple[str, ...],
+        needed: tuple[str, ...],
+        wanted: tuple[str, ...] = (),
     ) -> Iterator[tuple[Place, Row]]:
         """The rows; what their columns are taken for is noted, and columns that may hold labels are not passed over.
 
@@ -303,7 +308,9 @@ class TableSource:
             problems: where complaints go.
             kinds: of columns that the part may have.
             needed: those of them that each row has, where they are declared; a row without is told of, and left out.
+            wanted: those that some row has, where they are declared.
         """
+        lacking = {kind for kind in wanted if kind in self.columns.declared}
         known = set[tuple[str, ...]]()
         path = counted = None
         for place, row in rows:
@@ -312,6 +319,7 @@ class TableSource:
             counted["row"] += 1
             if (names := tuple(row)) not in known and len(known) < HEADERS:
                 known.add(names)
+                lacking = {kind for kind in lacking if self.columns.name(kind, row) is None}
                 there = problems.taken.setdefault(place.file, {})
                 taken = self.columns.taken(row, kinds)
                 there.update((name, kind) for name, kind in taken.items() if kind or name not in there)
@@ -321,3 +329,6 @@ class TableSource:
                 problems.append(self.columns.lacking(absent[0], row, *absent[1:])._replace(where=str(place)))
             else:
                 yield place, row
+        for kind in lacking if 0 < len(known) < HEADERS else ():
+            declared, there = self.columns.declared[kind], {str(name) for names in known for name in names}
+            problems.wrong(place.file, f"no row has a column {declared!r}", did_you_mean(declared, there))

@@ -243,9 +243,8 @@ LLAMA_INDEX = Keyed("relevant_docs")
 
 
 PAIR = ("corpus.parquet", "qa.parquet")
-COLUMNS = {"document_id": "doc_id", "text": "contents", "query_id": "qid", "query": "query",
-           "reference": "generation_gt", "relevant": "retrieval_gt"}  # fmt: skip
-"""Of AutoRAG's two tables, in a folder or in the `data` of a project."""
+COLUMNS = {"document_id": "doc_id", "text": "contents", "query_id": "qid", "query": "query", "relevant": "retrieval_gt"}
+"""Of AutoRAG's two tables, in a folder or in the `data` of a project; answers are called as they are known to be."""
 
 
 def _pair(reference: DatasetReference, files: Files) -> Sequence[File]:
@@ -269,7 +268,7 @@ def _read_pair(reference: DatasetReference, files: Files) -> TableSource:
                 problems.wrong(place, f"{labels!r} is missing", "groups of document ids")
                 continue
             plain = isinstance(listed, list) and not any(isinstance(one, list) for one in listed)
-            used = {name: value for name, value in row.items() if name in COLUMNS.values()}
+            used = {name: value for name, value in row.items() if name in (*COLUMNS.values(), "generation_gt")}
             yield place, {**used, labels: [listed] if plain else listed}
 
     return TableSource(texts, questions, None, Columns(COLUMNS))
