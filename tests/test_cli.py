@@ -16,14 +16,14 @@ from contextlib import closing
 from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pytest
 import typer
 
 from harness import pipeline, records
-from harness.cli import app, main
+from harness.cli import app
 from harness.pipeline import run
 from harness.records import Results
 from harness.running.options import Options
@@ -31,18 +31,11 @@ from retrievers.cache import Cache
 from retrievers.types import Embedded
 from tests import small
 from tests.mortal import heed_interrupts
+from tests.small import Told
 
 QRELS = "q1 0 d1 1\nq1 0 d2 2\nq2 0 d3 1\nq3 0 d1 0\nq3 0 d4 1\n"
 FIRST = "q1 Q0 d2 1 9.1 x\nq1 Q0 d5 2 7.4 x\nq2 Q0 d1 1 3.3 x\nq2 Q0 d3 2 3.1 x\nq3 Q0 d4 1 5.0 x\n"
 SECOND = "q1 Q0 d1 1 0.91 y\nq1 Q0 d2 2 0.88 y\nq2 Q0 d3 1 0.75 y\n"
-
-
-class Told(NamedTuple):
-    """How a command ended."""
-
-    code: int
-    out: str
-    err: str
 
 
 Call = Callable[..., Told]
@@ -54,11 +47,9 @@ def call(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setenv("COLUMNS", "80")
 
     def called(*words: object) -> Told:
-        with pytest.raises(SystemExit) as stopped:
-            main([str(word) for word in words])
-        told = capsys.readouterr()
+        told = small.call(capsys, *words)
         assert "Traceback" not in told.err
-        return Told(stopped.value.code, told.out, told.err)
+        return told
 
     return called
 

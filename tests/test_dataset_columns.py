@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from harness.cli import main
 from harness.console.shared_options import columns_of
 from harness.dataset import DatasetReference, load, reference_of
 from harness.experiment import init
@@ -15,6 +14,7 @@ from harness.experiment import load as load_experiment
 from harness.experiment.init import write_experiment
 from harness.running.check import check
 from retrievers.errors import InputError
+from tests.small import ended
 
 DOCUMENTS = ("doc", "document", "docid", "doc_id", "Doc ID", "file", "path", "url", "source", "passage_id",
              "expected_doc_ids", "relevant_documents", "clicked_doc_id", "reference_contexts", "positive")  # fmt: skip
@@ -248,9 +248,7 @@ def test_problems_that_differ_are_told_apart(tmp_path):
 
 def test_init_is_told_what_a_column_is_called(tmp_path, capsys):
     folder(tmp_path / "d", "when,suchbegriff\n2026,urlaub\n")
-    with pytest.raises(SystemExit) as ended:
-        main(["init", "d", "--columns", "query=suchbegriff"])
-    assert ended.value.code == 0, capsys.readouterr().err
+    assert ended("init", "d", "--columns", "query=suchbegriff") == 0, capsys.readouterr().err
     assert load_experiment("d.toml").experiment.dataset.columns == {"query": "suchbegriff"}
     assert asked(tmp_path / "d", query="suchbegriff") == ["urlaub"]
 

@@ -11,7 +11,6 @@ from pathlib import Path
 
 import pytest
 
-from harness.cli import main
 from harness.dataset import converting, load, markdown_folder, reading_line, reference_of
 from harness.dataset.converting import Converter, NotConverted
 from harness.dataset.files import File
@@ -19,6 +18,7 @@ from harness.dataset.markdown_folder import MarkdownSource
 from harness.dataset.source import Findings
 from harness.experiment.init import write_experiment
 from retrievers.errors import InputError
+from tests.small import ended
 
 needs = pytest.mark.skipif(find_spec("markitdown") is None, reason="needs the extra `documents`")
 pytestmark = pytest.mark.usefixtures("own_cache")
@@ -262,12 +262,10 @@ def test_a_run_says_first_what_is_not_read(tmp_path, monkeypatch, capsys):
     path = tmp_path / "e.toml"
     path.write_text(f'name = "e"\ndataset = "{place.as_posix()}"\nprimary = "RR"\nmeasures = ["RR"]\nreport = false\n'
                     '[[retrievers]]\nname = "bm25"\nkind = "bm25"\n')  # fmt: skip
-    with pytest.raises(SystemExit):
-        main(["run", str(path), "--results", str(tmp_path / "out")])
+    ended("run", path, "--results", tmp_path / "out")
     said = capsys.readouterr().err
     assert said.startswith("2 of 7 files are read; 5 are not (.docx 2, .html 1, .pdf 1, .png 1); pip install")
-    with pytest.raises(SystemExit):
-        main(["check", str(path)])
+    ended("check", path)
     assert "2 of 7 files are read" in capsys.readouterr().out.split("\n")[1]
 
 

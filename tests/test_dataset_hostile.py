@@ -35,14 +35,7 @@ from retrievers.insisting import says_too_long
 from retrievers.remote.chat import quoted
 from tests import layouts
 from tests.costs import is_cheap
-
-
-def beir(folder: Path, corpus: str = '{"_id": "d1", "text": "one"}\n', qrels: str = "q1\td1\t1\n") -> Path:
-    (folder / "qrels").mkdir(parents=True)
-    (folder / "corpus.jsonl").write_text(corpus, encoding="utf-8")
-    (folder / "queries.jsonl").write_text('{"_id": "q1", "text": "uno"}\n', encoding="utf-8")
-    (folder / "qrels" / "test.tsv").write_text(qrels, encoding="utf-8")
-    return folder
+from tests.test_dataset import beir
 
 
 def markdown(folder: Path) -> Path:
@@ -73,7 +66,7 @@ def test_ids_that_break_the_files_that_are_written_are_refused(tmp_path, id_, re
 
 @pytest.mark.parametrize("grade", ["1_0", "١", "1e0", "nan", "inf", "9" * 400, "0x1", "1.5"])
 def test_grades_that_only_a_programming_language_reads_are_refused(tmp_path, grade):
-    assert "is no whole number" in refused(beir(tmp_path / "set", qrels=f"q1\td1\t{grade}\n"))
+    assert "is no whole number" in refused(beir(tmp_path / "set", qrels=f"1\td1\t{grade}\n"))
 
 
 def test_a_grade_of_four_hundred_digits_in_json_is_refused(tmp_path):

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from harness.cli import main
 from harness.dataset import DatasetReference, converting, corpus, load, markdown_folder, reference_of
 from harness.dataset.judgments import read_judgments
 from harness.dataset.rows import read_jsonl
@@ -15,6 +14,7 @@ from harness.dataset.trec import read_qrels
 from harness.running.check import check
 from retrievers.errors import InputError
 from tests import labels_small
+from tests.small import ended
 
 
 def folder(place: Path, asked: str = "query,doc\nleave,a\n") -> Path:
@@ -147,10 +147,8 @@ def test_the_worst_of_files_get_one_sentence(variant, tmp_path, monkeypatch, cap
         path, raw = Path(name), content() if callable(content) else content
         path.parent.mkdir(exist_ok=True, parents=True)
         path.write_bytes(raw if isinstance(raw, bytes) else str(raw).encode())
-    with pytest.raises(SystemExit) as ended:
-        main(["init", *words.split()])
+    assert ended("init", *words.split()) == 2
     said = capsys.readouterr().err
-    assert ended.value.code == 2
     assert said.count("\n") == said.count("error: ") == 1
     assert expected in said
 

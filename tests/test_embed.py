@@ -13,7 +13,6 @@ from pathlib import Path
 import pytest
 
 from harness import pipeline
-from harness.cli import main
 from harness.evaluation.costs import costs_of
 from harness.running.embed_shards import Shard, embed, import_vectors, parse_shard
 from harness.running.options import Options
@@ -124,9 +123,9 @@ def test_each_text_stands_in_one_share_and_a_share_is_one_file(tmp_path):
 
 def test_vectors_are_taken_over_into_a_cache(tmp_path, capsys):
     path, url = hashed(tmp_path), str(tmp_path / "parts")
-    command(["embed", str(path), "--to", url, "--quiet"])
+    assert ended("embed", path, "--to", url, "--quiet") == 0
     os.environ["HARNESS_CACHE"] = str(tmp_path / "other")
-    command(["cache", "import", url, "--json"])
+    assert ended("cache", "import", url, "--json") == 0
     rows = json.loads(capsys.readouterr().out)["imported"]
     assert {row["role"]: row["rows"] for row in rows}["query"] == ASKED
     results = pipeline.run(path, Options(tmp_path / "results"))
@@ -148,9 +147,9 @@ def test_a_plan_says_what_a_share_takes(tmp_path, capsys, monkeypatch):
         pipeline.run(path, Options(tmp_path / "measured"))
         monkeypatch.setenv("HARNESS_CACHE", str(tmp_path / "cold"))
         words = ["plan", str(path), "--results", str(tmp_path / "measured"), "--shards", "4"]
-        command([*words, "--json"])
+        assert ended(*words, "--json") == 0
         told = json.loads(capsys.readouterr().out)
-        command(words)
+        assert ended(*words) == 0
         assert "each of 4 shards: 36 texts" in capsys.readouterr().out  # by two encoders
         shares = [
             share for number in (1, 2, 3, 4) for share in embed(path, str(tmp_path / "p"), shard=Shard(number, 4))
@@ -219,12 +218,6 @@ def test_a_limit_holds_for_all_shares(tmp_path):
 def priced(path: Path) -> Path:
     path.write_text(path.read_text().replace('model = "m"', 'model = "m", price = 1'))
     return path
-
-
-def command(words: list[str]) -> None:
-    with pytest.raises(SystemExit) as stopped:
-        main(words)
-    assert stopped.value.code == 0
 
 
 def files(folder: Path) -> int:
