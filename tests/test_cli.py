@@ -642,14 +642,14 @@ def test_cache(call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
 
 def test_a_model_that_moved_is_told(call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HARNESS_CACHE", str(tmp_path))
-    monkeypatch.setattr("harness.running.noise.drifts", lambda _, code: [cli_drift(0.5)])
+    monkeypatch.setattr("harness.running.embed_shards.drifts", lambda _, code: [cli_drift(0.5)])
     said = call("cache", "verify", "x")
     assert said.code == 1
     assert said.err == "e5: no longer the model that was cached; run with --fresh\n"
 
 
 def cli_drift(largest: float) -> object:
-    from harness.running.noise import Drifted
+    from harness.running.embed_shards import Drifted
 
     return Drifted("e5", 10, largest, largest, 10 if largest > 1e-3 else 0)
 

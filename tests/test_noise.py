@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from harness import records
+from harness.cli import main
 from harness.pipeline import run
 from harness.running import components
 from harness.running.noise import measure_noise
@@ -104,16 +105,20 @@ def test_a_difference_below_twice_the_floor_carries_the_sentence(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     experiment, _ = ran(tmp_path, small.RETRIEVERS)
-    noise = ("noise", experiment, "--results", tmp_path / "out")
-    assert ended(*noise, "--json", "--quiet") == 0
+    main_of = ["noise", str(experiment), "--results", str(tmp_path / "out"), "--json", "--quiet"]
+    with pytest.raises(SystemExit) as stopped:
+        main(main_of)
+    assert stopped.value.code == 0
     assert json.loads(capsys.readouterr().out)["noise"]["hashing"]["largest"] == 0
     folder = tmp_path / "out" / "small"
     manifest = records.read_manifest(folder)
     (floor,) = manifest.noise.values()
     records.rewrite_manifest(folder, replace(manifest, noise={"hashing": replace(floor, deviation=0.4)}))
-    assert ended(*noise, "--retriever", "bm25") == 2
+    with pytest.raises(SystemExit):
+        main(["noise", str(experiment), "--results", str(tmp_path / "out"), "--retriever", "bm25"])
     assert "'bm25' is no retriever that embeds and has answered" in capsys.readouterr().err
-    assert ended("report", folder) == 0
+    with pytest.raises(SystemExit):
+        main(["report", str(folder)])
     page = (folder / "report.html").read_text(encoding="utf-8")
     assert "is below twice the floor of noise" in page
 

@@ -69,7 +69,7 @@ def verify(
 ) -> None:
     """Check every row's checksum, and how far models have drifted: exit with 1 where something is wrong."""
     from harness.english import counted
-    from harness.running.noise import drifts
+    from harness.running.embed_shards import drifts
     from retrievers.cache import Cache, default_path
 
     with Cache(default_path()) as cache:
