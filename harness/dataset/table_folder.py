@@ -325,7 +325,7 @@ class TableSource:
                 there.update((name, kind) for name, kind in taken.items() if kind or name not in there)
                 for problem in self.columns.overlooked(row, kinds) if kinds != OF_DOCUMENTS else ():
                     problems.append(problem._replace(where=str(place)))
-            if absent := self.columns.absent(row, needed):
+            if self.columns.declared and (absent := self.columns.absent(row, needed)):
                 problems.append(self.columns.lacking(absent[0], row, *absent[1:])._replace(where=str(place)))
             else:
                 yield place, row
