@@ -93,9 +93,7 @@ ExperimentFiles = Annotated[
     list[Path], typer.Argument(metavar="EXPERIMENT", help="Experiment files (TOML), run one after another.")
 ]
 Folder = Annotated[Path, typer.Argument(metavar="RESULTS", help="A results folder.")]
-Qrels = Annotated[
-    Path, typer.Argument(metavar="QRELS|RESULTS", help="TREC judgments, or results with their own.")
-]
+Qrels = Annotated[Path, typer.Argument(metavar="QRELS|RESULTS", help="TREC judgments, or results with their own.")]
 QrelsOrFolders = Annotated[
     Path, typer.Argument(metavar="QRELS|RESULTS", help="TREC judgments, or results with their own.")
 ]

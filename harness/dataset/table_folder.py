@@ -330,5 +330,6 @@ class TableSource:
             else:
                 yield place, row
         for kind in lacking if 0 < len(known) < HEADERS else ():
-            declared, there = self.columns.declared[kind], {str(name) for names in known for name in names}
-            problems.wrong(place.file, f"no row has a column {declared!r}", did_you_mean(declared, there))
+            declared = self.columns.declared[kind]
+            remedy = did_you_mean(declared, {str(name) for names in known for name in names})
+            problems.wrong(place.file, f"no row has a column {declared!r}", remedy)
