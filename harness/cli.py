@@ -15,15 +15,7 @@ from typing import Annotated
 import typer
 from typer.exceptions import TyperException
 
-from harness.console import (
-    answer_commands,
-    caches,
-    check_commands,
-    embed_commands,
-    label_commands,
-    pool_commands,
-    scoring,
-)
+from harness.console import answer_commands, caches, check_commands, label_commands, scoring
 from harness.console.printing import (
     agree,
     console_of,
@@ -76,10 +68,9 @@ app = typer.Typer(
     rich_markup_mode=None,
 )
 app.add_typer(caches.app, name="cache")
-app.command("embed")(embed_commands.embed)
-caches.app.command("import")(embed_commands.import_parts)
-app.command("pool")(pool_commands.pool)
-app.command("judge")(pool_commands.judge)
+app.command("embed")(caches.embed)
+app.command("pool")(label_commands.pool)
+app.command("judge")(label_commands.judge)
 app.add_typer(label_commands.labels_app, name="labels")
 app.add_typer(label_commands.queries_app, name="queries")
 app.add_typer(answer_commands.app, name="answers")
@@ -160,7 +151,7 @@ def demo(
     as_json: Json = False,
 ) -> None:
     """Run the experiment that comes along: survey templates, searched by words and, with the extra offline, a model."""
-    from harness.console.demo import MORE, demo_experiment
+    from harness.console.several import MORE, demo_experiment
 
     experiment = demo_experiment()
     if not quiet:

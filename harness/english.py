@@ -85,6 +85,15 @@ def few_names(names: Sequence[str], most: int = 4) -> str:
     return f"{', '.join(names[: most - 1])} and {len(names) - most + 1} others"
 
 
+def first_few(names: Sequence[str], most: int = 5) -> str:
+    """Return up to so many names of a list, and a mark where there are more.
+
+    >>> first_few(["a", "b"]), first_few(list("abcdef"))
+    ('a, b', 'a, b, c, d, e, …')
+    """
+    return ", ".join([*names[:most], *(["…"] if len(names) > most else [])])
+
+
 def shared_beginning(names: Sequence[str]) -> str:
     """Return what three or more long names begin with, up to a mark between words; "" where that saves little.
 

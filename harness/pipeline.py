@@ -37,9 +37,8 @@ from harness.report import write_report, write_sets
 from harness.running import machine
 from harness.running.check import prepare
 from harness.running.forecast import source_of
-from harness.running.options import Options
+from harness.running.options import Options, Shared
 from harness.running.runner import run_all
-from harness.running.shared import Shared
 from harness.stats.looks import earlier_looks
 from retrievers.cache import Cache, default_path
 from retrievers.errors import BackendError, InputError, OverBudget, Problem, did_you_mean

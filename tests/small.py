@@ -6,6 +6,7 @@ import json
 import shutil
 from dataclasses import replace
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
@@ -108,9 +109,21 @@ def with_failed(folder: Path, error: str) -> None:
     path.write_text(json.dumps(manifest), encoding="utf-8")
 
 
+class Told(NamedTuple):
+    """How a command ended."""
+
+    code: int
+    out: str
+    err: str
+
+
+def call(capsys: pytest.CaptureFixture[str], *words: object) -> Told:
+    """Run a command, and return how it ended and what it printed."""
+    return Told(ended(*words), *capsys.readouterr())
+
+
 def told(capsys: pytest.CaptureFixture[str], *words: object, code: int = 0) -> str:
     """Run a command that ends with this code, and return what it printed."""
-    reached = ended(*words)
-    said = capsys.readouterr()
-    assert reached == code, said.err
+    said = call(capsys, *words)
+    assert said.code == code, said.err
     return said.out + said.err

@@ -7,7 +7,7 @@ import pytest
 
 from harness import records
 from harness.answers.judging import THRESHOLD, held
-from harness.dataset import DatasetReference, load, references
+from harness.dataset import DatasetReference, load, reference_from_json
 from retrievers.errors import InputError
 from retrievers.types import Claim, Reference
 
@@ -95,7 +95,7 @@ def test_labels_jsonl_keeps_them(tmp_path) -> None:
     dataset = load(folder(tmp_path, FEE))
     records.write_evidence(tmp_path, dataset, [])
     (row,) = map(json.loads, (tmp_path / "labels.jsonl").read_text(encoding="utf-8").splitlines())
-    assert references.from_json(row) == READ
+    assert reference_from_json(row) == READ
 
 
 @pytest.mark.parametrize(("language", "seen"), [("en", 134), ("ja", 112)])

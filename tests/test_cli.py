@@ -16,14 +16,14 @@ from contextlib import closing
 from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pytest
 import typer
 
 from harness import pipeline, records
-from harness.cli import app, main
+from harness.cli import app
 from harness.pipeline import run
 from harness.records import Results
 from harness.running.options import Options
@@ -31,18 +31,11 @@ from retrievers.cache import Cache
 from retrievers.types import Embedded
 from tests import small
 from tests.mortal import heed_interrupts
+from tests.small import Told
 
 QRELS = "q1 0 d1 1\nq1 0 d2 2\nq2 0 d3 1\nq3 0 d1 0\nq3 0 d4 1\n"
 FIRST = "q1 Q0 d2 1 9.1 x\nq1 Q0 d5 2 7.4 x\nq2 Q0 d1 1 3.3 x\nq2 Q0 d3 2 3.1 x\nq3 Q0 d4 1 5.0 x\n"
 SECOND = "q1 Q0 d1 1 0.91 y\nq1 Q0 d2 2 0.88 y\nq2 Q0 d3 1 0.75 y\n"
-
-
-class Told(NamedTuple):
-    """How a command ended."""
-
-    code: int
-    out: str
-    err: str
 
 
 Call = Callable[..., Told]
@@ -54,11 +47,9 @@ def call(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setenv("COLUMNS", "80")
 
     def called(*words: object) -> Told:
-        with pytest.raises(SystemExit) as stopped:
-            main([str(word) for word in words])
-        told = capsys.readouterr()
+        told = small.call(capsys, *words)
         assert "Traceback" not in told.err
-        return Told(stopped.value.code, told.out, told.err)
+        return told
 
     return called
 
@@ -111,6 +102,7 @@ def test_without_words_the_help_is_shown(call: Call) -> None:
         (["rnu"], "Did you mean 'run'?"),
         (["cache", "inf"], "Did you mean 'info'?"),
         (["run", "--quite", "x"], "; did you mean '--quiet'? (see harness run --help)"),
+        (["compare", "r", "--qrels", "q"], "QRELS|RESULTS is given without a name: TREC judgments, or results with"),
         (["run"], "Missing argument 'EXPERIMENT' (see harness run --help)"),
         (["cache"], "Missing command (see harness cache --help)"),
         (["run", "x", "--max-cost", "much"], "'--max-cost'"),
@@ -650,14 +642,14 @@ def test_cache(call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
 
 def test_a_model_that_moved_is_told(call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HARNESS_CACHE", str(tmp_path))
-    monkeypatch.setattr("harness.running.drift.drifts", lambda _, code: [cli_drift(0.5)])
+    monkeypatch.setattr("harness.running.embed_shards.drifts", lambda _, code: [cli_drift(0.5)])
     said = call("cache", "verify", "x")
     assert said.code == 1
     assert said.err == "e5: no longer the model that was cached; run with --fresh\n"
 
 
 def cli_drift(largest: float) -> object:
-    from harness.running.drift import Drifted
+    from harness.running.embed_shards import Drifted
 
     return Drifted("e5", 10, largest, largest, 10 if largest > 1e-3 else 0)
 

@@ -1,3 +1,5 @@
+"""Data sets as they are read: documents with front matter, labels as they were given, what is counted or refused."""
+
 import json
 import re
 from pathlib import Path
@@ -5,7 +7,11 @@ from pathlib import Path
 import pytest
 
 from harness.dataset import DatasetReference, load
+from harness.dataset.markdown_folder import LARGEST_HEAD as LARGEST
+from harness.dataset.markdown_folder import LONGEST_HEAD as LONGEST
+from harness.dataset.markdown_folder import front_matter, parse_document
 from retrievers.errors import InputError
+from retrievers.types import Document
 
 SURVEY = """# アンケート概要
 
@@ -154,11 +160,6 @@ def test_folders_that_are_no_data_set(tmp_path: Path) -> None:
     (folder / "queries.json").unlink()
     told = "DATA/queries.json: cannot be read: No such file or directory"
     assert problems(folder) == [f"{told} (see that it is there and that you may read it)"]
-    markdown(folder, [{"query": "x", "relevant": []}, "text", {"query": 3, "relevant_documents": [1]}])
-    told = problems(folder)
-    assert "DATA/queries.json[0]: unknown key 'relevant' (did you mean 'relevant_documents'?)" in told
-    assert any("queries.json[1]: is not an object" in problem for problem in told)
-    assert any("queries.json[2]: 'query' is not a string but 3" in problem for problem in told)
 
 
 def test_an_absent_split_names_the_others(tmp_path: Path) -> None:
@@ -196,3 +197,64 @@ def test_text_that_is_no_text_is_named_with_its_line(tmp_path: Path) -> None:
 def test_negative_grades_are_counted(tmp_path: Path) -> None:
     dataset = load(DatasetReference(beir(tmp_path / "d", qrels="1\td1\t1\n1\td2\t-1\n")))
     assert dataset.ledger["negative-grade"] == ("1",)
+
+
+def test_what_a_wiki_exports():
+    text = '---\r\ntitle: "Passwort: neu"\r\nlang: de\r\nweight: 3\r\n---\r\n\r\n# Heading\r\n\r\nKlicken Sie.\r\n'
+    found = parse_document(text, "de/password")
+    assert found == Document(
+        "de/password", "Passwort: neu", "# Heading\r\n\r\nKlicken Sie.", {"lang": "de", "weight": "3"}
+    )
+
+
+@pytest.mark.parametrize(
+    ("head", "fields"),
+    [
+        ("tags: [a, 'b c', \"d\"]", {"tags": "a, b c, d"}),
+        ("tags:\n- a\n- b", {"tags": "a, b"}),
+        ("url: http://example.org/#a  # where it was", {"url": "http://example.org/#a"}),
+        ("note: it's\n\n# remark\nempty:\nauthor: 'O''Neil'", {"note": "it's", "author": "O'Neil"}),
+        ("summary: >-\n  two\n  lines", {"summary": "two lines"}),
+        ("seo:\n  robots: none\n  rank: 1", {"seo": "robots: none rank: 1"}),
+        ("Last updated: 2026-09-01 10:00:00", {"Last updated": "2026-09-01 10:00:00"}),
+    ],
+)
+def test_simple_entries_are_read_as_text(head, fields):
+    assert front_matter(f"---\n{head}\n---\ntext") == ("", fields, "text")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "---\n\nA rule, then text.\n\n---\nmore",
+        "---\ntitle: never closed\n\ntext",
+        "---\ntitle: a\ntitle: b\n---\ntext",
+        "---\n- a\n---\ntext",
+        "---\n---\ntext",
+        " ---\ntitle: a\n---\ntext",
+        "----\ntitle: a\n----\ntext",
+        "---\n" + "".join(f"k{n}: v\n" for n in range(LONGEST + 1)) + "---\ntext",
+        f"---\ntitle: {'a' * LARGEST}\n---\ntext",
+        "text\n---\ntitle: a\n---\n",
+        "---\ntitle: a: b\n---\ntext",
+        "---\na: &x b\nc: [*x, *x]\n---\ntext",
+        "---\na: " + "[" * 19_000 + "\n---\ntext",
+        "---\na: !!python/name:os.system\nb: [c\n---\ntext",
+        "",
+    ],
+)
+def test_what_is_no_front_matter_stays_in_the_text(text):
+    assert front_matter(text) == ("", {}, text)
+
+
+def test_a_head_alone_is_a_document_without_text():
+    assert parse_document("---\ntitle: A\n---", "a") == Document("a", "A", "")
+
+
+def test_without_a_title_the_first_heading_counts():
+    assert parse_document("---\nlang: en\n---\n# Days\n\ntext", "a").title == "Days"
+
+
+def test_a_survey_keeps_its_own_head():
+    found = parse_document("---\ntags: x\nlang: en\n---\n# Survey overview\n\n* ID: X1\n* Tags: a, b\n", "file")
+    assert (found.id, dict(found.fields)) == ("X1", {"tags": "a, b", "lang": "en"})

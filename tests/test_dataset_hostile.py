@@ -16,15 +16,14 @@ from harness.answers.systems import MARK, read_systems
 from harness.dataset import (
     DatasetReference,
     archives,
-    columnar,
     converting,
     files,
+    held_tables,
     load,
     reference_of,
     rows,
     source,
     trec,
-    trec_collection,
 )
 from harness.dataset.markdown_folder import parse_document
 from harness.evaluation.readers import read_ids, read_scores
@@ -36,14 +35,7 @@ from retrievers.insisting import says_too_long
 from retrievers.remote.chat import quoted
 from tests import layouts
 from tests.costs import is_cheap
-
-
-def beir(folder: Path, corpus: str = '{"_id": "d1", "text": "one"}\n', qrels: str = "q1\td1\t1\n") -> Path:
-    (folder / "qrels").mkdir(parents=True)
-    (folder / "corpus.jsonl").write_text(corpus, encoding="utf-8")
-    (folder / "queries.jsonl").write_text('{"_id": "q1", "text": "uno"}\n', encoding="utf-8")
-    (folder / "qrels" / "test.tsv").write_text(qrels, encoding="utf-8")
-    return folder
+from tests.test_dataset import beir
 
 
 def markdown(folder: Path) -> Path:
@@ -74,7 +66,7 @@ def test_ids_that_break_the_files_that_are_written_are_refused(tmp_path, id_, re
 
 @pytest.mark.parametrize("grade", ["1_0", "١", "1e0", "nan", "inf", "9" * 400, "0x1", "1.5"])
 def test_grades_that_only_a_programming_language_reads_are_refused(tmp_path, grade):
-    assert "is no whole number" in refused(beir(tmp_path / "set", qrels=f"q1\td1\t{grade}\n"))
+    assert "is no whole number" in refused(beir(tmp_path / "set", qrels=f"1\td1\t{grade}\n"))
 
 
 def test_a_grade_of_four_hundred_digits_in_json_is_refused(tmp_path):
@@ -214,9 +206,9 @@ TAGS = {tag: tag * 10_000 for tag in ("<TITLE>", "<DOCNO>", "<TEXT>", "<topic nu
         (lambda text: as_data(text, "PASSAGE"), f"<{SPACES}"),
         (says_too_long, f"maximum batch size{SPACES}"),
         (lambda text: MARK.sub("", text), f"so [1]{SPACES}it is"),
-        *((lambda text: trec_collection._body(text), text) for text in TAGS.values()),
-        *((lambda text: trec_collection._tag(text, "TEXT"), text) for text in TAGS.values()),
-        (trec_collection.NUMBERED.search, TAGS["<topic number"]),
+        *((lambda text: trec._body(text), text) for text in TAGS.values()),
+        *((lambda text: trec._tag(text, "TEXT"), text) for text in TAGS.values()),
+        (trec.NUMBERED.search, TAGS["<topic number"]),
     ],
 )
 def test_no_pattern_looks_at_a_text_twice_over(read, text):
@@ -225,9 +217,9 @@ def test_no_pattern_looks_at_a_text_twice_over(read, text):
 
 def test_an_element_of_trec_without_an_end_is_text():
     block = "<DOC><DOCNO>d1</DOCNO><TITLE>one<title>two</TITLE><HEAD>three</DOC>"
-    assert trec_collection._tag(block, "TITLE") == "onetwo"
-    assert trec_collection._tag(block, "HEAD") == ""
-    assert trec_collection._body(block) == "three"
+    assert trec._tag(block, "TITLE") == "onetwo"
+    assert trec._tag(block, "HEAD") == ""
+    assert trec._body(block) == "three"
 
 
 @pytest.mark.parametrize("read", [read_ids, trec.read_qrels, trec.read_run, read_experiment])
@@ -293,7 +285,7 @@ def test_scores_whose_squares_are_no_numbers_are_refused(tmp_path, value):
 
 def test_a_value_that_stands_once_and_is_meant_by_every_row_is_refused_in_bounded_memory(tmp_path, monkeypatch):
     pa, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
-    monkeypatch.setattr(columnar, "FREE", 8 << 20)
+    monkeypatch.setattr(held_tables, "FREE", 8 << 20)
     text = pa.DictionaryArray.from_arrays(pa.array([0] * 50_000, pa.int32()), pa.array([os.urandom(50_000).hex()]))
     path = tmp_path / "corpus.parquet"
     parquet.write_table(pa.table({"_id": [str(i) for i in range(50_000)], "text": text}), path)
@@ -303,12 +295,12 @@ def test_a_value_that_stands_once_and_is_meant_by_every_row_is_refused_in_bounde
     assert [problem.what for problem in problems] == ["unpacks to far more than text would"]
     assert number < 5_000
     with parquet.ParquetFile(path) as table:
-        assert next(columnar._batches(table, "Parquet")).num_rows < 3_000
+        assert next(held_tables._batches(table, "Parquet")).num_rows < 3_000
 
 
 def test_a_table_that_unpacks_to_far_more_than_its_size_is_refused(tmp_path, monkeypatch):
     pa, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
-    monkeypatch.setattr(columnar, "FREE", 1 << 17)
+    monkeypatch.setattr(held_tables, "FREE", 1 << 17)
     path = tmp_path / "corpus.parquet"
     parquet.write_table(pa.table({"_id": ["x"] * 300_000}), path)
     problems = []

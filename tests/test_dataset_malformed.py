@@ -15,7 +15,6 @@ import pytest
 from harness.dataset import DatasetReference, load, reference_of, rows
 from retrievers.errors import InputError
 from tests import layouts
-from tests.small import ended
 
 Change = Callable[[bytes], bytes]
 
@@ -384,12 +383,3 @@ def test_a_mark_at_the_beginning_and_carriage_returns_change_nothing(tmp_path, r
             plain = raw.replace(b"\r\n", b"\n")
             file.write_bytes(b"\xef\xbb\xbf" + raw if change == "bom" else plain.replace(b"\n", b"\r\n"))
     assert load(reference_of(folder)).digest == expected
-
-
-def test_a_mistake_ends_in_exit_code_2_and_no_traceback(tmp_path, capsys):
-    folder = layouts.csv_rows(tmp_path / "data")
-    (folder / "documents.csv").write_bytes(b"")
-    assert ended("check", folder) == 2
-    said = capsys.readouterr().err
-    assert "documents.csv: is empty" in said
-    assert "Traceback" not in said

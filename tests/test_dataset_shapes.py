@@ -12,14 +12,14 @@ from types import SimpleNamespace
 
 import pytest
 
-from harness.cli import main
 from harness.dataset import DatasetReference, load, reference_of
 from harness.experiment import init
 from harness.experiment import load as load_experiment
 from retrievers.errors import InputError
 from tests import layouts
 from tests.layouts import Collection, Rows, jsonl, parquet
-from tests.test_dataset_documents import docx
+from tests.small import ended
+from tests.test_dataset_converting import docx
 
 WORDS = ("leave", "trains", "lunch", "keys", "laptops", "visitors", "parking")
 FIFTY = Collection(
@@ -318,7 +318,7 @@ def test_one_command_in_five_seconds_with_the_labels_of_the_source(here: Path, s
     write, expected = SHAPES[shape]
     words = write(here)
     began = time.process_time()  # of this process: others may keep the machine busy
-    main_exits(["init", *words, "--output", "made.toml"])
+    assert ended("init", *words, "--output", "made.toml") == 0
     assert time.process_time() - began < 5
     found = load(load_experiment("made.toml").dataset)
     given = (labels.grades or dict.fromkeys(labels.documents, 1) for labels in found.labels.values())
@@ -376,14 +376,7 @@ def test_numbers_name_the_columns_of_a_table_without_a_header(here: Path) -> Non
 
 
 def test_the_report_says_that_labels_are_clicks(here: Path) -> None:
-    main_exits(["init", *click_log(here), "--output", "made.toml"])
-    main_exits(["run", "made.toml", "--quiet"])
+    assert ended("init", *click_log(here), "--output", "made.toml") == ended("run", "made.toml", "--quiet") == 0
     said = "The labels of 20 queries are clicks: what people opened of what some search showed them"
     assert said in Path("results/made/report.md").read_text()
     assert said in Path("results/made/report.html").read_text()
-
-
-def main_exits(words: list[str]) -> None:
-    with pytest.raises(SystemExit) as ended:
-        main(words)
-    assert ended.value.code == 0

@@ -1,16 +1,20 @@
-"""What is said of data that cannot be taken as they are: the row, and the remedy that helps."""
+"""What is said of data that cannot be taken as they are: the row, what a file looks like, the remedy that helps."""
 
 import io
+import json
 import sqlite3
 from pathlib import Path
 
 import pytest
 
-from harness.cli import main
 from harness.dataset import DatasetReference, converting, corpus, load, markdown_folder, reference_of
+from harness.dataset.judgments import read_judgments
+from harness.dataset.rows import read_jsonl
+from harness.dataset.trec import read_qrels
 from harness.running.check import check
 from retrievers.errors import InputError
 from tests import labels_small
+from tests.small import ended
 
 
 def folder(place: Path, asked: str = "query,doc\nleave,a\n") -> Path:
@@ -32,20 +36,6 @@ def test_a_row_without_an_id_is_named_by_its_line(tmp_path):
     assert "queries.csv:3: names document 'b', which does not exist" in told(reference_of(path))
     (path / "queries.csv").write_text("id,query,doc\nx,leave,a\ny,travel,b\n")
     assert "queries.csv:3: query 'y' names document 'b', which does not exist" in told(reference_of(path))
-
-
-def test_a_damaged_table_alone_is_told_as_damaged(tmp_path):
-    path = tmp_path / "asked.parquet"
-    path.write_bytes(b"PAR1 cut")
-    assert "is no Parquet file that can be read" in told(reference_of(path))
-
-
-@pytest.mark.parametrize("first", ["how much leave do I have,a", "1,leave"])
-def test_a_table_without_a_header_is_one_message_that_shows_its_first_row(tmp_path, first):
-    path = folder(tmp_path / "d", f"{first}\n" + "and how much is left of it,a\n" * 3)
-    said = told(reference_of(path))
-    assert "the first row is no header: " in said
-    assert "write one above it: query,document" in said
 
 
 def book(**sheets: list[list[str]]) -> bytes:
@@ -76,7 +66,11 @@ WORST: dict[str, tuple[dict[str, object], str, str]] = {
     "an empty table": ({"d/queries.csv": ""}, "d", "d/queries.csv: is empty"),
     "a header alone": ({"d/queries.csv": "query,doc\n"}, "d", "has no row below its first one, query, doc"),
     "one row without a header": ({"d/queries.csv": "how much leave do I have,a\n"}, "d", "--no-header"),
+    "words without a header": (
+        {"d/queries.csv": "how much leave do I have,a\n" * 3}, "d",
+        'no header: "how much leave do I have", "a", as at 1 more place (write one above it: query,document'),
     "numbers without a header": ({"d/queries.csv": "1,a\n2,a\n"}, "d", "the first row is no header"),
+    "a damaged table alone": ({"asked.parquet": b"PAR1 cut"}, "asked.parquet", "is no Parquet file that can be read"),
     "a document that is misspelt": ({"d/queries.csv": "query,doc\nleave,b\n"}, "d", ":2: names document 'b'"),
     "no document at all": ({"d/queries.csv": "query,url\nleave,x\ntax,y\n"}, "d", "'url' was taken for"),
     "grades in words": ({"d/queries.csv": "query,doc,rating\nleave,a,high\n"}, "d", 'grade "high" is no whole number'),
@@ -128,6 +122,14 @@ WORST: dict[str, tuple[dict[str, object], str, str]] = {
         {f"s/{name}/dev-00000-of-00001.parquet": "" for name in ("de", "en")}, "s", "has the configurations de, en"),
     "no such format": ({"d/queries.csv": GOOD}, "d --format tabels", "did you mean 'tables'"),
     "no such kind of column": ({"d/queries.csv": GOOD}, "d --columns qurey=query", "did you mean 'query'"),
+    "several that are not there": (
+        {"d/queries.csv": GOOD}, "d --columns grade=stars --columns relevant=ids --columns query=q",
+        "d/queries.csv:2: there are no columns 'q', 'ids' and 'stars' (there are: query, doc)"),
+    "no such title": (
+        {"d/queries.csv": GOOD, "t.csv": "id,text\na,25 days\n"}, "d --documents t.csv --columns title=head",
+        "t.csv: no row has a column 'head' (known: id, text)"),
+    "no such reference answer": (
+        {"d/queries.csv": GOOD}, "d --columns reference=answer", "d/queries.csv: no row has a column 'answer'"),
     "no such column": ({"d/queries.csv": GOOD}, "d --columns grade=stars", "there is no column 'stars'"),
     "an export without documents": (
         {"t.jsonl": '{"user_input": "x", "reference_contexts": ["y"]}'}, "t.jsonl", "names no documents"),
@@ -145,10 +147,8 @@ def test_the_worst_of_files_get_one_sentence(variant, tmp_path, monkeypatch, cap
         path, raw = Path(name), content() if callable(content) else content
         path.parent.mkdir(exist_ok=True, parents=True)
         path.write_bytes(raw if isinstance(raw, bytes) else str(raw).encode())
-    with pytest.raises(SystemExit) as ended:
-        main(["init", *words.split()])
+    assert ended("init", *words.split()) == 2
     said = capsys.readouterr().err
-    assert ended.value.code == 2
     assert said.count("\n") == said.count("error: ") == 1
     assert expected in said
 
@@ -167,3 +167,53 @@ def test_power_counts_the_queries_that_are_judged(tmp_path):
     assert check(path).capacity.units == 3
     (path / "judgments.jsonl").unlink()
     assert check(path).capacity.units == 6
+
+
+CONTENTS = {
+    'name = "e"\ndataset = "d"\n\n[[retrievers]]\nkind = "bm25"\n': "an experiment file (TOML)",
+    "# what\n[dataset]\n": "an experiment file (TOML)",
+    "when,query\n" + "2026,a question of words\n" * 30: "a table (CSV)",
+    "<!doctype html>\n<p>text</p>\n": "a web page, or XML",
+}
+
+
+@pytest.mark.parametrize("content", CONTENTS)
+def test_a_file_of_another_kind_is_called_so_once(tmp_path, content):
+    path = tmp_path / "file"
+    path.write_text(content)
+    with pytest.raises(InputError) as told:
+        read_judgments([path])
+    assert [problem.what for problem in told.value.problems] == [
+        f"is not JSON Lines: it looks like {CONTENTS[content]}"
+    ]
+    with pytest.raises(InputError) as told:
+        read_qrels(path)
+    assert [problem.what for problem in told.value.problems] == [
+        f"holds no TREC judgments: it looks like {CONTENTS[content]}"
+    ]
+
+
+def test_json_is_no_trec_file(tmp_path):
+    path = tmp_path / "file"
+    path.write_text('{"query_id": "q", "document_id": "d"}\n')
+    with pytest.raises(InputError, match="it looks like JSON"):
+        read_qrels(path)
+
+
+def test_a_first_line_that_is_cut_hides_no_other_problem(tmp_path):
+    problems = []
+    path = tmp_path / "file"
+    path.write_text('{"a": \n{"a": 1}\n{"b"\n')
+    assert [row for _, row in read_jsonl(path, problems)] == [{"a": 1}]
+    assert len(problems) == 2
+
+
+def test_a_pool_holds_no_judgments(tmp_path):
+    path = tmp_path / "my pool.jsonl"
+    path.write_text(json.dumps({"pool": 1, "digest": "x", "drawn": {}}) + "\n" + '{"query_id": "q"}\n' * 30)
+    with pytest.raises(InputError) as told:
+        read_judgments([path])
+    [problem] = told.value.problems
+    assert (problem.what, problem.remedy) == (
+        "is a pool: what is to be judged, and nothing that was", f"judge it first: harness judge '{path}'"
+    )  # fmt: skip

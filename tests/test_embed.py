@@ -1,4 +1,4 @@
-"""Embedding in shares: every text once, killed or not, and the same rankings from their files as from one run."""
+"""Embedding in shares: every text once, killed or not; from their files the same rankings, and smaller vectors too."""
 
 import json
 import os
@@ -13,12 +13,12 @@ from pathlib import Path
 import pytest
 
 from harness import pipeline
-from harness.cli import main
 from harness.evaluation.costs import costs_of
 from harness.running.embed_shards import Shard, embed, import_vectors, parse_shard
 from harness.running.options import Options
+from retrievers.derived import PROOF
 from retrievers.errors import BackendError, InputError
-from tests import tiny
+from tests import small, tiny
 from tests.disks import small_disk
 from tests.mortal import forking
 from tests.servers import OpenAIProvider, serving
@@ -123,9 +123,9 @@ def test_each_text_stands_in_one_share_and_a_share_is_one_file(tmp_path):
 
 def test_vectors_are_taken_over_into_a_cache(tmp_path, capsys):
     path, url = hashed(tmp_path), str(tmp_path / "parts")
-    command(["embed", str(path), "--to", url, "--quiet"])
+    assert ended("embed", path, "--to", url, "--quiet") == 0
     os.environ["HARNESS_CACHE"] = str(tmp_path / "other")
-    command(["cache", "import", url, "--json"])
+    assert ended("cache", "import", url, "--json") == 0
     rows = json.loads(capsys.readouterr().out)["imported"]
     assert {row["role"]: row["rows"] for row in rows}["query"] == ASKED
     results = pipeline.run(path, Options(tmp_path / "results"))
@@ -147,9 +147,9 @@ def test_a_plan_says_what_a_share_takes(tmp_path, capsys, monkeypatch):
         pipeline.run(path, Options(tmp_path / "measured"))
         monkeypatch.setenv("HARNESS_CACHE", str(tmp_path / "cold"))
         words = ["plan", str(path), "--results", str(tmp_path / "measured"), "--shards", "4"]
-        command([*words, "--json"])
+        assert ended(*words, "--json") == 0
         told = json.loads(capsys.readouterr().out)
-        command(words)
+        assert ended(*words) == 0
         assert "each of 4 shards: 36 texts" in capsys.readouterr().out  # by two encoders
         shares = [
             share for number in (1, 2, 3, 4) for share in embed(path, str(tmp_path / "p"), shard=Shard(number, 4))
@@ -218,12 +218,6 @@ def test_a_limit_holds_for_all_shares(tmp_path):
 def priced(path: Path) -> Path:
     path.write_text(path.read_text().replace('model = "m"', 'model = "m", price = 1'))
     return path
-
-
-def command(words: list[str]) -> None:
-    with pytest.raises(SystemExit) as stopped:
-        main(words)
-    assert stopped.value.code == 0
 
 
 def files(folder: Path) -> int:
@@ -302,3 +296,27 @@ def test_what_a_cache_holds_costs_a_share_nothing(tmp_path):
 def with_vectors(path: Path, url: str) -> Path:
     path.write_text(path.read_text().replace("[[retrievers]]", f'[vectors]\nfrom = "{url}"\n[[retrievers]]', 1))
     return path
+
+
+def blocks(url):
+    encoder = f'encoder = {{ kind = "openai", model = "m", base_url = "{url}", price = 1.0, query_prompt = "ask: " }}'
+    more = 'variants = { plain = { query_prompt = "" } }\nderive = { dimensions = [32] }\n'
+    return f'[[retrievers]]\nname = "paid"\n{encoder}\n{more}'
+
+
+def test_nothing_is_sent_by_a_run_from_the_parts_of_all_shares(tmp_path, monkeypatch):
+    monkeypatch.setenv("HARNESS_CACHE", str(tmp_path / "node"))
+    parts = (tmp_path / "parts").as_posix()
+    with serving(OpenAIProvider()) as provider:
+        path = small.experiment(tmp_path, retrievers=blocks(provider.url))
+        shares = [share for number in (1, 2) for share in embed(path, parts, shard=Shard(number, 2))]
+        # Documents once for all, the proof's at the smaller size, queries with the prompt and without.
+        texts = len(small.TEXTS) + min(PROOF, len(small.TEXTS)) + 2 * len(small.QUERIES)
+        assert sum(share.written.texts for share in shares) == len(provider.embedded) == texts
+        monkeypatch.setenv("HARNESS_CACHE", str(tmp_path / "another"))
+        where = f'[vectors]\nfrom = "{parts}"\n'
+        again = small.experiment(tmp_path, retrievers=blocks(provider.url), more=where, name="again")
+        results = pipeline.run(again, Options(tmp_path / "results"))
+        assert len(provider.embedded) == texts
+    assert results.manifest.failed == {}
+    assert results.run("paid-32").provenance["least_cosine_with_asked"] == "1.000000"

@@ -1,10 +1,23 @@
-from pathlib import Path
+"""An experiment file: what is filled in, what is refused, the schema that editors read, options that change nothing."""
 
+import json
+import tomllib
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import jsonschema
 import pytest
 
-from harness.experiment import expanded, load
+from harness.experiment import expanded, load, parse
+from harness.experiment.schema import experiment_schema
+from harness.labels.pool import read_pool
 from harness.stats.settings import Statistics
 from retrievers.errors import InputError
+from tests import small
+from tests.test_cli import Call, call, results
+
+__all__ = ["call", "results"]
 
 HEAD = """
 name = "x"
@@ -160,3 +173,132 @@ def test_what_is_retired_is_refused_with_what_to_use(folder, table, place):
 def test_what_was_said_before_and_means_what_is_done_today_is_read(folder: Path) -> None:
     (folder / "e.toml").write_text(f'{HEAD}[statistics]\nzeros = "wilcox"\ninterval = "t"\n{BM25}')
     assert load(folder / "e.toml").experiment.statistics == Statistics()
+
+
+PROJECT = Path(__file__).parents[1]
+schema = cache(experiment_schema)
+"""Made once for all tests: it takes half a second."""
+validator = cache(lambda: jsonschema.Draft202012Validator(schema()))
+"""`jsonschema.validate` would look through the whole schema each time."""
+EXPERIMENT: dict[str, Any] = {
+    "name": "x",
+    "dataset": "d",
+    "primary": "RR",
+    "measures": ["RR"],
+    "retrievers": [{"name": "a", "encoder": {"kind": "hashing"}}, {"name": "b", "kind": "bm25"}],
+}
+
+
+def test_the_file_is_current() -> None:
+    written = json.loads((PROJECT / "experiments" / "experiment.schema.json").read_text(encoding="utf-8"))
+    assert written == json.loads(json.dumps(schema())), "run python -m harness.experiment.schema"
+
+
+def test_it_is_a_schema() -> None:
+    jsonschema.Draft202012Validator.check_schema(schema())
+
+
+@pytest.mark.parametrize("path", sorted((PROJECT / "experiments").glob("*.toml")), ids=lambda path: path.name)
+def test_the_experiments_keep_to_it(path: Path) -> None:
+    validator().validate(tomllib.loads(path.read_text(encoding="utf-8")))
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {},
+        {"dataset": {"path": "d", "split": "test"}},
+        {"dataset": {"path": "d", "queries": ["a.json", "b.json"]}},
+        {"relevance": {"grades": [[1, 3], [10, 1]]}, "statistics": {"margin": 0.02, "test": "t"}},
+        {"retrievers": [{"name": "a", "encoder": {"kind": "openai", "model": "m"}, "store": "edge"}]},
+        {"retrievers": [{"name": "a", "encoder": {"kind": "hashing"}, "store": {"location": "edge", "m": 16}}]},
+        {"retrievers": [*EXPERIMENT["retrievers"], {"name": "c", "kind": "fusion", "of": ["a", "b"]}]},
+        {"retrievers": [*EXPERIMENT["retrievers"],
+                        {"name": "c", "of": "a", "rerank": {"kind": "cross-encoder", "model": "m"}}]},
+    ],
+)  # fmt: skip
+def test_what_the_program_takes_the_schema_takes(change: dict[str, Any]) -> None:
+    parse(EXPERIMENT | change)
+    validator().validate(EXPERIMENT | change)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"depht": 10},
+        {"depth": "ten"},
+        {"depth": 0},
+        {"measures": []},
+        {"statistics": {"alpha": 2}},
+        {"relevance": {"grades": "quadratic"}},
+        {"retrievers": [{"name": "no/slash", "kind": "bm25"}]},
+        {"retrievers": [{"name": "a"}]},
+        {"retrievers": [{"name": "a", "kind": "bm52"}]},
+        {"retrievers": [{"name": "a", "encoder": {"kind": "openai"}}]},
+        {"retrievers": [{"name": "a", "encoder": {"kind": "hashing", "dimension": 3}}]},
+        {"retrievers": [{"name": "a", "encoder": {"kind": "hashing"}, "store": {"locaton": "edge"}}]},
+    ],
+)
+def test_what_the_program_refuses_the_schema_refuses(change: dict[str, Any]) -> None:
+    with pytest.raises(InputError):
+        parse(EXPERIMENT | change)
+    assert not validator().is_valid(EXPERIMENT | change)
+
+
+def test_every_key_says_what_it_is() -> None:
+    made = schema()
+    tables = [made, *made["$defs"].values()]
+    tables += [kind for table in made["$defs"].values() for kind in table.get("anyOf", [])]
+    for table in tables:
+        for key, value in table.get("properties", {}).items():
+            assert "description" in value or "const" in value, f"{key}: {value}"
+
+
+@pytest.mark.parametrize(
+    ("words", "option"),
+    [
+        ("embed small.toml --to parts --engine ray --shard 2/4", "--shard"),
+        ("embed small.toml --to parts --address ray://here:1", "--address"),
+        ("plan RESULTS --shards 3", "--shards"),
+        ("plan RESULTS --results elsewhere", "--results"),
+        ("check data --results elsewhere", "--results"),
+        ("compare RESULTS --report page.html", "--report"),
+        ("compare RESULTS --range 0 2", "--range"),
+        ("compare RESULTS/scores.csv --grades binary", "--grades"),
+        ("pool RESULTS --pair bm25", "--pair"),
+        ("pool RESULTS --next 3 --seed 7", "--seed"),
+        ("pool RESULTS --next 3 --for llm", "--for"),
+        ("pool RESULTS --next 3 --judged judgments.jsonl", "--judged"),
+        ("judge pool.jsonl --base-url http://localhost:1", "--base-url"),
+        ("judge pool.jsonl --key KEY", "--key"),
+        ("judge pool.jsonl --repeat 2", "--repeat"),
+        ("judge pool.jsonl --longest 500", "--longest"),
+        ("judge pool.jsonl --max-cost 1", "--max-cost"),
+        ("judge pool.jsonl --price 1,2", "--price"),
+        ("judge pool.jsonl --plan", "--plan"),
+        ("labels merge judgments.jsonl --into data --policy policy.txt", "--policy"),
+    ],
+)
+def test_an_option_without_effect_is_refused(
+    call: Call, results: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: str, option: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    small.experiment(tmp_path)
+    if words.startswith("judge"):
+        call("pool", results)
+    before = set(tmp_path.iterdir())
+    said = call(*words.replace("RESULTS", str(results)).split())
+    assert (said.code, said.out) == (2, "")
+    assert said.err.startswith(f"error: {option}: ")
+    assert set(tmp_path.iterdir()) == before
+
+
+def test_a_judging_page_is_told_as_json(
+    call: Call, results: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    call("pool", results)
+    pool = read_pool(tmp_path / "pool.jsonl")
+    told = json.loads(call("judge", "pool.jsonl", "--json").out)
+    assert told == {"path": "judge.html", "digest": pool.digest, "pairs": pool.pairs}
+    assert (tmp_path / "judge.html").exists()

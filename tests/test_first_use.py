@@ -10,18 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from harness.cli import main
 from harness.running.check import MEANINGS
+from tests.small import call
 
 PROJECT = Path(__file__).parents[1]
-
-
-def call(capsys: pytest.CaptureFixture[str], *words: object) -> tuple[int, str, str]:
-    """The exit code, standard output and standard error of one command."""
-    with pytest.raises(SystemExit) as stopped:
-        main([str(word) for word in words])
-    told = capsys.readouterr()
-    return int(stopped.value.code or 0), told.out, told.err
 
 
 def trec(folder: Path) -> list[Path]:

@@ -15,8 +15,7 @@ from harness.report import write_report
 from harness.report.sections.tradeoffs import vector_sizes
 from harness.report.text import plain, size
 from harness.running.check import check
-from harness.running.drift import drifts
-from harness.running.embed_shards import Shard, embed
+from harness.running.embed_shards import Shard, drifts, embed
 from harness.running.options import Options
 from harness.running.plan import RunPlan, plan
 from retrievers.errors import InputError

@@ -7,12 +7,12 @@ import pytest
 
 import harness
 from harness import records
-from harness.cli import main
 from harness.records import RetrieverLedger
 from harness.report import write_report
 from harness.report.sections import integrity
 from retrievers.errors import InputError
 from tests import small
+from tests.small import call
 
 
 @pytest.fixture(scope="module")
@@ -39,12 +39,6 @@ HEAD = "Incomplete: 2 of 5 retrievers failed; among those that ran, "
 RECOMMENDS = ("is the best of", "choose by cost", "Cheapest within", "Use ")
 
 
-def called(capsys, *words):
-    with pytest.raises(SystemExit) as stopped:
-        main([str(word) for word in words])
-    return int(stopped.value.code or 0), capsys.readouterr()
-
-
 def test_the_report_says_first_that_it_is_incomplete(incomplete):
     page = (incomplete / "report.html").read_text(encoding="utf-8")
     text = (incomplete / "report.md").read_text(encoding="utf-8")
@@ -61,18 +55,18 @@ def test_the_report_says_first_that_it_is_incomplete(incomplete):
 
 def test_the_terminal_and_json_say_it_too(incomplete, capsys, monkeypatch):
     monkeypatch.setenv("COLUMNS", "160")
-    code, streams = called(capsys, "report", incomplete)
-    assert code == 0
+    streams = call(capsys, "report", incomplete)
+    assert streams.code == 0
     assert streams.out.splitlines()[1].startswith(HEAD)
     assert "gone failed: gone: 401" in streams.err
     assert not any(words in streams.out for words in RECOMMENDS)
-    found = json.loads(called(capsys, "report", incomplete, "--json")[1].out)
+    found = json.loads(call(capsys, "report", incomplete, "--json").out)
     assert found["incomplete"].startswith(HEAD)
     assert [row["retriever"] for row in found["failed"]] == ["gone", "lost"]
 
 
 def test_a_whole_run_is_not_incomplete(folder, capsys):
-    found = json.loads(called(capsys, "report", folder, "--json")[1].out)
+    found = json.loads(call(capsys, "report", folder, "--json").out)
     assert (found["failed"], found["incomplete"]) == ([], "")
 
 
@@ -103,24 +97,24 @@ def test_small_slices_are_named(folder):
 
 @pytest.mark.parametrize("option", ["--skip-no-relevant", "--intersection", "--double"])
 def test_what_a_results_folder_cannot_heed_is_refused(folder, option, capsys):
-    code, streams = called(capsys, "score", folder, option)
-    assert code == InputError.exit_code
+    streams = call(capsys, "score", folder, option)
+    assert streams.code == InputError.exit_code
     assert f"{option}: is for TREC runs" in streams.err
     if option == "--skip-no-relevant":
-        assert called(capsys, "compare", folder, option)[0] == InputError.exit_code
+        assert call(capsys, "compare", folder, option).code == InputError.exit_code
 
 
 def test_comparing_a_folder_says_what_is_missing_and_recommends_nothing(incomplete, capsys):
     note = f"{incomplete}: Incomplete: without gone and lost; who leads here leads among those that ran."
     for command in ("compare", "score"):
-        code, streams = called(capsys, command, incomplete)
-        assert (code, streams.err.splitlines()[0]) == (0, note)
+        streams = call(capsys, command, incomplete)
+        assert (streams.code, streams.err.splitlines()[0]) == (0, note)
         assert not [words for words in RECOMMENDS if words in streams.out]
-    assert json.loads(called(capsys, "compare", incomplete, "--json")[1].out)["notes"][0] == note
+    assert json.loads(call(capsys, "compare", incomplete, "--json").out)["notes"][0] == note
 
 
 def test_a_list_of_runs_says_how_many_retrievers_failed(incomplete, capsys):
-    _, streams = called(capsys, "report", incomplete.parent)
+    streams = call(capsys, "report", incomplete.parent)
     head, _, *rows = (line.split() for line in streams.out.splitlines() if line)
     assert head[-1] == "failed"
     assert any(row[-1] == "2" for row in rows)

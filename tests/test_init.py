@@ -1,6 +1,7 @@
 """A folder of documents and labels becomes an experiment that runs; what is missing is told with what it looks like."""
 
 import json
+import shlex
 import tomllib
 from pathlib import Path
 
@@ -13,7 +14,10 @@ from harness.pipeline import run
 from harness.running.options import Options
 from retrievers.errors import InputError
 from tests import small
-from tests.test_schema import validator
+from tests.test_cli import Call, call
+from tests.test_experiment import validator
+
+__all__ = ["call"]
 
 
 @pytest.fixture(autouse=True)
@@ -178,8 +182,26 @@ def test_a_file_that_is_there_stays(tmp_path: Path) -> None:
     assert load(write_experiment(folder, Path("sub/other.toml")).path).experiment.name == "other"
 
 
-def test_a_folder_that_is_wrong_is_told_as_check_would(tmp_path: Path) -> None:
-    folder = small.dataset(tmp_path / "d")
-    (folder / "queries.json").write_text("[", encoding="utf-8")
-    with pytest.raises(InputError, match="is not JSON"):
-        write_experiment(folder)
+@pytest.mark.parametrize("name", ["my exp.toml", "-x.toml", "é.toml", "_.toml", "a" * 80 + ".toml"])
+def test_what_init_writes_is_read_by_the_command_that_it_prints(call: Call, name):
+    small.dataset(Path("mine"))
+    written = call("init", "mine", "--output", name)
+    assert written.code == 0
+    command = next(line for line in written.out.splitlines() if "harness check" in line)
+    assert call(*shlex.split(command)[1:]).code == 0
+
+
+@pytest.mark.parametrize("name", ["exp.txt", ".toml", "exp"])
+def test_a_name_that_no_command_would_take_for_an_experiment_is_refused(tmp_path, call: Call, name):
+    small.dataset(Path("mine"))
+    answer = call("init", "mine", "--output", name)
+    assert (answer.code, "does not end in .toml" in answer.err) == (2, True)
+    assert not (tmp_path / name).exists()
+
+
+def test_nothing_is_written_through_a_link(tmp_path, call: Call):
+    (tmp_path / "mine.toml").symlink_to(tmp_path / "elsewhere.toml")
+    small.dataset(Path("mine"))
+    answer = call("init", "mine")
+    assert (answer.code, "is there already" in answer.err) == (2, True)
+    assert not (tmp_path / "elsewhere.toml").exists()

@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.dataset.judgments import Judgment, read_judgments
-from harness.dataset.merging import disputes, merge
+from harness.dataset.judgments import Judgment, disputes, merge, read_judgments
 from retrievers.errors import InputError
 from tests.labels_small import judgment, row, write
 

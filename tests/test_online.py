@@ -2,9 +2,6 @@
 
 from contextlib import ExitStack
 
-import pytest
-
-from harness.cli import main
 from tests import small
 from tests.chat_fake import ChatProvider
 from tests.dialects import KEY, RerankProvider
@@ -12,14 +9,12 @@ from tests.qdrant_fake import fake_qdrant
 from tests.search_fakes import KEY as SEARCH_KEY
 from tests.search_fakes import service
 from tests.servers import OpenAIProvider, serving
-from tests.small import BM25
+from tests.small import BM25, call
 
 
 def checked(path, capsys) -> tuple[int, str]:
-    with pytest.raises(SystemExit) as stopped:
-        main(["check", str(path), "--online"])
-    said = capsys.readouterr()
-    return stopped.value.code, said.out + said.err
+    code, *said = call(capsys, "check", path, "--online")
+    return code, "".join(said)
 
 
 def test_every_service_is_asked_for_one_text(tmp_path, monkeypatch, capsys):

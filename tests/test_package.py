@@ -11,14 +11,14 @@ from pathlib import Path
 import pytest
 
 from harness import experiment
-from harness.console import demo
+from harness.console import several
 
 PROJECT = Path(__file__).parents[1]
 SOURCES = ("harness", "retrievers", "experiments", "datasets")
 FILES = ("pyproject.toml", "setup.py", "README.md", "LICENSE")
 BUILD = "import sys; from setuptools import build_meta; build_meta.build_sdist(sys.argv[1])"
 WITHOUT_THE_MODEL = (
-    "from harness.console import demo; demo.find_spec = lambda name: None; from harness.cli import main; main()"
+    "from harness.console import several; several.find_spec = lambda name: None; from harness.cli import main; main()"
 )
 
 
@@ -51,9 +51,9 @@ def packed(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.parametrize("model", [True, False])
 def test_the_demo_is_what_this_machine_can_run(model: bool, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(demo, "find_spec", lambda name: object() if model or name != demo.MODEL[0] else None)
+    monkeypatch.setattr(several, "find_spec", lambda name: object() if model or name != several.MODEL[0] else None)
     monkeypatch.chdir(tmp_path)
-    loaded = experiment.load(demo.demo_experiment()).experiment
+    loaded = experiment.load(several.demo_experiment()).experiment
     names = [block.name for block in loaded.retrievers]
     assert names == (["bm25", "minilm", "hybrid"] if model else ["bm25", "hashing"])
 

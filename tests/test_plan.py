@@ -1,21 +1,21 @@
-"""What a run would take, against what it took."""
+"""What a run would take, against what it took: no key, no network and no model, and list prices that can be known."""
 
 import json
+import os
 import socket
 from pathlib import Path
 
 import pytest
 
 from harness.pipeline import run
+from harness.running.machine import REQUEST
 from harness.running.options import Options
 from harness.running.plan import RunPlan, plan
-from harness.running.throughput import REQUEST
 from retrievers.errors import InputError
 from tests import small, tiny
 from tests.servers import OpenAIProvider, serving
-from tests.small import ended
+from tests.small import BM25, ended
 
-KEYLESS = ("OPENAI_API_KEY", "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_PROFILE", "AWS_BEARER_TOKEN_BEDROCK")
 LISTED = '[[retrievers]]\nname = "{}"\nencoder = {{ kind = "openai", model = "text-embedding-3-small"{} }}\n'
 TIMED = "[latency]\nsample = 4"
 
@@ -23,8 +23,9 @@ TIMED = "[latency]\nsample = 4"
 @pytest.fixture(autouse=True)
 def bare(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """No key, no credentials, and a cache of the test's own."""
-    for name in KEYLESS:
-        monkeypatch.delenv(name, raising=False)
+    for name in [one for one in os.environ if "KEY" in one or "TOKEN" in one or one.startswith(("AWS", "OPENAI"))]:
+        monkeypatch.delenv(name)
+    monkeypatch.setenv("HF_HOME", str(tmp_path / "hub"))
     monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
     monkeypatch.setenv("AWS_CONFIG_FILE", str(tmp_path / "none"))
     monkeypatch.setenv("AWS_SHARED_CREDENTIALS_FILE", str(tmp_path / "none"))
@@ -219,3 +220,66 @@ def test_tokens_that_are_not_counted_are_called_an_estimate_and_no_bound(tmp_pat
     assert "estimated, since" in note
     assert "may have three times as many" in note
     assert "from above" not in note
+
+
+OPENAI = 'encoder = {{ kind = "openai", model = "{}", base_url = "{}", api_key = "${{SOME_KEY}}" }}'
+HTTP = 'of = "bm25"\nrerank = {{ kind = "http", dialect = "{}", model = "{}", api_key = "${{SOME_KEY}}" }}'
+BEDROCK = 'encoder = {{ kind = "bedrock", model = "{}", region = "eu-west-1" }}'
+JUDGE = '[judge]\nkind = "openai"\nmodel = "m"\ninput_price = 1\noutput_price = 1\n'
+BLOCKS = {
+    "openai": ('encoder = { kind = "openai", model = "text-embedding-3-large" }', 0.13),
+    "azure": (OPENAI.format("text-embedding-3-small", "https://x.openai.azure.com/openai/v1"), 0.02),
+    "voyage": (OPENAI.format("voyage-4", "https://api.voyageai.com/v1"), 0.06),
+    "mistral": (OPENAI.format("mistral-embed", "https://api.mistral.ai/v1"), 0.1),
+    "cohere": ('encoder = { kind = "cohere", model = "embed-v4.0" }', 0.12),
+    "gemini": ('encoder = { kind = "gemini", model = "gemini-embedding-001" }', 0.15),
+    "bedrock": (BEDROCK.format("amazon.titan-embed-text-v2:0"), 0.02),
+    "local": ('encoder = { kind = "sentence-transformers", model = "nobody/none" }', 0.0),
+    "sparse": ('kind = "sparse"\nencoder = { kind = "sparse-encoder", model = "nobody/none" }', 0.0),
+    "tokens": ('kind = "multivector"\nencoder = { kind = "multivector-encoder", model = "nobody/none" }', 0.0),
+    "cohere reranking": (HTTP.format("cohere", "rerank-v3.5"), None),
+    "voyage reranking": (HTTP.format("voyage", "rerank-2.5"), 0.05),
+    "cross-encoder": ('of = "bm25"\nrerank = { kind = "cross-encoder", model = "nobody/none" }', 0.0),
+    "endpoint": ('kind = "http"\nids = "[*]"\nurl = "https://x.org/?q={query}"\n'
+                 'headers = { Authorization = "Bearer ${SOME_KEY}" }', 0.0),
+    "server": ('encoder = { kind = "hashing" }\n'
+               'store = { location = "https://x.qdrant.io:6333", api_key = "${SOME_KEY}" }', 0.0),
+}  # fmt: skip
+"""Kind -> its table, and the dollars for a million tokens of its list price: None where nobody has one."""
+
+
+@pytest.mark.usefixtures("no_network")
+@pytest.mark.parametrize("name", BLOCKS)
+def test_a_plan_needs_no_key_no_network_and_no_model(tmp_path, name):
+    block, price = BLOCKS[name]
+    path = small.experiment(tmp_path, retrievers=f'{BM25}[[retrievers]]\nname = "theirs"\n{block}\n')
+    total = plan(path).total()
+    assert total["usd"] == (None if price is None else pytest.approx(total["tokens"] * price / 1e6))
+
+
+@pytest.mark.usefixtures("no_network")
+def test_a_plan_of_a_judge_needs_no_key(tmp_path, capsys):
+    path = small.experiment(tmp_path, retrievers=BM25 + JUDGE)
+    path.write_text(path.read_text().replace('"DCG@3"]', '"DCG@3", "ClaimRecall@3"]'))
+    queries = tmp_path / "data" / "queries.json"
+    queries.write_text(queries.read_text().replace('"query":', '"claims": ["It swims."], "query":'))
+    assert ended("plan", path) == 0
+    assert "judge" in capsys.readouterr().out
+
+
+@pytest.mark.usefixtures("no_network")
+@pytest.mark.parametrize("name", ["azure", "endpoint", "server"])
+def test_a_run_needs_the_key_before_it_begins(tmp_path, capsys, name):
+    path = small.experiment(tmp_path, retrievers=f'{BM25}[[retrievers]]\nname = "theirs"\n{BLOCKS[name][0]}\n')
+    assert ended("run", path, "--results", tmp_path / "out") == 2
+    assert "${SOME_KEY} is not set in the environment" in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.usefixtures("no_network")
+@pytest.mark.parametrize("name", ["cohere reranking"])
+def test_a_limit_with_an_unknown_price_names_the_key_to_set(tmp_path, monkeypatch, capsys, name):
+    monkeypatch.setenv("SOME_KEY", "0123456789")
+    path = small.experiment(tmp_path, retrievers=f'{BM25}[[retrievers]]\nname = "theirs"\n{BLOCKS[name][0]}\n')
+    assert ended("run", path, "--max-cost", "1") == 2
+    assert "rerank.price: the price of rerank-v3.5 is not known" in capsys.readouterr().err

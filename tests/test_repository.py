@@ -93,7 +93,7 @@ def test_what_the_versions_call_public_is_all_that_is() -> None:
 def test_what_goes_away_works_and_is_told_of(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr("harness.experiment.retired.GOING", {"depth": "use hits", "kind = hashing": "use bm25"})
+    monkeypatch.setattr("harness.experiment.written.GOING", {"depth": "use hits", "kind = hashing": "use bm25"})
     assert load(small.experiment(tmp_path)).experiment.depth == 5
     assert caplog.messages == [
         "depth: 'depth' goes away with the next minor version (use hits)",

@@ -8,7 +8,7 @@ import pytest
 
 from harness.pipeline import run
 from harness.running import components
-from harness.running.drift import drifts
+from harness.running.embed_shards import drifts
 from harness.running.options import Options
 from retrievers.cache import Cache, default_path
 from retrievers.encoders.hashing import HashingEncoder

@@ -12,7 +12,7 @@ from rich.cells import cell_len
 from rich.console import Console
 
 from harness.console import layout, printing, tables
-from harness.console.forest import forest
+from harness.console.layout import forest
 from harness.english import short_p
 from harness.evaluation.board import board_of
 from harness.evaluation.evaluation import evaluate

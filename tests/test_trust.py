@@ -12,7 +12,7 @@ import pytest
 import typer
 
 import harness
-from harness.cli import app, main
+from harness.cli import app
 from harness.console import printing
 from harness.experiment import uses
 from harness.experiment.option_tables import options_of
@@ -25,17 +25,11 @@ from retrievers.errors import InputError
 from retrievers.rerankers.http_reranker import Dialect
 from tests import small
 from tests.servers import OpenAIProvider, serving
+from tests.small import call
 
 FORMULA = "=HYPERLINK(1)"
 STEERS = ["\x1b[31m", "\x9b31m", "\x07", "\u202e", "\u2066", "\u200e", "\u200b", "\u200d", "\u2060", "\ufeff",
           "\xad", "\u2028", "\U000e0041", "\udc80"]  # fmt: skip
-
-
-def call(capsys, *words) -> tuple[int, str, str]:
-    with pytest.raises(SystemExit) as stopped:
-        main([str(word) for word in words])
-    said = capsys.readouterr()
-    return stopped.value.code, said.out, said.err
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""`harness cache`: what was embedded once and is never embedded again."""
+"""`harness embed` and `harness cache`: what was embedded once, here or on many machines, and never is again."""
 
 from __future__ import annotations
 
@@ -6,17 +6,29 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from harness.console.printing import print_result, say
-from harness.console.shared_options import Json, NoCode, WholeSentences, fingerprints, refuse
+from harness.console.printing import console_of, print_result, say
+from harness.console.shared_options import (
+    ExperimentFile,
+    Json,
+    MaxCost,
+    NoCode,
+    Quiet,
+    WholeSentences,
+    fingerprints,
+    refuse,
+)
 from retrievers.errors import InputError, NotShown, Problem, did_you_mean
 from retrievers.remote.redaction import without_user
 
 if TYPE_CHECKING:
+    from harness.running.embed_shards import EncoderShare
     from retrievers.stores.connection import Collections
+    from retrievers.vector_shards import Imported
+
 
 app = typer.Typer(cls=WholeSentences, help="What was embedded once and is never embedded again.", rich_markup_mode=None)
 
@@ -57,7 +69,7 @@ def verify(
 ) -> None:
     """Check every row's checksum, and how far models have drifted: exit with 1 where something is wrong."""
     from harness.english import counted
-    from harness.running.drift import drifts
+    from harness.running.embed_shards import drifts
     from retrievers.cache import Cache, default_path
 
     with Cache(default_path()) as cache:
@@ -131,3 +143,80 @@ def _collections(url: str, key: str | None) -> Iterator[Collections]:
         yield collections
     finally:
         collections.close()
+
+
+To = Annotated[str, typer.Option("--to", metavar="URL", help="A folder, or s3://…, gs://…, what fsspec opens.")]
+ShardOption = Annotated[
+    str | None, typer.Option("--shard", metavar="I/N", help="The I-th of N equal shares; left out, all of it.")
+]
+Engine = Annotated[Literal["none", "ray"], typer.Option(help="ray: all shares at once, on a Ray cluster.")]
+Address = Annotated[str | None, typer.Option(help="Of the Ray cluster; left out, one on this machine.")]
+
+
+def embed(
+    experiment: ExperimentFile,
+    to: To,
+    shard: ShardOption = None,
+    engine: Engine = "none",
+    address: Address = None,
+    max_cost: MaxCost = None,
+    no_code: NoCode = False,
+    quiet: Quiet = False,
+    as_json: Json = False,
+) -> None:
+    """Embed an experiment's texts, or a share of them, and write the vectors where every machine can read them."""
+    from harness.console.progress import Progress
+    from harness.running.embed_shards import Shard, parse_shard
+    from harness.running.embed_shards import embed as embed_share
+    from harness.running.ray_engine import embed_on_cluster
+
+    if engine == "ray":
+        refuse({"--shard": shard}, "is for machines with nothing between them", "--engine ray shares by itself")
+    else:
+        refuse({"--address": address}, "is of a Ray cluster", "write --engine ray beside it")
+    part = Shard() if shard is None else parse_shard(shard)
+    with Progress(console_of(stderr=True), quiet=quiet) as progress:
+        if engine == "ray":
+            shares = embed_on_cluster(
+                experiment, to, address=address, max_cost=max_cost, code=not no_code, watch=progress.watch
+            )
+        else:
+            shares = embed_share(experiment, to, shard=part, max_cost=max_cost, code=not no_code, watch=progress.watch)
+    if as_json or not quiet:
+        print_result(map(_sentence, shares), as_json=as_json, embedded=[_row(share) for share in shares])
+
+
+@app.command("import")
+def import_parts(
+    url: Annotated[str, typer.Argument(metavar="URL", help="Where `harness embed` wrote.")],
+    as_json: Json = False,
+) -> None:
+    """Copy vectors that were embedded elsewhere into the cache."""
+    from harness.running.embed_shards import import_vectors
+
+    imported = import_vectors(url)
+    print_result(map(_imported, imported), as_json=as_json, imported=imported)
+
+
+def _imported(one: Imported) -> str:
+    again = f" ({one.repeated:,} more of texts that stand in several files)" if one.repeated else ""
+    return f"{one.rows:>10,} rows  {one.role:<8}  {one.fingerprint}{again}"
+
+
+def _row(share: EncoderShare) -> dict[str, object]:
+    return {
+        "encoder": share.encoder,
+        "role": share.role,
+        **share.written._asdict(),
+        "cached": share.cached,
+        "tokens": share.tokens,
+        "usd": share.usd,
+    }
+
+
+def _sentence(share: EncoderShare) -> str:
+    texts, present, parts = share.written
+    return (
+        f"{share.encoder}, {share.role}: {texts:,} texts, {present:,} there already, {share.cached:,} from the cache; "
+        f"files written: {parts:,}; tokens: {share.tokens:,}; ${share.usd:.4f}"
+    )

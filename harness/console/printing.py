@@ -53,7 +53,7 @@ def _message(error: HarnessError) -> str:
 
 def usage(error: TyperException) -> str:
     """A misspelt command line: what is wrong, and where help is."""
-    from harness.experiment.retired import retired_in
+    from harness.experiment import retired_in
 
     option = getattr(error, "option_name", "")
     if retired := next(retired_in([("", option)]), None):
@@ -64,7 +64,14 @@ def usage(error: TyperException) -> str:
         near = get_close_matches(option, known, n=1) or sorted(known)[:1]
         message = f"{message.partition(' (')[0]}; did you mean {near[0]!r}?"
     context = getattr(error, "ctx", None)
+    for one in context.command.params if context and option else ():
+        if one.param_type_name == "argument" and option.removeprefix("--") in (one.name, *_words(one.metavar)):
+            message = f"No such option: {option}; {one.metavar} is given without a name: {one.help}"
     return f"error: {message.rstrip('.')} (see {context.command_path if context else 'harness'} --help)"
+
+
+def _words(metavar: str | None) -> list[str]:
+    return (metavar or "").lower().split("|")
 
 
 def warn(*lines: str) -> None:

@@ -353,7 +353,7 @@ def _tell_github(results: Results, sentence: str, *, passed: bool, which: str) -
 def _in_letters(results: Results) -> str:
     from rich.console import Console
 
-    from harness.console.forest import forest
+    from harness.console.layout import forest
     from harness.evaluation.board import board_of
     from harness.evaluation.evaluation import evaluation_of
 

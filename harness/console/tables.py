@@ -108,7 +108,7 @@ class Told(NamedTuple):
 
 def verdict(evaluation: Evaluation, told: Told, *, width: int) -> Iterator[RenderableType]:
     """The verdict in words, what may change it, the paired leaderboard; then what was asked for besides."""
-    from harness.console.forest import forest
+    from harness.console.layout import forest
     from harness.english import asked
     from harness.evaluation.board import board_of, said_of
 

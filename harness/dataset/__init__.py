@@ -1,27 +1,18 @@
 """Files to checked data sets: one file per format."""
 
-from harness.dataset import references
-from harness.dataset.dataset_model import BY_MODEL, Dataset, DatasetReference, Labels, LabelSource, reference_of
-from harness.dataset.files import listing_of
-from harness.dataset.formats import FORMATS, format_of, suggestion
-from harness.dataset.load import load
-from harness.dataset.markdown_folder import reading_line
-from harness.dataset.understood import column_lines, grade_counts
-
-__all__ = [
-    "BY_MODEL",
-    "FORMATS",
-    "Dataset",
-    "DatasetReference",
-    "LabelSource",
-    "Labels",
-    "column_lines",
-    "format_of",
-    "grade_counts",
-    "listing_of",
-    "load",
-    "reading_line",
-    "reference_of",
-    "references",
-    "suggestion",
-]
+from harness.dataset.dataset_model import BY_MODEL as BY_MODEL
+from harness.dataset.dataset_model import Dataset as Dataset
+from harness.dataset.dataset_model import DatasetReference as DatasetReference
+from harness.dataset.dataset_model import Labels as Labels
+from harness.dataset.dataset_model import LabelSource as LabelSource
+from harness.dataset.dataset_model import reference_as_json as reference_as_json
+from harness.dataset.dataset_model import reference_from_json as reference_from_json
+from harness.dataset.dataset_model import reference_of as reference_of
+from harness.dataset.files import listing_of as listing_of
+from harness.dataset.formats import FORMATS as FORMATS
+from harness.dataset.formats import format_of as format_of
+from harness.dataset.formats import suggestion as suggestion
+from harness.dataset.load import column_lines as column_lines
+from harness.dataset.load import grade_counts as grade_counts
+from harness.dataset.load import load as load
+from harness.dataset.markdown_folder import reading_line as reading_line

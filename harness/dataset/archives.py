@@ -10,6 +10,7 @@ import bz2
 import gzip
 import io
 import lzma
+import stat
 import zipfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -33,6 +34,19 @@ TRUST = "do not trust this archive: unpack it where it can do no harm, and look 
 def is_zip(path: Path) -> bool:
     """Whether a path is a zip archive, by its first bytes."""
     return path.is_file() and zipfile.is_zipfile(path)
+
+
+def regular(path: Path) -> int:
+    """Return the size of a regular file in bytes; a pipe or a device, which could block for ever, is refused.
+
+    Raises:
+        InputError: it is something else than a file.
+        OSError: it cannot be looked at.
+    """
+    status = path.stat()
+    if not stat.S_ISREG(status.st_mode):
+        raise InputError(Problem(str(path), "is no regular file", "a data set is made of files"))
+    return status.st_size
 
 
 def refuse_other_archives(path: Path) -> None:

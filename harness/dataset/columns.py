@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
 
-from harness.dataset.references import read_reference
 from harness.dataset.rows import Row
-from harness.dataset.source import Findings, Place, written_value
+from harness.dataset.source import Findings, Place, read_reference, written_value
+from harness.english import join
 from retrievers.errors import InputError, Problem, did_you_mean
 from retrievers.types import Document, Query
 
@@ -70,8 +71,8 @@ class Columns:
     def __post_init__(self) -> None:
         object.__setattr__(self, "declared", dict(kind_first(*pair) for pair in self.declared.items()))
         if wrong := [key for key in self.declared if key not in KINDS]:
-            raise InputError([Problem(f"dataset.columns.{key}", "is no kind of column", did_you_mean(key, KINDS))
-                              for key in wrong])  # fmt: skip
+            what = "{!r} is no kind of column"
+            raise InputError([Problem("columns", what.format(key), did_you_mean(key, KINDS)) for key in wrong])
 
     def name(self, kind: str, row: Row) -> str | None:
         """The column of a kind in this row, None where there is none."""
@@ -155,22 +156,32 @@ class Columns:
                 continue  # the ids beside them count
             if kind and name not in taken and not (here and self.declared.keys() & meant):
                 what = "grades" if kind == "grade" else "the relevant documents"
-                remedy = f'say so: columns = {{ {kind} = "{name}" }}; {keeping(name)}'
+                remedy = f"say so: {declaring(kind, name)}; {keeping(name)}"
                 if not here:
                     remedy = f"the labels stand in a table of their own: remove it; {keeping(name)}"
                 yield Problem("", f"{name!r} could hold {what}, and is not used", remedy)
 
-    def lacking(self, kind: str, row: Row) -> Problem:
-        """A complaint, without its place, that a row has no such column."""
+    def absent(self, row: Row, kinds: Iterable[str]) -> list[str]:
+        """The kinds whose declared columns a row lacks; in a tool's export one that names documents will do."""
+        lacking = [kind for kind in kinds if kind in self.declared and self.name(kind, row) is None]
+        if lacking and self.paths is not None and any(self.name(kind, row) for kind in NAMING):
+            return [kind for kind in lacking if kind not in NAMING]
+        return lacking
+
+    def lacking(self, kind: str, row: Row, *others: str) -> Problem:
+        """A complaint, without its place, that a row has no such column, or none of several that are declared."""
         declared = self.declared.get(kind)
         names = [str(name) for name in row]
+        if others:
+            told = join([repr(self.declared[one]) for one in (kind, *others)])
+            return Problem("", f"there are no columns {told}", f"there are: {', '.join(names[:8])}")
         if declared is not None:
             return Problem("", f"there is no column {declared!r}", did_you_mean(declared, names))
         if not self.header and any(len(name.split()) > WORDS or name.isdigit() for name in names):
             first = ", ".join(shown(name) for name in names[:8])
             remedy = "write one above it: query,document; or say header = false (--no-header), or true if it is one"
             return Problem("", f"the first row is no header: {first}", remedy)
-        remedy = f'there are: {", ".join(names[:8])}; say which: columns = {{ {kind} = "…" }}'
+        remedy = f"there are: {', '.join(names[:8])}; say which: {declaring(kind)}"
         return Problem("", f"{KNOWN[kind][0]!r} is missing", remedy)
 
 
@@ -208,9 +219,18 @@ def folded(name: str) -> str:
 FOLDED = {kind: tuple(map(folded, names)) for kind, names in KNOWN.items()}
 
 
+def declaring(kind: str, name: str = "…") -> str:
+    """How an experiment, and an option, say what a column holds.
+
+    >>> declaring("grade", "stars")
+    'columns = { grade = "stars" } (--columns grade=stars)'
+    """
+    return f'columns = {{ {kind} = "{name}" }} (--columns {shlex.quote(f"{kind}={name}")})'
+
+
 def keeping(name: str) -> str:
     """The remedy where a column holds no label."""
-    return f'if it holds no label, keep it as a field: columns = {{ {FIELDS} = "{name}" }}'
+    return f"if it holds no label, keep it as a field: {declaring(FIELDS, name)}"
 
 
 def document_of(row: Row, place: Place, columns: Columns, problems: Findings) -> Document | None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections import deque
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -16,7 +17,7 @@ from harness.dataset.converting import CONVERTED, installed
 from harness.dataset.markdown_folder import REMEDY, SUFFIXES
 from harness.dataset.source import Findings, Place, Source, id_problem
 from retrievers.errors import DataChanged, InputError, Problem, did_you_mean
-from retrievers.types import Document
+from retrievers.types import Document, sample
 
 COMPARABLE = 2_000
 """Ids, at most, among which the nearest is looked for where a label names one that does not exist."""
@@ -43,6 +44,7 @@ class CheckedDocuments:
     by_field: bool = False
     field_names: set[str] = field(default_factory=set)
     digest: str = ""
+    sample: tuple[Document, ...] = ()
     _stems: dict[str, str] | None = None
     """Id without the suffix of a file -> the one id that it is of, "" where it is of several."""
 
@@ -104,7 +106,9 @@ def _first_places(source: Source, ids: set[str]) -> dict[str, Place]:
     return first
 
 
-def check_documents(source: Source, seen: Findings, match: tuple[str, ...], asked: set[bytes]) -> CheckedDocuments:
+def check_documents(
+    source: Source, seen: Findings, match: tuple[str, ...], asked: set[bytes], sampled: int = 0
+) -> CheckedDocuments:
     """Read a corpus once and note its faults.
 
     Args:
@@ -112,9 +116,31 @@ def check_documents(source: Source, seen: Findings, match: tuple[str, ...], aske
         seen: takes the faults, and what is allowed and worth knowing.
         match: the fields by which labels name documents; empty where they name ids.
         asked: the queries' texts, each as `text_key` gives it.
+        sampled: how many documents are kept, a sample that their ids decide.
     """
-    documents, digest = CheckedDocuments(by_field=bool(match)), hashlib.sha256()
-    contents: dict[bytes, str] = {}
+    documents = CheckedDocuments(by_field=bool(match))
+    checked = _checked(source, seen, match, asked, documents)
+    documents.sample = tuple(sample(checked, size=sampled)) if sampled else ()
+    deque(checked, maxlen=0)  # where no sample was drawn
+    if not documents.ids and not seen:
+        lacks = not installed() and any(
+            name.lower().endswith(tuple(CONVERTED)) for name in seen.ledger.get("unread-file", ())
+        )
+        seen.wrong("documents", "the corpus is empty", REMEDY if lacks else "there must be a document")
+    if match and documents.ids and not documents.keys:
+        seen.wrong(
+            "dataset.match",
+            f"no document has {' and '.join(map(repr, match))} among its fields",
+            "see how they are spelt",
+        )
+    return documents
+
+
+def _checked(
+    source: Source, seen: Findings, match: tuple[str, ...], asked: set[bytes], documents: CheckedDocuments
+) -> Iterator[Document]:
+    """Yield each document once, while what is to be kept of all of them is noted."""
+    digest, contents = hashlib.sha256(), dict[bytes, str]()
     again: list[tuple[Place, str]] = []
     for place, document in source.documents(seen):
         if reason := id_problem(document.id):
@@ -124,6 +150,7 @@ def check_documents(source: Source, seen: Findings, match: tuple[str, ...], aske
             again.append((place, document.id))
             continue
         documents.ids.add(document.id)
+        yield document
         digest.update(_document_line(document))
         if document.fields:
             documents.field_names.update(document.fields)
@@ -142,19 +169,7 @@ def check_documents(source: Source, seen: Findings, match: tuple[str, ...], aske
         first = _first_places(source, {name for _, name in again})
         for place, name in again:
             seen.wrong(place, f"document id {name!r} stands twice", f"ids must be unique; it is at {first[name]} too")
-    if not documents.ids and not seen:
-        lacks = not installed() and any(
-            name.lower().endswith(tuple(CONVERTED)) for name in seen.ledger.get("unread-file", ())
-        )
-        seen.wrong("documents", "the corpus is empty", REMEDY if lacks else "there must be a document")
-    if match and documents.ids and not documents.keys:
-        seen.wrong(
-            "dataset.match",
-            f"no document has {' and '.join(map(repr, match))} among its fields",
-            "see how they are spelt",
-        )
     documents.digest = digest.hexdigest()
-    return documents
 
 
 def read_again(source: Source, name: str, digest: str) -> Iterator[Document]:
@@ -183,7 +198,7 @@ def _document_line(document: Document) -> bytes:
 
 def text_key(text: str) -> bytes:
     """A digest that is equal for texts that differ in white space or case only."""
-    return hashlib.blake2b(" ".join(text.split()).casefold().encode(), digest_size=12).digest()
+    return hashlib.blake2b(plain_text(text).encode(), digest_size=12).digest()
 
 
 def digest_line(row: list[Any]) -> bytes:
@@ -210,16 +225,16 @@ def documents_saying(
         documents: the corpus.
     """
     titles = dict[str, set[str]]()
-    keys = {label: _key(label) for label in labels}
+    keys = {label: plain_text(label) for label in labels}
     wanted = {key for key in keys.values() if key}
 
     def noted() -> Iterator[Document]:
         for document in documents:
-            if document.title and (key := _key(document.title)) in wanted:
+            if document.title and (key := plain_text(document.title)) in wanted:
                 titles.setdefault(key, set()).add(document.id)
             yield document
 
-    texts = holders_of(wanted, noted(), whole=wanted - {_key(one) for one in passages})
+    texts = holders_of(wanted, noted(), whole=wanted - {plain_text(one) for one in passages})
     found = {key: Match(document, "text") for key, document in texts.items()}
     found |= {key: Match(min(ids), "title") for key, ids in titles.items() if len(ids) == 1}
     return {label: found[key] for label, key in keys.items() if key in found}
@@ -243,11 +258,11 @@ def holders_of(wanted: Iterable[str], documents: Iterable[Document], whole: Coll
     short = [anchor for anchor in anchors if len(anchor) < ANCHOR]
     for document in documents:
         for text in (document.text, document.content):
-            if (key := _key(text)) in wanted:
+            if (key := plain_text(text)) in wanted:
                 same.setdefault(key, document.id)
         if not anchors:
             continue
-        text = _key(document.content)
+        text = plain_text(document.content)
         words = text.split(" ")
         near = {tuple(words[i : i + ANCHOR]) for i in range(len(words) - ANCHOR + 1)} & anchors.keys()
         for anchor in (*near, *short):
@@ -257,5 +272,6 @@ def holders_of(wanted: Iterable[str], documents: Iterable[Document], whole: Coll
     return {**holds, **same}
 
 
-def _key(text: str) -> str:
+def plain_text(text: str) -> str:
+    """A text with its white space and case put aside."""
     return " ".join(text.split()).casefold()

@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 from retrievers.held import OBJECT
 from retrievers.opening import without_user
-from retrievers.types import Document, Query
+from retrievers.types import Claim, Document, Query, Reference
 
 SCHEMES = ("hf:", "irds:", OBJECT)
 """Beginnings of names that are no paths: Hugging Face's hub, ir_datasets, what is in memory."""
@@ -176,6 +176,18 @@ class Labels:
         )
 
 
+def reference_as_json(reference: Reference) -> dict[str, Any]:
+    """A reference as a row of queries has it; nothing where there is none."""
+    claims = [claim.text if claim.vital else claim._asdict() for claim in reference.claims]
+    return {key: value for key, value in (("reference", list(reference.answers)), ("claims", claims)) if value}
+
+
+def reference_from_json(row: Mapping[str, Any]) -> Reference:
+    """Read what `reference_as_json` wrote."""
+    claims = (Claim(one) if isinstance(one, str) else Claim(**one) for one in row.get("claims", ()))
+    return Reference(tuple(row.get("reference", ())), tuple(claims))
+
+
 def source_named(by: str) -> LabelSource:
     """Whose labels a file holds, by its `labelled_by`; "" where it names people or nobody.
 
@@ -226,11 +238,15 @@ class Dataset:
     """Table or folder of documents -> what it holds (rows, Markdown files) -> how many."""
     matched: Mapping[str, int] = field(default_factory=dict)
     """By what labels name their documents ("id", "file name", "title", "text", "field") -> how many do."""
+    unknown: tuple[str, ...] = ()
+    """What labels name and no document is, each as often as it is named."""
     field_names: frozenset[str] = frozenset()
     """Fields that documents have."""
     same_as: Mapping[str, str] = field(default_factory=dict)
     """Where labels name a field (a page, say): document -> the first document with the same value, which stands for
     all of them in labels and rankings."""
+    sample: tuple[Document, ...] = field(default=(), repr=False)
+    """As many documents as the first pass was to keep."""
     read_documents: Callable[[], Iterator[Document]] = field(repr=False, default=lambda: iter(()))
 
     def documents(self) -> Iterator[Document]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import lzma
 import os
-import stat
 import zipfile
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -14,7 +13,7 @@ from pathlib import Path, PurePosixPath
 from typing import IO, NamedTuple
 
 from harness.dataset import held_tables
-from harness.dataset.archives import AGAIN, COMPRESSED, Archive, is_zip, refuse_other_archives, unpacked
+from harness.dataset.archives import AGAIN, COMPRESSED, Archive, is_zip, refuse_other_archives, regular, unpacked
 from harness.dataset.dataset_model import SQL, DatasetReference
 from harness.dataset.source import HALF, Findings, Source
 from harness.pages import is_overview
@@ -114,17 +113,10 @@ class Reader(NamedTuple):
     read: Callable[[DatasetReference, Files], Source]
 
 
-def regular(path: Path) -> int:
-    """Return the size of a regular file in bytes; a pipe or a device, which could block for ever, is refused.
-
-    Raises:
-        InputError: it is something else than a file.
-        OSError: it cannot be looked at.
-    """
-    status = path.stat()
-    if not stat.S_ISREG(status.st_mode):
-        raise InputError(Problem(str(path), "is no regular file", "a data set is made of files"))
-    return status.st_size
+def straight(path: Path) -> Path:
+    """A path without `..`, where that leads to the same place: it does not behind a link."""
+    without = Path(os.path.normpath(path))
+    return without if without.resolve() == path.resolve() else path
 
 
 def holds_files(path: Path) -> bool:

@@ -20,7 +20,7 @@ FORMATS = {
     "beir": "published:BEIR",
     "huggingface": "published:HUGGINGFACE",
     "autorag": "tool_exports:AUTORAG",
-    "trec": "trec_collection",
+    "trec": "trec:COLLECTION",
     "ragas": "tool_exports:RAGAS",
     "langsmith": "tool_exports:LANGSMITH",
     "phoenix": "tool_exports:PHOENIX",

@@ -1,4 +1,4 @@
-"""Tables that lie with others in one file: sheets of workbooks, and tables of databases, through SQLAlchemy.
+"""Tables that a library reads: Parquet and Arrow, sheets of workbooks, and databases, through SQLAlchemy.
 
 Sheets (Excel, OpenDocument) give rows of text, as a table of text would have them. A database is named by a URL:
 `sqlite:///help.db?table=articles` or `postgresql://…?sql=SELECT …`. Nothing is ever written: SQLite's files are opened
@@ -17,17 +17,23 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from harness.dataset.archives import TRUST, missing, unpacked_size
+from harness.dataset.archives import FREE, RATIO, TRUST, missing, regular, unpacked_size
+from harness.dataset.source import Complaints, Place, named_twice
 from retrievers.errors import InputError, Problem
 from retrievers.opening import filled, without_user
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
 
 SUFFIXES = (".xlsx", ".xlsm", ".xls", ".ods")
 """Of workbooks."""
 MAGIC = b"SQLite format 3\0"
 AT_ONCE = 4096
-"""Rows that are fetched at once."""
+"""Rows that are read at once, at most."""
 
 
 def sheets_on_disk(path: Path) -> tuple[str, ...]:
@@ -167,3 +173,90 @@ def _plain(value: object) -> object:
     if isinstance(value, decimal.Decimal):
         return int(value) if value == value.to_integral_value() else float(value)
     return value
+
+
+COLUMNAR = (".parquet", ".arrow", ".feather")
+"""Of files that Apache Arrow reads: Parquet, and Arrow itself, as `datasets` saves to disk."""
+FEWEST = 16
+"""Rows at once, however large their values may be."""
+LARGEST_BATCH = 256 << 20
+"""Bytes of them, at most, if every value were as large as all of its column's distinct values together."""
+
+
+def columnar_rows(
+    path: Path, kind: str, raw: bytes | None, problems: Complaints
+) -> Iterator[tuple[Place, Mapping[str, Any]]]:
+    """Stream the rows of a file, each with its number from 1.
+
+    Args:
+        path: the file.
+        kind: "Parquet" or "Arrow".
+        raw: what it holds, where it is packed.
+        problems: takes what cannot be read.
+    """
+    try:
+        import pyarrow as pa
+    except ImportError:
+        problems.append(missing(str(path), "pyarrow", "formats"))
+        return
+    try:
+        size = regular(path) if raw is None else len(raw)
+        source = pa.OSFile(str(path)) if raw is None else pa.BufferReader(raw)
+        with source, _opened(source, kind) as table:
+            schema = table.schema_arrow if kind == "Parquet" else table.schema
+            if named_twice(schema.names, str(path), problems):
+                return
+            number, left = 0, max(FREE, RATIO * size)
+            for batch in _batches(table, kind):
+                if kind == "Arrow":
+                    batch.validate(full=True)  # which nothing else does: places outside of the file could be read
+                left -= sum(_unpacked_bytes(column) for column in batch.columns)
+                if left < 0:
+                    what = "unpacks to far more than text would"
+                    problems.append(Problem(str(path), what, "write it as JSON Lines, if you trust it"))
+                    return
+                rows: list[dict[str, Any]] = batch.to_pylist()
+                for row in rows:
+                    number += 1
+                    yield Place(path, number), row
+    except (pa.ArrowException, OSError) as error:
+        what = f"is no {kind} file that can be read: {str(error).splitlines()[0]}"
+        problems.append(Problem(str(path), what, "fetch or write it again"))
+    except UnicodeDecodeError:
+        problems.append(Problem(str(path), "holds text that is not UTF-8", "write the strings as UTF-8"))
+    except (OverflowError, ValueError) as error:  # what pyarrow raises of dates and of names in structs
+        remedy = "write dates and times as text, or leave their column out"
+        problems.append(Problem(str(path), f"holds a value that cannot be taken: {error}", remedy))
+
+
+def _opened(source: Any, kind: str) -> Any:
+    """A Parquet file, a stream of Arrow as `datasets` writes it, or a file of Arrow, which Feather is, too."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    if kind == "Parquet":
+        return pq.ParquetFile(source)
+    is_file = source.read(6) == b"ARROW1"
+    source.seek(0)
+    return pa.ipc.open_file(source) if is_file else pa.ipc.open_stream(source)
+
+
+def _batches(table: Any, kind: str) -> Iterator[pa.RecordBatch]:
+    """Rows that are read at once: few where a value may be large, since one that stands once may be a million rows'."""
+    if kind == "Arrow":
+        streamed = hasattr(table, "read_next_batch")
+        yield from table if streamed else map(table.get_batch, range(table.num_record_batches))
+        return
+    parquet: pq.ParquetFile = table
+    for number in range(parquet.num_row_groups):
+        group = parquet.metadata.row_group(number)
+        largest = max((group.column(i).total_uncompressed_size for i in range(group.num_columns)), default=0)
+        rows = min(max(LARGEST_BATCH // max(largest, 1), FEWEST), AT_ONCE)
+        yield from parquet.iter_batches(rows, row_groups=[number])
+
+
+def _unpacked_bytes(column: pa.Array) -> int:
+    """The bytes of a column's values, each counted as often as it stands there."""
+    import pyarrow as pa
+
+    return int((column.dictionary_decode() if pa.types.is_dictionary(column.type) else column).nbytes)

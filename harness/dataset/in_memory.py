@@ -22,6 +22,7 @@ from harness.dataset.rows import PLAIN, SUFFIXES, File, Row
 from harness.dataset.source import Findings, Parts, Place, Source
 from harness.dataset.table_folder import RowSource, TableSource, rows_of
 from harness.dataset.trec import Qrels, RunScores
+from harness.english import first_few
 from retrievers.errors import InputError, Problem
 from retrievers.types import Document, Query
 
@@ -109,17 +110,15 @@ def _tell_absent(judgments: Qrels, documents: set[str], queries: set[str], probl
     of = f"of {len(judgments):,} {'query' if len(judgments) == 1 else 'queries'}"
     strangers = [repr(query) for query in judgments if query not in queries]
     if strangers:
-        problems.wrong("qrels", f"{len(strangers):,} {of} are not among the queries: {_first(strangers)}", remedy)
+        problems.wrong(
+            "qrels", f"{len(strangers):,} {of} are not among the queries: {first_few(strangers, NAMED)}", remedy
+        )
     lost = {
         q: next(d for d in judged if d not in documents) for q, judged in judgments.items() if judged.keys() - documents
     }
     if lost:
-        named = _first([f"{query} -> {document!r}" for query, document in lost.items()])
+        named = first_few([f"{query} -> {document!r}" for query, document in lost.items()], NAMED)
         problems.wrong("qrels", f"{len(lost):,} {of} name documents that are not there: {named}", remedy)
-
-
-def _first(named: Sequence[str]) -> str:
-    return ", ".join([*named[:NAMED], *(["…"] if len(named) > NAMED else [])])
 
 
 def _rows(given: Any, where: str) -> RowSource:

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from harness.dataset.columns import CLICKS, Columns, folded, id_in, keeping, plain_id, shown, texts_in
+from harness.dataset.columns import CLICKS, Columns, declaring, folded, id_in, keeping, plain_id, shown, texts_in
 from harness.dataset.dataset_model import Labels
 from harness.dataset.rows import Row
 from harness.dataset.source import WHOLE, Findings, Place, grade_of, written_value
@@ -105,7 +105,7 @@ class Gathered:
             given = sorted(grade for grade in found if grade is not None)
             if len(given) == len(found) > 1 and given[0] == 0 and given[-1] <= HIGHEST:
                 what = f"{name!r} could hold grades ({', '.join(map(str, given))}), and is not used"
-                remedy = f'say so: columns = {{ grade = "{name}" }}; {keeping(name)}'
+                remedy = f"say so: {declaring('grade', name)}; {keeping(name)}"
                 yield Problem(str(path), what, remedy)
 
     def labels(self) -> Iterator[tuple[Place, str, Labels]]:
@@ -196,7 +196,7 @@ def _without_documents(row: Row, columns: Columns, *, lists: bool) -> Problem:
     if grades is None or not lists:
         return columns.lacking("relevant" if "relevant" in columns.declared else "label_document", row)
     what = f"{grades!r} could hold grades, and no column names the documents"
-    return Problem("", what, f'say which: columns = {{ label_document = "…" }}; {keeping(grades)}')
+    return Problem("", what, f"say which: {declaring('label_document')}; {keeping(grades)}")
 
 
 def list_of(listed: Any, place: Place, problems: Findings) -> Labels | None:

@@ -1,4 +1,4 @@
-"""From files to a checked Dataset: every fault found in one pass, before anything is embedded."""
+"""From files to a checked Dataset, every fault found in one pass; and what columns were taken for, in words."""
 
 from __future__ import annotations
 
@@ -9,8 +9,7 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from harness.dataset import references
-from harness.dataset.columns import FIELDS, LABELLING, NAMING, folded, keeping
+from harness.dataset.columns import FIELDS, LABELLING, NAMING, OF_DOCUMENTS, declaring, folded, keeping
 from harness.dataset.corpus import (
     COMPARABLE,
     CheckedDocuments,
@@ -21,10 +20,11 @@ from harness.dataset.corpus import (
     read_again,
     text_key,
 )
-from harness.dataset.dataset_model import Dataset, DatasetReference, Labels, reference_of
+from harness.dataset.dataset_model import Dataset, DatasetReference, Labels, reference_as_json, reference_of
 from harness.dataset.formats import open_source
-from harness.dataset.merging import note_changes, overlay, read_overlay
+from harness.dataset.judgments import note_changes, overlay, read_overlay
 from harness.dataset.source import Findings, Place, Source, id_problem
+from harness.english import counted, first_few
 from retrievers.errors import InputError, did_you_mean
 from retrievers.types import Query
 
@@ -34,12 +34,13 @@ LIKELY = 0.9
 """Share of a column's cells that name documents, above which it is more likely to hold labels than not."""
 
 
-def load(reference: DatasetReference | str | Path, *, drop_dangling: bool = False) -> Dataset:
+def load(reference: DatasetReference | str | Path, *, drop_dangling: bool = False, sampled: int = 0) -> Dataset:
     """Read and check a data set.
 
     Args:
         reference: where it lies: a path, a name (`hf:…`, `irds:…`), or what says more.
         drop_dangling: count judgments of absent documents or queries instead of refusing them.
+        sampled: how many documents the data set keeps of this pass, for who looks at their texts.
 
     Raises:
         InputError: with every problem that was found.
@@ -52,8 +53,9 @@ def load(reference: DatasetReference | str | Path, *, drop_dangling: bool = Fals
     name, source = open_source(reference)
     seen = Findings()
     queries = _check_queries(source, seen)
-    documents = check_documents(source, seen, reference.match, {text_key(query.text) for query in queries.values()})
-    labels, matched = _check_labels(source, seen, documents, queries, drop_dangling)
+    asked_texts = {text_key(query.text) for query in queries.values()}
+    documents = check_documents(source, seen, reference.match, asked_texts, sampled)
+    labels, matched, unknown = _check_labels(source, seen, documents, queries, drop_dangling)
     _note_clicks(labels, seen)
     if not labels:
         _refuse_labels_as_fields(queries.values(), documents, reference.columns.get(FIELDS, ""), seen)
@@ -80,7 +82,7 @@ def load(reference: DatasetReference | str | Path, *, drop_dangling: bool = Fals
     for query in queries.values():
         query_labels = labels.get(query.id)
         row = [query.id, query.text, dict(query.fields), query_labels and query_labels.as_json()]
-        answer = references.as_json(query.reference)
+        answer = reference_as_json(query.reference)
         digest.update(digest_line([*row, answer] if answer else row))
     return Dataset(
         path=reference.name,
@@ -95,9 +97,11 @@ def load(reference: DatasetReference | str | Path, *, drop_dangling: bool = Fals
         columns=seen.taken,
         sizes=seen.sizes,
         matched=matched,
+        unknown=unknown,
         ledger={kind: tuple(ids) for kind, ids in seen.ledger.items()},
         field_names=frozenset(documents.field_names),
         same_as=documents.same_as,
+        sample=documents.sample,
         read_documents=partial(read_again, source, reference.name, documents.digest),
     )
 
@@ -151,8 +155,8 @@ def _check_queries(source: Source, seen: Findings) -> dict[str, Query]:
 
 def _check_labels(
     source: Source, seen: Findings, documents: CheckedDocuments, queries: dict[str, Query], drop_dangling: bool
-) -> tuple[dict[str, Labels], Mapping[str, int]]:
-    """The labels with the ids of their documents, and by what they name these: way -> how many do."""
+) -> tuple[dict[str, Labels], Mapping[str, int], tuple[str, ...]]:
+    """The labels with the ids of their documents, by what they name these (way -> how many do), and what names none."""
     labels: dict[str, Labels] = {}
     absent: list[tuple[Place, str, str]] = []
     matched = Counter[str]()
@@ -180,9 +184,9 @@ def _check_labels(
             if given.quoted:
                 seen.note("unmatched-context", f"{query_id}: {' '.join(doc.split())[:80]}")
                 continue
-            if not drop_dangling and documents.ids:
-                absent.append((place.of(position), query_id, doc))
-            seen.note("dangling-document", f"{query_id} {doc}")
+            absent.append((place.of(position), query_id, doc))
+            # A line, where the query has no id of its own.
+            seen.note("dangling-document", f"{place.of(position) if _made_up(seen, place) else query_id} {doc}")
         if not queries[query_id].text.strip():
             who = "a judged query" if _made_up(seen, place) else f"judged query {query_id!r}"
             seen.wrong(place, f"{who} is blank", "write its text, or remove its labels")
@@ -191,11 +195,13 @@ def _check_labels(
         kept = given.keeping(found.__contains__) if dangling else given
         renamed = kept.renamed(found) if any(doc != name for doc, name in found.items()) else kept
         labels[query_id] = replace(renamed, quoted=False) if given.quoted else renamed
-    if guessed and not matched and len(absent) > 1:  # what is called an id was not guessed
+    if drop_dangling or not documents.ids:
+        pass  # they are left out, or the corpus has been told of
+    elif guessed and not matched and len(absent) > 1:  # what is called an id was not guessed
         file, column = guessed[0]
         named = ", ".join(repr(doc) for _, _, doc in absent[:3])
         what = f"{column!r} was taken for the relevant documents, and names none: {named}"
-        remedy = 'name documents by their ids; or say which column does: columns = { label_document = "…" }'
+        remedy = f"name documents by their ids; or say which column does: {declaring('label_document')}"
         seen.wrong(file, what, f"{remedy}; {keeping(column)}")
     else:
         failed = dict(note.split(": ", 1) for note in seen.ledger.get("unconverted-file", ()))
@@ -206,7 +212,7 @@ def _check_labels(
             remedy = "write the file again, or as text" if doc in failed else documents.nearest(doc)
             seen.wrong(place, f"{who} document {doc!r}, {why}", remedy)
     _note_contradictions(queries, labels, seen)
-    return labels, matched
+    return labels, matched, tuple(doc for *_, doc in absent)
 
 
 def _found_by_what_they_say(
@@ -252,7 +258,7 @@ def _refuse_labels_as_fields(
         named = sum(documents.named(value) is not None for value in values)
         if column not in kept and named > LIKELY * len(values):
             what = f"{column!r} names documents ({named:,} of {len(values):,} rows), and is not used"
-            seen.wrong(file, what, f'say so: columns = {{ label_document = "{column}" }}; {keeping(column)}')
+            seen.wrong(file, what, f"say so: {declaring('label_document', column)}; {keeping(column)}")
 
 
 def _note_clicks(labels: Iterable[str], seen: Findings) -> None:
@@ -301,3 +307,57 @@ def _count(query_id: str, given: Labels, seen: Findings) -> None:
     named = given.documents
     if given.grades is None and given.groups is None and len(set(named)) < len(named):
         seen.note("duplicate-label", query_id)
+
+
+MEANINGS = {
+    "document_id": "the document's id",
+    "title": "the document's title",
+    "text": "the document's text",
+    "query_id": "the query's id",
+    "query": "the query's text",
+    "label_query": "the query's id",
+    "label_document": "the relevant document",
+    "relevant": "the relevant documents",
+    "contexts": "passages of the relevant documents",
+    "grade": "its grade",
+    "reference": "the reference answer",
+    "claims": "the claims of a right answer",
+    "": "not used",
+}
+
+
+def column_lines(dataset: Dataset) -> Iterator[str]:
+    """Every table with its rows and all its columns: what each was taken for, what the labels came to; and folders."""
+    for file, columns in dataset.columns.items():
+        rows = dataset.sizes.get(file, {}).get("row")
+        yield f"{file}: {counted(rows, 'row')}" if rows else f"{file}:"
+        width = max((len(" ".join(name.split())) for name in columns), default=0)
+        of = "document" if "query" not in columns.values() and set(columns.values()) & set(OF_DOCUMENTS) else "query"
+        for column, kind in ((" ".join(name.split()), kind) for name, kind in columns.items()):
+            meaning = f"kept as a field of the {of}" if kind == FIELDS else MEANINGS[kind]
+            counts = _counts(dataset, kind)
+            yield f"  {column:<{width}} -> {meaning}{counts and f' ({counts})'}"
+    for folder, kinds in dataset.sizes.items():
+        if folder not in dataset.columns and (len(kinds) > 1 or folder != dataset.path):
+            (first, number), *others = sorted(kinds.items(), key=lambda kind: -kind[1])
+            files = ", ".join([counted(number, f"{first} file"), *(f"{many:,} {kind}" for kind, many in others)])
+            yield f"{folder}: {files} -> {counted(dataset.count, 'document')}"
+
+
+def grade_counts(labels: Iterable[Labels]) -> tuple[tuple[int, int], ...]:
+    """Grade and how often it is given; empty where labels are lists."""
+    counts = Counter(grade for one in labels if one.grades is not None for grade in one.grades.values())
+    return tuple(sorted(counts.items()))
+
+
+def _counts(dataset: Dataset, kind: str) -> str:
+    """What the labels of a kind of column came to; "" for what is no label."""
+    if kind == "grade":
+        return ", ".join(f"{grade}: {number:,}" for grade, number in grade_counts(dataset.labels.values()))
+    if kind not in NAMING:
+        return ""
+    found, unmatched = sum(dataset.matched.values()), len(dataset.ledger.get("unmatched-context", ()))
+    named = first_few([*map(repr, dict.fromkeys(dataset.unknown))])
+    ways = ", ".join(f"{number:,} by {way}" for way, number in dataset.matched.items() if way != "id")
+    missing = f"; not found: {named}" if named else ""
+    return f"matched {found:,} of {found + len(dataset.unknown) + unmatched:,}{ways and f', {ways}'}{missing}"

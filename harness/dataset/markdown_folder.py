@@ -25,9 +25,9 @@ from harness.dataset.converting import CONVERTED, Converter, NotConverted, insta
 from harness.dataset.dataset_model import Dataset, DatasetReference, Labels, source_named
 from harness.dataset.files import File, Files, listing
 from harness.dataset.label_rows import list_of, merged
-from harness.dataset.references import read_reference
 from harness.dataset.rows import read_json
-from harness.dataset.source import Findings, Place, decode
+from harness.dataset.source import Findings, Place, decode, read_reference
+from harness.english import first_few
 from retrievers.errors import InputError, Problem, did_you_mean
 from retrievers.types import Document, Query
 
@@ -36,8 +36,6 @@ SUFFIXES = {".md": "Markdown", ".markdown": "Markdown", ".rst": "reStructuredTex
 NOT_DOCUMENTS = {"readme", "license", "licence", "changelog"}
 NOT_DOCUMENT_FILES = {"queries.txt", "questions.txt", judgments.NAME}
 """Questions without labels, one a line, and what was judged: at the top of the folder."""
-NAMED = 5
-"""Kinds of files that are named."""
 REMEDY = 'pip install "markitdown[docx,pdf,pptx,xlsx]", or the extra "documents"'
 KEYS = {"id", "query", "relevant_documents", "tags", "fields", "labelled_by", "reference", "claims"}
 LONGEST_HEAD = 200
@@ -102,9 +100,8 @@ def reading_sentence(count: int, unread: Sequence[str], failed: Sequence[str] = 
     parts = [f"{count:,} of {count + len(unread) + len(failed):,} files are read"]
     if unread:
         common = sorted(suffixes.items(), key=lambda item: (-item[1], item[0]))
-        kinds = ", ".join(f"{suffix} {count:,}" for suffix, count in common[:NAMED])
-        more = ", …" if len(common) > NAMED else ""
-        parts.append(f"{len(unread):,} {'is' if len(unread) == 1 else 'are'} not ({kinds}{more})")
+        kinds = first_few([f"{suffix} {count:,}" for suffix, count in common])
+        parts.append(f"{len(unread):,} {'is' if len(unread) == 1 else 'are'} not ({kinds})")
     if failed:
         parts.append(f"{len(failed):,} could not be converted")
     if not installed() and suffixes.keys() & CONVERTED:

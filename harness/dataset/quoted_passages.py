@@ -13,9 +13,8 @@ from harness.dataset.columns import Columns, fields_of, folded, id_in, texts_in
 from harness.dataset.dataset_model import DatasetReference, Labels
 from harness.dataset.files import File, Files, Reader
 from harness.dataset.label_rows import Gathered
-from harness.dataset.references import read_reference
 from harness.dataset.rows import Row, read_json, read_rows
-from harness.dataset.source import WHOLE, Findings, Parts, Place, grade_of
+from harness.dataset.source import WHOLE, Findings, Parts, Place, grade_of, read_reference
 from harness.dataset.table_folder import first_row, table_files
 from harness.dataset.tool_exports import holds_keys
 from retrievers.errors import InputError

@@ -15,12 +15,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import IO, Any
 
-from harness.dataset import columnar, held_tables
+from harness.dataset import held_tables
+from harness.dataset.archives import COMPRESSED
 from harness.dataset.files import File as File  # what other rooms give these readers
 from harness.dataset.source import Complaints, Place, decode, named_twice, parse_json
 from retrievers.errors import InputError, Problem
 
-SUFFIXES = (".jsonl", ".ndjson", ".json", ".csv", ".tsv", *columnar.SUFFIXES, *held_tables.SUFFIXES)
+SUFFIXES = (".jsonl", ".ndjson", ".json", ".csv", ".tsv", *held_tables.COLUMNAR, *held_tables.SUFFIXES)
 """What tables are read from."""
 PLAIN = (".txt",)
 """Text with one question a line: of queries alone."""
@@ -66,7 +67,7 @@ def read_rows(file: File, problems: Complaints) -> Iterator[tuple[Place, Row]]:
         problems: where complaints go.
     """
     readers = {".csv": _csv, ".tsv": _csv, ".json": _json, ".txt": _txt}
-    readers |= dict.fromkeys(columnar.SUFFIXES, columnar.columnar_rows) | dict.fromkeys(held_tables.SUFFIXES, _sheet)
+    readers |= dict.fromkeys(held_tables.COLUMNAR, _columnar) | dict.fromkeys(held_tables.SUFFIXES, _sheet)
     try:
         yield from _selected(file) if file.database else readers.get(file.suffix, _jsonl)(file, problems)
     except InputError as error:
@@ -207,6 +208,13 @@ def _separated(file: File, delimiter: str) -> Iterator[tuple[int, list[str]]]:
             remedy = "a quote is doubled within quotes, and every cell with a quote stands in quotes"
             what = f"cannot be read as a table: {error}"
             raise InputError(Problem(str(Place(file.path, begins)), what, remedy)) from None
+
+
+def _columnar(file: File, problems: Complaints) -> Iterator[tuple[Place, Row]]:
+    file.refuse_twin()
+    packed = file.archive is not None or file.path.suffix.lower() in COMPRESSED
+    kind = "Parquet" if file.suffix == ".parquet" else "Arrow"
+    return held_tables.columnar_rows(file.path, kind, file.read() if packed else None, problems)
 
 
 def _sheet(file: File, problems: Complaints) -> Iterator[tuple[Place, Row]]:

@@ -1,4 +1,7 @@
-"""What every format reader gives, and how text files are read: UTF-8, with a place for every complaint."""
+"""What every format reader gives, and how text is read: UTF-8, with a place for every complaint.
+
+Ids, grades, cells, reference answers and claims mean the same in whatever format they stand.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +16,7 @@ from typing import Any, NamedTuple, Protocol
 
 from harness.dataset.dataset_model import Labels
 from retrievers.errors import InputError, Problem, did_you_mean
-from retrievers.types import Document, Query
+from retrievers.types import Claim, Document, Query, Reference
 
 SHOWN = 20
 """How many problems of one file are listed; the rest is counted."""
@@ -261,3 +264,45 @@ def grade_of(value: object) -> int | None:
     if isinstance(value, float) and not value.is_integer():
         return None
     return int(value) if abs(value) < 2**31 else None
+
+
+def read_reference(answers: Any, claims: Any, place: Place, problems: Findings) -> Reference:
+    """Read a query's reference answers (a text, or several) and claims (a list); empty after a complaint.
+
+    A claim is a text, or an object with `text` and `vital`: whether an answer without it would be no answer. In one
+    cell of text, claims are JSON, or stand one a line.
+
+    >>> rent = read_reference("A fee.", ["monthly", {"text": "in advance", "vital": False}], Place("q"), Findings())
+    >>> rent.answers, [claim.vital for claim in rent.claims]
+    (('A fee.',), [True, False])
+    """
+    answers = [answers] if isinstance(answers, str) and answers.strip() else answers or []
+    if not isinstance(answers, list | tuple) or not all(isinstance(one, str) and one.strip() for one in answers):
+        problems.wrong(place, "'reference' is no text and no list of texts", "leave it out where empty")
+        answers = []
+    listed = _cell(claims) if isinstance(claims, str) else claims or []
+    parsed = [_claim(one) for one in listed] if isinstance(listed, list | tuple) else [None]
+    if None in parsed:
+        remedy = 'a list such as ["The fee is monthly.", {"text": "Students pay half.", "vital": false}]'
+        problems.wrong(place, "'claims' is no list of texts", remedy)
+        parsed = []
+    return Reference(tuple(answers), tuple(one for one in parsed if one is not None))
+
+
+def _claim(claim: object) -> Claim | None:
+    if isinstance(claim, str):
+        return Claim(claim) if claim.strip() else None
+    if isinstance(claim, dict) and claim.keys() <= {"text", "vital"}:
+        text, vital = claim.get("text"), claim.get("vital", True)
+        return Claim(text, vital) if isinstance(text, str) and text.strip() and isinstance(vital, bool) else None
+    return None
+
+
+def _cell(text: str) -> Any:
+    """What one cell of a table lists."""
+    if text.lstrip().startswith("["):
+        try:
+            return parse_json(text)
+        except (json.JSONDecodeError, ValueError):
+            return text
+    return [line.strip() for line in text.splitlines() if line.strip()]

@@ -18,14 +18,14 @@ from pathlib import Path, PurePosixPath
 
 from harness.dataset import judgments, markdown_folder
 from harness.dataset.archives import is_zip
-from harness.dataset.columns import ASKED, OF_DOCUMENTS, OF_QUERIES, Columns, document_of, query_of
+from harness.dataset.columns import ASKED, LABELLING, OF_DOCUMENTS, OF_QUERIES, Columns, document_of, query_of
 from harness.dataset.dataset_model import SQL, DatasetReference, Labels
-from harness.dataset.files import File, Files, holds_files, listing, pick, selected
+from harness.dataset.files import File, Files, holds_files, listing, pick, selected, straight
 from harness.dataset.held_tables import is_url, parted
 from harness.dataset.label_rows import labels_of
 from harness.dataset.rows import PLAIN, SUFFIXES, Row, read_rows
 from harness.dataset.source import Findings, Parts, Place, Source, split_among
-from retrievers.errors import InputError, Problem
+from retrievers.errors import InputError, Problem, did_you_mean
 from retrievers.types import Document, Query
 
 RowSource = Callable[[Findings], Iterable[tuple[Place, Row]]]
@@ -33,6 +33,8 @@ DOCUMENTS = ("documents", "corpus", "docs", "passages")
 QUERIES = ("queries", "questions", "topics")
 LABELS = ("labels", "qrels", "judgments", "judgements", "relevance")
 
+DOCUMENT, QUERY = ("document_id", "text"), ("query_id", "query")
+"""What each row has, as far as it is declared."""
 HEADERS = 64
 """Sets of columns that are looked at: rows of JSON may differ in theirs without end."""
 SHARD = re.compile(r"(.+?)-\d{5}-of-\d{5}")
@@ -94,7 +96,7 @@ def looked_in(reference: DatasetReference, files: Files) -> tuple[Path, dict[str
     folder = Path() if reference.scheme else reference.folder
     folder = folder.parent if folder.is_file() else folder
     names = [name for name in (*reference.queries, reference.documents, reference.labels) if name and not is_url(name)]
-    paths = {name: folder / name for name in (name.rpartition("#")[0] or name for name in names)}
+    paths = {name: straight(folder / name) for name in (name.rpartition("#")[0] or name for name in names)}
     return folder, {**{name: File(path) for name, path in paths.items() if path.is_file()}, **files}
 
 
@@ -116,7 +118,7 @@ def documents_of(
     place = reference.folder if not reference.scheme else folder
     table = None if reference.documents else named(top, DOCUMENTS)
     if reference.documents:
-        place = folder / ("" if is_url(reference.documents) else reference.documents)
+        place = straight(folder / ("" if is_url(reference.documents) else reference.documents))
         of_texts = place.is_dir() or (is_zip(place) and markdown_folder.holds_documents(listing(place)))
         if is_url(reference.documents) or not of_texts:
             table = pick(files, reference.documents, folder)
@@ -240,7 +242,7 @@ class TableSource:
 
     def documents(self, problems: Findings) -> Iterator[tuple[Place, Document]]:
         """One document a row."""
-        for place, row in self._used(self.document_rows(problems), problems, kinds=OF_DOCUMENTS):
+        for place, row in self._used(self.document_rows(problems), problems, OF_DOCUMENTS, DOCUMENT, ("title",)):
             document = document_of(row, place, self.columns, problems)
             if document is not None:
                 yield place, document
@@ -249,7 +251,8 @@ class TableSource:
         """One query a row; without ids they are q0, q1, … and a text that comes again is the same query."""
         seen: dict[str, str] = {}
         here = self.label_rows is None
-        for place, row in self._used(self.query_rows(problems), problems, kinds=OF_QUERIES if here else ASKED):
+        kinds, needed = (OF_QUERIES, (*QUERY, *LABELLING)) if here else (ASKED, QUERY)
+        for place, row in self._used(self.query_rows(problems), problems, kinds, needed, ("reference", "claims")):
             query = query_of(row, place, self.columns, problems, unnamed=f"q{len(seen)}", labelled=here)
             if query is None:
                 continue
@@ -266,7 +269,7 @@ class TableSource:
     def labels(self, problems: Findings) -> Iterator[tuple[Place, str, Labels]]:
         """The rows of labels, gathered by query."""
         if self.label_rows is not None:
-            rows = self._used(self.label_rows(problems), problems, kinds=OF_QUERIES)
+            rows = self._used(self.label_rows(problems), problems, OF_QUERIES, LABELLING)
             yield from labels_of(rows, self.columns, problems, lists=False)
             return
         if not any(self.columns.labelled(row) for _, row in self.query_rows(Findings())):
@@ -280,7 +283,9 @@ class TableSource:
         rows = (
             (place, row)
             for place, row in self.query_rows(Findings())
-            if (self.columns.labelled(row) or not self.columns.value("claims", row)) and not self._unrated(row)
+            if (self.columns.labelled(row) or not self.columns.value("claims", row))
+            and not self._unrated(row)
+            and not self.columns.absent(row, (*QUERY, *LABELLING))  # told with the queries
         )
         yield from labels_of(rows, self.columns, problems, unnamed or None)
 
@@ -289,9 +294,23 @@ class TableSource:
         return all(self.columns.value(kind, row) == "" for kind in ("label_document", "grade"))
 
     def _used(
-        self, rows: Iterable[tuple[Place, Row]], problems: Findings, *, kinds: tuple[str, ...]
+        self,
+        rows: Iterable[tuple[Place, Row]],
+        problems: Findings,
+        kinds: tuple[str, ...],
+        needed: tuple[str, ...],
+        wanted: tuple[str, ...] = (),
     ) -> Iterator[tuple[Place, Row]]:
-        """The rows; what their columns are taken for is noted, and columns that may hold labels are not passed over."""
+        """The rows; what their columns are taken for is noted, and columns that may hold labels are not passed over.
+
+        Args:
+            rows: of one part.
+            problems: where complaints go.
+            kinds: of columns that the part may have.
+            needed: those of them that each row has, where they are declared; a row without is told of, and left out.
+            wanted: those that some row has, where they are declared.
+        """
+        lacking = {kind for kind in wanted if kind in self.columns.declared}
         known = set[tuple[str, ...]]()
         path = counted = None
         for place, row in rows:
@@ -300,9 +319,17 @@ class TableSource:
             counted["row"] += 1
             if (names := tuple(row)) not in known and len(known) < HEADERS:
                 known.add(names)
+                lacking = {kind for kind in lacking if self.columns.name(kind, row) is None}
                 there = problems.taken.setdefault(place.file, {})
                 taken = self.columns.taken(row, kinds)
                 there.update((name, kind) for name, kind in taken.items() if kind or name not in there)
                 for problem in self.columns.overlooked(row, kinds) if kinds != OF_DOCUMENTS else ():
                     problems.append(problem._replace(where=str(place)))
-            yield place, row
+            if self.columns.declared and (absent := self.columns.absent(row, needed)):
+                problems.append(self.columns.lacking(absent[0], row, *absent[1:])._replace(where=str(place)))
+            else:
+                yield place, row
+        for kind in lacking if 0 < len(known) < HEADERS else ():
+            declared = self.columns.declared[kind]
+            remedy = did_you_mean(declared, {str(name) for names in known for name in names})
+            problems.wrong(place.file, f"no row has a column {declared!r}", remedy)

@@ -13,7 +13,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from harness.dataset.columns import NAMING, Columns, plain_id
+from harness.dataset.columns import NAMING, Columns, declaring, plain_id
 from harness.dataset.dataset_model import DatasetReference
 from harness.dataset.files import File, Files, Reader, listing, pick
 from harness.dataset.rows import Row, read_json
@@ -103,7 +103,7 @@ class Export:
             if not isinstance(columns.value("query", kept), str):
                 problems.append(self._without_question(kept)._replace(where=str(place)))
             elif self.objects and all(columns.name(kind, kept) is None for kind in NAMING):
-                remedy = f'say where: columns = {{ relevant = "{self.objects[1]}.…" }}'
+                remedy = f"say where: {declaring('relevant', f'{self.objects[1]}.…')}"
                 problems.wrong(place, "it has no reference contexts and no ids of documents", remedy)
             else:
                 yield place, kept
@@ -130,7 +130,7 @@ class Export:
             return Problem("", what, "samples of a single turn are read, conversations are not")
         first, held = self.objects[0], row.get(self.objects[0])
         there = ", ".join(map(str, held)) if isinstance(held, Mapping) else ""
-        remedy = f'{first} holds {there or "nothing"}; say which: columns = {{ query = "{first}.…" }}'
+        remedy = f"{first} holds {there or 'nothing'}; say which: {declaring('query', f'{first}.…')}"
         return Problem("", "the question cannot be told", remedy)
 
 
@@ -243,9 +243,8 @@ LLAMA_INDEX = Keyed("relevant_docs")
 
 
 PAIR = ("corpus.parquet", "qa.parquet")
-COLUMNS = {"document_id": "doc_id", "text": "contents", "query_id": "qid", "query": "query",
-           "reference": "generation_gt", "relevant": "retrieval_gt"}  # fmt: skip
-"""Of AutoRAG's two tables, in a folder or in the `data` of a project."""
+COLUMNS = {"document_id": "doc_id", "text": "contents", "query_id": "qid", "query": "query", "relevant": "retrieval_gt"}
+"""Of AutoRAG's two tables, in a folder or in the `data` of a project; answers are called as they are known to be."""
 
 
 def _pair(reference: DatasetReference, files: Files) -> Sequence[File]:
@@ -269,7 +268,7 @@ def _read_pair(reference: DatasetReference, files: Files) -> TableSource:
                 problems.wrong(place, f"{labels!r} is missing", "groups of document ids")
                 continue
             plain = isinstance(listed, list) and not any(isinstance(one, list) for one in listed)
-            used = {name: value for name, value in row.items() if name in COLUMNS.values()}
+            used = {name: value for name, value in row.items() if name in (*COLUMNS.values(), "generation_gt")}
             yield place, {**used, labels: [listed] if plain else listed}
 
     return TableSource(texts, questions, None, Columns(COLUMNS))

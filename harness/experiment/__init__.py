@@ -1,93 +1,45 @@
 """TOML in, a frozen and fully checked Experiment out."""
 
-from harness.experiment.blocks import (
-    KINDS,
-    NAME,
-    SWEPT,
-    Block,
-    Chunk,
-    Dense,
-    Derive,
-    Encoded,
-    Fusion,
-    Multivector,
-    QueryField,
-    Reranked,
-    Sparse,
-    Standalone,
-    in_order,
-    inputs,
-    origin,
-)
-from harness.experiment.effects import uses
-from harness.experiment.environment import expanded, strings, unexpanded, unset
-from harness.experiment.experiment_file import (
-    Loaded,
-    load,
-    load_sets,
-    locate,
-    question_of,
-    reference_in,
-    with_files_located,
-    with_runs_located,
-)
-from harness.experiment.model import (
-    CacheOptions,
-    DatasetTable,
-    Experiment,
-    JudgeOptions,
-    LatencyOptions,
-    Question,
-    Relevance,
-    asked_in,
-    statistics_of,
-)
-from harness.experiment.parsing import parse
-from harness.experiment.retired import RETIRED, retired_in
-from harness.experiment.variants import Sweep
-
-__all__ = [
-    "KINDS",
-    "NAME",
-    "RETIRED",
-    "SWEPT",
-    "Block",
-    "CacheOptions",
-    "Chunk",
-    "DatasetTable",
-    "Dense",
-    "Derive",
-    "Encoded",
-    "Experiment",
-    "Fusion",
-    "JudgeOptions",
-    "LatencyOptions",
-    "Loaded",
-    "Multivector",
-    "QueryField",
-    "Question",
-    "Relevance",
-    "Reranked",
-    "Sparse",
-    "Standalone",
-    "Sweep",
-    "asked_in",
-    "expanded",
-    "in_order",
-    "inputs",
-    "load",
-    "load_sets",
-    "locate",
-    "origin",
-    "parse",
-    "question_of",
-    "reference_in",
-    "retired_in",
-    "statistics_of",
-    "strings",
-    "unexpanded",
-    "unset",
-    "uses",
-    "with_files_located",
-    "with_runs_located",
-]
+from harness.experiment.blocks import KINDS as KINDS
+from harness.experiment.blocks import NAME as NAME
+from harness.experiment.blocks import SWEPT as SWEPT
+from harness.experiment.blocks import Block as Block
+from harness.experiment.blocks import Chunk as Chunk
+from harness.experiment.blocks import Dense as Dense
+from harness.experiment.blocks import Derive as Derive
+from harness.experiment.blocks import Encoded as Encoded
+from harness.experiment.blocks import Fusion as Fusion
+from harness.experiment.blocks import Multivector as Multivector
+from harness.experiment.blocks import QueryField as QueryField
+from harness.experiment.blocks import Reranked as Reranked
+from harness.experiment.blocks import Sparse as Sparse
+from harness.experiment.blocks import Standalone as Standalone
+from harness.experiment.blocks import in_order as in_order
+from harness.experiment.blocks import inputs as inputs
+from harness.experiment.blocks import origin as origin
+from harness.experiment.effects import uses as uses
+from harness.experiment.experiment_file import Loaded as Loaded
+from harness.experiment.experiment_file import load as load
+from harness.experiment.experiment_file import load_sets as load_sets
+from harness.experiment.experiment_file import locate as locate
+from harness.experiment.experiment_file import question_of as question_of
+from harness.experiment.experiment_file import reference_in as reference_in
+from harness.experiment.experiment_file import with_files_located as with_files_located
+from harness.experiment.experiment_file import with_runs_located as with_runs_located
+from harness.experiment.model import CacheOptions as CacheOptions
+from harness.experiment.model import DatasetTable as DatasetTable
+from harness.experiment.model import Experiment as Experiment
+from harness.experiment.model import JudgeOptions as JudgeOptions
+from harness.experiment.model import LatencyOptions as LatencyOptions
+from harness.experiment.model import Question as Question
+from harness.experiment.model import Relevance as Relevance
+from harness.experiment.model import asked_in as asked_in
+from harness.experiment.model import parse as parse
+from harness.experiment.model import statistics_of as statistics_of
+from harness.experiment.variants import Sweep as Sweep
+from harness.experiment.written import RETIRED as RETIRED
+from harness.experiment.written import expanded as expanded
+from harness.experiment.written import retired_in as retired_in
+from harness.experiment.written import strings as strings
+from harness.experiment.written import unexpanded as unexpanded
+from harness.experiment.written import unset as unset

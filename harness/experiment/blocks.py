@@ -16,7 +16,6 @@ from pydantic import (
 )
 from pydantic_core import CoreSchema
 
-from harness.experiment.environment import expanded, unexpanded, unset
 from harness.experiment.option_tables import (
     JsonSchema,
     Kind,
@@ -29,6 +28,7 @@ from harness.experiment.option_tables import (
     table_of,
     union_of,
 )
+from harness.experiment.written import expanded, unexpanded, unset
 from harness.pages.colors import VISIBLE, WHITE, contrast, is_color
 from retrievers import (
     encoder_class,

@@ -8,8 +8,8 @@ from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import Any
 
 from harness.experiment.blocks import KINDS
-from harness.experiment.environment import strings, walk
 from harness.experiment.variants import swept, written_out
+from harness.experiment.written import strings, walk
 from retrievers import ENCODERS, RERANKERS, RETRIEVERS, STORES, encoder_class, reranker_class, store_kinds
 from retrievers.errors import InputError
 from retrievers.local.weights import Weights

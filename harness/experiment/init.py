@@ -27,7 +27,6 @@ from harness.dataset.rows import File, read_json
 from harness.english import counted
 from retrievers.errors import InputError, Problem
 from retrievers.opening import writing
-from retrievers.types import sample
 from retrievers.words import load_language_model, shared_language
 
 SAMPLE = 200
@@ -128,15 +127,12 @@ def _loaded(reference: DatasetReference) -> tuple[Dataset, int]:
     Raises:
         InputError: anything else is wrong with it, or more than one label in ten names nothing.
     """
-    try:
-        return load(reference), 0
-    except InputError:
-        with suppress(InputError):
-            dataset = load(reference, drop_dangling=True)
-            dropped = sum(len(dataset.ledger.get(f"dangling-{kind}", ())) for kind in ("document", "query"))
-            if dropped < LOST * sum(dataset.matched.values()):
-                return dataset, dropped
-        raise
+    with suppress(InputError):
+        dataset = load(reference, drop_dangling=True, sampled=SAMPLE)
+        dropped = sum(len(dataset.ledger.get(f"dangling-{kind}", ())) for kind in ("document", "query"))
+        if not dropped or dropped < LOST * sum(dataset.matched.values()):
+            return dataset, dropped
+    return load(reference), 0  # which tells all that is wrong
 
 
 def _look(given: DatasetReference) -> _Found:
@@ -239,7 +235,7 @@ def _explicit(dataset: Dataset) -> bool:
 
 def _english(dataset: Dataset) -> bool:
     """Whether a small English model could read the texts: no other language is clear, nearly all letters are ASCII."""
-    texts = [document.content for document in sample(dataset.documents(), size=SAMPLE)]
+    texts = [document.content for document in dataset.sample]
     asked = (query.text for query in dataset.queries)
     letters = [letter for text in (*texts, *asked) for letter in text[:500] if letter.isalpha()]
     ascii_letters = sum(letter.isascii() for letter in letters)

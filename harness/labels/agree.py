@@ -11,8 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from harness.dataset import DatasetReference, load, reference_of
-from harness.dataset.judgments import GRADES, NAME, Judgment, PairKey, read_judgments
-from harness.dataset.merging import Dispute, apart, disputes
+from harness.dataset.judgments import GRADES, NAME, Dispute, Judgment, PairKey, apart, disputes, read_judgments
 from harness.stats.agreement import (
     Agreement,
     by_query,

@@ -11,14 +11,16 @@ from typing import Literal, NamedTuple
 from harness.dataset import BY_MODEL, Dataset, DatasetReference, Labels, load, trec
 from harness.dataset.judgments import (
     NAME,
+    Dispute,
     Judgment,
     as_opinions,
+    disputes,
+    merge,
     read_file,
     read_judgments,
     settle,
     text_digest,
 )
-from harness.dataset.merging import Dispute, disputes, merge
 from harness.dataset.source import Findings
 from harness.evaluation.grading import labels_that_count
 from harness.labels.pool import DrawnPool, Pool, PooledDocument, PooledQuery, pool_of

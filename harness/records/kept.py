@@ -12,7 +12,7 @@ import numpy as np
 from pydantic import BeforeValidator, ConfigDict, Field, TypeAdapter, ValidationError
 from pydantic_core import PydanticCustomError
 
-from harness.dataset import Dataset, Labels, LabelSource, references, trec
+from harness.dataset import Dataset, Labels, LabelSource, reference_as_json, reference_from_json, trec
 from harness.experiment.option_tables import first_fault
 from harness.records.manifest import RetrieverLedger
 from harness.records.safe_files import write_jsonl
@@ -94,7 +94,7 @@ def write_evidence(folder: Path, dataset: Dataset, runs: Iterable[Run]) -> None:
             "query_id": query.id,
             "text": query.text,
             "fields": dict(query.fields),
-            **references.as_json(query.reference),
+            **reference_as_json(query.reference),
             **dataset.labels.get(query.id, Labels()).as_json(),
         }
         for query in dataset.recorded
@@ -189,7 +189,7 @@ def labelled(line: bytes) -> LabelledQuery:
     content = {part.name: getattr(row, part.name) for part in fields(row)}
     content["claims"] = [one if isinstance(one, str) else asdict(one) for one in row.claims]
     return LabelledQuery(
-        Query(row.query_id, row.text, row.fields, references.from_json(content)), Labels.from_json(content)
+        Query(row.query_id, row.text, row.fields, reference_from_json(content)), Labels.from_json(content)
     )
 
 

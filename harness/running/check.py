@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from harness.dataset import Dataset, DatasetReference, column_lines, reading_line, reference_of
 from harness.dataset import load as load_dataset
-from harness.english import asked, counted
+from harness.english import asked, counted, first_few
 from harness.evaluation.grading import GradedLabels, grade_labels, with_claims_alone
 from harness.experiment import Block, Encoded, Loaded, QueryField, Standalone, reference_in, uses, with_files_located
 from harness.experiment import load as load_experiment
@@ -50,8 +50,6 @@ MEANINGS = {
     "unconverted-file": "files that could not be converted",
     "unmatched-context": "reference contexts that are the text of no document",
 }
-NAMED = 5
-"""So many ids are named in the text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,8 +92,7 @@ class Checked:
             yield f"{answered} with a reference answer, {claimed} with claims"
         yield f"digest {dataset.digest}"
         for kind, ids in dataset.ledger.items():
-            named = ", ".join(ids[:NAMED]) + (", …" if len(ids) > NAMED else "")
-            yield f"{MEANINGS[kind]} ({len(ids):,}): {named}"
+            yield f"{MEANINGS[kind]} ({len(ids):,}): {first_few(ids)}"
         if dataset.same_as:
             behind = counted(len(dataset.same_as), "document")
             yield f"labels name fields: {behind} stand behind another of the same value"

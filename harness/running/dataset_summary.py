@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from harness.dataset import Dataset, grade_counts
-from harness.dataset.corpus import holders_of
-from harness.english import counted
+from harness.dataset.corpus import holders_of, plain_text
+from harness.english import counted, first_few
 from harness.running.forecast import TruncationEstimate
 from retrievers.tokens import estimate
 from retrievers.types import Document, sample
@@ -92,7 +92,7 @@ def dataset_summary(dataset: Dataset, reach: EstimateOf = lambda documents: (), 
     contents = [document.content for document in documents]
     tokens = estimate(contents) if contents else np.zeros(1, dtype=np.int64)
     languages = Counter(map(_language, contents))
-    asked = {key: query.id for query in dataset.queries if len((key := _key(query.text)).split(" ")) >= QUOTED}
+    asked = {key: query.id for query in dataset.queries if len((key := plain_text(query.text)).split(" ")) >= QUOTED}
     held = holders_of(asked, documents)
     relevant = sorted(len(set(labels.relevant)) for labels in dataset.labels.values() if labels.relevant)
     named = {doc for labels in dataset.labels.values() for doc in labels.documents}
@@ -119,7 +119,7 @@ def near_duplicates(documents: Sequence[Document]) -> Iterator[str]:
     buckets: dict[tuple[int, bytes], int] = {}
     held: list[tuple[frozenset[int], str]] = []
     for document in documents:
-        key = _key(document.content)
+        key = plain_text(document.content)
         words = key.split(" ")
         runs = {" ".join(words[i : i + SHINGLE]) for i in range(max(1, len(words) - SHINGLE + 1))}
         hashed = np.fromiter((hash_of(run) for run in runs), dtype=np.uint64)
@@ -150,13 +150,9 @@ def _language(text: str) -> str:
     return f"{scripts.most_common(1)[0][0].lower()} script" if scripts else "no letters"
 
 
-def _key(text: str) -> str:
-    return " ".join(text.split()).casefold()
-
-
 def _are(number: int) -> str:
     return "is" if number == 1 else "are"
 
 
 def _some(ids: Sequence[str]) -> str:
-    return f"{len(ids):,}" + (f" ({', '.join(ids[:5])}{', …' if len(ids) > 5 else ''})" if ids else "")
+    return f"{len(ids):,} ({first_few(ids)})" if ids else "0"

@@ -23,9 +23,8 @@ from harness.experiment.option_tables import Kind, options_of
 from harness.records import EncodingNoise, Results, Run
 from harness.running.check import Prepared, prepare
 from harness.running.components import Components, build_components
-from harness.running.options import Options
+from harness.running.options import Options, Shared
 from harness.running.runner import run_all
-from harness.running.shared import Shared
 from retrievers import encoder_class, reranker_class
 from retrievers.cache import Cache, default_path
 from retrievers.errors import BackendError, InputError, OverBudget, Problem, did_you_mean

@@ -1,12 +1,19 @@
-"""What is decided on the command line, not in the experiment."""
+"""How one run is made, decided on the command line and not in the experiment, and what its retrievers share."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
-from retrievers.meter import Meter
+from harness.dataset import Dataset
+from harness.records import StageLatency
+from retrievers.cache import Cache
+from retrievers.embedding import Embedder, VectorSource
+from retrievers.meter import Budget, Meter
+from retrievers.stores import StoreOptions
+from retrievers.types import Encoder, Store
 
 Watch = Callable[[str, Meter], None]
 """Called with the retriever's name and its meter whenever something was counted; the name is "" where a stage, such as
@@ -36,3 +43,37 @@ class Options(NamedTuple):
     live: bool = False
     """Write the page whenever a retriever has answered, into `<name>.unfinished`."""
     watch: Watch = lambda name, meter: None
+
+
+Stores = dict[tuple[StoreOptions, str, str], Store]
+"""What a run has opened, to be closed at its end, by location and content: one folder cannot be opened twice."""
+
+
+@dataclass(frozen=True, slots=True)
+class Shared:
+    """What all retrievers of one run share."""
+
+    dataset: Dataset
+    cache: Cache
+    stores: Path
+    """Where edge collections live from run to run."""
+    depth: int
+    budget: Budget
+    watch: Watch = lambda name, meter: None
+
+    fresh: bool = False
+    """Index anew what a store holds."""
+    exclude_self: bool = False
+    """Keep the document with a query's id out of that query's answers."""
+    sample: int = 0
+    """Queries timed one at a time; 0: none."""
+    latencies: Mapping[str, Mapping[str, StageLatency]] = field(default_factory=dict)
+    """Retriever -> stage -> what was measured before: kept, so that a warm run loads no model."""
+    source: VectorSource | None = None
+    """Vectors that were embedded elsewhere."""
+    probe: int = 0
+    """Cached texts that a remote model embeds again before anything new."""
+
+    def embedder(self, encoder: Encoder) -> Embedder:
+        """Return an encoder with the places where its vectors may lie."""
+        return Embedder(encoder, self.cache, self.source, probe=self.probe)

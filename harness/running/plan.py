@@ -14,8 +14,7 @@ from harness.experiment import Block, Dense, Encoded, Experiment, Loaded, asked_
 from harness.experiment.option_tables import Kind
 from harness.running.check import prepare
 from harness.running.forecast import TruncationEstimate, chunks_of, forecast, source_of, truncation_estimates
-from harness.running.latency import sampled
-from harness.running.throughput import REQUEST, EarlierRun, Throughput, earlier_runs, price_sentence
+from harness.running.machine import REQUEST, EarlierRun, Throughput, earlier_runs, price_sentence, sampled
 from retrievers.cache import Cache, default_path
 from retrievers.chunking import pieces
 from retrievers.derived import proof_texts

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from harness.experiment import Dense, Encoded, expanded
 from harness.running.components import Components, conditions_of, described
 from harness.running.forecast import chunks_of
-from harness.running.shared import Shared, Stores
+from harness.running.options import Shared, Stores
 from retrievers.chunking import pieces
 from retrievers.derived import Cut
 from retrievers.filters import suffix_of

@@ -1,18 +1,23 @@
-"""What an experiment names of the environment as `${NAME}`: put in at the moment of use, taken out of messages again.
+"""Tables as they are written: names of the environment, secrets, numbers that are too large, what is retired or going.
 
-What is secret stands in the environment alone: keys and passwords in the file itself are refused.
+`${NAME}` is put in at the moment of use and taken out of messages again. What is secret stands in the environment
+alone: keys and passwords in the file itself are refused.
 """
 
 from __future__ import annotations
 
+import logging
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from types import MappingProxyType
 from typing import Any
 
 from retrievers.errors import Problem
 from retrievers.remote.redaction import REFERENCE, Expanded, filled, masked
 
+LARGEST, LARGEST_SEED = 2**31 - 1, 2**63 - 1
+"""Whole numbers of an experiment, at most."""
 SECRET_KEY = re.compile(r"(api[_-]?key|authorization|secret|password|passwd|token|credential)s?$", re.IGNORECASE)
 PASSWORD_IN_URL = re.compile(r"://[^/@\s:]*:[^/@\s]+@")
 SCHEME = re.compile(r"^(basic|bearer|apikey|token)\b", re.IGNORECASE)
@@ -37,6 +42,13 @@ def walk(value: Any, where: str = "") -> Iterator[tuple[str, Any]]:
 def strings(value: Any, where: str = "") -> Iterator[tuple[str, str]]:
     """Yield every text in nested tables, with its place."""
     return ((place, one) for place, one in walk(value, where) if isinstance(one, str))
+
+
+def too_large(written: Mapping[str, Any]) -> Iterator[Problem]:
+    """Yield the whole numbers that the libraries behind cannot hold; a seed may be longer."""
+    for place, value in walk(written):
+        if isinstance(value, int) and abs(value) > (LARGEST_SEED if place == "seed" else LARGEST):
+            yield Problem(place, "is too large a number", f"at most {LARGEST:,}")
 
 
 def secrets(written: Mapping[str, Any]) -> Iterator[Problem]:
@@ -84,3 +96,49 @@ def unexpanded(text: str, written: Any) -> str:
         if replaced != value and len(replaced) > 3:
             text = text.replace(replaced, value)
     return masked(text)  # a server may repeat the key of "Bearer ${KEY}" alone
+
+
+log = logging.getLogger(__name__)
+_CITATIONS = "citations are no longer measured: use ragchecker.faithfulness, or compare scores of another tool"
+_NUGGETS = "nuggets are no longer measured: use ragchecker.recall, the share of the reference's claims in the answer"
+
+RETIRED: Mapping[str, str] = MappingProxyType(
+    {
+        "qdrant-fusion": 'use kind = "fusion", whose rankings are the same; the constant 60 is the k = 61 of Qdrant',
+        "hommel": 'use correction = "holm"',
+        "tukey": 'use correction = "holm", or test = "randomization" for a test of the means',
+        "pratt": 'leave it out; test = "randomization" takes queries with equal scores into account',
+        "bca": "leave it out: intervals are Student's t",
+        "alce.citation_recall": _CITATIONS,
+        "alce.citation_precision": _CITATIONS,
+        "nuggets.all": _NUGGETS,
+        "nuggets.vital": _NUGGETS,
+        "nuggets.strict": _NUGGETS,
+        "nuggets.strict_vital": _NUGGETS,
+        "--terminal": "judge on the page: harness judge POOL writes one file for a browser, which needs no network",
+    }
+)
+"""Kinds, values, measures and options; a name that is here is refused wherever it stands."""
+GOING: Mapping[str, str] = MappingProxyType({})
+"""What works until the next minor version and is then RETIRED, as "key" or "key = value" -> what to use."""
+
+
+def tell_going(where: str, *names: str) -> None:
+    """Say on standard error which of these names go away, and what to use."""
+    for name in names:
+        if name in GOING:
+            log.warning("%s: %r goes away with the next minor version (%s)", where, name, GOING[name])
+
+
+def retired_in(named: Iterable[tuple[str, object]]) -> Iterator[Problem]:
+    """Yield a problem for each name that is retired.
+
+    Args:
+        named: where a name stands, and the name.
+
+    >>> [str(problem) for problem in retired_in([("statistics.interval", "bca"), ("statistics.test", "t")])]
+    ["statistics.interval: 'bca' is retired (leave it out: intervals are Student's t)"]
+    """
+    for where, name in named:
+        if isinstance(name, str) and name in RETIRED:
+            yield Problem(where, f"{name!r} is retired", RETIRED[name])
