@@ -18,7 +18,7 @@ import numpy as np
 from scipy import special
 
 from harness.stats.differences import Floats, singles
-from harness.stats.max_t import max_t
+from harness.stats.sign_flip import max_t
 
 KEPT = Path(__file__).parents[1] / "build" / "sweeps"
 K1, B = (0.3, 0.6, 0.9, 1.2, 1.5, 1.8, 2.1, 2.4), (0, 0.2, 0.4, 0.6, 0.8, 1)

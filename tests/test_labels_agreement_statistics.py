@@ -17,8 +17,8 @@ from harness.stats.agreement import (
     dice,
     fleiss_kappa,
     krippendorff_alpha,
+    overlap,
 )
-from harness.stats.rank_overlap import overlap
 
 NAN = math.nan
 # The 10 subjects x 14 raters table of the article "Fleiss' kappa" in Wikipedia, after Fleiss (1971).

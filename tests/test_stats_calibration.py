@@ -5,8 +5,8 @@ import math
 import numpy as np
 import pytest
 
-from harness.stats.corrections import adjust
 from harness.stats.differences import differences
+from harness.stats.multiplicity import adjust
 from harness.stats.settings import Settings
 from harness.stats.signed_rank import doubled_ranks, signed_rank, subset_sums
 from tests.scored import compare

@@ -13,9 +13,9 @@ from harness.evaluation.question_units import clusters_of
 from harness.evaluation.verdict import Verdict
 from harness.evaluation.wording import pair_sentence
 from harness.stats.differences import differences, singles, units_of
+from harness.stats.heterogeneity import permuted_welch
 from harness.stats.intervals import standard_error, student, summarize
 from harness.stats.paired_tests import paired_t
-from harness.stats.query_slices import permuted_welch
 from harness.stats.resampling import cross_fitted
 from harness.stats.settings import Settings
 from harness.stats.sign_flip import Contrast, sign_flip

@@ -23,8 +23,8 @@ from harness.evaluation.wording import (
     read_comparison,
     significance_sentence,
 )
-from harness.stats.corrections import adjust
 from harness.stats.differences import Range, singles, units_of
+from harness.stats.multiplicity import adjust
 from harness.stats.resampling import cross_fitted
 from harness.stats.settings import Settings
 from harness.stats.signed_rank import signed_rank

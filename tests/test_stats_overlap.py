@@ -10,9 +10,9 @@ from scipy import stats
 from statsmodels.stats.oneway import anova_oneway
 
 from harness.evaluation.families import interactions
-from harness.stats.corrections import adjust
-from harness.stats.query_slices import permuted_welch
-from harness.stats.rank_overlap import mean_overlap, overlap
+from harness.stats.agreement import mean_overlap, overlap
+from harness.stats.heterogeneity import permuted_welch
+from harness.stats.multiplicity import adjust
 from harness.stats.settings import Settings
 from tests.scored import scored
 

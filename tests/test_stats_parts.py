@@ -15,10 +15,9 @@ from statsmodels.stats.multitest import multipletests
 from statsmodels.stats.proportion import proportion_confint
 
 from harness.stats import resampling
-from harness.stats.corrections import adjust
 from harness.stats.differences import differences, generator
-from harness.stats.friedman import friedman
 from harness.stats.intervals import mean_interval, student, summarize, wilson
+from harness.stats.multiplicity import adjust, friedman
 from harness.stats.paired_tests import paired_t, sign_test
 from harness.stats.resampling import effect_interval, resample_blocks, resample_counts
 from harness.stats.sign_flip import DRAWS, Contrast, flipped_sums, sign_flip

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from harness.stats.differences import singles, units_of
-from harness.stats.max_t import max_t, told_apart
-from harness.stats.set_means import like_these
+from harness.stats.heterogeneity import like_these
+from harness.stats.sign_flip import max_t, told_apart
 
 ROWS = np.array([(1, 3, 2), (2, 1, 3), (0, 2, -1), (3, 4, 1), (1, -1, 2), (2, 3, 0), (-1, 2, 1), (1, 0, 3)]) / 10
 """The known answer of the definitions: 10 of 256 flips for the best column among three, 6 for that column alone."""

@@ -22,8 +22,8 @@ from harness.stats.agreement import (
     dice,
     fleiss_kappa,
     krippendorff_alpha,
+    overlap,
 )
-from harness.stats.rank_overlap import overlap
 from retrievers.errors import InputError, Problem
 from retrievers.types import Floats
 
