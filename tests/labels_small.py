@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 
-from harness.dataset.judgments import Judgment, text_digest
-from harness.labels.pool import DEFAULT, DrawnPool, PooledDocument, PooledQuery, pool_of
+from harness.dataset.judgments import Judgment
+from harness.labels.pool import DEFAULT, DrawnPool, pool_of, pooled_query
 from retrievers.types import Document
 
 
@@ -14,13 +14,9 @@ def pool(queries=4, documents=3, *, texts=None, design="sample", policy=DEFAULT)
     made = []
     for q in range(queries):
         query = f"question {q}" if texts is None else texts[q % len(texts)]
-        shown = []
-        for d in range(documents):
-            text = f"text {d} of {q}" if texts is None else texts[(q + d) % len(texts)]
-            document = Document(f"d{d}", f"title {d}" if texts is None else text[:10], text)
-            shown.append(PooledDocument(id=document.id, title=document.title, text=text,
-                                        digest=text_digest(query, document)))  # fmt: skip
-        made.append(PooledQuery(query_id=f"q{q}", query=query, inclusion=0.5, documents=tuple(shown)))
+        said = [f"text {d} of {q}" if texts is None else texts[(q + d) % len(texts)] for d in range(documents)]
+        shown = [Document(f"d{d}", f"title {d}" if texts is None else one[:10], one) for d, one in enumerate(said)]
+        made.append(pooled_query(f"q{q}", query, shown, 0.5))
     drawn = DrawnPool(depth=10, seed=1, population=2 * queries, sampled=queries, design=design)
     return pool_of(policy, drawn, tuple(made))
 
