@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -54,14 +55,20 @@ def ended(*words: object) -> int:
     return int(stopped.value.code or 0)
 
 
-def dataset(folder: Path) -> Path:
-    """A folder of Markdown with ranked labels."""
+def markdown(folder: Path, texts: Mapping[str, str], queries: Sequence[Mapping[str, object]]) -> Path:
+    """A new folder of Markdown documents with their queries."""
     folder.mkdir(parents=True)
-    for name, text in TEXTS.items():
+    for name, text in texts.items():
         (folder / f"{name}.md").write_text(f"# {name}\n\n{text}\n", encoding="utf-8")
-    said = [{"id": id_, "query": text, "relevant_documents": docs} for id_, text, docs in QUERIES]
-    (folder / "queries.json").write_text(json.dumps(said), encoding="utf-8")
+    (folder / "queries.json").write_text(json.dumps(queries), encoding="utf-8")
     return folder
+
+
+def dataset(folder: Path, *, labelled: bool = True) -> Path:
+    """A folder of Markdown with ranked labels, or with questions alone."""
+    labels = [{"relevant_documents": docs} if labelled else {} for _, _, docs in QUERIES]
+    asked = [{"id": id_, "query": text, **more} for (id_, text, _), more in zip(QUERIES, labels, strict=True)]
+    return markdown(folder, TEXTS, asked)
 
 
 def experiment(

@@ -9,6 +9,7 @@ import pytest
 
 from harness import records
 from harness.report import write_report
+from tests import small
 from tests.small import ended as harness
 
 DOCUMENTS = {
@@ -50,11 +51,7 @@ def own_cache(tmp_path_factory):
 @pytest.fixture(scope="module")
 def club(tmp_path_factory):
     folder = tmp_path_factory.mktemp("club")
-    data = folder / "data"
-    data.mkdir()
-    for name, text in DOCUMENTS.items():
-        (data / f"{name}.md").write_text(f"# {name}\n{text}\n", encoding="utf-8")
-    (data / "queries.json").write_text(json.dumps(QUERIES), encoding="utf-8")
+    data = small.markdown(folder / "data", DOCUMENTS, QUERIES)
     for primary in ("nDCG@3", "ClaimRecall@2"):
         name = "club.toml" if primary == "nDCG@3" else "claims.toml"
         text = EXPERIMENT.format(data=data.as_posix(), primary=primary)
@@ -155,12 +152,8 @@ def test_a_measure_by_claims_may_decide(club, capsys) -> None:
 @pytest.fixture(scope="module")
 def unlabelled(club):
     """Claims are all that is known of these queries; of one there is a reference to take them from."""
-    data = club / "unlabelled"
-    data.mkdir()
-    for name, text in DOCUMENTS.items():
-        (data / f"{name}.md").write_text(f"# {name}\n{text}\n", encoding="utf-8")
     rows = [{key: value for key, value in row.items() if key != "relevant_documents"} for row in QUERIES[:2]]
-    (data / "queries.json").write_text(json.dumps(rows), encoding="utf-8")
+    data = small.markdown(club / "unlabelled", DOCUMENTS, rows)
     text = EXPERIMENT.format(data=data.as_posix(), primary="ClaimRecall@1").replace('"nDCG@3", ', "")
     (club / "unlabelled.toml").write_text(text.replace('"club"', '"unlabelled"'), encoding="utf-8")
     return club / "unlabelled.toml"
@@ -185,12 +178,8 @@ def test_claims_alone_are_a_complete_data_set(unlabelled, club, capsys) -> None:
 
 
 def test_queries_with_claims_alone_stand_among_those_with_labels(club, capsys) -> None:
-    data = club / "both"
-    data.mkdir()
-    for name, text in DOCUMENTS.items():
-        (data / f"{name}.md").write_text(f"# {name}\n{text}\n", encoding="utf-8")
     bare = {"id": "q4", "query": "when is the sauna closed", "claims": ["The sauna is closed in July."]}
-    (data / "queries.json").write_text(json.dumps([*QUERIES, bare]), encoding="utf-8")
+    data = small.markdown(club / "both", DOCUMENTS, [*QUERIES, bare])
     for primary in ("nDCG@3", "ClaimRecall@2"):
         text = EXPERIMENT.format(data=data.as_posix(), primary=primary).replace('"club"', f'"both-{primary[:4]}"')
         (club / "both.toml").write_text(text, encoding="utf-8")
@@ -233,10 +222,7 @@ def test_what_a_measure_by_claims_needs_is_asked_for_before_the_run(club, tmp_pa
     keyless.write_text(text.replace('kind = "lexical"', 'kind = "openai"\nmodel = "x"', 1), encoding="utf-8")
     assert harness("check", keyless) == 2
     assert "export OPENAI_API_KEY" in capsys.readouterr().err
-    data = tmp_path / "data"
-    data.mkdir()
-    (data / "a.md").write_text("# a\nfee", encoding="utf-8")
-    (data / "queries.json").write_text('[{"query": "fee", "relevant_documents": ["a"]}]', encoding="utf-8")
+    data = small.markdown(tmp_path / "data", {"a": "fee"}, [{"query": "fee", "relevant_documents": ["a"]}])
     none = tmp_path / "none.toml"
     none.write_text(text.replace((club / "data").as_posix(), data.as_posix()), encoding="utf-8")
     assert harness("check", none) == 2

@@ -20,6 +20,8 @@ from retrievers.remote.chat_model import ChatModel, ChatOptions
 from tests.chat_fake import ChatProvider, quotation
 from tests.servers import serving
 
+pytestmark = pytest.mark.usefixtures("no_keys")
+
 FEE = "The fee is 300 yen a month. Students pay half."
 PAIRS = [ClaimPassage(f"claim {i} is {'entailed' if i % 2 else 'neutral'}", FEE) for i in range(7)] + [
     ClaimPassage("claim is contradicted", "Another passage.")
@@ -30,11 +32,6 @@ def said(user: str) -> str:
     """What a model replies that does as the claims say."""
     claims = re.findall(r"<CLAIM>\n(.*?)\n</CLAIM>", user, re.DOTALL)
     return json.dumps({"verdicts": [claim.split()[-1] for claim in claims]})
-
-
-@pytest.fixture(autouse=True)
-def no_keys(monkeypatch):
-    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
 
 
 class Judged:

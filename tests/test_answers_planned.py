@@ -6,6 +6,7 @@ import re
 import pytest
 
 from harness import records
+from tests import small
 from tests.chat_fake import ChatProvider
 from tests.servers import serving
 from tests.small import ended as harness
@@ -50,11 +51,7 @@ def reply(user: str) -> str:
 def paid(tmp_path, monkeypatch):
     monkeypatch.setenv("HARNESS_CACHE", str(tmp_path / "cache"))
     monkeypatch.chdir(tmp_path)
-    data = tmp_path / "data"
-    data.mkdir()
-    for name, text in DOCUMENTS.items():
-        (data / f"{name}.md").write_text(text, encoding="utf-8")
-    (data / "queries.json").write_text(json.dumps(QUERIES), encoding="utf-8")
+    data = small.markdown(tmp_path / "data", DOCUMENTS, QUERIES)
     (tmp_path / "paid.toml").write_text(EXPERIMENT.format(data=data.as_posix(), prices=PRICES), encoding="utf-8")
     with serving(ChatProvider(reply=reply)) as provider:
         monkeypatch.setenv("JUDGE_URL", provider.url)

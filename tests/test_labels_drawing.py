@@ -20,7 +20,7 @@ from harness.labels.pool import lines_of, read_pool, write_pool
 from harness.stats.unjudged_bounds import Bounds
 from retrievers.errors import InputError
 from tests import small
-from tests.labels_small import judgment, pool, write
+from tests.labels_small import as_person, judgment, pool, write
 
 
 @pytest.fixture
@@ -153,30 +153,14 @@ def test_questions_that_differ_in_case_and_space_alone_are_drawn_once(results):
         draw(doubled, Drawing(sample=7))
 
 
-RELEVANT = {id_: docs for id_, _, docs in small.QUERIES}
-
-
 @pytest.fixture
 def begun(tmp_path):
-    data = small.dataset(tmp_path / "data")
-    rows = [{"id": id_, "query": text} for id_, text, _ in small.QUERIES]
-    (data / "queries.json").write_text(json.dumps(rows), encoding="utf-8")
-    path = small.experiment(tmp_path)
-    return data, path, tmp_path
+    return small.dataset(tmp_path / "data", labelled=False), small.experiment(tmp_path), tmp_path
 
 
 def run(begun):
     _, path, place = begun
     return harness.run(path, harness.Options(results=place / "results"))
-
-
-def judge(pool, judge="ann"):
-    said = []
-    for line in pool.queries:
-        (shown,) = line.documents
-        more = {"pool": pool.digest, "text": shown.digest, "design": pool.drawn.design, "asked": 1}
-        said.append(judgment(line.query_id, shown.id, 3 if shown.id in RELEVANT[line.query_id] else 0, judge, **more))
-    return said
 
 
 def test_judging_what_matters_most_until_it_is_decided(begun):
@@ -192,7 +176,7 @@ def test_judging_what_matters_most_until_it_is_decided(begun):
         assert found.measure == "DCG@3"
         assert 1 <= found.pool.pairs <= 12
         assert all(len(line.documents) == 1 for line in found.pool.queries)
-        write(place / f"{rounds}.jsonl", judge(found.pool))
+        write(place / f"{rounds}.jsonl", as_person(found.pool, grade=3))
         merge_into([place / f"{rounds}.jsonl"], DatasetReference(data))
         results = run(begun)
         rounds += 1

@@ -15,9 +15,7 @@ from tests.labels_small import judgment, write
 def mixed(tmp_path, monkeypatch):
     """A person judged one question, a person began another, and a model judged three."""
     monkeypatch.chdir(tmp_path)
-    data = small.dataset(tmp_path / "data")
-    rows = [{"id": id_, "query": text} for id_, text, _ in small.QUERIES]
-    (data / "queries.json").write_text(json.dumps(rows), encoding="utf-8")
+    data = small.dataset(tmp_path / "data", labelled=False)
     model = {"judge": "judge-1", "kind": "llm"}
     write(data / NAME, [
         judgment("q-fruit", "apple", 3, asked=1), judgment("q-fruit", "apple", 0, **model),

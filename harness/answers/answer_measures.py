@@ -72,11 +72,11 @@ def _checked(compute: Callable[[Entailments], float | None]) -> Callable[[Readin
 
 def _faithfulness(reading: Reading) -> float | None:
     made = reading.case.made
-    return None if made is None else ragas.faithfulness(reading.case.rows(made))
+    return None if made is None else ragas.supported(reading.case.rows(made))
 
 
 def _context_recall(reading: Reading) -> float | None:
-    return ragas.context_recall(reading.case.rows(reading.case.wanted))
+    return ragas.supported(reading.case.rows(reading.case.wanted))
 
 
 def _context_precision(reading: Reading) -> float | None:
