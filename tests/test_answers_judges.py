@@ -4,13 +4,12 @@ import json
 import re
 
 import jsonschema
-import numpy as np
 import pytest
 
 from harness.answers import chat_judge
 from harness.answers.chat_judge import ModelJudge
 from harness.answers.judging import Inquiry, Questions
-from harness.answers.nli import NliJudge, probabilities
+from harness.answers.nli import NliJudge
 from harness.records import ClaimPassage
 from retrievers.cache import Cache
 from retrievers.errors import BackendError, InputError, OverBudget
@@ -225,8 +224,3 @@ def test_a_model_without_these_outputs_is_refused(tmp_path_factory) -> None:
         list(NliJudge(str(folder), meter=Meter(), device="cpu").verdicts(TEXTS[:1]))
     with pytest.raises(InputError, match="threshold"):
         NliJudge("x", meter=Meter(), threshold=2)
-
-
-def test_probabilities_add_up_whatever_the_scores() -> None:
-    rows = probabilities(np.array([[1000.0, 0.0, -1000.0], [1.0, 1.0, 1.0]]))
-    assert rows.sum(axis=1).tolist() == [1.0, 1.0] and rows[0, 0] == 1

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
-import numpy as np
+from scipy import special
 
 from harness.answers.judging import Inquiry, Replies, UnpromptedJudge
 from harness.records import ClaimPassage, Word
@@ -87,22 +87,11 @@ class NliJudge(UnpromptedJudge):
         self._meter.count(
             texts=len(pairs), calls=1, tokens=int(read.tokens.sum()), lost_tokens=int(read.truncated_tokens.sum())
         )  # fmt: skip
-        return [self._verdict(row, words) for row in probabilities(logits)]
+        return [self._verdict(row, words) for row in special.softmax(logits, axis=1)]
 
     def _verdict(self, row: Floats, words: Sequence[Word]) -> Word:
         likely, word = max((float(row[i]), word) for i, word in enumerate(words) if word != "neutral")
         return word if likely >= self.threshold else "neutral"
-
-
-def probabilities(logits: Floats) -> Floats:
-    """(n, 3) raw scores as probabilities: each row adds up to 1.
-
-    >>> probabilities(np.array([[0.0, 0.0]])).tolist()
-    [[0.5, 0.5]]
-    """
-    raised = np.exp(logits - logits.max(axis=1, keepdims=True))
-    shares: Floats = raised / raised.sum(axis=1, keepdims=True)
-    return shares
 
 
 def _words(model: Any, name: str) -> list[Word]:
