@@ -116,14 +116,10 @@ def test_an_empty_answer_is_undefined_and_not_free_of_hallucination() -> None:
 
 def test_the_articles_worked_examples() -> None:
     reference, answer = "The quick brown fox jumps over the lazy dog.", "The brown fox jumped over the dog."
-    assert overlap.rouge_n(answer, reference, 1, "13a").recall == 6 / 9
-    assert overlap.rouge_n(answer, reference, 2, "13a").recall == 2 / 8  # the article prints 3/8
-    longest = overlap.rouge_l(answer, reference, "13a")
-    assert (longest.recall, longest.precision) == (6 / 9, 6 / 7)
+    assert overlap.rouge_n(answer, reference, 1, "13a").recall == 6 / 9  # the others are doctests
     # The article prints 0.0467: it passed the reference as a flat list of words.
     cat = overlap.bleu("the cat is on the mat", ["there is a cat on the mat"], "13a", order=2)
     assert cat == pytest.approx(math.exp(1 - 7 / 6) * math.sqrt(5 / 6 * 2 / 5), abs=1e-9)
-    assert round(cat, 6) == 0.488716
     two = ["the cat is on the mat", "there is a cat on the mat"]
     assert overlap.bleu("the cat is on the mat", two, "13a") == pytest.approx(1)
 
