@@ -45,6 +45,7 @@ of = ["bm25", "hashing"]
 """
 
 
+LEXICAL = 'kind = "lexical"'
 BM25 = '[[retrievers]]\nname = "bm25"\nkind = "bm25"\n'
 
 
@@ -85,6 +86,17 @@ def experiment(
         f'name = "{name}"\ndataset = "{(folder / "data").as_posix()}"\nprimary = "nDCG@3"\n'
         f'measures = ["nDCG@3", "P@2", "R@2", "F1@2", "RR", "AP", "Success@1", "DCG@3"]\ndepth = 5\n'
         f"{'' if report else 'report = false'}\n{more}\n{retrievers}",
+        encoding="utf-8",
+    )
+    return path
+
+
+def by_claims(path: Path, data: Path, measures: Sequence[str], *, judge: str = LEXICAL, more: str = "") -> Path:
+    """An experiment file of two retrievers that are measured by claims, too; the first measure decides."""
+    hashing = '[[retrievers]]\nname = "hashing"\nencoder = { kind = "hashing" }\n'
+    path.write_text(
+        f'name = "{path.stem}"\ndataset = "{data.as_posix()}"\nprimary = "{measures[0]}"\n'
+        f"measures = {json.dumps(list(dict.fromkeys(measures)))}\n{more}\n[judge]\n{judge}\n{BM25}{hashing}",
         encoding="utf-8",
     )
     return path

@@ -25,20 +25,8 @@ QUERIES = [
     {"id": "q2", "query": "pool opens", "relevant_documents": ["pool"], "reference": "The pool opens at nine."},
     {"id": "q3", "query": "sauna closed", "relevant_documents": ["sauna"]},
 ]  # fmt: skip
-EXPERIMENT = """
-name = "club"
-dataset = "{data}"
-primary = "{primary}"
-measures = ["nDCG@3", "ClaimRecall@1", "ClaimRecall@2", "ContextPrecision(by='claims')@2"]
-[judge]
-kind = "lexical"
-[[retrievers]]
-name = "bm25"
-kind = "bm25"
-[[retrievers]]
-name = "hashing"
-encoder = {{ kind = "hashing" }}
-"""
+
+CLAIMED = ["ClaimRecall@1", "ClaimRecall@2", "ContextPrecision(by='claims')@2"]
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -52,11 +40,8 @@ def own_cache(tmp_path_factory):
 def club(tmp_path_factory):
     folder = tmp_path_factory.mktemp("club")
     data = small.markdown(folder / "data", DOCUMENTS, QUERIES)
-    for primary in ("nDCG@3", "ClaimRecall@2"):
-        name = "club.toml" if primary == "nDCG@3" else "claims.toml"
-        text = EXPERIMENT.format(data=data.as_posix(), primary=primary)
-        text = f"report = false\n{text}" if name == "club.toml" else text.replace('"club"', '"claims"')
-        (folder / name).write_text(text, encoding="utf-8")
+    small.by_claims(folder / "club.toml", data, ["nDCG@3", *CLAIMED], more="report = false")
+    small.by_claims(folder / "claims.toml", data, ["ClaimRecall@2", "nDCG@3", *CLAIMED])
     return folder
 
 
@@ -154,9 +139,7 @@ def unlabelled(club):
     """Claims are all that is known of these queries; of one there is a reference to take them from."""
     rows = [{key: value for key, value in row.items() if key != "relevant_documents"} for row in QUERIES[:2]]
     data = small.markdown(club / "unlabelled", DOCUMENTS, rows)
-    text = EXPERIMENT.format(data=data.as_posix(), primary="ClaimRecall@1").replace('"nDCG@3", ', "")
-    (club / "unlabelled.toml").write_text(text.replace('"club"', '"unlabelled"'), encoding="utf-8")
-    return club / "unlabelled.toml"
+    return small.by_claims(club / "unlabelled.toml", data, CLAIMED)
 
 
 def test_claims_alone_are_a_complete_data_set(unlabelled, club, capsys) -> None:
@@ -180,10 +163,9 @@ def test_claims_alone_are_a_complete_data_set(unlabelled, club, capsys) -> None:
 def test_queries_with_claims_alone_stand_among_those_with_labels(club, capsys) -> None:
     bare = {"id": "q4", "query": "when is the sauna closed", "claims": ["The sauna is closed in July."]}
     data = small.markdown(club / "both", DOCUMENTS, [*QUERIES, bare])
-    for primary in ("nDCG@3", "ClaimRecall@2"):
-        text = EXPERIMENT.format(data=data.as_posix(), primary=primary).replace('"club"', f'"both-{primary[:4]}"')
-        (club / "both.toml").write_text(text, encoding="utf-8")
-        assert harness("run", club / "both.toml", "--results", club / "results") == 0
+    for primary, *others in (["nDCG@3", *CLAIMED], ["ClaimRecall@2", "nDCG@3"]):
+        path = small.by_claims(club / f"both-{primary[:4]}.toml", data, [primary, *others])
+        assert harness("run", path, "--results", club / "results") == 0
         assert f"3 queries · 4 documents · {primary}" in capsys.readouterr().out
         found = records.read(club / "results" / f"both-{primary[:4]}")
         table = found.scores[found.scores["retriever"] == "bm25"].set_index(["measure", "query_id"])["value"]

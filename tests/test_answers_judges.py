@@ -236,24 +236,7 @@ QUERIES = [
     {"id": "q1", "query": "how is the fee paid", "claims": ["The fee is monthly.", "Students pay half."]},
     {"id": "q2", "query": "when does the pool open", "reference": "The pool opens at nine."},
 ]
-EXPERIMENT = """
-name = "paid"
-dataset = "{data}"
-primary = "ClaimRecall@3"
-measures = ["ClaimRecall@3"]
-[judge]
-kind = "openai"
-model = "judge-1"
-base_url = "${{JUDGE_URL}}"
-concurrency = 1
-{prices}
-[[retrievers]]
-name = "bm25"
-kind = "bm25"
-[[retrievers]]
-name = "hashing"
-encoder = {{ kind = "hashing" }}
-"""
+JUDGE = 'kind = "openai"\nmodel = "judge-1"\nbase_url = "${JUDGE_URL}"\nconcurrency = 1\n'
 PRICES = "input_price = 1.0\noutput_price = 2.0"
 
 
@@ -272,7 +255,7 @@ def paid(tmp_path, monkeypatch):
     monkeypatch.setenv("HARNESS_CACHE", str(tmp_path / "cache"))
     monkeypatch.chdir(tmp_path)
     data = small.markdown(tmp_path / "data", DOCUMENTS, QUERIES)
-    (tmp_path / "paid.toml").write_text(EXPERIMENT.format(data=data.as_posix(), prices=PRICES), encoding="utf-8")
+    small.by_claims(tmp_path / "paid.toml", data, ["ClaimRecall@3"], judge=JUDGE + PRICES)
     with serving(ChatProvider(reply=reply)) as provider:
         monkeypatch.setenv("JUDGE_URL", provider.url)
         yield provider

@@ -23,20 +23,6 @@ from tests.small import ended as harness
 
 pytestmark = pytest.mark.slow
 
-EXPERIMENT = """
-name = "claims"
-dataset = "{data}"
-primary = "ClaimRecall@2"
-measures = ["ClaimRecall@2", "ClaimPrecision@2"]
-[judge]
-kind = "lexical"
-[[retrievers]]
-name = "bm25"
-kind = "bm25"
-[[retrievers]]
-name = "hashing"
-encoder = {{ kind = "hashing" }}
-"""
 QUERIES = 44
 
 
@@ -51,7 +37,7 @@ def ran(tmp_path_factory):
     ]  # fmt: skip
     texts = {f"d{i}": f"topic{i} costs {i} yen. Payment comes first for topic{i}." for i in range(QUERIES)}
     data = small.markdown(place / "data", texts, rows)
-    (place / "claims.toml").write_text(EXPERIMENT.format(data=data.as_posix()), encoding="utf-8")
+    small.by_claims(place / "claims.toml", data, ["ClaimRecall@2", "ClaimPrecision@2"])
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("HARNESS_CACHE", str(place / "cache"))
         assert harness("run", place / "claims.toml", "--results", place / "results", "--quiet") == 0
