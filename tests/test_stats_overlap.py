@@ -1,7 +1,8 @@
-"""What stands beside a verdict: effect size, typical difference, overlap of rankings, interaction of slices."""
+"""What stands beside a verdict: effect size, typical difference, overlap, interaction of slices, worth of a choice."""
 
 from __future__ import annotations
 
+import hashlib
 import itertools
 import math
 
@@ -13,13 +14,14 @@ from scipy import stats
 from scipy import stats as scipy_stats
 from statsmodels.stats.oneway import anova_oneway
 
+from harness.evaluation.cautions import flattery_sentence
 from harness.evaluation.evidence import MOST_UNITS, evidence
 from harness.evaluation.families import interactions
 from harness.stats.agreement import mean_overlap, overlap
-from harness.stats.differences import differences
+from harness.stats.differences import differences, singles, units_of
 from harness.stats.heterogeneity import permuted_welch
 from harness.stats.multiplicity import adjust
-from harness.stats.resampling import _effects, effect_interval
+from harness.stats.resampling import _effects, cross_fitted, effect_interval
 from harness.stats.settings import Settings
 from harness.stats.signed_rank import effect_size
 from tests.scored import scored
@@ -190,3 +192,38 @@ def test_the_evidence_on_a_pair_is_the_same_whoever_else_is_looked_at():
     assert seen.overlap is None
     many = {name: rng.random(MOST_UNITS + 1) for name in "ab"}
     assert evidence(scored(many), [("a", "b")], chosen)[0].typical is None
+
+
+def test_the_cross_fitted_mean_is_chosen_on_four_parts_and_measured_on_the_fifth():
+    """By hand: parts by SHA-256 of (seed, id), the winner of the others, its scores here."""
+    rng = np.random.default_rng(18)
+    ids, scores = [f"q{i}" for i in range(40)], {f"r{j}": rng.random(40) for j in range(8)}
+    parts = [int(hashlib.sha256(f"7/parts/{query}".encode()).hexdigest(), 16) % 5 for query in ids]
+    values = []
+    for i in range(40):
+        others = [j for j in range(40) if parts[j] != parts[i]]
+        winner = max(scores, key=lambda name: scores[name][others].mean())
+        values.append(scores[winner][i])
+    found = cross_fitted(scores, ids, singles(40), seed=7)
+    assert found.expected == pytest.approx(np.mean(values), rel=1e-12)
+    assert found.mean == pytest.approx(max(values.mean() for values in scores.values()))
+    clear = cross_fitted({"one": scores["r0"], "far": scores["r0"] - 0.9}, ids, singles(40))
+    assert clear.flattered == pytest.approx(0.0, abs=1e-12)
+    assert cross_fitted(scores, ids, units_of(["all"] * 40)) is None
+    assert flattery_sentence(found, 8).startswith("Choosing the best of 8 flatters it by about 0.")
+
+
+def test_what_choosing_is_worth_is_neither_a_bound_nor_three_times_the_truth():
+    """Eight retrievers equal in truth, and one ahead by 2.5 standard errors; benchmarks/stats.md has more."""
+    rng = np.random.default_rng(2)
+    for gap in (0.0, 0.06):
+        true, seen = [], []
+        for _ in range(100):
+            noise = rng.normal(0, 0.15, (50, 8))
+            scores = rng.normal(0.6, 0.2, (50, 1)) + noise + np.array([gap] + [0.0] * 7)
+            best = int(scores.mean(axis=0).argmax())
+            true.append(noise[:, best].mean())
+            found = cross_fitted({str(j): scores[:, j] for j in range(8)}, [str(i) for i in range(50)], singles(50))
+            seen.append(found.flattered)
+        error = 3 * np.std(np.array(seen) - true) / np.sqrt(100)
+        assert np.mean(seen) == pytest.approx(np.mean(true), abs=error + 0.25 * np.mean(true))

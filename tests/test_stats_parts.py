@@ -23,6 +23,7 @@ from harness.stats.intervals import mean_interval, student, summarize, wilson
 from harness.stats.multiplicity import adjust, friedman
 from harness.stats.paired_tests import paired_t, sign_test
 from harness.stats.resampling import effect_interval, resample_blocks, resample_counts
+from harness.stats.settings import Settings
 from harness.stats.sign_flip import DRAWS, Contrast, flipped_sums, max_t, sign_flip, told_apart
 from harness.stats.signed_rank import depth, hodges_lehmann
 from retrievers.errors import InputError
@@ -382,3 +383,14 @@ def test_sets_like_these_need_five_and_their_signed_ranks_six() -> None:
     assert like_these([0.02] * 6) is None
     assert five is not None
     assert five.p_signed_rank is None
+
+
+def test_settings_are_refused_all_at_once():
+    with pytest.raises(InputError) as caught:
+        Settings(test="wilcoxen", alpha=1.5, margin=-0.1)
+    assert [p.where for p in caught.value.problems] == [
+        "[statistics] test",
+        "[statistics] alpha",
+        "[statistics] margin",
+    ]
+    assert "did you mean 'wilcoxon'?" in str(caught.value)
