@@ -9,8 +9,8 @@ from itertools import combinations
 import numpy as np
 from stats_samples import ALPHA
 
-from harness.stats.corrections import adjust
 from harness.stats.differences import Floats, differences
+from harness.stats.multiplicity import adjust
 from harness.stats.paired_tests import paired_t, sign_test
 from harness.stats.sign_flip import Contrast, sign_flip
 from harness.stats.signed_rank import doubled_ranks, signed_rank, subset_sums

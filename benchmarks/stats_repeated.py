@@ -12,8 +12,7 @@ from stats_shapes import Shape, equal_means
 
 from harness.stats.differences import Floats, Integers, Units, singles, units_of
 from harness.stats.intervals import Interval, deviation, mean, student
-from harness.stats.looks import at_look, levels
-from harness.stats.power import queries_for
+from harness.stats.power import at_look, levels, queries_for
 from harness.stats.settings import Looks, Settings
 
 FIRST, MOST = 50, 1_000

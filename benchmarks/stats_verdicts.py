@@ -16,8 +16,8 @@ from stats_shapes import MARGIN, Shape, at_the_margin, equal_means
 from harness.evaluation.gate import gate
 from harness.evaluation.verdict import Gate
 from harness.stats.differences import Differences, Floats, Integers, singles
+from harness.stats.heterogeneity import permuted_welch
 from harness.stats.paired_tests import Within, fewest_units, not_worse
-from harness.stats.query_slices import permuted_welch
 from harness.stats.sign_flip import Contrast, FlipTest, sign_flip
 from harness.stats.signed_rank import signed_rank
 
@@ -119,7 +119,7 @@ def interaction(experiments: int) -> Iterator[str]:
             for name, draw in shapes.items():
                 rng = np.random.default_rng([*sizes, len(kind), len(name)])
                 values = draw(rng, (len(labels), experiments)) * spread
-                with changed("query_slices", PERMUTATIONS=1_000):
+                with changed("heterogeneity", PERMUTATIONS=1_000):
                     parts = [
                         permuted_welch(values[:, i : i + 100], labels.tolist()) for i in range(0, experiments, 100)
                     ]

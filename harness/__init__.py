@@ -15,7 +15,7 @@ import typing as _typing
 if _typing.TYPE_CHECKING:
     from harness.dataset import load as load_dataset
     from harness.experiment import Experiment
-    from harness.measures.own import measure
+    from harness.measures.measure import measure
     from harness.notebook.comparing import compare
     from harness.notebook.notebook_results import NotebookResults as Results
     from harness.notebook.parts import Encoder, Fusion, OpenAI, Reranked, Search
@@ -53,7 +53,7 @@ _HOMES = {
     "compare": "harness.notebook.comparing:compare",
     "evaluate": "harness.notebook.running:evaluate",
     "load_dataset": "harness.dataset:load",
-    "measure": "harness.measures.own:measure",
+    "measure": "harness.measures.measure:measure",
     "open": "harness.notebook.running:open_results",
     "run": "harness.notebook.running:run",
     "run_sets": "harness.notebook.running:run_sets",

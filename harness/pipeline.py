@@ -39,7 +39,7 @@ from harness.running.check import prepare
 from harness.running.forecast import source_of
 from harness.running.options import Options, Shared
 from harness.running.runner import run_all
-from harness.stats.looks import earlier_looks
+from harness.stats.power import earlier_looks
 from retrievers.cache import Cache, default_path
 from retrievers.errors import BackendError, InputError, OverBudget, Problem, did_you_mean
 from retrievers.meter import Budget, Meter

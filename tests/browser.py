@@ -27,8 +27,8 @@ NO_BROWSER = "no chromium with its chromedriver is installed" if CHROMIUM is Non
 
 
 @contextmanager
-def chromium(profile: Path, *, width: int = 1280, height: int = 900) -> Iterator[Any]:
-    """A fresh browser; `profile` is an empty folder of its own."""
+def chromium(profile: Path, *, width: int = 1280, height: int = 900, downloads: Path | None = None) -> Iterator[Any]:
+    """A fresh browser; `profile` is an empty folder of its own, `downloads` where it may put files."""
     from selenium import webdriver
     from selenium.webdriver.chrome.options import Options
     from selenium.webdriver.chrome.service import Service
@@ -42,9 +42,29 @@ def chromium(profile: Path, *, width: int = 1280, height: int = 900) -> Iterator
     driver.set_script_timeout(600)  # a busy machine draws slowly
     try:
         resize(driver, width, height)
+        if downloads is not None:
+            behaviour = {"behavior": "allow", "downloadPath": str(downloads)}
+            driver.execute_cdp_cmd("Browser.setDownloadBehavior", behaviour)
         yield driver
     finally:
         driver.quit()
+
+
+def judged_by_keyboard(page: Path, folder: Path, judge: str, keys: str) -> Path:
+    """Open a judging page, type a name and the answers, export: the file of judgments, in the folder."""
+    from selenium.webdriver.common.action_chains import ActionChains
+    from selenium.webdriver.support.ui import WebDriverWait
+
+    exported = folder / "judgments.jsonl"
+    with chromium(folder / "profile", downloads=folder) as driver:
+        driver.get(page.resolve().as_uri())
+        driver.find_element("css selector", "#judge").send_keys(f"{judge}\n")
+        ActionChains(driver, duration=0).send_keys(keys).perform()
+        assert "All is judged" in driver.find_element("css selector", "#done").text
+        driver.find_element("css selector", "#export").click()
+        WebDriverWait(driver, 60).until(lambda _: exported.exists() and exported.stat().st_size)
+        assert complaints(driver) == []
+    return exported
 
 
 def resize(driver: Any, width: int, height: int = 900) -> None:

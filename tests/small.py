@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
@@ -45,6 +46,7 @@ of = ["bm25", "hashing"]
 """
 
 
+LEXICAL = 'kind = "lexical"'
 BM25 = '[[retrievers]]\nname = "bm25"\nkind = "bm25"\n'
 
 
@@ -55,14 +57,20 @@ def ended(*words: object) -> int:
     return int(stopped.value.code or 0)
 
 
-def dataset(folder: Path) -> Path:
-    """A folder of Markdown with ranked labels."""
+def markdown(folder: Path, texts: Mapping[str, str], queries: Sequence[Mapping[str, object]]) -> Path:
+    """A new folder of Markdown documents with their queries."""
     folder.mkdir(parents=True)
-    for name, text in TEXTS.items():
+    for name, text in texts.items():
         (folder / f"{name}.md").write_text(f"# {name}\n\n{text}\n", encoding="utf-8")
-    said = [{"id": id_, "query": text, "relevant_documents": docs} for id_, text, docs in QUERIES]
-    (folder / "queries.json").write_text(json.dumps(said), encoding="utf-8")
+    (folder / "queries.json").write_text(json.dumps(queries), encoding="utf-8")
     return folder
+
+
+def dataset(folder: Path, *, labelled: bool = True) -> Path:
+    """A folder of Markdown with ranked labels, or with questions alone."""
+    labels = [{"relevant_documents": docs} if labelled else {} for _, _, docs in QUERIES]
+    asked = [{"id": id_, "query": text, **more} for (id_, text, _), more in zip(QUERIES, labels, strict=True)]
+    return markdown(folder, TEXTS, asked)
 
 
 def experiment(
@@ -79,6 +87,17 @@ def experiment(
         f'name = "{name}"\ndataset = "{(folder / "data").as_posix()}"\nprimary = "nDCG@3"\n'
         f'measures = ["nDCG@3", "P@2", "R@2", "F1@2", "RR", "AP", "Success@1", "DCG@3"]\ndepth = 5\n'
         f"{'' if report else 'report = false'}\n{more}\n{retrievers}",
+        encoding="utf-8",
+    )
+    return path
+
+
+def by_claims(path: Path, data: Path, measures: Sequence[str], *, judge: str = LEXICAL, more: str = "") -> Path:
+    """An experiment file of two retrievers that are measured by claims, too; the first measure decides."""
+    hashing = '[[retrievers]]\nname = "hashing"\nencoder = { kind = "hashing" }\n'
+    path.write_text(
+        f'name = "{path.stem}"\ndataset = "{data.as_posix()}"\nprimary = "{measures[0]}"\n'
+        f"measures = {json.dumps(list(dict.fromkeys(measures)))}\n{more}\n[judge]\n{judge}\n{BM25}{hashing}",
         encoding="utf-8",
     )
     return path

@@ -9,6 +9,7 @@ import pytest
 
 from harness import records
 from harness.report import write_report
+from tests import small
 from tests.small import ended as harness
 
 DOCUMENTS = {
@@ -24,20 +25,8 @@ QUERIES = [
     {"id": "q2", "query": "pool opens", "relevant_documents": ["pool"], "reference": "The pool opens at nine."},
     {"id": "q3", "query": "sauna closed", "relevant_documents": ["sauna"]},
 ]  # fmt: skip
-EXPERIMENT = """
-name = "club"
-dataset = "{data}"
-primary = "{primary}"
-measures = ["nDCG@3", "ClaimRecall@1", "ClaimRecall@2", "ContextPrecision(by='claims')@2"]
-[judge]
-kind = "lexical"
-[[retrievers]]
-name = "bm25"
-kind = "bm25"
-[[retrievers]]
-name = "hashing"
-encoder = {{ kind = "hashing" }}
-"""
+
+CLAIMED = ["ClaimRecall@1", "ClaimRecall@2", "ContextPrecision(by='claims')@2"]
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -50,16 +39,9 @@ def own_cache(tmp_path_factory):
 @pytest.fixture(scope="module")
 def club(tmp_path_factory):
     folder = tmp_path_factory.mktemp("club")
-    data = folder / "data"
-    data.mkdir()
-    for name, text in DOCUMENTS.items():
-        (data / f"{name}.md").write_text(f"# {name}\n{text}\n", encoding="utf-8")
-    (data / "queries.json").write_text(json.dumps(QUERIES), encoding="utf-8")
-    for primary in ("nDCG@3", "ClaimRecall@2"):
-        name = "club.toml" if primary == "nDCG@3" else "claims.toml"
-        text = EXPERIMENT.format(data=data.as_posix(), primary=primary)
-        text = f"report = false\n{text}" if name == "club.toml" else text.replace('"club"', '"claims"')
-        (folder / name).write_text(text, encoding="utf-8")
+    data = small.markdown(folder / "data", DOCUMENTS, QUERIES)
+    small.by_claims(folder / "club.toml", data, ["nDCG@3", *CLAIMED], more="report = false")
+    small.by_claims(folder / "claims.toml", data, ["ClaimRecall@2", "nDCG@3", *CLAIMED])
     return folder
 
 
@@ -155,15 +137,9 @@ def test_a_measure_by_claims_may_decide(club, capsys) -> None:
 @pytest.fixture(scope="module")
 def unlabelled(club):
     """Claims are all that is known of these queries; of one there is a reference to take them from."""
-    data = club / "unlabelled"
-    data.mkdir()
-    for name, text in DOCUMENTS.items():
-        (data / f"{name}.md").write_text(f"# {name}\n{text}\n", encoding="utf-8")
     rows = [{key: value for key, value in row.items() if key != "relevant_documents"} for row in QUERIES[:2]]
-    (data / "queries.json").write_text(json.dumps(rows), encoding="utf-8")
-    text = EXPERIMENT.format(data=data.as_posix(), primary="ClaimRecall@1").replace('"nDCG@3", ', "")
-    (club / "unlabelled.toml").write_text(text.replace('"club"', '"unlabelled"'), encoding="utf-8")
-    return club / "unlabelled.toml"
+    data = small.markdown(club / "unlabelled", DOCUMENTS, rows)
+    return small.by_claims(club / "unlabelled.toml", data, CLAIMED)
 
 
 def test_claims_alone_are_a_complete_data_set(unlabelled, club, capsys) -> None:
@@ -185,16 +161,11 @@ def test_claims_alone_are_a_complete_data_set(unlabelled, club, capsys) -> None:
 
 
 def test_queries_with_claims_alone_stand_among_those_with_labels(club, capsys) -> None:
-    data = club / "both"
-    data.mkdir()
-    for name, text in DOCUMENTS.items():
-        (data / f"{name}.md").write_text(f"# {name}\n{text}\n", encoding="utf-8")
     bare = {"id": "q4", "query": "when is the sauna closed", "claims": ["The sauna is closed in July."]}
-    (data / "queries.json").write_text(json.dumps([*QUERIES, bare]), encoding="utf-8")
-    for primary in ("nDCG@3", "ClaimRecall@2"):
-        text = EXPERIMENT.format(data=data.as_posix(), primary=primary).replace('"club"', f'"both-{primary[:4]}"')
-        (club / "both.toml").write_text(text, encoding="utf-8")
-        assert harness("run", club / "both.toml", "--results", club / "results") == 0
+    data = small.markdown(club / "both", DOCUMENTS, [*QUERIES, bare])
+    for primary, *others in (["nDCG@3", *CLAIMED], ["ClaimRecall@2", "nDCG@3"]):
+        path = small.by_claims(club / f"both-{primary[:4]}.toml", data, [primary, *others])
+        assert harness("run", path, "--results", club / "results") == 0
         assert f"3 queries · 4 documents · {primary}" in capsys.readouterr().out
         found = records.read(club / "results" / f"both-{primary[:4]}")
         table = found.scores[found.scores["retriever"] == "bm25"].set_index(["measure", "query_id"])["value"]
@@ -233,10 +204,7 @@ def test_what_a_measure_by_claims_needs_is_asked_for_before_the_run(club, tmp_pa
     keyless.write_text(text.replace('kind = "lexical"', 'kind = "openai"\nmodel = "x"', 1), encoding="utf-8")
     assert harness("check", keyless) == 2
     assert "export OPENAI_API_KEY" in capsys.readouterr().err
-    data = tmp_path / "data"
-    data.mkdir()
-    (data / "a.md").write_text("# a\nfee", encoding="utf-8")
-    (data / "queries.json").write_text('[{"query": "fee", "relevant_documents": ["a"]}]', encoding="utf-8")
+    data = small.markdown(tmp_path / "data", {"a": "fee"}, [{"query": "fee", "relevant_documents": ["a"]}])
     none = tmp_path / "none.toml"
     none.write_text(text.replace((club / "data").as_posix(), data.as_posix()), encoding="utf-8")
     assert harness("check", none) == 2

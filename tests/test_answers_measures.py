@@ -116,14 +116,10 @@ def test_an_empty_answer_is_undefined_and_not_free_of_hallucination() -> None:
 
 def test_the_articles_worked_examples() -> None:
     reference, answer = "The quick brown fox jumps over the lazy dog.", "The brown fox jumped over the dog."
-    assert overlap.rouge_n(answer, reference, 1, "13a").recall == 6 / 9
-    assert overlap.rouge_n(answer, reference, 2, "13a").recall == 2 / 8  # the article prints 3/8
-    longest = overlap.rouge_l(answer, reference, "13a")
-    assert (longest.recall, longest.precision) == (6 / 9, 6 / 7)
+    assert overlap.rouge_n(answer, reference, 1, "13a").recall == 6 / 9  # the others are doctests
     # The article prints 0.0467: it passed the reference as a flat list of words.
     cat = overlap.bleu("the cat is on the mat", ["there is a cat on the mat"], "13a", order=2)
     assert cat == pytest.approx(math.exp(1 - 7 / 6) * math.sqrt(5 / 6 * 2 / 5), abs=1e-9)
-    assert round(cat, 6) == 0.488716
     two = ["the cat is on the mat", "there is a cat on the mat"]
     assert overlap.bleu("the cat is on the mat", two, "13a") == pytest.approx(1)
 
@@ -248,8 +244,8 @@ def test_ragas_context_precision_keeps_its_epsilon() -> None:
 def test_ragas_answers_without_anything_to_divide_by() -> None:
     import numpy as np
 
-    assert ragas.faithfulness([]) is ragas.context_relevancy([]) is ragas.context_relevance([]) is None
-    assert ragas.context_recall([[], []]) == 0
+    assert ragas.supported([]) is ragas.context_relevancy([]) is ragas.context_relevance([]) is None
+    assert ragas.supported([[], []]) == 0
     question = np.array([1.0, 0.0], dtype=np.float32)
     assert ragas.answer_relevancy(question, np.zeros((0, 2), dtype=np.float32), []) is None
     assert ragas.answer_relevancy(question, np.array([[1, 0], [1, 1]], dtype=np.float32), [True, True]) == 0

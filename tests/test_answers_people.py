@@ -16,25 +16,13 @@ from harness.records import By, ClaimPassage
 from harness.report import write_report
 from harness.stats.prediction import ENOUGH, predicted
 from retrievers.errors import InputError
-from tests.browser import chromium, complaints, needs_browser
+from tests import small
+from tests.browser import judged_by_keyboard, needs_browser
+from tests.labels_small import write
 from tests.small import ended as harness
 
 pytestmark = pytest.mark.slow
 
-EXPERIMENT = """
-name = "claims"
-dataset = "{data}"
-primary = "ClaimRecall@2"
-measures = ["ClaimRecall@2", "ClaimPrecision@2"]
-[judge]
-kind = "lexical"
-[[retrievers]]
-name = "bm25"
-kind = "bm25"
-[[retrievers]]
-name = "hashing"
-encoder = {{ kind = "hashing" }}
-"""
 QUERIES = 44
 
 
@@ -42,15 +30,14 @@ QUERIES = 44
 def ran(tmp_path_factory):
     """Queries with two claims each, of which the second is a paraphrase that words do not find."""
     place = tmp_path_factory.mktemp("people")
-    data = place / "data"
-    data.mkdir()
-    rows = []
-    for i in range(QUERIES):
-        (data / f"d{i}.md").write_text(f"topic{i} costs {i} yen. Payment comes first for topic{i}.", encoding="utf-8")
-        claims = [f"topic{i} costs {i} yen", f"topic{i} is prepaid always"]
-        rows.append({"id": f"q{i}", "query": f"topic{i} costs" if i % 3 else "costs yen", "claims": claims})
-    (data / "queries.json").write_text(json.dumps(rows), encoding="utf-8")
-    (place / "claims.toml").write_text(EXPERIMENT.format(data=data.as_posix()), encoding="utf-8")
+    rows = [
+        {"id": f"q{i}", "query": f"topic{i} costs" if i % 3 else "costs yen",
+         "claims": [f"topic{i} costs {i} yen", f"topic{i} is prepaid always"]}
+        for i in range(QUERIES)
+    ]  # fmt: skip
+    texts = {f"d{i}": f"topic{i} costs {i} yen. Payment comes first for topic{i}." for i in range(QUERIES)}
+    data = small.markdown(place / "data", texts, rows)
+    small.by_claims(place / "claims.toml", data, ["ClaimRecall@2", "ClaimPrecision@2"])
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("HARNESS_CACHE", str(place / "cache"))
         assert harness("run", place / "claims.toml", "--results", place / "results", "--quiet") == 0
@@ -77,21 +64,16 @@ def judged(pool, judge="ann", *, verdict=right, queries=None, **more):
     ]  # fmt: skip
 
 
-def write(path, judgments):
-    path.write_text("".join(one.line() for one in judgments), encoding="utf-8")
-    return path
-
-
 def test_whole_queries_are_drawn_and_a_larger_sample_holds_a_smaller(ran) -> None:
     pairs = pairs_of_results(ran)
-    small, large = (verdict_pool(pairs, number, 1) for number in (5, 10))
-    asked = [{line.query_id.rpartition("#")[0] for line in pool.queries} for pool in (small, large)]
+    few, more = (verdict_pool(pairs, number, 1) for number in (5, 10))
+    asked = [{line.query_id.rpartition("#")[0] for line in pool.queries} for pool in (few, more)]
     assert len(asked[0]) == 5 and asked[0] < asked[1]
     for query in asked[0]:
-        mine = {(line.query, doc.text) for line in small.queries for doc in line.documents
+        mine = {(line.query, doc.text) for line in few.queries for doc in line.documents
                 if line.query_id.startswith(f"{query}#")}  # fmt: skip
         assert mine == {tuple(pair) for pair in pairs[query]}
-    assert {line.inclusion for line in small.queries} == {5 / QUERIES}
+    assert {line.inclusion for line in few.queries} == {5 / QUERIES}
     with pytest.raises(InputError, match="cannot be drawn"):
         verdict_pool(pairs, QUERIES + 1, 1)
 
@@ -224,26 +206,12 @@ def test_what_people_say_of_answers_stands_in_the_notes(ran, tmp_path, capsys, m
 
 @needs_browser
 def test_a_person_judges_the_page_by_keyboard(ran, tmp_path) -> None:
-    from selenium.webdriver.common.action_chains import ActionChains
-    from selenium.webdriver.support.ui import WebDriverWait
-
     pool = verdict_pool(pairs_of_results(ran), 2, 11)
     page = tmp_path / "verdicts.html"
     write_page(page, pool, title="Judge claims", choices=CHOICES, asked="Claim")
     keys = "".join("1" if right(line.query, doc.text) == "entailed" else "0"
                    for line, doc in (one.shown(pool) for one in in_order(pool)))  # fmt: skip
-    with chromium(tmp_path / "profile") as driver:
-        behaviour = {"behavior": "allow", "downloadPath": str(tmp_path)}
-        driver.execute_cdp_cmd("Browser.setDownloadBehavior", behaviour)
-        driver.get(page.as_uri())
-        driver.find_element("css selector", "#judge").send_keys("eve\n")
-        assert driver.find_element("css selector", ".eyebrow").text.lower().startswith("claim 1 of ")
-        ActionChains(driver, duration=0).send_keys("3" + keys).perform()  # 3 is no verdict, and does nothing
-        assert "All is judged" in driver.find_element("css selector", "#done").text
-        driver.find_element("css selector", "#export").click()
-        exported = tmp_path / "judgments.jsonl"
-        WebDriverWait(driver, 60).until(lambda _: exported.exists() and exported.stat().st_size)
-        assert complaints(driver) == []
+    exported = judged_by_keyboard(page, tmp_path, "eve", "3" + keys)  # 3 is no verdict, and does nothing
     assert merge_verdicts([exported], ran / records.FOLDER) == {"eve": pool.pairs}
     (eve,) = (one for one in trust_in_results(records.read(ran)).people if one.person == "eve")
     assert eve.both == pool.pairs

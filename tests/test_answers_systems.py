@@ -6,8 +6,7 @@ import pytest
 
 from harness import records
 from harness.answers.answer_measures import MEASURES, corpus_scores, questions_of, score_answers
-from harness.answers.attribution import FATES, shares, trace
-from harness.answers.cases import Case, judge_answers, pairs_of
+from harness.answers.cases import FATES, Case, judge_answers, pairs_of, shares, trace
 from harness.answers.judge_trust import with_people
 from harness.answers.judging import LexicalJudge, Questions
 from harness.answers.systems import Answer, Context, System, read_systems

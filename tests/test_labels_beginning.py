@@ -7,12 +7,11 @@ import pytest
 
 import harness
 from harness.dataset import load, reference_of
-from harness.dataset.judgments import text_digest
 from harness.experiment.init import write_experiment
 from harness.report import write_report
 from retrievers.errors import InputError
 from tests import small
-from tests.labels_small import judgment, write
+from tests.labels_small import judged, write
 
 
 @pytest.fixture
@@ -99,25 +98,10 @@ def test_a_run_without_labels_has_rankings_and_no_scores(answered, capsys):
     assert "next: harness pool" in said
 
 
-def judged(results, folder, ids, kind="human", **more):
-    """Judgments of every top document of some questions: grade 2 where the data set's own labels name it."""
-    queries = {id_: (text, docs) for id_, text, docs in small.QUERIES}
-    documents = {document.id: document for document in load(reference_of(folder)).documents()}
-    said = []
-    for query in ids:
-        text, relevant = queries[query]
-        for document in documents:
-            grade = 2 if document in relevant else 0
-            digest, judge = text_digest(text, documents[document]), "m" if kind == "llm" else "ann"
-            more |= {"kind": kind, "text": digest, "asked": len(documents)}
-            said.append(judgment(query, document, grade, judge, **more))
-    return said
-
-
 def test_judgments_beside_the_queries_are_the_labels(answered, folder, tmp_path):
-    path, before = answered
-    people = judged(before, folder, ["q-fruit", "q-wheels", "q-swim"], inclusion=0.5)
-    model = judged(before, folder, [id_ for id_, _, _ in small.QUERIES], "llm")
+    path, _ = answered
+    people = judged(folder, ["q-fruit", "q-wheels", "q-swim"], inclusion=0.5)
+    model = judged(folder, [id_ for id_, _, _ in small.QUERIES], "m", "llm")
     write(folder / "judgments.jsonl", [*people, *model])
     dataset = load(reference_of(folder))
     assert len(dataset.queries) == 6
@@ -135,8 +119,7 @@ def test_judgments_beside_the_queries_are_the_labels(answered, folder, tmp_path)
 
 
 def test_a_changed_document_and_an_absent_one(answered, folder):
-    _, before = answered
-    said = judged(before, folder, ["q-fruit"])
+    said = judged(folder, ["q-fruit"])
     write(folder / "judgments.jsonl", said)
     (folder / "apple.md").write_text("# apple\n\nanother text", encoding="utf-8")
     assert load(reference_of(folder)).ledger["changed-text"] == ("q-fruit apple",)

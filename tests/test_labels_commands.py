@@ -15,7 +15,7 @@ from harness.running.options import Options
 from retrievers.errors import InputError
 from tests import small
 from tests.chat_fake import ChatProvider, graded, quotation
-from tests.labels_small import judgment, write
+from tests.labels_small import RELEVANT, as_person, judgment, write
 from tests.servers import serving
 from tests.small import told as harness
 
@@ -24,8 +24,7 @@ from tests.small import told as harness
 def answered(tmp_path_factory):
     """Questions without labels, answered by three retrievers."""
     place = tmp_path_factory.mktemp("answered")
-    rows = [{"id": id_, "query": text} for id_, text, _ in small.QUERIES]
-    (small.dataset(place / "data") / "queries.json").write_text(json.dumps(rows), encoding="utf-8")
+    small.dataset(place / "data", labelled=False)
     run(small.experiment(place), Options(place / "results"))
     return place
 
@@ -34,18 +33,6 @@ def answered(tmp_path_factory):
 def begun(answered, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     return small.copied(answered, tmp_path) / "data"
-
-
-RELEVANT = {id_: docs for id_, _, docs in small.QUERIES}
-
-
-def as_person(pool, judge="ann", **more):
-    """Judge a pool as the data set's own labels would."""
-    return [
-        judgment(query.query_id, document.id, 2 if document.id in RELEVANT[query.query_id] else 0, judge,
-                 pool=pool.digest, text=document.digest, inclusion=query.inclusion, asked=len(query.documents), **more)
-        for query in pool.queries for document in query.documents
-    ]  # fmt: skip
 
 
 def test_from_questions_to_labels(begun, capsys):
@@ -142,7 +129,7 @@ def test_judges_are_compared(begun, capsys):
     assert disputed > 0
     settle = read_pool(Path("settle.jsonl"))
     assert (settle.pairs, settle.drawn.design) == (disputed, "adjudication")
-    write(Path("cleo.jsonl"), as_person(settle, "cleo", design="adjudication"))
+    write(Path("cleo.jsonl"), as_person(settle, "cleo"))
     said = harness(capsys, "labels", "merge", "cleo.jsonl", "--into", "data")
     assert "to adjudicate" not in said
     assert load(DatasetReference(begun)).labels["q-fruit"].grades["apple"] == 2

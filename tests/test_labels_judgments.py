@@ -1,4 +1,6 @@
-"""Files of judgments: what is read, what is refused, and how they become labels."""
+"""Files of judgments and lists of labellers: what is refused, how they become labels, and labels for other tools."""
+
+from __future__ import annotations
 
 import json
 
@@ -6,8 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.dataset.judgments import Judgment, disputes, merge, read_judgments
+from harness.dataset import DatasetReference, load, trec
+from harness.dataset.judgments import NAME, Judgment, disputes, merge, read_judgments
+from harness.evaluation.grading import alternatives, labels_that_count
+from harness.experiment import Relevance
 from retrievers.errors import InputError
+from tests import small
 from tests.labels_small import judgment, row, write
 
 
@@ -139,3 +145,96 @@ def test_labels_survive_their_own_json():
 def test_a_line_leaves_out_what_is_usual():
     assert set(json.loads(judgment().line())) == {"query_id", "document_id", "grade", "judge", "kind", "pool", "text"}
     assert Judgment.model_validate(json.loads(judgment().line())) == judgment()
+
+
+BOTH = ("labels-a.json", "labels-b.json")
+
+
+@pytest.mark.parametrize("language", ["en", "ja"])
+def test_the_shipped_lists_are_merged_as_their_readme_says(project, language):
+    """queries-extended.json was merged by another program, by the rule in the README of the data set."""
+    folder = project / "datasets" / f"survey-templates-{language}"
+    merged = load(DatasetReference(folder, queries=BOTH))
+    rows = json.loads((folder / "queries-extended.json").read_text(encoding="utf-8"))
+    published = {row["id"]: tuple(row["relevant_documents"]) for row in rows}
+    assert len(merged.queries) == 50
+    assert {query: labels.ranked for query, labels in merged.labels.items()} == {
+        query: published[query] for query in merged.labels
+    }
+    assert {labels.by for labels in merged.labels.values()} == {"a, b"}
+
+
+def test_each_labeller_is_another_reading_of_the_results(project):
+    folder = project / "datasets" / "survey-templates-en"
+    readings = alternatives(load(DatasetReference(folder, queries=BOTH)).labels, Relevance())
+    assert {"linear", "by a", "by b"} <= set(readings)
+    alone = load(DatasetReference(folder, queries=("labels-a.json",))).labels
+    rule = alternatives(alone, Relevance())["linear"]
+    assert readings["by a"] == rule
+
+
+def test_the_same_labeller_twice_is_still_a_repeated_query(project, tmp_path):
+    folder = tmp_path / "d"
+    folder.mkdir()
+    (folder / "x.md").write_text("# X\n\ntext", encoding="utf-8")
+    rows = [{"id": "1", "query": "x", "labelled_by": "a", "relevant_documents": ["x"]}]
+    for name in ("one.json", "two.json"):
+        (folder / name).write_text(json.dumps(rows), encoding="utf-8")
+    with pytest.raises(InputError, match="query id '1' stands twice"):
+        load(DatasetReference(folder, queries=("one.json", "two.json")))
+
+
+@pytest.fixture
+def mixed(tmp_path, monkeypatch):
+    """A person judged one question, a person began another, and a model judged three."""
+    monkeypatch.chdir(tmp_path)
+    data = small.dataset(tmp_path / "data", labelled=False)
+    model = {"judge": "judge-1", "kind": "llm"}
+    write(data / NAME, [
+        judgment("q-fruit", "apple", 3, asked=1), judgment("q-fruit", "apple", 0, **model),
+        judgment("q-swim", "fish", 2, asked=2), judgment("q-swim", "boat", 3, **model),
+        judgment("q-rails", "train", 1, **model),
+    ])  # fmt: skip
+    return data
+
+
+def export(capsys, *words):
+    return small.told(capsys, "labels", "export", "data", *words)
+
+
+def test_people_alone_are_exported_unless_a_model_is_asked_for(mixed, capsys):
+    said = export(capsys, "--output", "q.trec")
+    assert "labels of 1 questions; 2 that a model judged are left out (--with-model" in said
+    assert trec.read_qrels("q.trec") == {"q-fruit": {"apple": 3}}
+    said = export(capsys, "--output", "all.trec", "--with-model")
+    assert "labels of 3 questions, 2 of them judged by a model, wholly or in part" in said
+    assert set(trec.read_qrels("all.trec")) == {"q-fruit", "q-swim", "q-rails"}
+
+
+def test_a_model_alone_is_exported_and_named(mixed, capsys):
+    lines = (mixed / NAME).read_text(encoding="utf-8").splitlines(keepends=True)
+    (mixed / NAME).write_text(lines[-1], encoding="utf-8")
+    assert "labels of 1 questions, 1 of them judged by a model" in export(capsys, "--output", "q.trec")
+
+
+def test_a_model_stays_a_model_when_the_export_is_read_again(mixed, capsys):
+    export(capsys, "--output", "data/all.json", "--as", "json", "--with-model")
+    rows = {row["id"]: row for row in json.loads((mixed / "all.json").read_text(encoding="utf-8"))}
+    assert {id_: row["labelled_by"] for id_, row in rows.items()} == {
+        "q-fruit": "ann", "q-swim": "ann, llm:judge-1", "q-rails": "llm:judge-1",
+    }  # fmt: skip
+    (mixed / NAME).unlink()
+    labels = load(DatasetReference(mixed, queries=("all.json",))).labels
+    assert {id_: given.source for id_, given in labels.items()} == {
+        "q-fruit": "", "q-swim": "mixed", "q-rails": "model",
+    }  # fmt: skip
+    assert set(labels_that_count(labels)) == {"q-fruit"}
+
+
+def test_a_model_is_merged_with_no_person_of_another_file(mixed):
+    (mixed / NAME).unlink()
+    for name, by, listed in (("a", "ann", ["apple"]), ("m", "llm:judge-1", ["pear"])):
+        row = {"id": "q-fruit", "query": "fruit", "labelled_by": by, "relevant_documents": listed}
+        (mixed / f"{name}.json").write_text(json.dumps([row]), encoding="utf-8")
+    merged = load(DatasetReference(mixed, queries=("a.json", "m.json"))).labels["q-fruit"]
+    assert (merged.ranked, merged.by, merged.source) == (("apple",), "ann", "")

@@ -25,11 +25,9 @@ def test_the_page_stands_alone(tmp_path):
 @pytest.fixture(scope="module")
 def driver(tmp_path_factory):
     folder = tmp_path_factory.mktemp("profile")
-    with chromium(folder / "profile") as found:
+    (folder / "downloads").mkdir()
+    with chromium(folder / "profile", downloads=folder / "downloads") as found:
         found.downloads = folder / "downloads"
-        found.downloads.mkdir()
-        behaviour = {"behavior": "allow", "downloadPath": str(found.downloads)}
-        found.execute_cdp_cmd("Browser.setDownloadBehavior", behaviour)
         yield found
 
 

@@ -1,15 +1,21 @@
-"""Prediction-powered inference and bounds: known answers, limits, and coverage in a small simulation."""
+"""Prediction-powered inference and bounds: known answers, limits, and coverage, simulated and on Cranfield."""
+
+from __future__ import annotations
 
 import math
+from pathlib import Path
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from harness.dataset import load, reference_of
+from harness.measures import parse, score
 from harness.stats.differences import singles, units_of
 from harness.stats.prediction import predicted, prediction_powered
 from harness.stats.unjudged_bounds import Linear, log_discounts, query_bounds
+from tests.test_outside import BM25, outside, results
 
 PEOPLE = np.array([0.2, 0.0, -0.1, 0.3, 0.1])
 MODEL = np.array([0.3, 0.1, 0.0, 0.2, 0.1])
@@ -28,13 +34,6 @@ def drawn(n, others, seed=0):
     truth = rng.normal(0.05, 0.2, n + others)
     model = 0.08 + 0.5 * truth + np.sqrt(0.75) * 0.2 * rng.normal(size=n + others)
     return truth[:n], model[:n], model[n:]
-
-
-def test_the_known_answer_of_five_judged_queries():
-    """Of the labels' definitions: theta .074574, SE .054204."""
-    found = powered(PEOPLE, MODEL, ELSEWHERE)
-    assert found.estimate == pytest.approx(0.074574, abs=5e-7)
-    assert found.standard_error == pytest.approx(0.054204, abs=5e-7)
 
 
 @pytest.mark.parametrize("clustered", [False, True])
@@ -188,12 +187,6 @@ def test_bounds_of_the_worked_example():
     assert after.width < before.width
 
 
-def test_bounds_meet_where_all_is_judged():
-    found = query_bounds(["a", "b"], ["b", "c"], {"a": 1, "b": 0, "c": 0}, Linear(log_discounts(2), float, 3), 10)
-    assert found.low == found.high == 1.0
-    assert found.decided
-
-
 @given(st.dictionaries(st.sampled_from("abcdef"), st.integers(0, 3)), st.data())
 def test_another_judgment_never_widens_the_bounds(judged, data):
     dcg = Linear(log_discounts(4), float, 3)
@@ -202,3 +195,44 @@ def test_another_judgment_never_widens_the_bounds(judged, data):
     if judged.items() <= more.items():
         after = query_bounds("abcd", "cebf", more, dcg, 10)
         assert before.low - 1e-12 <= after.low <= after.high <= before.high + 1e-12
+
+
+HASHING = '[[retrievers]]\nname = "hashing"\nencoder = { kind = "hashing" }\n'
+SAMPLES, JUDGED = 2_000, 30
+
+
+@pytest.mark.outside
+@pytest.mark.slow
+def test_the_combined_interval_covers_the_difference_by_all_labels(tmp_path: Path) -> None:
+    found = results(tmp_path, f'"{outside("data/cranfield")}"', BM25 + HASHING)
+    labels = load(reference_of(outside("data/cranfield"))).labels
+    grades = {query: dict(given.grades or {}) for query, given in labels.items() if given.relevant}
+    rng = np.random.default_rng(20261121)
+    lists = {name: {q: r.doc_ids for q, r in found.rankings(name).items()} for name in ("bm25", "hashing")}
+    # The copy forgets a third of the relevant documents, and takes some of what BM25 ranks high for relevant.
+    noisy = {
+        query: {doc: grade for doc, grade in judged.items() if rng.random() > 1 / 3}
+        | {doc: 2 for doc in lists["bm25"][query][:10] if rng.random() < 0.15}
+        for query, judged in grades.items()
+    }
+    measure = parse("nDCG@10")
+
+    def difference(judged):
+        first, second = (score([measure], judged, lists[name]).of(measure) for name in ("bm25", "hashing"))
+        return np.asarray(first - second)
+
+    people, model = difference(grades), difference(noisy)
+    truth = float(people.mean())
+    covered, widths = 0, []
+    for _ in range(SAMPLES):
+        order = rng.permutation(len(people))
+        chosen, others = order[:JUDGED], order[JUDGED:]
+        one = predicted(people[chosen], model[chosen], model[others])
+        covered += one.interval.low <= truth <= one.interval.high
+        widths.append((one.interval.high - one.interval.low)
+                      / (one.people_interval.high - one.people_interval.low))  # fmt: skip
+    # At least as often as it says: the judged queries are a part of the whole, drawn without replacement.
+    assert 0.935 <= covered / SAMPLES <= 0.99
+    assert np.mean(widths) < 1
+    # The model alone is wrong, and sure of it.
+    assert abs(model.mean() - truth) > 2 * model.std(ddof=1) / np.sqrt(len(model))

@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 
 import harness
-from harness.dataset import DatasetReference, load, reference_of
-from harness.dataset.judgments import text_digest
+from harness.dataset import DatasetReference, load
 from harness.evaluation.evaluation import evaluation_of
 from harness.evaluation.grading import by_labeller
 from harness.evaluation.labellers import LabellerVerdict, combined, labeller_verdicts, labellers_sentence, sentence
@@ -20,30 +19,12 @@ from harness.measures import parse, score
 from harness.stats.prediction import predicted
 from harness.stats.unjudged_bounds import query_bounds
 from tests import small
-from tests.labels_small import judgment, write
+from tests.labels_small import judged, write
 
 ALL = [id_ for id_, _, _ in small.QUERIES]
 MANY = [(f"{id_}{'-' * number}", f"{text} {number}", docs) for number in range(7) for id_, text, docs in small.QUERIES]
 """The small data set's questions, seven times in other words: enough for an estimate from people and a model."""
-RELEVANT = {id_: docs for id_, _, docs in (*small.QUERIES, *MANY)}
 JUDGED = [id_ for id_, _, _ in MANY[:36]]
-
-
-def judged(folder, ids, judge="ann", kind="human", *, noise=0, depth=None, **more):
-    """Judgments of some questions by the small data set's own labels; `noise` flips every so-manieth grade."""
-    documents = {document.id: document for document in load(reference_of(folder)).documents()}
-    texts = json.loads((folder / "queries.json").read_text(encoding="utf-8"))
-    texts = {row["id"]: row["query"] for row in texts}
-    said = []
-    for query in ids:
-        shown = list(documents)[:depth]
-        for number, document in enumerate(shown):
-            grade = 2 if document in RELEVANT[query] else 0
-            if noise and (number + len(query)) % noise == 0:
-                grade = 3 - grade
-            digest = text_digest(texts[query], documents[document])
-            said.append(judgment(query, document, grade, judge, kind=kind, text=digest, asked=len(shown), **more))
-    return said
 
 
 @pytest.fixture(scope="module")

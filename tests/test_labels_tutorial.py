@@ -2,7 +2,6 @@
 
 import json
 import shutil
-import time
 from pathlib import Path
 
 import pytest
@@ -11,7 +10,7 @@ from harness import records
 from harness.dataset.judgments import Judgment
 from harness.labels.judging_page import Signature, in_order, judgment_of
 from harness.labels.pool import digest_of, read_pool
-from tests.browser import CHROMEDRIVER, CHROMIUM, chromium, complaints
+from tests.browser import NO_BROWSER, judged_by_keyboard
 from tests.test_docs import PROJECT, blocks, run, shown
 
 pytestmark = pytest.mark.slow
@@ -29,26 +28,6 @@ def grades(pool) -> list[int]:
         listed = relevant[query.query_id]
         found.append(max(3 - listed.index(document.id), 1) if document.id in listed else 0)
     return found
-
-
-def judged_by_keyboard(pool, folder: Path) -> None:
-    """Open judge.html, type a name and the grades, export."""
-    from selenium.webdriver.common.action_chains import ActionChains
-
-    with chromium(folder / "profile") as driver:
-        behaviour = {"behavior": "allow", "downloadPath": str(folder)}
-        driver.execute_cdp_cmd("Browser.setDownloadBehavior", behaviour)
-        driver.get(Path("judge.html").resolve().as_uri())
-        driver.find_element("css selector", "#judge").send_keys("ann\n")
-        ActionChains(driver, duration=0).send_keys("".join(map(str, grades(pool)))).perform()
-        assert "All is judged" in driver.find_element("css selector", "#done").text
-        driver.find_element("css selector", "#export").click()
-        for _ in range(200):
-            if (folder / "judgments.jsonl").exists() and (folder / "judgments.jsonl").stat().st_size:
-                break
-            time.sleep(0.05)
-        assert complaints(driver) == []
-    shutil.copy(folder / "judgments.jsonl", "judgments.jsonl")
 
 
 def judged_without_a_browser(pool) -> None:
@@ -74,10 +53,11 @@ def test_the_tutorial_of_labels(tmp_path, monkeypatch, capsys):
             run(one, capsys)
             if one.command == "harness judge pool.jsonl":
                 pool, unlabelled = read_pool(Path("pool.jsonl")), records.read("results/survey")
-                if CHROMIUM and CHROMEDRIVER:
-                    judged_by_keyboard(pool, tmp_path)
-                else:
+                if NO_BROWSER:
                     judged_without_a_browser(pool)
+                else:
+                    keys = "".join(map(str, grades(pool)))
+                    shutil.copy(judged_by_keyboard(Path("judge.html"), tmp_path, "ann", keys), "judgments.jsonl")
     second = records.read("results/survey")
     assert "People judged 30 queries" in (reader / "results" / "survey" / "report.html").read_text(encoding="utf-8")
     assert unlabelled is not None and not unlabelled.scored

@@ -1,6 +1,5 @@
 """From scores to rows, verdicts and sentences: the traps, the symmetries and the undefined."""
 
-import hashlib
 from dataclasses import fields, replace
 
 import numpy as np
@@ -8,8 +7,6 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from harness.english import format_p
-from harness.evaluation.cautions import flattery_sentence
 from harness.evaluation.compare import compare as compare_table
 from harness.evaluation.compare import family
 from harness.evaluation.gate import gate
@@ -23,9 +20,8 @@ from harness.evaluation.wording import (
     read_comparison,
     significance_sentence,
 )
-from harness.stats.corrections import adjust
-from harness.stats.differences import Range, singles, units_of
-from harness.stats.resampling import cross_fitted
+from harness.stats.differences import Range
+from harness.stats.multiplicity import adjust
 from harness.stats.settings import Settings
 from harness.stats.signed_rank import signed_rank
 from retrievers.errors import InputError
@@ -284,17 +280,6 @@ def test_order_of_queries_names_and_a_shift_change_no_verdict(drawn, test, shift
         assert (other.swapped.ci_low, other.swapped.ci_high) == pytest.approx((row.ci_low, row.ci_high), abs=1e-12)
 
 
-def test_settings_are_refused_all_at_once():
-    with pytest.raises(InputError) as caught:
-        Settings(test="wilcoxen", alpha=1.5, margin=-0.1)
-    assert [p.where for p in caught.value.problems] == [
-        "[statistics] test",
-        "[statistics] alpha",
-        "[statistics] margin",
-    ]
-    assert "did you mean 'wilcoxon'?" in str(caught.value)
-
-
 # The whole
 
 
@@ -418,47 +403,3 @@ def test_pair_sentences_put_the_difference_before_p():
         "too few queries (2 of 2 queries differ; the smallest adjusted p that they could give is 0.500, above 0.05)"
         in (pair_sentence(few, Settings()))
     )
-
-
-def test_p_is_written_for_people_and_never_as_zero():
-    assert format_p(2.3e-308) == "< 1e-300"
-    assert format_p(1.56e-9) == "1.56e-09"
-    assert format_p(0.03125) == "0.0312"
-
-
-# Letters, ranks, guards, slices
-
-
-def test_the_cross_fitted_mean_is_chosen_on_four_parts_and_measured_on_the_fifth():
-    """By hand: parts by SHA-256 of (seed, id), the winner of the others, its scores here."""
-    rng = np.random.default_rng(18)
-    ids, scores = [f"q{i}" for i in range(40)], {f"r{j}": rng.random(40) for j in range(8)}
-    parts = [int(hashlib.sha256(f"7/parts/{query}".encode()).hexdigest(), 16) % 5 for query in ids]
-    values = []
-    for i in range(40):
-        others = [j for j in range(40) if parts[j] != parts[i]]
-        winner = max(scores, key=lambda name: scores[name][others].mean())
-        values.append(scores[winner][i])
-    found = cross_fitted(scores, ids, singles(40), seed=7)
-    assert found.expected == pytest.approx(np.mean(values), rel=1e-12)
-    assert found.mean == pytest.approx(max(values.mean() for values in scores.values()))
-    clear = cross_fitted({"one": scores["r0"], "far": scores["r0"] - 0.9}, ids, singles(40))
-    assert clear.flattered == pytest.approx(0.0, abs=1e-12)
-    assert cross_fitted(scores, ids, units_of(["all"] * 40)) is None
-    assert flattery_sentence(found, 8).startswith("Choosing the best of 8 flatters it by about 0.")
-
-
-def test_what_choosing_is_worth_is_neither_a_bound_nor_three_times_the_truth():
-    """Eight retrievers equal in truth, and one ahead by 2.5 standard errors; benchmarks/stats.md has more."""
-    rng = np.random.default_rng(2)
-    for gap in (0.0, 0.06):
-        true, seen = [], []
-        for _ in range(100):
-            noise = rng.normal(0, 0.15, (50, 8))
-            scores = rng.normal(0.6, 0.2, (50, 1)) + noise + np.array([gap] + [0.0] * 7)
-            best = int(scores.mean(axis=0).argmax())
-            true.append(noise[:, best].mean())
-            found = cross_fitted({str(j): scores[:, j] for j in range(8)}, [str(i) for i in range(50)], singles(50))
-            seen.append(found.flattered)
-        error = 3 * np.std(np.array(seen) - true) / np.sqrt(100)
-        assert np.mean(seen) == pytest.approx(np.mean(true), abs=error + 0.25 * np.mean(true))

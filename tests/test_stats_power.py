@@ -14,15 +14,19 @@ from harness.evaluation.conclusion import power_of
 from harness.evaluation.gate import BASELINE, CHALLENGER, gate_scores
 from harness.evaluation.wording import gate_sentence, significance_sentence
 from harness.stats.differences import differences
-from harness.stats.looks import at_look, earlier_looks, levels, look_at, spent
 from harness.stats.power import (
     POWER,
     QueryRange,
+    at_look,
     detectable,
     detectable_effect,
     deviation_range,
+    earlier_looks,
+    levels,
+    look_at,
     queries_for,
     queries_needed,
+    spent,
     t_power,
 )
 from harness.stats.settings import Looks, Settings

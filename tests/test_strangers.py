@@ -6,7 +6,7 @@ import json
 
 from harness import records
 from harness.answers.judge_trust import trust_in_results
-from harness.labels.pool import Drawing, draw, gather
+from harness.labels.drawing import Drawing, draw, gather
 from harness.pipeline import run
 from harness.running.options import Options
 from tests import layouts, small

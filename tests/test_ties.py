@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from harness.measures import Claimed, Measure, parse, score, table, tie_ranges
 from harness.measures.batch import Batch, Floats
-from harness.measures.binary import precision
+from harness.measures.formulas import precision
 from harness.measures.names import CHOICES
 from harness.measures.table import MEASURES, MeasureRow
 from retrievers.errors import InputError

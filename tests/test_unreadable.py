@@ -15,8 +15,8 @@ from retrievers.remote.chat_model import ChatModel, ChatOptions, Prompt
 from tests import labels_small, small
 from tests.chat_fake import ChatProvider, graded
 from tests.servers import serving
-from tests.test_answers_planned import paid as paid  # the experiment whose primary a chat model judges
-from tests.test_answers_planned import reply
+from tests.test_answers_judges import paid as paid  # the experiment whose primary a chat model judges
+from tests.test_answers_judges import reply
 from tests.test_labels_commands import harness
 
 pytestmark = pytest.mark.usefixtures("own_cache", "in_tmp")

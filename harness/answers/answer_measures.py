@@ -72,11 +72,11 @@ def _checked(compute: Callable[[Entailments], float | None]) -> Callable[[Readin
 
 def _faithfulness(reading: Reading) -> float | None:
     made = reading.case.made
-    return None if made is None else ragas.faithfulness(reading.case.rows(made))
+    return None if made is None else ragas.supported(reading.case.rows(made))
 
 
 def _context_recall(reading: Reading) -> float | None:
-    return ragas.context_recall(reading.case.rows(reading.case.wanted))
+    return ragas.supported(reading.case.rows(reading.case.wanted))
 
 
 def _context_precision(reading: Reading) -> float | None:
@@ -130,25 +130,18 @@ MEASURES: Mapping[str, AnswerMeasure] = MappingProxyType(
         "ROUGE-L-recall": _text(_rouge(None, "recall"), "longest common subsequence / words of the reference"),
         "ExactMatch": _text(_words(lambda r, refs, _: overlap.exact_match(r, refs)), "1 where it is a reference"),
         "TokenF1": _text(_words(overlap.token_f1), "words in common with the best reference, articles left out, F1"),
-        "ragas.faithfulness": AnswerMeasure(_faithfulness, "share of the answer's claims that a context supports"),
-        "ragas.context_precision": AnswerMeasure(
-            _context_precision, "whether the contexts useful to the reference stand first"
-        ),
-        "ragas.context_utilization": AnswerMeasure(
-            _context_utilization, "whether the contexts useful to the answer stand first"
-        ),
-        "ragas.context_recall": AnswerMeasure(
-            _context_recall, "share of the reference's claims that a context supports"
-        ),
-        "ragas.context_relevancy": AnswerMeasure(
-            _context_relevancy, "share of the contexts' sentences that help (2023)"
-        ),
-        "ragas.context_relevance": AnswerMeasure(
-            _context_relevance, "rating of the contexts for the question (today's form)"
-        ),
-        "ragas.answer_relevancy": AnswerMeasure(
-            _answer_relevancy, "likeness of the question and of those made from the answer"
-        ),
+        **{
+            f"ragas.{compute.__name__.removeprefix('_')}": AnswerMeasure(compute, meaning)
+            for compute, meaning in (
+                (_faithfulness, "share of the answer's claims that a context supports"),
+                (_context_precision, "whether the contexts useful to the reference stand first"),
+                (_context_utilization, "whether the contexts useful to the answer stand first"),
+                (_context_recall, "share of the reference's claims that a context supports"),
+                (_context_relevancy, "share of the contexts' sentences that help (2023)"),
+                (_context_relevance, "rating of the contexts for the question (today's form)"),
+                (_answer_relevancy, "likeness of the question and of those made from the answer"),
+            )
+        },
         **{
             f"ragchecker.{compute.__name__}": AnswerMeasure(_checked(compute), meaning, low_is_good=low)
             for compute, meaning, low in (

@@ -104,21 +104,41 @@ def asked_once(
     return {one: answers.get(place) for place, one in enumerate(missing)}
 
 
-class LexicalJudge:
-    """Calls a claim entailed where at least `threshold` of its distinct BM25 tokens stand in the passage, else neutral.
-
-    A text's claims are its sentences; a sentence helps with a question where it holds half of the question's distinct
-    tokens. It rates no relevance and makes no questions.
-    """
+class UnpromptedJudge:
+    """What judges share that are no chat models: a text's claims are its sentences; no ratings, and no questions."""
 
     prompt = ""
     unread = ""
 
-    def __init__(self, *, threshold: float = THRESHOLD) -> None:
-        """Ask for a share of tokens, above 0 and at most 1."""
+    def __init__(self, threshold: float) -> None:
+        """Check the threshold from which a claim is entailed, above 0 and at most 1."""
         if not 0 < threshold <= 1:
             raise InputError(Problem("judge.threshold", f"{threshold} is not above 0 and at most 1"))
         self.threshold = threshold
+
+    def claims(self, texts: Sequence[str]) -> Replies[tuple[str, ...]]:
+        """The sentences of each text."""
+        for place, text in enumerate(texts):
+            yield place, tuple(sentences(text))
+
+    def relevance(self, asked: Sequence[Inquiry]) -> Replies[tuple[int | None, ...]]:
+        """Nothing: no rating."""
+        return iter(())
+
+    def questions(self, texts: Sequence[str]) -> Replies[Questions]:
+        """Nothing: no question."""
+        return iter(())
+
+
+class LexicalJudge(UnpromptedJudge):
+    """Calls a claim entailed where at least `threshold` of its distinct BM25 tokens stand in the passage, else neutral.
+
+    A sentence helps with a question where it holds half of the question's distinct tokens.
+    """
+
+    def __init__(self, *, threshold: float = THRESHOLD) -> None:
+        """Ask for a share of tokens, above 0 and at most 1."""
+        super().__init__(threshold)
         self.name = f"lexical {RULE} {threshold:g}"
 
     def verdicts(self, pairs: Sequence[ClaimPassage], round_: int = 1) -> Replies[Word]:
@@ -127,24 +147,11 @@ class LexicalJudge:
             share = held(pair.claim, pair.text)
             yield place, None if share is None else "entailed" if share >= self.threshold else "neutral"
 
-    def claims(self, texts: Sequence[str]) -> Replies[tuple[str, ...]]:
-        """The sentences of each text."""
-        for place, text in enumerate(texts):
-            yield place, tuple(sentences(text))
-
     def helps(self, asked: Sequence[Inquiry]) -> Replies[bool]:
         """Whether each sentence holds half of its question's tokens."""
         for place, one in enumerate(asked):
             share = held(one.question, one.text)
             yield place, None if share is None else share >= HELPS
-
-    def relevance(self, asked: Sequence[Inquiry]) -> Replies[tuple[int | None, ...]]:
-        """Nothing: words alone give no rating."""
-        return iter(())
-
-    def questions(self, texts: Sequence[str]) -> Replies[Questions]:
-        """Nothing: words alone make no question."""
-        return iter(())
 
 
 def held(claim: str, passage: str) -> float | None:

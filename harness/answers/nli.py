@@ -6,10 +6,9 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
-import numpy as np
+from scipy import special
 
-from harness.answers.judging import Inquiry, Questions, Replies
-from harness.answers.overlap import sentences
+from harness.answers.judging import Inquiry, Replies, UnpromptedJudge
 from harness.records import ClaimPassage, Word
 from retrievers.errors import InputError, Problem
 from retrievers.local.forward import outputs
@@ -23,15 +22,12 @@ LABELS: Mapping[str, Word] = {"entailment": "entailed", "contradiction": "contra
 """What models call their outputs -> our verdicts."""
 
 
-class NliJudge:
+class NliJudge(UnpromptedJudge):
     """Calls a claim entailed, or contradicted, where the model gives that at least the probability `threshold`.
 
-    A text's claims are its sentences. It rates no relevance and makes no questions; a sentence helps with a question
-    where the model takes the question to follow from it, which such models were not trained for.
+    A sentence helps with a question where the model takes the question to follow from it, which such models were not
+    trained for.
     """
-
-    prompt = ""
-    unread = ""
 
     def __init__(
         self,
@@ -57,9 +53,7 @@ class NliJudge:
             batch_size: pairs a pass.
             trust_remote_code: run code that comes with the model.
         """
-        if not 0 < threshold <= 1:
-            raise InputError(Problem("judge.threshold", f"{threshold} is not above 0 and at most 1"))
-        self.threshold = threshold
+        super().__init__(threshold)
         self._meter = meter
         self._weights = Weights(model, revision)
         self._size = batch_size
@@ -78,23 +72,10 @@ class NliJudge:
             places = order[start : start + self._size]
             yield from zip(places, self._read([(pairs[i].text, pairs[i].claim) for i in places]), strict=True)
 
-    def claims(self, texts: Sequence[str]) -> Replies[tuple[str, ...]]:
-        """The sentences of each text."""
-        for place, text in enumerate(texts):
-            yield place, tuple(sentences(text))
-
     def helps(self, asked: Sequence[Inquiry]) -> Replies[bool]:
         """Whether the model takes each question to follow from its sentence."""
         for place, word in self.verdicts([ClaimPassage(one.question, one.text) for one in asked]):
             yield place, word == "entailed"
-
-    def relevance(self, asked: Sequence[Inquiry]) -> Replies[tuple[int | None, ...]]:
-        """Nothing: the model gives no rating."""
-        return iter(())
-
-    def questions(self, texts: Sequence[str]) -> Replies[Questions]:
-        """Nothing: the model makes no question."""
-        return iter(())
 
     def _read(self, pairs: Sequence[tuple[str, str]]) -> list[Word]:
         import torch
@@ -106,22 +87,11 @@ class NliJudge:
         self._meter.count(
             texts=len(pairs), calls=1, tokens=int(read.tokens.sum()), lost_tokens=int(read.truncated_tokens.sum())
         )  # fmt: skip
-        return [self._verdict(row, words) for row in probabilities(logits)]
+        return [self._verdict(row, words) for row in special.softmax(logits, axis=1)]
 
     def _verdict(self, row: Floats, words: Sequence[Word]) -> Word:
         likely, word = max((float(row[i]), word) for i, word in enumerate(words) if word != "neutral")
         return word if likely >= self.threshold else "neutral"
-
-
-def probabilities(logits: Floats) -> Floats:
-    """(n, 3) raw scores as probabilities: each row adds up to 1.
-
-    >>> probabilities(np.array([[0.0, 0.0]])).tolist()
-    [[0.5, 0.5]]
-    """
-    raised = np.exp(logits - logits.max(axis=1, keepdims=True))
-    shares: Floats = raised / raised.sum(axis=1, keepdims=True)
-    return shares
 
 
 def _words(model: Any, name: str) -> list[Word]:

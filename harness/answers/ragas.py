@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from harness.measures.claims import Truth, any_of, share
+from harness.measures.claims import Truth, any_of, rank_precision, share
 from retrievers.types import Vectors
 
 EPSILON = 1e-10
@@ -20,24 +20,16 @@ HIGHEST = 2
 """The highest rating of the two prompts for context relevance."""
 
 
-def faithfulness(claims: Sequence[Sequence[Truth]]) -> float | None:
-    """Faithfulness: statements of the response that the passages support / statements of the response.
+def supported(claims: Sequence[Sequence[Truth]]) -> float | None:
+    """Faithfulness of a response, context recall of a reference: statements that the passages support / statements.
 
     Args:
         claims: for each statement, whether each passage entails it.
 
-    Range 0 to 1; undefined for a response without a statement.
+    Range 0 to 1; undefined without a statement; 0 where nothing was retrieved.
 
-    >>> faithfulness([[True, False], [False, False]]), faithfulness([])
+    >>> supported([[True, False], [False, False]]), supported([])
     (0.5, None)
-    """
-    return share([any_of(row) for row in claims])
-
-
-def context_recall(claims: Sequence[Sequence[Truth]]) -> float | None:
-    """Context recall: statements of the reference that are attributed to the passages / all of them.
-
-    Range 0 to 1; undefined for a reference without a statement; 0 where nothing was retrieved.
     """
     return share([any_of(row) for row in claims])
 
@@ -54,13 +46,7 @@ def context_precision(useful: Sequence[Truth]) -> float | None:
     >>> context_precision([True]), context_precision([False]), context_precision([])
     (0.9999999999, 0.0, None)
     """
-    if not useful or None in useful:
-        return None
-    hits, total = 0, 0.0
-    for rank, one in enumerate(useful, start=1):
-        hits += bool(one)
-        total += hits / rank if one else 0.0
-    return total / (hits + EPSILON)
+    return rank_precision(useful, EPSILON) if useful else None
 
 
 def context_relevancy(sentences: Sequence[Truth]) -> float | None:

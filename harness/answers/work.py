@@ -12,8 +12,7 @@ from typing import Any, NamedTuple
 
 from harness.answers.answer_measures import MEASURES, corpus_scores, questions_of, score_answers, vectors_of
 from harness.answers.asking import chat_of
-from harness.answers.attribution import TracedAnswer, trace
-from harness.answers.cases import Case, judge_answers, pairs_of, texts_to_split
+from harness.answers.cases import Case, TracedAnswer, judge_answers, pairs_of, texts_to_split, trace
 from harness.answers.chat_judge import CLAIMS_TAKEN, DryRun
 from harness.answers.judge_trust import trust_in_answers
 from harness.answers.judges import build_judge

@@ -30,8 +30,9 @@ if TYPE_CHECKING:
     from harness.answers.asking import AskedModel
     from harness.dataset.judgments import Dispute
     from harness.labels.agree import Agreements, PairOfJudges
+    from harness.labels.drawing import Material
     from harness.labels.model_grades import Manner
-    from harness.labels.pool import Material, Pool
+    from harness.labels.pool import Pool
     from harness.stats.agreement import Agreement
 
 
@@ -265,7 +266,8 @@ def pool(
 ) -> None:
     """Draw what is to be judged: a sample of the questions, the top documents of every retriever, in hashed order."""
     from harness.english import counted
-    from harness.labels.pool import Drawing, draw, gather, known_judgments, read_policy, write_pool
+    from harness.labels.drawing import Drawing, draw, gather, known_judgments
+    from harness.labels.pool import read_policy, write_pool
 
     drawing = Drawing(depth, sample, seed, audience, read_policy(policy))
     material = gather(results, depth)
@@ -296,7 +298,7 @@ def _next(
 ) -> None:
     """Write the pool of what to judge next, and tell the bounds."""
     from harness import records
-    from harness.labels.next import next_to_judge
+    from harness.labels.drawing import next_to_judge
     from harness.labels.pool import write_pool
 
     folder, output = places

@@ -12,9 +12,9 @@ from harness.evaluation.compare import family
 from harness.evaluation.scores import Scores
 from harness.evaluation.verdict import Verdict
 from harness.evaluation.wording import VERDICTS
-from harness.stats.corrections import adjust
+from harness.stats.heterogeneity import LikeThese, like_these, on_these
 from harness.stats.intervals import mean
-from harness.stats.set_means import LikeThese, like_these, on_these
+from harness.stats.multiplicity import adjust
 from harness.stats.settings import Settings
 from harness.stats.sign_flip import Contrast
 from retrievers.errors import InputError, Problem

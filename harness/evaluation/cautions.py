@@ -11,7 +11,7 @@ from harness.evaluation.grading import GradedLabels, scores_of
 from harness.experiment import Question
 from harness.measures import parse
 from harness.records import Manifest
-from harness.stats.looks import Look
+from harness.stats.power import Look
 from harness.stats.resampling import CrossFitted
 from retrievers.types import Ranking
 

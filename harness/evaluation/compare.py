@@ -12,9 +12,9 @@ import numpy as np
 
 from harness.evaluation.scores import KeptQueries, Scores
 from harness.evaluation.verdict import Comparison, Evidence, Finding, Reason, Verdict, verdict_on
-from harness.stats.corrections import adjust, adjusted_floors
 from harness.stats.differences import Range, differences
 from harness.stats.intervals import student
+from harness.stats.multiplicity import adjust, adjusted_floors
 from harness.stats.paired_tests import Decided, Observed, Within, decide, equivalence_tests
 from harness.stats.settings import Settings
 from harness.stats.sign_flip import Contrast, FlipTest, sign_flip

@@ -13,9 +13,9 @@ from harness.evaluation.scores import Scores
 from harness.evaluation.sweep_choice import SweepChoice
 from harness.evaluation.verdict import Comparison, Finding, Reason, Verdict
 from harness.stats.differences import differences
-from harness.stats.max_t import told_apart
 from harness.stats.power import PowerRange, QueryRange, detectable, queries_needed
 from harness.stats.settings import EXAMPLE, Settings
+from harness.stats.sign_flip import told_apart
 from retrievers.errors import InputError, Problem
 
 

@@ -23,8 +23,7 @@ from harness.experiment import Sweep
 from harness.experiment.option_tables import checked
 from harness.records import Manifest, ResolvedExperiment, Results
 from harness.stats.intervals import summarize
-from harness.stats.looks import Look, at_look, look_at
-from harness.stats.power import QueryRange
+from harness.stats.power import Look, QueryRange, at_look, look_at
 from harness.stats.settings import Settings
 from retrievers.errors import InputError, Problem, did_you_mean
 

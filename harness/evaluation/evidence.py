@@ -11,9 +11,9 @@ from harness.english import counted
 from harness.evaluation.readers import answers_of
 from harness.evaluation.scores import Lists, Scores
 from harness.records import Results
+from harness.stats.agreement import mean_overlap
 from harness.stats.differences import differences
 from harness.stats.intervals import Interval
-from harness.stats.rank_overlap import mean_overlap
 from harness.stats.resampling import effect_interval
 from harness.stats.settings import Settings
 from harness.stats.signed_rank import HodgesLehmann, effect_size, hodges_lehmann

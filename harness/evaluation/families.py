@@ -10,11 +10,10 @@ import numpy as np
 from harness.evaluation.compare import Key, corrected, evidence_of, finding_on, observe
 from harness.evaluation.scores import Scores
 from harness.evaluation.verdict import Finding, Reason
-from harness.stats.corrections import adjust
 from harness.stats.differences import differences
-from harness.stats.friedman import friedman
+from harness.stats.heterogeneity import FEWEST, large_slices, length_slices, permuted_welch
+from harness.stats.multiplicity import adjust, friedman
 from harness.stats.paired_tests import Decided, Within, decide, equivalence_tests
-from harness.stats.query_slices import FEWEST, large_slices, length_slices, permuted_welch
 from harness.stats.settings import Settings, Test
 from retrievers.types import Query
 
@@ -129,7 +128,7 @@ def slice_families(scores: Scores, pairs: Pairs, queries: Sequence[Query], setti
 def slice_family(scores: Scores, pairs: Pairs, labels: Sequence[str], name: str, settings: Settings) -> list[TestRow]:
     """Return the deciding tests of the pairs within each slice of the queries: one family, always exploratory.
 
-    Corrected over all slices and pairs together. Slices of fewer than 10 queries are left out: `stats.query_slices`
+    Corrected over all slices and pairs together. Slices of fewer than 10 queries are left out: `stats.heterogeneity`
     names them (`small_slices`).
 
     Args:

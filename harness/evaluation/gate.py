@@ -17,8 +17,8 @@ from harness.measures import parse
 from harness.records import Results
 from harness.stats.differences import Range, differences
 from harness.stats.intervals import mean
-from harness.stats.looks import at_look
 from harness.stats.paired_tests import Within, fewest_units, not_worse
+from harness.stats.power import at_look
 from harness.stats.settings import Settings, check_margin
 from retrievers.errors import InputError, Problem, did_you_mean
 from retrievers.types import Floats

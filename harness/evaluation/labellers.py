@@ -28,7 +28,7 @@ from harness.records import Results
 from harness.stats.agreement import ENOUGH_QUERIES, Agreement, by_query, cohen_kappa, confusion
 from harness.stats.differences import units_of
 from harness.stats.intervals import Interval
-from harness.stats.looks import at_look
+from harness.stats.power import at_look
 from harness.stats.prediction import ENOUGH, ENOUGH_DIFFERENT, Predicted, predicted
 from retrievers.types import Floats
 

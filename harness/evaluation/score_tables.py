@@ -22,7 +22,7 @@ from harness.experiment import Experiment, Question, Reranked
 from harness.measures import tie_ranges
 from harness.records import TieRange
 from harness.stats.intervals import Summary, mean
-from harness.stats.looks import at_look
+from harness.stats.power import at_look
 from harness.stats.settings import Settings
 from retrievers.types import Query, Ranking
 

@@ -11,9 +11,9 @@ import numpy as np
 from harness.evaluation.scores import Scores
 from harness.experiment import Sweep
 from harness.stats.intervals import mean, student
-from harness.stats.max_t import max_t, told_apart
 from harness.stats.resampling import cross_fitted
 from harness.stats.settings import Settings
+from harness.stats.sign_flip import max_t, told_apart
 
 Prices = Mapping[str, tuple[float, ...]]
 """Retriever -> what a query costs, in dollars and time, and what it keeps at hand: the cheapest comes first."""

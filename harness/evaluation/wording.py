@@ -8,7 +8,7 @@ from typing import Any
 
 from harness.english import asked, count, few_names, format_p, related, short_p
 from harness.evaluation.verdict import Comparison, Finding, Gate, Reason, Verdict
-from harness.stats.corrections import adjust
+from harness.stats.multiplicity import adjust
 from harness.stats.power import FEWEST
 from harness.stats.settings import Settings
 from retrievers.errors import InputError, Problem

@@ -21,8 +21,8 @@ from harness.stats.agreement import (
     dice,
     fleiss_kappa,
     krippendorff_alpha,
+    overlap,
 )
-from harness.stats.rank_overlap import overlap
 from retrievers.errors import InputError, Problem
 from retrievers.types import Floats
 
@@ -127,29 +127,27 @@ def _pair(ratings: Ratings, a: str, b: str, seed: int) -> PairOfJudges | None:
     if not common:
         return None
     tables = _tables([(key, ratings[a][key], ratings[b][key]) for key in common])
-    binary = _binary(tables)
+    weighted = by_query(partial(cohen_kappa, categories=GRADES), tables, seed=seed)
+    return _compared((a, b), tables, seed)._replace(weighted=weighted)
+
+
+def _compared(judges: tuple[str, str], tables: Floats, seed: int) -> PairOfJudges:
+    """What confusion tables say of two judges, one for each query; units are all that stands in them."""
     whole = tables.sum(axis=0).astype(int)
     return PairOfJudges(
-        a, b, len(tables), len(common),
-        by_query(cohen_kappa, tables, seed=seed),
-        by_query(partial(cohen_kappa, categories=GRADES), tables, seed=seed),
-        by_query(dice, binary, seed=seed),
-        None,
-        tuple(tuple(row) for row in whole.tolist()),
+        *judges, len(tables), int(whole.sum()),
+        by_query(cohen_kappa, tables, seed=seed), None, by_query(dice, _binary(tables), seed=seed),
+        None, tuple(tuple(row) for row in whole.tolist()),
     )  # fmt: skip
 
 
 def _tables(rated: Sequence[tuple[PairKey, int, int]]) -> Floats:
     """One confusion table for each query: (queries, 4, 4)."""
-    by: dict[str, list[tuple[int, int]]] = {}
-    for (query, _), first, second in rated:
-        by.setdefault(query, []).append((first, second))
-    return np.stack([_confusion(rows) for rows in by.values()])
-
-
-def _confusion(rows: Sequence[tuple[int, int]]) -> Floats:
-    first, second = zip(*rows, strict=True)
-    return confusion(first, second, GRADES)
+    by: dict[str, tuple[list[int], list[int]]] = {}
+    for (query, _), *grades in rated:
+        for given, grade in zip(by.setdefault(query, ([], [])), grades, strict=True):
+            given.append(grade)
+    return np.stack([confusion(first, second, GRADES) for first, second in by.values()])
 
 
 def _binary(tables: Floats) -> Floats:
@@ -213,10 +211,4 @@ def _pair_of_lists(
         tables.append([[documents - both - only_a - only_b, only_b], [only_a, both]])
         overlaps.append(overlap(lists[a][query], lists[b][query]).extrapolated)
     counted = np.array(tables, dtype=np.float64).reshape(-1, 2, 2)
-    whole = counted.sum(axis=0).astype(int)
-    return PairOfJudges(
-        a, b, len(common), len(common) * documents,
-        by_query(cohen_kappa, counted, seed=seed), None, by_query(dice, counted, seed=seed),
-        float(np.mean(overlaps)) if overlaps else None,
-        tuple(tuple(row) for row in whole.tolist()),
-    )  # fmt: skip
+    return _compared((a, b), counted, seed)._replace(rbo=float(np.mean(overlaps)) if overlaps else None)

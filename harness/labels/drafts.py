@@ -13,18 +13,9 @@ from typing import NamedTuple
 
 from harness.answers.asking import ChatRequest, answers_of, form_of, nothing_read, shown_of, unread_of
 from harness.dataset import Dataset
-from harness.dataset.judgments import read_judgments, text_digest
+from harness.dataset.judgments import read_judgments
 from harness.dataset.rows import read_jsonl
-from harness.labels.pool import (
-    DrawnPool,
-    Pool,
-    PooledDocument,
-    PooledQuery,
-    digest_of,
-    pool_of,
-    shuffled_place,
-    write_new,
-)
+from harness.labels.pool import DrawnPool, Pool, digest_of, pool_of, pooled_query, shuffled_place, write_new
 from retrievers.errors import InputError, Problem
 from retrievers.meter import Meter
 from retrievers.remote.chat import Chat, one_object, quoted
@@ -154,14 +145,8 @@ def overlap(a: str, b: str) -> float:
 
 def keeping_pool(drafts: Sequence[Draft], texts: Mapping[str, Document]) -> Pool:
     """The drafts as a pool, for the judging page: 1 keeps a query, 0 drops it."""
-    lines = []
-    for one in drafts:
-        document = texts[one.document_id]
-        shown = PooledDocument(id=document.id, title=document.title, text=document.text,
-                               digest=text_digest(one.query, document))  # fmt: skip
-        lines.append(PooledQuery(query_id=one.id, query=one.query, inclusion=1.0, documents=(shown,)))
-    drawn = DrawnPool(depth=1, seed=0, population=len(lines), sampled=len(lines))
-    return pool_of(KEEP, drawn, tuple(lines))
+    lines = tuple(pooled_query(one.id, one.query, [texts[one.document_id]]) for one in drafts)
+    return pool_of(KEEP, DrawnPool(depth=1, seed=0, population=len(lines), sampled=len(lines)), lines)
 
 
 def write_drafts(path: Path, drafts: Iterable[Draft]) -> None:

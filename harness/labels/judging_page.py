@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
@@ -139,7 +139,7 @@ def write_page(
 
 def _data(pool: Pool, words: Mapping[int, str]) -> dict[str, object]:
     """What the script reads; each document's text stands once, however often it is asked."""
-    first = {place: number for number, place in enumerate(_places(pool))}
+    first = {(one.query, one.document): number for number, one in enumerate(round_of(pool, 1))}
     return {
         "pool": pool.digest,
         "policy": pool.policy,
@@ -161,9 +161,3 @@ def _data(pool: Pool, words: Mapping[int, str]) -> dict[str, object]:
             for one in in_order(pool)
         ],
     }
-
-
-def _places(pool: Pool) -> Iterator[tuple[int, int]]:
-    for q, query in enumerate(pool.queries):
-        for d in range(len(query.documents)):
-            yield q, d

@@ -23,7 +23,7 @@ from harness.dataset.judgments import (
 )
 from harness.dataset.source import Findings
 from harness.evaluation.grading import labels_that_count
-from harness.labels.pool import DrawnPool, Pool, PooledDocument, PooledQuery, pool_of
+from harness.labels.pool import DrawnPool, Pool, pool_of, pooled_query
 from retrievers.errors import InputError, Problem, did_you_mean
 from retrievers.opening import masking, writing
 
@@ -87,14 +87,9 @@ def adjudication_pool(disputed: Sequence[Dispute], reference: DatasetReference, 
     dataset = load(reference)
     queries = {query.id: query for query in dataset.recorded}
     texts = dataset.texts({one.document_id for one in disputed})
-    lines = []
-    for one in disputed:
-        query, document = queries[one.query_id], texts[one.document_id]
-        shown = PooledDocument(id=document.id, title=document.title, text=document.text,
-                               digest=text_digest(query.text, document))  # fmt: skip
-        lines.append(PooledQuery(query_id=query.id, query=query.text, inclusion=1.0, documents=(shown,)))
+    lines = tuple(pooled_query(one.query_id, queries[one.query_id].text, [texts[one.document_id]]) for one in disputed)
     drawn = DrawnPool(depth=0, seed=0, population=len(queries), sampled=len(lines), design="adjudication")
-    return pool_of(policy, drawn, tuple(lines))
+    return pool_of(policy, drawn, lines)
 
 
 class Exported(NamedTuple):

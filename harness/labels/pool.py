@@ -1,8 +1,7 @@
 """A pool: the questions and documents that are to be judged, and nothing of who retrieved them.
 
 The first line of `pool.jsonl` says what the pool is (its digest, how it was drawn, the policy); each further line is a
-question with its documents, in the order in which they are judged. That order, and the sample of questions, follow from
-hashes of the seed and the ids alone. The documents are the union of the top ones of every retriever.
+question with its documents, in the order in which they are judged.
 """
 
 from __future__ import annotations
@@ -10,22 +9,18 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Literal, NamedTuple
 
 from pydantic import Field
 
-from harness import records
-from harness.dataset import Dataset
-from harness.dataset.judgments import NAME, Design, Judgment, PairKey, read_judgments, text_digest
+from harness.dataset.judgments import Design, text_digest
 from harness.dataset.rows import read_jsonl, read_text
 from harness.experiment.option_tables import Strict, checked
-from harness.records import dataset_of
 from retrievers.errors import InputError, Problem
 from retrievers.opening import masking, writing
-from retrievers.types import Document, Query
+from retrievers.types import Document
 
 GRADE_WORDS = {
     0: "nothing to do with the question",
@@ -85,6 +80,14 @@ class PooledQuery(Strict):
     inclusion: float = Field(gt=0, le=1)
     """The probability with which the question came into the pool."""
     documents: tuple[PooledDocument, ...] = Field(strict=False)
+
+
+def pooled_query(query_id: str, query: str, documents: Iterable[Document], inclusion: float = 1.0) -> PooledQuery:
+    """Make one line of a pool: a question with its documents, each with the digest of what a judge reads."""
+    shown = tuple(
+        PooledDocument(id=one.id, title=one.title, text=one.text, digest=text_digest(query, one)) for one in documents
+    )
+    return PooledQuery(query_id=query_id, query=query, inclusion=inclusion, documents=shown)
 
 
 class DrawnPool(Strict):
@@ -193,127 +196,3 @@ def _digest(policy: str, drawn: DrawnPool, queries: tuple[PooledQuery, ...]) -> 
     for row in (policy, drawn.model_dump(), *(query.model_dump() for query in queries)):
         whole.update(json.dumps(row, ensure_ascii=False, sort_keys=True).encode("utf-8", "surrogatepass") + b"\n")
     return whole.hexdigest()[:16]
-
-
-@dataclass(frozen=True, slots=True)
-class Drawing:
-    """How a pool is to be drawn."""
-
-    depth: int = 10
-    """Documents of each ranking that are taken."""
-    sample: int | None = None
-    """Questions to draw; all of them if left out."""
-    seed: int = 0
-    audience: Literal["human", "llm"] = "human"
-    """Whose earlier judgments are not asked for again: people's, or models'."""
-    policy: str = DEFAULT
-
-
-@dataclass(frozen=True, slots=True)
-class Material:
-    """What several results folders over the same documents have found."""
-
-    dataset: Dataset
-    queries: Mapping[str, Query]
-    """Every question that was asked."""
-    tops: Mapping[str, frozenset[str]]
-    """Question -> documents that some retriever ranked down to the depth."""
-
-
-def draw(material: Material, drawing: Drawing, known: Iterable[Judgment] = ()) -> Pool:
-    """Draw a pool; a larger sample with the same seed holds every question of a smaller one.
-
-    Args:
-        material: rankings and texts.
-        drawing: how; of questions that are equal but for case and white space, one is drawn.
-        known: judgments that were made already: their pairs are left out.
-
-    Raises:
-        InputError: the sample is larger than the number of questions, or nothing is left to be judged.
-    """
-    questions = distinct(material.queries, drawing.seed)
-    population = len(questions)
-    wanted = population if drawing.sample is None else drawing.sample
-    if not 1 <= wanted <= population:
-        raise InputError(Problem("--sample", f"{wanted} questions of {population:,} cannot be drawn"))
-    done = {one.key for one in known if one.kind == drawing.audience and one.round == 1}
-    asked = {query: _shuffled(query, material.tops[query], done, drawing.seed) for query in questions[:wanted]}
-    queries = pooled(material, asked, wanted / population)
-    if not queries:
-        what = "nothing is left to be judged" if done else "no retriever found a document"
-        raise InputError(Problem("", what, "a larger --sample or --depth asks for more" if done else ""))
-    drawn = DrawnPool(depth=drawing.depth, seed=drawing.seed, population=population, sampled=wanted,
-                  audience=drawing.audience)  # fmt: skip
-    return pool_of(drawing.policy, drawn, queries)
-
-
-def distinct(queries: Mapping[str, Query], seed: int) -> list[str]:
-    """The questions in the order that a seed draws; of those that differ in case and white space alone, the first.
-
-    Nobody should judge the same question twice, and a sample that holds it twice counts one query as two.
-    """
-    first: dict[str, str] = {}
-    for id_ in sorted(queries, key=lambda id_: shuffled_place(seed, id_)):
-        first.setdefault(" ".join(queries[id_].text.casefold().split()), id_)
-    return list(first.values())
-
-
-def _shuffled(query: str, documents: frozenset[str], done: set[PairKey], seed: int) -> list[str]:
-    left = (document for document in documents if (query, document) not in done)
-    return sorted(left, key=lambda document: shuffled_place(seed, query, document))
-
-
-def pooled(material: Material, asked: Mapping[str, Sequence[str]], inclusion: float) -> tuple[PooledQuery, ...]:
-    """The lines of a pool: questions with their documents in the given order, those without any left out.
-
-    Hits that are no documents of the data set, as another system may give them, cannot be judged.
-    """
-    texts = material.dataset.texts({document for documents in asked.values() for document in documents})
-    there = {query: [texts[id_] for id_ in documents if id_ in texts] for query, documents in asked.items()}
-    return tuple(
-        PooledQuery(
-            query_id=query,
-            query=material.queries[query].text,
-            inclusion=inclusion,
-            documents=tuple(_document(material.queries[query], document) for document in documents),
-        )
-        for query, documents in there.items()
-        if documents
-    )
-
-
-def gather(folders: Sequence[Path], depth: int) -> Material:
-    """Read the rankings of results folders, and the texts of their data set.
-
-    Raises:
-        InputError: a folder cannot be read, the folders are over different documents or ask other questions under
-            the same id, or the data set is no longer what it was.
-    """
-    runs = [records.read(folder) for folder in folders]
-    dataset = dataset_of(runs[0])
-    queries: dict[str, Query] = {}
-    tops: dict[str, set[str]] = {}
-    for results in runs:
-        if results.manifest.dataset.corpus_digest != dataset.corpus_digest:
-            what = f"is over other documents than {runs[0].folder}, or they have changed since"
-            raise InputError(Problem(str(results.folder), what, "run the experiment again"))
-        for id_, labelled in results.queries.items():
-            if queries.setdefault(id_, labelled.query).text != labelled.query.text:
-                what = f"asks another question as {id_!r} than {runs[0].folder}"
-                raise InputError(Problem(str(results.folder), what, "pool results of the same questions"))
-        for name in results.retrievers:
-            for id_, ranking in results.answers(name):
-                tops.setdefault(id_, set()).update(ranking.doc_ids[:depth])
-    asked = {id_: query for id_, query in queries.items() if id_ in tops}
-    return Material(dataset, asked, {id_: frozenset(tops[id_]) for id_ in asked})
-
-
-def known_judgments(material: Material, paths: Sequence[Path]) -> list[Judgment]:
-    """The judgments that were made already: of the named files, and those beside the data set's queries."""
-    beside = Path(material.dataset.path) / NAME
-    return read_judgments([*paths, *([beside] if beside.is_file() else [])])
-
-
-def _document(query: Query, document: Document) -> PooledDocument:
-    digest = text_digest(query.text, document)
-    return PooledDocument(id=document.id, title=document.title, text=document.text, digest=digest)

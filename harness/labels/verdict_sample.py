@@ -14,8 +14,8 @@ from harness.answers.cases import pairs_of
 from harness.answers.judges import build_judge
 from harness.answers.rankings import PERSON, judged_documents, pairs_by_query
 from harness.answers.work import cases_of, read_inputs, readings_for
-from harness.dataset.judgments import Judgment, read_judgments, text_digest
-from harness.labels.pool import DrawnPool, Pool, PooledDocument, PooledQuery, pool_of, shuffled_place
+from harness.dataset.judgments import Judgment, read_judgments
+from harness.labels.pool import DrawnPool, Pool, PooledQuery, pool_of, pooled_query, shuffled_place
 from harness.labels.pool import digest_of as policy_digest
 from harness.measures import parse
 from harness.records import By, ClaimPassage, Word, append_judged, dataset_of, digest_of, judges_in, read_readings
@@ -105,11 +105,8 @@ def _lines(query: str, pairs: Iterable[ClaimPassage], inclusion: float, seed: in
         passages.setdefault(claim, []).append(text)
     for claim, texts in passages.items():
         ordered = sorted(texts, key=lambda text: shuffled_place(seed, claim, text))
-        documents = tuple(
-            PooledDocument(id=digest_of(text), title="", text=text, digest=text_digest(claim, Document("", "", text)))
-            for text in ordered
-        )
-        yield PooledQuery(query_id=f"{query}#{digest_of(claim)}", query=claim, inclusion=inclusion, documents=documents)
+        documents = (Document(digest_of(text), "", text) for text in ordered)
+        yield pooled_query(f"{query}#{digest_of(claim)}", claim, documents, inclusion)
 
 
 def merge_verdicts(paths: Sequence[Path], folder: Path) -> dict[str, int]:

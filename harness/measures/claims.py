@@ -63,6 +63,21 @@ def share(values: Sequence[Truth]) -> float | None:
     return sum(bool(value) for value in values) / len(values)
 
 
+def rank_precision(values: Sequence[Truth], epsilon: float = 0.0) -> float | None:
+    """The sum of the precision at each true value / (their number + epsilon): 0 without any, None where one is unknown.
+
+    >>> rank_precision([True, False, True]) == (1 + 2 / 3) / 2, rank_precision([False]), rank_precision([True, None])
+    (True, 0.0, None)
+    """
+    if None in values:
+        return None
+    hits, total = 0, 0.0
+    for rank, one in enumerate(values, start=1):
+        hits += bool(one)
+        total += hits / rank if one else 0.0
+    return total / (hits + epsilon) if hits else 0.0
+
+
 class Claimed(NamedTuple):
     """The claims of one query's reference answer, and which documents entail them."""
 
@@ -103,19 +118,12 @@ def claim_value(measure: Measure, claimed: Claimed, ranking: Sequence[str]) -> f
     unknown: tuple[Truth, ...] = (None,) * len(claimed.claims)
     rows = [claimed.entailed_by.get(document, unknown) for document in ranking[: measure.cutoff]]
     if measure.name == "ClaimRecall":
-        return _defined([any_of(row[i] for row in rows) for i in range(len(claimed.claims))])
+        return _defined(share([any_of(row[i] for row in rows) for i in range(len(claimed.claims))]))
     useful = [any_of(row) for row in rows]
     if measure.name == "ClaimPrecision":
-        return _defined(useful)
-    if None in useful:
-        return math.nan
-    hits, total = 0, 0.0
-    for rank, one in enumerate(useful, start=1):
-        hits += bool(one)
-        total += hits / rank if one else 0.0
-    return total / hits if hits else 0.0
+        return _defined(share(useful))
+    return _defined(rank_precision(useful))
 
 
-def _defined(values: Sequence[Truth]) -> float:
-    defined = share(values)
-    return math.nan if defined is None else defined
+def _defined(value: float | None) -> float:
+    return math.nan if value is None else value

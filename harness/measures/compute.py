@@ -14,9 +14,8 @@ from harness.measures.batch import Batch, Floats, by_score, in_order
 from harness.measures.claims import NONE, Claimed, claim_value
 from harness.measures.grades import STEEPEST
 from harness.measures.groups import Groups, group_value
-from harness.measures.measure import Measure
+from harness.measures.measure import Measure, own_value
 from harness.measures.names import parse
-from harness.measures.own import own_value
 from harness.measures.table import row_of
 from retrievers.errors import InputError, Problem
 

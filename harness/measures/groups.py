@@ -8,9 +8,8 @@ member satisfies a group, and further members are passed over as if they were no
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from itertools import chain
-from types import MappingProxyType
 
 from harness.measures.measure import Measure
 
@@ -49,9 +48,7 @@ def group_value(measure: Measure, groups: Groups, ranking: Sequence[str]) -> flo
     top = list(ranking[: measure.cutoff])
     if not top or not any(groups):
         return 0.0
-    if measure.get("groups") == "autorag":
-        return _AUTORAG[measure.name.removeprefix("Set")](groups, top)
-    return _first(measure, groups, top)
+    return (_autorag if measure.get("groups") == "autorag" else _first)(measure, groups, top)
 
 
 def _first(measure: Measure, groups: Groups, top: Sequence[str]) -> float:
@@ -82,51 +79,28 @@ def _first(measure: Measure, groups: Groups, top: Sequence[str]) -> float:
             return _dcg(hits) / _dcg([True] * min(wanted, measure.cutoff or wanted))
 
 
-def _precision(groups: Groups, top: Sequence[str]) -> float:
-    return len(set(top) & set(chain.from_iterable(groups))) / len(top)
-
-
-def _recall(groups: Groups, top: Sequence[str]) -> float:
-    return sum(not set(top).isdisjoint(group) for group in groups) / len(groups)
-
-
-def _f1(groups: Groups, top: Sequence[str]) -> float:
-    p, r = _precision(groups, top), _recall(groups, top)
-    return 2 * p * r / (p + r) if p + r else 0.0
-
-
-def _reciprocal_rank(groups: Groups, top: Sequence[str]) -> float:
-    return sum(1 / ranks[0] for ranks in _ranks(groups, top) if ranks) / len(groups)
-
-
-def _average_precision(groups: Groups, top: Sequence[str]) -> float:
-    met = (ranks for ranks in _ranks(groups, top) if ranks)
-    return sum(sum(i / rank for i, rank in enumerate(r, start=1)) / len(r) for r in met) / len(groups)
-
-
-def _ndcg(groups: Groups, top: Sequence[str]) -> float:
+def _autorag(measure: Measure, groups: Groups, top: Sequence[str]) -> float:
+    """AutoRAG's reading, in which every member of a group is a hit."""
     members = set(chain.from_iterable(groups))
-    alternatives = sum(map(len, groups))
-    return _dcg([document in members for document in top]) / _dcg([True] * min(alternatives, len(top)))
-
-
-def _ranks(groups: Groups, top: Sequence[str]) -> list[list[int]]:
-    """The ranks of each group's members."""
-    return [[rank for rank, document in enumerate(top, start=1) if document in group] for group in groups]
+    ranks = ([rank for rank, document in enumerate(top, start=1) if document in group] for group in groups)
+    met = [of_group for of_group in ranks if of_group]
+    wanted = len(groups)
+    p, r = len(set(top) & members) / len(top), len(met) / wanted
+    match measure.name.removeprefix("Set"):
+        case "P":
+            return p
+        case "R":
+            return r
+        case "F" | "F1":
+            return 2 * p * r / (p + r) if p + r else 0.0
+        case "RR":
+            return sum(1 / of_group[0] for of_group in met) / wanted
+        case "AP":
+            return sum(sum(i / rank for i, rank in enumerate(g, start=1)) / len(g) for g in met) / wanted
+        case _:
+            hits = [document in members for document in top]
+            return _dcg(hits) / _dcg([True] * min(sum(map(len, groups)), len(top)))
 
 
 def _dcg(hits: Sequence[bool]) -> float:
     return sum(1 / math.log2(rank + 1) for rank, hit in enumerate(hits, start=1) if hit)
-
-
-_AUTORAG: Mapping[str, Callable[[Groups, Sequence[str]], float]] = MappingProxyType(
-    {
-        "P": _precision,
-        "R": _recall,
-        "F1": _f1,
-        "F": _f1,
-        "RR": _reciprocal_rank,
-        "AP": _average_precision,
-        "nDCG": _ndcg,
-    }
-)

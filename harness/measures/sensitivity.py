@@ -81,17 +81,13 @@ def by_rule(lists: Mapping[str, Sequence[str]], first: Named = "linear") -> dict
 
 
 def _allowed(measure: Measure, rule: str, judgments: Judgments) -> list[Measure]:
-    """The measure under both gains, without the exponential one where it is not allowed."""
+    """The measure with its own gain, then with the other one; without the exponential one where it is not allowed."""
     largest = max((g for judged in judgments.values() for g in judged.values()), default=0)
     steep = rule == "reciprocal" or largest > STEEPEST
-    return [variant for variant in _variants(measure) if not (steep and variant.get("dcg") == "exp-log2")]
-
-
-def _variants(measure: Measure) -> list[Measure]:
-    """The measure with its own gain, then with the other one."""
-    if "dcg" not in row_of(measure).options or measure.get("groups"):
-        return [measure]
-    params = dict(measure.params)
-    if params.pop("dcg", None) is None:
-        params["dcg"] = "exp-log2"
-    return [measure, replace(measure, params=tuple(sorted(params.items())))]
+    variants = [measure]
+    if "dcg" in row_of(measure).options and not measure.get("groups"):
+        params = dict(measure.params)
+        if params.pop("dcg", None) is None:
+            params["dcg"] = "exp-log2"
+        variants.append(replace(measure, params=tuple(sorted(params.items()))))
+    return [variant for variant in variants if not (steep and variant.get("dcg") == "exp-log2")]

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Literal, NamedTuple
 
-from harness.measures import binary, graded
+from harness.measures import formulas
 from harness.measures.batch import Batch, Floats
 from harness.measures.measure import OWN, Measure
 from harness.measures.tie_ends import Ties, ends_of_context_precision, order_cannot_matter_to_the_ideal, sorted_ends
@@ -56,77 +56,77 @@ FOUND = "share of the relevant documents that were returned"
 MEASURES: Mapping[str, MeasureRow] = MappingProxyType(
     {
         "P": MeasureRow(
-            binary.precision,
+            formulas.precision,
             "share of the first k hits that are relevant, also where fewer than k came back",
             EITHER, ENDS, bare="SetP", binary="at 1",
         ),
         "R": MeasureRow(
-            binary.recall, "share of the relevant documents that are among the first k hits",
+            formulas.recall, "share of the relevant documents that are among the first k hits",
             EITHER, ENDS, bare="SetR",
         ),
         "Rcap": MeasureRow(
-            binary.capped_recall, "hits among the first k, divided by the most that could be there",
+            formulas.capped_recall, "hits among the first k, divided by the most that could be there",
             REL, ENDS, cutoff="must", binary="at 1",
         ),
-        "F1": MeasureRow(binary.f1, "harmonic mean of the query's precision and recall", EITHER, ENDS, bare="SetF"),
+        "F1": MeasureRow(formulas.f1, "harmonic mean of the query's precision and recall", EITHER, ENDS, bare="SetF"),
         "Success": MeasureRow(
-            binary.success, "1 where a relevant document is among the first k hits",
+            formulas.success, "1 where a relevant document is among the first k hits",
             REL, ENDS, binary="always",
         ),
         "RR": MeasureRow(
-            binary.reciprocal_rank,
+            formulas.reciprocal_rank,
             "1 divided by the rank of the first relevant hit; an ordinal number, its mean is to be read with care",
             EITHER, ENDS, binary="at 1",
         ),
         "AP": MeasureRow(
-            binary.average_precision,
+            formulas.average_precision,
             "mean of the precision at each relevant document, those not found counting 0",
             EITHER, ENDS,
         ),
         "Rprec": MeasureRow(
-            binary.precision_at_r, "precision at the rank that equals the number of relevant documents",
+            formulas.precision_at_r, "precision at the rank that equals the number of relevant documents",
             REL, ENDS, cutoff="never",
         ),
-        "SetP": MeasureRow(binary.set_precision, RETURNED, EITHER, ENDS, binary="at 1"),
-        "SetR": MeasureRow(binary.recall, FOUND, EITHER, ENDS),
-        "SetF": MeasureRow(binary.set_f1, "harmonic mean of the set's precision and recall", EITHER, ENDS),
+        "SetP": MeasureRow(formulas.set_precision, RETURNED, EITHER, ENDS, binary="at 1"),
+        "SetR": MeasureRow(formulas.recall, FOUND, EITHER, ENDS),
+        "SetF": MeasureRow(formulas.set_f1, "harmonic mean of the set's precision and recall", EITHER, ENDS),
         "SetAP": MeasureRow(
-            binary.set_average_precision, "precision of the returned set times its recall",
+            formulas.set_average_precision, "precision of the returned set times its recall",
             REL, ENDS,
         ),
-        "CG": MeasureRow(graded.cumulative_gain, "sum of the hits' gains", ("dcg",), ENDS, bounded=False),
+        "CG": MeasureRow(formulas.cumulative_gain, "sum of the hits' gains", ("dcg",), ENDS, bounded=False),
         "DCG": MeasureRow(
-            graded.discounted_gain, "sum of the hits' gains, discounted by the logarithm of their rank",
+            formulas.discounted_gain, "sum of the hits' gains, discounted by the logarithm of their rank",
             ("dcg",), ENDS, bounded=False,
         ),
         "nDCG": MeasureRow(
-            graded.normalised_gain, "discounted gain of the hits, divided by that of the best possible order",
+            formulas.normalised_gain, "discounted gain of the hits, divided by that of the best possible order",
             ("dcg", "groups", "ideal"), Ties(sorted_ends, order_cannot_matter_to_the_ideal),
         ),
         "ERR": MeasureRow(
-            graded.expected_reciprocal_rank, "expected reciprocal rank of the hit at which a reader stops",
+            formulas.expected_reciprocal_rank, "expected reciprocal rank of the hit at which a reader stops",
             (), ENDS, by_largest_grade=True,
         ),
         "RBP": MeasureRow(
-            binary.rank_biased_precision,
+            formulas.rank_biased_precision,
             "rank-biased precision: what a reader sees who goes on to the next hit with probability p",
             ("p", "rel", "residual"), ENDS, beside="residual",
         ),
         "Bpref": MeasureRow(
-            binary.binary_preference, "how rarely a judged irrelevant document stands above a relevant one",
+            formulas.binary_preference, "how rarely a judged irrelevant document stands above a relevant one",
             REL, ENDS, cutoff="never",
         ),
         "Judged": MeasureRow(
-            binary.judged_share, "share of the returned documents that were judged at all",
+            formulas.judged_share, "share of the returned documents that were judged at all",
             (), ENDS, binary="at 1",
         ),
         "ContextPrecision": MeasureRow(
-            binary.context_precision,
+            formulas.context_precision,
             "mean of the precision at each hit, divided by the hits: finding more can lower it",
             ("by", "rel"), Ties(ends_of_context_precision), binary="at 1",
         ),
-        "IDContextPrecision": MeasureRow(binary.set_precision, RETURNED, REL, ENDS, binary="at 1"),
-        "IDContextRecall": MeasureRow(binary.recall, FOUND, REL, ENDS),
+        "IDContextPrecision": MeasureRow(formulas.set_precision, RETURNED, REL, ENDS, binary="at 1"),
+        "IDContextRecall": MeasureRow(formulas.recall, FOUND, REL, ENDS),
         "ClaimRecall": MeasureRow(
             needs_claims, "share of the reference answer's claims that stand in any of the first k documents", (),
         ),

@@ -15,8 +15,7 @@ import numpy as np
 from harness.measures.batch import Batch, Floats, Ints
 from harness.measures.claims import NONE, Claimed, claim_value
 from harness.measures.groups import Groups, group_value
-from harness.measures.measure import Measure
-from harness.measures.own import own_value
+from harness.measures.measure import Measure, own_value
 
 TieGroup = tuple[int, int]
 """The places [start, end) of documents with one score."""

@@ -11,9 +11,8 @@ from typing import Any
 import jinja2
 from markupsafe import Markup
 
-from harness.overview.drawing import drawing
 from harness.overview.listing import Entry, Listing, listing, settings_of
-from harness.overview.panels import DataGroup, axis_of, groups, marks_of
+from harness.overview.panels import DataGroup, axis_of, drawing, groups, marks_of
 from harness.pages import OVERVIEW, embedded, is_overview, policy
 from harness.records import create
 from harness.report.html_page import environment, source, styled

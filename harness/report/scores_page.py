@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from harness.answers.attribution import FATES, TracedAnswer, shares
+from harness.answers.cases import FATES, TracedAnswer, shares
 from harness.evaluation.board import said_of
 from harness.evaluation.evaluation import Evaluation
 from harness.pages import policy

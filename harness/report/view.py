@@ -23,7 +23,7 @@ from harness.pages.colors import is_color
 from harness.records import SHOWN, LabelledQuery, Manifest, ResolvedExperiment, Results
 from harness.report.theme import Mark, marks
 from harness.stats.differences import ScoreTable
-from harness.stats.looks import Look
+from harness.stats.power import Look
 from harness.stats.settings import Settings
 from retrievers.types import Floats, Ranking
 from retrievers.words import NAMES, load_language_model, shared_language

@@ -22,7 +22,7 @@ from harness.report import charts, text
 from harness.report.figures import Figure, Section, figure
 from harness.report.sections.slices import FEWEST, divided, label_of, slice_of
 from harness.report.view import View, second
-from harness.stats.query_slices import small_slices
+from harness.stats.heterogeneity import small_slices
 
 PLACE = 80
 

@@ -1,0 +1,204 @@
+"""What is drawn into a pool: the union of the top documents of every retriever, or what to judge next.
+
+The sample of questions, and the order of judging, follow from hashes of the seed and the ids alone. What to judge next
+are the unjudged documents that could still change the difference of two retrievers most: greedy, as in minimal test
+collections (Carterette, Allan & Sitaraman 2006). Labels that are chosen this way bound the difference and make no test,
+and their judgments say so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal, NamedTuple
+
+from harness import records
+from harness.dataset import Dataset
+from harness.dataset.judgments import NAME, Judgment, PairKey, read_judgments
+from harness.evaluation.unjudged import open_pairs
+from harness.labels.pool import DEFAULT, DrawnPool, Pool, PooledQuery, pool_of, pooled_query, shuffled_place
+from harness.records import Results, dataset_of
+from harness.stats.unjudged_bounds import Bounds
+from retrievers.errors import InputError, Problem, did_you_mean
+from retrievers.types import Query
+
+
+@dataclass(frozen=True, slots=True)
+class Drawing:
+    """How a pool is to be drawn."""
+
+    depth: int = 10
+    """Documents of each ranking that are taken."""
+    sample: int | None = None
+    """Questions to draw; all of them if left out."""
+    seed: int = 0
+    audience: Literal["human", "llm"] = "human"
+    """Whose earlier judgments are not asked for again: people's, or models'."""
+    policy: str = DEFAULT
+
+
+@dataclass(frozen=True, slots=True)
+class Material:
+    """What several results folders over the same documents have found."""
+
+    dataset: Dataset
+    queries: Mapping[str, Query]
+    """Every question that was asked."""
+    tops: Mapping[str, frozenset[str]]
+    """Question -> documents that some retriever ranked down to the depth."""
+
+
+def draw(material: Material, drawing: Drawing, known: Iterable[Judgment] = ()) -> Pool:
+    """Draw a pool; a larger sample with the same seed holds every question of a smaller one.
+
+    Args:
+        material: rankings and texts.
+        drawing: how; of questions that are equal but for case and white space, one is drawn.
+        known: judgments that were made already: their pairs are left out.
+
+    Raises:
+        InputError: the sample is larger than the number of questions, or nothing is left to be judged.
+    """
+    questions = distinct(material.queries, drawing.seed)
+    population = len(questions)
+    wanted = population if drawing.sample is None else drawing.sample
+    if not 1 <= wanted <= population:
+        raise InputError(Problem("--sample", f"{wanted} questions of {population:,} cannot be drawn"))
+    done = {one.key for one in known if one.kind == drawing.audience and one.round == 1}
+    asked = {query: _shuffled(query, material.tops[query], done, drawing.seed) for query in questions[:wanted]}
+    queries = pooled(material, asked, wanted / population)
+    if not queries:
+        what = "nothing is left to be judged" if done else "no retriever found a document"
+        raise InputError(Problem("", what, "a larger --sample or --depth asks for more" if done else ""))
+    drawn = DrawnPool(depth=drawing.depth, seed=drawing.seed, population=population, sampled=wanted,
+                  audience=drawing.audience)  # fmt: skip
+    return pool_of(drawing.policy, drawn, queries)
+
+
+def distinct(queries: Mapping[str, Query], seed: int) -> list[str]:
+    """The questions in the order that a seed draws; of those that differ in case and white space alone, the first.
+
+    Nobody should judge the same question twice, and a sample that holds it twice counts one query as two.
+    """
+    first: dict[str, str] = {}
+    for id_ in sorted(queries, key=lambda id_: shuffled_place(seed, id_)):
+        first.setdefault(" ".join(queries[id_].text.casefold().split()), id_)
+    return list(first.values())
+
+
+def _shuffled(query: str, documents: frozenset[str], done: set[PairKey], seed: int) -> list[str]:
+    left = (document for document in documents if (query, document) not in done)
+    return sorted(left, key=lambda document: shuffled_place(seed, query, document))
+
+
+def pooled(material: Material, asked: Mapping[str, Sequence[str]], inclusion: float) -> tuple[PooledQuery, ...]:
+    """The lines of a pool: questions with their documents in the given order, those without any left out.
+
+    Hits that are no documents of the data set, as another system may give them, cannot be judged.
+    """
+    texts = material.dataset.texts({document for documents in asked.values() for document in documents})
+    there = {query: [texts[id_] for id_ in documents if id_ in texts] for query, documents in asked.items()}
+    return tuple(
+        pooled_query(query, material.queries[query].text, documents, inclusion)
+        for query, documents in there.items()
+        if documents
+    )
+
+
+def gather(folders: Sequence[Path], depth: int) -> Material:
+    """Read the rankings of results folders, and the texts of their data set.
+
+    Raises:
+        InputError: a folder cannot be read, the folders are over different documents or ask other questions under
+            the same id, or the data set is no longer what it was.
+    """
+    runs = [records.read(folder) for folder in folders]
+    dataset = dataset_of(runs[0])
+    queries: dict[str, Query] = {}
+    tops: dict[str, set[str]] = {}
+    for results in runs:
+        if results.manifest.dataset.corpus_digest != dataset.corpus_digest:
+            what = f"is over other documents than {runs[0].folder}, or they have changed since"
+            raise InputError(Problem(str(results.folder), what, "run the experiment again"))
+        for id_, labelled in results.queries.items():
+            if queries.setdefault(id_, labelled.query).text != labelled.query.text:
+                what = f"asks another question as {id_!r} than {runs[0].folder}"
+                raise InputError(Problem(str(results.folder), what, "pool results of the same questions"))
+        for name in results.retrievers:
+            for id_, ranking in results.answers(name):
+                tops.setdefault(id_, set()).update(ranking.doc_ids[:depth])
+    asked = {id_: query for id_, query in queries.items() if id_ in tops}
+    return Material(dataset, asked, {id_: frozenset(tops[id_]) for id_ in asked})
+
+
+def known_judgments(material: Material, paths: Sequence[Path]) -> list[Judgment]:
+    """The judgments that were made already: of the named files, and those beside the data set's queries."""
+    beside = Path(material.dataset.path) / NAME
+    return read_judgments([*paths, *([beside] if beside.is_file() else [])])
+
+
+class Next(NamedTuple):
+    """What is still open between two retrievers, and what to judge first."""
+
+    a: str
+    b: str
+    measure: str
+    bounds: Bounds
+    """Of the mean difference a - b, with every unjudged document at its worst and at its best."""
+    unjudged: int
+    """Documents that could still change it."""
+    pool: Pool | None
+    """None where nothing is left that could."""
+
+    def sentence(self) -> str:
+        """The bounds in words."""
+        between = (
+            f"{self.a} less {self.b} in {self.measure}: between {self.bounds.low:+.4f} and {self.bounds.high:+.4f}"
+        )
+        if self.bounds.decided:
+            return f"{between}, decided, whatever is judged next"
+        if not self.unjudged and self.bounds.width > 0:
+            return f"{between}, open only by how many other documents are relevant"
+        return f"{between}, with {self.unjudged:,} documents in these rankings that could still change it"
+
+
+def next_to_judge(results: Results, material: Material, names: Sequence[str], count: int, policy: str) -> Next:
+    """Choose the documents to judge next, by what a judgment of them could change.
+
+    Args:
+        results: rankings and the labels so far.
+        material: the texts.
+        names: two retrievers; none where there are only two.
+        count: how many documents.
+        policy: the labelling policy.
+
+    Raises:
+        InputError: the retrievers are not two of the folder's, or the primary measure is no sum over the ranks.
+    """
+    a, b = _two(results, names)
+    difference = open_pairs(results, a, b)
+    if difference is None:
+        measure = results.manifest.resolved.primary
+        remedy = "nDCG, DCG, P, RBP, RR, Success, R and AP have them"
+        raise InputError(Problem(measure, "has no bounds under unjudged documents", remedy))
+    # One document is one line: the order of judging is the order of what it could change.
+    ordered = sorted(difference.changes, key=lambda one: (-one.most, shuffled_place(0, one.query_id, one.document_id)))
+    lines = tuple(line for one in ordered[:count] for line in pooled(material, {one.query_id: [one.document_id]}, 1.0))
+    drawn = DrawnPool(
+        depth=difference.cutoff, seed=0, population=len(results.queries), sampled=len(lines), design="next"
+    )
+    pool = pool_of(policy, drawn, lines) if lines else None
+    return Next(a, b, difference.measure, difference.bounds, len(difference.changes), pool)
+
+
+def _two(results: Results, names: Sequence[str]) -> tuple[str, str]:
+    known = results.retrievers
+    if wrong := [name for name in names if name not in known]:
+        raise InputError(Problem("--pair", f"there is no retriever {wrong[0]!r}", did_you_mean(wrong[0], known)))
+    chosen = tuple(dict.fromkeys(names)) or known
+    if len(chosen) != 2:
+        remedy = f"--pair A --pair B, of {', '.join(known)}"
+        what = f"names {len(chosen)} retrievers" if names else f"is missing, and there are {len(chosen)} retrievers"
+        raise InputError(Problem("--pair", what, remedy))
+    return chosen[0], chosen[1]
