@@ -165,12 +165,12 @@ def check(
         raise InputError(problems)
     encoders = {name: one.encoder for name, one in components.items() if one.encoder is not None}
     blocks = loaded.experiment.retrievers
+    capacity = planned(loaded, dataset, graded.grades, results)
     seen = dataset_summary(
         dataset, lambda some: truncation_estimates(blocks, components, some), seed=loaded.experiment.seed
     )
     unread = (reach.warning() for reach in seen.reaches if reach.is_much)
     warnings = (*unread, *_absent(encoders), *_lacking(blocks, components))
-    capacity = planned(loaded, dataset, graded.grades, results)
     used = tuple(uses(with_files_located(loaded.written, loaded.path)))
     answered: tuple[str, ...] = ()
     if online:

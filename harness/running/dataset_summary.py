@@ -91,21 +91,22 @@ def dataset_summary(dataset: Dataset, reach: EstimateOf = lambda documents: (), 
     documents = sample(dataset.documents(), seed=seed)
     contents = [document.content for document in documents]
     tokens = estimate(contents) if contents else np.zeros(1, dtype=np.int64)
-    languages = Counter(map(_language, contents))
     asked = {key: query.id for query in dataset.queries if len((key := plain_text(query.text)).split(" ")) >= QUOTED}
     held = holders_of(asked, documents)
     relevant = sorted(len(set(labels.relevant)) for labels in dataset.labels.values() if labels.relevant)
     named = {doc for labels in dataset.labels.values() for doc in labels.documents}
+    alike, reaches = tuple(near_duplicates(documents)), tuple(reach(documents))
+    languages = Counter(map(_language, contents))  # last: the model of languages is loaded meanwhile
     return DatasetSummary(
         len(documents),
         (int(np.median(tokens)), int(np.percentile(tokens, 95)), int(tokens.max())),
         tuple(languages.most_common()),
-        tuple(near_duplicates(documents)),
+        alike,
         tuple(sorted(asked[key] for key in held)),
         len(named),
         grade_counts(dataset.labels.values()),
         (relevant[0], relevant[len(relevant) // 2], relevant[-1]) if relevant else (0, 0, 0),
-        tuple(reach(documents)),
+        reaches,
     )
 
 
