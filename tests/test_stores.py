@@ -111,6 +111,17 @@ def test_a_point_sent_twice_is_replaced_and_missed_at_the_end(places, location):
         store.finish({})
 
 
+def test_a_product_in_memory_is_what_the_engine_in_this_process_answers(places):
+    vectors = random_vectors(101, 24)
+    store = places(":memory:")
+    fill(store, [f"d{i}" for i in range(101)], vectors)
+    query = vectors[7] / np.linalg.norm(vectors[7])
+    asked = lambda client: client.query_points(store.collection, query.tolist(), limit=101)  # noqa: E731
+    theirs = {point.payload["id"]: point.score for point in store._connection.call(asked).points}
+    [[ours]] = [list(store._ask_matrix(query[None], (), {}, [0], 101))]
+    assert dict(zip(*ours, strict=True)) == pytest.approx(theirs, rel=1e-14)
+
+
 @pytest.mark.parametrize("location", KEEPING)
 def test_a_finished_collection_is_found_with_its_notes_and_gives_the_same_bytes(places, location):
     vectors = random_vectors(60, 16)
