@@ -10,8 +10,8 @@ from typing import Any, ClassVar, Literal, NamedTuple, Protocol, runtime_checkab
 import numpy as np
 import numpy.typing as npt
 
+from retrievers.costs import FREE, Price, Tokens, estimate
 from retrievers.meter import Call, Meter
-from retrievers.prices import FREE, Price
 from retrievers.ragged import AnyVectors, Form, joined
 from retrievers.ranking import (
     RESOLUTION,
@@ -28,7 +28,6 @@ from retrievers.ranking import (
     sample,
     without,
 )
-from retrievers.tokens import Tokens, estimate
 
 Role = Literal["document", "query"]
 Vectors = npt.NDArray[np.float32]
@@ -308,6 +307,6 @@ def runs(count: int, size: int) -> list[range]:
 
 __all__ = [
     "MOST_DIMENSIONS", "RESOLUTION", "Claim", "Counts", "Document", "Embedded", "Encoder", "FilterValues", "Floats",
-    "Hit", "Limits", "Model", "Pair", "PairScores", "Query", "Ranking", "Reference", "Reranker", "Retriever", "Role",
+    "Hit", "Limits", "Model", "Pair", "PairScores", "Price", "Query", "Ranking", "Reference", "Reranker", "Retriever", "Role",
     "Shares", "Store", "Vectors", "collapsed", "ranked", "rounded", "runs", "sample", "without",
 ]  # fmt: skip

@@ -14,11 +14,10 @@ from harness.running.check import check
 from harness.running.options import Options
 from retrievers.cache import Cache
 from retrievers.errors import BackendError, InputError
-from retrievers.external.python_retriever import PythonRetriever
-from retrievers.external.run import RunRetriever
-from retrievers.external.search_endpoint import HttpRetriever
+from retrievers.external import PythonRetriever, RunRetriever
 from retrievers.meter import Meter
 from retrievers.runs import write_run
+from retrievers.search_endpoint import HttpRetriever
 from retrievers.types import Query, ranked
 from tests import layouts, small, tiny
 from tests.search_fakes import KEY, SERVICES, service

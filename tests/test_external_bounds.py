@@ -6,10 +6,10 @@ import threading
 import pytest
 
 from retrievers.errors import BackendError, InputError
-from retrievers.external.search_endpoint import HttpRetriever
 from retrievers.meter import Meter, Stop
 from retrievers.remote.redaction import Expanded
-from retrievers.remote.retries import RateLimiter
+from retrievers.remote.remote_model import RateLimiter
+from retrievers.search_endpoint import HttpRetriever
 from retrievers.types import Document, Query
 from tests.servers import OpenAIProvider, serving
 

@@ -31,9 +31,8 @@ PACKAGE = '''
 
 import numpy as np
 
-from retrievers.prices import Price
 from retrievers.ragged import SparseVectors
-from retrievers.types import Embedded, Encoder, Limits, PairScores, Reranker, Retriever, ranked
+from retrievers.types import Embedded, Encoder, Limits, PairScores, Price, Reranker, Retriever, ranked
 
 
 class Service(Encoder):

@@ -23,8 +23,7 @@ PACKAGE = '''
 
 import numpy as np
 
-from retrievers.prices import Price
-from retrievers.types import Embedded, Encoder, PairScores, Reranker, Retriever, Store, ranked
+from retrievers.types import Embedded, Encoder, PairScores, Price, Reranker, Retriever, Store, ranked
 
 
 class Lengths(Encoder):

@@ -5,7 +5,7 @@ from retrievers.cache import Cache
 from retrievers.errors import InputError
 from retrievers.local.models import Setup
 from retrievers.meter import Meter, single_call
-from retrievers.rerankers.late_interaction import LateInteractionReranker
+from retrievers.rerankers.local_rerankers import LateInteractionReranker
 from retrievers.reranking import CachedReranker
 from retrievers.types import Document, Query, ranked
 from tests import tiny

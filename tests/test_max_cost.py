@@ -5,8 +5,8 @@ import pytest
 from harness import records
 from retrievers.encoders.openai import OpenAIEncoder
 from retrievers.errors import OverBudget
+from retrievers.insisting import answers
 from retrievers.meter import Budget, Call, Meter, Stop
-from retrievers.parallel import answers
 from tests import small
 from tests.chat_fake import ChatProvider
 from tests.servers import OpenAIProvider, serving, tokens_of

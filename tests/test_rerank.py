@@ -7,7 +7,7 @@ from retrievers.cache import Cache
 from retrievers.errors import InputError
 from retrievers.local.models import Setup
 from retrievers.meter import Meter
-from retrievers.rerankers.cross_encoder import CrossEncoderReranker
+from retrievers.rerankers.local_rerankers import CrossEncoderReranker
 from retrievers.reranking import CachedReranker, above_the_rest
 from retrievers.types import Document, Query, ranked
 from tests import tiny

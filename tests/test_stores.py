@@ -16,8 +16,7 @@ from hypothesis import strategies as st
 
 from retrievers.errors import BackendError, InputError
 from retrievers.meter import Meter
-from retrievers.stores import open_store
-from retrievers.stores.options import StoreOptions
+from retrievers.stores import StoreOptions, open_store
 from retrievers.stores.points import DOCUMENTS, EngineHits, past_ties, point_id
 from retrievers.types import RESOLUTION, ranked
 from tests.disks import small_disk

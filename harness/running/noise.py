@@ -27,11 +27,11 @@ from harness.running.options import Options
 from harness.running.shared import Shared
 from retrievers import encoder_class
 from retrievers.cache import Cache, default_path
+from retrievers.costs import Tokens
 from retrievers.errors import InputError, Problem, did_you_mean
 from retrievers.held import faults_of
 from retrievers.meter import Budget, Call, Meter
 from retrievers.stores import MEMORY
-from retrievers.tokens import Tokens
 from retrievers.types import Document, Embedded, Encoder, Ranking, Role, collapsed
 
 QUERIES = 20

@@ -11,8 +11,8 @@ from harness import records
 from harness.experiment.option_tables import Kind
 from harness.records import Manifest
 from harness.running import machine
+from retrievers.costs import FREE, Price
 from retrievers.errors import InputError
-from retrievers.prices import FREE, Price
 from retrievers.types import Limits
 
 REQUEST = 0.5

@@ -11,11 +11,11 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
+from retrievers.costs import Price
 from retrievers.errors import BackendError, InputError, Problem, check_positive
 from retrievers.fingerprints import fingerprint, model_digest
 from retrievers.held import called, faults_of
 from retrievers.meter import Call
-from retrievers.prices import Price
 from retrievers.remote.redaction import as_written
 from retrievers.types import Embedded, Encoder, Role, Vectors, runs
 

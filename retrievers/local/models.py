@@ -14,13 +14,13 @@ from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 
+from retrievers.costs import Tokens
 from retrievers.errors import BackendError, InputError, Problem, check_positive
 from retrievers.fingerprints import fingerprint
 from retrievers.local.sides import UNLIMITED, Library, is_trained_as, prompt_of, side_of, side_tokens, stored_prompts
 from retrievers.local.weights import Weights, loading
 from retrievers.meter import Call, Stop
 from retrievers.ragged import AnyVectors
-from retrievers.tokens import Tokens
 from retrievers.types import Counts, Embedded, Encoder, Model, Pair, Reranker, Role, runs
 
 Dtype = Literal["float32", "float16", "bfloat16"]

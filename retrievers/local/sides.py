@@ -10,7 +10,7 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from retrievers.tokens import Tokens, estimate
+from retrievers.costs import Tokens, estimate
 from retrievers.types import Role
 
 Library = Literal["CrossEncoder", "MultiVectorEncoder", "SentenceTransformer", "SparseEncoder"]

@@ -15,7 +15,7 @@ import numpy as np
 from retrievers.errors import InputError, Problem
 from retrievers.opening import check_lock
 from retrievers.ragged import AnyVectors, Form, SparseVectors, TokenVectors, numbers_of, unit_rows
-from retrievers.stores.options import Opening
+from retrievers.stores import Opening
 from retrievers.stores.points import (
     FIELDS,
     SPARSE,
