@@ -9,7 +9,7 @@ import pytest
 
 from retrievers.encoders.sentence_transformers import SentenceTransformerEncoder
 from retrievers.errors import BackendError, InputError
-from retrievers.local.weights import PACKAGED, Weights
+from retrievers.local.model_files import PACKAGED, Weights
 from retrievers.meter import single_call
 from tests import tiny
 

@@ -16,8 +16,7 @@ from retrievers.costs import PRICES, estimate, list_price, openai_tokens
 from retrievers.embedding import Embedder
 from retrievers.encoders.hashing import HashingEncoder
 from retrievers.encoders.sentence_transformers import SentenceTransformerEncoder
-from retrievers.local.sides import side_tokens
-from retrievers.local.weights import PACKAGED, Weights
+from retrievers.local.model_files import PACKAGED, Weights, side_tokens
 from retrievers.meter import Meter, single_call
 from tests import tiny
 from tests.test_encoders_embedding import Counting

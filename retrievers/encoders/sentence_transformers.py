@@ -9,8 +9,8 @@ from typing import Any, ClassVar
 
 from retrievers.errors import InputError, Problem, check_positive
 from retrievers.local.forward import outputs, scored_tokens
+from retrievers.local.model_files import prompt_of, stored_prompts
 from retrievers.local.models import LocalEncoder
-from retrievers.local.sides import prompt_of, stored_prompts
 from retrievers.meter import Stop
 from retrievers.ragged import Form, SparseVectors, TokenVectors
 from retrievers.types import Role, Vectors
