@@ -1,4 +1,4 @@
-"""What all stores share: the id of a point, and how many hits to ask for."""
+"""What all stores share: the id of a point, what both of Qdrant's engines are told, and how many hits to ask for."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from retrievers.errors import BackendError, HarnessError, InputError, Problem
 from retrievers.ragged import AnyVectors, SparseVectors
 from retrievers.ranking import asked_until
+from retrievers.stores import StoreOptions
 from retrievers.types import RESOLUTION, FilterValues, Ranking, ranked, rounded
 
 if TYPE_CHECKING:
@@ -94,13 +95,28 @@ def payloads(ids: Sequence[str], fields: Sequence[Mapping[str, str]]) -> list[Pa
     ]
 
 
-def alternatives(wanted: FilterValues) -> list[list[str]]:
-    """Return for each field that is wanted what its payload must hold one of; where no value will do, what none holds.
+def filter_of(engine: Any, wanted: FilterValues) -> Any:
+    """Return the payload filter that leaves what is wanted; where no value of a field will do, nothing is left.
 
-    >>> alternatives((("language", ("de", "ja")),))
-    [['["language", "de"]', '["language", "ja"]']]
+    Args:
+        engine: the module with the classes: `qdrant_client.models`, or `qdrant_edge`, whose names are the same.
+        wanted: fields, and for each the values of which a payload must hold one.
     """
-    return [[_pair(name, value) for value in values] or [""] for name, values in wanted]
+    some = [[_pair(name, value) for value in values] or [""] for name, values in wanted]
+    return engine.Filter(must=[engine.FieldCondition(key=FIELDS, match=engine.MatchAny(any=one)) for one in some])
+
+
+def search_params(engine: Any, options: StoreOptions, *, exact: bool) -> Any:
+    """Return how an engine searches, whose module is as in `filter_of`."""
+    if exact or not options.approximate:
+        return engine.SearchParams(exact=True)
+    rescored = engine.QuantizationSearchParams(rescore=True, oversampling=options.oversampling)
+    return engine.SearchParams(hnsw_ef=options.ef, quantization=rescored if options.quantization else None)
+
+
+def sparse_points(engine: Any, vectors: SparseVectors) -> list[Any]:
+    """Return each text's vector as an engine takes it, whose module is as in `filter_of`."""
+    return [engine.SparseVector(indices=indices.tolist(), values=values.tolist()) for indices, values in vectors.rows()]
 
 
 def _pair(name: str, value: str) -> str:

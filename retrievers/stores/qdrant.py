@@ -19,12 +19,14 @@ from retrievers.stores.points import (
     SPARSE,
     EngineHits,
     Payload,
-    alternatives,
     answers_of,
     count_matches,
+    filter_of,
     past_ties,
     payloads,
     point_id,
+    search_params,
+    sparse_points,
 )
 from retrievers.types import FilterValues, Floats, Ranking, Store, Vectors
 
@@ -165,11 +167,10 @@ class QdrantStore(Store):
         if (wanted or self._points) and not self._options.on_server and self._form == "dense":
             held = {} if wanted else self._whole
             return past_ties(partial(self._ask_matrix, dense(units), wanted, held), vectors, limit)
-        params = self._params(exact=exact)
 
         def ask(positions: list[int], size: int) -> Iterator[EngineHits]:
             asked = [wanted[i] for i in positions] if wanted else []
-            return self._ask(units[positions], asked, size, params)
+            return self._ask(units[positions], asked, size, exact=exact)
 
         return past_ties(ask, vectors, limit)
 
@@ -214,29 +215,18 @@ class QdrantStore(Store):
                 self._connection.call(lambda c: c.update_collection(self.collection, optimizers_config=nothing))
             time.sleep(LOOK_EVERY)
 
-    def _params(self, *, exact: bool) -> models.SearchParams | None:
-        """How a server searches; the engine in this process compares everything, and would warn of parameters."""
-        from qdrant_client import models
-
-        if not self._options.on_server:
-            return None
-        if exact or not self.approximate:
-            return models.SearchParams(exact=True)
-        rescored = models.QuantizationSearchParams(rescore=True, oversampling=self._options.oversampling)
-        return models.SearchParams(
-            hnsw_ef=self._options.ef, quantization=rescored if self._options.quantization else None
-        )
-
     def _ask(
-        self, units: AnyVectors, wanted: Sequence[FilterValues], size: int, params: models.SearchParams | None
+        self, units: AnyVectors, wanted: Sequence[FilterValues], size: int, *, exact: bool
     ) -> Iterator[EngineHits]:
         from qdrant_client import models
 
+        # The engine in this process compares everything, and would warn of parameters.
+        params = search_params(models, self._options, exact=exact) if self._options.on_server else None
         name = SPARSE if isinstance(units, SparseVectors) else None
 
         def send(batch: slice) -> list[EngineHits]:
             queries = _values(units[batch])
-            filters = [*map(_filter, wanted[batch])] if wanted else [None] * len(queries)
+            filters = [filter_of(models, one) for one in wanted[batch]] if wanted else [None] * len(queries)
             asked = [
                 models.QueryRequest(query=one, limit=size, params=params, with_payload=["id"], using=name, filter=only)
                 for one, only in zip(queries, filters, strict=True)
@@ -285,7 +275,10 @@ class QdrantStore(Store):
         return Matching(ids, units if wanted else units.astype(np.float64))
 
     def _matching_records(self, wanted: FilterValues) -> Iterator[list[models.Record]]:
-        only, count = _filter(wanted), self._connection.call(lambda client: client.count(self.collection)).count
+        from qdrant_client import models
+
+        only = filter_of(models, wanted)
+        count = self._connection.call(lambda client: client.count(self.collection)).count
         yield self._connection.call(lambda c: c.scroll(self.collection, only, limit=count, with_vectors=True))[0]
 
     def _all_records(self) -> Iterator[list[models.Record]]:
@@ -298,15 +291,6 @@ class QdrantStore(Store):
         if not self._connection.call(lambda client: client.collection_exists(self.collection)):
             return None
         return self._connection.call(lambda client: client.get_collection(self.collection))
-
-
-def _filter(wanted: FilterValues) -> models.Filter:
-    """Return the payload filter that leaves what is wanted."""
-    from qdrant_client import models
-
-    return models.Filter(
-        must=[models.FieldCondition(key=FIELDS, match=models.MatchAny(any=some)) for some in alternatives(wanted)]
-    )
 
 
 def _vectors(form: Form, dimensions: int, *, on_disk: bool | None) -> dict[str, Any]:
@@ -364,10 +348,10 @@ def _quantization(kind: str | None) -> Any:
 
 def _values(units: AnyVectors) -> list[Any]:
     """Return each text's vectors as the client takes them, in points and in queries."""
-    from qdrant_client.models import SparseVector
+    from qdrant_client import models
 
     if isinstance(units, SparseVectors):
-        return [SparseVector(indices=indices.tolist(), values=values.tolist()) for indices, values in units.rows()]
+        return sparse_points(models, units)
     if isinstance(units, TokenVectors):
         return [row.tolist() for row in units.rows()]
     rows: list[Any] = units.tolist()
