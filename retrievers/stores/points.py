@@ -27,6 +27,7 @@ CROCKFORD = str.maketrans("0123456789ABCDEFGHJKMNPQRSTVWXYZ", "0123456789abcdefg
 """From the digits of a ULID to those that `int` reads in base 32."""
 DOCUMENTS = uuid.UUID("6f1f2a3e-6a0e-5d0c-9d6b-1f6d7b1f5c11")
 """Namespace of the point ids of documents whose own ids are neither ULID nor UUID."""
+NAMESPACE = DOCUMENTS.bytes
 SPARSE = "sparse"
 """The name of a collection's sparse vectors, which have to have one."""
 FIELDS = "fields"
@@ -69,12 +70,13 @@ def point_id(document_id: str) -> str:
     >>> point_id("4983")
     '0a601265-def9-53ab-a29c-f0f168d4fc13'
     """
-    if UUID.fullmatch(document_id):
+    length = len(document_id)
+    if length == 36 and UUID.fullmatch(document_id):
         return document_id
-    if ULID.fullmatch(document_id):
+    if length == 26 and ULID.fullmatch(document_id):
         digits = f"{int(document_id.translate(CROCKFORD), 32):032x}"
     else:  # as uuid.uuid5, in a third of its time, which was a tenth of what adding a point takes
-        digest = hashlib.sha1(DOCUMENTS.bytes + document_id.encode(), usedforsecurity=False).hexdigest()
+        digest = hashlib.sha1(NAMESPACE + document_id.encode(), usedforsecurity=False).hexdigest()
         digits = f"{digest[:12]}5{digest[13:16]}{'89ab'[int(digest[16], 16) % 4]}{digest[17:32]}"
     return f"{digits[:8]}-{digits[8:12]}-{digits[12:16]}-{digits[16:20]}-{digits[20:]}"
 
