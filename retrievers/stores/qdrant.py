@@ -12,6 +12,7 @@ import numpy as np
 from retrievers.errors import BackendError
 from retrievers.insisting import answers
 from retrievers.ragged import AnyVectors, Form, SparseVectors, TokenVectors, dense, unit_rows
+from retrievers.ranking import best_of
 from retrievers.stores import LOWEST_FULL_SCAN, LOWEST_INDEXING, MEMORY, Opening, StoreOptions
 from retrievers.stores.connection import Connection, notes_of
 from retrievers.stores.points import (
@@ -165,8 +166,7 @@ class QdrantStore(Store):
         """Return one ranking per query vector: the best `limit` points, ties at the limit resolved."""
         units = unit_rows(vectors)
         if (wanted or self._points) and not self._options.on_server and self._form == "dense":
-            held = {} if wanted else self._whole
-            return past_ties(partial(self._ask_matrix, dense(units), wanted, held), vectors, limit)
+            return self._nearest(dense(units), limit, wanted)
 
         def ask(positions: list[int], size: int) -> Iterator[EngineHits]:
             asked = [wanted[i] for i in positions] if wanted else []
@@ -244,27 +244,21 @@ class QdrantStore(Store):
         for number in sorted(found):
             yield from found[number]
 
-    def _ask_matrix(
-        self,
-        units: Vectors,
-        wanted: Sequence[FilterValues],
-        held: dict[FilterValues, Matching],
-        positions: list[int],
-        size: int,
-    ) -> Iterator[EngineHits]:
-        """Answer from the points that the engine in this process holds, or its payload filter leaves: one product each.
+    def _nearest(self, units: Vectors, limit: int, wanted: Sequence[FilterValues]) -> list[Ranking]:
+        """Rank the points that the engine in this process holds, or its payload filter leaves: one product a query.
 
         Asked itself, it takes three times as long, for an object of Python a hit, and a copy of all vectors a query;
         and its filter goes through all payloads in Python, 25 microseconds a point.
         """
-        for position in positions:
-            one = wanted[position] if wanted else ()
+        held = {} if wanted else self._whole
+        rankings = []
+        for row, unit in enumerate(units):
+            one = wanted[row] if wanted else ()
             if one not in held:
                 held[one] = self._matching(one, units.shape[1])
             points = held[one].units
-            scores = points @ units[position].astype(points.dtype)
-            best = np.argsort(-scores)[:size]
-            yield EngineHits([held[one].ids[i] for i in best.tolist()], scores[best].tolist())
+            rankings.append(best_of(held[one].ids, points @ unit.astype(points.dtype), limit))
+        return rankings
 
     def _matching(self, wanted: FilterValues, dimensions: int) -> Matching:
         """Read points from the engine: all of them in their order and with 64 bits, as it compares them itself."""
