@@ -2,14 +2,11 @@
 
 import json
 import sys
-from http.server import BaseHTTPRequestHandler
-from urllib.parse import urlsplit
 
 import pytest
 
 from harness import records
 from tests import small
-from tests.servers import running
 from tests.small import BM25, ended
 
 MODULE = '''
@@ -120,36 +117,6 @@ def test_a_module_that_exits_when_it_is_imported_is_one_message(tmp_path, module
     for command in ("check", "run"):
         assert ended(command, path) == 2
         assert f"cannot be imported: {module}: SystemExit ({module}.py:2)" in capsys.readouterr().err
-
-
-HITS = {
-    "half": ({"id": "\ud800", "score": 1}, "no whole JSON"),
-    "large": ({"id": "apple", "score": 10**400}, "one number for each"),
-    "small": ({"id": "apple", "score": -(10**400)}, "one number for each"),
-}
-
-
-def test_endpoints_fail_alone_whatever_they_answer(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-
-    class Endpoint(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            raw = json.dumps([HITS[urlsplit(self.path).path[1:]][0]]).encode()
-            self.send_response(200)
-            self.send_header("Content-Length", str(len(raw)))
-            self.end_headers()
-            self.wfile.write(raw)
-
-        def log_message(self, *args: object) -> None:
-            pass
-
-    block = '[[retrievers]]\nname = "{name}"\nkind = "http"\nmethod = "GET"\nids = "[*].id"\nscores = "[*].score"\n'
-    block += 'url = "http://127.0.0.1:{port}/{name}?q={{query}}"\npatience = 0.1\n'
-    with running(Endpoint) as server:
-        blocks = "".join(block.format(name=name, port=server.server_port) for name in HITS)
-        assert ended("run", small.experiment(tmp_path, retrievers=blocks + BM25)) == 3
-    failed = failed_of(tmp_path)
-    assert [name for name, (_, told) in HITS.items() if told not in failed[name]] == [], failed
 
 
 @pytest.mark.parametrize("hit", [{"doc_id": "\ud800", "score": 1}, {"doc_id": "apple", "score": 10**400}])
