@@ -43,6 +43,15 @@ def surrogate(queries, depth):
 def large(queries, depth):
     return [[("apple", 10 ** 400)] for _ in queries]
 
+def short(queries, depth):
+    return []
+
+def twice(queries, depth):
+    return [["apple", "apple"] for _ in queries]
+
+def number(queries, depth):
+    return [[3] for _ in queries]
+
 def deep(queries, depth):
     return helped(queries)
 
@@ -60,6 +69,9 @@ FAULTS = {
     "unwritable": r"ValueError: over \ud800",
     "surrogate": r"'\ud800' is among the hits, which is no id",
     "large": "a score that is no finite number",
+    "short": "returned 0 lists for 6 queries",
+    "twice": "has a document twice",
+    "number": "cannot be read; for each query a list of ids",
 }
 
 
@@ -68,12 +80,8 @@ RAISED = {"exits": "    sys.exit()", "deep": "raised in the standard library"}
 
 @pytest.fixture
 def module(tmp_path, monkeypatch) -> str:
-    """A module of the user's in the working directory."""
     monkeypatch.chdir(tmp_path)
-    name = f"theirs_{abs(hash(tmp_path)) % 10**8}"
-    (tmp_path / f"{name}.py").write_text(MODULE)
-    monkeypatch.syspath_prepend(str(tmp_path))
-    return name
+    return small.module(tmp_path, monkeypatch, MODULE)
 
 
 def failed_of(folder) -> dict[str, str]:
