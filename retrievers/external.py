@@ -22,6 +22,13 @@ from retrievers.remote.redaction import Expanded, as_written
 from retrievers.runs import LONGEST_LINE, LineProblems, RunScores, read_run
 from retrievers.types import Document, Floats, Query, Ranking, Retriever, Shares, ranked
 
+SHAPE = "for each query a list of ids, or of pairs of id and score, best first"
+"""What a function returns."""
+QUERY = ("query_id", "query-id", "qid", "query")
+DOCUMENT = ("doc_id", "document_id", "corpus-id", "corpus_id", "docno", "docid", "document")
+SCORE = ("score",)
+ROW = '{"query_id": "q1", "doc_id": "d1", "score": 0.5}'
+"""Of a saved run, as rows."""
 _NOT_IN_IDS = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
 
 
@@ -87,9 +94,6 @@ def accepted(answers: Mapping[str, Ranking], known: set[str], depth: int, meter:
     kept = {query_id: ranked(ranking.doc_ids, ranking.scores, depth) for query_id, ranking in answers.items()}
     count_unknown_ids(kept.values(), known, meter)
     return kept
-
-
-SHAPE = "for each query a list of ids, or of pairs of id and score, best first"
 
 
 class PythonRetriever(ExternalRetriever):
@@ -174,12 +178,6 @@ def _number(score: Any) -> float:
 
 async def _awaited(returned: Any) -> Any:
     return await returned
-
-
-QUERY = ("query_id", "query-id", "qid", "query")
-DOCUMENT = ("doc_id", "document_id", "corpus-id", "corpus_id", "docno", "docid", "document")
-SCORE = ("score",)
-ROW = '{"query_id": "q1", "doc_id": "d1", "score": 0.5}'
 
 
 class RunRetriever(ExternalRetriever):

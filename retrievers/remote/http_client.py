@@ -22,6 +22,11 @@ from retrievers.insisting import TooLong, Transient, retry_after, says_too_long
 from retrievers.remote.bounded_transport import MOST_BYTES, PROXY_REMEDY, BoundedTransport, note_refused
 from retrievers.remote.redaction import Expanded, as_written, beginning_of, redacted, secrets_in, shown, shown_or_hidden
 
+OPENAI_URL = "https://api.openai.com/v1"
+KEY, AZURE_KEY, BASE_URL = "OPENAI_API_KEY", "AZURE_OPENAI_API_KEY", "OPENAI_BASE_URL"
+_ACCOUNT = ("OpenAI-Organization", "OpenAI-Project")
+_NEVER_SENT = "none"
+"""Stands for the key where there is none: the SDK asks for one, and its header is left out."""
 Schema = TypeVar("Schema")
 _FOR_NOW = {408, 409, 425, 429}
 _FOR_LENGTH = {400, 413, 422}
@@ -281,13 +286,6 @@ def error_in(body: bytes) -> tuple[str, str]:
         if words:
             return kind, words if isinstance(words, str) else json.dumps(words, ensure_ascii=False)
     return kind, ""
-
-
-OPENAI_URL = "https://api.openai.com/v1"
-KEY, AZURE_KEY, BASE_URL = "OPENAI_API_KEY", "AZURE_OPENAI_API_KEY", "OPENAI_BASE_URL"
-_ACCOUNT = ("OpenAI-Organization", "OpenAI-Project")
-_NEVER_SENT = "none"
-"""Stands for the key where there is none: the SDK asks for one, and its header is left out."""
 
 
 def server_url(base_url: str) -> str:

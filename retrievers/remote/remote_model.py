@@ -24,7 +24,17 @@ from retrievers.remote.http_client import Server, check_address, is_server_of
 from retrievers.remote.redaction import from_environment, secrets_in
 from retrievers.types import Counts, Limits
 
+
+class HasServer(Protocol):
+    """What asks a server."""
+
+    server: Server
+
+
 Answer = TypeVar("Answer")
+Client = TypeVar("Client", bound=HasServer)
+Item = TypeVar("Item")
+Part = TypeVar("Part")
 _MARGIN = 1.05
 """Requests are sent this much slower than the declared limit, since clocks and networks are not exact."""
 
@@ -170,17 +180,6 @@ class RequestSender:
             remedy = "; is it running? start it, then run again" if last.refused_here else ""
             patience = f"(patience = {self._insistence.patience:g})"
             raise BackendError(f"gave up after {took} {patience}: {last}{remedy}") from None
-
-
-class HasServer(Protocol):
-    """What asks a server."""
-
-    server: Server
-
-
-Client = TypeVar("Client", bound=HasServer)
-Item = TypeVar("Item")
-Part = TypeVar("Part")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
