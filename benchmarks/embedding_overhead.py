@@ -18,7 +18,7 @@ import numpy as np
 from retrievers.cache import Cache
 from retrievers.embedding import Embedder
 from retrievers.encoders.sentence_transformers import SentenceTransformerEncoder
-from retrievers.local.weights import PACKAGED, Weights
+from retrievers.local.model_files import PACKAGED, Weights
 from retrievers.meter import Meter, single_call
 
 ROUNDS = 4

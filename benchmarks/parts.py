@@ -12,10 +12,10 @@ import time
 
 import numpy as np
 
-from retrievers.sharding import GROUP, ShardWriter
+from retrievers.shard_file import ShardWriter
 from retrievers.storage import open_storage
 from retrievers.types import Embedded
-from retrievers.vector_shards import VectorShards, vector_keys
+from retrievers.vector_shards import GROUP, VectorShards, vector_keys
 
 ASKED = 2_000
 """Texts whose vectors are read in one go, as those of a window's requests are."""

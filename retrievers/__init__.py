@@ -16,23 +16,23 @@ ENCODERS = {
     "cohere": "retrievers.encoders.cohere:CohereEncoder",
     "gemini": "retrievers.encoders.gemini:GeminiEncoder",
     "hashing": "retrievers.encoders.hashing:HashingEncoder",
-    "multivector-encoder": "retrievers.encoders.multivector_encoder:LateInteractionEncoder",
+    "multivector-encoder": "retrievers.encoders.sentence_transformers:LateInteractionEncoder",
     "openai": "retrievers.encoders.openai:OpenAIEncoder",
     "python": "retrievers.encoders.python_encoder:PythonEncoder",
     "sentence-transformers": "retrievers.encoders.sentence_transformers:SentenceTransformerEncoder",
-    "sparse-encoder": "retrievers.encoders.sparse_encoder:LearnedSparseEncoder",
+    "sparse-encoder": "retrievers.encoders.sentence_transformers:LearnedSparseEncoder",
 }
 """kind -> class. The keyword arguments of a class are the options of its kind."""
 RERANKERS = {
-    "cross-encoder": "retrievers.rerankers.cross_encoder:CrossEncoderReranker",
+    "cross-encoder": "retrievers.rerankers.local_rerankers:CrossEncoderReranker",
     "http": "retrievers.rerankers.http_reranker:HttpReranker",
-    "late-interaction": "retrievers.rerankers.late_interaction:LateInteractionReranker",
+    "late-interaction": "retrievers.rerankers.local_rerankers:LateInteractionReranker",
 }
 RETRIEVERS = {
     "bm25": "retrievers.bm25:BM25Retriever",
-    "http": "retrievers.external.search_endpoint:HttpRetriever",
-    "python": "retrievers.external.python_retriever:PythonRetriever",
-    "run": "retrievers.external.run:RunRetriever",
+    "http": "retrievers.search_endpoint:HttpRetriever",
+    "python": "retrievers.external:PythonRetriever",
+    "run": "retrievers.external:RunRetriever",
 }
 """Whole retrievers: what indexes and searches by itself. Dense retrieval and fusion are made by the harness."""
 STORES = {

@@ -11,8 +11,8 @@ from retrievers.chunking import Boundary, Chunks, passages
 from retrievers.errors import BackendError, InputError, Problem, did_you_mean
 from retrievers.filters import Condition, FieldValues, shown, wanted
 from retrievers.meter import Meter
-from retrievers.ranking import contenders
-from retrievers.types import Document, Query, Ranking, Retriever, Shares, ranked, rounded, sample
+from retrievers.ranking import best_of
+from retrievers.types import Document, Query, Ranking, Retriever, Shares, ranked, sample
 from retrievers.words import NAMES, RULE, load_language_model, shared_language, tokenize
 
 SAMPLE = 200
@@ -129,8 +129,7 @@ class BM25Retriever(Retriever):
             scores = np.maximum.reduceat(scores, self._starts)
         if self._conditions:
             scores = np.where(self._values.matching(wanted(query, self._conditions)), scores, 0)
-        best = contenders(scores, depth, positive=True)
-        return ranked([self._ids[i] for i in best], rounded(scores[best]), depth)
+        return best_of(self._ids, scores, depth, positive=True)
 
     def _search(self, queries: Sequence[Query], depth: int, meter: Meter) -> Iterator[Ranking]:
         for query in queries:

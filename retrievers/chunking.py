@@ -10,10 +10,10 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, Literal, NamedTuple, get_args
 
+from retrievers.costs import Count
 from retrievers.errors import BackendError, InputError, Problem, did_you_mean
 from retrievers.held import faults_of, named_function
 from retrievers.ranking import asked_until
-from retrievers.tokens import Count
 from retrievers.types import Document, Ranking, ranked
 
 SEPARATOR = "\x1f"

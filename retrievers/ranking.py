@@ -221,6 +221,16 @@ def contenders(scores: npt.NDArray[np.floating], depth: int, *, positive: bool =
     return kept
 
 
+def best_of(doc_ids: Sequence[str], scores: npt.NDArray[np.floating], depth: int, *, positive: bool = False) -> Ranking:
+    """Return the best hits among all documents, by scores that were computed here; arguments as of `contenders`.
+
+    >>> best_of(["a", "b", "c"], np.array([0.5, 0.9, 0.50000001]), 2).doc_ids
+    ('b', 'c')
+    """
+    some = contenders(scores, depth, positive=positive)
+    return ranked([doc_ids[i] for i in some.tolist()], rounded(scores[some]), depth)
+
+
 def fuse(
     rankings: Sequence[Ranking],
     depth: int,

@@ -1,32 +1,41 @@
-"""One Parquet file of vectors: how it is written, and how it is checked before any of it is unpacked.
+"""One Parquet file of vectors: how it is named and written, and how it is checked before any of it is unpacked.
+
+    <storage>/vectors/<fingerprint>/<role>/<name>.parquet
+
+Its name is the SHA-256 of its sorted keys, so that the same texts always have the same name and writing a file twice
+does no harm. It says of which encoder and role it is.
 
     key             binary(32)
     vector          dense         fixed_size_list<float32, d>
                     multivector   list<fixed_size_list<float32, d>>: a vector for each token
                     sparse        list<struct<index: int32, value: float32>>; d stands in the file's metadata
     tokens, lost    int64
-
-The metadata say of which fingerprint and role the vectors are.
 """
 
 from __future__ import annotations
 
+import hashlib
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, BinaryIO, Self
+from urllib.parse import quote
 
 import numpy as np
 import numpy.typing as npt
 
 from retrievers.errors import BackendError, InputError, Problem
-from retrievers.ragged import AnyVectors, SparseVectors, TokenVectors
+from retrievers.ragged import AnyVectors, SparseVectors, TokenVectors, numbers_of
 from retrievers.storage import Storage, is_away
-from retrievers.types import Counts, Embedded, Vectors
+from retrievers.types import Counts, Embedded, Role, Vectors
 
 if TYPE_CHECKING:
     from pyarrow import Array, ChunkedArray, DataType, Table
-    from pyarrow.parquet import ParquetFile
+    from pyarrow.parquet import ParquetFile, ParquetWriter
 
+SUFFIX = ".parquet"
+FILE_NUMBERS = 1 << 26
+"""Numbers of a file, about: 256 MiB. A shard has one file, unless its vectors are more."""
 KEY_BYTES = 32
 Keys = npt.NDArray[np.void]
 """(n,) of 32 bytes each."""
@@ -47,6 +56,86 @@ _COUNTS = ("tokens", "lost")
 def sortable(names: Keys) -> npt.NDArray[np.bytes_]:
     """Return keys as texts of bytes, (n,): raw bytes are neither sorted nor found by NumPy."""
     return names.view(f"S{KEY_BYTES}")
+
+
+def file_name(names: Keys) -> str:
+    """Return the name of the file that holds these distinct keys, in hexadecimal."""
+    return hashlib.sha256(np.sort(sortable(names)).tobytes()).hexdigest() + SUFFIX
+
+
+def folder_of(storage: Storage, fingerprint: str, role: Role) -> str:
+    """Return the folder of one encoder's vectors of one role."""
+    return f"{storage.path}/vectors/{quote(fingerprint, safe='')}/{role}"
+
+
+class ShardWriter:
+    """Writes a file of vectors row group by row group on this machine, and puts it into a storage at the end, or full.
+
+    Memory holds one row group, and the keys. What was added is put there also where the block ends with an error.
+    """
+
+    def __init__(self, storage: Storage, fingerprint: str, role: Role) -> None:
+        self._storage, self._fingerprint, self._role = storage, fingerprint, role
+        self._keys: list[Keys] = []
+        self._writer: ParquetWriter | None = None
+        self._content: BinaryIO
+        self._numbers = 0
+        self.paths: list[str] = []
+        """Of the files that were put."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._put()
+
+    def add(self, names: Keys, embedded: Embedded) -> None:
+        """Write the vectors of some distinct texts as one row group.
+
+        Raises:
+            BackendError: the folder for temporary files is full, or may not be written; or the storage fails.
+        """
+        import pyarrow as pa
+        from pyarrow import parquet
+
+        table = pa.table(
+            {
+                "key": pa.array(names.tolist(), type=pa.binary(KEY_BYTES)),
+                "vector": column_of(embedded.vectors),
+                "tokens": pa.array(embedded.tokens.astype(np.int64)),
+                "lost": pa.array(embedded.truncated_tokens.astype(np.int64)),
+            },
+            metadata={
+                "fingerprint": self._fingerprint, "role": self._role, "dimensions": str(embedded.vectors.shape[1]),
+            },
+        )  # fmt: skip
+        try:
+            if self._writer is None:
+                self._content = tempfile.TemporaryFile()  # noqa: SIM115 - closed when it is put
+                self._writer = parquet.ParquetWriter(
+                    self._content, table.schema, write_page_checksum=True, compression="zstd"
+                )
+            self._writer.write_table(table)
+        except OSError as failure:
+            raise BackendError(f"a temporary file cannot be written: {failure}") from failure
+        self._keys.append(names)
+        self._numbers += numbers_of(embedded.vectors)
+        if self._numbers >= FILE_NUMBERS:
+            self._put()
+
+    def _put(self) -> None:
+        """Put the file into the storage, if there is one; raises BackendError where it cannot be written."""
+        writer, self._writer, self._numbers = self._writer, None, 0  # once, also where it cannot be written
+        keys, self._keys = self._keys, []
+        if writer is None:
+            return
+        with self._content:
+            writer.close()
+            if keys:
+                folder = folder_of(self._storage, self._fingerprint, self._role)
+                path = f"{folder}/{file_name(np.concatenate(keys))}"
+                self._storage.put(path, self._content)
+                self.paths.append(path)
 
 
 class ShardFile:

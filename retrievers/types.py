@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
+import re
 from abc import abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -10,8 +13,8 @@ from typing import Any, ClassVar, Literal, NamedTuple, Protocol, runtime_checkab
 import numpy as np
 import numpy.typing as npt
 
+from retrievers.costs import FREE, Price, Tokens, estimate
 from retrievers.meter import Call, Meter
-from retrievers.prices import FREE, Price
 from retrievers.ragged import AnyVectors, Form, joined
 from retrievers.ranking import (
     RESOLUTION,
@@ -28,7 +31,7 @@ from retrievers.ranking import (
     sample,
     without,
 )
-from retrievers.tokens import Tokens, estimate
+from retrievers.remote.redaction import as_written
 
 Role = Literal["document", "query"]
 Vectors = npt.NDArray[np.float32]
@@ -297,6 +300,20 @@ class Retriever(Protocol):
         return self.search([query], depth, meter)[0]
 
 
+def fingerprint(kind: str, model: str, **parts: object) -> str:
+    """Return `<kind>-<model>-<16 hex digits>`: the digits hash the kind, the model and every part.
+
+    Only letters, digits, `.`, `_` and `-`, at most 80 characters. What `${NAME}` stands for is hashed and not named.
+
+    >>> fingerprint("hashing", "3-4 grams", dimensions=256)
+    'hashing-3-4-grams-0a81ff12fb0165f4'
+    """
+    whole = json.dumps([kind, model, parts], sort_keys=True, ensure_ascii=False)
+    digest = hashlib.blake2b(whole.encode(), digest_size=8).hexdigest()
+    readable = re.sub(r"[^A-Za-z0-9._-]+", "-", f"{kind}-{as_written(model)}").strip("-")[:60]
+    return f"{readable}-{digest}"
+
+
 def runs(count: int, size: int) -> list[range]:
     """Split positions into runs of `size`.
 
@@ -308,6 +325,6 @@ def runs(count: int, size: int) -> list[range]:
 
 __all__ = [
     "MOST_DIMENSIONS", "RESOLUTION", "Claim", "Counts", "Document", "Embedded", "Encoder", "FilterValues", "Floats",
-    "Hit", "Limits", "Model", "Pair", "PairScores", "Query", "Ranking", "Reference", "Reranker", "Retriever", "Role",
-    "Shares", "Store", "Vectors", "collapsed", "ranked", "rounded", "runs", "sample", "without",
+    "Hit", "Limits", "Model", "Pair", "PairScores", "Price", "Query", "Ranking", "Reference", "Reranker", "Retriever",
+    "Role", "Shares", "Store", "Vectors", "collapsed", "fingerprint", "ranked", "rounded", "runs", "sample", "without",
 ]  # fmt: skip

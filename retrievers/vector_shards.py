@@ -1,40 +1,47 @@
 """Vectors as Parquet files in a folder or on object storage: written by shards of the work, read by a run.
 
-    <storage>/vectors/<fingerprint>/<role>/<name>.parquet
-
-A file holds the vectors of some texts; its name is the SHA-256 of its sorted keys, so that the same texts always have
-the same name and writing a file twice does no harm. It says of which encoder and role it is.
+A shard has some of the requests of a run, each distinct text in one of them.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice, pairwise
 from pathlib import Path
 from typing import NamedTuple
-from urllib.parse import quote, unquote
+from urllib.parse import unquote
 
 import numpy as np
 import numpy.typing as npt
 
 from retrievers.cache import Cache, Positions, keys
-from retrievers.embedding import DRIFTED, distance
+from retrievers.embedding import DRIFTED, Embedder, Portion, distance, distinct_texts
 from retrievers.errors import InputError, Problem
+from retrievers.meter import Meter
 from retrievers.ragged import flat, form_of
 from retrievers.shard_file import (
     KEY_BYTES,
     REMEDY,
     ROW_GROUP,
+    SUFFIX,
     Keys,
+    ShardWriter,
+    file_name,
+    folder_of,
     open_file,
     refused,
     sortable,
 )
 from retrievers.storage import Storage
-from retrievers.types import Embedded, Role
+from retrievers.types import Embedded, Encoder, Role
+from retrievers.vector_search import window_of
 
-SUFFIX = ".parquet"
 CACHE_KEY_BYTES = 16
+GROUP = 4096
+"""Texts that are looked up, embedded and written together."""
+Request = tuple[str, ...]
+"""Texts that are sent together."""
 
 
 def vector_keys(fingerprint: str, role: Role, texts: Sequence[str]) -> Keys:
@@ -57,16 +64,6 @@ def vector_keys(fingerprint: str, role: Role, texts: Sequence[str]) -> Keys:
 def _heads(names: npt.NDArray[np.void] | npt.NDArray[np.bytes_]) -> npt.NDArray[np.uint64]:
     """The first 8 bytes of each key as numbers in the same order, which are found in a third of the time."""
     return names.view(">u8")[:: KEY_BYTES // 8].astype(np.uint64)
-
-
-def file_name(names: Keys) -> str:
-    """Return the name of the file that holds these distinct keys, in hexadecimal."""
-    return hashlib.sha256(np.sort(sortable(names)).tobytes()).hexdigest() + SUFFIX
-
-
-def folder_of(storage: Storage, fingerprint: str, role: Role) -> str:
-    """Return the folder of one encoder's vectors of one role."""
-    return f"{storage.path}/vectors/{quote(fingerprint, safe='')}/{role}"
 
 
 class VectorShards:
@@ -286,3 +283,85 @@ def _listed(storage: Storage, folder: str, *, recursive: bool = False) -> list[t
 
 def _nothing(storage: Storage) -> InputError:
     return InputError(Problem(storage.url, "holds no vectors", "name the place that `harness embed --to` wrote to"))
+
+
+class Writing(NamedTuple):
+    """What became of some requests."""
+
+    texts: int
+    """Distinct texts."""
+    present: int
+    """Of them, those whose vectors lay there already."""
+    parts: int
+    """Files that were written."""
+
+
+def planned_requests(
+    encoder: Encoder, windows: Iterable[Sequence[str]], role: Role, planned: set[bytes]
+) -> Iterator[Request]:
+    """Yield the requests that a run would send with an empty cache, in its order.
+
+    Args:
+        encoder: packs texts into requests.
+        windows: the texts as a run meets them; requests are planned within each.
+        role: of the texts.
+        planned: the keys of the texts that stand in a request already; those of the requests yielded are added.
+    """
+    for window in windows:
+        texts = distinct_texts(window)
+        names = vector_keys(encoder.fingerprint_for(role), role, texts).tolist()
+        for request in encoder.batches(texts, role):
+            new = [i for i in request if names[i] not in planned]
+            planned.update(names[i] for i in new)
+            if new:
+                yield tuple(texts[i] for i in new)
+
+
+def write_shard(embedder: Embedder, role: Role, storage: Storage, requests: Iterable[Request], meter: Meter) -> Writing:
+    """Embed the texts of some requests whose vectors do not lie in a storage yet, and write them as one file.
+
+    What was answered before a request failed for good is written too.
+
+    Args:
+        embedder: an encoder with its cache, in which each answer is kept at once.
+        role: of the texts.
+        storage: where the file goes, and what is listed once, first; errors as `VectorShards`.
+        requests: texts, each in one request.
+        meter: where counts go.
+
+    Raises:
+        BackendError: a request failed for good, or a file cannot be written.
+    """
+    fingerprint = embedder.encoder.fingerprint_for(role)
+    present = VectorShards(storage, fingerprint, role)
+    asked = absent = 0
+    with ShardWriter(storage, fingerprint, role) as writer:
+        for group in _groups(requests, min(GROUP, window_of(embedder.encoder.form))):
+            wanted = [some for request in group if (some := _without(request, present, fingerprint, role))]
+            texts = [text for request in wanted for text in request]
+            asked, absent = asked + sum(map(len, group)), absent + len(texts)
+            ends = np.cumsum([0, *map(len, wanted)]).tolist()
+            plan = [range(start, end) for start, end in pairwise(ends)]
+            portions: list[Portion] = []
+            try:
+                for portion in embedder.answered(texts, lambda plan=plan: plan, role, meter):  # type: ignore[misc]
+                    portions.append(portion)
+            finally:
+                if portions:
+                    positions, pieces, _ = zip(*portions, strict=True)
+                    names = vector_keys(fingerprint, role, [texts[i] for i in np.concatenate(positions).tolist()])
+                    writer.add(names, Embedded.of(pieces))
+    return Writing(asked, asked - absent, len(writer.paths))
+
+
+def _without(request: Request, present: VectorShards, fingerprint: str, role: Role) -> Request:
+    """The texts of a request that do not lie there."""
+    held = present.held(vector_keys(fingerprint, role, request)).tolist()
+    return tuple(text for text, is_held in zip(request, held, strict=True) if not is_held)
+
+
+def _groups(requests: Iterable[Request], size: int) -> Iterator[list[Request]]:
+    """Cut requests into groups of about `size` texts."""
+    stream = iter(requests)
+    while first := next(stream, None):
+        yield [first, *islice(stream, size // len(first) - 1)] if len(first) < size else [first]

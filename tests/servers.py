@@ -313,7 +313,12 @@ class _Handler(BaseHTTPRequestHandler):
         if sent is None:
             self.close_connection = True
             return
-        body = json.loads(sent)
+        self._asked(provider, json.loads(sent))
+
+    def do_GET(self):
+        self._asked(self.provider, {})
+
+    def _asked(self, provider, body):
         fault = provider.admit(body, self.headers)
         try:
             self._answer(provider, body, fault)

@@ -1,6 +1,6 @@
 """Files of vectors for tests."""
 
-from retrievers.sharding import ShardWriter
+from retrievers.shard_file import ShardWriter
 
 
 def write_vectors(storage, fingerprint, role, names, embedded):

@@ -103,6 +103,14 @@ def by_claims(path: Path, data: Path, measures: Sequence[str], *, judge: str = L
     return path
 
 
+def module(folder: Path, monkeypatch: pytest.MonkeyPatch, code: str) -> str:
+    """Write a module of the user's, which Python finds, and return its name."""
+    name = f"theirs_{abs(hash(folder)) % 10**8}"
+    (folder / f"{name}.py").write_text(code)
+    monkeypatch.syspath_prepend(str(folder))
+    return name
+
+
 def copied(place: Path, target: Path) -> Path:
     """An experiment with its data and its results, copied: what named its place names the new one."""
     shutil.copytree(place, target, dirs_exist_ok=True)

@@ -3,12 +3,12 @@ import numpy as np
 import pytest
 
 from retrievers.cache import Cache
+from retrievers.costs import estimate
 from retrievers.embedding import Embedder
 from retrievers.encoders.bedrock import BedrockEncoder
 from retrievers.errors import BackendError, InputError
 from retrievers.meter import Meter, single_call
 from retrievers.remote.bounded_transport import BoundedTransport
-from retrievers.tokens import estimate
 from tests.servers import BedrockProvider, real_vectors, serving, tokens_of
 
 TEXTS = [f"text number {i} about " + ["wing", "flow", "heat", "shock", "wave"][i % 5] for i in range(10)]

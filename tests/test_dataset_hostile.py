@@ -30,7 +30,7 @@ from harness.evaluation.readers import read_ids, read_scores
 from harness.experiment import load as read_experiment
 from retrievers import opening
 from retrievers.errors import InputError
-from retrievers.external.run import RunRetriever
+from retrievers.external import RunRetriever
 from retrievers.insisting import says_too_long
 from retrievers.remote.chat import quoted
 from tests import layouts

@@ -18,8 +18,7 @@ from harness.running.options import Options
 from harness.running.plan import plan
 from retrievers.derived import cut
 from retrievers.errors import InputError
-from retrievers.stores import QuantizedStore
-from retrievers.stores.matrices import calibrated, from_bytes, to_bits, to_bytes
+from retrievers.stores.matrices import QuantizedStore, calibrated, from_bytes, to_bits, to_bytes
 from retrievers.types import Vectors, ranked, rounded
 from tests import small, tiny
 from tests.servers import OpenAIProvider, serving

@@ -5,8 +5,7 @@ import pytest
 
 from retrievers.cache import Cache, keys
 from retrievers.embedding import Embedder
-from retrievers.encoders.multivector_encoder import LateInteractionEncoder
-from retrievers.encoders.sparse_encoder import LearnedSparseEncoder
+from retrievers.encoders.sentence_transformers import LateInteractionEncoder, LearnedSparseEncoder
 from retrievers.errors import BackendError, InputError
 from retrievers.local.models import Setup
 from retrievers.meter import Meter, single_call

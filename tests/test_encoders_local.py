@@ -9,7 +9,7 @@ import pytest
 
 from retrievers.encoders.sentence_transformers import SentenceTransformerEncoder
 from retrievers.errors import BackendError, InputError
-from retrievers.local.weights import PACKAGED, Weights
+from retrievers.local.model_files import PACKAGED, Weights
 from retrievers.meter import single_call
 from tests import tiny
 
@@ -160,7 +160,7 @@ def test_nothing_heavy_is_imported_before_the_first_text(folder):
 import sys
 from retrievers.encoders.sentence_transformers import SentenceTransformerEncoder
 from retrievers.encoders.hashing import HashingEncoder
-from retrievers.rerankers.cross_encoder import CrossEncoderReranker
+from retrievers.rerankers.local_rerankers import CrossEncoderReranker
 encoder = SentenceTransformerEncoder({str(folder)!r})
 encoder.fingerprint, encoder.provenance
 reranker = CrossEncoderReranker({str(folder)!r})

@@ -15,8 +15,8 @@ from retrievers.encoders.sentence_transformers import SentenceTransformerEncoder
 from retrievers.errors import BackendError
 from retrievers.local import forward, models
 from retrievers.local.forward import outputs
+from retrievers.local.model_files import PACKAGED, Weights
 from retrievers.local.models import Replicas, Setup
-from retrievers.local.weights import PACKAGED, Weights
 from retrievers.meter import Meter, Stop, single_call
 from tests import tiny
 

@@ -10,16 +10,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from retrievers import tokens
+from retrievers import costs
 from retrievers.cache import Cache
+from retrievers.costs import PRICES, estimate, list_price, openai_tokens
 from retrievers.embedding import Embedder
 from retrievers.encoders.hashing import HashingEncoder
 from retrievers.encoders.sentence_transformers import SentenceTransformerEncoder
-from retrievers.local.sides import side_tokens
-from retrievers.local.weights import PACKAGED, Weights
+from retrievers.local.model_files import PACKAGED, Weights, side_tokens
 from retrievers.meter import Meter, single_call
-from retrievers.prices import PRICES, list_price
-from retrievers.tokens import estimate, openai_tokens
 from tests import tiny
 from tests.test_encoders_embedding import Counting
 
@@ -86,7 +84,7 @@ def test_the_estimate_of_a_text_is_between_its_words_and_its_bytes(text):
 
 
 def test_tiktoken_is_used_only_where_its_vocabulary_lies_cached(tmp_path, monkeypatch):
-    tokens._cl100k.cache_clear()
+    costs._cl100k.cache_clear()
     monkeypatch.setenv("TIKTOKEN_CACHE_DIR", str(tmp_path))
     fake = ModuleType("tiktoken")
     fake.__spec__ = type(sys.__spec__)("tiktoken", None)
@@ -95,16 +93,16 @@ def test_tiktoken_is_used_only_where_its_vocabulary_lies_cached(tmp_path, monkey
     )()
     monkeypatch.setitem(sys.modules, "tiktoken", fake)
     assert not openai_tokens(["x"]).exact
-    tokens._cl100k.cache_clear()
+    costs._cl100k.cache_clear()
     url = b"https://openaipublic.blob.core.windows.net/encodings/cl100k_base.tiktoken"
     (tmp_path / hashlib.sha1(url).hexdigest()).write_bytes(b"a vocabulary")
     assert not openai_tokens(["x"]).exact  # tiktoken would fetch it again
-    tokens._cl100k.cache_clear()
-    monkeypatch.setattr(tokens, "_CL100K_SHA256", hashlib.sha256(b"a vocabulary").hexdigest())
+    costs._cl100k.cache_clear()
+    monkeypatch.setattr(costs, "_CL100K_SHA256", hashlib.sha256(b"a vocabulary").hexdigest())
     found = openai_tokens(["x", "y"])
     assert found.exact
     assert found.counts.tolist() == [7, 7]
-    tokens._cl100k.cache_clear()
+    costs._cl100k.cache_clear()
 
 
 def test_the_forecast_is_what_the_run_then_does(tmp_path):

@@ -14,11 +14,10 @@ from harness.running.check import check
 from harness.running.options import Options
 from retrievers.cache import Cache
 from retrievers.errors import BackendError, InputError
-from retrievers.external.python_retriever import PythonRetriever
-from retrievers.external.run import RunRetriever
-from retrievers.external.search_endpoint import HttpRetriever
+from retrievers.external import PythonRetriever, RunRetriever
 from retrievers.meter import Meter
 from retrievers.runs import write_run
+from retrievers.search_endpoint import HttpRetriever
 from retrievers.types import Query, ranked
 from tests import layouts, small, tiny
 from tests.search_fakes import KEY, SERVICES, service
@@ -107,28 +106,12 @@ def ids(queries, depth):
 async def pairs(queries, depth):
     await asyncio.sleep(0)
     return [[(d, 1.0 / n) for n, d in enumerate(found, 1)] for found in ids(queries, depth)]
-
-def broken(queries, depth):
-    raise ValueError("the index is gone")
-
-def short(queries, depth):
-    return []
-
-def twice(queries, depth):
-    return [["apple", "apple"] for _ in queries]
-
-def odd(queries, depth):
-    return [[3] for _ in queries]
 """
 
 
 @pytest.fixture
 def module(tmp_path, monkeypatch) -> str:
-    """A module of the user's in the working directory."""
-    name = f"theirs_{abs(hash(tmp_path)) % 10**8}"
-    (tmp_path / f"{name}.py").write_text(MODULE.format(texts=small.TEXTS))
-    monkeypatch.syspath_prepend(str(tmp_path))
-    return name
+    return small.module(tmp_path, monkeypatch, MODULE.format(texts=small.TEXTS))
 
 
 def test_a_function_of_ones_own_sync_or_async(tmp_path, module):
@@ -140,20 +123,6 @@ def test_a_function_of_ones_own_sync_or_async(tmp_path, module):
     assert {q: r.doc_ids for q, r in first.items()} == {q: r.doc_ids for q, r in second.items()}
     assert first["q-rails"].doc_ids == ("train",)
     assert found.costs[found.costs["stage"] == "search"]["calls"].tolist() == [1, 1]
-
-
-FAILURES = {
-    "broken": "ValueError: the index is gone", "short": "returned 0 lists for 6 queries",
-    "twice": "has a document twice", "odd": "cannot be read; for each query a list of ids",
-}  # fmt: skip
-
-
-def test_its_failures_are_its_own(tmp_path, module):
-    blocks = "".join(f'[[retrievers]]\nname = "{n}"\nkind = "python"\ncall = "{module}:{n}"\n' for n in FAILURES)
-    found = run(small.experiment(tmp_path, retrievers=BM25 + blocks), Options(tmp_path / "out"))
-    failed = found.manifest.failed
-    assert [name for name, told in FAILURES.items() if told not in failed[name]] == [], failed
-    assert found.retrievers == ("bm25",)
 
 
 @pytest.mark.parametrize(

@@ -6,10 +6,10 @@ import threading
 import pytest
 
 from retrievers.errors import BackendError, InputError
-from retrievers.external.search_endpoint import HttpRetriever
 from retrievers.meter import Meter, Stop
 from retrievers.remote.redaction import Expanded
-from retrievers.remote.retries import RateLimiter
+from retrievers.remote.remote_model import RateLimiter
+from retrievers.search_endpoint import HttpRetriever
 from retrievers.types import Document, Query
 from tests.servers import OpenAIProvider, serving
 
@@ -47,6 +47,8 @@ def test_the_time_limit_bounds_the_whole_answer():
     "reply",
     [
         {"hits": ["a", "b"], "scores": [1, 10**400]},
+        {"hits": ["a", "b"], "scores": [-(10**400), 1]},
+        {"hits": ["a", "\ud800"], "scores": [2, 1]},
         {"hits": ["a", "b"], "scores": [1, float("nan")]},
         {"hits": ["a", "b"], "scores": [1, True]},
         {"hits": ["a", "b"], "scores": ["1", "2"]},

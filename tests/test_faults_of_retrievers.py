@@ -2,14 +2,11 @@
 
 import json
 import sys
-from http.server import BaseHTTPRequestHandler
-from urllib.parse import urlsplit
 
 import pytest
 
 from harness import records
 from tests import small
-from tests.servers import running
 from tests.small import BM25, ended
 
 MODULE = '''
@@ -46,6 +43,15 @@ def surrogate(queries, depth):
 def large(queries, depth):
     return [[("apple", 10 ** 400)] for _ in queries]
 
+def short(queries, depth):
+    return []
+
+def twice(queries, depth):
+    return [["apple", "apple"] for _ in queries]
+
+def number(queries, depth):
+    return [[3] for _ in queries]
+
 def deep(queries, depth):
     return helped(queries)
 
@@ -63,6 +69,9 @@ FAULTS = {
     "unwritable": r"ValueError: over \ud800",
     "surrogate": r"'\ud800' is among the hits, which is no id",
     "large": "a score that is no finite number",
+    "short": "returned 0 lists for 6 queries",
+    "twice": "has a document twice",
+    "number": "cannot be read; for each query a list of ids",
 }
 
 
@@ -71,12 +80,8 @@ RAISED = {"exits": "    sys.exit()", "deep": "raised in the standard library"}
 
 @pytest.fixture
 def module(tmp_path, monkeypatch) -> str:
-    """A module of the user's in the working directory."""
     monkeypatch.chdir(tmp_path)
-    name = f"theirs_{abs(hash(tmp_path)) % 10**8}"
-    (tmp_path / f"{name}.py").write_text(MODULE)
-    monkeypatch.syspath_prepend(str(tmp_path))
-    return name
+    return small.module(tmp_path, monkeypatch, MODULE)
 
 
 def failed_of(folder) -> dict[str, str]:
@@ -120,36 +125,6 @@ def test_a_module_that_exits_when_it_is_imported_is_one_message(tmp_path, module
     for command in ("check", "run"):
         assert ended(command, path) == 2
         assert f"cannot be imported: {module}: SystemExit ({module}.py:2)" in capsys.readouterr().err
-
-
-HITS = {
-    "half": ({"id": "\ud800", "score": 1}, "no whole JSON"),
-    "large": ({"id": "apple", "score": 10**400}, "one number for each"),
-    "small": ({"id": "apple", "score": -(10**400)}, "one number for each"),
-}
-
-
-def test_endpoints_fail_alone_whatever_they_answer(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-
-    class Endpoint(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            raw = json.dumps([HITS[urlsplit(self.path).path[1:]][0]]).encode()
-            self.send_response(200)
-            self.send_header("Content-Length", str(len(raw)))
-            self.end_headers()
-            self.wfile.write(raw)
-
-        def log_message(self, *args: object) -> None:
-            pass
-
-    block = '[[retrievers]]\nname = "{name}"\nkind = "http"\nmethod = "GET"\nids = "[*].id"\nscores = "[*].score"\n'
-    block += 'url = "http://127.0.0.1:{port}/{name}?q={{query}}"\npatience = 0.1\n'
-    with running(Endpoint) as server:
-        blocks = "".join(block.format(name=name, port=server.server_port) for name in HITS)
-        assert ended("run", small.experiment(tmp_path, retrievers=blocks + BM25)) == 3
-    failed = failed_of(tmp_path)
-    assert [name for name, (_, told) in HITS.items() if told not in failed[name]] == [], failed
 
 
 @pytest.mark.parametrize("hit", [{"doc_id": "\ud800", "score": 1}, {"doc_id": "apple", "score": 10**400}])

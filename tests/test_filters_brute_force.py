@@ -11,7 +11,7 @@ from retrievers.bm25 import BM25Retriever
 from retrievers.chunking import Chunks
 from retrievers.filters import Condition, FieldValues, Narrowed, wanted
 from retrievers.meter import Meter
-from retrievers.stores import QuantizedStore
+from retrievers.stores.matrices import QuantizedStore
 from retrievers.types import Document, Embedded, Query, Retriever, ranked, rounded
 from retrievers.vector_search import Embeds, VectorRetriever
 from tests.store_places import LOCATIONS

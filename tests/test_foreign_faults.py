@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
-import sys
 from pathlib import Path
 
 import pytest
@@ -25,15 +23,15 @@ from retrievers.meter import Meter
 from retrievers.types import Retriever, ranked
 from tests import small
 from tests.small import BM25
+from tests.test_foreign_parts import install
 
 PACKAGE = '''
 """Parts that somebody else wrote, none of them with care."""
 
 import numpy as np
 
-from retrievers.prices import Price
 from retrievers.ragged import SparseVectors
-from retrievers.types import Embedded, Encoder, Limits, PairScores, Reranker, Retriever, ranked
+from retrievers.types import Embedded, Encoder, Limits, PairScores, Price, Reranker, Retriever, ranked
 
 
 class Service(Encoder):
@@ -178,16 +176,7 @@ clashing = theirs:Clashing
 
 @pytest.fixture(autouse=True)
 def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A distribution with entry points, as pip would leave it."""
-    info = tmp_path / "site" / "theirs-1.0.dist-info"
-    info.mkdir(parents=True)
-    (tmp_path / "site" / "theirs.py").write_text(PACKAGE, encoding="utf-8")
-    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: theirs\nVersion: 1.0\n", encoding="utf-8")
-    (info / "entry_points.txt").write_text(POINTS, encoding="utf-8")
-    monkeypatch.syspath_prepend(str(tmp_path / "site"))
-    importlib.invalidate_caches()
-    monkeypatch.delitem(sys.modules, "theirs", raising=False)
-    monkeypatch.setenv("HARNESS_CACHE", str(tmp_path / "cache"))
+    install(tmp_path, monkeypatch, PACKAGE, POINTS)
 
 
 def ran(folder: Path, blocks: str, more: str = ""):

@@ -24,8 +24,7 @@ PACKAGE = '''
 
 import numpy as np
 
-from retrievers.prices import Price
-from retrievers.types import Embedded, Encoder, PairScores, Reranker, Retriever, Store, ranked
+from retrievers.types import Embedded, Encoder, PairScores, Price, Reranker, Retriever, Store, ranked
 
 
 class Lengths(Encoder):
@@ -173,19 +172,22 @@ rerank = { kind = "shorter", depth = 2 }
 """
 
 
-@pytest.fixture(autouse=True)
-def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A distribution with entry points, as pip would leave it."""
-    site = tmp_path / "site"
-    info = site / "theirs-1.0.dist-info"
+def install(folder: Path, monkeypatch: pytest.MonkeyPatch, package: str, points: str) -> None:
+    """Leave a distribution with entry points as pip would, and a cache of its own."""
+    info = folder / "site" / "theirs-1.0.dist-info"
     info.mkdir(parents=True)
-    (site / "theirs.py").write_text(PACKAGE, encoding="utf-8")
+    (folder / "site" / "theirs.py").write_text(package, encoding="utf-8")
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: theirs\nVersion: 1.0\n", encoding="utf-8")
-    (info / "entry_points.txt").write_text(POINTS, encoding="utf-8")
-    monkeypatch.syspath_prepend(str(site))
+    (info / "entry_points.txt").write_text(points, encoding="utf-8")
+    monkeypatch.syspath_prepend(str(folder / "site"))
     importlib.invalidate_caches()
     monkeypatch.delitem(sys.modules, "theirs", raising=False)
-    monkeypatch.setenv("HARNESS_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setenv("HARNESS_CACHE", str(folder / "cache"))
+
+
+@pytest.fixture(autouse=True)
+def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    install(tmp_path, monkeypatch, PACKAGE, POINTS)
 
 
 def experiment(blocks: list[dict[str, object]]) -> dict[str, object]:

@@ -14,7 +14,7 @@ from harness.pipeline import run
 from harness.running.options import Options
 from harness.running.plan import plan
 from retrievers.cache import Cache, default_path
-from retrievers.tokens import estimate
+from retrievers.costs import estimate
 from tests import small, tiny
 from tests.recompute import verified
 from tests.servers import BedrockProvider, OpenAIProvider, serving, tokens_of

@@ -44,9 +44,7 @@ def place(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize(("name", "code"), [("raises", 3), ("answers", 0)])
 def test_what_a_function_says_is_written_without_keys(tmp_path, place, monkeypatch, capsys, name, code):
-    module = f"theirs_{abs(hash(tmp_path)) % 10**8}"
-    (tmp_path / f"{module}.py").write_text(MODULE)
-    monkeypatch.syspath_prepend(str(tmp_path))
+    module = small.module(tmp_path, monkeypatch, MODULE)
     block = f'[[retrievers]]\nname = "theirs"\nkind = "python"\ncall = "{module}:{name}"\n'
     path = small.experiment(tmp_path, retrievers=block + BM25, report=True)
     assert ended("run", path, "--debug") == code

@@ -1,3 +1,5 @@
+"""OpenAI's protocol: what any server of it may do wrong, and every block of docs/how-to/providers.md against a fake."""
+
 import time
 
 import numpy as np
@@ -9,6 +11,10 @@ from retrievers.embedding import Embedder
 from retrievers.encoders.openai import OpenAIEncoder
 from retrievers.errors import BackendError, InputError, OverBudget
 from retrievers.meter import Budget, Meter, single_call
+from tests import dialects
+from tests.dialects import ALL
+from tests.provider_blocks import BLOCKS, LONG, at, check_embeddings, set_keys
+from tests.provider_blocks import TEXTS as PASSAGES
 from tests.servers import OpenAIProvider, real_vectors, serving, tokens_of
 
 pytestmark = pytest.mark.usefixtures("no_keys")
@@ -47,15 +53,6 @@ def test_vectors_come_back_in_their_texts_places(serve, tmp_path):
     counts = meter.stages()["embed-documents"].counts
     assert counts == {"texts": 10, "cached": 0, "calls": 3, "tokens": sum(map(tokens_of, TEXTS)), "usd": 0}
     assert sorted(provider.embedded) == sorted(TEXTS)
-
-
-def test_a_second_run_sends_nothing(serve, tmp_path):
-    provider = serve()
-    first = embed(provider, tmp_path)
-    sent = len(provider.requests)
-    second = embed(provider, tmp_path)
-    assert len(provider.requests) == sent
-    assert all(np.array_equal(a, b) for a, b in zip(first, second, strict=True))
 
 
 @pytest.mark.parametrize("fault", ["429", "429-after", "500", "503", "slow", "drop", "half", "garbage"])
@@ -160,21 +157,6 @@ def test_fewer_at_once_while_the_provider_throttles(serve, tmp_path):
     assert len(provider.requests) == 44
 
 
-def test_fingerprints():
-    def made(model="text-embedding-3-small", **more):
-        return OpenAIEncoder(model, **more).fingerprint
-
-    different = [
-        made(),
-        made("text-embedding-3-large"),
-        made(dimensions=256),
-        made(base_url="http://localhost:1"),
-        made(query_prompt="q"),
-    ]
-    assert len(set(different)) == 5
-    assert made(batch_size=7, concurrency=1, rpm=9, api_key="x", price=3) == made()
-
-
 def test_openais_key_is_not_sent_to_other_servers(serve, monkeypatch):
     monkeypatch.setenv("OPENAI_API_KEY", "sk-canary-for-openai-only")
     provider = serve()
@@ -206,3 +188,90 @@ def test_the_price_is_the_experiments_or_the_list_price_or_nothing_here(option, 
     assert (price and price.usd_per_million_tokens) == usd
     described = components.described(OpenAIEncoder("text-embedding-3-small", **option))
     assert described.get("usd_per_million_tokens") == (None if usd is None else f"{usd:g}")
+
+
+# Blocks of the docs
+
+
+ELSEWHERE = ("Cohere", "Gemini")
+"""Protocols of their own, with a test file each."""
+
+
+@pytest.fixture
+def keys(monkeypatch):
+    set_keys(monkeypatch)
+
+
+def test_every_block_has_a_fake():
+    assert list(BLOCKS) == [*ALL, *ELSEWHERE, *(name for name in BLOCKS if name.endswith("reranking"))]
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_a_block_of_embeddings_is_ready(keys, name, tmp_path):
+    check_embeddings(name, ALL[name], tmp_path)
+
+
+def test_a_limit_of_texts_is_learnt_from_the_refusal(keys, tmp_path):
+    with serving(dialects.Tei()) as provider, Cache(tmp_path / "c") as cache:
+        own = at(BLOCKS["Text Embeddings Inference"], "encoder", provider.url)
+        Embedder(own, cache).embed(PASSAGES, "document", Meter())
+        assert [len(one["body"]["input"]) for one in provider.requests] == [40, 32, 8]
+        own.embed([f"more {i}" for i in range(40)], "document", single_call())
+        assert [len(one["body"]["input"]) for one in provider.requests[3:]] == [32, 8]
+
+
+@pytest.mark.parametrize("name", ["OpenAI", "vLLM", "llama.cpp"])
+def test_a_text_that_is_refused_for_its_length_is_cut(keys, name, tmp_path):
+    with serving(ALL[name](max_tokens=50)) as provider, Cache(tmp_path / "c") as cache:
+        own = at(BLOCKS[name], "encoder", provider.url)
+        embedded = Embedder(own, cache).embed([LONG], "document", Meter())
+        assert 40 <= tokens_of(provider.embedded[-1]) <= 50
+        assert embedded.truncated_tokens[0] > 60
+
+
+def test_decimals_are_asked_for_once_where_base64_is_refused(keys, tmp_path):
+    with serving(dialects.LiteLlm()) as provider, Cache(tmp_path / "c") as cache:
+        own = at(BLOCKS["LiteLLM proxy"], "encoder", provider.url)
+        for text in ("a", "b", "c"):
+            Embedder(own, cache).embed([text], "document", Meter())
+        assert ["encoding_format" in one["body"] for one in provider.requests] == [True, False, False, False]
+
+
+def test_a_servers_own_words_reach_the_user(keys, tmp_path):
+    with serving(dialects.Voyage()) as provider, Cache(tmp_path / "c") as cache:
+        block = BLOCKS["Voyage"].replace('input_type = "document"', 'input_type = "paper"')
+        with pytest.raises(BackendError, match=r"400 input_type must be one of \('document', 'query'\)"):
+            Embedder(at(block, "encoder", provider.url), cache).embed(["a"], "document", Meter())
+
+
+def test_openais_own_server_needs_its_key_however_it_is_written(keys, monkeypatch):
+    monkeypatch.delenv("OPENAI_API_KEY")
+    own = "https://API.openai.com/v1/"
+    with pytest.raises(InputError, match="is not set in the environment"):
+        OpenAIEncoder("m", base_url=own).check()
+    OpenAIEncoder("m", base_url=own.replace("https", "http")).check()  # a key is not sent in the clear
+    OpenAIEncoder("m", base_url="https://elsewhere.example.org").check()
+    assert OpenAIEncoder("text-embedding-3-small", base_url="https://api.openai.com/v1/").price.usd(10**6) == 0.02
+
+
+def test_azures_key_goes_to_azures_servers_alone(keys, monkeypatch):
+    url = "https://name.openai.azure.com/openai/v1"
+    monkeypatch.delenv("AZURE_OPENAI_API_KEY")
+    with pytest.raises(InputError, match="AZURE_OPENAI_API_KEY: is not set"):
+        OpenAIEncoder("m", base_url=url).check()
+    OpenAIEncoder("m", base_url=url, headers={"api-key": "k"}).check()
+    monkeypatch.setenv("AZURE_OPENAI_API_KEY", "k")
+    OpenAIEncoder("m", base_url=url).check()
+    assert OpenAIEncoder("text-embedding-3-small", base_url=url).price.usd(10**6) == 0.02
+
+
+def test_fingerprints_differ_where_vectors_do():
+    options = [{}, {"model": "n"}, {"dimensions": 256}, {"base_url": "http://localhost:1"}, {"query_prompt": "q"},
+               {"document_extra": {"input_type": "document"}}, {"query_extra": {"input_type": "query"}}]  # fmt: skip
+    assert len({OpenAIEncoder(**{"model": "m", **some}).fingerprint for some in options}) == len(options)
+    same = {"batch_size": 7, "concurrency": 1, "rpm": 9, "api_key": "x", "price": 3, "headers": {"a": "b"}}
+    assert OpenAIEncoder("m", **same).fingerprint == OpenAIEncoder("m").fingerprint
+    # As kept by caches from before there was anything to add to the body: retriever-harness 0.1.0 at commit 81ac002.
+    assert OpenAIEncoder("text-embedding-3-small").fingerprint == "openai-text-embedding-3-small-792914b8b5799174"
+    there = OpenAIEncoder("m", base_url="http://localhost:1/v1", dimensions=5, query_prompt="q")
+    assert there.fingerprint == "openai-m-ab19acf2a03a6c0d"

@@ -18,11 +18,11 @@ from harness.running.options import Options
 from harness.running.plan import plan
 from retrievers.bm25 import BM25Retriever
 from retrievers.chunking import Boundary, Chunks, passages
+from retrievers.costs import Counts
 from retrievers.encoders.openai import OpenAIEncoder
 from retrievers.encoders.sentence_transformers import SentenceTransformerEncoder
 from retrievers.errors import BackendError, InputError
 from retrievers.meter import Meter
-from retrievers.tokens import Counts
 from retrievers.types import Document, Query, ranked
 from tests import small, tiny
 

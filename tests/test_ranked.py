@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from harness.evaluation.runs import Conventions, score_runs
 from harness.measures import parse_all
-from retrievers.external.run import RunRetriever
+from retrievers.external import RunRetriever
 from retrievers.meter import Meter
 from retrievers.types import RESOLUTION, Document, Query, ranked, rounded
 

@@ -12,8 +12,8 @@ from retrievers import insisting
 from retrievers.errors import BackendError
 from retrievers.insisting import Transient
 from retrievers.meter import Call, Meter
-from retrievers.remote import retries
-from retrievers.remote.retries import RateLimiter, RequestSender
+from retrievers.remote import remote_model
+from retrievers.remote.remote_model import RateLimiter, RequestSender
 from retrievers.types import Limits
 
 
@@ -35,7 +35,7 @@ class Clock(threading.Event):
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     made = Clock()
-    for module in (retries, tenacity, insisting):
+    for module in (remote_model, tenacity, insisting):
         monkeypatch.setattr(module, "time", SimpleNamespace(monotonic=made.monotonic))
     return made
 

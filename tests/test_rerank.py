@@ -1,3 +1,5 @@
+"""Rerankers on this machine, a cross-encoder and late interaction, against sentence-transformers' own ways."""
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -6,8 +8,8 @@ from hypothesis import strategies as st
 from retrievers.cache import Cache
 from retrievers.errors import InputError
 from retrievers.local.models import Setup
-from retrievers.meter import Meter
-from retrievers.rerankers.cross_encoder import CrossEncoderReranker
+from retrievers.meter import Meter, single_call
+from retrievers.rerankers.local_rerankers import CrossEncoderReranker, LateInteractionReranker
 from retrievers.reranking import CachedReranker, above_the_rest
 from retrievers.types import Document, Query, ranked
 from tests import tiny
@@ -40,15 +42,23 @@ def folder(tmp_path_factory):
     return tiny.cross_encoder(tmp_path_factory.mktemp("cross"))
 
 
+@pytest.fixture(scope="module")
+def bi_encoder(tmp_path_factory):
+    return tiny.bi_encoder(tmp_path_factory.mktemp("bi"))
+
+
 @pytest.fixture
 def cache(tmp_path):
     with Cache(tmp_path / "c") as opened:
         yield opened
 
 
-def reranker(folder, cache, **more):
-    model = CrossEncoderReranker(str(folder), **{"device": "cpu", "depth": 3, **more})
-    return CachedReranker(model, cache, content)
+def reranker(folder, cache, cls=CrossEncoderReranker, **more):
+    return CachedReranker(cls(str(folder), **{"device": "cpu", "depth": 3, **more}), cache, content)
+
+
+def late(folder, cache):
+    return reranker(folder, cache, LateInteractionReranker, depth=5)
 
 
 def logits(folder, pairs):
@@ -69,16 +79,25 @@ def test_the_head_is_in_the_librarys_order_and_the_rest_stays(folder, cache):
     assert len(found[2]) == 0
 
 
-def test_a_warm_run_gives_the_same_and_loads_no_model(folder, cache, monkeypatch):
+WARM = {
+    CrossEncoderReranker: {"texts": 6, "cached": 0, "calls": 3, "tokens": 55, "lost_tokens": 11},
+    # Of the longest document 16 words and two marks are to be read, and 12 are.
+    LateInteractionReranker: {"texts": 6, "cached": 0, "calls": 3, "tokens": 66, "lost_tokens": 6},
+}
+
+
+@pytest.mark.parametrize("cls", WARM)
+def test_a_warm_run_gives_the_same_and_loads_no_model(folder, bi_encoder, cache, monkeypatch, cls):
+    place = folder if cls is CrossEncoderReranker else bi_encoder
     cold, warm = Meter(), Meter()
     with cold.stage("rerank"):
-        first = reranker(folder, cache, batch_size=2).rerank_all(QUERIES, RANKINGS, cold)
+        first = reranker(place, cache, cls, batch_size=2).rerank_all(QUERIES, RANKINGS, cold)
     monkeypatch.setattr(Setup, "load", lambda *_: pytest.fail("a model was loaded"))
     with warm.stage("rerank"):
-        second = reranker(folder, cache).rerank_all(QUERIES, RANKINGS, warm)
+        second = reranker(place, cache, cls).rerank_all(QUERIES, RANKINGS, warm)
     assert first == second
-    assert cold.stages()["rerank"].counts == {"texts": 6, "cached": 0, "calls": 3, "tokens": 55, "lost_tokens": 11}
-    assert warm.stages()["rerank"].counts == {"texts": 6, "cached": 6, "lost_tokens": 11}
+    assert cold.stages()["rerank"].counts == WARM[cls]
+    assert warm.stages()["rerank"].counts == {"texts": 6, "cached": 6, "lost_tokens": WARM[cls]["lost_tokens"]}
     assert warm.notes() == cold.notes() == {"truncated-pair": ("q2",)}
 
 
@@ -119,3 +138,56 @@ def test_a_model_with_two_outputs_is_refused(tmp_path, cache):
 def test_options_out_of_range(cache, option):
     with pytest.raises(InputError, match=next(iter(option))):
         reranker("x", cache, **option)
+
+
+def max_sim(folder, query, text):
+    """The same by sentence-transformers' own `encode`, one text at a time."""
+    from sentence_transformers import SentenceTransformer
+
+    model = SentenceTransformer(str(folder), device="cpu")
+    sides = [
+        model.encode(one, output_value="token_embeddings", show_progress_bar=False).numpy() for one in (query, text)
+    ]
+    q, d = (side / np.linalg.norm(side, axis=1, keepdims=True) for side in sides)
+    return (q @ d.T).max(axis=1).mean()
+
+
+def test_scores_are_those_of_single_texts_whatever_they_are_padded_with(bi_encoder, cache):
+    found = late(bi_encoder, cache).rerank_all(QUERIES[1:], RANKINGS[:2], Meter())
+    for query, ranking in zip(QUERIES[1:], found, strict=True):
+        for hit in ranking:
+            assert hit.score == pytest.approx(max_sim(bi_encoder, query.text, DOCUMENTS[hit.doc_id].text), abs=3e-6)
+
+
+def test_a_model_without_vectors_of_tokens_is_refused(cache, tmp_path):
+    with pytest.raises(InputError, match="has no vectors of tokens"):
+        late(tiny.static(tmp_path / "static"), cache).rerank(QUERIES[0], RANKINGS[0], Meter())
+
+
+def test_a_model_that_was_trained_for_it_reads_queries_and_documents_in_its_own_ways(cache, tmp_path):
+    from sentence_transformers import MultiVectorEncoder
+
+    colbert = tiny.colbert(tmp_path / "colbert")
+    rankings = late(colbert, cache).rerank_all(QUERIES[:2], RANKINGS[:2], Meter())
+    theirs = MultiVectorEncoder(str(colbert), device="cpu", similarity_fn_name="meanmaxsim")
+    texts = [one.content for one in DOCUMENTS.values()]
+    documents = theirs.encode_document(texts, show_progress_bar=False)
+    for query, ranking in zip(QUERIES, rankings, strict=False):
+        scores = theirs.similarity(theirs.encode_query([query.text], show_progress_bar=False), documents)[0].tolist()
+        for hit in ranking:
+            assert hit.score == pytest.approx(scores[list(DOCUMENTS).index(hit.doc_id)], abs=3e-6)
+
+
+def test_its_tokens_are_counted_as_it_reads_them(tmp_path):
+    colbert = LateInteractionReranker(str(tiny.colbert(tmp_path / "colbert")), device="cpu")
+    # Its prompt, the words and two marks, of the longest document 10 of 19.
+    assert colbert.count([one.content for one in DOCUMENTS.values()]).counts.tolist() == [6, 7, 8, 5, 10, 7]
+
+
+def test_a_model_of_the_hub_that_turns_out_to_be_trained_for_it_is_not_read_as_another(cache, tmp_path, monkeypatch):
+    colbert = tiny.colbert(tmp_path / "colbert")
+    model = LateInteractionReranker(str(colbert), device="cpu")
+    known = iter([False, True])
+    monkeypatch.setattr(LateInteractionReranker, "_trained", property(lambda self: next(known)))
+    with pytest.raises(InputError, match="run again"):
+        model.score([("a", "b")], single_call())

@@ -12,15 +12,14 @@ from types import SimpleNamespace
 
 import pytest
 
-from retrievers import insisting, sharding
+from retrievers import insisting, shard_file, vector_shards
 from retrievers.embedding import Embedder
 from retrievers.encoders.hashing import HashingEncoder
 from retrievers.errors import BackendError, HarnessError, InputError
 from retrievers.meter import Meter
 from retrievers.remote.redaction import Expanded
-from retrievers.sharding import write_shard
 from retrievers.storage import open_storage
-from retrievers.vector_shards import VectorShards, list_files, stored, vector_keys
+from retrievers.vector_shards import VectorShards, list_files, stored, vector_keys, write_shard
 from tests.disks import small_disk
 from tests.servers import running
 from tests.shards import write_vectors
@@ -267,7 +266,7 @@ def test_a_shard_is_one_file_and_knows_what_lies_there(tmp_path, monkeypatch):
     with meter.stage("embed"):
         assert write_shard(embedder, "document", storage, [("a", "b"), ("c",)], meter) == (3, 0, 1)
         assert write_shard(embedder, "document", storage, [("d", "a"), ("b", "c")], meter) == (4, 3, 1)
-        monkeypatch.setattr(sharding, "FILE_NUMBERS", 16)  # of two texts
-        monkeypatch.setattr(sharding, "GROUP", 2)
+        monkeypatch.setattr(shard_file, "FILE_NUMBERS", 16)  # of two texts
+        monkeypatch.setattr(vector_shards, "GROUP", 2)
         assert write_shard(embedder, "document", storage, [("e", "f"), ("g", "h"), ("i",)], meter) == (5, 0, 3)
     assert len(list(tmp_path.rglob("*.parquet"))) == 5

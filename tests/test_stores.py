@@ -16,10 +16,9 @@ from hypothesis import strategies as st
 
 from retrievers.errors import BackendError, InputError
 from retrievers.meter import Meter
-from retrievers.stores import open_store
-from retrievers.stores.options import StoreOptions
+from retrievers.stores import StoreOptions, open_store
 from retrievers.stores.points import DOCUMENTS, EngineHits, past_ties, point_id
-from retrievers.types import RESOLUTION, ranked
+from retrievers.types import RESOLUTION, ranked, rounded
 from tests.disks import small_disk
 from tests.store_places import KEEPING, LOCATIONS
 
@@ -109,6 +108,19 @@ def test_a_point_sent_twice_is_replaced_and_missed_at_the_end(places, location):
     store.upsert(["a"], np.array([[-1, 0]], np.float32))
     with pytest.raises(BackendError, match="2 points for 3 documents"):
         store.finish({})
+
+
+def test_a_product_in_memory_is_what_the_engine_in_this_process_answers(places):
+    vectors = random_vectors(101, 24)
+    store = places(":memory:")
+    fill(store, [f"d{i}" for i in range(101)], vectors)
+    query = vectors[7] / np.linalg.norm(vectors[7])
+    asked = lambda client: client.query_points(store.collection, query.tolist(), limit=101)  # noqa: E731
+    theirs = store._connection.call(asked).points
+    expected = ranked([one.payload["id"] for one in theirs], rounded([one.score for one in theirs]))
+    [ours] = store._nearest(query[None], 101, ())
+    assert ours.doc_ids == expected.doc_ids
+    assert ours.scores == pytest.approx(expected.scores, rel=1e-14)
 
 
 @pytest.mark.parametrize("location", KEEPING)

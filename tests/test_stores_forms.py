@@ -8,13 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from retrievers.embedding import Embedder
-from retrievers.encoders.multivector_encoder import LateInteractionEncoder
-from retrievers.encoders.sparse_encoder import LearnedSparseEncoder
+from retrievers.encoders.sentence_transformers import LateInteractionEncoder, LearnedSparseEncoder
 from retrievers.errors import BackendError, InputError
 from retrievers.meter import Meter
 from retrievers.ragged import SparseVectors, TokenVectors, flat, joined, packed, unpacked, with_direction
-from retrievers.stores import open_store, qdrant
-from retrievers.stores.options import StoreOptions
+from retrievers.stores import StoreOptions, open_store, qdrant
 from retrievers.types import RESOLUTION, ranked
 from tests import tiny
 from tests.store_places import KEEPING, LOCATIONS, REAL, with_first

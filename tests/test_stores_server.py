@@ -14,7 +14,7 @@ from retrievers.meter import Meter
 from retrievers.stores import StoreOptions, collection_name, connection, qdrant
 from retrievers.stores.connection import Collections
 from tests.qdrant_fake import fake_qdrant, store_at
-from tests.servers import PATIENCE
+from tests.servers import PATIENCE, OpenAIProvider, serving
 
 RNG = np.random.default_rng(11)
 COUNT = 100
@@ -146,6 +146,33 @@ def test_a_fault_that_passes_is_retried_and_counted(patient, fake, store, meter,
     build(store)
     assert fake.engine.count(NAME).count == COUNT
     assert retries(meter) == 1
+
+
+class Elsewhere(OpenAIProvider):
+    """Whatever is asked, the fault is all that matters."""
+
+    base = ""
+
+    def answer(self, path, body, headers, fault):
+        return {}, {}
+
+
+@pytest.mark.parametrize(
+    ("fault", "told", "asked"),
+    [("redirect-307", "redirects to http://127.0.0.1:9/elsewhere, which", (1,)),
+     ("drip", "no whole answer came within 0.3 s", range(2, 100))],
+)  # fmt: skip
+def test_the_bounds_of_every_service_hold(monkeypatch, fault, told, asked):
+    """An answer that is elsewhere, or drips, ends in one message: requests go through the same transport."""
+    monkeypatch.setattr(connection, "TIMEOUT", 0.3)
+    monkeypatch.setattr(insisting, "PATIENCE", 0.5)
+    with serving(Elsewhere(always=fault)) as server:
+        server.elsewhere = "http://127.0.0.1:9/elsewhere"
+        with pytest.raises(BackendError, match=told) as refused:
+            store_at(server.url).finished()
+        assert len(server.requests) in asked
+    assert "\n" not in str(refused.value)
+    assert ("start the server" in str(refused.value)) is (fault == "drip")
 
 
 def test_a_server_that_is_away_is_named_once_while_it_is_waited_for(fake, store, caplog):

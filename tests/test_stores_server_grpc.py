@@ -1,26 +1,15 @@
 """The server store over gRPC, as far as the protocol goes: what is sent, what is tried again, what is an error."""
 
 import grpc
-import numpy as np
 import pytest
 
-from retrievers import insisting
 from retrievers.errors import InputError
 from retrievers.meter import Meter
-from retrievers.stores import qdrant
 from tests.qdrant_fake import store_at
 from tests.qdrant_fake_grpc import fake_qdrant_grpc
+from tests.test_stores_server import COUNT, VECTORS, build, hasty
 
-COUNT = 100
-IDS = [f"d{i}" for i in range(COUNT)]
-VECTORS = np.random.default_rng(11).standard_normal((COUNT, 8)).astype(np.float32)
-
-
-@pytest.fixture(autouse=True)
-def hasty(monkeypatch):
-    monkeypatch.setattr(insisting, "FIRST_PAUSE", 0.005)
-    monkeypatch.setattr(insisting, "PATIENCE", 0.1)
-    monkeypatch.setattr(qdrant, "UPSERT", 10)
+__all__ = ["hasty"]
 
 
 @pytest.fixture
@@ -41,12 +30,6 @@ def opened(fake):
     yield one
     for store in stores:
         store.close()
-
-
-def build(store):
-    store.create(8)
-    store.upsert(IDS, VECTORS)
-    store.finish({"truncated": ["d3"]})
 
 
 def test_all_that_an_experiment_says_travels(fake, opened):

@@ -13,11 +13,11 @@ from typing import NamedTuple, Protocol, TypeVar
 
 from harness.experiment import JudgeOptions, expanded, unset
 from retrievers.cache import Cache, default_path
+from retrievers.costs import beginning
 from retrievers.errors import BackendError, InputError, Problem
 from retrievers.meter import Budget, Meter
 from retrievers.remote.chat import Chat, example_of
 from retrievers.remote.chat_model import ChatForecast, ChatModel, ChatOptions, Prompt, Reply
-from retrievers.tokens import beginning
 
 Answer = TypeVar("Answer")
 LONGEST = 8_000

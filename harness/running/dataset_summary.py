@@ -14,7 +14,7 @@ from harness.dataset import Dataset, grade_counts
 from harness.dataset.corpus import holders_of, plain_text
 from harness.english import counted, first_few
 from harness.running.forecast import TruncationEstimate
-from retrievers.tokens import estimate
+from retrievers.costs import estimate
 from retrievers.types import Document, sample
 from retrievers.words import NAMES, language_of
 

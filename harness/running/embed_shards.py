@@ -21,11 +21,10 @@ from retrievers.embedding import Embedder
 from retrievers.errors import InputError, Problem
 from retrievers.held import faults_of
 from retrievers.meter import Budget, Meter
-from retrievers.sharding import Request, Writing, planned_requests, write_shard
 from retrievers.storage import open_storage
 from retrievers.types import Encoder, Role
 from retrievers.vector_search import window_of
-from retrievers.vector_shards import Imported, import_into
+from retrievers.vector_shards import Imported, Request, Writing, import_into, planned_requests, write_shard
 
 SHARD = re.compile(r"([1-9][0-9]{0,5})/([1-9][0-9]{0,5})")
 

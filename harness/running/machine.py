@@ -22,9 +22,9 @@ import numpy as np
 from harness import records
 from harness.experiment.option_tables import Kind
 from harness.records import Manifest, StageLatency
+from retrievers.costs import FREE, Price
 from retrievers.errors import InputError
 from retrievers.meter import Meter
-from retrievers.prices import FREE, Price
 from retrievers.types import Limits, Query
 
 PACKAGES = (

@@ -27,10 +27,10 @@ from harness.running.options import Options, Shared
 from harness.running.runner import run_all
 from retrievers import encoder_class, reranker_class
 from retrievers.cache import Cache, default_path
+from retrievers.costs import Tokens
 from retrievers.errors import BackendError, InputError, OverBudget, Problem, did_you_mean
 from retrievers.meter import Budget, Call
 from retrievers.stores import MEMORY
-from retrievers.tokens import Tokens
 from retrievers.types import Document, Embedded, Encoder, Query, Ranking, Role
 
 QUERIES = 20

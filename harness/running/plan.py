@@ -17,9 +17,9 @@ from harness.running.forecast import TruncationEstimate, chunks_of, forecast, so
 from harness.running.machine import REQUEST, EarlierRun, Throughput, earlier_runs, price_sentence, sampled
 from retrievers.cache import Cache, default_path
 from retrievers.chunking import pieces
+from retrievers.costs import searches
 from retrievers.derived import proof_texts
 from retrievers.embedding import Embedder, Forecast, VectorSource
-from retrievers.prices import searches
 from retrievers.reranking import PROBED
 from retrievers.types import Encoder, Limits, Model, Reranker, Role, sample
 

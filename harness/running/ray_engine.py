@@ -19,8 +19,8 @@ from retrievers.cache import Cache, default_path
 from retrievers.embedding import Embedder
 from retrievers.errors import BackendError, HarnessError, InputError, OverBudget, Problem
 from retrievers.meter import Budget, Meter
-from retrievers.sharding import Writing, write_shard
 from retrievers.storage import open_storage
+from retrievers.vector_shards import Writing, write_shard
 
 COUNTS = ("calls", "tokens", "usd", "retries", "cached")
 SHARES = 4

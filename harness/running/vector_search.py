@@ -14,8 +14,8 @@ from retrievers.filters import suffix_of
 from retrievers.meter import Meter
 from retrievers.ragged import Form
 from retrievers.remote.redaction import as_written
-from retrievers.stores import CSR, MEMORY, QuantizedStore, StoreOptions, open_store
-from retrievers.stores.matrices import NumberFormat, bytes_a_vector
+from retrievers.stores import CSR, MEMORY, StoreOptions, open_store
+from retrievers.stores.matrices import NumberFormat, QuantizedStore, bytes_a_vector
 from retrievers.types import Store
 from retrievers.vector_search import Extent, VectorRetriever
 

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TypeVar
 import httpx
 from pydantic import Field
 
+from retrievers.costs import Tokens, estimate
 from retrievers.errors import BackendError, InputError, Problem
-from retrievers.fingerprints import fingerprint
 from retrievers.insisting import TooLong, Transient, retry_after, says_too_long
 from retrievers.remote.http_client import (
     AnswerPart,
@@ -30,8 +30,7 @@ from retrievers.remote.http_client import (
 from retrievers.remote.redaction import as_written, redacted
 from retrievers.remote.remote_encoder import EmbeddingReply, Packing, RemoteEncoder, rectangular
 from retrievers.remote.remote_model import Access, Reads
-from retrievers.tokens import Tokens, estimate
-from retrievers.types import Role
+from retrievers.types import Role, fingerprint
 
 if TYPE_CHECKING:
     import boto3

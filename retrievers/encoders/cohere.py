@@ -8,7 +8,6 @@ from typing import Annotated, Any, Literal
 import numpy as np
 from pydantic import Field
 
-from retrievers.fingerprints import fingerprint
 from retrievers.remote.http_client import AnswerPart, HttpClient, Listed
 from retrievers.remote.remote_encoder import (
     EmbeddingReply,
@@ -18,7 +17,7 @@ from retrievers.remote.remote_encoder import (
     unpacked,
 )
 from retrievers.remote.remote_model import Access, Reads
-from retrievers.types import Role, Vectors
+from retrievers.types import Role, Vectors, fingerprint
 
 _URL = "https://api.cohere.com"
 _TEXTS = 96

@@ -12,11 +12,10 @@ from functools import lru_cache
 
 import numpy as np
 
+from retrievers.costs import Tokens
 from retrievers.errors import InputError, Problem
-from retrievers.fingerprints import fingerprint
 from retrievers.meter import Call
-from retrievers.tokens import Tokens
-from retrievers.types import MOST_DIMENSIONS, Embedded, Encoder, Role, runs
+from retrievers.types import MOST_DIMENSIONS, Embedded, Encoder, Role, fingerprint, runs
 
 _LENGTHS = (2, 3, 4)
 _BATCH = 256

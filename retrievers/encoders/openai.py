@@ -7,17 +7,23 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
+from retrievers.costs import Tokens, openai_tokens
 from retrievers.errors import BackendError, InputError, Problem
-from retrievers.remote.http_client import AnswerPart, Listed, Refusal, TokenCount, check_address, to_exception
-from retrievers.remote.openai_client import (
+from retrievers.remote.http_client import (
     AZURE_KEY,
     BASE_URL,
     KEY,
     OPENAI_URL,
+    AnswerPart,
+    Listed,
     OpenAIClient,
+    Refusal,
+    TokenCount,
     by_deployment,
+    check_address,
     is_azure,
     server_url,
+    to_exception,
 )
 from retrievers.remote.redaction import as_written_json
 from retrievers.remote.remote_encoder import (
@@ -28,7 +34,6 @@ from retrievers.remote.remote_encoder import (
     unpacked,
 )
 from retrievers.remote.remote_model import Access, Reads
-from retrievers.tokens import Tokens, openai_tokens
 from retrievers.types import MOST_DIMENSIONS, Role
 
 _REQUEST_TOKENS = 300_000

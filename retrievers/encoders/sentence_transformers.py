@@ -1,17 +1,18 @@
-"""Local models, through sentence-transformers."""
+"""Local models, through sentence-transformers: a vector a text, a weight for each word, a vector for each token."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from retrievers.errors import InputError, Problem, check_positive
-from retrievers.local.forward import outputs
+from retrievers.local.forward import outputs, scored_tokens
+from retrievers.local.model_files import prompt_of, stored_prompts
 from retrievers.local.models import LocalEncoder
-from retrievers.local.sides import prompt_of, stored_prompts
 from retrievers.meter import Stop
+from retrievers.ragged import Form, SparseVectors, TokenVectors
 from retrievers.types import Role, Vectors
 
 _E5 = re.compile(r"(multilingual-)?e5-(small|base|large)(-v2|-unsupervised)?", re.IGNORECASE)
@@ -110,3 +111,78 @@ class SentenceTransformerEncoder(LocalEncoder):
         if self._prompts[role] is not None:
             return self._prompts[role]
         return prompt_of({key: prompt for key, prompt in own.items() if prompt}, role) or None
+
+
+class LearnedSparseEncoder(LocalEncoder):
+    """Weighs words with a SparseEncoder, such as SPLADE: a folder, or a model of the hub.
+
+    Queries and documents go the ways that the model has for them, also where queries need no inference. Nothing is
+    loaded, and no heavy library imported, before the first `embed` (or `concurrency`).
+    """
+
+    form: ClassVar[Form] = "sparse"
+    kind = "sparse-encoder"
+    library = "SparseEncoder"
+
+    def __init__(self, model: str, *, max_active_dims: int | None = None, **options: Any) -> None:
+        """Describe the model.
+
+        Args:
+            model: a folder, or a name of the hub.
+            max_active_dims: keep so many of the largest weights of a text; left out, what the model's files say.
+            options: of every local encoder.
+        """
+        check_positive(self.where, max_active_dims=max_active_dims)
+        super().__init__(model, **options)
+        self._max_active_dims = max_active_dims
+
+    @property
+    def fingerprint(self) -> str:
+        """All that changes a vector: the weights, the prompts, how many are kept, dtype, backend."""
+        return self._named(prompts=self._prompts, max_active_dims=self._max_active_dims)
+
+    @property
+    def provenance(self) -> Mapping[str, str]:
+        """What the manifest keeps: the model, where its weights come from, which they are."""
+        most = {} if self._max_active_dims is None else {"max_active_dims": str(self._max_active_dims)}
+        return {**super().provenance, **most}
+
+    def _vectors(self, model: Any, features: Mapping[str, Any], role: Role, stopped: Stop) -> SparseVectors:
+        """The weights of one request; of a model that compares by cosine, scaled to length 1."""
+        import torch
+        from sentence_transformers.util import select_max_active_dims
+
+        most = model.max_active_dims if self._max_active_dims is None else self._max_active_dims
+        cut = {} if most is None else {"max_active_dims": most}
+        weights = outputs(model, features, "sentence_embedding", stopped, **cut)
+        if most is not None:
+            weights = select_max_active_dims(weights, max_active_dims=most)
+        if model.similarity_fn_name == "cosine":
+            weights = torch.nn.functional.normalize(weights, dim=1)
+        elif model.similarity_fn_name != "dot":
+            what = f"the model compares vectors by {model.similarity_fn_name}: only dot and cosine are searched by"
+            raise InputError(Problem("encoder.model", what))
+        return SparseVectors.of(weights.cpu().numpy())
+
+
+class LateInteractionEncoder(LocalEncoder):
+    """Gives each token a vector with a MultiVectorEncoder, such as ColBERT: a folder, or a model of the hub.
+
+    It reads what sentence-transformers, PyLate and Stanford's ColBERT have saved. Nothing is loaded, and no heavy
+    library imported, before the first `embed` (or `concurrency`).
+    """
+
+    form: ClassVar[Form] = "multivector"
+    kind = "multivector-encoder"
+    library = "MultiVectorEncoder"
+
+    @property
+    def fingerprint(self) -> str:
+        """All that changes a vector: the weights, the prompts, dtype, backend."""
+        return self._named(prompts=self._prompts)
+
+    def _vectors(self, model: Any, features: Mapping[str, Any], role: Role, stopped: Stop) -> TokenVectors:
+        tokens = scored_tokens(model, features, role, stopped)
+        if tokens is None:
+            raise InputError(Problem("encoder.model", f"{self._weights.model} has no vectors of tokens"))
+        return TokenVectors.of(tokens)

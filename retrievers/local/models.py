@@ -14,14 +14,22 @@ from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 
+from retrievers.costs import Tokens
 from retrievers.errors import BackendError, InputError, Problem, check_positive
-from retrievers.fingerprints import fingerprint
-from retrievers.local.sides import UNLIMITED, Library, is_trained_as, prompt_of, side_of, side_tokens, stored_prompts
-from retrievers.local.weights import Weights, loading
+from retrievers.local.model_files import (
+    UNLIMITED,
+    Library,
+    Weights,
+    is_trained_as,
+    loading,
+    prompt_of,
+    side_of,
+    side_tokens,
+    stored_prompts,
+)
 from retrievers.meter import Call, Stop
 from retrievers.ragged import AnyVectors
-from retrievers.tokens import Tokens
-from retrievers.types import Counts, Embedded, Encoder, Model, Pair, Reranker, Role, runs
+from retrievers.types import Counts, Embedded, Encoder, Model, Pair, Reranker, Role, fingerprint, runs
 
 Dtype = Literal["float32", "float16", "bfloat16"]
 Backend = Literal["torch", "onnx"]

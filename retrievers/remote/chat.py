@@ -36,8 +36,8 @@ import numpy as np
 
 from retrievers.cache import Cache, Texts, keys
 from retrievers.errors import Unreadable
+from retrievers.insisting import answers
 from retrievers.meter import Call, Meter, Stop
-from retrievers.parallel import answers
 from retrievers.remote.chat_model import ChatForecast, ChatModel, Prompt, Reply
 from retrievers.remote.redaction import as_written, redacted
 

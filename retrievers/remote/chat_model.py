@@ -9,24 +9,26 @@ from dataclasses import dataclass
 from functools import partial
 from typing import NamedTuple
 
+from retrievers.costs import estimate, on_this_machine
 from retrievers.errors import BackendError, InputError, Problem, check_not_negative, check_positive
-from retrievers.fingerprints import fingerprint
 from retrievers.insisting import TooLong
 from retrievers.meter import Call, Meter
-from retrievers.prices import on_this_machine
 from retrievers.remote.http_client import (
+    BASE_URL,
+    KEY,
+    OPENAI_URL,
     AnswerPart,
     Listed,
+    OpenAIClient,
     Refusal,
     TokenCount,
     check_address,
     is_server_of,
+    server_url,
     to_exception,
 )
-from retrievers.remote.openai_client import BASE_URL, KEY, OPENAI_URL, OpenAIClient, server_url
-from retrievers.remote.remote_model import Access, Reads, RemoteModel
-from retrievers.remote.retries import Charge
-from retrievers.tokens import estimate
+from retrievers.remote.remote_model import Access, Charge, Reads, RemoteModel
+from retrievers.types import fingerprint
 
 _FOR_THE_REQUEST = {400, 415, 422, 501}
 _SCHEMA_WORDS = re.compile(r"response[ _]?format|json[ _]?schema|structured output|grammar", re.IGNORECASE)

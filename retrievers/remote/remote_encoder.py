@@ -11,15 +11,13 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from retrievers.costs import Tokens, estimate
 from retrievers.errors import BackendError, InputError, Problem, check_positive
-from retrievers.fingerprints import fingerprint
 from retrievers.insisting import TooLong
 from retrievers.meter import Call
 from retrievers.remote.redaction import as_written, shown
-from retrievers.remote.remote_model import Access, Client, Reads, RemoteModel, RequestSize, shared_out
-from retrievers.remote.retries import Charge
-from retrievers.tokens import Tokens, estimate
-from retrievers.types import Counts, Embedded, Encoder, Role, Vectors
+from retrievers.remote.remote_model import Access, Charge, Client, Reads, RemoteModel, RequestSize, shared_out
+from retrievers.types import Counts, Embedded, Encoder, Role, Vectors, fingerprint
 
 _CUTS = 8
 

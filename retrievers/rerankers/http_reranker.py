@@ -9,17 +9,14 @@ from typing import Annotated, Any, ClassVar, Literal, NamedTuple
 import numpy as np
 from pydantic import AliasChoices, Field, RootModel
 
+from retrievers.costs import Price, Tokens, beginning, estimate, searches
 from retrievers.errors import BackendError, InputError, Problem, check_not_negative, check_positive
-from retrievers.fingerprints import fingerprint
 from retrievers.insisting import TooLong
 from retrievers.meter import Call
-from retrievers.prices import Price, searches
 from retrievers.remote.http_client import AnswerPart, HttpClient, Listed, TokenCount
 from retrievers.remote.redaction import as_written, as_written_json, shown
-from retrievers.remote.remote_model import Access, Reads, RemoteModel, RequestSize, shared_out
-from retrievers.remote.retries import Charge
-from retrievers.tokens import Tokens, beginning, estimate
-from retrievers.types import Counts, Floats, Pair, PairScores, Reranker, runs
+from retrievers.remote.remote_model import Access, Charge, Reads, RemoteModel, RequestSize, shared_out
+from retrievers.types import Counts, Floats, Pair, PairScores, Reranker, fingerprint, runs
 
 Dialect = Literal["cohere", "voyage", "jina", "tei", "vllm"]
 

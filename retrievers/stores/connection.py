@@ -15,13 +15,13 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 from urllib.parse import urlsplit
 
 from retrievers import insisting
+from retrievers.costs import on_this_machine
 from retrievers.errors import BackendError, HarnessError, InputError, Problem
 from retrievers.insisting import Insistence, Transient
 from retrievers.meter import Meter
-from retrievers.prices import on_this_machine
 from retrievers.remote.bounded_transport import BoundedTransport
 from retrievers.remote.redaction import redacted, shown
-from retrievers.stores.options import MEMORY, PREFIX, StoreOptions
+from retrievers.stores import MEMORY, PREFIX, StoreOptions
 from retrievers.stores.points import engine_errors
 
 if TYPE_CHECKING:

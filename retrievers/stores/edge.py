@@ -15,17 +15,19 @@ import numpy as np
 from retrievers.errors import InputError, Problem
 from retrievers.opening import check_lock
 from retrievers.ragged import AnyVectors, Form, SparseVectors, TokenVectors, numbers_of, unit_rows
-from retrievers.stores.options import Opening
+from retrievers.stores import Opening
 from retrievers.stores.points import (
     FIELDS,
     SPARSE,
     EngineHits,
-    alternatives,
     count_matches,
     engine_errors,
+    filter_of,
     past_ties,
     payloads,
     point_id,
+    search_params,
+    sparse_points,
 )
 from retrievers.types import FilterValues, Ranking, Store
 
@@ -180,15 +182,8 @@ class EdgeStore(Store):
         """Return one ranking per query vector: the best `limit` points, ties at the limit resolved."""
         import qdrant_edge as edge
 
-        if exact or not self.approximate:
-            params = edge.SearchParams(exact=True)
-        else:
-            rescored = edge.QuantizationSearchParams(rescore=True, oversampling=self._options.oversampling)
-            params = edge.SearchParams(
-                hnsw_ef=self._options.ef, quantization=rescored if self._options.quantization else None
-            )
-
-        filters: list[edge.Filter | None] = [*map(_filter, wanted)] or [None] * len(vectors)
+        params = search_params(edge, self._options, exact=exact)
+        filters: list[edge.Filter | None] = [filter_of(edge, one) for one in wanted] or [None] * len(vectors)
 
         def ask(positions: list[int], size: int) -> Iterator[EngineHits]:
             for start in range(0, len(positions), SEARCH):
@@ -252,12 +247,6 @@ class EdgeStore(Store):
         return self._shard
 
 
-def _filter(wanted: FilterValues) -> qdrant_edge.Filter:
-    import qdrant_edge as edge
-
-    return edge.Filter(must=[edge.FieldCondition(FIELDS, match=edge.MatchAny(some)) for some in alternatives(wanted)])
-
-
 def _quantization(kind: str | None) -> qdrant_edge.QuantizationConfigType | None:
     import qdrant_edge as edge
 
@@ -301,7 +290,7 @@ def _values(vectors: AnyVectors) -> list[Any]:
     import qdrant_edge as edge
 
     if isinstance(vectors, SparseVectors):
-        return [edge.SparseVector(indices=one.tolist(), values=numbers.tolist()) for one, numbers in vectors.rows()]
+        return sparse_points(edge, vectors)
     if isinstance(vectors, TokenVectors):
         return [[memoryview(token) for token in row] for row in vectors.rows()]
     return [memoryview(vector) for vector in np.ascontiguousarray(vectors)]

