@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from harness.pipeline import run
-from harness.report.receipt import alerts
+from harness.report.sections.decision import alerts
 from harness.running.check import check
 from harness.running.options import Options
 from harness.running.plan import plan

@@ -29,7 +29,7 @@ from harness.experiment.option_tables import (
     table_of,
     union_of,
 )
-from harness.pages.colors import VISIBLE, WHITE, contrast, is_color
+from harness.pages import VISIBLE, WHITE, contrast, is_color
 from retrievers import (
     encoder_class,
     encoder_kinds,

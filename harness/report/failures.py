@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from harness.english import join
-from harness.report.sections.integrity import inherited
+from harness.report.sections.trust import inherited
 from harness.report.view import View
 from retrievers.types import Floats
 

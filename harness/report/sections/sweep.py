@@ -12,7 +12,7 @@ from harness.evaluation.statements import alike_sentence
 from harness.evaluation.sweep_choice import SweepChoice
 from harness.experiment import Sweep
 from harness.report import text
-from harness.report.figures import Figure, Section, figure
+from harness.report.elements import Figure, Section, figure
 from harness.report.heat_map import GainPoint, HeatGrid, gains, heat_map
 from harness.report.view import View
 

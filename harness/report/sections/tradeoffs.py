@@ -9,7 +9,7 @@ from typing import NamedTuple
 from harness.evaluation.costs import PER_QUERY, Cost, costs_of, frontier
 from harness.records import Results
 from harness.report import charts, text
-from harness.report.figures import Figure, Section, figure
+from harness.report.elements import Figure, Section, figure
 from harness.report.text import size
 from harness.report.view import View
 
