@@ -39,7 +39,7 @@ FIXED = Markup(
     '<p class="note fixed" hidden>This part does not follow the filter: it is of all queries, as they were measured '
     "and tested.</p>"
 )
-SCRIPTS = ("start", "copy", "client_filter", "sort", "links", "follow", "charts", "texts", "look")
+SCRIPTS = ("start", "copy", "client_filter", "sort", "charts", "texts", "look")
 """What runs on the page, in this order, all in one scope."""
 
 
