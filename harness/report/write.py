@@ -50,10 +50,12 @@ def _image(figure: Figure) -> Markup:
 
 
 def _table(held: PageTable) -> Markup:
-    """A table, its numbers at the right."""
-    lines = [[text.markdown(column.head) for column in held.columns], [RULES[column.kind] for column in held.columns]]
+    """A table, its numbers at the right; a title that is seen stands in place of the first head."""
+    heads = [column.head for column in held.columns]
+    heads[0] = held.title if held.captioned else heads[0]
+    lines = [[text.markdown(head) for head in heads], [RULES[column.kind] for column in held.columns]]
     lines += [[_cell(column, row) for column in held.columns] for row in held.rows]
-    return Markup("").join(Markup("| {} |\n").format(Markup(" | ".join(line))) for line in lines)  # noqa: S704 - escaped
+    return Markup("".join(f"| {' | '.join(line)} |\n" for line in lines))  # noqa: S704 - escaped
 
 
 def _cell(column: PageColumn, row: Any) -> str:
