@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 from markupsafe import Markup
@@ -19,7 +19,7 @@ from harness.evaluation.cautions import (
     second_look_sentence,
     unjudged_note,
 )
-from harness.evaluation.costs import Cost, costs_of
+from harness.evaluation.costs import costs_of
 from harness.evaluation.wording import STANDINGS
 from harness.measures import parse
 from harness.report import text
@@ -28,6 +28,7 @@ from harness.report.charts import ForestRow
 from harness.report.elements import Figure, Section, forest
 from harness.report.failures import hits_within
 from harness.report.sections.slices import called, carried, compared, divided, labels_of, pair_of
+from harness.report.sections.tradeoffs import PRICES
 from harness.report.sections.trust import unjudged
 from harness.report.view import View
 
@@ -47,22 +48,6 @@ class Clause(NamedTuple):
     text: str
     section: str
     """Where its evidence stands."""
-
-
-class Expense(NamedTuple):
-    """One way to be the cheapest."""
-
-    word: str
-    unit: str
-    price: Callable[[Cost], float | None]
-    shown: Callable[[float], str]
-
-
-EXPENSES = (
-    Expense("Cheapest", "a million queries", lambda cost: cost.usd_per_million, text.dollars),
-    Expense("Fastest", "a query (median)", lambda cost: cost.p50, text.milliseconds),
-    Expense("Smallest", "of vectors", lambda cost: cost.vector_bytes, text.size),
-)
 
 
 class Screen(NamedTuple):
@@ -214,12 +199,12 @@ def choice(view: View) -> list[str]:
     # What is not resolved may be better than the leader: then nothing is as good as the best.
     still = f"; {few_names(list(result.unresolved))} may still be better" if result.unresolved else ""
     sentences = []
-    for word, unit, price, shown in EXPENSES:
-        priced = [(value, name) for name in good if (value := price(costs[name])) is not None]
+    for price in (PRICES["dollars"], PRICES["latency"], PRICES["bytes"]):
+        priced = [(value, name) for name in good if (value := price.of(costs[name])) is not None]
         if len(priced) == len(good) and len({value for value, _ in priced}) > 1:
             value, name = min(priced)
             within = f"within {view.settings.margin:g} of {result.leader}"
-            sentences.append(f"{word} {within}: {name}, {shown(value)} {unit}{still}.")
+            sentences.append(f"{price.word} {within}: {name}, {price.shown(value)} {price.each}{still}.")
     return sentences or ["No price, latency or size tells them apart."]
 
 

@@ -15,23 +15,38 @@ from harness.report.view import View
 
 PLACE = 60
 
-PriceOf = Callable[[Cost], float | None]
-
 FLOOR = 0.001
 """Milliseconds below which nothing is told apart: a logarithmic axis has no 0."""
-PRICES: Mapping[str, tuple[str, str, PriceOf]] = {
-    "latency": ("latency", "median latency of a query (ms)", lambda cost: cost.p50),
-    "dollars": ("dollars", "dollars for a million queries", lambda cost: cost.usd_per_million),
-    "bytes": ("vector bytes", "bytes of vectors", lambda cost: cost.vector_bytes),
-}
-UNITS = {"latency": "ms", "dollars": "dollars", "bytes": "bytes"}
+
+
+class Price(NamedTuple):
+    """One way to be the cheapest."""
+
+    short: str
+    axis: charts.PriceAxis
+    of: Callable[[Cost], float | None]
+    word: str
+    """What the cheapest is called."""
+    each: str
+    """What the price is of."""
+    shown: Callable[[float], str]
+
+
+PRICES = {
+    "latency": Price("latency", charts.PriceAxis("median latency of a query (ms)", "ms"), lambda cost: cost.p50,
+                     "Fastest", "a query (median)", text.milliseconds),
+    "dollars": Price("dollars", charts.PriceAxis("dollars for a million queries", "dollars"),
+                     lambda cost: cost.usd_per_million, "Cheapest", "a million queries", text.dollars),
+    "bytes": Price("vector bytes", charts.PriceAxis("bytes of vectors", "bytes"), lambda cost: cost.vector_bytes,
+                   "Smallest", "of vectors", text.size),
+}  # fmt: skip
 
 
 def section(view: View) -> Section:
     """What each retriever costs, the frontiers, and the latency stage by stage."""
     costs = costs_of(view.results)
     plots = [plot for key in PRICES if (plot := _plot(view, key, costs)) is not None]
-    edges = {key: _on_frontier(view, costs, price) for key, (_, _, price) in PRICES.items()}
+    edges = {price.short: _on_frontier(view, costs, price) for price in PRICES.values()}
     timed = _stages(view, costs)
     return Section(
         "tradeoffs",
@@ -40,7 +55,7 @@ def section(view: View) -> Section:
             "costs": _costs(view, costs, timed=any(cost.stages for cost in costs.values())),
             "all_costs": _costs(view, costs, timed=True),
             "plots": plots,
-            "frontiers": [(PRICES[key][0], names) for key, names in edges.items() if names],
+            "frontiers": [(short, names) for short, names in edges.items() if names],
             "stages": timed,
             "measured_at": max((cost.measured_at for cost in costs.values()), default=""),
             "approximations": _approximations(view),
@@ -97,14 +112,14 @@ def _approximations(view: View) -> PageTable:
     return PageTable("Approximate against exact search", columns, rows, captioned=True)
 
 
-def _priced(view: View, costs: Mapping[str, Cost], price: PriceOf) -> dict[str, float]:
+def _priced(view: View, costs: Mapping[str, Cost], price: Price) -> dict[str, float]:
     """What each retriever costs; nothing where one was not measured: it might be what the frontier rests on."""
-    prices = {name: price(costs[name]) for name in view.ranked}
+    prices = {name: price.of(costs[name]) for name in view.ranked}
     priced = {name: value for name, value in prices.items() if value is not None}
     return priced if len(priced) == len(prices) else {}
 
 
-def _on_frontier(view: View, costs: Mapping[str, Cost], price: PriceOf) -> list[str]:
+def _on_frontier(view: View, costs: Mapping[str, Cost], price: Price) -> list[str]:
     """The retrievers that none other beats on both; nothing where all cost the same."""
     priced = _priced(view, costs, price)
     if len(set(priced.values())) < 2:
@@ -114,7 +129,7 @@ def _on_frontier(view: View, costs: Mapping[str, Cost], price: PriceOf) -> list[
 
 
 def _plot(view: View, key: str, costs: Mapping[str, Cost]) -> Figure | None:
-    short, axis, price = PRICES[key]
+    price = PRICES[key]
     priced = _priced(view, costs, price)
     if len(set(priced.values())) < 2:
         return None
@@ -126,13 +141,13 @@ def _plot(view: View, key: str, costs: Mapping[str, Cost]) -> Figure | None:
         # Without an interval the point stands alone.
         low, high = (row["mean"] if math.isnan(row[end]) else row[end] for end in ("ci_low", "ci_high"))
         dots.append(charts.Dot(row["retriever"], means[row["retriever"]], low, high, price=priced[row["retriever"]]))
-    says = charts.PriceAxis(axis, UNITS[key])
     points = "; ".join(f"{r}: {text.plain(value)}, {text.score(means[r])}" for r, value in priced.items())
     return figure(
         f"tradeoff-{key}",
-        f"{name.short} against {short}",
-        f"{axis} and mean {name.short}: {points}. On the frontier: {', '.join(_on_frontier(view, costs, price))}.",
-        lambda width: charts.trade_off(dots, edge, view.marks, says, width),
+        f"{name.short} against {price.short}",
+        f"{price.axis.title} and mean {name.short}: {points}. "
+        f"On the frontier: {', '.join(_on_frontier(view, costs, price))}.",
+        lambda width: charts.trade_off(dots, edge, view.marks, price.axis, width),
     )
 
 
