@@ -27,7 +27,7 @@ const startLooking = async () => {
     const inside = make("div", "", name);
     if (text) {
       const full = spoken("div", "full"), details = make("details", "", make("summary", "", name), full);
-      details.addEventListener("toggle", () => { if (details.open && !full.hasChildNodes()) full.append(...marked(text, wanted)); });
+      details.addEventListener("toggle", () => { full.append(...marked(text, wanted)); watchSize(full); }, { once: true });
       inside.append(details);
     }
     const node = make("li", common.has(number) ? "both" : "", make("span", "r", place + 1), grade(graded.get(number), best), inside);

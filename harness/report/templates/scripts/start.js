@@ -30,7 +30,7 @@ const fold = (text) => text.normalize("NFKC").toLocaleLowerCase();
 const fits = (node) => node.scrollWidth <= node.clientWidth + 1 && node.scrollHeight <= node.clientHeight + 1;
 const sizes = new ResizeObserver((seen) => {
   for (const { target } of seen) {
-    const node = target.closest(".scroll, .columns, pre");
+    const node = target.closest(".scroll, .columns, .full, pre");
     if (fits(node)) node.removeAttribute("tabindex"); else node.tabIndex = 0;
   }
 });
