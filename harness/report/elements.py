@@ -76,8 +76,6 @@ class PageColumn(NamedTuple):
     """What it shows of a row."""
     kind: str = "n"
     """"n" for numbers that we wrote, "each" for those below a retriever's name, "name" for retrievers, "" for words."""
-    best: Callable[[Any], bool] | None = None
-    """Whether it is printed bold in a row."""
 
 
 class PageTable(NamedTuple):
@@ -87,7 +85,7 @@ class PageTable(NamedTuple):
     columns: Sequence[PageColumn]
     rows: Sequence[Any]
     captioned: bool = False
-    """Whether the page shows its title."""
+    """Whether its title is seen: above it on the page, in place of its first head in Markdown."""
 
 
 class Section(NamedTuple):

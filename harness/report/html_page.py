@@ -39,6 +39,7 @@ FIXED = Markup(
     '<p class="note fixed" hidden>This part does not follow the filter: it is of all queries, as they were measured '
     "and tested.</p>"
 )
+"""What stands in a part of the page that the filter leaves as it is."""
 SCRIPTS = ("start", "copy", "client_filter", "sort", "charts", "texts", "look")
 """What runs on the page, in this order, all in one scope."""
 
@@ -129,8 +130,6 @@ def _cells(view: View, held: PageTable, row: Any) -> Iterator[Markup]:
         shown: str = column.of(row)
         if column.kind == "name":
             shown = retriever(view, shown) if shown else ""
-        if column.best is not None and column.best(row):
-            shown = Markup("<b>{}</b>").format(shown)
         form = '<td class="n">{}</td>' if column.kind in ("n", "each") else "<td>{}</td>"
         yield _ours(form if place else '<th scope="row">{}</th>').format(_visible(shown))
 

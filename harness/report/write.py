@@ -60,8 +60,7 @@ def _table(held: PageTable) -> Markup:
 
 def _cell(column: PageColumn, row: Any) -> str:
     shown = column.of(row)
-    shown = shown.replace("<", "&lt;") if column.kind in ("n", "each") else text.markdown(shown)
-    return f"**{shown}**" if column.best is not None and column.best(row) else shown
+    return shown.replace("<", "&lt;") if column.kind in ("n", "each") else text.markdown(shown)
 
 
 def escaped(value: Any) -> Any:
