@@ -33,7 +33,7 @@ FACES = {
     "harness.experiment": {"harness.experiment", "harness.experiment.init", "harness.experiment.option_tables"},
     "harness.records": {"harness.records", "harness.records.export", "harness.records.readings"},
     "harness.report": {"harness.report", "harness.report.axes", "harness.report.html_page",
-                       "harness.report.scores_page", "harness.report.text", "harness.report.theme",
+                       "harness.report.other_pages", "harness.report.text", "harness.report.theme",
                        "harness.report.view"},
     "harness.overview": {"harness.overview"},
 }  # fmt: skip
@@ -110,7 +110,7 @@ def test_a_wing_is_entered_by_its_face(graph: dict[str, set[str]]) -> None:
 
 def test_no_file_is_loose(project: Path) -> None:
     assert {file.name for file in (project / "harness").glob("*.py")} == {
-        "__init__.py", "__main__.py", "cli.py", "english.py", "pipeline.py", "reproduce.py",
+        "__init__.py", "__main__.py", "cli.py", "english.py", "pages.py", "pipeline.py", "reproduce.py",
     }  # fmt: skip
 
 

@@ -11,7 +11,7 @@ from statsmodels.stats.power import TTestPower
 from harness.dataset import load, reference_of
 from harness.evaluation.evaluation import planned_pairs
 from harness.pipeline import run
-from harness.report.receipt import alerts
+from harness.report.sections.decision import alerts
 from harness.running.capacity import Capacity
 from harness.running.check import check
 from harness.running.dataset_summary import dataset_summary, near_duplicates

@@ -9,7 +9,7 @@ import pytest
 from harness.evaluation.costs import costs_of
 from harness.experiment import parse
 from harness.pipeline import run
-from harness.report.browsed import reranked
+from harness.report.sections.reranked import reranked
 from harness.report.view import view_of
 from harness.running.check import check
 from harness.running.options import Options

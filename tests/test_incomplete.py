@@ -9,7 +9,7 @@ import harness
 from harness import records
 from harness.records import RetrieverLedger
 from harness.report import write_report
-from harness.report.sections import integrity
+from harness.report.sections import trust
 from retrievers.errors import InputError
 from tests import small
 from tests.small import call
@@ -82,11 +82,11 @@ def test_what_is_made_of_others_inherits_their_ledger(folder):
         **{field: getattr(manifest, field) for field in manifest.__dataclass_fields__ if field != "ledger"},
         ledger=records.Ledger(retrievers=ledgers),
     )
-    hybrid = integrity.inherited(manifest, "hybrid")
+    hybrid = trust.inherited(manifest, "hybrid")
     assert hybrid.notes == {"truncated-query": ("q-swim",), "empty": ("a", "b")}
     assert hybrid.counts == {"embed-queries": {"lost_tokens": 5}}
-    assert integrity.inherited(manifest, "bm25") == ledgers["bm25"]
-    assert integrity.KINDS["truncated-query"] == "truncated queries"
+    assert trust.inherited(manifest, "bm25") == ledgers["bm25"]
+    assert trust.KINDS["truncated-query"] == "truncated queries"
 
 
 def test_small_slices_are_named(folder):

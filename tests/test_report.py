@@ -24,7 +24,7 @@ from hypothesis import strategies as st
 import harness
 from harness import records
 from harness.evaluation.costs import costs_of
-from harness.report import browsed, first_screen, html_page, text, write, write_report
+from harness.report import first_screen, html_page, text, write, write_report
 from harness.report.pdf import pdf
 from harness.report.sections import decision, queries, sections
 from harness.report.view import view_of
@@ -268,7 +268,7 @@ def test_the_numbers_of_the_page_are_those_of_the_tables(results):
 def test_beyond_the_budget_the_evidence_is_thinned_and_says_so(attacked, monkeypatch):
     whole = queries.section(view_of(attacked))
     assert whole.context["whole"]
-    monkeypatch.setattr(browsed, "BUDGET", 2_000)
+    monkeypatch.setattr(queries, "BUDGET", 2_000)
     view = view_of(attacked)
     thinned = queries.section(view)
     kept = thinned.context["kept"]
@@ -279,7 +279,7 @@ def test_beyond_the_budget_the_evidence_is_thinned_and_says_so(attacked, monkeyp
     assert thinned.context["rest"] == queries.REST
     _, section = queries.rest(view, thinned)
     held = {view.ids[place] for place in thinned.context["places"]}
-    left = {query["id"] for query in browsed.unpacked(section.context["evidence"])["queries"]}
+    left = {query["id"] for query in queries.unpacked(section.context["evidence"])["queries"]}
     assert len(held) + len(left) == 20
     assert not held & left
     assert queries.rest(view, whole) is None

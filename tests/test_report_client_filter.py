@@ -12,7 +12,7 @@ import pytest
 import harness
 from harness import records
 from harness.report import write_report
-from harness.report.browsed import client_filter, unpacked
+from harness.report.sections.queries import client_filter, unpacked
 from harness.report.sections.reranked import rerun_rows
 from harness.report.view import view_of
 from tests import small
@@ -298,11 +298,11 @@ def test_the_ceiling_bounds_what_a_reranker_reaches(tmp_path, monkeypatch):
 
 def test_beyond_its_room_the_lens_keeps_the_first_measures_and_says_so(results, monkeypatch):
     view = view_of(results)
-    monkeypatch.setattr("harness.report.browsed.VALUES", 2 * view.n * len(view.ranked))
+    monkeypatch.setattr("harness.report.sections.queries.VALUES", 2 * view.n * len(view.ranked))
     held = client_filter(view)
     assert held["measures"] == [view.names[measure].short for measure in view.measures[:2]]
     assert held["left"] == len(view.measures) - 2
-    monkeypatch.setattr("harness.report.browsed.VALUES", 1)
+    monkeypatch.setattr("harness.report.sections.queries.VALUES", 1)
     assert len(client_filter(view)["values"]) == 1  # the primary one always
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import harness
-from harness.pages import colors
+from harness import pages
 from harness.report import html_page, theme
 from harness.report.view import view_of
 from retrievers.errors import InputError
@@ -151,7 +151,7 @@ def test_equal_declared_colours_have_different_shapes():
 
 def test_contrast_is_that_of_an_independent_reckoning():
     for shade in theme.SERIES:
-        assert colors.contrast(shade.light, theme.PAPER.light) == pytest.approx(
+        assert pages.contrast(shade.light, theme.PAPER.light) == pytest.approx(
             contrast(shade.light, theme.PAPER.light), rel=1e-3
         )
 

@@ -7,7 +7,7 @@ import pytest
 
 import harness
 from harness.report import charts
-from harness.report.figures import figure, svg
+from harness.report.elements import figure, svg
 from harness.report.theme import marks
 from tests import small
 from tests.browser import needs_browser, resize, scroll_through, settled

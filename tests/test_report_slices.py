@@ -14,13 +14,12 @@ from harness.evaluation.conclusion import Power
 from harness.evaluation.statements import headline as headline_of
 from harness.evaluation.verdict import Finding, Reason, Verdict
 from harness.records import RetrieverLedger
-from harness.report import browsed, charts, receipt, text
+from harness.report import charts, text
 from harness.report.axes import long
-from harness.report.browsed import filter_slices
-from harness.report.receipt import alerts, choice
-from harness.report.sections import distribution
+from harness.report.sections import decision, queries, trust
 from harness.report.sections import tests as tests_of
-from harness.report.sections.labels import section as labels_section
+from harness.report.sections.decision import alerts, choice
+from harness.report.sections.queries import filter_slices
 from harness.report.sections.slices import (
     Interaction,
     Slice,
@@ -151,7 +150,7 @@ def test_much_that_was_cut_is_told_first_and_little_is_not(results):
 
 
 def test_more_and_more_queries_end_at_the_comparison(view):
-    (drawn,) = section_of_tests(view).figures
+    drawn, *_ = section_of_tests(view).figures
     row = view.conclusion.against[view.ranked[1]]
     interval = text.between_signed((row.ci_low, row.ci_high))
     assert drawn.description.endswith(f"48: {text.signed(row.mean_difference)} ({interval}).")
@@ -159,9 +158,9 @@ def test_more_and_more_queries_end_at_the_comparison(view):
 
 
 def test_the_first_relevant_ranks_and_the_scores_of_hits_are_those_of_the_rankings(view, results):
-    drawn = distribution.section(view).figures[1]
-    shown = browsed.browsed(view, ())
-    beside, queries = browsed.unpacked(shown.texts), shown.evidence["queries"]
+    drawn = section_of_tests(view).figures[-1]
+    shown = queries.browsed(view, ())
+    beside, held = queries.unpacked(shown.texts), shown.evidence["queries"]
     for at, name in enumerate(view.ranked):
         rankings = results.rankings(name)
         relevant = {query: {d for d, g in of.items() if g > 0} for query, of in view.grades.items()}
@@ -169,17 +168,17 @@ def test_the_first_relevant_ranks_and_the_scores_of_hits_are_those_of_the_rankin
                  for q, of in relevant.items()]  # fmt: skip
         assert f"<title>{name}, 1: {first.count(1)}</title>" in drawn.wide.body
         assert f"<title>{name}, none: {first.count(0)}</title>" in drawn.wide.body
-        for query, scores in zip(queries, beside["scores"], strict=True):
+        for query, scores in zip(held, beside["scores"], strict=True):
             assert scores[at] == pytest.approx(rankings[query["id"]].scores.tolist(), rel=1e-3)
 
 
 def test_who_leads_is_not_held_against_itself(view, monkeypatch):
     leader, second = view.ranked[:2]
-    monkeypatch.setattr(receipt, "unjudged", lambda view: {leader: 0.6, second: 0.2})
-    (alert,) = receipt._unjudged(view)
+    monkeypatch.setattr(decision, "unjudged", lambda view: {leader: 0.6, second: 0.2})
+    (alert,) = decision._unjudged(view)
     assert alert.text.startswith(f"Nobody judged 60 % of the first {view.cutoff} hits of {leader}: unjudged")
-    monkeypatch.setattr(receipt, "unjudged", lambda view: {leader: 0.2, second: 0.6})
-    (alert,) = receipt._unjudged(view)
+    monkeypatch.setattr(decision, "unjudged", lambda view: {leader: 0.2, second: 0.6})
+    (alert,) = decision._unjudged(view)
     assert f"hits of {second} (20 % of {leader}'s): unjudged" in alert.text
 
 
@@ -187,8 +186,8 @@ def test_a_gain_that_changes_says_of_what_and_by_how_much(view, monkeypatch):
     leader, second = view.ranked[:2]
     rows = (one("", 48, 0.1), one("vague", 24, 0.25), one("x" * 90, 24, -0.05))
     tested = SlicePair(leader, second, rows, (Interaction("field tags", 0.3, 0.001),))
-    monkeypatch.setattr(receipt, "pair_of", lambda *of: tested)
-    (clause,) = receipt._gain(view)
+    monkeypatch.setattr(decision, "pair_of", lambda *of: tested)
+    (clause,) = decision._gain(view)
     assert clause.text == (
         f"Lead of {leader} over {second} by tags (exploratory): vague +0.250 (n = 24), {'x' * 59}… −0.050 (n = 24)."
     )
@@ -218,7 +217,7 @@ def test_of_equals_only_what_is_known_is_compared(view, monkeypatch, price, time
         name: SimpleNamespace(usd_per_million=price and price[i], p50=time and time[i], vector_bytes=0.0)
         for i, name in enumerate("xy")
     }
-    monkeypatch.setattr(receipt, "costs_of", lambda results: costs)
+    monkeypatch.setattr(decision, "costs_of", lambda results: costs)
     seen = SimpleNamespace(**{name: getattr(view, name) for name in dir(view) if not name.startswith("__")})
     seen.settings = replace(view.settings, margin=0.02)
     seen.conclusion = replace(
@@ -261,15 +260,15 @@ def test_a_long_axis_stands_in_lines():
 
 
 def test_a_slice_carries_nothing_where_no_difference_is_shown(view, monkeypatch):
-    monkeypatch.setattr(receipt, "carried", lambda view, pair: pair.rows[1])
+    monkeypatch.setattr(decision, "carried", lambda view, pair: pair.rows[1])
     told = [one for one in alerts(view) if "vanishes" in one.text]
     assert bool(told) is (view.ranked[1] in view.conclusion.shown_worse)
     nobody = replace(view.conclusion, shown_worse=())
     open_ = SimpleNamespace(**{name: getattr(view, name) for name in dir(view) if not name.startswith("__")})
     open_.conclusion = nobody
-    assert not list(receipt._carried(open_))
+    assert not list(decision._carried(open_))
     open_.conclusion = replace(nobody, shown_worse=(view.ranked[1],))
-    assert len(list(receipt._carried(open_))) == 1
+    assert len(list(decision._carried(open_))) == 1
 
 
 @pytest.mark.parametrize(
@@ -295,9 +294,9 @@ def test_equal_encoders_of_very_different_speed_are_doubted(results, slow, doubt
         for name, p50 in (("x", 87.0), ("y", slow))
     }
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(receipt, "costs_of", lambda results: costs)
+        patch.setattr(decision, "costs_of", lambda results: costs)
         view.results = None
-        warnings = list(receipt._latency(view))
+        warnings = list(decision._latency(view))
     assert bool(warnings) is doubted
     if doubted:
         assert "974 ms in one and 87 ms in the other" in warnings[0].text
@@ -324,8 +323,8 @@ def test_every_list_of_pairs_begins_with_the_leaders(view):
     read = [(leader, second), (leader, third), (second, third)]
     for _, rows, *_ in section_of_tests(view).context["families"]:
         assert [(row.a, row.b) for row in rows] == read
-    labels = labels_section(view).context
-    assert [(row.a, row.b) for row in [*labels["leading"], *labels["others"]]] == read
+    labels = trust.labels(view)
+    assert [(row.a, row.b) for row in [*labels["leading"].rows, *labels["others"].rows]] == read
 
 
 def test_long_exploratory_lists_keep_the_leaders_pairs_and_say_how_many_rows_are_left(view, monkeypatch):

@@ -121,6 +121,6 @@ def score_folder(
     scored = score(experiment, folder, options, code=not no_code)
     print_scores(scored.evaluation, scored.notes, as_json=as_json)
     if report is not None:
-        from harness.report.scores_page import write_scores
+        from harness.report.other_pages import write_scores
 
         write_scores(report, folder.resolve().name, scored.evaluation, scored.notes, scored.traced)

@@ -233,7 +233,7 @@ def _compare_scores(wanted: ScoresWanted, settings: Settings, form: str, more: t
     else:
         print_scores(evaluation, notes, as_json=more is None, more=more or tables.More())
     if wanted.report is not None:
-        from harness.report.scores_page import write_scores
+        from harness.report.other_pages import write_scores
 
         write_scores(wanted.report, wanted.path.name, evaluation, notes)
 

@@ -29,7 +29,7 @@ from harness.experiment.option_tables import (
     union_of,
 )
 from harness.experiment.written import expanded, unexpanded, unset
-from harness.pages.colors import VISIBLE, WHITE, contrast, is_color
+from harness.pages import VISIBLE, WHITE, contrast, is_color
 from retrievers import (
     encoder_class,
     encoder_kinds,

@@ -24,6 +24,6 @@ def first_screen(results: Results) -> str:
 
 def write_sets(place: Path, sets: Sequence[Results], *, report: bool = True) -> None:
     """Write data_sets.csv of several data sets' results into the folder that holds theirs, and the report if asked."""
-    from harness.report.sets_page import write
+    from harness.report import other_pages
 
-    write(place, sets, report=report)
+    other_pages.write_sets(place, sets, report=report)

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from harness.english import join
-from harness.report.sections.integrity import inherited
+from harness.report.sections.trust import inherited
 from harness.report.view import View
 from retrievers.types import Floats
 
@@ -141,6 +141,7 @@ def causes(view: View) -> dict[int, dict[str, str]]:
     near, far = hits_within(view, k), hits_within(view, depth)
     cut = {name: frozenset(inherited(view.manifest, name).notes.get("truncated", ())) for name in view.ranked}
     found: dict[int, dict[str, str]] = {}
+    negatives = _negatives(view)  # it looks through all labels
     for i in view.shown:
         relevant = _relevant(view, i)
         for name in view.ranked if relevant else ():
@@ -157,7 +158,7 @@ def causes(view: View) -> dict[int, dict[str, str]]:
                 why = "the model read only the beginning of every relevant document"
             elif _no_word_in_common(view, i):
                 why = "no word in common with a relevant document"
-            elif top and top[0] not in view.grades[view.ids[i]] and _negatives(view):
+            elif negatives and top and top[0] not in view.grades[view.ids[i]]:
                 why = "nobody judged its first hit"
             else:
                 why = f"not among the first {depth} hits"

@@ -9,7 +9,7 @@ from markupsafe import Markup
 
 from harness.report import text
 from harness.report.axes import LINE, PRICED, Axis, horizontal, long, px, reach, signed, upright
-from harness.report.charts import Plot
+from harness.report.charts import Plot, PriceAxis
 from harness.report.theme import INK, MUTED, SERIES
 
 FAINT, FULL = 0.06, 0.6
@@ -107,19 +107,18 @@ def _cut(words: str, room: float) -> str:
     return shown
 
 
-def gains(points: Sequence[GainPoint], title: str, unit: str, width: float) -> Plot:
+def gains(points: Sequence[GainPoint], price: PriceAxis, width: float) -> Plot:
     """Draw what each configuration gains over the default against what it costs; those told from the best are hollow.
 
     Args:
         points: configurations, and the default.
-        title: of the axis of costs.
-        unit: "ms", "dollars" or "bytes".
+        price: what the axis of costs says.
         width: of the chart.
     """
     left, bottom = 52.0, PLANE
     across = Axis(*reach([one.price for one in points], bounded=False), left + 8, width - 16)
     up = Axis(*reach([0.0, *(one.gain for one in points)], bounded=False), bottom - 4, 8.0)
-    body = [upright(up, (left, width - 8), signed), horizontal(across, (8.0, bottom), title, PRICED[unit])]
+    body = [upright(up, (left, width - 8), signed), horizontal(across, (8.0, bottom), price.title, PRICED[price.unit])]
     dot = Markup('<circle cx="{}" cy="{}" r="{}" fill="{}" stroke="{}" stroke-width="1.5"><title>{}</title></circle>')
     for one in sorted(points, key=lambda point: bool(point.role)):
         color = INK.light if one.role else SERIES[0].light

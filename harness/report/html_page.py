@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cache, partial
 from pathlib import Path
 from typing import Any
@@ -13,10 +13,10 @@ from markupsafe import Markup, escape
 
 from harness.english import counted, join, short_p
 from harness.pages import head, policy
-from harness.report import figures, text, theme
-from harness.report.figures import Section
+from harness.report import elements, text, theme
+from harness.report.elements import Figure, PageTable, Section
 from harness.report.latex import citation
-from harness.report.view import View
+from harness.report.view import MeasureName, View
 
 FILTERS = {
     "score": text.score,
@@ -35,7 +35,12 @@ FILTERS = {
     "shortened": text.shortened,
 }
 TEMPLATES = Path(__file__).with_name("templates")
-SCRIPTS = ("start", "copy", "client_filter", "sort", "links", "follow", "charts", "texts", "look")
+FIXED = Markup(
+    '<p class="note fixed" hidden>This part does not follow the filter: it is of all queries, as they were measured '
+    "and tested.</p>"
+)
+"""What stands in a part of the page that the filter leaves as it is."""
+SCRIPTS = ("start", "copy", "client_filter", "sort", "charts", "texts", "look")
 """What runs on the page, in this order, all in one scope."""
 
 
@@ -51,9 +56,8 @@ def page(view: View, sections: Sequence[Section], scores: str, files: Iterable[s
     env = environment()
     style = styled(env, theme.declared_shades(view.marks))
     script = "".join(['"use strict";\n(() => {\n', *(source(f"scripts/{name}.js") for name in SCRIPTS), "})();\n"])
-    charts = {figure.name: _ours(figures.inline(figure)) for section in sections for figure in section.figures}
     lang = Markup(' lang="{}"').format(view.language) if view.language not in ("", "en") else ""
-    bodies = {one.id: _ours(rendered(env, one, "html", view=view, drawn=charts, lang=lang)) for one in sections}
+    bodies = {one.id: _ours(rendered(env, one, "html", view=view, lang=lang)) for one in sections}
     return env.get_template("page.html").render(
         view=view,
         sections=sections,
@@ -72,6 +76,66 @@ def rendered(env: jinja2.Environment, section: Section, block: str, **variables:
     template = env.get_template(f"{section.id}.html")
     context = template.new_context({"section": section, "context": section.context, **variables})
     return "".join(template.blocks[block](context))
+
+
+def retriever(view: View, name: str) -> Markup:
+    """A retriever with its mark."""
+    form = Markup(
+        '<span class="name"><svg class="mark" viewBox="-1.2 -1.2 2.4 2.4" aria-hidden="true" focusable="false">'
+        '<path d="{}" fill="{}"/></svg>{}</span>'
+    )
+    return form.format(view.marks[name].outline, view.marks[name].color, text.visible(name))
+
+
+def measure(name: MeasureName) -> Markup:
+    """A measure with what its name leaves open."""
+    return Markup("{} <small>{}</small>").format(name.short, name.gloss) if name.gloss else Markup.escape(name.short)
+
+
+def chart(figure: Figure, kind: str = "") -> Markup:
+    """A figure with its title."""
+    follows = Markup(' data-follows="{}"').format(figure.follows) if figure.follows else ""
+    pair = Markup(' data-pair="{}"').format(text.visible(" ".join(figure.pair))) if figure.pair else ""
+    title = text.visible(figure.title)
+    return Markup(
+        '<figure class="chart {}" data-figure="{}" data-title="{}"{}{}>\n<figcaption>{}</figcaption>\n'
+        '<div class="scroll" role="group" aria-label="{}"><div class="plot" role="img" aria-label="{}">{}</div></div>\n'
+        "</figure>\n"
+    ).format(
+        kind, figure.name, title, follows, pair, title, title, text.visible(figure.description),
+        _ours(elements.inline(figure)),
+    )  # fmt: skip
+
+
+def table(view: View, held: PageTable) -> Markup:
+    """A table that is scrolled sideways where it has no room."""
+    number = _ours(' class="n"')
+    heads = [
+        Markup('<th scope="col"{}>{}</th>').format(
+            number if column.kind in ("n", "each") else "",
+            retriever(view, column.head) if column.kind == "each" else text.visible(column.head),
+        )
+        for column in held.columns
+    ]
+    rows = [Markup("<tr>{}</tr>\n").format(_joined(_cells(view, held, row))) for row in held.rows]
+    title, hidden = text.visible(held.title), "" if held.captioned else _ours(' class="hidden"')
+    return Markup(
+        '<div class="scroll" role="group" aria-label="{0}">\n<table>\n<caption{1}>{0}</caption>\n'
+        "<thead><tr>{2}</tr></thead>\n<tbody>{3}</tbody>\n</table>\n</div>\n"
+    ).format(title, hidden, _joined(heads), _joined(rows))
+
+
+def _cells(view: View, held: PageTable, row: Any) -> Iterator[Markup]:
+    for place, column in enumerate(held.columns):
+        shown: str = column.of(row)
+        if column.kind == "name":
+            shown = retriever(view, shown) if shown else ""
+        form = '<td class="n">{}</td>' if column.kind in ("n", "each") else "<td>{}</td>"
+        yield _ours(form if place else '<th scope="row">{}</th>').format(_visible(shown))
+
+
+def _joined(parts: Iterable[Markup]) -> Markup:
+    return Markup("").join(parts)
 
 
 def styled(env: jinja2.Environment, declared: Sequence[theme.Shade] = ()) -> Markup:
@@ -94,7 +158,8 @@ def environment() -> jinja2.Environment:
     """The templates, autoescaped; strings are made visible as they are written."""
     env = _environment(without="markdown", autoescape=True, finalize=_visible)
     env.filters |= FILTERS
-    env.globals |= {"grade_chip": grade_chip, "head": head}
+    env.globals |= {"head": head, "grade_chip": grade_chip, "retriever": retriever, "measure": measure}
+    env.globals |= {"chart": chart, "table": table, "fixed": FIXED}
     return env
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from itertools import count
 from typing import NamedTuple
 
-from harness.pages.colors import DARK, WHITE, on_dark
+from harness.pages import DARK, WHITE, on_dark
 
 FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Noto Sans', 'Helvetica Neue', Arial, sans-serif"
 

@@ -19,7 +19,7 @@ from harness.evaluation.verdict import Comparison
 from harness.experiment import Dense
 from harness.measures import Measure, parse, score
 from harness.measures.table import row_of
-from harness.pages.colors import is_color
+from harness.pages import is_color
 from harness.records import SHOWN, LabelledQuery, Manifest, ResolvedExperiment, Results
 from harness.report.theme import Mark, marks
 from harness.stats.differences import ScoreTable

@@ -1,8 +1,7 @@
 """The sections of a report: a file here and its template in `templates/` make one, and nothing lists them.
 
 Each file has `PLACE`, which orders the page (the decision, where it comes from, why, what it costs, what it hangs on,
-the evidence), and `section(view)`, which is None where there is nothing to show. One that is `within` another is a fold
-of it.
+the evidence), and `section(view)`, which is None where there is nothing to show.
 """
 
 from __future__ import annotations
@@ -11,7 +10,7 @@ from collections.abc import Callable
 from importlib import import_module
 from pkgutil import iter_modules
 
-from harness.report.figures import Section
+from harness.report.elements import Section
 from harness.report.view import View
 
 

@@ -1,14 +1,86 @@
-"""The first screen of the page, and its leaderboard as a figure for papers."""
+"""The first screen: the verdict, what may change it, the paired leaderboard, and what a choice hangs on."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
+
+from markupsafe import Markup
+
+from harness.english import count, counted, few_names, shared_beginning
+from harness.evaluation.board import Board, BoardRow, board_of, said_of
+from harness.evaluation.cautions import (
+    asked_sentence,
+    below_noise,
+    clicked,
+    foreign_hits,
+    half_read,
+    look_sentence,
+    second_look_sentence,
+    unjudged_note,
+)
+from harness.evaluation.costs import costs_of
+from harness.evaluation.wording import STANDINGS
+from harness.measures import parse
 from harness.report import text
+from harness.report.axes import numbers, steps
 from harness.report.charts import ForestRow
-from harness.report.figures import Figure, Section, forest
-from harness.report.screen import Screen, context
+from harness.report.elements import Figure, Section, forest
+from harness.report.failures import hits_within
+from harness.report.sections.slices import called, carried, compared, divided, labels_of, pair_of
+from harness.report.sections.tradeoffs import PRICES
+from harness.report.sections.trust import unjudged
 from harness.report.view import View
 
 PLACE = 10
+
+APART = 2.0
+"""Times that the latency of one and the same encoder may differ before the measurement is doubted."""
+BUSY = 1.0
+"""Waiting processes a core, from which on a machine was busy."""
+COUNTED = 3
+"""Retrievers whose counts stand in the sentence: the leader and the next."""
+
+
+class Clause(NamedTuple):
+    """One sentence of the decision, or one thing that may change it."""
+
+    text: str
+    section: str
+    """Where its evidence stands."""
+
+
+class Screen(NamedTuple):
+    """What the first screen says, in its order."""
+
+    headline: str
+    lead: str
+    """How far the first is ahead; may be empty."""
+    notes: tuple[str, ...]
+    """What to do next, and what to know of the tests; a line each."""
+    alerts: tuple[Clause, ...]
+    board: Board
+    beginning: str
+    """What all names begin with, which the head says once; "" for nothing."""
+    facts: tuple[Clause, ...]
+    failed: Mapping[str, str]
+    standings: Mapping[str, tuple[str, str]] = STANDINGS
+
+    def short(self, name: str) -> str:
+        """A name without what all begin with."""
+        return name.removeprefix(self.beginning)
+
+    @property
+    def signs(self) -> list[tuple[str, str]]:
+        """The signs of the leaderboard, each with its word; a row without a mean says its own."""
+        return list(dict.fromkeys(self.standings[row.standing] for row in self.board.rows if row.mean is not None))
+
+    @property
+    def axis(self) -> tuple[float, float]:
+        """The ends of the forest's axis, with some room."""
+        low, high = self.board.span
+        room = (high - low) * 0.04 or 0.05
+        return low - room, high + room
 
 
 def section(view: View) -> Section:
@@ -39,3 +111,231 @@ def _figure(view: View, screen: Screen) -> Figure:
         f"{name} {where}",
     )
     return forest(words, {"": rows}, board.margin)
+
+
+def screen_of(view: View) -> Screen:
+    """Put the first screen together."""
+    said, beginning = said_of(view.evaluation), shared_beginning(list(view.conclusion.means))
+
+    def short(sentence: str) -> str:
+        # The head of the leaderboard says once what all names begin with.
+        spoken = view.spoken(sentence)
+        return spoken.replace(beginning, "…") if beginning else spoken
+
+    return Screen(
+        headline=short(said.headline),
+        lead=short(said.lead),
+        notes=(*map(short, said.following), *choice(view), *first_caveats(view)),
+        alerts=tuple(alert._replace(text=short(alert.text)) for alert in alerts(view)),
+        board=board_of(view.evaluation),
+        beginning=beginning,
+        facts=tuple(clause._replace(text=short(clause.text)) for clause in facts(view)),
+        failed=view.evaluation.failed,
+    )
+
+
+def strip(row: BoardRow, screen: Screen) -> Markup:
+    """One row of the forest: the margin as a band, zero, and the difference on its interval."""
+    board, (start, end) = screen.board, screen.axis
+
+    def at(value: float) -> str:
+        return f"{100 * (value - start) / (end - start):.2f}%"
+
+    def wide(low: float, high: float) -> str:
+        return f"{100 * (high - low) / (end - start):.2f}%"
+
+    margin = board.margin or 0.0
+    low = -margin if board.against_baseline else 0.0
+    band = Markup('<rect class="band" x="{}" width="{}" y="0" height="100%"/>').format(at(low), wide(low, margin))
+    parts = [band if margin else "", Markup('<line class="zero" x1="{0}" x2="{0}" y1="0" y2="100%"/>').format(at(0.0))]
+    if row.difference is not None:
+        if row.low is not None and row.high is not None:
+            span = Markup('<line class="span" x1="{}" x2="{}" y1="50%" y2="50%"/>')
+            cap = Markup('<line class="span" x1="{0}" x2="{0}" y1="30%" y2="70%"/>')
+            parts += [span.format(at(row.low), at(row.high)), cap.format(at(row.low)), cap.format(at(row.high))]
+        parts.append(Markup('<circle cx="{}" cy="50%" r="5"/>').format(at(row.difference)))
+    return Markup('<svg class="strip" aria-hidden="true" focusable="false">{}</svg>').format(Markup("").join(parts))
+
+
+def ruler(screen: Screen) -> Markup:
+    """The forest's axis: round values below the rows."""
+    start, end = screen.axis
+    ticks = steps(start, end, 5)
+    word = Markup('<text x="{:.2f}%" y="12" text-anchor="middle">{}</text>')
+    words = [
+        word.format(100 * (v - start) / (end - start), shown)
+        for v, shown in zip(ticks, numbers(ticks, "-"), strict=True)
+    ]
+    return Markup('<svg class="ruler" aria-hidden="true" focusable="false">{}</svg>').format(Markup("").join(words))
+
+
+def context(view: View) -> dict[str, Any]:
+    """What `board.html` reads."""
+    return {"screen": screen_of(view), "strip": strip, "ruler": ruler}
+
+
+def facts(view: View) -> list[Clause]:
+    """What the first retrievers find, where the lead comes from, what it costs; nothing of a run that is not whole."""
+    if view.evaluation.partial:
+        return []
+    return [*_finds(view), *_gain(view), *_cost(view), *_judging(view)]
+
+
+def choice(view: View) -> list[str]:
+    """The cheapest and the fastest of what is shown within the margin of the leader, only of a whole run."""
+    result = view.conclusion
+    if view.evaluation.waiting:
+        return ["Nothing is recommended before every retriever has answered."]
+    if view.evaluation.failed:
+        return ["Nothing is recommended: a retriever that failed might be better. Run the experiment again."]
+    if not view.settings.by_people:
+        return ["Nothing is recommended: let people judge a random part of these queries."]
+    good = result.within_margin
+    if len(view.retrievers) == 1:
+        return ["Next: add a second [[retrievers]] to the experiment, of another kind or model, and run it again."]
+    if len(good) == 1 or not result.measured:
+        return []
+    costs = costs_of(view.results)
+    # What is not resolved may be better than the leader: then nothing is as good as the best.
+    still = f"; {few_names(list(result.unresolved))} may still be better" if result.unresolved else ""
+    sentences = []
+    for price in (PRICES["dollars"], PRICES["latency"], PRICES["bytes"]):
+        priced = [(value, name) for name in good if (value := price.of(costs[name])) is not None]
+        if len(priced) == len(good) and len({value for value, _ in priced}) > 1:
+            value, name = min(priced)
+            within = f"within {view.settings.margin:g} of {result.leader}"
+            sentences.append(f"{price.word} {within}: {name}, {price.shown(value)} {price.each}{still}.")
+    return sentences or ["No price, latency or size tells them apart."]
+
+
+def _finds(view: View) -> Iterator[Clause]:
+    """Stands where the measure that decides rests on labels: counts of queries, no comparison."""
+    if parse(view.primary).claimed:
+        return
+    k = view.cutoff
+    counts = [f"{name} {int((hits > 0).sum()):,}" for name, hits in hits_within(view, k).items()]
+    more = f" and {len(counts) - COUNTED} more" if len(counts) > COUNTED else ""
+    yield Clause(
+        f"A relevant document in the top {k}: {', '.join(counts[:COUNTED])}{more}, of {count(view.n)}.", "queries"
+    )
+
+
+def _gain(view: View) -> Iterator[Clause]:
+    """Stands for a family of slices where the difference from the next is shown to change from slice to slice."""
+    kinds = labels_of(view) if len(view.ranked) > 1 else {}
+    if not kinds or not view.conclusion.means:
+        return
+    pair = pair_of(view, view.ranked[0], view.ranked[1], kinds)
+    level = 0.0 if view.settings.spent else view.settings.alpha
+    shown = [test for test in pair.interactions if test.p_adjusted <= level]
+    for test in sorted(shown, key=lambda test: test.p_adjusted)[:1]:
+        rows = sorted((row for row in pair.rows if row.family == test.family), key=lambda row: -row.difference)
+        by = divided(test.family)
+        said = ", ".join(
+            f"{called(row).removeprefix(f'{by}: ')} {text.signed(row.difference)} (n = {row.queries})"
+            for row in (rows[0], rows[-1])
+        )
+        yield Clause(f"Lead of {pair.a} over {pair.b} by {by} (exploratory): {said}.", "slices")
+
+
+def _judging(view: View) -> Iterator[Clause]:
+    """Stands where a chat model judged claims in this run: what that took, for all retrievers together."""
+    costs = view.results.costs
+    for row in costs[(costs["retriever"] == "") & (costs["stage"] == "judge")].to_dict("records"):
+        if row["calls"]:
+            spent = f" and {text.dollars(row['usd'])}" if row["usd"] else ""
+            yield Clause(f"Judging the claims took {row['calls']:,} requests{spent} in this run.", "tradeoffs")
+
+
+def _cost(view: View) -> Iterator[Clause]:
+    """Each half stands where it was measured or its price is known."""
+    name = view.conclusion.leader
+    cost = costs_of(view.results)[name]
+    if cost.usd_per_million is not None:
+        money = (
+            f"costs {text.dollars(cost.usd_per_million)} a million queries"
+            if cost.usd_per_million
+            else "calls no paid service"
+        )
+        time = "" if cost.p50 is None else f" and answers a query in {text.milliseconds(cost.p50)} (median)"
+        yield Clause(f"{name} {money}{time}.", "tradeoffs")
+    elif cost.p50 is not None:
+        yield Clause(f"{name} answers a query in {text.milliseconds(cost.p50)} (median).", "tradeoffs")
+
+
+def alerts(view: View) -> list[Clause]:
+    """Everything that is large enough to change the decision, the gravest first."""
+    about_hits = [*half_read(view.manifest), *foreign_hits(view.manifest), *clicked(view.manifest)]
+    return [*(Clause(text, "trust") for text in about_hits), *_unjudged(view), *_carried(view), *_latency(view)]
+
+
+def _unjudged(view: View) -> Iterator[Clause]:
+    """Whoever returned much that nobody judged; where only relevant documents are listed nothing tells."""
+    if note := unjudged_note(unjudged(view), view.conclusion.leader, view.cutoff):
+        yield Clause(note, "trust")
+
+
+def _carried(view: View) -> Iterator[Clause]:
+    """One slice that carries the whole difference between the leader and the next, where a difference is shown."""
+    kinds = labels_of(view)
+    if len(view.retrievers) < 2 or not kinds or view.ranked[1] not in view.conclusion.shown_worse:
+        return
+    pair = pair_of(view, view.conclusion.leader, compared(view)[0], kinds)
+    if (row := carried(view, pair)) is not None:
+        name, rest = view.names[view.primary].short, pair.rows[0].queries - row.queries
+        yield Clause(
+            f"Without the {row.queries} queries of {called(row)} ({text.signed(row.difference)} in {name}) the lead of "
+            f"{pair.a} over {pair.b} vanishes: on the other {rest} its mean is not higher.",
+            "slices",
+        )
+
+
+def _latency(view: View) -> Iterator[Clause]:
+    """Timings that cannot be trusted: the same encoder at very different speeds, or a busy machine."""
+    costs, encoders = costs_of(view.results), dict[str, dict[str, float]]()
+    for name in view.retrievers:
+        encoder = view.resolved.blocks[name].get("encoder")
+        for stage in costs[name].stages:
+            if encoder and stage.stage == "embed-queries":
+                encoders.setdefault(repr(sorted(encoder.items())), {})[name] = stage.p50
+    for timed in encoders.values():
+        slow, fast = max(timed, key=lambda name: timed[name]), min(timed, key=lambda name: timed[name])
+        if timed[slow] > APART * timed[fast] > 0:
+            yield Clause(
+                f"{slow} and {fast} use the same encoder, yet a query took {timed[slow]:.3g} ms in one and "
+                f"{timed[fast]:.3g} ms in the other: the machine was busy, so do not compare the latencies.",
+                "tradeoffs",
+            )
+    cores, load = view.manifest.machine.get("cores"), view.manifest.machine.get("load")
+    if cores and load is not None and any(cost.stages for cost in costs.values()) and load > BUSY * cores:
+        yield Clause(
+            f"When the run ended, {load:.1f} processes wanted the {cores} cores of the machine: latencies are likely "
+            "longer than on an idle one.",
+            "tradeoffs",
+        )
+
+
+def first_caveats(view: View) -> list[str]:
+    """What stands on the first screen: which look this is, and what counts as one observation."""
+    if not view.conclusion.measured:
+        return moved_sentences(view)
+    sentences = [*moved_sentences(view), asked_sentence(view.n, view.conclusion.clusters)]
+    if view.look is not None:
+        sentences.append(look_sentence(view.look, view.n))
+    elif len(view.retrievers) > 1:
+        sentences.append(second_look_sentence(1 + len(view.manifest.earlier_looks)))
+    return [sentence for sentence in (*sentences, *below_noise(view.manifest, view.conclusion)) if sentence]
+
+
+def moved_sentences(view: View) -> list[str]:
+    """The retrievers whose cached vectors are no longer those that their model gives."""
+    sentences = []
+    for name in view.retrievers:
+        stages = view.manifest.ledger.retrievers[name].counts.values()
+        moved, probed = (int(sum(stage.get(kind, 0) for stage in stages)) for kind in ("moved", "probed"))
+        if moved:
+            sentences.append(
+                f"{name} mixes vectors of two models: {moved} of {counted(probed, 'cached text')} came back different "
+                "when they were embedded again. Run it again with --fresh."
+            )
+    return sentences

@@ -11,7 +11,7 @@ import tomli_w
 
 from harness.records import Results
 from harness.report import text
-from harness.report.figures import Section
+from harness.report.elements import Section
 from harness.report.view import View
 
 PLACE = 100

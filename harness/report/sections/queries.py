@@ -1,20 +1,29 @@
-"""The workbench of queries: who finds which, why the others miss it, and the rankings side by side."""
+"""The workbench of queries: who finds which, why the others miss it, and what its scripts look into, packed."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import base64
+import json
+import math
+import zlib
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from itertools import count as numbered
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from harness.english import count
 from harness.evaluation.verdict import Comparison
+from harness.pages import visible
+from harness.records import LENGTHS, SHOWN
 from harness.report import charts, text
-from harness.report.browsed import STEPS, EvidenceKept, browsed, document, spread
-from harness.report.failures import columns, groups, runs, without_groups
-from harness.report.figures import Figure, Section, figure
-from harness.report.view import View, second
+from harness.report.elements import Figure, Section, figure
+from harness.report.failures import Group, causes, columns, groups, runs, without_groups
+from harness.report.sections.reranked import Rerun, reranked
+from harness.report.sections.slices import ALL, kinds_of, label_of, labels_of
+from harness.report.view import NOTHING, View, second
 from harness.stats.differences import differences
 
 PLACE = 30
@@ -114,3 +123,229 @@ def _differences(view: View, row: Comparison) -> list[float]:
     scores = view.scores[view.primary]
     values: list[float] = differences(scores[row.a], scores[row.b]).values.tolist()
     return values
+
+
+def packed(value: Any, level: int = 6) -> str:
+    """Return JSON as text that stands in a script element; `DecompressionStream("deflate")` reads it back.
+
+    Args:
+        value: what is packed.
+        level: 1 takes a third of the time of 6, and a tenth more room.
+
+    >>> unpacked(packed({"a": [1, "<"]}))
+    {'a': [1, '<']}
+    """
+    code = visible(json.dumps(value, ensure_ascii=False, separators=(",", ":")))
+    return base64.b64encode(zlib.compress(code.encode("utf-8"), level)).decode("ascii")
+
+
+def unpacked(text: str) -> Any:
+    """Return what was packed."""
+    return json.loads(zlib.decompress(base64.b64decode(text)))
+
+
+Causes = Mapping[int, Mapping[str, str]]
+"""Place of a query -> retriever -> why it missed."""
+
+
+BUDGET = 1_000_000
+"""Bytes of evidence that a page may hold, deflated."""
+DEFLATED, OF_SCORES, OF_HITS = 0.5, 4.0, 5.0
+"""What is left of a letter of text, of a score and of the rest of a hit about, deflated and written in letters."""
+STEPS = ((SHOWN, LENGTHS[0]), (SHOWN, 2_000), (SHOWN, 600), (SHOWN, 200), (SHOWN, 0), (SHOWN // 2, 0))
+"""Hits per ranking and characters per document, tried in this order until the budget holds."""
+
+
+class EvidenceKept(NamedTuple):
+    """How much of the evidence the page holds."""
+
+    hits: int
+    letters: int
+    queries: int
+
+
+class Browsed(NamedTuple):
+    """The evidence of one page."""
+
+    evidence: Mapping[str, Any]
+    packed: str
+    """The same, packed."""
+    texts: str
+    """The texts of the evidence's documents and the scores of its hits, packed."""
+    kept: EvidenceKept
+    places: tuple[int, ...]
+    """Of its queries."""
+
+
+def browsed(view: View, alike: Sequence[Group], *, whole: bool = False) -> Browsed:
+    """The evidence that fits the budget: shorter texts first, then fewer queries, those that differ most kept.
+
+    Args:
+        view: what is shown of it.
+        alike: the groups of queries that fail alike.
+        whole: on a page of its own there is four times the room, and no query is left out.
+    """
+    budget = 4 * BUDGET if whole else BUDGET
+    distances, about = spread(view), (alike, reranked(view), causes(view))
+    places, taken = list(view.shown), 0
+    while True:
+        for hits, letters in STEPS:
+            if OF_HITS * hits * len(places) * len(view.ranked) > budget and (hits, letters) != STEPS[-1]:
+                continue
+            if hits != taken:
+                evidence, documents = _evidence(view, places, about, hits)
+                code, taken = packed(evidence, 1 if whole else 6), hits
+                kept_texts = (view.results.documents.get(doc) for doc in documents)
+                lengths = np.array([len(kept.text) for kept in kept_texts if kept], dtype=np.int64)
+            more = DEFLATED * float(np.minimum(lengths, letters).sum())
+            more += OF_SCORES * hits * len(places) * len(view.ranked) if letters else 0
+            if len(code) + more <= budget or ((whole or len(places) == 1) and (hits, letters) == STEPS[-1]):
+                beside: dict[str, Any] = {"texts": [], "scores": []}
+                if letters:
+                    beside["texts"] = [_text(view, doc, letters) for doc in documents]
+                    beside["scores"] = [_scores(view, place, hits) for place in places]
+                kept_of = EvidenceKept(hits, letters, len(places))
+                return Browsed(evidence, code, packed(beside), kept_of, tuple(places))
+        near = set(sorted(places, key=lambda i: -distances[i])[: len(places) // 2])
+        places, taken = [i for i in places if i in near], 0
+
+
+def _scores(view: View, place: int, hits: int) -> list[list[float]]:
+    """What each retriever gave its hits for a query, to four digits."""
+    tops = (view.answers[name].top.get(view.ids[place], NOTHING) for name in view.ranked)
+    return [[float(f"{score:.4g}") for score in top.scores[:hits].tolist()] for top in tops]
+
+
+def spread(view: View) -> list[float]:
+    """How far the retrievers lie apart on each query, on the primary measure."""
+    distances: list[float] = np.ptp(np.column_stack(list(view.scores[view.primary].values())), axis=1).tolist()
+    return distances
+
+
+def document(view: View, doc: str) -> list[str]:
+    """Id and title, as the lists show them."""
+    kept = view.results.documents.get(doc)
+    return [text.visible(doc), text.shortened(kept.title, 120) if kept else ""]
+
+
+def fields_of(view: View, query_id: str) -> list[str]:
+    """A query's fields as the filters name them; several tags in one field stand apart."""
+    fields = view.results.queries[query_id].query.fields
+    return [
+        text.shortened(f"{key}: {part.strip()}", 80)
+        for key, value in fields.items()
+        for part in str(value).split(",")
+        if part.strip()
+    ]
+
+
+def _evidence(
+    view: View, places: Sequence[int], about: tuple[Sequence[Group], Mapping[str, Rerun], Causes], hits: int
+) -> tuple[dict[str, Any], list[str]]:
+    """The queries at some places, and the documents that stand in their lists."""
+    failing, reruns, why = about
+    numbers = defaultdict[str, int](numbered().__next__)  # each document has the number of its first appearance
+    scored = [view.scores[view.primary][name] for name in view.ranked]
+    members = {group.key: frozenset(group.places) for group in failing}
+    ceilings = [(view.ranked.index(name), rerun.ceiling) for name, rerun in reruns.items() if rerun.ceiling is not None]
+    queries = []
+    for i in places:
+        qid, judged = view.ids[i], view.grades[view.ids[i]]
+        lists = [view.answers[name].top.get(qid, NOTHING).doc_ids[:hits] for name in view.ranked]
+        retrieved = set().union(*lists) if min(judged.values(), default=1) <= 0 else frozenset()
+        ranks = [view.answers[name].places.get(qid, {}) for name in view.ranked]
+        graded = sorted(
+            ((doc, grade) for doc, grade in judged.items() if grade > 0 or doc in retrieved),
+            key=lambda item: (-item[1], item[0]),
+        )
+        queries.append({
+            "id": text.visible(qid),
+            "text": text.visible(view.results.queries[qid].query.text),
+            "fields": fields_of(view, qid),
+            "groups": [key for key, places in members.items() if i in places],
+            "scores": [round(float(values[i]), 6) for values in scored],
+            "lists": [list(map(numbers.__getitem__, docs)) for docs in lists],
+            "judged": [
+                [numbers[doc], grade, [of.get(doc, 0) for of in ranks]]
+                for doc, grade in graded
+            ],
+            **({"why": [[view.ranked.index(name), said] for name, said in why[i].items()]} if i in why else {}),
+            **({"ceilings": {place: round(float(values[i]), 6) for place, values in ceilings}} if ceilings else {}),
+        })  # fmt: skip
+    evidence = {
+        "measure": view.names[view.primary].short,
+        "depth": view.resolved.depth,
+        "lang": view.language,
+        "order": [text.visible(view.ids[i]) for i in columns(view)],
+        "groups": {group.key: group.title for group in failing},
+        "retrievers": [_drawn(view, name, reruns.get(name)) for name in view.ranked],
+        "documents": [document(view, doc) for doc in numbers],
+        "queries": queries,
+    }
+    return evidence, list(numbers)
+
+
+def _drawn(view: View, name: str, rerun: Rerun | None) -> dict[str, Any]:
+    mark = view.marks[name]
+    of = {"before": view.ranked.index(rerun.before), "depth": rerun.depth} if rerun else {}
+    return {"name": name, "color": mark.color, "outline": mark.outline, **of}
+
+
+def _text(view: View, doc: str, letters: int) -> str:
+    kept = view.results.documents.get(doc)
+    if kept is None:
+        return ""
+    return kept.text if len(kept.text) <= letters else kept.text[:letters].rstrip() + "…"
+
+
+VALUES = 120_000
+"""Scores that a page holds; beyond, it keeps the first measures: the primary one always."""
+SLICES = 80
+"""Slices that can be chosen: those of the tests, then the most frequent values of fields."""
+
+
+def client_filter(view: View) -> dict[str, Any]:
+    """Return the scores and slices, queries in the order of the file, retrievers by their means."""
+    measures, weights = chosen_measures(view), view.evaluation.scores.weights
+    places = list(view.order)
+    return {
+        **({"weights": [weights[i] for i in places]} if weights is not None else {}),
+        "all": ALL,
+        "pair": [view.ranked.index(view.conclusion.leader), view.ranked.index(second(view))],
+        "measures": [view.names[measure].short for measure in measures],
+        "left": len(view.measures) - len(measures),
+        "retrievers": list(view.ranked),
+        "ids": [text.visible(view.ids[i]) for i in places],
+        "slices": filter_slices(view),
+        "values": [
+            [
+                [
+                    None if math.isnan(value) else value
+                    for value in np.round(view.scores[measure][name][places], 6).tolist()
+                ]
+                for name in view.ranked
+            ]
+            for measure in measures
+        ],
+    }
+
+
+def chosen_measures(view: View) -> list[str]:
+    """The measures that the filter can show."""
+    size = view.n * len(view.ranked)
+    return [measure for i, measure in enumerate(view.measures) if not i or size * (i + 1) <= VALUES]
+
+
+def filter_slices(view: View) -> dict[str, list[int]]:
+    """Slice as the page names it -> places of its queries in the order of the file."""
+    members: dict[str, list[int]] = {}
+    for family, labels in labels_of(view).items():
+        members |= {label_of(family, kind): [] for kind in kinds_of(family, [labels[i] for i in view.order])}
+        for place, i in enumerate(view.order):
+            if labels[i]:
+                members[label_of(family, labels[i])].append(place)
+    fields = [fields_of(view, view.ids[i]) for i in view.order]
+    for value, _ in Counter(value for values in fields for value in values).most_common(SLICES):
+        if value not in members and len(members) < SLICES:
+            members[value] = [place for place, values in enumerate(fields) if value in values]
+    return members

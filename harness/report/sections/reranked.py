@@ -4,13 +4,50 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from harness.report.browsed import reranked
-from harness.report.figures import Section
+from harness.evaluation.score_tables import candidates_read, perfect
+from harness.measures import parse, score
+from harness.report.elements import Section
 from harness.report.view import View
 from harness.stats.differences import differences
 from harness.stats.intervals import mean
+from retrievers.types import Floats
 
 PLACE = 45
+
+
+class Rerun(NamedTuple):
+    """A retriever whose first hits were put into another order."""
+
+    before: str
+    """The retriever that gave the candidates."""
+    depth: int
+    """Candidates that were read again."""
+    ceiling: Floats | None
+    """(n,) scores of the candidates in the order of their grades; None where grades alone do not make the measure."""
+
+
+def reranked(view: View) -> dict[str, Rerun]:
+    """Reranked retriever -> what it was made of, where that is in the results too."""
+    pairs = {}
+    for name in view.ranked:
+        block = view.resolved.blocks[name]
+        if block.get("kind") == "rerank" and block.get("of") in view.ranked:
+            facts = view.manifest.retrievers[name]
+            depth = candidates_read(facts.provenance, block.get("rerank") or {}) or view.resolved.depth
+            pairs[name] = Rerun(str(block["of"]), depth, _ceiling(view, str(block["of"]), depth))
+    return pairs
+
+
+def _ceiling(view: View, before: str, depth: int) -> Floats | None:
+    measure = parse(view.primary)
+    if measure.claimed or measure.own or measure.get("groups") is not None:
+        return None
+    best = {
+        query: perfect(ranking.doc_ids, view.grades[query], depth)
+        for query, ranking in view.results.answers(before)
+        if query in view.grades
+    }
+    return score([measure], dict(view.grades), best).of(measure)
 
 
 class RerunRow(NamedTuple):

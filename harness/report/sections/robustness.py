@@ -9,7 +9,7 @@ from harness.experiment import Relevance
 from harness.experiment.option_tables import checked
 from harness.measures import parse
 from harness.measures.sensitivity import sensitivity
-from harness.report.figures import Section
+from harness.report.elements import Section
 from harness.report.view import View
 
 PLACE = 90

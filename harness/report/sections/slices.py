@@ -13,7 +13,7 @@ from harness.evaluation.verdict import Finding, Reason
 from harness.evaluation.wording import read_verdict
 from harness.report import text
 from harness.report.charts import ForestRow
-from harness.report.figures import Figure, Section, forest
+from harness.report.elements import Figure, Section, forest
 from harness.report.view import View
 from harness.stats.differences import differences
 from harness.stats.intervals import mean, mean_interval

@@ -12,8 +12,9 @@ from harness.evaluation.statements import alike_sentence
 from harness.evaluation.sweep_choice import SweepChoice
 from harness.experiment import Sweep
 from harness.report import text
-from harness.report.figures import Figure, Section, figure
+from harness.report.elements import Figure, Section, figure
 from harness.report.heat_map import GainPoint, HeatGrid, gains, heat_map
+from harness.report.sections.tradeoffs import PRICES
 from harness.report.view import View
 
 PLACE = 15
@@ -22,11 +23,6 @@ MAPS = 6
 """Pairs of axes that are drawn."""
 SHOWN = 20
 """Configurations of the table."""
-PRICES = (
-    ("ms", "median latency of a query (ms)", "p50"),
-    ("dollars", "dollars for a million queries", "usd_per_million"),
-    ("bytes", "bytes of vectors", "vector_bytes"),
-)
 
 
 def section(view: View) -> Section | None:
@@ -92,11 +88,14 @@ def _map(view: View, sweep: Sweep, choice: SweepChoice, pair: tuple[str, str]) -
 def _plane(view: View, sweep: Sweep, choice: SweepChoice, costs: Mapping[str, Cost]) -> Figure | None:
     """Gain against the first cost that is known for all and differs; None where they all cost the same."""
     names = [name for name in dict.fromkeys((*sweep.cells, choice.default)) if name in view.retrievers]
-    known = [(unit, title, {name: getattr(costs[name], key) for name in names}) for unit, title, key in PRICES]
-    told = [one for one in known if None not in one[2].values() and len(set(one[2].values())) > 1]
+    known = [
+        (price.axis, {name: value for name in names if (value := price.of(costs[name])) is not None})
+        for price in PRICES.values()
+    ]
+    told = [(axis, prices) for axis, prices in known if len(prices) == len(names) and len(set(prices.values())) > 1]
     if not told:
         return None
-    unit, title, prices = told[0]
+    axis, prices = told[0]
     base = view.mean(view.primary, choice.default)
     roles = {choice.default: "default", choice.chosen: "chosen"}
     points = [
@@ -108,5 +107,5 @@ def _plane(view: View, sweep: Sweep, choice: SweepChoice, costs: Mapping[str, Co
         "sweep-cost",
         f"Gain in {short} over {choice.default} against cost; hollow: told from the chosen one",
         "; ".join(f"{one.name}: {text.plain(one.price)}, {text.signed(one.gain)}" for one in points),
-        lambda width: gains(points, title, unit, width),
+        lambda width: gains(points, axis, width),
     )

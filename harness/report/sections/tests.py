@@ -1,8 +1,10 @@
-"""All pairwise tests: as a matrix, as a table, and what other tests say."""
+"""All pairwise tests as a matrix and as tables, what other tests say, and the statistics of every measure."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -19,7 +21,8 @@ from harness.evaluation.wording import (
     verdict_word,
 )
 from harness.report import charts, text
-from harness.report.figures import Figure, Section, figure
+from harness.report.elements import Figure, Section, figure
+from harness.report.heat_map import HeatGrid, heat_map
 from harness.report.sections.slices import FEWEST, divided, label_of, slice_of
 from harness.report.view import View, second
 from harness.stats.heterogeneity import small_slices
@@ -42,49 +45,62 @@ ROWS = 60
 """Rows of an exploratory family that the page shows, or those of the leader and the baseline: it is no archive."""
 GROWN = 12
 """Numbers of queries at which the leader's difference is drawn."""
+RANKS = (1, 2, 3, 4, 6, 11, 21, 101)
+"""Where the bars of the histogram of first relevant ranks begin."""
 SMALL = 20
 """Slices that are too small to be tested and are named: a field may have another value for each query."""
 
 
-def section(view: View) -> Section | None:
+def section(view: View) -> Section:
+    """The statistics of every measure; of two retrievers or more their tests, the rows of every family."""
+    table = view.results.summary.to_dict("records")
+    statistics = [
+        (view.names[measure], [row for name in view.ranked for row in table
+                               if row["measure"] == measure and row["retriever"] == name])
+        for measure in view.measures
+    ]  # fmt: skip
+    best = {measure: max(row["mean"] for row in table if row["measure"] == measure) for measure in view.measures}
+    drawn, tested = (_dots(view), _first_ranks(view)), tests(view) if len(view.retrievers) > 1 else {"families": []}
+    growth = (tested["growth"],) if tested.get("growth") else ()
+    return Section(
+        "tests",
+        "Tests and measures" if tested["families"] else "Measures",
+        {**tested, "statistics": statistics, "best": best, "charts": drawn},
+        (*growth, *drawn),
+    )
+
+
+def tests(view: View) -> dict[str, Any]:
     """The matrix of the primary measure, the rows of every family, the other tests."""
-    if len(view.retrievers) < 2:
-        return None
-    table, beside, growth = view.results.tests, pair_evidence(view), _growth(view)
-    small = _small_slices(view)
+    table, beside, small = view.results.tests, pair_evidence(view), _small_slices(view)
     families = {
         _called(str(family)): [row for row in rows if len(rows) <= ROWS or _about(view, row["a"], row["b"])]
         for family, group in table.groupby("family", sort=False)
         if (rows := group.drop(columns="family").dropna(axis=1, how="all").to_dict("records"))
     }
-    return Section(
-        "tests",
-        "Tests and measures",
-        {
-            "settings": text.visible(settings_sentence(view.settings)),
-            "columns": (view.baseline,) if view.baseline else view.ranked[1:],
-            "shown": _significant(view, view.comparisons[view.primary]),
-            "matrix": matrix(view),
-            "families": [
-                (view.names[measure], shown, _significant(view, rows), len(rows) - len(shown))
-                for measure, rows in view.comparisons.items()
-                if (shown := _listed(view, rows)) or not rows
-            ],
-            "evidence": beside,
-            "growth": growth,
-            "evidence_left_out": left_out(view, len(beside)),
-            "in_words": in_words(view, _listed(view, view.comparisons[view.primary])),
-            "other": families,
-            "small_slices": small[:SMALL],
-            "small_left": len(small[SMALL:]),
-            "other_left": len(table) - sum(map(len, families.values())),
-            "numeric": set(table.select_dtypes("number").columns),
-            "signs": SIGNS,
-            "word": verdict_word,
-            "reason": reason_words,
-        },
-        (growth,) if growth else (),
-    )
+    return {
+        "settings": text.visible(settings_sentence(view.settings)),
+        "columns": (view.baseline,) if view.baseline else view.ranked[1:],
+        "shown": _significant(view, view.comparisons[view.primary]),
+        "matrix": matrix(view),
+        "families": [
+            (view.names[measure], shown, _significant(view, rows), len(rows) - len(shown))
+            for measure, rows in view.comparisons.items()
+            if (shown := _listed(view, rows)) or not rows
+        ],
+        "evidence": beside,
+        "growth": _growth(view),
+        "evidence_left_out": left_out(view, len(beside)),
+        "in_words": in_words(view, _listed(view, view.comparisons[view.primary])),
+        "other": families,
+        "small_slices": small[:SMALL],
+        "small_left": len(small[SMALL:]),
+        "other_left": len(table) - sum(map(len, families.values())),
+        "numeric": set(table.select_dtypes("number").columns),
+        "signs": SIGNS,
+        "word": verdict_word,
+        "reason": reason_words,
+    }
 
 
 def _growth(view: View) -> Figure | None:
@@ -188,3 +204,41 @@ def left_out(view: View, shown: int) -> str:
 def in_words(view: View, rows: Sequence[Comparison]) -> list[str]:
     """Return comparisons of the primary measure as sentences."""
     return [view.spoken(pair_sentence(row, view.settings)) for row in rows]
+
+
+def _first_ranks(view: View) -> Figure:
+    """On how many queries each retriever has its first relevant hit at which rank."""
+    lows = [low for low in RANKS if low <= view.resolved.depth]
+    highs = [*(low - 1 for low in lows[1:]), view.resolved.depth]
+    heads = [f"{low}" if low == high else f"{low} to {high}" for low, high in zip(lows, highs, strict=True)]
+    counts = {
+        (row, column): int(((view.answers[name].first >= low) & (view.answers[name].first <= high)).sum())
+        for row, name in enumerate(view.ranked)
+        for column, (low, high) in enumerate([*zip(lows, highs, strict=True), (math.inf, math.inf)])
+    }
+    axes = ("retriever", "\t".join(view.ranked)), ("rank of the first relevant hit", "\t".join([*heads, "none"]))
+    early = "; ".join(f"{name} {counts[row, 0]}" for row, name in enumerate(view.ranked))
+    return figure(
+        "first-ranks",
+        f"Queries by the rank of their first relevant hit, of {view.n:,}",
+        f"Queries whose first hit is relevant: {early}.",
+        lambda width: heat_map(HeatGrid(*axes, counts, shown=text.count), width),
+    )
+
+
+def _dots(view: View) -> Figure:
+    measured: dict[str, list[charts.Dot]] = {name.short: [] for name in view.names.values()}
+    for row in view.results.summary.to_dict("records"):
+        if row["measure"] in view.names and not math.isnan(row["mean"]):
+            # Without an interval the point stands alone.
+            low, high = (row["mean"] if math.isnan(row[end]) else row[end] for end in ("ci_low", "ci_high"))
+            measured[view.names[row["measure"]].short].append(charts.Dot(row["retriever"], row["mean"], low, high))
+    shown = {measure: dots for measure, dots in measured.items() if dots}
+    best = {measure: max(dots, key=lambda dot: dot.mean) for measure, dots in shown.items()}
+    leaders = (f"{measure}: {dot.retriever} {text.score(dot.mean)}" for measure, dot in best.items())
+    return figure(
+        "measures",
+        f"Means of every measure with their {100 * view.settings.level:g} % intervals",
+        f"The highest mean of each measure: {'; '.join(leaders)}.",
+        lambda width: charts.dots(view.ranked, shown, view.marks, width),
+    )

@@ -9,56 +9,117 @@ from typing import NamedTuple
 from harness.evaluation.costs import PER_QUERY, Cost, costs_of, frontier
 from harness.records import Results
 from harness.report import charts, text
-from harness.report.figures import Figure, Section, figure
+from harness.report.elements import Figure, PageColumn, PageTable, Section, figure
 from harness.report.text import size
 from harness.report.view import View
 
 PLACE = 60
 
-PriceOf = Callable[[Cost], float | None]
-
 FLOOR = 0.001
 """Milliseconds below which nothing is told apart: a logarithmic axis has no 0."""
-PRICES: Mapping[str, tuple[str, str, PriceOf]] = {
-    "latency": ("latency", "median latency of a query (ms)", lambda cost: cost.p50),
-    "dollars": ("dollars", "dollars for a million queries", lambda cost: cost.usd_per_million),
-    "bytes": ("vector bytes", "bytes of vectors", lambda cost: cost.vector_bytes),
-}
-UNITS = {"latency": "ms", "dollars": "dollars", "bytes": "bytes"}
+
+
+class Expense(NamedTuple):
+    """One way to be the cheapest."""
+
+    short: str
+    axis: charts.PriceAxis
+    of: Callable[[Cost], float | None]
+    word: str
+    """What the cheapest is called."""
+    each: str
+    """What the price is of."""
+    shown: Callable[[float], str]
+
+
+PRICES = {
+    "latency": Expense("latency", charts.PriceAxis("median latency of a query (ms)", "ms"), lambda cost: cost.p50,
+                     "Fastest", "a query (median)", text.milliseconds),
+    "dollars": Expense("dollars", charts.PriceAxis("dollars for a million queries", "dollars"),
+                     lambda cost: cost.usd_per_million, "Cheapest", "a million queries", text.dollars),
+    "bytes": Expense("vector bytes", charts.PriceAxis("bytes of vectors", "bytes"), lambda cost: cost.vector_bytes,
+                   "Smallest", "of vectors", text.size),
+}  # fmt: skip
 
 
 def section(view: View) -> Section:
     """What each retriever costs, the frontiers, and the latency stage by stage."""
     costs = costs_of(view.results)
     plots = [plot for key in PRICES if (plot := _plot(view, key, costs)) is not None]
-    edges = {key: _on_frontier(view, costs, price) for key, (_, _, price) in PRICES.items()}
+    edges = {price.short: _on_frontier(view, costs, price) for price in PRICES.values()}
     timed = _stages(view, costs)
     return Section(
         "tradeoffs",
         "Cost and speed",
         {
-            "costs": [(name, costs[name]) for name in view.ranked],
+            "costs": _costs(view, costs, timed=any(cost.stages for cost in costs.values())),
+            "all_costs": _costs(view, costs, timed=True),
             "plots": plots,
-            "frontiers": [(PRICES[key][0], names) for key, names in edges.items() if names],
+            "frontiers": [(short, names) for short, names in edges.items() if names],
             "stages": timed,
-            "timed": any(cost.stages for cost in costs.values()),
             "measured_at": max((cost.measured_at for cost in costs.values()), default=""),
-            "approximations": list(approximations(view.results).items()),
-            "sizes": list(vector_sizes(view.results).items()),
+            "approximations": _approximations(view),
+            "sizes": _sizes(view),
             "rows": view.results.costs.to_dict("records"),
         },
         (*plots, *((timed,) if timed else ())),
     )
 
 
-def _priced(view: View, costs: Mapping[str, Cost], price: PriceOf) -> dict[str, float]:
+def _costs(view: View, costs: Mapping[str, Cost], *, timed: bool) -> PageTable:
+    latency = (
+        PageColumn("p50", lambda row: text.milliseconds(row[1].p50)),
+        PageColumn("p95", lambda row: text.milliseconds(row[1].p95)),
+    )
+    columns = (
+        PageColumn("Retriever", lambda row: row[0], "name"),
+        PageColumn(view.names[view.primary].short, lambda row: text.score(view.conclusion.means[row[0]])),
+        PageColumn("this run", lambda row: text.dollars(row[1].usd)),
+        PageColumn("a million queries", lambda row: text.dollars(row[1].usd_per_million)),
+        PageColumn("vectors", lambda row: size(row[1].vector_bytes)),
+        PageColumn("time of this run", lambda row: text.seconds(row[1].seconds)),
+        *(latency if timed else ()),
+    )
+    rows = [(name, costs[name]) for name in view.ranked]
+    return PageTable("What each retriever costs, with all that it is made of", columns, rows)
+
+
+def _sizes(view: View) -> PageTable:
+    columns = (
+        PageColumn("Retriever", lambda row: row[0], "name"),
+        PageColumn("counted", lambda row: row[1].counted, ""),
+        PageColumn("a document or passage", lambda row: text.plain(row[1].per_text)),
+        PageColumn("a query", lambda row: text.plain(row[1].per_query)),
+        PageColumn("dimensions", lambda row: text.count(row[1].dimensions)),
+        PageColumn("a document takes", lambda row: size(row[1].bytes_per_document)),
+    )
+    rows = list(vector_sizes(view.results).items())
+    return PageTable("Sparse vectors and vectors of tokens", columns, rows, captioned=True)
+
+
+def _approximations(view: View) -> PageTable:
+    columns = (
+        PageColumn("Retriever", lambda row: row[0], "name"),
+        PageColumn("queries", lambda row: text.count(row[1].compared)),
+        PageColumn("recall of the exact top 10", lambda row: text.score(row[1].recall_at_10)),
+        PageColumn("of all exact hits", lambda row: text.score(row[1].recall)),
+        PageColumn("needed at hand", lambda row: size(row[1].bytes)),
+        PageColumn("exact", lambda row: size(row[1].exact_bytes)),
+        PageColumn("a query", lambda row: text.milliseconds(row[1].ms)),
+        PageColumn("exact", lambda row: text.milliseconds(row[1].exact_ms)),
+    )
+    rows = list(approximations(view.results).items())
+    return PageTable("Approximate against exact search", columns, rows, captioned=True)
+
+
+def _priced(view: View, costs: Mapping[str, Cost], price: Expense) -> dict[str, float]:
     """What each retriever costs; nothing where one was not measured: it might be what the frontier rests on."""
-    prices = {name: price(costs[name]) for name in view.ranked}
+    prices = {name: price.of(costs[name]) for name in view.ranked}
     priced = {name: value for name, value in prices.items() if value is not None}
     return priced if len(priced) == len(prices) else {}
 
 
-def _on_frontier(view: View, costs: Mapping[str, Cost], price: PriceOf) -> list[str]:
+def _on_frontier(view: View, costs: Mapping[str, Cost], price: Expense) -> list[str]:
     """The retrievers that none other beats on both; nothing where all cost the same."""
     priced = _priced(view, costs, price)
     if len(set(priced.values())) < 2:
@@ -68,7 +129,7 @@ def _on_frontier(view: View, costs: Mapping[str, Cost], price: PriceOf) -> list[
 
 
 def _plot(view: View, key: str, costs: Mapping[str, Cost]) -> Figure | None:
-    short, axis, price = PRICES[key]
+    price = PRICES[key]
     priced = _priced(view, costs, price)
     if len(set(priced.values())) < 2:
         return None
@@ -80,13 +141,13 @@ def _plot(view: View, key: str, costs: Mapping[str, Cost]) -> Figure | None:
         # Without an interval the point stands alone.
         low, high = (row["mean"] if math.isnan(row[end]) else row[end] for end in ("ci_low", "ci_high"))
         dots.append(charts.Dot(row["retriever"], means[row["retriever"]], low, high, price=priced[row["retriever"]]))
-    says = charts.PriceAxis(axis, UNITS[key])
     points = "; ".join(f"{r}: {text.plain(value)}, {text.score(means[r])}" for r, value in priced.items())
     return figure(
         f"tradeoff-{key}",
-        f"{name.short} against {short}",
-        f"{axis} and mean {name.short}: {points}. On the frontier: {', '.join(_on_frontier(view, costs, price))}.",
-        lambda width: charts.trade_off(dots, edge, view.marks, says, width),
+        f"{name.short} against {price.short}",
+        f"{price.axis.title} and mean {name.short}: {points}. "
+        f"On the frontier: {', '.join(_on_frontier(view, costs, price))}.",
+        lambda width: charts.trade_off(dots, edge, view.marks, price.axis, width),
     )
 
 

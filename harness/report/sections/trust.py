@@ -1,26 +1,78 @@
-"""What to know before the verdict is believed; labels, judged claims, counts and data are its folds."""
+"""What to know before the verdict is believed: labels, judged claims, what was counted, the data."""
 
 from __future__ import annotations
 
 import math
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Any
 
+import numpy as np
+
+from harness.answers.judge_trust import by_person, trust_in_results
 from harness.english import join
 from harness.evaluation.board import reference_of
 from harness.evaluation.cautions import flattery_sentence, judged_note, judged_only_sentence
+from harness.evaluation.labellers import CombinedPair, combined, sentence
+from harness.evaluation.unjudged import DifferenceBounds, unjudged_bounds_of
 from harness.evaluation.wording import interval_note
 from harness.measures import parse
+from harness.records import FOLDER, Manifest, RetrieverLedger
 from harness.report import text
-from harness.report.figures import Section
+from harness.report.elements import PageColumn, PageTable, Section
+from harness.report.sections.tests import LOOKED_AT
 from harness.report.view import View
+from harness.stats.intervals import Interval
 from harness.stats.power import FEWEST
 from harness.stats.resampling import cross_fitted
 
 PLACE = 70
 
+SHARE = 0.999
+"""Where less than this share of the top documents is judged, somebody should know what the rest could change."""
+KINDS = {
+    "truncated": "truncated documents",
+    "truncated-query": "truncated queries",
+    "truncated-pair": "queries with a truncated pair",
+    "empty": "empty documents",
+    "zero-vector": "documents with zero vectors",
+    "zero-vector-query": "queries with zero vectors",
+    "not-in-corpus": "hits that are no document of the data set",
+    "not-answered-query": "queries that the saved run lacks",
+    "repeated-hit-query": "queries answered with a document twice",
+    "nothing-matches-query": "queries whose filter no document matches",
+    "no-hit-query": "queries with which no document that is searched shares a dimension of its sparse vector",
+    "collapsed": "hits beside another of the same page, file or section",
+    "lost_tokens": "tokens lost by truncation",
+    "retries": "retries",
+    "unanswered": "requests without a usable answer, which may be billed: their cost is an estimate",
+    "imported": "texts whose vectors were read from the place of [vectors]",
+    "probed": "cached texts embedded again",
+    "moved": "cached texts whose vectors have moved",
+    "companions_probed": "pairs scored twice, to see whether companions change a score",
+    "listwise": "rerankings cached by list, since a score depends on its companions",
+}
+"""What a ledger's kinds are called; any other kind is shown under its own name."""
+INTERNAL = ("cached_tokens", "shared_hits", "exact_hits", "shared_hits_at_10", "exact_hits_at_10")
+"""Counts that other sections show as costs and as recall: nothing is wrong where they are high."""
+IDS = 20
+"""Ids of one kind, or values of one field, that are listed."""
+
 
 def section(view: View) -> Section:
-    """Warnings of the run, what flatters the winner, labels that may favour someone."""
-    return Section("trust", "Can I trust it?", {"notes": caveats(view)})
+    """Warnings of the run and of the labels, and in folds what they rest on."""
+    return Section(
+        "trust",
+        "Can I trust it?",
+        {
+            "notes": caveats(view),
+            "labels": labels(view),
+            "verdicts": verdicts(view),
+            "counted": integrity(view),
+            "data": data(view),
+        },
+    )
 
 
 def caveats(view: View) -> list[str]:
@@ -61,3 +113,239 @@ def _judged(view: View) -> list[str]:
     leader = view.conclusion.leader
     notes = (judged_note(leader, other, shares[leader], shares[other]) for other in view.ranked[1:])
     return [note for note in notes if note]
+
+
+def labels(view: View) -> dict[str, Any] | None:
+    """Judged@k and the certain bounds beside each mean, and the estimate with a model's labels; None without labels."""
+    if parse(view.primary).claimed:
+        return None
+    heads = {name: view.answers[name].heads for name in view.retrievers}
+    many = view.n * len(view.comparisons[view.primary]) > LOOKED_AT
+    leader, means = view.conclusion.leader, view.conclusion.means
+    ends = unjudged_bounds_of(view.results, heads, leader if many else "")
+    pairs, both = _in_reading_order(view, ends.pairs), combined(view.results)
+    bounded = any(mean.bounds is not None for mean in ends.means)
+    sources = [labelled.labels.source for labelled in view.results.queries.values()]
+    bounds = (
+        PageColumn("at least", lambda row: text.score(row.bounds.low)),
+        PageColumn("at most", lambda row: text.score(row.bounds.high)),
+    )
+    judged = PageTable(
+        "What is judged, and what the rest could change",
+        (
+            PageColumn("Retriever", lambda row: row.retriever, "name"),
+            PageColumn(view.names[view.primary].short, lambda row: text.score(means[row.retriever])),
+            PageColumn(f"Judged@{view.cutoff}", lambda row: text.score(row.judged)),
+            *(bounds if bounded else ()),
+        ),
+        sorted(ends.means, key=lambda mean: view.ranked.index(mean.retriever)),
+    )
+    return {
+        "judged": judged,
+        "chosen": ends.chosen,
+        "leading": _changes("the leader's", [pair for pair in pairs if leader in (pair.a, pair.b)]),
+        "others": _changes("the other", [pair for pair in pairs if leader not in (pair.a, pair.b)]),
+        "bounded": bounded,
+        "combined": both,
+        "estimates": _with_model(both.pairs) if both else None,
+        "agreement": both.agreement if both else None,
+        "sentences": [view.spoken(sentence(pair, both.measure)) for pair in both.pairs] if both else [],
+        "people": sources.count("people"),
+        "model": sources.count("model"),
+        "mixed": sources.count("mixed"),
+        "alone": not view.settings.by_people,
+    }
+
+
+def _changes(whose: str, pairs: Sequence[DifferenceBounds]) -> PageTable:
+    columns = (
+        PageColumn("a", lambda row: row.a, "name"),
+        PageColumn("b", lambda row: row.b, "name"),
+        PageColumn("a − b at least", lambda row: text.signed(row.bounds.low)),
+        PageColumn("at most", lambda row: text.signed(row.bounds.high)),
+        PageColumn(
+            "Whatever is judged next", lambda row: "decided for these queries" if row.bounds.decided else "open", ""
+        ),
+    )
+    return PageTable(f"What unjudged documents could change in {whose} differences", columns, pairs)
+
+
+def _settled(row: DifferenceBounds) -> str:
+    return "decided for these queries" if row.bounds.decided else "open"
+
+
+def _with_model(pairs: Sequence[CombinedPair]) -> PageTable:
+    columns = (
+        PageColumn("a", lambda row: row.a, "name"),
+        PageColumn("b", lambda row: row.b, "name"),
+        PageColumn("a − b by people", lambda row: text.signed(row.estimate.people)),
+        PageColumn("interval", lambda row: _ends(row.estimate.people_interval)),
+        PageColumn("with the model", lambda row: text.signed(row.estimate.powered and row.estimate.powered.estimate)),
+        PageColumn("interval", lambda row: _ends(row.estimate.interval) if row.estimate.powered else "–"),
+        PageColumn("lambda", lambda row: text.score(row.estimate.powered and row.estimate.powered.tuning)),
+        PageColumn("as narrow as, queries", lambda row: _whole(row.estimate.as_narrow_as)),
+        PageColumn("people less model", lambda row: text.signed(row.estimate.favour)),
+        PageColumn("interval", lambda row: _ends(row.estimate.favour_interval)),
+    )
+    return PageTable("People's labels and a model's together", columns, pairs)
+
+
+def _ends(interval: Interval) -> str:
+    return text.between_signed((interval.low, interval.high))
+
+
+def _whole(value: float) -> str:
+    return "–" if math.isnan(value) else text.count(value)
+
+
+def _in_reading_order(view: View, rows: Sequence[DifferenceBounds]) -> list[DifferenceBounds]:
+    """The leader's pairs first, as `sections.tests` has them."""
+    place = {name: i for i, name in enumerate(view.ranked)}
+    turned = [_turned(row) if place[row.b] < place[row.a] else row for row in rows]
+    return sorted(turned, key=lambda row: (place[row.a], place[row.b]))
+
+
+def _turned(row: DifferenceBounds) -> DifferenceBounds:
+    low, high = row.bounds.low, row.bounds.high
+    return row._replace(a=row.b, b=row.a, bounds=row.bounds._replace(low=0.0 - high, high=0.0 - low))
+
+
+def verdicts(view: View) -> dict[str, Any] | None:
+    """How far the judge of claims can be trusted, and the estimates that use it; None where no claims were judged."""
+    trust = trust_in_results(view.results)
+    if trust is None:
+        return None
+    judge = view.manifest.judge["judge"]
+    columns = (
+        PageColumn("Measure", lambda row: view.names[row.measure].short, ""),
+        PageColumn("Retriever", lambda row: row.a, "name"),
+        PageColumn("less", lambda row: row.b, "name"),
+        PageColumn("queries", lambda row: text.count(row.estimate.n)),
+        PageColumn("people", lambda row: text.signed(row.estimate.people)),
+        PageColumn("with the judge", lambda row: text.signed(row.estimate.powered and row.estimate.powered.estimate)),
+        PageColumn("interval", lambda row: _ends(row.estimate.interval) if row.estimate.powered else "–"),
+        PageColumn("people less judge", lambda row: text.signed(row.estimate.favour)),
+    )
+    return {
+        "judge": judge,
+        "measures": [view.names[measure].short for measure in view.measures if parse(measure).claimed],
+        "sentences": list(trust.sentences()),
+        "estimates": PageTable("People's verdicts and the judge's together", columns, trust.estimates),
+        "weak": judge.startswith("lexical"),
+    }
+
+
+def integrity(view: View) -> dict[str, Any]:
+    """The ledger: what was left out, cut, empty, tied or tried again, for the data and for each retriever."""
+    counts: dict[str, dict[str, float]] = {}
+    ids: dict[str, dict[str, Sequence[str]]] = {}
+    for name in view.retrievers:
+        ledger = inherited(view.manifest, name)
+        for kind, noted in ledger.notes.items():
+            counts.setdefault(_called(kind), {})[name] = len(noted)
+            ids.setdefault(_called(kind), {})[name] = noted[:IDS]
+        for of_stage in ledger.counts.values():
+            for kind, number in of_stage.items():
+                if kind not in INTERNAL:
+                    row = counts.setdefault(_called(kind), {})
+                    row[name] = row.get(name, 0) + number
+    for name, answers in view.answers.items():
+        counts.setdefault(f"queries tied at rank {view.cutoff}", {})[name] = answers.tied
+        counts.setdefault(f"queries with fewer than {view.cutoff} hits", {})[name] = answers.short
+    columns = (
+        PageColumn("Counted", lambda row: row[0], ""),
+        *(PageColumn(name, partial(_noted_of, name), "each") for name in view.ranked),
+    )
+    found = {kind: numbers for kind, numbers in counts.items() if any(numbers.values())}
+    title = "What was counted of each retriever's documents and queries, those of its parts included"
+    judge = view.manifest.judge
+    checked = "verdicts" in judge and bool(by_person(view.results.folder / FOLDER))
+    return {
+        "dataset": [(_called(kind), len(noted), noted[:IDS]) for kind, noted in view.manifest.ledger.dataset.items()],
+        "counts": counts,
+        "ledger": PageTable(title, columns, list(found.items())),
+        "clean": [kind for kind, numbers in counts.items() if not any(numbers.values())],
+        "ids": ids,
+        "unjudged": unjudged(view),
+        "claims": claims_sentence(judge, view.n, checked),
+    }
+
+
+def _noted_of(name: str, row: tuple[str, Mapping[str, float]]) -> str:
+    return text.count(row[1].get(name, 0))
+
+
+def claims_sentence(judge: Mapping[str, str], queries: int, checked: bool = False) -> str:
+    """Who judged claims, how much, and how far to trust it; "" where nobody did.
+
+    >>> claims_sentence({}, 138)
+    ''
+    """
+    if "verdicts" not in judge:
+        return ""
+    weak = judge["judge"].startswith("lexical")
+    trust = (
+        "it compares words and no meaning: a weak judge, which misses paraphrases"
+        if weak
+        else "how far people agree with it stands under Judged claims"
+        if checked
+        else "no person has checked a sample of its verdicts here"
+    )
+    return (
+        f"Measures by claims rest on {int(judge['verdicts']):,} verdicts of the judge {judge['judge']} on "
+        f"{int(judge['claims']):,} claims of {int(judge['queries']):,} of {queries:,} queries, "
+        f"{int(judge['unreadable']):,} of them unreadable; {trust}. They are undefined for the other queries."
+    )
+
+
+def unjudged(view: View) -> dict[str, float]:
+    """Retriever -> share of its hits within the primary cutoff that nobody judged, a mean over the queries.
+
+    Empty where only relevant documents are listed: there nothing tells an unjudged document from an irrelevant one.
+    """
+    if parse(view.primary).claimed or all(grade > 0 for judged in view.grades.values() for grade in judged.values()):
+        return {}
+    return {name: 1 - math.fsum(answers.judged) / view.n for name, answers in view.answers.items()}
+
+
+def inherited(manifest: Manifest, retriever: str) -> RetrieverLedger:
+    """Return a retriever's ledger with those of all that it is made of: ids once, counts summed."""
+    notes: dict[str, tuple[str, ...]] = {}
+    counts: dict[str, dict[str, float]] = {}
+    for part in manifest.resolved.parts(retriever):
+        own = manifest.ledger.retrievers[part]
+        for kind, noted in own.notes.items():
+            notes[kind] = tuple(dict.fromkeys([*notes.get(kind, ()), *noted]))
+        for stage, numbers in own.counts.items():
+            row = counts.setdefault(stage, {})
+            for kind, number in numbers.items():
+                row[kind] = row.get(kind, 0) + number
+    return RetrieverLedger(notes=notes, counts=counts)
+
+
+def _called(kind: str) -> str:
+    return KINDS.get(kind, kind.replace("_", " ").replace("-", " "))
+
+
+def data(view: View) -> dict[str, Any]:
+    """What the data set holds."""
+    labels = [len([g for g in view.grades[qid].values() if g > 0]) for qid in view.ids]
+    grades = Counter(grade for judged in view.grades.values() for grade in judged.values())
+    lengths = [len(view.results.queries[qid].query.text) for qid in view.ids if qid in view.results.queries]
+    fields: dict[str, Counter[str]] = {}
+    for qid in view.ids:
+        for key, value in view.results.queries[qid].query.fields.items():
+            fields.setdefault(key, Counter()).update(part.strip() for part in str(value).split(","))
+    return {
+        "facts": view.manifest.dataset,
+        "labels": _five(labels),
+        "lengths": _five(lengths),
+        "grades": sorted(grades.items(), reverse=True)[:30],
+        "fields": [(key, values.most_common(IDS), len(values)) for key, values in fields.items()],
+        "relevance": view.resolved.relevance,
+    }
+
+
+def _five(values: Sequence[int]) -> list[float]:
+    """Minimum, median, maximum."""
+    return np.quantile(values, [0, 0.5, 1]).tolist() if values else []

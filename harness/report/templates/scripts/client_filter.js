@@ -1,35 +1,32 @@
 // One clientFilter for the page: A against B, a slice, a measure. It stands in the address; whoever follows it listens.
+// Packed JSON; rejected where the browser cannot unpack it.
+const unpacked = async (id) => {
+  const letters = atob($(id).textContent), bytes = new Uint8Array(letters.length);
+  for (let i = 0; i < letters.length; i += 1) bytes[i] = letters.charCodeAt(i);
+  return new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"))).json();
+};
+let kept = null; // from clientFilter.start on
+const evidence = () => kept;
 const clientFilter = (() => {
-  const bar = $("client-filter");
-  const pick = { a: $("client-filter-a"), b: $("client-filter-b"), slice: $("client-filter-slice"), measure: $("client-filter-measure") };
+  const bar = $("client-filter"), selects = [...bar.querySelectorAll("select")];
   const state = { a: 0, b: 0, slice: "", measure: 0, group: "", q: "" };
   const listeners = [];
-  let data = null, places = new Map(), members = null;
+  let data = null, known = {}, places = new Map(), members = null;
 
   const initial = () => ({ a: data.pair[0], b: data.pair[1], slice: "", measure: 0, group: "", q: "" });
-  const everywhere = () => data.ids.map((_, i) => i);
-  const chosen = () => data.slices.get(state.slice) ?? everywhere();
+  const chosen = () => data.slices.get(state.slice) ?? [...data.ids.keys()];
   const values = (r, m = state.measure) => data.values[m][r];
   const weight = (i) => (data.weights ? data.weights[i] : 1);
-  const mean = (r, m = state.measure, among = chosen()) => {
-    let sum = 0, whole = 0;
-    for (const i of among) { const value = values(r, m)[i]; if (value !== null) { sum += weight(i) * value; whole += weight(i); } }
-    return whole ? sum / whole : NaN;
-  };
+  // NaN without any.
+  const weighted = (pairs) => pairs.reduce((sum, [i, value]) => sum + weight(i) * value, 0) / pairs.reduce((sum, [i]) => sum + weight(i), 0);
+  const mean = (r, m = state.measure, among = chosen()) =>
+    weighted(among.map((i) => [i, values(r, m)[i]]).filter(([, value]) => value !== null));
   // Queries, mean difference and who is higher, where both are defined.
-  const apart = (a, b, m = state.measure, among = chosen()) => {
-    const pair = { places: [], differences: [], mean: NaN, better: 0, equal: 0, worse: 0 };
-    for (const i of among) {
-      const x = values(a, m)[i], y = values(b, m)[i];
-      if (x === null || y === null) continue;
-      const d = Math.abs(x - y) < 1e-6 ? 0 : x - y;
-      pair.places.push(i);
-      pair.differences.push(d);
-      if (d > 0) pair.better += 1; else if (d < 0) pair.worse += 1; else pair.equal += 1;
-    }
-    const whole = pair.places.reduce((sum, i) => sum + weight(i), 0);
-    if (whole) pair.mean = pair.differences.reduce((sum, d, at) => sum + weight(pair.places[at]) * d, 0) / whole;
-    return pair;
+  const apart = (a, b) => {
+    const x = values(a), y = values(b), places = chosen().filter((i) => x[i] !== null && y[i] !== null);
+    const differences = places.map((i) => (Math.abs(x[i] - y[i]) < 1e-6 ? 0 : x[i] - y[i]));
+    const those = (sign) => differences.filter((d) => Math.sign(d) === sign).length;
+    return { places, differences, mean: weighted(places.map((i, at) => [i, differences[at]])), better: those(1), equal: those(0), worse: those(-1) };
   };
   const plain = () => state.slice === "" && state.measure === 0;
   const among = () => (state.slice ? `${count(chosen().length)} of ${count(data.ids.length)} queries (${state.slice})` : `all ${count(data.ids.length)} queries`);
@@ -37,27 +34,24 @@ const clientFilter = (() => {
     const { a, b } = state, name = data.retrievers;
     const start = `${data.measures[state.measure]}, ${among()}: ${name[a]} ${round(mean(a))}`;
     if (name.length < 2) return `${start}.`;
-    const pair = apart(a, b);
-    const record = `${name[a]} higher on ${count(pair.better)}, equal on ${count(pair.equal)}, lower on ${count(pair.worse)}.`;
+    const { better, equal, worse } = apart(a, b);
+    const record = `${name[a]} higher on ${count(better)}, equal on ${count(equal)}, lower on ${count(worse)}.`;
     return `${start}, ${name[b]} ${round(mean(b))}; ${record}${plain() ? "" : " Exploratory: no test was made for this choice."}`;
   };
 
+  const keyOf = (select) => select.id.replace("client-filter-", "");
   const draw = () => {
-    for (const [key, select] of Object.entries(pick)) if (select) select.value = String(state[key]);
+    for (const select of selects) select.value = state[keyOf(select)];
     $("client-filter-reading").textContent = reading();
     members = state.slice ? new Set(chosen().map((i) => data.ids[i])) : null;
     // What was tested stays as it was: it says so while another choice is looked at.
     for (const note of document.querySelectorAll(".fixed")) note.hidden = plain();
     listeners.forEach((listener) => listener());
   };
+  const isPlace = (key) => ["a", "b", "measure"].includes(key);
   const address = () => {
-    const words = new URLSearchParams();
-    if (data.retrievers.length > 1) { words.set("a", data.retrievers[state.a]); words.set("b", data.retrievers[state.b]); }
-    if (state.slice) words.set("slice", state.slice);
-    if (state.measure) words.set("measure", data.measures[state.measure]);
-    if (state.group) words.set("group", state.group);
-    if (state.q) words.set("q", state.q);
-    return `#${words}`;
+    const said = Object.entries(state).filter(([key, value]) => (key === "a" || key === "b" ? data.retrievers.length > 1 : value));
+    return `#${new URLSearchParams(said.map(([key, value]) => [key, isPlace(key) ? known[key][value] : value]))}`;
   };
   // Each choice is a step of the history: Back takes it back.
   const change = (choice) => {
@@ -69,45 +63,34 @@ const clientFilter = (() => {
   const restore = ({ state: past } = {}) => {
     const words = new URLSearchParams(location.hash.slice(1));
     if (past === undefined && !Object.keys(state).some((key) => words.has(key))) return;
-    const first = initial(), said = (key, known) => (known(words.get(key)) ? words.get(key) : "");
-    for (const key of ["a", "b"]) if (data.retrievers.includes(words.get(key))) first[key] = data.retrievers.indexOf(words.get(key));
-    first.slice = said("slice", (name) => data.slices.has(name));
-    first.measure = Math.max(0, data.measures.indexOf(words.get("measure")));
-    first.group = said("group", (name) => Object.hasOwn(evidence().groups, name) || ["lost", "won"].includes(name));
-    first.q = said("q", (id) => places.has(id));
-    Object.assign(state, first);
+    Object.assign(state, initial());
+    for (const [key, possible] of Object.entries(known)) {
+      const at = possible.indexOf(words.get(key));
+      if (at >= 0) state[key] = isPlace(key) ? at : possible[at];
+    }
     draw();
     if (past === undefined && (words.has("q") || words.has("group"))) $("queries").scrollIntoView();
   };
 
-  const options = (select, entries) => select?.replaceChildren(...entries.map(([value, text]) => {
-    const option = make("option", "", text);
-    option.value = value;
-    return option;
-  }));
+  const option = (value, text) => put(make("option", "", text), { value });
   const start = async () => {
     [data, kept] = await Promise.all(["scores", "evidence"].map(unpacked));
-    data.slices = new Map(Object.entries(data.slices));
+    const names = data.retrievers, slices = Object.entries(data.slices);
+    data.slices = new Map(slices);
     places = new Map(data.ids.map((id, i) => [id, i]));
-    const names = data.retrievers.map((name, i) => [String(i), name]);
-    options(pick.a, names);
-    options(pick.b, names);
-    options(pick.slice, [["", data.all], ...[...data.slices].map(([name, of]) => [name, `${name} (${of.length})`])]);
-    options(pick.measure, data.measures.map((name, i) => [String(i), name]));
-    if (data.left) {
-      const rest = make("option", "", `${data.left} more in scores.csv`);
-      rest.disabled = true;
-      pick.measure.append(rest);
+    known = { a: names, b: names, slice: slices.map(([name]) => name), measure: data.measures, group: ["lost", "won", ...Object.keys(kept.groups)], q: data.ids };
+    const sizes = slices.map(([name, of]) => option(name, `${name} (${of.length})`));
+    for (const select of selects) {
+      const key = keyOf(select);
+      select.append(...(key === "slice" ? [option("", data.all), ...sizes] : known[key].map((name, i) => option(i, name))));
+      if (key === "measure" && data.left) select.append(put(make("option", "", `${data.left} more in scores.csv`), { disabled: "" }));
+      select.addEventListener("input", () => change({ [key]: isPlace(key) ? Number(select.value) : select.value }));
     }
     Object.assign(state, initial());
-    for (const [key, select] of Object.entries(pick)) {
-      select?.addEventListener("input", () => change({ [key]: key === "slice" ? select.value : Number(select.value) }));
-    }
     $("client-filter-copy").addEventListener("click", () => copied(location.href.split("#")[0] + address()));
     $("client-filter-reset").addEventListener("click", () => change(initial()));
     bar.querySelector("details").open = location.hash.includes("=");
     bar.hidden = false;
-    root.classList.add("filter-ready");
     // What has the focus is never hidden behind the bar.
     const clear = () => { root.style.scrollPaddingBottom = `${bar.offsetHeight + 12}px`; };
     clear();
@@ -116,6 +99,7 @@ const clientFilter = (() => {
     addEventListener("hashchange", () => restore());
     draw();
     restore();
+    root.classList.add("filter-ready");
   };
   return {
     state, change, chosen, values, mean, apart, plain, start,
@@ -128,3 +112,14 @@ const clientFilter = (() => {
     score: (id, r) => values(r)[places.get(id)] ?? NaN,
   };
 })();
+$("print")?.addEventListener("click", () => print());
+// A way within the page leaves the address, which holds the state; a fold that it leads to opens.
+addEventListener("click", (event) => {
+  const link = event.target.closest('a[href^="#"]'), target = link && $(decodeURIComponent(link.hash.slice(1)));
+  if (!target) return;
+  event.preventDefault();
+  target.closest("details")?.setAttribute("open", "");
+  target.scrollIntoView();
+  if (!target.matches("input, summary, button")) target.tabIndex = -1;
+  target.focus({ preventScroll: true });
+});

@@ -1,4 +1,4 @@
-"""What every page of ours is bound to: no network, no eval, no trust in what it shows."""
+"""What every page of ours is bound to: no network, no eval, no trust in what it shows; colours that can be seen."""
 
 from __future__ import annotations
 
@@ -14,6 +14,10 @@ from markupsafe import Markup
 
 CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
 UNPRINTABLE = re.compile("[\x80-\x9f\ud800-\udfff\ufdd0-\ufdef\ufffe\uffff]")
+
+WHITE, DARK = "#ffffff", "#14171b"
+VISIBLE = 3.0
+"""Contrast of a mark with its paper, at least (WCAG 2.2, 1.4.11)."""
 
 OVERVIEW = '<meta name="generator" content="retriever-harness overview">'
 """By which the page over many results is known: no other is written over, and it is no document of a data set."""
@@ -83,5 +87,41 @@ def visible(text: str) -> str:
     return UNPRINTABLE.sub("\ufffd", text)
 
 
+def is_color(text: str) -> bool:
+    """Whether a text is a colour as our pages write it: six hexadecimal digits.
+
+    >>> is_color("#0b6e4f"), is_color("red"), is_color("#0b6e4f;}")
+    (True, False, False)
+    """
+    return re.fullmatch("#[0-9a-f]{6}", text) is not None
+
+
+def contrast(one: str, other: str) -> float:
+    """Return the contrast of two colours, 1 to 21 (WCAG 2.2, "contrast ratio").
+
+    >>> round(contrast("#ffffff", "#000000"))
+    21
+    """
+    low, high = sorted((_luminance(one), _luminance(other)))
+    return (high + 0.05) / (low + 0.05)
+
+
+def on_dark(color: str) -> str:
+    """Return the colour, mixed with white until it is seen on dark paper.
+
+    >>> on_dark("#1d1a8a"), on_dark("#cf3a5e")
+    ('#615fad', '#cf3a5e')
+    """
+    parts = [int(color[at : at + 2], 16) for at in (1, 3, 5)]
+    shades = ("#" + "".join(f"{round(part + (255 - part) * step / 20):02x}" for part in parts) for step in range(21))
+    return next(shade for shade in shades if contrast(shade, DARK) >= VISIBLE)
+
+
 def _hashed(code: str) -> str:
     return f"'sha256-{base64.b64encode(hashlib.sha256(code.encode('utf-8')).digest()).decode()}'"
+
+
+def _luminance(color: str) -> float:
+    shares = [int(color[at : at + 2], 16) / 255 for at in (1, 3, 5)]
+    red, green, blue = (share / 12.92 if share <= 0.04045 else ((share + 0.055) / 1.055) ** 2.4 for share in shares)
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue

@@ -1,4 +1,4 @@
-"""What a section is made of, and its charts as SVG: on the page wide and narrow, as a file that stands alone."""
+"""What a section is made of: tables, and charts as SVG, on the page wide and narrow, as a file that stands alone."""
 
 from __future__ import annotations
 
@@ -68,6 +68,26 @@ def _element(drawing: Plot, attributes: str, before: str = "") -> str:
     return f"<svg {attributes} {size}>{before}{drawing.body}</svg>"
 
 
+class PageColumn(NamedTuple):
+    """One column of a table."""
+
+    head: str
+    of: Callable[[Any], str]
+    """What it shows of a row."""
+    kind: str = "n"
+    """"n" for numbers that we wrote, "each" for those below a retriever's name, "name" for retrievers, "" for words."""
+
+
+class PageTable(NamedTuple):
+    """A table, on the page and in Markdown; its first column names the rows."""
+
+    title: str
+    columns: Sequence[PageColumn]
+    rows: Sequence[Any]
+    captioned: bool = False
+    """Whether its title is seen: above it on the page, in place of its first head in Markdown."""
+
+
 class Section(NamedTuple):
     """One section: its template is `<id>.html`, with a block for the page and one for Markdown."""
 
@@ -76,8 +96,6 @@ class Section(NamedTuple):
     context: Mapping[str, Any]
     """What the template reads."""
     figures: tuple[Figure, ...] = ()
-    within: str = ""
-    """The section in which this one is a fold; "" where it stands for itself."""
 
 
 Panels = Mapping[str, Sequence[charts.ForestRow]]

@@ -1,0 +1,164 @@
+"""The pages without scripts: per-query scores of any tool, with where answers lost their claims; several data sets."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from markupsafe import Markup
+
+from harness.answers.cases import FATES, TracedAnswer, shares
+from harness.evaluation.across_sets import COLUMNS, ON, SetsTogether
+from harness.evaluation.board import said_of
+from harness.evaluation.evaluation import Evaluation
+from harness.evaluation.set_folders import SETS, results_together
+from harness.evaluation.statements import sets_sentences
+from harness.pages import policy
+from harness.records import Results, create
+from harness.report import charts
+from harness.report.elements import figure, inline
+from harness.report.html_page import environment, styled
+from harness.report.theme import marks
+from harness.report.view import identity
+from harness.stats.intervals import mean_interval
+from retrievers.opening import masking, writing
+from retrievers.types import Query
+
+TracedSystems = Mapping[str, Sequence[TracedAnswer]]
+"""System -> its answers, claim by claim."""
+
+MOST = 20
+"""Pairs whose sentence stands on the page; the CSV file has all."""
+LISTED = 200
+"""Queries whose answers are shown in full: those that lost most claims."""
+MEANINGS = {
+    "answered": "the response states it",
+    "contradicted": "the response says otherwise: noise",
+    "not retrieved": "no retrieved text holds it: the retriever's",
+    "not used": "a retrieved text holds it, the response does not: the generator's",
+    "unknown": "a verdict is missing",
+}
+
+
+def write_scores(
+    path: Path, title: str, evaluation: Evaluation, notes: Sequence[str] = (), traced: TracedSystems | None = None
+) -> None:
+    """Write the page as one HTML file without scripts.
+
+    Raises:
+        InputError: the file cannot be written.
+    """
+    page = scores_page(title, evaluation, notes, traced or {})
+    with writing(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with masking(path, "w") as file:
+            file.write(page)
+
+
+def scores_page(title: str, evaluation: Evaluation, notes: Sequence[str], traced: TracedSystems) -> str:
+    """The page: the verdict, every mean, every comparison, and for answers every claim."""
+    env, summary, rows = environment(), evaluation.summary_rows(), evaluation.comparison_rows()
+    style, beside = styled(env), side_by_side(traced)
+    measures = list(dict.fromkeys(row["measure"] for row in summary))
+    return env.get_template("scores.html").render(
+        title=title,
+        said=said_of(evaluation),
+        primary=evaluation.scores.primary,
+        measures=measures,
+        names=list(dict.fromkeys(row["retriever"] for row in summary)),
+        means={(row["retriever"], row["measure"]): row for row in summary},
+        low_is_good=evaluation.low_is_good,
+        families={measure: [row for row in rows if row["measure"] == measure] for measure in measures},
+        notes=notes,
+        fates=FATES,
+        meanings=MEANINGS,
+        shares={name: shares(answers, evaluation.settings.level) for name, answers in traced.items()},
+        answers=beside[:LISTED],
+        left=max(0, len(beside) - LISTED),
+        style=style,
+        policy=policy([], str(style)),
+    )
+
+
+def side_by_side(traced: TracedSystems) -> list[tuple[Query, dict[str, TracedAnswer]]]:
+    """Query -> system -> its answer, the queries on which most claims were lost first."""
+    found: dict[str, tuple[Query, dict[str, TracedAnswer]]] = {}
+    for name, answers in traced.items():
+        for one in answers:
+            found.setdefault(one.query.id, (one.query, {}))[1][name] = one
+    lost = {
+        query: sum(claim.fate != "answered" for one in of.values() for claim in one.claims)
+        for query, (_, of) in found.items()
+    }
+    return [found[query] for query in sorted(found, key=lambda query: (-lost[query], query))]
+
+
+def write_sets(place: Path, sets: Sequence[Results], *, report: bool) -> None:
+    """Write data_sets.csv beside the folders of the sets, and if asked report.html and report.md.
+
+    Raises:
+        InputError: the sets have nothing in common, or a file cannot be written.
+    """
+    found = results_together(sets)
+    out = io.StringIO()
+    writer = csv.DictWriter(out, [*COLUMNS, *(f"{ON}{name}" for name in found.sets)], lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(found.rows())
+    files = {}
+    if report:
+        matrix = ["| | " + " | ".join(found.sets) + " |", "| --- |" + " ---: |" * len(found.sets)]
+        matrix += [
+            f"| {one} | " + " | ".join(f"{found.mean(name, one):.4f}" for name in found.sets) + " |"
+            for one in found.ranked
+        ]
+        lines = [f"# {place.name}: {found.measure}", "", *sets_sentences(found, MOST), "", *matrix, ""]
+        files = {"report.md": "\n".join(lines), "report.html": sets_page(place.name, found, sets)}
+    for name, content in {**files, SETS: out.getvalue()}.items():  # last the table: by it the folder is known
+        with create(place / name) as file:
+            file.write(content)
+
+
+def sets_page(title: str, found: SetsTogether, sets: Sequence[Results]) -> str:
+    """The page as one HTML file without scripts.
+
+    Args:
+        title: the experiment's name.
+        found: the sets together.
+        sets: their results, whose folders lie beside the page.
+    """
+    env, order, first = environment(), found.ranked, sets[0]
+    drawn = marks({name: identity(first.manifest, name) for name in order})
+    panels: dict[str, list[charts.Dot]] = {}
+    for name, scores in found.sets.items():
+        for one in order:
+            values = scores.values[found.measure][one]
+            middle = found.mean(name, one)
+            low, high, _ = mean_interval(
+                values, found.settings.level, bounds=scores.range_of(found.measure), units=scores.units
+            )
+            ends = (middle if low is None else low, middle if high is None else high)
+            panels.setdefault(name, []).append(charts.Dot(one, middle, *ends))
+    multiples = figure(
+        "data-sets",
+        f"{found.measure} on each data set, with {100 * found.settings.level:g} % intervals",
+        "; ".join(f"{name}: {dot.retriever} {dot.mean:.3f}" for name, dots in panels.items() for dot in dots),
+        lambda width: charts.dots(order, panels, drawn, width),
+    )
+    style = styled(env)
+    return env.get_template("data_sets.html").render(
+        title=title,
+        found=found,
+        sentences=[
+            one.replace("(p = ", "(p\N{NO-BREAK SPACE}=\N{NO-BREAK SPACE}") for one in sets_sentences(found, MOST)
+        ],
+        reported={one.manifest.name: (one.folder / "report.html").is_file() for one in sets},
+        best={name: max(found.mean(name, one) for one in order) for name in found.sets},
+        pairs=sorted((pair.leading for pair in found.pairs), key=lambda pair: -abs(pair.mean_difference)),
+        beyond=all(pair.like is not None for pair in found.pairs),
+        multiples=multiples,
+        drawn=Markup(inline(multiples)),  # noqa: S704 - ours
+        style=style,
+        policy=policy([], str(style)),
+    )
