@@ -7,7 +7,7 @@ from retrievers.cache import Cache, keys
 from retrievers.embedding import Embedder
 from retrievers.encoders.sentence_transformers import LateInteractionEncoder, LearnedSparseEncoder
 from retrievers.errors import BackendError, InputError
-from retrievers.local.models import Setup
+from retrievers.local.forward import Setup
 from retrievers.meter import Meter, single_call
 from retrievers.ragged import SparseVectors, TokenVectors, flat
 from retrievers.types import Embedded

@@ -13,10 +13,9 @@ from retrievers.cache import Cache
 from retrievers.embedding import Embedder
 from retrievers.encoders.sentence_transformers import SentenceTransformerEncoder
 from retrievers.errors import BackendError
-from retrievers.local import forward, models
-from retrievers.local.forward import outputs
+from retrievers.local import forward
+from retrievers.local.forward import Replicas, Setup, outputs
 from retrievers.local.model_files import PACKAGED, Weights
-from retrievers.local.models import Replicas, Setup
 from retrievers.meter import Meter, Stop, single_call
 from tests import tiny
 
@@ -145,7 +144,7 @@ def test_a_model_is_loaded_onto_every_device_that_cuda_names(cores, monkeypatch)
 
 
 def test_no_more_workers_than_python_serves(cores, monkeypatch):
-    monkeypatch.setattr(models, "WORKERS", 2)
+    monkeypatch.setattr(forward, "WORKERS", 2)
     copies = replicas("cpu", shared=True, loaded=[])
     assert len(copies) == 2
     with copies.one(2):

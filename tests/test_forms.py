@@ -19,7 +19,7 @@ from harness.running.embed_shards import Shard, drifts, embed
 from harness.running.options import Options
 from harness.running.plan import RunPlan, plan
 from retrievers.errors import InputError
-from retrievers.local.models import Setup
+from retrievers.local.forward import Setup
 from tests import layouts, tiny
 from tests.small import BM25
 

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from retrievers.cache import Cache
 from retrievers.errors import InputError
-from retrievers.local.models import Setup
+from retrievers.local.forward import Setup
 from retrievers.meter import Meter, single_call
 from retrievers.rerankers.local_rerankers import CrossEncoderReranker, LateInteractionReranker
 from retrievers.reranking import CachedReranker, above_the_rest

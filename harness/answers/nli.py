@@ -11,9 +11,8 @@ from scipy import special
 from harness.answers.judging import Inquiry, Replies, UnpromptedJudge
 from harness.records import ClaimPassage, Word
 from retrievers.errors import InputError, Problem
-from retrievers.local.forward import outputs
+from retrievers.local.forward import Dtype, Replicas, Setup, outputs
 from retrievers.local.model_files import Weights
-from retrievers.local.models import Dtype, Replicas, Setup
 from retrievers.meter import Meter
 from retrievers.types import Floats
 

@@ -1,27 +1,20 @@
-"""What models on this machine share: their options, how they are loaded and on how many threads, what they read."""
+"""What models on this machine share: their options, what they are called, what they read of a text."""
 
 from __future__ import annotations
 
-import importlib
-import importlib.util
 from abc import abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
-from queue import SimpleQueue
-from threading import Lock
-from typing import Any, ClassVar, Literal, NamedTuple
-
-import numpy as np
+from typing import Any, ClassVar
 
 from retrievers.costs import Tokens
-from retrievers.errors import BackendError, InputError, Problem, check_positive
+from retrievers.errors import InputError, Problem, check_positive
+from retrievers.local.forward import Backend, Dtype, Replicas, Setup
 from retrievers.local.model_files import (
     UNLIMITED,
     Library,
     Weights,
     is_trained_as,
-    loading,
     prompt_of,
     side_of,
     side_tokens,
@@ -29,146 +22,7 @@ from retrievers.local.model_files import (
 )
 from retrievers.meter import Call, Stop
 from retrievers.ragged import AnyVectors
-from retrievers.types import Counts, Embedded, Encoder, Model, Pair, Reranker, Role, fingerprint, runs
-
-Dtype = Literal["float32", "float16", "bfloat16"]
-Backend = Literal["torch", "onnx"]
-
-WORKERS = 8
-"""Requests under way on a processor, at most: more would wait for one another in Python."""
-
-
-class Setup(NamedTuple):
-    """How a local model is loaded."""
-
-    weights: Weights
-    dtype: Dtype
-    backend: Backend
-    trust_remote_code: bool
-
-    @property
-    def shareable(self) -> bool:
-        """Whether several threads may use one copy of the model.
-
-        onnx has threads of its own, and code that comes with a model may keep things between calls.
-        """
-        return self.backend == "torch" and not self.trust_remote_code
-
-    def load(self, kind: str, device: str) -> Any:
-        """Load the model onto a device, by a class of sentence-transformers, such as "CrossEncoder".
-
-        Raises:
-            InputError: the backend is not installed.
-        """
-        if self.weights.held is not None:
-            return self.weights.held.eval()
-        if self.backend == "onnx" and importlib.util.find_spec("onnxruntime") is None:
-            raise InputError(Problem("backend", "onnx is not installed", "pip install 'sentence-transformers[onnx]'"))
-        library: Any = importlib.import_module("sentence_transformers")
-        return getattr(library, kind)(
-            self.weights.location,
-            device=device,
-            trust_remote_code=self.trust_remote_code,
-            revision=self.weights.hub_revision,
-            backend=self.backend,
-            **({"model_kwargs": {"dtype": self.dtype}} if self.backend == "torch" else {}),
-        ).eval()
-
-
-class ModelInput(NamedTuple):
-    """Texts, or pairs of texts, as a model is given them."""
-
-    features: Mapping[str, Any]
-    tokens: Counts
-    truncated_tokens: Counts
-    """Tokens beyond the model's limit."""
-
-
-class Replicas:
-    """A model that is loaded at its first use: once for each device, and used by several threads of a processor.
-
-    On a processor, requests run side by side, each on its share of the cores: the cores then wait for each other
-    once a request, and not at each step of it.
-    """
-
-    def __init__(self, setup: Setup, devices: str, load: Callable[[str], Any]) -> None:
-        """Describe the model.
-
-        Args:
-            setup: what is loaded.
-            devices: names with commas between, or "auto": every CUDA device, else the best there is.
-            load: loads the model onto a device.
-        """
-        self._setup = setup
-        self._devices = devices
-        self._load = load
-        self._loading = Lock()
-        self._reading = Lock()
-        self._count = 0
-        self._cores = 1
-        self._free: SimpleQueue[Any] = SimpleQueue()
-
-    def __len__(self) -> int:
-        import torch
-
-        with self._loading:
-            if not self._count:
-                names = _devices(self._devices)
-                with loading(self._setup.weights.model), _without_bars():
-                    copies = [self._load(name) for name in names]
-                self._cores = torch.get_num_threads()
-                at_once = min(self._cores, WORKERS) if self._setup.shareable and names == ["cpu"] else 1
-                self._count = len(copies) * at_once
-                for copy in copies * at_once:
-                    self._free.put(copy)
-        return self._count
-
-    @contextmanager
-    def one(self, texts: int) -> Iterator[Any]:
-        """Lend the next copy that is free to a request of so many texts; a text alone gets all cores."""
-        import torch
-
-        count = len(self)  # loads them
-        model = self._free.get()
-        torch.set_num_threads(self._cores if texts == 1 else max(1, self._cores // count))
-        try:
-            yield model
-        except RuntimeError as failure:  # how torch says that memory is short, or that a kernel failed
-            message = str(failure).strip().splitlines()[:1]
-            raise BackendError(
-                f"{self._setup.weights.name}: {' '.join(message)[:300]} (a smaller batch_size may help)"
-            ) from None
-        finally:
-            torch.set_num_threads(self._cores)  # threads to come begin with what was set last
-            self._free.put(model)
-
-    def read(
-        self, model: Any, texts: Sequence[str] | Sequence[tuple[str, str]], prompt: str = "", role: Role | None = None
-    ) -> ModelInput:
-        """Turn texts, or pairs, into what the model is given; only what reaches its limit is tokenised once more.
-
-        Args:
-            model: the copy that will be given them.
-            texts: or pairs.
-            prompt: put before each text.
-            role: of the texts, where the model reads queries and documents in two ways.
-        """
-        asked = {**({"prompt": prompt} if prompt else {}), **({"task": role} if role else {})}
-        with self._reading:  # a tokenizer serves one thread at a time
-            features = model.preprocess(list(texts), **asked)
-            tokens = _tokens(features, len(texts))
-            truncated = np.zeros(len(texts), dtype=np.int64)
-            reader = _reader(model, role)
-            full = [] if reader.limit is None else np.flatnonzero(tokens >= reader.limit).tolist()
-            if full:
-                long = [(prompt + one,) if isinstance(one, str) else one for one in map(texts.__getitem__, full)]
-                sides = map(list, zip(*long, strict=True))
-                whole = reader.tokenizer(
-                    *sides, truncation=False, padding=False, verbose=False, add_special_tokens=reader.special
-                )
-                truncated[full] = [len(ids) for ids in whole["input_ids"]]
-                truncated[full] = np.maximum(truncated[full] - tokens[full], 0)
-        return ModelInput(features, tokens, truncated)
+from retrievers.types import Embedded, Encoder, Model, Pair, Reranker, Role, fingerprint, runs
 
 
 class LocalModel(Model):
@@ -345,60 +199,3 @@ class LocalReranker(LocalModel, Reranker):
     def batches(self, pairs: Sequence[Pair]) -> Iterable[Sequence[int]]:
         """Split pairs into runs of the batch size, so that pairs of like length are padded together."""
         return runs(len(pairs), self._batch_size)
-
-
-class _Reader(NamedTuple):
-    """What reads the texts of a role."""
-
-    tokenizer: Any
-    limit: int | None
-    special: bool = True
-    """Whether the marks of the tokenizer are put around a text."""
-
-
-def _reader(model: Any, role: Role | None) -> _Reader:
-    if role is None:
-        return _Reader(model.tokenizer, model.max_seq_length)
-    module = model[0]
-    if hasattr(module, "sub_modules"):  # a Router, with a way for each role
-        ways, named = module.sub_modules, module.route_mappings
-        asked = [named.get(key) for key in ((role, "text"), (role, None), (None, "text"), (None, None))]
-        module = ways[next(filter(None, [*asked, role if role in ways else None, module.default_route]))][0]
-    expansion = getattr(module, "query_expansion", None) if role == "query" else None
-    fixed = expansion["length"] if expansion and expansion["strategy"] == "fixed" else None
-    limits = [fixed or getattr(module, f"{role}_length", None), module.max_seq_length]
-    limit = min((limit for limit in limits if limit is not None), default=None)
-    return _Reader(module.tokenizer, limit, special=type(module).__name__ != "SparseStaticEmbedding")
-
-
-def _tokens(features: Mapping[str, Any], count: int) -> Counts:
-    """Return the tokens of each text, as the model is given them: from a mask, or a static model's offsets."""
-    if "attention_mask" in features:
-        return np.asarray(features["attention_mask"].sum(dim=1).tolist(), dtype=np.int64)
-    if "offsets" in features:
-        starts = features["offsets"].tolist()
-        ends = [*starts[1:], len(features["input_ids"])]
-        return np.asarray(ends, dtype=np.int64) - np.asarray(starts, dtype=np.int64)
-    return np.zeros(count, dtype=np.int64)
-
-
-@contextmanager
-def _without_bars() -> Iterator[None]:
-    logging: Any = importlib.import_module("transformers.utils.logging")
-    shown = logging.is_progress_bar_enabled()
-    logging.disable_progress_bar()
-    try:
-        yield
-    finally:
-        if shown:
-            logging.enable_progress_bar()
-
-
-def _devices(wanted: str) -> list[str]:
-    if wanted != "auto":
-        return [name.strip() for name in wanted.split(",")]
-    import torch
-    from sentence_transformers.util import get_device_name
-
-    count = torch.cuda.device_count()
-    return [f"cuda:{i}" for i in range(count)] if count else [get_device_name()]

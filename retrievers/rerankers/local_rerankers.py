@@ -7,9 +7,9 @@ from typing import Any, NamedTuple
 
 from retrievers.costs import Tokens
 from retrievers.errors import InputError, Problem
-from retrievers.local.forward import ScoredTokens, max_sim, outputs, token_vectors
+from retrievers.local.forward import ScoredTokens, Setup, max_sim, outputs, token_vectors
 from retrievers.local.model_files import is_trained_as, prompt_of, stored_prompts
-from retrievers.local.models import LocalReranker, Setup
+from retrievers.local.models import LocalReranker
 from retrievers.meter import Call
 from retrievers.types import Counts, Pair, PairScores, Role
 
