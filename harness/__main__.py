@@ -3,7 +3,7 @@
 import gc
 import sys
 
-ALLOCATIONS = 200_000
+ALLOCATIONS = 20_000
 """Objects that are made before the new ones are searched for cycles; Python's own 700 is for programs that make few."""
 
 
