@@ -55,6 +55,9 @@ def check(
     as_json: Json = False,
 ) -> None:
     """Tell all that is wrong, and what will be counted, before anything is embedded."""
+    from retrievers.words import load_language_model
+
+    load_language_model()  # on another core, while the rest is imported
     from harness.running.check import check as look
 
     given = Described(columns, documents, queries, labels, form, split, header)
