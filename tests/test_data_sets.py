@@ -145,6 +145,7 @@ def test_the_sets_are_gated_compared_and_exported_together(tmp_path: Path, capsy
     table = (tmp_path / "results" / "sets" / "export" / "mteb" / "table.csv").read_text(encoding="utf-8")
     assert table.splitlines()[0] == "Model,Mean (Task),hr,law,it"
     assert len(table.splitlines()) == 4
+    assert listing(tmp_path / "results").unread == ()
 
 
 def test_plan_and_check_take_several_data_sets(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -30,6 +30,11 @@ def results(tmp_path_factory) -> Results:
     return run(path, Options(folder / "out"))
 
 
+def test_forms_that_are_not_known_are_answered_with_trackers_too(results):
+    with pytest.raises(InputError, match=r"unknown form 'foo' \(known: beir, .*, mlflow, .*, wandb\)"):
+        export(results, "foo")
+
+
 def means(results: Results, measure: str) -> dict[str, float]:
     rows = results.summary[results.summary["measure"] == measure]
     return dict(zip(rows["retriever"], rows["mean"], strict=True))
