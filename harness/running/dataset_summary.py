@@ -68,8 +68,8 @@ class DatasetSummary(NamedTuple):
         if not most:
             yield "labels: no query has a relevant document yet: `harness pool` begins to label"
             return
-        relevant = f"{fewest:,} to {most:,}" if fewest < most else f"{most:,}"
-        yield f"labels: {relevant} relevant documents a query (median {middle:,})"
+        fewer = f"{fewest:,} to " if fewest < most else ""
+        yield f"labels: {fewer}{counted(most, 'relevant document')} a query (median {middle:,})"
         if self.grades:
             yield f"  grades: {', '.join(f'{grade}: {count:,}' for grade, count in self.grades)}"
         holes = dataset.count - self.labelled
