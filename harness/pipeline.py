@@ -137,7 +137,8 @@ def run_sets(sets: Sequence[Loaded], options: Options = Options()) -> list[Resul
     failed: list[str] = []
     for one in sets:
         try:
-            finished.append(run(one, with_rest_of_budget(options, finished)))
+            told = options.told_as(one.experiment.name) if one.within else options
+            finished.append(run(one, with_rest_of_budget(told, finished)))
         except BackendError as error:
             failed.append(f"{one.experiment.name}: {error}" if one.within else str(error))
     if sets[0].within and finished and all(one.scored for one in finished):

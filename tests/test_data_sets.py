@@ -113,6 +113,7 @@ def test_every_set_has_a_folder_of_its_own_and_they_share_a_page(
 def test_the_sets_are_gated_compared_and_exported_together(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     code, said = told(["run", str(several(tmp_path, report=True))], capsys)
     assert code == 0, said
+    assert all(f"\n{name}: bm25: index: " in f"\n{said}" for name in ("hr", "law", "it"))
     page = (tmp_path / "results" / "sets" / "report.html").read_text(encoding="utf-8")
     assert "3 sets say nothing of others" in page
     assert 'href="law/report.html"' in page
@@ -144,6 +145,7 @@ def test_the_sets_are_gated_compared_and_exported_together(tmp_path: Path, capsy
     table = (tmp_path / "results" / "sets" / "export" / "mteb" / "table.csv").read_text(encoding="utf-8")
     assert table.splitlines()[0] == "Model,Mean (Task),hr,law,it"
     assert len(table.splitlines()) == 4
+    assert listing(tmp_path / "results").unread == ()
 
 
 def test_plan_and_check_take_several_data_sets(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -152,6 +154,11 @@ def test_plan_and_check_take_several_data_sets(tmp_path: Path, capsys: pytest.Ca
     assert (code, [one["queries"] for one in json.loads(said)["data_sets"]]) == (0, [6, 6, 5])
     code, said = told(["plan", str(path), "--json"], capsys)
     assert (code, json.loads(said)["total"]["texts"]) == (0, 3 * 6 + 6 + 6 + 5)
+    harness.run(small.experiment(tmp_path, name="hr"))  # the same data in another experiment
+    told(["run", str(path), "--quiet"], capsys)
+    _, said = told(["check", str(path), "--json"], capsys)
+    folders = [one["capacity"]["folder"] for one in json.loads(said)["data_sets"]]
+    assert folders == ["results/sets/hr", "results/sets/law", "results/sets/it"]
     shutil.rmtree(tmp_path / "it")
     assert "'it' does not exist" in told(["check", str(path)], capsys)[1]
 
@@ -203,8 +210,8 @@ def test_several_experiments_run_in_turn_with_one_summary(tmp_path: Path, capsys
     first, second = (small.experiment(tmp_path, name=name) for name in ("first", "second"))
     code, said = told(["run", str(first), str(second)], capsys)
     assert code == 0
-    assert "first: " in said
-    assert "second: " in said
+    assert "first: bm25: index: " in said
+    assert "second: bm25: index: " in said
     assert told(["run", str(first), str(first)], capsys) == (
         2, f"error: {first}: name: 'first' stands in two files (rename one)\n",
     )  # fmt: skip

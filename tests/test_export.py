@@ -88,6 +88,7 @@ def test_the_command(results, tmp_path, capsys):
     assert "qrels.trec" in small.told(capsys, "export", results.folder, "--as", "trec", "--output", tmp_path / "out")
     wrong = ("export", results.folder, "--as", "trex", "--output", tmp_path / "other")
     assert "did you mean 'trec'" in small.told(capsys, *wrong, code=2)
+    assert "known: beir, ir-measures, mlflow" in small.told(capsys, "export", results.folder, "--as", "foo", code=2)
 
 
 def test_what_is_there_is_not_overwritten_and_other_data_are_refused(results, tmp_path):

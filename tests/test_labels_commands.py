@@ -118,7 +118,7 @@ def test_judges_are_compared(begun, capsys):
     said = harness(capsys, "labels", "agree", "all.jsonl")
     assert "ann and ben" in said
     assert "alpha, ordinal" in said
-    assert "ann asked twice, 5 pairs: 100 % the same" in said
+    assert "ann asked twice, 5 pairs: 100 % the same, kappa with squared weights " in said
     assert "(no interval below 10 queries)" in said and "95 % interval" not in said
     assert "worth talking about: " in said
     found = json.loads(harness(capsys, "labels", "agree", "all.jsonl", "--json"))

@@ -132,8 +132,8 @@ def test_an_experiment_file_comes_to_the_same_figures(tmp_path):
      ({"documents": pd.DataFrame({"id": ["a"], "name": ["b"]})}, "documents:1: 'text' is missing"),
      ({"documents": "nowhere.csv"}, "nowhere.csv: no such folder"), ({"queries": None}, "queries: is None ({id"),
      ({"retrievers": {"my model": letters}}, "retrievers['my model']: is no name: letters, digits"),
-     ({"retrievers": ["bm25"]}, "retrievers: is of type list ({name: retriever}"),
-     ({"retrievers": {"a": 3}}, "retrievers['a']: a int is no retriever (a name, an object with encode"),
+     ({"retrievers": ["bm25"]}, "retrievers: is of type list (give each a name: {"),
+     ({"retrievers": {"a": 3}}, "retrievers['a']: an object of type int is no retriever (a name, an object"),
      ({"retrievers": {"a": {"kind": "bm52"}}}, "retrievers['a']: unknown kind 'bm52' (did you mean 'bm25'?)"),
      ({"retrievers": {"a": "bm25", "b": {"kind": "bm25", "k3": 1}}}, "retrievers['b'].k3: unknown key 'k3'"),
      ({"retrievers": {"a": harness.Fusion("b", "c")}}, "retriever 'a' is made of unknown"),
@@ -447,7 +447,7 @@ def test_results_are_logged_to_wandb(results, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("tracker", "told"), [("mlfow", "did you mean 'mlflow'"), ("wandb", "needs the package wandb")]
+    ("tracker", "told"), [("mlfow", "did you mean 'mlflow'"), ("wandb", r"wandb: needs the package of that name")]
 )
 def test_trackers_that_are_not_there(results, monkeypatch, tracker, told):
     monkeypatch.setitem(sys.modules, "wandb", None)

@@ -101,7 +101,7 @@ def test_the_gate_says_how_many_queries_are_needed():
     a, b = rng.normal(0.5, 0.01, 40), np.full(40, 0.51)
     found = gate(a, b, margin=0.02)
     assert not found.passed
-    assert gate_sentence(found).startswith("not worse by 0.02: 40 queries cannot show it, 149 queries are needed")
+    assert gate_sentence(found).startswith("not worse by 0.02: 40 queries cannot show it, which takes at least 149 ")
     assert gate_sentence(gate(np.ones(1), np.zeros(1), margin=0.02)).startswith("not worse by 0.02: 1 query cannot")
 
 

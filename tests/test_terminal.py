@@ -221,6 +221,10 @@ def test_the_forest_keeps_names_drawing_and_wins_at_every_width(width: int, leng
         assert row.wins is None or f"{row.wins}/{row.ties}/{row.losses}" in shown
         assert row.p is None or width < 60 or length > 5 or short_p(row.p) in shown
     assert len(lines) == 6 or length > 5 or width < 70  # a head, a rule, three retrievers, the axis
+    judged = board_of(evaluate(scored(values, "nDCG@10"), baseline=names[1], settings=Settings(margin=0.02)))
+    lines = rendered(forest(judged, width=width), width)
+    assert max(map(cell_len, lines)) <= width
+    assert len(lines) == 7 or length > 5 or width != 80  # the head in two lines, the legend in one
 
 
 def test_a_board_against_a_baseline_is_seen_from_the_baseline() -> None:

@@ -68,7 +68,8 @@ def agreement_lines(agreements: Agreements) -> Iterator[str]:
         for level in ("nominal", "ordinal", "interval"):
             yield f"  alpha, {level:<16} {_shown(getattr(together, level))}"
     for one in agreements.themselves:
-        yield f"{one.judge} asked twice, {one.pairs:,} pairs: {100 * one.same:.0f} % the same, {_shown(one.weighted)}"
+        same = f"{100 * one.same:.0f} % the same, kappa with squared weights"
+        yield f"{one.judge} asked twice, {one.pairs:,} pairs: {same} {_shown(one.weighted)}"
     yield from _listed("worth talking about", agreements.disputed)
     yield from _listed("people and model far apart", agreements.apart)
 

@@ -191,19 +191,19 @@ def forest(board: Board, *, width: int) -> Iterator[RenderableType]:
         cells = max(LEAST, min(WIDEST, width - taken - GAP * len(kept)))
         place = kept.index(least)
         kept[place] = Column(
-            _head(board, width), [*(_drawn(row, board, cells) for row in rows), _ruler(board, cells)], left=True
+            _head(board, width, cells), [*(_drawn(row, board, cells) for row in rows), _ruler(board, cells)], left=True
         )
         columns = kept
     yield grid(columns)
 
 
-def _head(board: Board, width: int) -> str:
-    if width < ROOMY:
-        return "ahead" if board.against_baseline else "behind"
-    if not board.margin:
-        return f"ahead of {board.reference}" if board.against_baseline else "behind the leader"
-    where = f"ahead of {board.reference}" if board.against_baseline else "behind"
-    return f"{where} (▒ margin {board.margin:g})"
+def _head(board: Board, width: int, cells: int) -> str:
+    """What is drawn, in no more cells than the drawing takes: in two lines, else in a word."""
+    short = "ahead" if board.against_baseline else "behind"
+    margin = f"(▒ margin {board.margin:g})" if board.margin else ""
+    where = f"ahead of {board.reference}" if board.against_baseline else short if margin else "behind the leader"
+    heads = (f"{where} {margin}".rstrip(), f"{where}\n{margin}".rstrip())
+    return next((head for head in heads if width >= ROOMY and Column(head, ()).width <= cells), short)
 
 
 def _at(value: float, board: Board, cells: int) -> int:

@@ -143,20 +143,17 @@ class Progress:
                 self._started[key], self._unreported[key] = now, meter
             elif now - self._drawn < REFRESH:
                 return
-            self._drawn = now
+            self._drawn, reading = now, _reading(meter, stage, now - self._started[key])
             if not self._bars.disable:
-                self._draw(key, meter, now)
+                self._draw(key, reading)
             elif self._line:
-                reading = _reading(meter, stage, now - self._started[key])
                 self._overwrite(f"{_called(key)}: {reading.line()}", "")
             elif now - self._spoken >= SILENCE:
-                reading = _reading(meter, stage, now - self._started[key])
                 self._print(key, ", ".join([reading.share(), *reading.details(estimate_rest=True)]))
 
-    def _draw(self, key: StageKey, meter: Meter, now: float) -> None:
+    def _draw(self, key: StageKey, reading: StageProgress) -> None:
         for ended in [other for other in self._tasks if other != key and other not in self._unreported]:
             self._bars.remove_task(self._tasks.pop(ended))  # it began again, and has ended again
-        reading = _reading(meter, key[1], now - self._started[key])
         if key not in self._tasks:
             self._tasks[key] = self._bars.add_task(_called(key), total=None, details="")
         details = [reading.share()] if reading.texts or reading.expected else []
@@ -175,21 +172,16 @@ class Progress:
             reading = _reading(meter, key[1], totals.seconds)._replace(expected=None)
             if meter.steps(key[1]):
                 reading = reading._replace(texts=0)
-            details = [
-                f"{counted(reading.texts, 'text')} in {totals.seconds:.1f} s"
-                if reading.texts
-                else f"{totals.seconds:.1f} s"
-            ]
+            took = f"{totals.seconds:.1f} s"
+            details = [f"{counted(reading.texts, 'text')} in {took}" if reading.texts else took]
             self._print(key, ", ".join(details + reading.details(estimate_rest=False)))
 
     def _print(self, key: StageKey, text: str) -> None:
-        self._spoken = time.monotonic()
-        if self._line and not self._quiet:
-            self._overwrite(visible(f"{_called(key)}: {text}"), "\n")
-        elif not self._quiet:
-            self._console.print(
-                visible(f"{_called(key)}: {text}"), highlight=False, markup=False, style="dim", soft_wrap=True
-            )
+        self._spoken, said = time.monotonic(), visible(f"{_called(key)}: {text}")
+        if self._line:
+            self._overwrite(said, "\n")
+        else:
+            self._console.print(said, highlight=False, markup=False, style="dim", soft_wrap=True)
 
     def _overwrite(self, text: str, end: str) -> None:
         """Write in place of the line that stands there: notebooks know no other control character than this one."""

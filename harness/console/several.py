@@ -73,7 +73,8 @@ def run_files(files: Sequence[Sequence[Loaded]], options: Options) -> list[list[
     for sets in files:
         before = [one for done in finished for one in done]
         try:
-            finished.append(pipeline.run_sets(sets, pipeline.with_rest_of_budget(options, before)))
+            told = options.told_as(_name(sets)) if len(files) > 1 else options
+            finished.append(pipeline.run_sets(sets, pipeline.with_rest_of_budget(told, before)))
         except BackendError as error:
             if len(files) == 1:
                 raise
@@ -133,7 +134,7 @@ def print_sets(sets: Sequence[Results], *, quiet: bool, as_json: bool) -> None:
     elif not quiet:
         show(table, found)
         page = place / "report.html"
-        say("", f"report: {page}" if page.is_file() else f"results: {place}")
+        say(f"report: {page}" if page.is_file() else f"results: {place}")
 
 
 def table(found: SetsTogether, *, width: int) -> Iterator[RenderableType]:

@@ -266,7 +266,8 @@ def gate_sentence(gate: Gate) -> str:
         return f"not worse by {gate.margin:g}: not shown, the measure's range is not known ({numbers}){unchanged}"
     if gate.too_few:
         needed = f"{gate.needed:,} {'queries' if gate.clusters is None else 'different questions'}"
-        return f"not worse by {gate.margin:g}: {queries} cannot show it, {needed} are needed ({numbers}){unchanged}"
+        few = f"{queries} cannot show it, which takes at least {needed}"
+        return f"not worse by {gate.margin:g}: {few} ({numbers}){unchanged}"
     shown = "shown" if gate.passed else "not shown"
     numbers = f"{numbers}, p {related(format_p(gate.p_value))}"
     return f"not worse by {gate.margin:g}: {shown} on {queries} ({numbers}){unchanged}"

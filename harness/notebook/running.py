@@ -155,7 +155,7 @@ def evaluate(
     """
     if not isinstance(retrievers, Mapping):
         raise InputError(
-            Problem("retrievers", f"is of type {type(retrievers).__name__}", '{name: retriever}, {"bm25": "bm25"}')
+            Problem("retrievers", f"is of type {type(retrievers).__name__}", 'give each a name: {"bm25": "bm25"}')
         )
     beside = [measures] if isinstance(measures, str) else measures
     others = [one for one in beside if str(parse(one)) != str(parse(primary))]
@@ -209,7 +209,7 @@ def _table(value: Any, name: Any) -> RetrieverTable:
     if isinstance(value, str | Path):
         return {"kind": value} if value in retriever_kinds() else Encoder(str(value))
     if not callable(value) and not any(hasattr(value, one) for one in ("encode", "encode_document")):
-        what = f"a {type(value).__name__} is no retriever"
+        what = f"an object of type {type(value).__name__} is no retriever"
         remedy = "a name, an object with encode, a function of texts; harness.Search for a function that searches"
         raise InputError(Problem(f"retrievers[{name!r}]", what, remedy))
     return Encoder(value)

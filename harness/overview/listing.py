@@ -117,7 +117,7 @@ def _folders(place: Path) -> Iterator[Path]:
     for folder in sorted(path for path in place.iterdir() if path.is_dir() and not path.name.startswith(".")):
         if holds_results(folder):
             yield from _folders(folder)
-        else:
+        elif folder.name != "export" or (folder / "manifest.json").exists():  # what `harness export` wrote
             yield folder
 
 

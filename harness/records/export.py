@@ -39,7 +39,7 @@ def export(results: Results, form: str, output: Path | None = None) -> tuple[Pat
         InputError: the form is unknown, a file is there already, or the data set is no longer what was used.
     """
     if form not in FORMS:
-        raise InputError(Problem("--as", f"unknown form {form!r}", did_you_mean(form, FORMS)))
+        raise InputError(Problem("--as", f"unknown form {form!r}", did_you_mean(form, {**FORMS, **TRACKERS})))
     place = output or results.folder / "export" / form
     if place.exists() and any(place.iterdir()):
         raise InputError(Problem(str(place), "is there already and not empty", "name another with --output"))
@@ -250,7 +250,7 @@ def log_to(results: Results, tracker: str, **options: Any) -> str:
     try:
         package = importlib.import_module(tracker)
     except ImportError:
-        raise InputError(Problem("tracker", f"needs the package {tracker}", f"pip install {tracker}")) from None
+        raise InputError(Problem(tracker, "needs the package of that name", f"pip install {tracker}")) from None
     if not (results.folder / LAST_FILE).is_file():
         remedy = f"harness report {shlex.quote(str(results.folder))} writes it"
         raise InputError(Problem(str(results.folder / LAST_FILE), "is missing", remedy))

@@ -131,7 +131,7 @@ def planned(loaded: Loaded, dataset: Dataset, judgments: Judgments, results: Pat
     range_of = span(loaded.question.primary, judgments) if judgments else 1.0
     wanted = statistics.margin or EXAMPLE * range_of
     origin = "the declared margin" if statistics.margin else f"a twentieth of the range of {loaded.question.primary}"
-    folder = results / experiment.name
+    folder = results / loaded.within / experiment.name
     earlier = tuple(_earlier(folder, dataset, str(loaded.question.primary), wanted))
     queries = dataset.queries if loaded.question.primary.claimed else measured(dataset)
     together = clusters_of(queries, statistics.cluster)

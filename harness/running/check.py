@@ -31,7 +31,7 @@ MEANINGS = {
     "query-is-document": "queries whose text is a document's title or text",
     "no-relevant-document": "judged queries without a relevant document: left out of every mean",
     "unjudged-query": "queries without judgments: not asked",
-    "unlabelled-query": "queries without labels: answered, and scored by their claims or not at all",
+    "unlabelled-query": "queries without labels: answered, and in no mean but those of claims",
     "judged-elsewhere": "judgments of queries that are not asked here",
     "replaced-labels": "queries whose labels in the files are replaced by judgments.jsonl",
     "changed-text": "judged pairs whose question or document has changed since: judge them again",

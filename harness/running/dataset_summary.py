@@ -52,7 +52,8 @@ class DatasetSummary(NamedTuple):
     def lines(self, dataset: Dataset) -> Iterator[str]:
         """The page."""
         median, long, longest = self.tokens
-        yield f"of a seeded sample of {self.sampled:,} of {counted(dataset.count, 'document')}:"
+        sample = "all" if self.sampled == dataset.count else f"a seeded sample of {self.sampled:,} of"
+        yield f"of {sample} {counted(dataset.count, 'document')}:"
         yield f"  about {median:,} tokens a document (95 % below {long:,}; longest {longest:,})"
         named = ", ".join(f"{name} {100 * count / max(self.sampled, 1):.0f} %" for name, count in self.languages[:5])
         yield f"  languages: {named or 'none is clear'}"
@@ -67,7 +68,8 @@ class DatasetSummary(NamedTuple):
         if not most:
             yield "labels: no query has a relevant document yet: `harness pool` begins to label"
             return
-        yield f"labels: {fewest:,} to {most:,} relevant documents a query (median {middle:,})"
+        fewer = f"{fewest:,} to " if fewest < most else ""
+        yield f"labels: {fewer}{counted(most, 'relevant document')} a query (median {middle:,})"
         if self.grades:
             yield f"  grades: {', '.join(f'{grade}: {count:,}' for grade, count in self.grades)}"
         holes = dataset.count - self.labelled

@@ -44,6 +44,10 @@ class Options(NamedTuple):
     """Write the page whenever a retriever has answered, into `<name>.unfinished`."""
     watch: Watch = lambda name, meter: None
 
+    def told_as(self, name: str) -> Options:
+        """The options of one run among several, with its name before what its progress is called by."""
+        return self._replace(watch=lambda part, meter: self.watch(": ".join(filter(None, (name, part))), meter))
+
 
 Stores = dict[tuple[StoreOptions, str, str], Store]
 """What a run has opened, to be closed at its end, by location and content: one folder cannot be opened twice."""
