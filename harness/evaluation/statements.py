@@ -177,8 +177,7 @@ def sets_sentence(pair: PairOnSets) -> str:
     these = f"on these {sets} sets the difference is {'shown' if pair.verdict.separates else 'not shown'} (p {p})"
     if pair.like is None:
         return f"{head}; {these}."
-    low, high = (float(end or 0) for end in pair.like.interval[:2])
-    least, most = (float(end or 0) for end in pair.like.new_set[:2])
+    low, high, least, most = (float(end or 0) for end in (*pair.like.interval[:2], *pair.like.new_set[:2]))
     return f"{head} ({low:.3f} to {high:.3f}); on a new set {least:+.3f} to {most:+.3f}; {these}."
 
 
@@ -327,9 +326,8 @@ def _limits(result: Conclusion, settings: Settings) -> Iterator[Statement]:
         if power.detectable is None:
             reasons.setdefault(f"only {differing(row, of=True)}, too few to say what could be found.", []).append(other)
         else:
-            sizes.setdefault(detectable_words(power.detectable), []).append(
-                f"{other} ({abs(row.mean_difference):.2g} seen)"
-            )
+            seen = f"{other} ({abs(row.mean_difference):.2g} seen)"
+            sizes.setdefault(detectable_words(power.detectable), []).append(seen)
     for reason, others in reasons.items():
         yield Statement(Topic.POWER, f"{result.leader} and {join(others)}: {reason}")
     for size, others in sizes.items():
@@ -356,9 +354,11 @@ def headline(result: Conclusion, settings: Settings, family: Sequence[Comparison
     if result.sweep is not None:
         return sweep_headline(result.sweep)
     line = _against_leader(result, settings, family)
-    if any(row.verdict.separates for row in result.against_baseline):
-        return f"{baseline_words(result, settings)}. {line}"
-    return line
+    if not any(row.verdict.separates for row in result.against_baseline):
+        return line
+    words, unresolved = baseline_words(result, settings), list(result.unresolved)
+    told = unresolved == [result.baseline] or (unresolved and leader == result.baseline)
+    return words if told else f"{words}. {line}"
 
 
 def lead_sentence(result: Conclusion, settings: Settings) -> str:
