@@ -397,3 +397,19 @@ def test_a_tie_at_the_limit_is_resolved_however_the_engine_orders_it(scores, lim
     [ranking] = past_ties(ask, np.zeros((1, 2), dtype=np.float32), limit)
     ids, values = zip(*rows, strict=True)
     assert ranking.doc_ids == ranked(ids, values, limit).doc_ids
+
+
+def test_a_folder_answers_a_query_that_wants_nothing_beside_one_that_does(tmp_path):
+    from retrievers.meter import Meter
+    from retrievers.stores import Opening, StoreOptions
+    from retrievers.stores.qdrant import QdrantStore
+
+    options = StoreOptions(location=str(tmp_path / "vectors"))
+    store = QdrantStore(Opening(options, "c", 2, tmp_path, Meter(), "dense"))
+    store.create(2)
+    vectors = np.eye(2, dtype=np.float32)
+    store.upsert(["a", "b"], vectors, [{"l": "x"}, {"l": "y"}])
+    store.finish({})
+    found = store.search(vectors, 2, wanted=[(("l", ("y",)),), ()])
+    store.close()
+    assert [one.doc_ids for one in found] == [("b",), ("b", "a")]

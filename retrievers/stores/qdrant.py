@@ -262,7 +262,7 @@ class QdrantStore(Store):
 
     def _matching(self, wanted: FilterValues, dimensions: int) -> Matching:
         """Read points from the engine: all of them in their order and with 64 bits, as it compares them itself."""
-        parts = list(self._matching_records(wanted) if wanted else self._all_records())
+        parts = list(self._all_records() if self._points and not wanted else self._matching_records(wanted))
         rows = [np.array([one.vector for one in part], np.float32).reshape(-1, dimensions) for part in parts]
         units = np.concatenate(rows)
         ids = [(one.payload or {})["id"] for part in parts for one in part]
