@@ -20,10 +20,11 @@ from harness.running.options import Options
 from retrievers.encoders.hashing import HashingEncoder
 from retrievers.meter import Call
 from retrievers.types import Embedded, Role, Vectors
-from tests import small
+from tests import layouts, small
 from tests.recompute import score
 from tests.servers import OpenAIProvider, serving
 from tests.small import ended
+from tests.test_foreign_parts import PACKAGE, POINTS, install
 
 pytestmark = pytest.mark.usefixtures("own_cache")
 
@@ -140,7 +141,7 @@ def test_a_difference_below_twice_the_floor_carries_the_sentence(
 @pytest.mark.parametrize(
     ("retrievers", "arguments", "message"),
     [
-        ('[[retrievers]]\nname = "bm25"\nkind = "bm25"\n', [], "no retriever has a model"),
+        ('[[retrievers]]\nname = "bm25"\nkind = "bm25"\n', [], "no retriever that answered has a model"),
         (ENCODED, ["--results", "elsewhere"], "holds no results of this experiment and this data"),
     ],
 )
@@ -150,3 +151,33 @@ def test_where_nothing_can_be_measured_one_sentence_says_why(
     experiment, _ = ran(tmp_path, retrievers)
     assert ended("noise", experiment, *(arguments or ["--results", tmp_path / "out"])) == 2
     assert message in capsys.readouterr().err
+
+
+def test_what_a_reranker_read_beyond_the_first_hundred_is_in_the_sample(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    install(tmp_path, monkeypatch, PACKAGE, POINTS)
+    texts = {f"d{i}": f"wheels {i}" for i in range(130)}
+    asked = [{"id": f"q{i}", "query": f"wheels {i}", "relevant_documents": [f"d{i}"]} for i in range(2)]
+    small.markdown(tmp_path / "data", texts, asked)
+    layouts.jsonl(
+        tmp_path / "run.jsonl",
+        [{"query_id": one["id"], "doc_id": id_, "score": -place} for one in asked for place, id_ in enumerate(texts)],
+    )
+    block = f'[[retrievers]]\nname = "theirs"\nkind = "run"\npath = "{(tmp_path / "run.jsonl").as_posix()}"\n'
+    experiment = small.experiment(tmp_path, retrievers=block + 'rerank = { kind = "shorter", depth = 120 }\n')
+    experiment.write_text(experiment.read_text().replace("depth = 5\n", "depth = 130\n"))
+    options = Options(tmp_path / "out")
+    assert not run(experiment, options).manifest.failed
+    found = measure_noise(experiment, options=options).manifest.noise["theirs"]
+    assert (found.documents, found.deviation) == (120, 0)
+
+
+def test_a_retriever_that_found_nothing_is_left_out(tmp_path: Path) -> None:
+    none = ENCODED.replace('"hashing"', '"none"', 1) + 'filter = { language = "xx" }\n'
+    data = tmp_path / "data"
+    layouts.jsonl(data / "documents.jsonl", [{"_id": "a", "text": "cars", "metadata": {"language": "en"}}])
+    layouts.jsonl(data / "queries.jsonl", [{"id": f"q{i}", "query": "cars", "relevant": ["a"]} for i in range(2)])
+    experiment, options = ran(tmp_path, none + ENCODED)
+    assert list(measure_noise(experiment, options=options).manifest.noise) == ["hashing"]
+    assert ended("noise", experiment, "--results", tmp_path / "out", "--retriever", "none") == 2

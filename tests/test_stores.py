@@ -413,3 +413,15 @@ def test_a_folder_answers_a_query_that_wants_nothing_beside_one_that_does(tmp_pa
     found = store.search(vectors, 2, wanted=[(("l", ("y",)),), ()])
     store.close()
     assert [one.doc_ids for one in found] == [("b",), ("b", "a")]
+
+
+def test_a_collection_without_points_answers_with_nothing_with_a_filter_too(tmp_path):
+    from retrievers.meter import Meter
+    from retrievers.stores import Opening, StoreOptions
+    from retrievers.stores.qdrant import QdrantStore
+
+    store = QdrantStore(Opening(StoreOptions(location=":memory:"), "c", 0, tmp_path, Meter(), "dense"))
+    store.create(2)
+    found = store.search(np.eye(2, dtype=np.float32), 2, wanted=[(("l", ("y",)),), ()])
+    store.close()
+    assert [one.doc_ids for one in found] == [(), ()]

@@ -17,6 +17,7 @@ import numpy as np
 
 from harness import records
 from harness.dataset import Dataset
+from harness.evaluation import score_tables
 from harness.evaluation.readers import Judged, score_lists
 from harness.experiment import Block, Encoded, Experiment, Loaded, in_order, inputs, load
 from harness.experiment.option_tables import Kind, options_of
@@ -115,6 +116,9 @@ def measure_noise(
         name: _sample(prepared, loaded, results, parts, queries)
         for name, parts in _measured(loaded, results, retrievers).items()
     }
+    samples = {name: sample for name, sample in samples.items() if sample.dataset.count}
+    if not samples:
+        raise InputError(Problem(str(place), "no query that was drawn has a hit", "there is nothing to embed again"))
     ways = {name: _ways(sample.blocks) for name, sample in samples.items()}
     answers: dict[str, dict[str, Mapping[str, Ranking]]] = {name: {} for name in samples}
     for way in {way.name: way for way in (AS_RUN, *chain.from_iterable(ways.values()))}.values():
@@ -138,7 +142,8 @@ def _measured(loaded: Loaded, results: Results, names: Sequence[str]) -> dict[st
             what = f"{name!r} is no retriever that a model has a part in and that has answered"
             raise InputError(Problem("--retriever", what, did_you_mean(name, able)))
     if not able:
-        raise InputError(Problem(str(loaded.path), "no retriever has a model", "what only compares words has no noise"))
+        what = "no retriever that answered has a model"
+        raise InputError(Problem(str(loaded.path), what, "what only compares words has no noise"))
     return {name: of for name, of in able.items() if not names or name in names}
 
 
@@ -169,8 +174,10 @@ def _sample(prepared: Prepared, loaded: Loaded, results: Results, blocks: tuple[
 
 
 def _first_hits(run: Run, queries: Sequence[Query]) -> Run:
+    """The first hits of some queries, and all that a reranker read: it looks them up again."""
+    most = max(READ, int(run.provenance.get(score_tables.READ, 0)))
     rankings = {query.id: run.rankings[query.id] for query in queries}
-    first = {id_: Ranking(ranking.doc_ids[:READ], ranking.scores[:READ]) for id_, ranking in rankings.items()}
+    first = {id_: Ranking(ranking.doc_ids[:most], ranking.scores[:most]) for id_, ranking in rankings.items()}
     return replace(run, rankings=first)
 
 

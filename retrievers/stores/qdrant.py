@@ -273,7 +273,7 @@ class QdrantStore(Store):
 
         only = filter_of(models, wanted)
         count = self._connection.call(lambda client: client.count(self.collection)).count
-        yield self._connection.call(lambda c: c.scroll(self.collection, only, limit=count, with_vectors=True))[0]
+        yield self._connection.call(lambda c: c.scroll(self.collection, only, limit=count or 1, with_vectors=True))[0]
 
     def _all_records(self) -> Iterator[list[models.Record]]:
         points = list(self._points)
