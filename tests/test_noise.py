@@ -142,6 +142,7 @@ def test_a_difference_below_twice_the_floor_carries_the_sentence(
     ("retrievers", "arguments", "message"),
     [
         ('[[retrievers]]\nname = "bm25"\nkind = "bm25"\n', [], "no retriever that answered has a model"),
+        ('[[retrievers]]\nname = "bm25"\nkind = "bm25"\n', ["--retriever", "bm25"], "no retriever that answered"),
         (ENCODED, ["--results", "elsewhere"], "holds no results of this experiment and this data"),
     ],
 )
@@ -149,7 +150,7 @@ def test_where_nothing_can_be_measured_one_sentence_says_why(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], retrievers: str, arguments: list[str], message: str
 ) -> None:
     experiment, _ = ran(tmp_path, retrievers)
-    assert ended("noise", experiment, *(arguments or ["--results", tmp_path / "out"])) == 2
+    assert ended("noise", experiment, "--results", tmp_path / "out", *arguments) == 2
     assert message in capsys.readouterr().err
 
 

@@ -137,13 +137,13 @@ def _measured(loaded: Loaded, results: Results, names: Sequence[str]) -> dict[st
     for block in in_order(loaded.experiment.retrievers):
         parts[block.name] = (*{one.name: one for name in inputs(block) for one in parts[name]}.values(), block)
     able = {name: of for name, of in parts.items() if name in results.retrievers and any(map(_has_model, of))}
+    if not able:
+        what = "no retriever that answered has a model"
+        raise InputError(Problem(str(loaded.path), what, "what only compares words has no noise"))
     for name in names:
         if name not in able:
             what = f"{name!r} is no retriever that a model has a part in and that has answered"
             raise InputError(Problem("--retriever", what, did_you_mean(name, able)))
-    if not able:
-        what = "no retriever that answered has a model"
-        raise InputError(Problem(str(loaded.path), what, "what only compares words has no noise"))
     return {name: of for name, of in able.items() if not names or name in names}
 
 
