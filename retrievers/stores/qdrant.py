@@ -111,7 +111,7 @@ class QdrantStore(Store):
         """Make the collection, or take up the unfinished one on a server unless it is to be made `anew`."""
         from qdrant_client import QdrantClient
 
-        self._added, self._points = 0, {}
+        self._added, self._points, self._whole = 0, {}, {}
         info = self._info()
         self._resumed = self._options.on_server and not anew and info is not None and notes_of(info) is None
         if self._resumed:
