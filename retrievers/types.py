@@ -237,7 +237,7 @@ class Store(Protocol):
 
     @abstractmethod
     def upsert(self, ids: Sequence[str], vectors: AnyVectors, fields: Sequence[Mapping[str, str]] = ()) -> None:
-        """Add points, or replace those with the same document id.
+        """Add points: each document's once, or `finish` ends in an error.
 
         `fields` are those of each document by which searches may be narrowed: their payload, where there are any.
         """

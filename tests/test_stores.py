@@ -101,7 +101,7 @@ def test_equal_vectors_come_in_descending_order_of_id_however_many_tie(places, l
 
 
 @pytest.mark.parametrize("location", LOCATIONS)
-def test_a_point_sent_twice_is_replaced_and_missed_at_the_end(places, location):
+def test_a_point_sent_twice_is_missed_at_the_end(places, location):
     store = places(location)
     store.create(2)
     store.upsert(["a", "b"], np.array([[1, 0], [0, 1]], np.float32))
@@ -194,6 +194,13 @@ sys.stdin.read()
     finally:
         process.communicate()
     assert all(store.finished() == {} for store in stores.values())
+
+
+def test_a_collection_without_a_list_of_its_documents_is_one_of_an_older_version(places, tmp_path):
+    fill(places("edge"), ["a"], random_vectors(1, 4))
+    [listed] = tmp_path.rglob("ids.json")
+    listed.unlink()
+    assert places("edge").finished() is None
 
 
 def test_retrievers_of_one_process_may_share_a_collection(places):

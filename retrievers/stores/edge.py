@@ -22,10 +22,9 @@ from retrievers.stores.points import (
     EngineHits,
     count_matches,
     engine_errors,
+    field_pairs,
     filter_of,
     past_ties,
-    payloads,
-    point_id,
     search_params,
     sparse_points,
 )
@@ -45,7 +44,7 @@ BESIDE_VECTOR = 110
 """Bytes of a point beside its vector's."""
 SPARE = 64 * 2**20
 """Bytes that have to stay free: what the engine lays out ahead."""
-NOTES = "notes.json"
+NOTES, IDS = "notes.json", "ids.json"
 Answer = TypeVar("Answer")
 
 
@@ -56,6 +55,9 @@ class EdgeStore(Store):
     So an exact collection gets as many segments as there are processors; the last needs no optimising. An
     approximate one is indexed as a whole, since a graph of all points is searched faster than several. One of sparse
     vectors, or of vectors of tokens, stays one segment: how much a segment holds is told the engine before it is known.
+
+    A point's id is its number, and the document ids stand in a file of their own: the engine takes such points in a
+    third less time than with ids of 128 bits and a payload, and gives deep rankings twice as fast.
 
     A folder of the collection's name is a finished collection, whatever befell the process that made it. The
     collection is locked against other processes while it is open, since the engine writes to its files even when it
@@ -76,7 +78,7 @@ class EdgeStore(Store):
         self._lock: BaseFileLock | None = None
         self._shard: qdrant_edge.EdgeShard | None = None
         self._point_bytes = 0
-        self._added = 0
+        self._ids: list[str] = []
         self._in_segment = 0
 
     @property
@@ -94,7 +96,7 @@ class EdgeStore(Store):
 
     def finished(self) -> dict[str, tuple[str, ...]] | None:
         """Return the notes kept with the collection if it is there and complete, else None."""
-        if not self._folder.exists():
+        if not (self._folder / IDS).exists():  # or one of before, whose points carried their documents' ids
             return None
         self._hold()
         with engine_errors(self._folder):
@@ -114,7 +116,7 @@ class EdgeStore(Store):
         self._point_bytes = 4 * dimensions + BESIDE_VECTOR if self._form == "dense" else 0
         # Optimising copies a segment, up to twice.
         self._make_sure_of(self._documents + 2 * min(self._segment, self._documents))
-        self._added, self._in_segment = 0, 0
+        self._ids, self._in_segment = [], 0
         config = edge.EdgeConfig(
             **_vectors(self._form, dimensions),
             hnsw_config=edge.HnswIndexConfig(
@@ -134,16 +136,16 @@ class EdgeStore(Store):
             self._shard = edge.EdgeShard.create(str(self._unfinished), config)
 
     def upsert(self, ids: Sequence[str], vectors: AnyVectors, fields: Sequence[Mapping[str, str]] = ()) -> None:
-        """Add points, or replace those with the same document id."""
+        """Add points, which are numbered as they come."""
         import qdrant_edge as edge
 
         size = 8 if isinstance(vectors, SparseVectors) else 4  # a sparse number has an index
         self._point_bytes = math.ceil(numbers_of(vectors) * size / max(len(ids), 1)) + BESIDE_VECTOR
         self._make_sure_of(len(ids))
-        if fields and not self._added:
+        if fields and not self._ids:
             index = edge.UpdateOperation.create_field_index(FIELDS, edge.PayloadSchemaType.Keyword)
             self._ask(lambda shard: shard.update(index))
-        kept = payloads(ids, fields)
+        kept = [{FIELDS: field_pairs(own)} for own in fields] if fields else [None] * len(ids)
         start = 0
         while start < len(ids):
             if self._in_segment == self._segment:
@@ -151,13 +153,13 @@ class EdgeStore(Store):
                 self._in_segment = 0
             stop = min(start + UPSERT, len(ids), start + self._segment - self._in_segment)
             some = slice(start, stop)
-            rows = zip(ids[some], _points(unit_rows(vectors[some])), kept[some], strict=True)
-            points = [edge.Point(point_id(doc_id), row, payload) for doc_id, row, payload in rows]
-            update = edge.UpdateOperation.upsert_points(points)
+            numbers = range(len(self._ids) + start, len(self._ids) + stop)
+            rows = zip(numbers, _points(unit_rows(vectors[some])), kept[some], strict=True)
+            update = edge.UpdateOperation.upsert_points([edge.Point(*row) for row in rows])
             self._ask(lambda shard, update=update: shard.update(update))  # type: ignore[misc]
             self._in_segment += stop - start
             start = stop
-        self._added += len(ids)
+        self._ids += ids
 
     def finish(self, notes: Mapping[str, Sequence[str]]) -> None:
         """Build the index, put the collection in its place, and keep the notes with it."""
@@ -167,11 +169,12 @@ class EdgeStore(Store):
             if self.approximate:
                 self._open().optimize()
             self._open().flush()
-            count_matches(self._added, self._open().count(edge.CountRequest(exact=True)))
+            count_matches(len(self._ids), self._open().count(edge.CountRequest(exact=True)))
+            count_matches(len(self._ids), len(set(self._ids)))
             self._open().close()
             self._shard = None
-            kept = {kind: list(ids) for kind, ids in notes.items()}
-            (self._unfinished / NOTES).write_text(json.dumps(kept, ensure_ascii=False), encoding="utf-8")
+            for name, kept in ((NOTES, {kind: list(ids) for kind, ids in notes.items()}), (IDS, self._ids)):
+                (self._unfinished / name).write_text(json.dumps(kept, ensure_ascii=False), encoding="utf-8")
             shutil.rmtree(self._folder, ignore_errors=True)
             self._unfinished.rename(self._folder)
             self._open()
@@ -189,12 +192,12 @@ class EdgeStore(Store):
             for start in range(0, len(positions), SEARCH):
                 some = positions[start : start + SEARCH]
                 requests = [
-                    edge.QueryRequest(limit=size, query=query, params=params, with_payload=True, filter=filters[at])
+                    edge.QueryRequest(limit=size, query=query, params=params, filter=filters[at])
                     for at, query in zip(some, _queries(unit_rows(vectors[some])), strict=True)
                 ]
                 asked = edge.QueryBatchRequest(requests)
                 for points in self._ask(lambda shard, asked=asked: shard.query_batch(asked)):  # type: ignore[misc]
-                    yield EngineHits([(p.payload or {})["id"] for p in points], [p.score for p in points])
+                    yield EngineHits([self._ids[one.id] for one in points], [one.score for one in points])
 
         return past_ties(ask, vectors, limit)
 
@@ -243,6 +246,7 @@ class EdgeStore(Store):
 
             self._hold()
             self._make_sure_of(0)  # the engine lays out a segment for points to come
+            self._ids = json.loads((self._folder / IDS).read_text(encoding="utf-8"))
             self._shard = edge.EdgeShard.load(str(self._folder))
         return self._shard
 

@@ -91,10 +91,16 @@ def payloads(ids: Sequence[str], fields: Sequence[Mapping[str, str]]) -> list[Pa
     """
     if not fields:
         return [{"id": doc_id} for doc_id in ids]
-    return [
-        {"id": doc_id, FIELDS: [_pair(name, value) for name, value in own.items()]}
-        for doc_id, own in zip(ids, fields, strict=True)
-    ]
+    return [{"id": doc_id, FIELDS: field_pairs(own)} for doc_id, own in zip(ids, fields, strict=True)]
+
+
+def field_pairs(fields: Mapping[str, str]) -> list[str]:
+    """Return a document's fields as they stand in a payload.
+
+    >>> field_pairs({"language": "ja"})
+    ['["language", "ja"]']
+    """
+    return [_pair(name, value) for name, value in fields.items()]
 
 
 def filter_of(engine: Any, wanted: FilterValues) -> Any:
