@@ -222,7 +222,7 @@ def exact_match(response: str, references: Sequence[str]) -> float | None:
     Folding as for SQuAD (Rajpurkar et al. 2016): lower case, without punctuation, English articles and superfluous
     white space; here also NFKC, so that full-width letters equal the others.
 
-    >>> exact_match("The Cat!", ["cat"]), exact_match("dog", ["cat"])
+    >>> exact_match("The U.S.!", ["us"]), exact_match("dog", ["cat"])
     (1.0, 0.0)
     """
     if not references:
@@ -253,7 +253,7 @@ def _token_f1(response: str, reference: str, tokenizer: Tokenizer) -> float:
 
 
 def _folded(text: str) -> str:
-    plain = PUNCTUATION.sub(" ", unicodedata.normalize("NFKC", text).casefold())
+    plain = PUNCTUATION.sub("", unicodedata.normalize("NFKC", text).casefold())
     return " ".join(word for word in plain.split() if word not in ARTICLES)
 
 
