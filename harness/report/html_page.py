@@ -36,7 +36,7 @@ FILTERS = {
 }
 TEMPLATES = Path(__file__).with_name("templates")
 FIXED = Markup(
-    '<p class="note fixed" hidden>This part does not follow the filter: it is of all queries, as they were measured '
+    '<p class="note fixed">This part does not follow the filter: it is of all queries, as they were measured '
     "and tested.</p>"
 )
 """What stands in a part of the page that the filter leaves as it is."""
@@ -94,15 +94,14 @@ def measure(name: MeasureName) -> Markup:
 
 def chart(figure: Figure, kind: str = "") -> Markup:
     """A figure with its title."""
-    follows = Markup(' data-follows="{}"').format(figure.follows) if figure.follows else ""
-    pair = Markup(' data-pair="{}"').format(text.visible(" ".join(figure.pair))) if figure.pair else ""
+    follows = _ours(" data-follows") if figure.follows else ""
     title = text.visible(figure.title)
     return Markup(
-        '<figure class="chart {}" data-figure="{}" data-title="{}"{}{}>\n<figcaption>{}</figcaption>\n'
+        '<figure class="chart {}" data-figure="{}"{}>\n<figcaption>{}</figcaption>\n'
         '<div class="scroll" role="group" aria-label="{}"><div class="plot" role="img" aria-label="{}">{}</div></div>\n'
         "</figure>\n"
     ).format(
-        kind, figure.name, title, follows, pair, title, title, text.visible(figure.description),
+        kind, figure.name, follows, title, title, text.visible(figure.description),
         _ours(elements.inline(figure)),
     )  # fmt: skip
 
