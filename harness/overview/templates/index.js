@@ -106,11 +106,14 @@ filter.addEventListener("input", () => {
 
   const wanted = () => {
     const asked = new URLSearchParams(location.hash.slice(1));
-    const newest = folders[0];
-    const before = folders.slice(1).find((one) => one.facts.experiment === newest.facts.experiment)
-      || folders.slice(1).find((one) => one.digest === newest.digest) || folders[1];
-    a.value = byName.has(asked.get("a")) ? asked.get("a") : before.folder;
-    b.value = byName.has(asked.get("b")) ? asked.get("b") : newest.folder;
+    const [newest, ...others] = folders;
+    const before = others.find((one) => one.facts.experiment === newest.facts.experiment)
+      ?? others.find((one) => one.digest === newest.digest || common(one, newest).length);
+    // Else the first two of the table that are of the same data.
+    const suggested = new URLSearchParams(before ? "" : first("table.runs a[href^='#a=']")?.hash.slice(1));
+    const chosen = (key, otherwise) => [asked.get(key), suggested.get(key)].find((name) => byName.has(name)) ?? otherwise.folder;
+    a.value = chosen("a", before ?? others[0]);
+    b.value = chosen("b", newest);
     show();
   };
 

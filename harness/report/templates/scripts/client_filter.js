@@ -1,27 +1,29 @@
 // The filter: A against B, a slice, a measure, a group, a query. It stands in the address, by names.
 let data, evidence, beside, places, known, inside; // from start on
 const bar = $("client-filter"), state = {};
-const selectOf = (key) => $(key === "group" ? "look-group" : `client-filter-${key}`);
+const selects = Object.fromEntries(found("[data-key]").map((select) => [select.dataset.key, select]));
 const placeOf = (key) => known[key].indexOf(state[key]);
-const pair = () => (known.a ? [placeOf("a"), placeOf("b")] : [0, 0]);
+const pair = () => (selects.a ? [placeOf("a"), placeOf("b")] : [0, 0]);
 const values = (r) => data.values[placeOf("measure")][r];
 const explored = () => placeOf("slice") > 0 || placeOf("measure") > 0;
 
-// NaN without any.
+// Over the places that have a value; NaN without any.
 const weighted = (places, valueAt) => {
   let sum = 0, total = 0;
   for (const i of places) {
-    const weight = data.weights?.[i] ?? 1;
-    sum += weight * valueAt(i);
+    const value = valueAt(i), weight = data.weights?.[i] ?? 1;
+    if (value === null) continue;
+    sum += weight * value;
     total += weight;
   }
   return sum / total;
 };
-const mean = (r, among = inside) => weighted([...among].filter((i) => values(r)[i] !== null), (i) => values(r)[i]);
+const scoreOf = ({ id }, r) => values(r)[places.get(id)] ?? NaN;
+const mean = (r, among = inside) => weighted(among, (i) => values(r)[i]);
 // Mean difference and who is higher, on the queries where both are defined.
 const compared = () => {
-  const [x, y] = pair().map(values), differences = new Map();
-  for (const i of inside) if (x[i] !== null && y[i] !== null) differences.set(i, Math.abs(x[i] - y[i]) < 1e-6 ? 0 : x[i] - y[i]);
+  const [x, y] = pair().map(values), both = [...inside].filter((i) => x[i] !== null && y[i] !== null);
+  const differences = new Map(both.map((i) => [i, Math.abs(x[i] - y[i]) < 1e-6 ? 0 : x[i] - y[i]]));
   const those = (sign) => count([...differences.values()].filter((d) => Math.sign(d) === sign).length);
   const mean = weighted(differences.keys(), (i) => differences.get(i));
   return { differences, mean, record: `higher on ${those(1)}, equal on ${those(0)}, lower on ${those(-1)}.` };
@@ -32,7 +34,7 @@ const among = () => {
 };
 const reading = () => {
   const [a, b] = pair(), name = data.retrievers, start = `${among()}: ${name[a]} ${round(mean(a))}`;
-  if (!known.a) return `${start}.`;
+  if (!selects.a) return `${start}.`;
   const note = explored() ? " Exploratory: no test was made for this choice." : "";
   return `${start}, ${name[b]} ${round(mean(b))}; ${name[a]} ${compared().record}${note}`;
 };
@@ -40,18 +42,18 @@ const reading = () => {
 const draw = () => {
   const slice = placeOf("slice");
   inside = new Set(slice ? data.slices[slice - 1][1] : data.ids.keys());
-  for (const key in known) if (selectOf(key)) selectOf(key).selectedIndex = placeOf(key);
+  for (const key in selects) selects[key].selectedIndex = placeOf(key);
   $("client-filter-reading").textContent = reading();
   // What was tested stays as it was: it says so while another choice is looked at.
   root.classList.toggle("explored", explored());
   drawCharts();
   drawQueries();
 };
-const initial = () => Object.fromEntries(Object.entries(known).map(([key, [first]]) => [key, data.pair[key] ?? first]));
+const initial = () => Object.fromEntries(Object.entries(known).map(([key, choices]) => [key, data.pair[key] ?? choices[0]]));
 // Each choice is a step of the history: Back takes it back.
-const change = (choice) => {
+const change = (choice, redraw = draw) => {
   Object.assign(state, choice);
-  draw();
+  redraw();
   const address = `#${new URLSearchParams(Object.entries(state).filter(([, value]) => value))}`;
   if (location.hash !== address) history.pushState(null, "", address);
 };
@@ -70,24 +72,17 @@ const unpacked = async (id) => {
 };
 const start = async () => {
   [data, evidence, beside] = await Promise.all(["scores", "evidence", "texts"].map(unpacked));
-  const { retrievers, slices, measures, ids, left } = data, groups = [...selectOf("group").options].map(({ value }) => value);
+  const { retrievers, measures, ids } = data, [slice, group] = [selects.slice, selects.group].map(({ options }) => [...options].map(({ value }) => value));
   places = new Map(ids.map((id, i) => [id, i]));
-  known = { slice: ["", ...slices.map(([name]) => name)], measure: measures, group: groups, q: ["", ...ids] };
-  if (retrievers.length > 1) known = { a: retrievers, b: retrievers, ...known };
-  const shown = { ...known, slice: [data.all, ...slices.map(([name, places]) => `${name} (${places.length})`)] };
-  for (const key in known) {
-    const select = selectOf(key), option = (text, value) => put(make("option", "", text), { value });
-    if (key !== "group") select?.append(...shown[key].map(option));
-    select?.addEventListener("input", () => change({ [key]: known[key][select.selectedIndex] }));
-  }
-  if (left) selectOf("measure").append(put(make("option", "", `${left} more in scores.csv`), { disabled: "" }));
-  $("client-filter-copy").addEventListener("click", () => copied(location.href));
-  $("client-filter-reset").addEventListener("click", () => change(initial()));
-  bar.querySelector("details").open = location.hash.includes("=");
+  known = { ...(selects.a && { a: retrievers, b: retrievers }), slice, measure: measures, group, q: ["", ...ids] };
+  for (const key in selects) on(selects[key], "input", ({ target }) => change({ [key]: known[key][target.selectedIndex] }));
+  on($("client-filter-copy"), "click", () => copied(location.href));
+  on($("client-filter-reset"), "click", () => change(initial()));
+  first("details", bar).open = location.hash.includes("=");
   bar.hidden = browser.hidden = false;
   addEventListener("hashchange", restore);
   restore();
-  if (state.q || state.group) $("queries").scrollIntoView();
+  if (state.q || state.group) browser.scrollIntoView();
   root.classList.add("filter-ready");
 };
 $("print")?.addEventListener("click", () => print());
@@ -98,6 +93,6 @@ addEventListener("click", (event) => {
   event.preventDefault();
   target.closest("details")?.setAttribute("open", "");
   target.scrollIntoView();
-  if (!target.matches("input, summary, button")) target.tabIndex = -1;
+  if (target.tabIndex < 0) target.tabIndex = -1; // From here on it can have the focus.
   target.focus({ preventScroll: true });
 });

@@ -32,7 +32,7 @@ for (const table of found(".scroll > table:not(.board, .gold)")) {
   table.parentElement.after(make("p", "copies", button("Copy table", () => copiedRows(tableRows(table)))));
 }
 
-const shownOf = (figure) => found(".plot svg", figure).find((svg) => svg.clientWidth) ?? figure.querySelector("svg");
+const shownOf = (figure) => found(".plot svg", figure).find((svg) => svg.clientWidth) ?? first("svg", figure);
 // A mark's title has a line a fact.
 const factsOf = ({ textContent }) => textContent.split("\n").map((line) => line.split(/: (.*)/s));
 const copyFigure = (figure) => {
@@ -48,11 +48,11 @@ const save = (figure, kind, blob) => {
 const picture = (figure) => {
   const shown = shownOf(figure), { width, height } = shown.getBoundingClientRect(), copy = shown.cloneNode(true);
   put(copy, { xmlns: SVG, width, height, "font-family": getComputedStyle(shown).fontFamily });
-  const title = drawn("title", {}, figure.querySelector("figcaption").textContent);
+  const title = drawn("title", {}, first("figcaption", figure).textContent);
   copy.prepend(title, drawn("rect", { width: "100%", height: "100%", fill: "white" }));
-  const code = new XMLSerializer().serializeToString(copy);
-  return { blob: new Blob([code], { type: "image/svg+xml" }), code, width, height };
+  return { code: new XMLSerializer().serializeToString(copy), width, height };
 };
+const saveSvg = (figure) => save(figure, "svg", new Blob([picture(figure).code], { type: "image/svg+xml" }));
 const savePng = async (figure) => {
   const { code, width, height } = picture(figure), image = new Image();
   image.src = `data:image/svg+xml;charset=utf-8,${encodeURIComponent(code)}`;
@@ -62,9 +62,5 @@ const savePng = async (figure) => {
   canvas.toBlob((blob) => save(figure, "png", blob));
 };
 for (const figure of found("figure.chart")) {
-  figure.append(make("details", "copies", make("summary", "", "Copy or save"),
-    button("Data as TSV", () => copyFigure(figure)),
-    button("SVG", () => save(figure, "svg", picture(figure).blob)),
-    button("PNG", () => savePng(figure)),
-  ));
+  [copyFigure, saveSvg, savePng].forEach((act, i) => on(found(".copies button", figure)[i], "click", () => act(figure)));
 }

@@ -2,7 +2,9 @@
 const root = document.documentElement;
 root.classList.add("js");
 const $ = (id) => document.getElementById(id);
+const first = (selector, within = document) => within.querySelector(selector);
 const found = (selector, within = document) => [...within.querySelectorAll(selector)];
+const on = (node, event, act) => node.addEventListener(event, act);
 const put = (node, attributes) => {
   for (const [key, value] of Object.entries(attributes)) node.setAttribute(key, value);
   return node;
@@ -21,7 +23,7 @@ const drawn = (tag, attributes, ...inside) => {
 };
 const button = (text, act) => {
   const node = put(make("button", "look", text), { type: "button" });
-  node.addEventListener("click", act);
+  on(node, "click", act);
   return node;
 };
 const minus = (text) => text.replace("-", "\u2212");

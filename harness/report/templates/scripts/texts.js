@@ -30,7 +30,7 @@ const marked = (text, wanted) => {
 };
 // The part of a text around the first of the wanted words.
 const snippet = (text, wanted) => {
-  const first = hitsIn(text, wanted)[0]?.from ?? 0;
-  const start = Math.max(0, Math.min(first - 24, text.length - WINDOW)), end = start + WINDOW;
+  const found = hitsIn(text, wanted)[0]?.from ?? 0;
+  const start = Math.max(0, Math.min(found - 24, text.length - WINDOW)), end = start + WINDOW;
   return [start > 0 ? "… " : "", ...marked(text.slice(start, end), wanted), end < text.length ? " …" : ""];
 };
