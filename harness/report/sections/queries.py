@@ -58,6 +58,7 @@ def section(view: View, *, whole: bool = False) -> Section:
             "evidence": held.packed,
             "hits": HITS,
             "depth": view.resolved.depth,
+            "retrievers": held.evidence["retrievers"],
             "held": len(held.evidence["queries"]),
             "places": frozenset(held.places),
             "rest": REST if len(held.places) < len(view.order) and not whole else "",
@@ -284,8 +285,10 @@ def _evidence(
 
 
 def _named(view: View, name: str, rerun: Rerun | None) -> dict[str, Any]:
-    of = {"before": view.ranked.index(rerun.before), "depth": rerun.depth} if rerun else {}
-    return {"name": name, **of}
+    if rerun is None:
+        return {"name": name}
+    bounded = rerun.ceiling is not None
+    return {"name": name, "before": view.ranked.index(rerun.before), "depth": rerun.depth, "bounded": bounded}
 
 
 def _text(view: View, doc: str, letters: int) -> str:

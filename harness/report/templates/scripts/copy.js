@@ -34,10 +34,12 @@ for (const table of found(".scroll > table:not(.board, .gold)")) {
 
 const shownOf = (figure) => found(".plot svg", figure).find((svg) => svg.clientWidth) ?? first("svg", figure);
 // A mark's title has a line a fact.
-const factsOf = ({ textContent }) => textContent.split("\n").map((line) => line.split(/: (.*)/s));
+const factsOf = ({ textContent }) => textContent.split("\n").map((line) => line.split(/: (.*)/s, 2));
 const copyFigure = (figure) => {
-  const facts = found("[data-at] > title, .dot > title", shownOf(figure)).map(factsOf);
-  copiedRows([(facts[0] ?? []).map(([key]) => key), ...facts.map((row) => row.map(([, value]) => value))]);
+  const facts = found("title", shownOf(figure)).map(factsOf), heads = facts.map((row) => row.map(([key]) => key));
+  // A cell of a heat map has one fact, named by its place.
+  const alike = heads.every((head) => head[0] === heads[0][0]);
+  copiedRows(alike ? [...heads.slice(0, 1), ...facts.map((row) => row.map(([, value]) => value))] : facts.flat());
 };
 const save = (figure, kind, blob) => {
   const link = put(make("a"), { href: URL.createObjectURL(blob), download: `${figure.dataset.figure}.${kind}` });

@@ -33,21 +33,14 @@ const hit = (number, rank, { graded, best, wanted, given }) => {
 // Lines from where a document stands in the one ranking to where it stands in the other.
 const drawShifts = () => {
   if (!gap || !current) return;
-  const [left, right] = pair().map((r) => [...first("ol", rankings[r]).children]), [x, y] = pair().map((r) => current.lists[r]);
-  const lines = x.flatMap((number, i) => {
-    const [one, other] = [left[i], right[y.indexOf(number)]];
-    if (!one?.offsetHeight || !other?.offsetHeight) return [];
+  const [x, y] = pair(), [left, right] = [x, y].map((r) => found("li", rankings[r]));
+  const lines = current.lists[x].flatMap((number, i) => {
+    const [one, other] = [left[i], right[current.lists[y].indexOf(number)]];
+    if (!one.offsetHeight || !other?.offsetHeight) return [];
     const relevant = first(".hit", one) ? " relevant" : "";
     return [drawn("line", { class: `shift${relevant}`, x2: gap.offsetWidth, y1: one.offsetTop + 16, y2: other.offsetTop + 16 })];
   });
   gap.replaceChildren(drawn("svg", {}, ...lines));
-};
-const rerun = (query) => {
-  const r = pair().find((place) => evidence.retrievers[place].depth);
-  if (r === undefined) return "";
-  const { name, before, depth } = evidence.retrievers[r], ceiling = query.ceilings?.[r];
-  const limit = ceiling === undefined ? "" : `, at most ${round(ceiling)} with these candidates`;
-  return `${name} reads the first ${depth} of ${evidence.retrievers[before].name} again${limit}.`;
 };
 const show = (query) => {
   current = query;
@@ -60,7 +53,6 @@ const show = (query) => {
   const fill = (selector, inside) => first(selector, detail).replaceChildren(...inside);
   fill("h3", [query.text]);
   fill(".note", query.fields.map((value) => make("bdi", "pair", value)));
-  fill(".rerun", [rerun(query)]);
   const relevant = query.judged.filter(([, value]) => value > 0).map(([number, value, ranks]) => make("tr", "",
     make("td", "n", gradeOf(value, best)),
     put(make("th", "", titled(number)), { scope: "row" }),
@@ -71,6 +63,8 @@ const show = (query) => {
   first(".columns", detail).append(...columns.map((r) => rankings[r]));
   for (const r of columns) {
     const hits = query.lists[r].map((number, i) => hit(number, i, { graded, best, wanted, given: given?.[r]?.[i] }));
+    const ceiling = first(".ceiling", rankings[r]);
+    if (ceiling) ceiling.textContent = placeOf("measure") ? "" : `, at most ${round(query.ceilings[r])} with these candidates`;
     first("b", rankings[r]).textContent = round(scoreOf(query, r));
     first(".why", rankings[r]).textContent = query.why?.find(([place]) => place === r)?.[1] ?? "";
     first("ol", rankings[r]).replaceChildren(...(hits.length ? hits : [make("li", "none", "nothing")]));
@@ -86,7 +80,6 @@ const label = (query, ahead) => {
   const score = selects.a ? signed(ahead) : round(ahead);
   return make("label", "", radio, make("bdi", "i", query.id), make("span", "d", score), spoken("span", "q", query.text));
 };
-const highest = (query) => Math.max(...rankings.map((_, r) => scoreOf(query, r) || 0));
 const list = () => {
   const asked = fold(box.value.trim()), [x, y] = pair(), { group, q } = state;
   const matching = evidence.queries.map((query) => {
@@ -95,7 +88,6 @@ const list = () => {
   }).filter(({ query, groups }) => inside.has(places.get(query.id)) && (!group || groups.includes(group))
     && [query.text, query.id].some((text) => query.id === q || fold(text).includes(asked)));
   if (order?.value === "flip") matching.sort((one, other) => (Math.abs(other.ahead) || 0) - (Math.abs(one.ahead) || 0));
-  if (order?.value === "hard") matching.sort((one, other) => highest(one.query) - highest(other.query));
   const means = [...new Set([x, y])].map((r) => `${data.retrievers[r]} ${round(mean(r, matching.map(({ query }) => places.get(query.id))))}`);
   $("look-count").textContent = `${count(matching.length)} of ${count(evidence.queries.length)} queries${matching.length ? `; mean ${state.measure}: ${means.join(", ")}` : ""}`;
   // A query that was asked for is listed, however far down it stands; another stays where it is in sight.
