@@ -41,28 +41,28 @@ const copyFigure = (figure) => {
   const alike = heads.every((head) => head[0] === heads[0][0]);
   copiedRows(alike ? [...heads.slice(0, 1), ...facts.map((row) => row.map(([, value]) => value))] : facts.flat());
 };
-const save = (figure, kind, blob) => {
-  const link = put(make("a"), { href: URL.createObjectURL(blob), download: `${figure.dataset.figure}.${kind}` });
-  link.click();
-  setTimeout(() => URL.revokeObjectURL(link.href), 10000);
-};
 // The picture as a file that stands alone, on white paper.
-const picture = (figure) => {
+const save = async (figure, kind) => {
   const shown = shownOf(figure), { width, height } = shown.getBoundingClientRect(), copy = shown.cloneNode(true);
   put(copy, { xmlns: SVG, width, height, "font-family": getComputedStyle(shown).fontFamily });
   const title = drawn("title", {}, first("figcaption", figure).textContent);
   copy.prepend(title, drawn("rect", { width: "100%", height: "100%", fill: "white" }));
-  return { code: new XMLSerializer().serializeToString(copy), width, height };
-};
-const saveSvg = (figure) => save(figure, "svg", new Blob([picture(figure).code], { type: "image/svg+xml" }));
-const savePng = async (figure) => {
-  const { code, width, height } = picture(figure), image = new Image();
-  image.src = `data:image/svg+xml;charset=utf-8,${encodeURIComponent(code)}`;
-  await image.decode();
-  const canvas = put(make("canvas"), { width: 2 * width, height: 2 * height });
-  canvas.getContext("2d").drawImage(image, 0, 0, canvas.width, canvas.height);
-  canvas.toBlob((blob) => save(figure, "png", blob));
+  const code = new XMLSerializer().serializeToString(copy);
+  let blob = new Blob([code], { type: "image/svg+xml" });
+  if (kind === "png") {
+    const image = new Image(), canvas = new OffscreenCanvas(2 * width, 2 * height);
+    image.src = `data:image/svg+xml;charset=utf-8,${encodeURIComponent(code)}`;
+    await image.decode();
+    canvas.getContext("2d").drawImage(image, 0, 0, canvas.width, canvas.height);
+    blob = await canvas.convertToBlob();
+  }
+  const link = put(make("a"), { href: URL.createObjectURL(blob), download: `${figure.dataset.figure}.${kind}` });
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href), 10000);
 };
 for (const figure of found("figure.chart")) {
-  [copyFigure, saveSvg, savePng].forEach((act, i) => on(found(".copies button", figure)[i], "click", () => act(figure)));
+  const [tsv, svg, png] = found(".copies button", figure);
+  on(tsv, "click", () => copyFigure(figure));
+  on(svg, "click", () => save(figure, "svg"));
+  on(png, "click", () => save(figure, "png"));
 }
