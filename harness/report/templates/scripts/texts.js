@@ -31,6 +31,7 @@ const marked = (text, wanted) => {
 // The part of a text around the first of the wanted words.
 const snippet = (text, wanted) => {
   const found = hitsIn(text, wanted)[0]?.from ?? 0;
-  const start = Math.max(0, Math.min(found - 24, text.length - WINDOW)), end = start + WINDOW;
+  const near = Math.max(0, Math.min(found - 24, text.length - WINDOW)), space = text.indexOf(" ", near);
+  const start = near && space > 0 && space < found ? space + 1 : near, end = start + WINDOW;
   return [start > 0 ? "… " : "", ...marked(text.slice(start, end), wanted), end < text.length ? " …" : ""];
 };
