@@ -112,6 +112,8 @@ def test_the_lens_says_what_the_scores_say_of_a_slice_and_a_measure(driver, resu
     assert text_of(driver, "#look-count").endswith(
         f"mean R@2: bm25 {expected['bm25']:.3f}, hashing {expected['hashing']:.3f}"
     )
+    query = text_of(driver, "#look-list input:checked + .i")
+    assert text_of(driver, "#look-detail .head b") == f"{values['bm25'][query]:.3f}"
     # What was tested keeps its intervals.
     assert len(texts(driver, ".board .strip .span")) == 6
     assert len(texts(driver, "#slices .broad .span")) == len(texts(driver, "#slices .broad .dot")) > 6
@@ -177,6 +179,10 @@ def test_a_figure_is_copied_as_tsv_that_no_spreadsheet_runs(driver, results):
     assert {row.split("\t")[0] for row in rows[1:]} >= {"all queries", "tags: =words"}
     table = press("#slices details .copies button", "Copy table").splitlines()
     assert 2 * (len(table) - 1) == len(rows) - 1  # two pairs, a panel and a table each
+    # Every row has a cell in each column, where a head spans rows and where a mark has one fact, too.
+    for place, label in (("p.copies", "Copy table"), ("[data-figure=first-ranks]", "Data as TSV")):
+        rows = press(f"#distribution {place} button", label).splitlines()
+        assert len({row.count("\t") for row in rows}) == 1 < len(rows)
     assert not [cell for row in table for cell in row.split("\t") if re.match(r"[=@|%]|[+-](?![\d.])", cell)]
 
 

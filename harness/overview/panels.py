@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from markupsafe import Markup
 
 from harness.overview.listing import Entry, RetrieverMean
-from harness.report.axes import steps
+from harness.report.axes import reach, steps
 from harness.report.theme import Mark, marks
 
 
@@ -103,10 +102,7 @@ def marks_of(entries: Sequence[Entry]) -> dict[str, Mark]:
 
 
 def axis_of(panels: Sequence[Panel]) -> tuple[float, float]:
-    """The axis that panels of one measure share: from the lowest to the highest end of an interval, with some room.
-
-    Room that no mean could use, below 0 or above 1, is not given.
-    """
+    """The axis that panels of one measure share: from the lowest to the highest end of an interval, with some room."""
     ends = [
         end
         for panel in panels
@@ -115,9 +111,7 @@ def axis_of(panels: Sequence[Panel]) -> tuple[float, float]:
         for end in (point.standing.low, point.standing.mean, point.standing.high)
         if end is not None
     ]
-    room = (max(ends) - min(ends)) * 0.08 or 0.05
-    low, high = min(ends), max(ends)
-    return max(low - room, min(low, 0.0)), min(high + room, 1.0 if high <= 1 else math.inf)
+    return reach(ends, room=0.08)
 
 
 WIDTH, HEIGHT = 340, 150

@@ -196,7 +196,8 @@ def forest(panels: Mapping[str, Sequence[ForestRow]], title: str, margin: float 
     held = rows_of([row.label for row in first], width, 26.0 if headed else 4.0)
     right = max((long(row.beside) for row in every), default=0.0)
     fit = max(1, min(len(panels), int((width - held.left) / FACET)))
-    wide, high = (width - held.left) / fit, held.bottom + LINE * (2 + len(lines_of(title, width)))
+    wide = (width - held.left) / fit
+    high = held.bottom + LINE * (2 + len(lines_of(title, held.left + wide - right - 16)))
     ends = [end for row in every for end in (row.low, row.difference, row.high) if end is not None]
     reached = reach((*ends, *((-margin, margin) if margin else ()), 0.0), bounded=False)
     body = []

@@ -24,10 +24,8 @@ class Figure(NamedTuple):
     wide: Plot
     narrow: Plot
     """The same for a telephone; it may be the wide one."""
-    follows: str = ""
-    """How the page's filter changes it, a kind of `templates/scripts/charts.js`; "" where it does not."""
-    pair: tuple[str, ...] = ()
-    """The retrievers that it compares."""
+    follows: bool = False
+    """Whether the page's filter changes it."""
 
 
 def figure(name: str, title: str, description: str, draw: Callable[[float], Plot], *, wide: float = WIDE) -> Figure:

@@ -16,6 +16,7 @@ from harness.pages import head, policy
 from harness.report import elements, text, theme
 from harness.report.elements import Figure, PageTable, Section
 from harness.report.latex import citation
+from harness.report.sections.queries import client_filter, packed
 from harness.report.view import MeasureName, View
 
 FILTERS = {
@@ -36,7 +37,7 @@ FILTERS = {
 }
 TEMPLATES = Path(__file__).with_name("templates")
 FIXED = Markup(
-    '<p class="note fixed" hidden>This part does not follow the filter: it is of all queries, as they were measured '
+    '<p class="note fixed">This part does not follow the filter: it is of all queries, as they were measured '
     "and tested.</p>"
 )
 """What stands in a part of the page that the filter leaves as it is."""
@@ -44,16 +45,15 @@ SCRIPTS = ("start", "copy", "client_filter", "sort", "charts", "texts", "look")
 """What runs on the page, in this order, all in one scope."""
 
 
-def page(view: View, sections: Sequence[Section], scores: str, files: Iterable[str] = ()) -> str:
+def page(view: View, sections: Sequence[Section], files: Iterable[str] = ()) -> str:
     """Return the report as one HTML file.
 
     Args:
         view: what it is of.
         sections: in the order of the page.
-        scores: what its filter looks through, packed.
         files: those beside it, which it names.
     """
-    env = environment()
+    env, scores = environment(), client_filter(view)
     style = styled(env, theme.declared_shades(view.marks))
     script = "".join(['"use strict";\n(() => {\n', *(source(f"scripts/{name}.js") for name in SCRIPTS), "})();\n"])
     lang = Markup(' lang="{}"').format(view.language) if view.language not in ("", "en") else ""
@@ -66,6 +66,7 @@ def page(view: View, sections: Sequence[Section], scores: str, files: Iterable[s
         script=_ours(script),
         policy=policy([script], str(style)),
         scores=scores,
+        packed=packed(scores),
         quote=citation(view),
         files=sorted(files),
     )
@@ -94,15 +95,15 @@ def measure(name: MeasureName) -> Markup:
 
 def chart(figure: Figure, kind: str = "") -> Markup:
     """A figure with its title."""
-    follows = Markup(' data-follows="{}"').format(figure.follows) if figure.follows else ""
-    pair = Markup(' data-pair="{}"').format(text.visible(" ".join(figure.pair))) if figure.pair else ""
+    follows = _ours(" data-follows") if figure.follows else ""
     title = text.visible(figure.title)
     return Markup(
-        '<figure class="chart {}" data-figure="{}" data-title="{}"{}{}>\n<figcaption>{}</figcaption>\n'
+        '<figure class="chart {}" data-figure="{}"{}>\n<figcaption>{}</figcaption>\n'
         '<div class="scroll" role="group" aria-label="{}"><div class="plot" role="img" aria-label="{}">{}</div></div>\n'
-        "</figure>\n"
+        '<details class="copies"><summary>Copy or save</summary><button class="look">Data as TSV</button>'
+        '<button class="look">SVG</button><button class="look">PNG</button></details>\n</figure>\n'
     ).format(
-        kind, figure.name, title, follows, pair, title, title, text.visible(figure.description),
+        kind, figure.name, follows, title, title, text.visible(figure.description),
         _ours(elements.inline(figure)),
     )  # fmt: skip
 

@@ -27,7 +27,7 @@ from harness.report.latex import tables
 from harness.report.pdf import pdf
 from harness.report.sections import sections
 from harness.report.sections.decision import context
-from harness.report.sections.queries import REST, client_filter, packed, rest
+from harness.report.sections.queries import REST, rest
 from harness.report.text import cell
 from harness.report.view import View, view_of
 
@@ -188,11 +188,10 @@ def _report(results: Results) -> dict[str, str]:
     files["tables/queries.csv"] = spreadsheet(view)
     files["report.md"] = markdown(view, shown)
     beside = {file.relative_to(results.folder).as_posix() for file in results.folder.rglob("*") if file.is_file()}
-    scores = packed(client_filter(view))
     (queries_section,) = (section for section in shown if section.id == "queries")
     if more := rest(view, queries_section):
         others, section = more
-        files[REST] = page(others, [shown[0], section], scores)
+        files[REST] = page(others, [shown[0], section])
     kept = {name for name in beside if not name.startswith(("figures/", "tables/", REST))}
-    files["report.html"] = page(view, shown, scores, (kept | files.keys() | {"manifest.json"}) - {"report.html"})
+    files["report.html"] = page(view, shown, (kept | files.keys() | {"manifest.json"}) - {"report.html"})
     return files

@@ -45,19 +45,14 @@ filter.addEventListener("input", () => {
   };
 
   const pairs = (one, other) => {
-    const left = [...other.retrievers];
-    const take = (fits) => left.splice(left.findIndex(fits), 1)[0];
-    const same = one.retrievers.map((from) =>
-      left.some((to) => to.key === from.key && to.name === from.name)
-        ? [from, take((to) => to.key === from.key && to.name === from.name), "the same"]
-        : [from, undefined, ""]);
-    const matched = same.map(([from, to, state]) => {
-      if (to) return [from, to, state];
-      if (left.some((x) => x.key === from.key)) return [from, take((x) => x.key === from.key), "the same, renamed"];
-      if (left.some((x) => x.name === from.name)) return [from, take((x) => x.name === from.name), "another under this name"];
-      return [from, undefined, "only in the first"];
-    });
-    return [...matched, ...left.map((to) => [undefined, to, "only in the second"])];
+    const left = [...other.retrievers], matched = new Map(one.retrievers.map((from) => [from, [undefined, "only in the first"]]));
+    for (const [state, keys] of [["the same", ["key", "name"]], ["the same, renamed", ["key"]], ["another under this name", ["name"]]]) {
+      for (const [from, [to]] of matched) {
+        const at = to ? -1 : left.findIndex((one) => keys.every((key) => one[key] === from[key]));
+        if (at >= 0) matched.set(from, [...left.splice(at, 1), state]);
+      }
+    }
+    return [...[...matched].map(([from, of]) => [from, ...of]), ...left.map((to) => [undefined, to, "only in the second"])];
   };
 
   const ground = (one, other, shared) => {
@@ -106,11 +101,14 @@ filter.addEventListener("input", () => {
 
   const wanted = () => {
     const asked = new URLSearchParams(location.hash.slice(1));
-    const newest = folders[0];
-    const before = folders.slice(1).find((one) => one.facts.experiment === newest.facts.experiment)
-      || folders.slice(1).find((one) => one.digest === newest.digest) || folders[1];
-    a.value = byName.has(asked.get("a")) ? asked.get("a") : before.folder;
-    b.value = byName.has(asked.get("b")) ? asked.get("b") : newest.folder;
+    const [newest, ...others] = folders;
+    const before = others.find((one) => one.facts.experiment === newest.facts.experiment)
+      ?? others.find((one) => one.digest === newest.digest || common(one, newest).length);
+    // Else the first two of the table that are of the same data.
+    const suggested = new URLSearchParams(before ? "" : first("table.runs a[href^='#a=']")?.hash.slice(1));
+    const chosen = (key, otherwise) => [asked.get(key), suggested.get(key)].find((name) => byName.has(name)) ?? otherwise.folder;
+    a.value = chosen("a", before ?? others[0]);
+    b.value = chosen("b", newest);
     show();
   };
 

@@ -56,6 +56,9 @@ def section(view: View, *, whole: bool = False) -> Section:
         "Queries",
         {
             "evidence": held.packed,
+            "hits": HITS,
+            "depth": view.resolved.depth,
+            "retrievers": held.evidence["retrievers"],
             "held": len(held.evidence["queries"]),
             "places": frozenset(held.places),
             "rest": REST if len(held.places) < len(view.order) and not whole else "",
@@ -116,7 +119,7 @@ def _apart(view: View) -> tuple[Figure, ...]:
         f"mean difference {text.signed(row.mean_difference)}.",
         lambda width: drawn,
     )
-    return (apart._replace(follows="differences", pair=(row.a, row.b)),)
+    return (apart._replace(follows=True),)
 
 
 def _differences(view: View, row: Comparison) -> list[float]:
@@ -273,22 +276,19 @@ def _evidence(
             **({"ceilings": {place: round(float(values[i]), 6) for place, values in ceilings}} if ceilings else {}),
         })  # fmt: skip
     evidence = {
-        "measure": view.names[view.primary].short,
-        "depth": view.resolved.depth,
-        "lang": view.language,
         "order": [text.visible(view.ids[i]) for i in columns(view)],
-        "groups": {group.key: group.title for group in failing},
-        "retrievers": [_drawn(view, name, reruns.get(name)) for name in view.ranked],
+        "retrievers": [_named(view, name, reruns.get(name)) for name in view.ranked],
         "documents": [document(view, doc) for doc in numbers],
         "queries": queries,
     }
     return evidence, list(numbers)
 
 
-def _drawn(view: View, name: str, rerun: Rerun | None) -> dict[str, Any]:
-    mark = view.marks[name]
-    of = {"before": view.ranked.index(rerun.before), "depth": rerun.depth} if rerun else {}
-    return {"name": name, "color": mark.color, "outline": mark.outline, **of}
+def _named(view: View, name: str, rerun: Rerun | None) -> dict[str, Any]:
+    if rerun is None:
+        return {"name": name}
+    bounded = rerun.ceiling is not None
+    return {"name": name, "before": view.ranked.index(rerun.before), "depth": rerun.depth, "bounded": bounded}
 
 
 def _text(view: View, doc: str, letters: int) -> str:
@@ -311,12 +311,12 @@ def client_filter(view: View) -> dict[str, Any]:
     return {
         **({"weights": [weights[i] for i in places]} if weights is not None else {}),
         "all": ALL,
-        "pair": [view.ranked.index(view.conclusion.leader), view.ranked.index(second(view))],
+        "pair": {"a": view.conclusion.leader, "b": second(view)},
         "measures": [view.names[measure].short for measure in measures],
         "left": len(view.measures) - len(measures),
         "retrievers": list(view.ranked),
         "ids": [text.visible(view.ids[i]) for i in places],
-        "slices": filter_slices(view),
+        "slices": list(filter_slices(view).items()),
         "values": [
             [
                 [

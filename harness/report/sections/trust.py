@@ -29,8 +29,6 @@ from harness.stats.resampling import cross_fitted
 
 PLACE = 70
 
-SHARE = 0.999
-"""Where less than this share of the top documents is judged, somebody should know what the rest could change."""
 KINDS = {
     "truncated": "truncated documents",
     "truncated-query": "truncated queries",

@@ -1,117 +1,90 @@
-// One clientFilter for the page: A against B, a slice, a measure. It stands in the address; whoever follows it listens.
+// The filter: A against B, a slice, a measure, a group, a query. It stands in the address, by names.
+let data, evidence, beside, places, known, inside; // from start on
+const bar = $("client-filter"), state = {};
+const selects = Object.fromEntries(found("[data-key]").map((select) => [select.dataset.key, select]));
+const placeOf = (key) => known[key].indexOf(state[key]);
+const pair = () => (selects.a ? [placeOf("a"), placeOf("b")] : [0, 0]);
+const values = (r) => data.values[placeOf("measure")][r];
+const explored = () => placeOf("slice") > 0 || placeOf("measure") > 0;
+
+// Over the places that have a value; NaN without any.
+const weighted = (places, valueAt) => {
+  let sum = 0, total = 0;
+  for (const i of places) {
+    const value = valueAt(i), weight = data.weights?.[i] ?? 1;
+    if (value === null) continue;
+    sum += weight * value;
+    total += weight;
+  }
+  return sum / total;
+};
+const scoreOf = ({ id }, r) => values(r)[places.get(id)] ?? NaN;
+const mean = (r, among = inside) => weighted(among, (i) => values(r)[i]);
+// Mean difference and who is higher, on the queries where both are defined.
+const compared = () => {
+  const [x, y] = pair().map(values), both = [...inside].filter((i) => x[i] !== null && y[i] !== null);
+  const differences = new Map(both.map((i) => [i, Math.abs(x[i] - y[i]) < 1e-6 ? 0 : x[i] - y[i]]));
+  const those = (sign) => count([...differences.values()].filter((d) => Math.sign(d) === sign).length);
+  const mean = weighted(differences.keys(), (i) => differences.get(i));
+  return { differences, mean, record: `higher on ${those(1)}, equal on ${those(0)}, lower on ${those(-1)}.` };
+};
+const among = () => {
+  const asked = state.slice ? `${count(inside.size)} of` : "all";
+  return `${state.measure}, ${asked} ${count(data.ids.length)} queries${state.slice && ` (${state.slice})`}`;
+};
+const reading = () => {
+  const [a, b] = pair(), name = data.retrievers, start = `${among()}: ${name[a]} ${round(mean(a))}`;
+  if (!selects.a) return `${start}.`;
+  const note = explored() ? " Exploratory: no test was made for this choice." : "";
+  return `${start}, ${name[b]} ${round(mean(b))}; ${name[a]} ${compared().record}${note}`;
+};
+
+const draw = () => {
+  const slice = placeOf("slice");
+  inside = new Set(slice ? data.slices[slice - 1][1] : data.ids.keys());
+  for (const key in selects) selects[key].selectedIndex = placeOf(key);
+  $("client-filter-reading").textContent = reading();
+  // What was tested stays as it was: it says so while another choice is looked at.
+  root.classList.toggle("explored", explored());
+  drawCharts();
+  drawQueries();
+};
+const initial = () => Object.fromEntries(Object.entries(known).map(([key, choices]) => [key, data.pair[key] ?? choices[0]]));
+// Each choice is a step of the history: Back takes it back.
+const change = (choice, redraw = draw) => {
+  Object.assign(state, choice);
+  redraw();
+  const address = `#${new URLSearchParams(Object.entries(state).filter(([, value]) => value))}`;
+  if (location.hash !== address) history.pushState(null, "", address);
+};
+// A link says what it changes; what the page does not have is passed over.
+const restore = () => {
+  const words = new URLSearchParams(location.hash.slice(1));
+  Object.assign(state, initial());
+  for (const key in known) if (known[key].includes(words.get(key))) state[key] = words.get(key);
+  draw();
+};
+
 // Packed JSON; rejected where the browser cannot unpack it.
 const unpacked = async (id) => {
-  const letters = atob($(id).textContent), bytes = new Uint8Array(letters.length);
-  for (let i = 0; i < letters.length; i += 1) bytes[i] = letters.charCodeAt(i);
+  const bytes = Uint8Array.from(atob($(id).textContent), (letter) => letter.charCodeAt(0));
   return new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"))).json();
 };
-let kept = null; // from clientFilter.start on
-const evidence = () => kept;
-const clientFilter = (() => {
-  const bar = $("client-filter"), selects = [...bar.querySelectorAll("select")];
-  const state = { a: 0, b: 0, slice: "", measure: 0, group: "", q: "" };
-  const listeners = [];
-  let data = null, known = {}, places = new Map(), members = null;
-
-  const initial = () => ({ a: data.pair[0], b: data.pair[1], slice: "", measure: 0, group: "", q: "" });
-  const chosen = () => data.slices.get(state.slice) ?? [...data.ids.keys()];
-  const values = (r, m = state.measure) => data.values[m][r];
-  const weight = (i) => (data.weights ? data.weights[i] : 1);
-  // NaN without any.
-  const weighted = (pairs) => pairs.reduce((sum, [i, value]) => sum + weight(i) * value, 0) / pairs.reduce((sum, [i]) => sum + weight(i), 0);
-  const mean = (r, m = state.measure, among = chosen()) =>
-    weighted(among.map((i) => [i, values(r, m)[i]]).filter(([, value]) => value !== null));
-  // Queries, mean difference and who is higher, where both are defined.
-  const apart = (a, b) => {
-    const x = values(a), y = values(b), places = chosen().filter((i) => x[i] !== null && y[i] !== null);
-    const differences = places.map((i) => (Math.abs(x[i] - y[i]) < 1e-6 ? 0 : x[i] - y[i]));
-    const those = (sign) => differences.filter((d) => Math.sign(d) === sign).length;
-    return { places, differences, mean: weighted(places.map((i, at) => [i, differences[at]])), better: those(1), equal: those(0), worse: those(-1) };
-  };
-  const plain = () => state.slice === "" && state.measure === 0;
-  const among = () => (state.slice ? `${count(chosen().length)} of ${count(data.ids.length)} queries (${state.slice})` : `all ${count(data.ids.length)} queries`);
-  const reading = () => {
-    const { a, b } = state, name = data.retrievers;
-    const start = `${data.measures[state.measure]}, ${among()}: ${name[a]} ${round(mean(a))}`;
-    if (name.length < 2) return `${start}.`;
-    const { better, equal, worse } = apart(a, b);
-    const record = `${name[a]} higher on ${count(better)}, equal on ${count(equal)}, lower on ${count(worse)}.`;
-    return `${start}, ${name[b]} ${round(mean(b))}; ${record}${plain() ? "" : " Exploratory: no test was made for this choice."}`;
-  };
-
-  const keyOf = (select) => select.id.replace("client-filter-", "");
-  const draw = () => {
-    for (const select of selects) select.value = state[keyOf(select)];
-    $("client-filter-reading").textContent = reading();
-    members = state.slice ? new Set(chosen().map((i) => data.ids[i])) : null;
-    // What was tested stays as it was: it says so while another choice is looked at.
-    for (const note of document.querySelectorAll(".fixed")) note.hidden = plain();
-    listeners.forEach((listener) => listener());
-  };
-  const isPlace = (key) => ["a", "b", "measure"].includes(key);
-  const address = () => {
-    const said = Object.entries(state).filter(([key, value]) => (key === "a" || key === "b" ? data.retrievers.length > 1 : value));
-    return `#${new URLSearchParams(said.map(([key, value]) => [key, isPlace(key) ? known[key][value] : value]))}`;
-  };
-  // Each choice is a step of the history: Back takes it back.
-  const change = (choice) => {
-    Object.assign(state, choice);
-    draw();
-    if (location.hash !== address()) history.pushState(null, "", address());
-  };
-  // A link says what it changes; what the page does not have is passed over.
-  const restore = ({ state: past } = {}) => {
-    const words = new URLSearchParams(location.hash.slice(1));
-    if (past === undefined && !Object.keys(state).some((key) => words.has(key))) return;
-    Object.assign(state, initial());
-    for (const [key, possible] of Object.entries(known)) {
-      const at = possible.indexOf(words.get(key));
-      if (at >= 0) state[key] = isPlace(key) ? at : possible[at];
-    }
-    draw();
-    if (past === undefined && (words.has("q") || words.has("group"))) $("queries").scrollIntoView();
-  };
-
-  const option = (value, text) => put(make("option", "", text), { value });
-  const start = async () => {
-    [data, kept] = await Promise.all(["scores", "evidence"].map(unpacked));
-    const names = data.retrievers, slices = Object.entries(data.slices);
-    data.slices = new Map(slices);
-    places = new Map(data.ids.map((id, i) => [id, i]));
-    known = { a: names, b: names, slice: slices.map(([name]) => name), measure: data.measures, group: ["lost", "won", ...Object.keys(kept.groups)], q: data.ids };
-    const sizes = slices.map(([name, of]) => option(name, `${name} (${of.length})`));
-    for (const select of selects) {
-      const key = keyOf(select);
-      select.append(...(key === "slice" ? [option("", data.all), ...sizes] : known[key].map((name, i) => option(i, name))));
-      if (key === "measure" && data.left) select.append(put(make("option", "", `${data.left} more in scores.csv`), { disabled: "" }));
-      select.addEventListener("input", () => change({ [key]: isPlace(key) ? Number(select.value) : select.value }));
-    }
-    Object.assign(state, initial());
-    $("client-filter-copy").addEventListener("click", () => copied(location.href.split("#")[0] + address()));
-    $("client-filter-reset").addEventListener("click", () => change(initial()));
-    bar.querySelector("details").open = location.hash.includes("=");
-    bar.hidden = false;
-    // What has the focus is never hidden behind the bar.
-    const clear = () => { root.style.scrollPaddingBottom = `${bar.offsetHeight + 12}px`; };
-    clear();
-    new ResizeObserver(clear).observe(bar);
-    addEventListener("popstate", restore);
-    addEventListener("hashchange", () => restore());
-    draw();
-    restore();
-    root.classList.add("filter-ready");
-  };
-  return {
-    state, change, chosen, values, mean, apart, plain, start,
-    note: () => `${data.measures[state.measure]}, ${among()}: exploratory`,
-    data: () => data,
-    follow: (listener) => listeners.push(listener),
-    // Ids of the slice's queries; null where all are looked at.
-    members: () => members,
-    place: (id) => places.get(id),
-    score: (id, r) => values(r)[places.get(id)] ?? NaN,
-  };
-})();
+const start = async () => {
+  [data, evidence, beside] = await Promise.all(["scores", "evidence", "texts"].map(unpacked));
+  const { retrievers, measures, ids } = data, [slice, group] = [selects.slice, selects.group].map(({ options }) => [...options].map(({ value }) => value));
+  places = new Map(ids.map((id, i) => [id, i]));
+  known = { ...(selects.a && { a: retrievers, b: retrievers }), slice, measure: measures, group, q: ["", ...ids] };
+  for (const key in selects) on(selects[key], "input", ({ target }) => change({ [key]: known[key][target.selectedIndex] }));
+  on($("client-filter-copy"), "click", () => copied(location.href));
+  on($("client-filter-reset"), "click", () => change(initial()));
+  first("details", bar).open = location.hash.includes("=");
+  bar.hidden = browser.hidden = false;
+  addEventListener("hashchange", restore);
+  restore();
+  if (state.q || state.group) browser.scrollIntoView();
+  root.classList.add("filter-ready");
+};
 $("print")?.addEventListener("click", () => print());
 // A way within the page leaves the address, which holds the state; a fold that it leads to opens.
 addEventListener("click", (event) => {
@@ -120,6 +93,6 @@ addEventListener("click", (event) => {
   event.preventDefault();
   target.closest("details")?.setAttribute("open", "");
   target.scrollIntoView();
-  if (!target.matches("input, summary, button")) target.tabIndex = -1;
+  if (target.tabIndex < 0) target.tabIndex = -1; // From here on it can have the focus.
   target.focus({ preventScroll: true });
 });
