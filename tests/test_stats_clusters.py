@@ -229,7 +229,9 @@ def test_weights_and_clusters_together_sum_within_the_cluster():
 
 def test_a_weight_is_a_number_above_0():
     queries = [Query("1", "a", {"traffic": "12.5"}), Query("2", "b", {"traffic": "0"}), Query("3", "c")]
-    assert weights_of(queries[:1], "traffic") == (12.5,)
+    assert weights_of(queries[:1], "traffic") == (1.5625,)
+    shares = [Query(str(i), "a", {"traffic": repr((i + 1) * 2.0**-40)}) for i in range(4)]
+    assert weights_of(shares, "traffic") == (0.5, 1.0, 1.5, 2.0)  # beside 1e-10, flips of their differences were all 0
     assert weights_of(queries, None) is None
     with pytest.raises(
         InputError, match=r"2 queries of 3 without a number above 0 in the field 'traffic'.*'2' has '0'"
