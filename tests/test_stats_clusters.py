@@ -224,6 +224,8 @@ def test_weights_and_clusters_together_sum_within_the_cluster():
     units = units_of(["x", "x", "", ""], WEIGHTS)
     assert units.totals.tolist() == [6.0, 1.0, 1.0]
     assert units.sums(VALUES).tolist() == pytest.approx([0.8, -0.1, 0.3])
+    alike = units_of(["x", "x", "y", "y", "y"], np.array([1.0, 1.0, 1.0, 1.0, 2.0]))  # weighted, both means are 0.5
+    assert standard_error(np.array([0.0, 1.0, 0.0, 0.0, 1.0]), alike) is None  # it was 0, and the t-test divided by it
     assert differences(VALUES, np.zeros(4)).values.tolist() == VALUES.tolist()
 
 
