@@ -12,6 +12,7 @@ from harness.evaluation.compare import family
 from harness.evaluation.scores import Scores
 from harness.evaluation.verdict import Verdict
 from harness.evaluation.wording import VERDICTS
+from harness.stats.differences import SLACK
 from harness.stats.heterogeneity import LikeThese, like_these, on_these
 from harness.stats.intervals import mean
 from harness.stats.multiplicity import adjust
@@ -50,7 +51,7 @@ class PairOnSets:
     @property
     def ahead(self) -> int:
         """Sets on which a has the higher mean."""
-        return sum(value > 0 for value in self.differences)
+        return sum(value > SLACK for value in self.differences)
 
     @property
     def leading(self) -> PairOnSets:
