@@ -159,6 +159,7 @@ def test_where_no_person_judged_nothing_is_claimed(ran, capsys):
     gate = ("gate", results.folder, "--baseline", "bm25", "--challenger", "hashing", "--margin", "0.1")
     assert "no person judged" in small.told(capsys, *gate, code=1)
     assert "shown" not in small.told(capsys, "report", results.folder)
+    assert "A model alone judged" in small.told(capsys, "compare", results.folder)
 
 
 def test_without_the_models_labels_on_peoples_queries_there_is_no_estimate(ran):

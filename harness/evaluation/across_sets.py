@@ -126,6 +126,7 @@ def together(sets: Mapping[str, Scores], baseline: str | None, settings: Setting
         raise InputError(Problem("data sets", f"are decided by different measures: {told}", "run them with one"))
     measure = next(iter(measures))
     kept = {name: one.of(measure).only(one.defined(measure)) for name, one in sets.items()}
+    settings = replace(settings, by_people=settings.by_people and all(scores.by_people for scores in kept.values()))
     common = [one for one in next(iter(kept.values())).retrievers if all(one in s.retrievers for s in kept.values())]
     if not common or not all(scores.n for scores in kept.values()):
         remedy = "run the same retrievers on all of them"
@@ -141,7 +142,7 @@ def together(sets: Mapping[str, Scores], baseline: str | None, settings: Setting
     ):
         gaps = tuple(s.mean(measure, a) - s.mean(measure, b) for s in kept.values())
         gap = mean(np.array(gaps))
-        shown = p <= settings.alpha and settings.by_people
+        shown = p <= settings.alpha and settings.by_people and not settings.spent
         verdict = Verdict.UNDECIDED if not shown else Verdict.BETTER if gap > 0 else Verdict.WORSE
         like = like_these(gaps, settings.level)
         rows.append(PairOnSets(a, b, gaps, gap, test.two_sided, p, test.method, verdict, like))
