@@ -8,6 +8,7 @@ import pytest
 
 import harness
 from harness.dataset import DatasetReference, load
+from harness.evaluation.cautions import cautions
 from harness.evaluation.evaluation import evaluation_of
 from harness.evaluation.grading import by_labeller
 from harness.evaluation.labellers import LabellerVerdict, combined, labeller_verdicts, labellers_sentence, sentence
@@ -147,6 +148,13 @@ def test_the_page_shows_people_model_and_what_is_open(both):
     assert "at least" in text
     assert "Judged@3" in text
     assert "judged queries would give" in (both.folder / "report.md").read_text(encoding="utf-8")
+
+
+def test_comparing_says_what_nobody_judged_as_a_run_does(ran, capsys):
+    results = ran(lambda folder: judged(folder, ALL, depth=4))
+    (caution,) = cautions(results.manifest, evaluation_of(results).conclusion)
+    assert "unjudged documents count as irrelevant" in caution
+    assert caution in small.told(capsys, "compare", results.folder)
 
 
 def test_where_no_person_judged_nothing_is_claimed(ran, capsys):
