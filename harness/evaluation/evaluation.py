@@ -102,7 +102,8 @@ def evaluate(
         InputError: the baseline has no score; no query has a value of the primary measure from everyone.
     """
     if baseline is not None and baseline not in scores.retrievers:
-        raise InputError(Problem("--baseline", f"{baseline!r} has no score", did_you_mean(baseline, scores.retrievers)))
+        remedy = did_you_mean(baseline, scores.retrievers)
+        raise InputError(Problem("--baseline", f"no retriever is called {baseline!r}", remedy))
     settings = replace(settings, by_people=settings.by_people and scores.by_people)
     rows = compare(scores, baseline=baseline, settings=settings, step=step)
     rows = [_turned(row) if row.measure in low_is_good else row for row in rows]
