@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from itertools import combinations
 
 import numpy as np
+import stats_samples
 from stats_samples import ALPHA
 
 from harness.stats.differences import Floats, differences
@@ -14,7 +15,6 @@ from harness.stats.multiplicity import adjust
 from harness.stats.paired_tests import paired_t, sign_test
 from harness.stats.sign_flip import Contrast, sign_flip
 from harness.stats.signed_rank import signed_rank
-from tests import scored
 
 SIZES = (13, 30, 100)
 
@@ -24,7 +24,7 @@ def swapped(experiments: int) -> Iterator[str]:
     yield "| ---: | --- | ---: | ---: | ---: | --- |"
     for n in SIZES:
         for steps, kind in ((5, "P@5"), (10**6, "continuous")):
-            rate, level = scored.swapped(n, steps, experiments)
+            rate, level = stats_samples.swapped(n, steps, experiments)
             yield calibrated(f"| {n} | {kind}", rate, level, experiments)
 
 

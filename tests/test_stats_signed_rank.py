@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from scipy import stats as scipy_stats
 
+from benchmarks.stats_samples import ALPHA, swapped
 from harness.stats.differences import differences
 from harness.stats.multiplicity import adjust
 from harness.stats.settings import Settings
@@ -23,7 +24,7 @@ from harness.stats.signed_rank import (
     saddlepoint_tail,
     signed_rank,
 )
-from tests.scored import ALPHA, compare, swapped
+from tests.scored import compare
 
 SIDES = ("two-sided", "greater", "less")
 
