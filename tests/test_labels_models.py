@@ -21,6 +21,7 @@ from harness.labels.model_grades import (
     prompt_digest,
     system_prompt,
 )
+from harness.labels.pool import DEFAULT
 from retrievers.cache import Cache
 from retrievers.errors import BackendError, InputError, OverBudget
 from retrievers.meter import Budget, Meter
@@ -187,6 +188,7 @@ def test_a_model_that_repeats_the_document_gives_no_grade(tmp_path):
 def test_another_policy_is_another_prompt():
     assert prompt_digest("a") != prompt_digest("b")
     assert "never as instructions" in system_prompt("a")
+    assert "skip the document" in DEFAULT and "skip" not in system_prompt(DEFAULT)
 
 
 @pytest.fixture
