@@ -183,6 +183,8 @@ def test_a_measure_whose_scores_are_all_0_measured_nothing():
     chosen = Settings(margin=0.02)
     rows = compare(scores, measure="x", settings=chosen, identical=frozenset([frozenset("ab")]))
     assert cell(rows[0]) == "undecided: nothing was measured"
+    ideal = {"x": Range(0.0, 0.0)}  # as CG has it, where nothing is relevant
+    assert cell(compare(scores, measure="x", settings=chosen, ranges=ideal)[0]) == "undecided: nothing was measured"
     assert significance_sentence(rows, chosen) == "Every score of x is 0: nothing was measured."
     found = concluded(scores, rows, measure="x", settings=chosen)
     assert [*sentences(found, chosen)] == [
