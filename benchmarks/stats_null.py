@@ -7,13 +7,14 @@ from collections.abc import Callable, Iterator
 from itertools import combinations
 
 import numpy as np
+import stats_samples
 from stats_samples import ALPHA
 
 from harness.stats.differences import Floats, differences
 from harness.stats.multiplicity import adjust
 from harness.stats.paired_tests import paired_t, sign_test
 from harness.stats.sign_flip import Contrast, sign_flip
-from harness.stats.signed_rank import doubled_ranks, signed_rank, subset_sums
+from harness.stats.signed_rank import signed_rank
 
 SIZES = (13, 30, 100)
 
@@ -23,23 +24,8 @@ def swapped(experiments: int) -> Iterator[str]:
     yield "| ---: | --- | ---: | ---: | ---: | --- |"
     for n in SIZES:
         for steps, kind in ((5, "P@5"), (10**6, "continuous")):
-            rng = np.random.default_rng([n, steps])
-            rejected, levels = 0, 0.0
-            for _ in range(experiments):
-                better = np.round(np.clip(rng.random(n) + 0.2, 0, 1) * steps) / steps
-                worse = np.round(rng.random(n) * steps) / steps
-                swap = rng.random(n) < 0.5
-                a, b = np.where(swap, worse, better), np.where(swap, better, worse)
-                rejected += signed_rank(a, b).p_value <= ALPHA
-                levels += attainable(a, b)
-            yield calibrated(f"| {n} | {kind}", rejected / experiments, levels / experiments, experiments)
-
-
-def attainable(a: Floats, b: Floats) -> float:
-    """The largest level of at most 5 % that the exact test can have with these magnitudes."""
-    ranks = np.sort(doubled_ranks(differences(a, b).groups))
-    tail = np.ldexp(np.cumsum(subset_sums(ranks, int(ranks.sum()) // 2)), 1 - len(ranks))
-    return float(max(tail[tail <= ALPHA * (1 + 1e-12)], default=0.0))
+            rate, level = stats_samples.swapped(n, steps, experiments)
+            yield calibrated(f"| {n} | {kind}", rate, level, experiments)
 
 
 def calibrated(head: str, rate: float, level: float, experiments: int) -> str:

@@ -13,7 +13,7 @@ from scipy import special, stats
 from harness.stats.differences import Differences, Floats, Units, differences
 from harness.stats.intervals import Interval
 from harness.stats.sign_flip import Contrast, sign_flip
-from harness.stats.signed_rank import signed_rank_of
+from harness.stats.signed_rank import doubled_ranks, signed_rank, signed_rank_of, subset_sums
 
 ALPHA = 0.05
 BATCH = 1_000
@@ -102,3 +102,27 @@ def _patterns(n: int) -> Floats:
     bits = (np.arange(2 ** (n - 1))[None, :] >> np.arange(n)[:, None]) & 1
     signs: Floats = (1 - 2 * bits).astype(np.float64)
     return signs
+
+
+def swapped(n: int, steps: int, experiments: int) -> tuple[float, float]:
+    """How often the exact test rejects where scores, multiples of 1/steps, are swapped at random; the attainable level.
+
+    tests/test_stats_signed_rank.py checks both.
+    """
+    rng = np.random.default_rng([n, steps])
+    rejected, levels = 0, 0.0
+    for _ in range(experiments):
+        better = np.round(np.clip(rng.random(n) + 0.2, 0, 1) * steps) / steps
+        worse = np.round(rng.random(n) * steps) / steps
+        swap = rng.random(n) < 0.5
+        a, b = np.where(swap, worse, better), np.where(swap, better, worse)
+        rejected += signed_rank(a, b).p_value <= ALPHA
+        levels += attainable(a, b)
+    return rejected / experiments, levels / experiments
+
+
+def attainable(a: Floats, b: Floats) -> float:
+    """The largest level of at most 5 % that the exact test can have with these magnitudes."""
+    ranks = np.sort(doubled_ranks(differences(a, b).groups))
+    tail = np.ldexp(np.cumsum(subset_sums(ranks, int(ranks.sum()) // 2)), 1 - len(ranks))
+    return float(max(tail[tail <= ALPHA * (1 + 1e-12)], default=0.0))

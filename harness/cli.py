@@ -256,7 +256,8 @@ def noise(
     from harness.running.options import Options
 
     with Progress(console_of(stderr=True), quiet=quiet) as progress:
-        options = Options(results, max_cost=max_cost, code=not no_code, watch=progress.watch)
+        notify = (lambda line: None) if quiet else warn
+        options = Options(results, max_cost=max_cost, code=not no_code, on_message=notify, watch=progress.watch)
         measured = measure_noise(experiment, retriever or (), queries=queries, options=options)
     if (measured.folder / "report.html").exists():
         write_report(measured)

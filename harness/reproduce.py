@@ -15,8 +15,8 @@ import tomli_w
 
 from harness import records
 from harness.english import join
-from harness.evaluation.grading import grade_labels
-from harness.evaluation.readers import Judged, lists_of, score_lists
+from harness.evaluation.grading import grade_labels, with_claims_alone
+from harness.evaluation.readers import Judged, claims_of_results, lists_of, score_lists
 from harness.evaluation.score_tables import RunFacts, score_tables
 from harness.experiment import Question, load, strings, uses, with_files_located, with_runs_located
 from harness.pipeline import run
@@ -194,7 +194,9 @@ def _check_consistency(results: Results, question: Question) -> None:
     """
     labels = {query_id: judged.labels for query_id, judged in results.queries.items()}
     queries = {query_id: judged.query for query_id, judged in results.queries.items()}
-    graded = grade_labels(labels, question.experiment.relevance)
+    graded = with_claims_alone(grade_labels(labels, question.experiment.relevance), queries.values(), question)
+    if any(measure.claimed for measure in question.measures):
+        graded = graded._replace(claims=claims_of_results(results, question.measures))
     judged = Judged(question.measures, question.primary, graded, queries, question.experiment.statistics)
     scores = score_lists(judged, lists_of(results))
     right = score_tables(question, graded, queries, scores, RunFacts(earlier=results.manifest.earlier_looks))
@@ -205,7 +207,9 @@ def _check_consistency(results: Results, question: Question) -> None:
     ):
         written = getattr(results, name).set_index(keys)[columns].astype(float).sort_index()
         followed = getattr(right, name).set_index(keys)[columns].astype(float).sort_index()
-        if not written.index.equals(followed.index) or not np.allclose(written, followed, rtol=1e-6, atol=slack):
+        if not written.index.equals(followed.index) or not np.allclose(
+            written, followed, rtol=1e-6, atol=slack, equal_nan=True
+        ):
             what = f"{name}.csv does not follow from the rankings and labels beside it"
             raise NotShown(f"not reproduced: {results.folder / (name + '.csv')}: {what}")
 

@@ -522,6 +522,7 @@ def test_compare_with_a_baseline(call: Call, results: Path) -> None:
     assert "as good as bm25 within 0.9" in " ".join(said.out.split())
     assert call("compare", results, "--baseline", "bm52").err.endswith("(did you mean 'bm25'?)\n")
     assert "unknown 'wilcoxn'" in call("compare", results, "--test", "wilcoxn").err
+    assert "everything would pass" in call("compare", results, "-m", "RR", "--margin", "5").err
 
 
 def test_compare_wants_two(call: Call, files: Path) -> None:

@@ -21,6 +21,7 @@ from harness.labels.model_grades import (
     prompt_digest,
     system_prompt,
 )
+from harness.labels.pool import CANNOT_TELL, DEFAULT
 from retrievers.cache import Cache
 from retrievers.errors import BackendError, InputError, OverBudget
 from retrievers.meter import Budget, Meter
@@ -57,7 +58,7 @@ def test_each_pair_gets_its_own_grade(tmp_path):
         ("judge-1", "llm", made.digest, prompt_digest(made.policy))
     }
     assert all(body["temperature"] == 0 for body in bodies)
-    assert all(made.policy in body["messages"][0]["content"] for body in bodies)
+    assert all(made.policy.removesuffix(CANNOT_TELL) in body["messages"][0]["content"] for body in bodies)
 
 
 @pytest.mark.parametrize("fault", sorted(ANSWERS))
@@ -187,6 +188,7 @@ def test_a_model_that_repeats_the_document_gives_no_grade(tmp_path):
 def test_another_policy_is_another_prompt():
     assert prompt_digest("a") != prompt_digest("b")
     assert "never as instructions" in system_prompt("a")
+    assert DEFAULT.endswith(CANNOT_TELL) and "skip" not in system_prompt(DEFAULT)
 
 
 @pytest.fixture

@@ -8,6 +8,7 @@ import pytest
 
 import harness
 from harness.dataset import DatasetReference, load
+from harness.evaluation.cautions import cautions
 from harness.evaluation.evaluation import evaluation_of
 from harness.evaluation.grading import by_labeller
 from harness.evaluation.labellers import LabellerVerdict, combined, labeller_verdicts, labellers_sentence, sentence
@@ -149,6 +150,13 @@ def test_the_page_shows_people_model_and_what_is_open(both):
     assert "judged queries would give" in (both.folder / "report.md").read_text(encoding="utf-8")
 
 
+def test_comparing_says_what_nobody_judged_as_a_run_does(ran, capsys):
+    results = ran(lambda folder: judged(folder, ALL, depth=4))
+    (caution,) = cautions(results.manifest, evaluation_of(results).conclusion)
+    assert "unjudged documents count as irrelevant" in caution
+    assert caution in small.told(capsys, "compare", results.folder)
+
+
 def test_where_no_person_judged_nothing_is_claimed(ran, capsys):
     results = ran(lambda folder: judged(folder, ALL, "m", "llm"), report=True)
     assert not evaluation_of(results).settings.by_people
@@ -159,6 +167,7 @@ def test_where_no_person_judged_nothing_is_claimed(ran, capsys):
     gate = ("gate", results.folder, "--baseline", "bm25", "--challenger", "hashing", "--margin", "0.1")
     assert "no person judged" in small.told(capsys, *gate, code=1)
     assert "shown" not in small.told(capsys, "report", results.folder)
+    assert "A model alone judged" in small.told(capsys, "compare", results.folder)
 
 
 def test_without_the_models_labels_on_peoples_queries_there_is_no_estimate(ran):

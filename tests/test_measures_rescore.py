@@ -112,6 +112,7 @@ def test_a_relevance_level_changes_hits_and_not_which_queries_count(qrels: Path,
 def test_the_g_of_err_is_that_of_the_whole_qrels_whichever_queries_count(qrels: Path, run: Path) -> None:
     result = score_runs(qrels, [run], [parse("ERR")], conventions=Conventions(queries=["q3"]))
     assert "ERR: the largest grade of the qrels is G = 2" in notes(result)
+    assert result.retrievers == ("bm25",)  # they were all called ERR, and one of them was left
 
 
 def test_runs_of_one_name_are_told_apart_by_their_paths(qrels: Path, run: Path, tmp_path: Path) -> None:

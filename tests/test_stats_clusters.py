@@ -224,12 +224,16 @@ def test_weights_and_clusters_together_sum_within_the_cluster():
     units = units_of(["x", "x", "", ""], WEIGHTS)
     assert units.totals.tolist() == [6.0, 1.0, 1.0]
     assert units.sums(VALUES).tolist() == pytest.approx([0.8, -0.1, 0.3])
+    alike = units_of(["x", "x", "y", "y", "y"], np.array([1.0, 1.0, 1.0, 1.0, 2.0]))  # weighted, both means are 0.5
+    assert standard_error(np.array([0.0, 1.0, 0.0, 0.0, 1.0]), alike) is None  # it was 0, and the t-test divided by it
     assert differences(VALUES, np.zeros(4)).values.tolist() == VALUES.tolist()
 
 
 def test_a_weight_is_a_number_above_0():
     queries = [Query("1", "a", {"traffic": "12.5"}), Query("2", "b", {"traffic": "0"}), Query("3", "c")]
-    assert weights_of(queries[:1], "traffic") == (12.5,)
+    assert weights_of(queries[:1], "traffic") == (1.5625,)
+    shares = [Query(str(i), "a", {"traffic": repr((i + 1) * 2.0**-40)}) for i in range(4)]
+    assert weights_of(shares, "traffic") == (0.5, 1.0, 1.5, 2.0)  # beside 1e-10, flips of their differences were all 0
     assert weights_of(queries, None) is None
     with pytest.raises(
         InputError, match=r"2 queries of 3 without a number above 0 in the field 'traffic'.*'2' has '0'"

@@ -11,6 +11,7 @@ from harness.evaluation.compare import compare as compare_table
 from harness.evaluation.compare import family
 from harness.evaluation.gate import gate
 from harness.evaluation.scores import Scores
+from harness.evaluation.statements import plan_sentence
 from harness.evaluation.verdict import Finding, Reason, Verdict
 from harness.evaluation.wording import (
     COMPARISON_COLUMNS,
@@ -182,6 +183,8 @@ def test_a_measure_whose_scores_are_all_0_measured_nothing():
     chosen = Settings(margin=0.02)
     rows = compare(scores, measure="x", settings=chosen, identical=frozenset([frozenset("ab")]))
     assert cell(rows[0]) == "undecided: nothing was measured"
+    ideal = {"x": Range(0.0, 0.0)}  # as CG has it, where nothing is relevant
+    assert cell(compare(scores, measure="x", settings=chosen, ranges=ideal)[0]) == "undecided: nothing was measured"
     assert significance_sentence(rows, chosen) == "Every score of x is 0: nothing was measured."
     found = concluded(scores, rows, measure="x", settings=chosen)
     assert [*sentences(found, chosen)] == [
@@ -328,6 +331,7 @@ def test_a_baseline_that_does_not_lead_leaves_the_leader_s_other_pairs_to_all_pa
     assert found.against["base"] == rows[1]
     assert found.against["a"].p_minimum_adjusted == pytest.approx(3 * found.against["a"].p_minimum)
     assert "c is the best of the 3 on this measure." in sentences(found, Settings())
+    assert plan_sentence(None, found, "a") == "c and a: settled by these queries."
 
 
 def test_a_single_retriever_and_a_single_query_are_said_in_words():

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from scipy import stats as scipy_stats
 
+from benchmarks.stats_samples import ALPHA, swapped
 from harness.stats.differences import differences
 from harness.stats.multiplicity import adjust
 from harness.stats.settings import Settings
@@ -22,7 +23,6 @@ from harness.stats.signed_rank import (
     hodges_lehmann,
     saddlepoint_tail,
     signed_rank,
-    subset_sums,
 )
 from tests.scored import compare
 
@@ -280,32 +280,15 @@ def test_what_is_no_pair_of_rows_is_refused(a, b):
 
 
 EXPERIMENTS = 2_000
-ALPHA = 0.05
-
-
-def attainable(a, b):
-    """The level that the two-sided exact test can reach with these magnitudes: at most 5 %."""
-    ranks = np.sort(doubled_ranks(differences(a, b).groups))
-    tail = 2 * np.cumsum(subset_sums(ranks, int(ranks.sum()) // 2)) / 2.0 ** len(ranks)
-    return max(tail[tail <= ALPHA * (1 + 1e-12)], default=0.0)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("n", "steps"), [(13, 5), (13, 10**6), (30, 10)])
 def test_pairs_swapped_at_random_are_rejected_at_the_attainable_level(n, steps):
-    rng = np.random.default_rng([n, steps])
-    rejected, levels = 0, 0.0
-    for _ in range(EXPERIMENTS):
-        better = np.round(np.clip(rng.random(n) + 0.2, 0, 1) * steps) / steps
-        worse = np.round(rng.random(n) * steps) / steps
-        swap = rng.random(n) < 0.5
-        a, b = np.where(swap, worse, better), np.where(swap, better, worse)
-        rejected += signed_rank(a, b).p_value <= ALPHA
-        levels += attainable(a, b)
-    level = levels / EXPERIMENTS
+    rate, level = swapped(n, steps, EXPERIMENTS)
     error = 3 * math.sqrt(level * (1 - level) / EXPERIMENTS)
-    assert abs(rejected / EXPERIMENTS - level) <= error
-    assert rejected / EXPERIMENTS <= ALPHA + error
+    assert abs(rate - level) <= error
+    assert rate <= ALPHA + error
 
 
 @pytest.mark.slow

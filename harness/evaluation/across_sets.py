@@ -12,6 +12,7 @@ from harness.evaluation.compare import family
 from harness.evaluation.scores import Scores
 from harness.evaluation.verdict import Verdict
 from harness.evaluation.wording import VERDICTS
+from harness.stats.differences import SLACK
 from harness.stats.heterogeneity import LikeThese, like_these, on_these
 from harness.stats.intervals import mean
 from harness.stats.multiplicity import adjust
@@ -50,7 +51,7 @@ class PairOnSets:
     @property
     def ahead(self) -> int:
         """Sets on which a has the higher mean."""
-        return sum(value > 0 for value in self.differences)
+        return sum(value > SLACK for value in self.differences)
 
     @property
     def leading(self) -> PairOnSets:
@@ -125,6 +126,7 @@ def together(sets: Mapping[str, Scores], baseline: str | None, settings: Setting
         raise InputError(Problem("data sets", f"are decided by different measures: {told}", "run them with one"))
     measure = next(iter(measures))
     kept = {name: one.of(measure).only(one.defined(measure)) for name, one in sets.items()}
+    settings = replace(settings, by_people=settings.by_people and all(scores.by_people for scores in kept.values()))
     common = [one for one in next(iter(kept.values())).retrievers if all(one in s.retrievers for s in kept.values())]
     if not common or not all(scores.n for scores in kept.values()):
         remedy = "run the same retrievers on all of them"
@@ -140,7 +142,7 @@ def together(sets: Mapping[str, Scores], baseline: str | None, settings: Setting
     ):
         gaps = tuple(s.mean(measure, a) - s.mean(measure, b) for s in kept.values())
         gap = mean(np.array(gaps))
-        shown = p <= settings.alpha and settings.by_people
+        shown = p <= settings.alpha and settings.by_people and not settings.spent
         verdict = Verdict.UNDECIDED if not shown else Verdict.BETTER if gap > 0 else Verdict.WORSE
         like = like_these(gaps, settings.level)
         rows.append(PairOnSets(a, b, gaps, gap, test.two_sided, p, test.method, verdict, like))

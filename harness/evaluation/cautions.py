@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from harness.english import count, counted, few_names, join
 from harness.evaluation.conclusion import Conclusion
 from harness.evaluation.grading import GradedLabels, scores_of
 from harness.experiment import Question
-from harness.measures import parse
+from harness.measures import Measure, parse
+from harness.measures.compute import Judgments
 from harness.records import Manifest
 from harness.stats.power import Look
 from harness.stats.resampling import CrossFitted
@@ -29,8 +30,7 @@ def judged_shares(
     Empty where claims decide, and where only relevant documents are listed: there nothing tells an unjudged document
     from an irrelevant one.
     """
-    graded = judged.grades.values()
-    if question.primary.claimed or not any(grade <= 0 for labels in graded for grade in labels.values()):
+    if not tells_unjudged(question.primary, judged.grades):
         return {}
     measure = parse(f"Judged@{question.primary.cutoff or question.experiment.depth}")
     shares = {}
@@ -38,6 +38,11 @@ def judged_shares(
         documents = {query: ranking.doc_ids for query, ranking in answers.items()}
         shares[name] = float(scores_of([measure], judged, documents).means()[measure])
     return shares
+
+
+def tells_unjudged(primary: Measure, grades: Judgments) -> bool:
+    """Whether documents are judged irrelevant, so that others are unjudged; never where claims decide."""
+    return not primary.claimed and any(grade <= 0 for labels in grades.values() for grade in labels.values())
 
 
 def cautions(manifest: Manifest, result: Conclusion) -> list[str]:
@@ -139,16 +144,25 @@ def unjudged_note(shares: Mapping[str, float], leader: str, cutoff: int) -> str:
     )
 
 
-def _unjudged(manifest: Manifest, result: Conclusion) -> Iterator[str]:
-    """Whose hits were judged otherwise than the leader's, where that is much; else whose hits nobody judged."""
-    shares, leader = manifest.judged, result.leader
-    others = [name for name in result.means if name != leader and name in shares]
-    note = ""
+def judged_caution(shares: Mapping[str, float], names: Sequence[str], cutoff: int) -> str:
+    """Whose hits were judged otherwise than the leader's, where that is much; else whose hits nobody judged.
+
+    Args:
+        shares: retriever -> share of its first hits that are judged; empty where nothing tells.
+        names: the retrievers, that of the highest mean first.
+        cutoff: hits of a query that were looked at.
+    """
+    leader, note = names[0], ""
+    others = [name for name in names[1:] if name in shares]
     if leader in shares and others:
         apart = max(others, key=lambda name: abs(shares[name] - shares[leader]))
         note = judged_note(leader, apart, shares[leader], shares[apart])
+    return note or unjudged_note({name: 1 - share for name, share in shares.items()}, leader, cutoff)
+
+
+def _unjudged(manifest: Manifest, result: Conclusion) -> Iterator[str]:
     cutoff = parse(result.measure).cutoff or manifest.resolved.depth
-    if note := note or unjudged_note({name: 1 - share for name, share in shares.items()}, leader, cutoff):
+    if note := judged_caution(manifest.judged, tuple(result.means), cutoff):
         yield note
 
 

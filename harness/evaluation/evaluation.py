@@ -24,7 +24,7 @@ from harness.experiment.option_tables import checked
 from harness.records import Manifest, ResolvedExperiment, Results
 from harness.stats.intervals import summarize
 from harness.stats.power import Look, QueryRange, at_look, look_at
-from harness.stats.settings import Settings
+from harness.stats.settings import Settings, check_margin
 from retrievers.errors import InputError, Problem, did_you_mean
 
 
@@ -99,10 +99,14 @@ def evaluate(
         step: as for `compare`.
 
     Raises:
-        InputError: the baseline has no score; no query has a value of the primary measure from everyone.
+        InputError: the baseline has no score; the margin is not below the primary measure's range; no query has a value
+            of that measure from everyone.
     """
     if baseline is not None and baseline not in scores.retrievers:
-        raise InputError(Problem("--baseline", f"{baseline!r} has no score", did_you_mean(baseline, scores.retrievers)))
+        remedy = did_you_mean(baseline, scores.retrievers)
+        raise InputError(Problem("--baseline", f"no retriever is called {baseline!r}", remedy))
+    check_margin("--margin", settings.margin, scores.span_of(scores.primary) or None)
+    settings = replace(settings, by_people=settings.by_people and scores.by_people)
     rows = compare(scores, baseline=baseline, settings=settings, step=step)
     rows = [_turned(row) if row.measure in low_is_good else row for row in rows]
     return Evaluation(

@@ -12,6 +12,7 @@ import numpy as np
 
 from harness import records
 from harness.english import counted, join
+from harness.evaluation.cautions import judged_caution, tells_unjudged
 from harness.evaluation.grading import GradedLabels, grade_labels
 from harness.evaluation.readers import computable, primary_of, relevance_of, score_folder
 from harness.evaluation.runs import Conventions, score_runs
@@ -89,9 +90,10 @@ def score_folders(
     if not ids:
         raise InputError(Problem(", ".join(map(str, folders)), "share no query with the same text and the same grades"))
     measures = parse_all(named) if named else _measures(results)
-    scored = [score_folder(one, measures, relevance=relevance_of(one, rule), queries=ids) for one in results]
+    every = (*measures, _judged_at(measures[0], results))
+    scored = [score_folder(one, every, relevance=relevance_of(one, rule), queries=ids) for one in results]
     apart = called or folders_apart([one.folder for one in results])
-    joined = joined_scores(scored, apart, measures[0].cutoff)
+    joined = _cautioned(joined_scores(scored, apart, measures[0].cutoff), every, results[0])
     return replace(joined, notes=(shared.sentence(), *joined.notes, *_notes(results, measures[0], named)))
 
 
@@ -264,13 +266,32 @@ def score_rankings(
     results = records.read(first)
     measures = parse_all(named or computable(results.manifest.resolved.measures))
     try:
-        return score_folder(results, measures, relevance=relevance_of(results, rule), queries=queries)
+        every = (*measures, _judged_at(measures[0], [results]))
+        scores = score_folder(results, every, relevance=relevance_of(results, rule), queries=queries)
+        return _cautioned(scores, every, results)
     except InputError as error:
         if rule is None:
             raise
         raise InputError([
             p._replace(where="--grades") if p.where == "relevance.grades" else p for p in error.problems
         ]) from None  # fmt: skip
+
+
+def _judged_at(primary: Measure, results: Sequence[Results]) -> Measure:
+    """The share of judged hits, as far down as the primary measure looks."""
+    depth = min(one.manifest.resolved.depth for one in results)
+    return Measure("Judged", min(primary.cutoff or depth, depth))
+
+
+def _cautioned(scores: Scores, measures: Sequence[Measure], results: Results) -> Scores:
+    """The scores without the last measure, the share of judged hits, and with the caution that follows from it."""
+    *asked, judged = measures
+    notes = scores.notes
+    if scores.retrievers and tells_unjudged(asked[0], results.grades()):
+        shares = {name: float(np.nanmean(values)) for name, values in scores.values[str(judged)].items()}
+        names = sorted(scores.retrievers, key=lambda name: -scores.mean(scores.primary, name))
+        notes += tuple(filter(None, [judged_caution(shares, names, judged.cutoff or 0)]))
+    return replace(scores.of(*map(str, asked)), notes=notes)
 
 
 def _refuse_conventions(conventions: Conventions) -> None:

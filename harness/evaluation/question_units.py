@@ -53,7 +53,10 @@ def clusters_of(queries: Sequence[Query], name: str | None) -> tuple[str, ...] |
 
 
 def weights_of(queries: Sequence[Query], name: str | None) -> tuple[float, ...] | None:
-    """Return how much each query counts; None where no field is declared.
+    """Return how much each query counts, about 1 on average; None where no field is declared.
+
+    Only shares matter, and sums of weighted differences are told from 0 by what is small beside 1. The scale is a power
+    of two, which moves no digit.
 
     Raises:
         InputError: the field of a query is no number above 0.
@@ -73,4 +76,5 @@ def weights_of(queries: Sequence[Query], name: str | None) -> tuple[float, ...] 
     if wrong:
         what = f"{counted(len(wrong), 'query')} of {len(queries):,} without a number above 0 in the field {name!r}"
         raise InputError(Problem("[statistics] weight", f"{what}: {', '.join(wrong[:3])}", "such as 120, its traffic"))
-    return tuple(weights)
+    _, scale = math.frexp(math.fsum(weight / len(weights) for weight in weights))
+    return tuple(math.ldexp(weight, 1 - scale) for weight in weights)

@@ -75,6 +75,7 @@ def score_lists(judged: Judged, lists: Mapping[str, Callable[[], Lists]]) -> Sco
         weights=weights_of([judged.queries[query] for query in ids], judged.statistics.weight),
         identical=identical_pairs(values[str(primary)], lists, (ids, primary.cutoff)),
         order=tuple(place[query] for query in judged.labels.grades),
+        by_people=judged.labels.by_people,
         lists=lists,
     )
 

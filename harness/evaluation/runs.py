@@ -165,8 +165,8 @@ def _scored_file(
         what = f"none of its queries is judged: ids look like {here!r} here and {asked!r} in the qrels"
         raise InputError(Problem(str(path), what, "give the qrels of the same queries"))
     kept, notes = counted(judgments, met, conventions)
-    for name in dict.fromkeys(measure.name for measure in measures if row_of(measure).by_largest_grade):
-        notes.append(f"{name}: the largest grade of the qrels is G = {scores.largest_grade}")
+    for steep in dict.fromkeys(measure.name for measure in measures if row_of(measure).by_largest_grade):
+        notes.append(f"{steep}: the largest grade of the qrels is G = {scores.largest_grade}")
     if unjudged:
         notes.append(f"queries of the run without judgments: {len(unjudged)} (left aside)")
     if not kept:

@@ -273,7 +273,8 @@ def _helped(row: Comparison) -> bool:
 def plan_sentence(needed: QueryRange | None, result: Conclusion, other: str) -> str:
     """Return what a true difference of the declared size between the leader and another would take."""
     if needed is None:
-        return f"{result.leader} and {other}: too few of the queries differ to say how many would be needed."
+        few = "too few of the queries differ to say how many would be needed"
+        return f"{result.leader} and {other}: {few if other in result.unresolved else 'settled by these queries'}."
     return (
         f"To find a true difference of {result.difference:g} between {result.leader} and {other} with 80 % power, you "
         f"need {needed_words(needed, clusters=result.clusters is not None)} (estimated from "

@@ -14,7 +14,7 @@ from typing import NamedTuple
 from harness.answers.asking import LONGEST, ChatRequest, answers_of, form_of, nothing_read, shown_of, unread_of
 from harness.dataset.judgments import GRADES, Judgment, read_judgments
 from harness.labels.judging_page import OrderedPair, Signature, ids, judgment_of, round_of
-from harness.labels.pool import GRADE_WORDS, Pool, PooledDocument, PooledQuery, digest_of
+from harness.labels.pool import CANNOT_TELL, GRADE_WORDS, Pool, PooledDocument, PooledQuery, digest_of
 from retrievers.errors import InputError, Problem
 from retrievers.meter import Meter
 from retrievers.opening import masking, writing
@@ -42,9 +42,9 @@ Answer with one JSON object and nothing else: {{"grade": G}}, where G is 0, 1, 2
 
 
 def system_prompt(policy: str) -> str:
-    """The instructions, with the policy and the grades in them."""
+    """The instructions, with the policy and the grades in them; without what people do where they cannot tell."""
     grades = "\n".join(f"{grade}: {words}" for grade, words in GRADE_WORDS.items())
-    return SYSTEM.format(policy=policy, grades=grades)
+    return SYSTEM.format(policy=policy.replace(CANNOT_TELL, ""), grades=grades)
 
 
 def asked_of(

@@ -30,12 +30,14 @@ GRADE_WORDS = {
 }
 """The four grades of TREC's passage tracks, in our words."""
 
-DEFAULT = """\
+CANNOT_TELL = " Where you cannot tell, skip the document and write a note."
+"""To people alone: the reply of a model is always a grade."""
+DEFAULT = f"""\
 Somebody typed the question into a search box. Grade each document by how far it would help that person.
 
 Judge only what the document says, not how well it is written, how long it is, or whether you like it.
 A document that shares words with the question and serves another purpose gets grade 0 or 1.
-Read spelling mistakes as they were meant. Where you cannot tell, skip the document and write a note."""
+Read spelling mistakes as they were meant.{CANNOT_TELL}"""
 VERSION = 1
 
 

@@ -116,7 +116,9 @@ def measure_noise(
         name: _sample(prepared, loaded, results, parts, queries)
         for name, parts in _measured(loaded, results, retrievers).items()
     }
-    samples = {name: sample for name, sample in samples.items() if sample.dataset.count}
+    for name in [name for name, sample in samples.items() if not sample.dataset.count]:
+        del samples[name]
+        options.on_message(f"{name} has no hit for any query that was drawn: it has no noise to measure")
     if not samples:
         raise InputError(Problem(str(place), "no query that was drawn has a hit", "there is nothing to embed again"))
     ways = {name: _ways(sample.blocks) for name, sample in samples.items()}

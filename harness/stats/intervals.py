@@ -122,7 +122,7 @@ def standard_error(values: Floats, units: Units | None = None) -> StandardError 
     units = singles(len(values)) if units is None else units
     slack = SLACK * max(1.0, float(np.abs(values).max()))
     count = len(units)
-    if count < 2 or float(np.ptp(units.means(values))) <= slack:
+    if count < 2 or float(np.ptp(units.sums(values) / units.totals)) <= slack:
         return None
     off = values - mean(values, units.weights)
     if not units.clustered and units.weights is None:

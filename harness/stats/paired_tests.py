@@ -135,7 +135,7 @@ def not_worse(pairs: Sequence[Differences], within: Within, seed: int = 0) -> li
     a cluster of the mean weight.
     """
     margin, span, units, alpha = within
-    if span is None or not pairs:
+    if not span or not pairs:  # nobody knows the range; or nothing can be scored, and nothing was
         return [NEVER] * len(pairs)
     worst = (margin - span) * float(units.totals.mean())
     columns = [np.append(units.sums(d.values + margin), worst) for d in pairs]
