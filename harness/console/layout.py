@@ -104,6 +104,19 @@ def fitting(columns: Sequence[Column], width: int) -> list[Column]:
     return kept
 
 
+def left_out(columns: Sequence[str]) -> str:
+    """The columns that the terminal is too narrow for.
+
+    >>> left_out(["RR@10", "AP"])
+    'Too wide for this terminal: RR@10 and AP. A wider one or --json shows them.'
+    """
+    from harness.english import join
+
+    return (
+        f"Too wide for this terminal: {join(columns)}. A wider one or --json shows {'them' if columns[1:] else 'it'}."
+    )
+
+
 def side_by_side(first: Column, others: Sequence[Column], width: int) -> Iterator[Table]:
     """Yield tables that begin with the same column, each with as many of the others as there is room for."""
     begin = min(first.width, width // 2) if first.name else first.width
