@@ -723,4 +723,6 @@ def test_closed_standard_streams_are_no_failure(monkeypatch: pytest.MonkeyPatch)
         monkeypatch.setattr(sys, name, None)
     with pytest.raises(SystemExit) as ended:
         main(["--version"])
+    sys.stdout.close()
+    sys.stderr.close()
     assert ended.value.code == 0
