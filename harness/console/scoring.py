@@ -197,8 +197,10 @@ def _evaluated(scores: Scores, baseline: str | None, settings: Settings) -> Eval
     from harness.console.progress import Progress
     from harness.evaluation.compare import keys_of
     from harness.evaluation.evaluation import evaluate
+    from harness.stats.settings import check_margin
     from retrievers.meter import Meter
 
+    check_margin("--margin", settings.margin, scores.span_of(scores.primary))
     pairs = sum(map(len, keys_of(scores, baseline).values()))
     with Progress(console_of(stderr=True), quiet=pairs < MANY) as progress:
         meter = Meter(watch=lambda meter: progress.watch("", meter))

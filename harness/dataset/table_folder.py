@@ -65,6 +65,8 @@ def read(reference: DatasetReference, files: Files) -> Source:
     Raises:
         InputError: something that is named, or that there must be, is not there.
     """
+    if reference.split is not None and not any(map(split_of, files)):
+        raise InputError(Problem("dataset.split", "these tables have no splits", "name a file: queries = …"))
     lone = table_files(reference, files, PLAIN) if reference.documents else []
     folder, files = looked_in(reference, {} if lone and not reference.scheme else files)
     top = {name: file for name, file in files.items() if "/" not in name}
