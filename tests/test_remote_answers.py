@@ -12,6 +12,7 @@ import time
 from datetime import UTC, datetime
 from itertools import chain, repeat
 
+import httpx
 import numpy as np
 import pytest
 from pydantic import BaseModel
@@ -26,7 +27,7 @@ from retrievers.meter import Budget, Meter, single_call
 from retrievers.remote import bounded_transport, http_client
 from retrievers.remote.bounded_transport import unpacked_body
 from retrievers.remote.chat_model import ChatOptions
-from retrievers.remote.http_client import AnswerPart, HttpAnswer, HttpClient, Server
+from retrievers.remote.http_client import AnswerPart, HttpClient, Server
 from retrievers.remote.redaction import Expanded, redacted
 from tests.mortal import heed_interrupts
 from tests.servers import (
@@ -323,7 +324,7 @@ def test_no_half_of_a_key_is_shown_where_an_answer_is_cut(monkeypatch, status):
     for before in range(40, 330, 7):
         body = b'["' + b"- " * (before // 2) + key.encode() + b'"]'
         with pytest.raises((BackendError, Transient)) as caught:
-            client.exchange(lambda body=body: HttpAnswer(status, {}, body), _Vectors)
+            client.exchange(lambda body=body: httpx.Response(status, content=body), _Vectors)
         assert "purp" not in str(caught.value)
 
 

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 import numpy as np
 from pydantic import Field
 
-from retrievers.remote.http_client import AnswerPart, HttpClient, Listed
+from retrievers.remote.http_client import AnswerPart, Listed
 from retrievers.remote.remote_encoder import (
     EmbeddingReply,
     Packing,
@@ -48,7 +48,7 @@ class _Embeddings(AnswerPart):
     meta: _Meta | None = None
 
 
-class CohereEncoder(RemoteEncoder[HttpClient]):
+class CohereEncoder(RemoteEncoder):
     """Embeds with Cohere's v2 API; documents and queries are sent as `search_document` and `search_query`."""
 
     service = "Cohere's server"
@@ -91,9 +91,6 @@ class CohereEncoder(RemoteEncoder[HttpClient]):
         """What the manifest keeps."""
         roles = {"query_extra": "input_type search_query", "document_extra": "input_type search_document"}
         return self._described(embedding_type=self._type, **roles)
-
-    def _open(self) -> HttpClient:
-        return HttpClient(self._server())
 
     def _send(self, texts: list[str], role: Role) -> EmbeddingReply:
         body: dict[str, Any] = {

@@ -11,7 +11,7 @@ from pydantic import Field
 
 from retrievers.meter import Call
 from retrievers.ragged import dense, unit_rows
-from retrievers.remote.http_client import AnswerPart, HttpClient, Listed, TokenCount
+from retrievers.remote.http_client import AnswerPart, Listed, TokenCount
 from retrievers.remote.redaction import Expanded
 from retrievers.remote.remote_encoder import EmbeddingReply, Packing, RemoteEncoder, rectangular
 from retrievers.remote.remote_model import Access, Reads
@@ -34,7 +34,7 @@ class _Embeddings(AnswerPart):
     usage: Annotated[_Usage | None, Field(alias="usageMetadata")] = None
 
 
-class GeminiEncoder(RemoteEncoder[HttpClient]):
+class GeminiEncoder(RemoteEncoder):
     """Embeds with Gemini's batchEmbedContents; vectors of fewer dimensions are brought to length 1."""
 
     service = "Google's server"
@@ -97,9 +97,6 @@ class GeminiEncoder(RemoteEncoder[HttpClient]):
         embedded = super().embed(texts, role, call)
         unread = np.maximum(self.count(texts, role).counts - self._limits.tokens, 0)
         return embedded._replace(truncated_tokens=np.maximum(embedded.truncated_tokens, unread))
-
-    def _open(self) -> HttpClient:
-        return HttpClient(self._server())
 
     def _send(self, texts: list[str], role: Role) -> EmbeddingReply:
         more: dict[str, Any] = {"taskType": self._tasks[role]} if self._tasks[role] else {}

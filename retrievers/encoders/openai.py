@@ -60,7 +60,7 @@ class _NoPacking(Exception):
     """The server refuses `encoding_format`."""
 
 
-class OpenAIEncoder(RemoteEncoder[OpenAIClient]):
+class OpenAIEncoder(RemoteEncoder):
     """Embeds through OpenAI's protocol; the key is asked for at the first request, from the environment."""
 
     service = "OpenAI's server"

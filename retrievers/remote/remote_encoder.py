@@ -16,7 +16,7 @@ from retrievers.errors import BackendError, InputError, Problem, check_positive
 from retrievers.insisting import TooLong
 from retrievers.meter import Call
 from retrievers.remote.redaction import as_written, shown
-from retrievers.remote.remote_model import Access, Charge, Client, Reads, RemoteModel, RequestSize, shared_out
+from retrievers.remote.remote_model import Access, Charge, Reads, RemoteModel, RequestSize, shared_out
 from retrievers.types import Counts, Embedded, Encoder, Role, Vectors, fingerprint
 
 _CUTS = 8
@@ -39,7 +39,7 @@ class Packing(NamedTuple):
     """Tokens from which a text goes alone."""
 
 
-class RemoteEncoder(RemoteModel[Client], Encoder):
+class RemoteEncoder(RemoteModel, Encoder):
     """An encoder behind an API, of which each provider says what one request is, and what comes back.
 
     A refusal for length splits a request once, and a single text is then cut. A refusal that names how many texts a

@@ -5,13 +5,12 @@ from __future__ import annotations
 import os
 import threading
 import time
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
 from threading import Lock
-from typing import Any, ClassVar, Generic, NamedTuple, Protocol, TypeVar
+from typing import Any, ClassVar, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -20,19 +19,11 @@ from retrievers.errors import BackendError, InputError, Problem, check_not_negat
 from retrievers.insisting import Insistence, TooLong, Transient
 from retrievers.meter import Call
 from retrievers.remote.bounded_transport import Attempt, may_be_billed
-from retrievers.remote.http_client import Server, check_address, is_server_of
+from retrievers.remote.http_client import HttpClient, Server, check_address, is_server_of
 from retrievers.remote.redaction import from_environment, secrets_in
 from retrievers.types import Counts, Limits
 
-
-class HasServer(Protocol):
-    """What asks a server."""
-
-    server: Server
-
-
 Answer = TypeVar("Answer")
-Client = TypeVar("Client", bound=HasServer)
 Item = TypeVar("Item")
 Part = TypeVar("Part")
 _MARGIN = 1.05
@@ -211,7 +202,7 @@ class Reads(NamedTuple):
     """0: no limit."""
 
 
-class RemoteModel(ABC, Generic[Client]):
+class RemoteModel:
     """A model behind an API: nothing is sent, and no key looked for, before the first request."""
 
     service: ClassVar[str] = "a service"
@@ -251,7 +242,7 @@ class RemoteModel(ABC, Generic[Client]):
         self._limits = Limits(concurrency, rpm, tpm, patience, *reads)
         self._sender = RequestSender(self._limits)
         self._lock = Lock()
-        self._opened: Client | None = None
+        self._opened: HttpClient | None = None
 
     @cached_property
     def price(self) -> Price | None:
@@ -293,11 +284,11 @@ class RemoteModel(ABC, Generic[Client]):
             self._timeout, self._limits.concurrency,
         )  # fmt: skip
 
-    @abstractmethod
-    def _open(self) -> Client:
+    def _open(self) -> HttpClient:
         """Make what sends requests; called once."""
+        return HttpClient(self._server())
 
-    def _client(self) -> Client:
+    def _client(self) -> HttpClient:
         with self._lock:
             if self._opened is None:
                 self._opened = self._open()

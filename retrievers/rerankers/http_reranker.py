@@ -13,7 +13,7 @@ from retrievers.costs import Price, Tokens, beginning, estimate, searches
 from retrievers.errors import BackendError, InputError, Problem, check_not_negative, check_positive
 from retrievers.insisting import TooLong
 from retrievers.meter import Call
-from retrievers.remote.http_client import AnswerPart, HttpClient, Listed, TokenCount
+from retrievers.remote.http_client import AnswerPart, Listed, TokenCount
 from retrievers.remote.redaction import as_written, as_written_json, shown
 from retrievers.remote.remote_model import Access, Charge, Reads, RemoteModel, RequestSize, shared_out
 from retrievers.types import Counts, Floats, Pair, PairScores, Reranker, fingerprint, runs
@@ -81,7 +81,7 @@ class _ScoredDocuments(AnswerPart):
     meta: _Meta | None = None
 
 
-class HttpReranker(RemoteModel[HttpClient], Reranker):
+class HttpReranker(RemoteModel, Reranker):
     """Orders the first `depth` candidates by the scores of a service; the others keep their order beneath."""
 
     where = "rerank"
@@ -246,6 +246,3 @@ class HttpReranker(RemoteModel[HttpClient], Reranker):
                                "not one for each")  # fmt: skip
         scores = np.asarray([one.score for one in ordered], dtype=np.float64)
         return scores, tokens if tokens >= len(documents) else 0, searched
-
-    def _open(self) -> HttpClient:
-        return HttpClient(self._server())
