@@ -85,6 +85,7 @@ class HttpReranker(RemoteModel, Reranker):
     """Orders the first `depth` candidates by the scores of a service; the others keep their order beneath."""
 
     where = "rerank"
+    by_list = True
     services: ClassVar[Mapping[str, str]] = {
         dialect: f"{dialect.capitalize()}'s server" for dialect, protocol in PROTOCOLS.items() if protocol.url
     }
@@ -138,8 +139,7 @@ class HttpReranker(RemoteModel, Reranker):
         super().__init__(model, access, Reads(max_tokens or self._protocol.tokens), **options)
         self._dialect: Dialect = dialect
         self._extra = dict(extra or {})
-        self._depth = depth
-        self._batch_size = batch_size
+        self.depth, self.request_size = depth, batch_size
         self._search_price = search_price
         self._most = RequestSize(batch_size)
 
@@ -157,21 +157,11 @@ class HttpReranker(RemoteModel, Reranker):
                            tokens=self._limits.tokens)  # fmt: skip
 
     @property
-    def depth(self) -> int:
-        """How many candidates of each query are read again."""
-        return self._depth
-
-    @property
-    def by_list(self) -> bool:
-        """The documents of a query travel together."""
-        return True
-
-    @property
     def provenance(self) -> Mapping[str, str]:
         """What the manifest keeps."""
         extra = {"extra": as_written_json(self._extra)} if self._extra else {}
         model = as_written(self.model) or "the server's"
-        return {"model": model, "source": shown(self._url), "dialect": self._dialect, "depth": str(self._depth),
+        return {"model": model, "source": shown(self._url), "dialect": self._dialect, "depth": str(self.depth),
                 "max_tokens": str(self._limits.tokens), **extra}  # fmt: skip
 
     def count(self, texts: Sequence[str]) -> Tokens:
@@ -184,7 +174,7 @@ class HttpReranker(RemoteModel, Reranker):
         for i, (query, _) in enumerate(pairs):
             of.setdefault(query, []).append(i)
         for positions in of.values():
-            for some in runs(len(positions), self._batch_size):
+            for some in runs(len(positions), self.request_size):
                 yield [positions[i] for i in some]
 
     def score(self, pairs: Sequence[Pair], call: Call) -> PairScores:
