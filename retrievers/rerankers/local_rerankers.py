@@ -25,8 +25,9 @@ class CrossEncoderReranker(LocalReranker):
 
     @property
     def fingerprint(self) -> str:
-        """All that changes a score: the weights, dtype and backend."""
-        return self._named()
+        """All that changes a score: the weights, dtype and backend, and the prompt of a model that has one."""
+        prompt = self._weights.default_prompt
+        return self._named(**({"prompt": prompt} if prompt else {}))
 
     def score(self, pairs: Sequence[Pair], call: Call) -> PairScores:
         """Score the pairs of one request on the next free copy of the model."""
@@ -36,7 +37,7 @@ class CrossEncoderReranker(LocalReranker):
             if model.num_labels != 1:
                 what = f"{self._weights.model} has {model.num_labels} outputs, not one"
                 raise InputError(Problem("rerank.model", what))
-            read = self._replicas.read(model, pairs)
+            read = self._replicas.read(model, pairs, model.prompts.get(model.default_prompt_name) or "")
             scores = outputs(model, read.features, "scores", call.stopped).double().reshape(len(pairs)).cpu().numpy()
         call.meter.count(calls=1, tokens=int(read.tokens.sum()))
         return PairScores(scores, read.tokens, read.truncated_tokens)
