@@ -43,8 +43,9 @@ def stored(tmp_path):
         return sum(holding.rows for holding in cache.info())
 
 
-def test_vectors_come_back_in_their_texts_places(serve, tmp_path):
-    provider = serve()
+@pytest.mark.parametrize("fault", ["", "shuffled"])
+def test_vectors_come_back_in_their_texts_places_in_whatever_order_they_are_answered(serve, tmp_path, fault):
+    provider = serve(always=fault)
     meter = Meter()
     found = embed(provider, tmp_path, meter=meter)
     assert np.array_equal(found.vectors, real_vectors(TEXTS).astype(np.float32))
@@ -92,11 +93,6 @@ def test_a_lasting_fault_stops_with_one_message_and_keeps_what_was_paid_for(serv
     assert stored(tmp_path) == 4
     embed(provider, tmp_path, concurrency=1)
     assert len(provider.requests) == 4
-
-
-def test_answers_out_of_order_are_put_in_order(serve, tmp_path):
-    found = embed(serve(always="shuffled"), tmp_path)
-    assert np.array_equal(found.vectors, real_vectors(TEXTS).astype(np.float32))
 
 
 def test_a_refusal_of_the_whole_splits_the_request_once(serve, tmp_path):

@@ -187,20 +187,14 @@ def test_passages_cover_the_text_in_order_and_are_never_too_long(gaps, size_and_
     assert not text[covered:].strip()
 
 
-def test_a_gap_longer_than_a_passage_makes_no_blank_one():
-    found = passages(Document("d", "", "a" + " " * 50 + "b"), Chunks(10))
-    assert [passage.text for passage in found] == ["a", "b"]
-
-
-def test_a_passage_ends_where_a_sentence_or_a_word_does():
-    japanese = passages(Document("d", "", "これは一つ。これは二つ。これは三つ。"), Chunks(15))
-    assert [passage.text for passage in japanese] == ["これは一つ。これは二つ。", "これは三つ。"]
-    english = passages(Document("d", "", "some words of a text"), Chunks(12))
-    assert [passage.text for passage in english] == ["some words", "of a text"]
-
-
-def test_a_text_without_a_place_to_break_is_broken_anyway():
-    assert [p.text for p in passages(Document("d", "", "x" * 25), Chunks(10))] == ["x" * 10, "x" * 10, "x" * 5]
+@pytest.mark.parametrize(
+    ("text", "size", "parts"),
+    [("a" + " " * 50 + "b", 10, ["a", "b"]),  # a gap longer than a passage makes no blank one
+     ("これは一つ。これは二つ。これは三つ。", 15, ["これは一つ。これは二つ。", "これは三つ。"]),
+     ("some words of a text", 12, ["some words", "of a text"]), ("x" * 25, 10, ["x" * 10, "x" * 10, "x" * 5])],
+)  # fmt: skip
+def test_a_passage_ends_where_a_sentence_or_a_word_does_if_there_is_any(text, size, parts):
+    assert [passage.text for passage in passages(Document("d", "", text), Chunks(size))] == parts
 
 
 @pytest.mark.parametrize(("size", "overlap"), [(0, 0), (5, 5), (5, -1)])
