@@ -18,6 +18,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import numpy as np
 
+from retrievers.cache import Cache
 from retrievers.encoders.hashing import HashingEncoder
 from retrievers.meter import single_call
 
@@ -25,6 +26,12 @@ from retrievers.meter import single_call
 def real_vectors(texts):
     """What every provider answers: hashed n-grams, so that texts about the same are near each other."""
     return HashingEncoder(dimensions=128).embed(texts, "document", single_call()).vectors
+
+
+def stored(folder):
+    """The rows of the cache in a folder of a test."""
+    with Cache(folder / "c") as cache:
+        return sum(holding.rows for holding in cache.info())
 
 
 PATIENCE = 300

@@ -9,7 +9,7 @@ from retrievers.encoders.bedrock import BedrockEncoder
 from retrievers.errors import BackendError, InputError
 from retrievers.meter import Meter, single_call
 from retrievers.remote.bounded_transport import BoundedTransport
-from tests.servers import BedrockProvider, real_vectors, serving, tokens_of
+from tests.servers import BedrockProvider, real_vectors, serving, stored, tokens_of
 
 TEXTS = [f"text number {i} about " + ["wing", "flow", "heat", "shock", "wave"][i % 5] for i in range(10)]
 V1, V2, COHERE = "amazon.titan-embed-text-v1", "amazon.titan-embed-text-v2:0", "cohere.embed-multilingual-v3"
@@ -48,11 +48,6 @@ def padded(texts, dimensions):
     found = np.zeros((len(texts), dimensions), dtype=np.float32)
     found[:, :128] = real_vectors(texts)
     return found
-
-
-def stored(tmp_path):
-    with Cache(tmp_path / "c") as cache:
-        return sum(holding.rows for holding in cache.info())
 
 
 def test_titan_takes_one_text_a_call(serve, tmp_path):

@@ -15,7 +15,7 @@ from tests import dialects
 from tests.dialects import ALL
 from tests.provider_blocks import BLOCKS, LONG, at, check_embeddings, set_keys
 from tests.provider_blocks import TEXTS as PASSAGES
-from tests.servers import OpenAIProvider, real_vectors, serving, tokens_of
+from tests.servers import OpenAIProvider, real_vectors, serving, stored, tokens_of
 
 pytestmark = pytest.mark.usefixtures("no_keys")
 
@@ -36,11 +36,6 @@ def embed(provider, tmp_path, texts=TEXTS, meter=None, **more):
     meter = meter or Meter()
     with Cache(tmp_path / "c") as cache, meter.stage("embed-documents"):
         return Embedder(encoder(provider, **more), cache).embed(texts, "document", meter)
-
-
-def stored(tmp_path):
-    with Cache(tmp_path / "c") as cache:
-        return sum(holding.rows for holding in cache.info())
 
 
 @pytest.mark.parametrize("fault", ["", "shuffled"])

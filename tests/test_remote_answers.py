@@ -40,6 +40,7 @@ from tests.servers import (
     bomb,
     real_vectors,
     serving,
+    stored,
     tokens_of,
 )
 
@@ -57,11 +58,6 @@ def encoder(url, **more):
 def embed(provider, tmp_path, meter=None, **more):
     with Cache(tmp_path / "c") as cache:
         return Embedder(encoder(provider.url, **more), cache).embed(TEXTS, "document", meter or Meter())
-
-
-def stored(tmp_path):
-    with Cache(tmp_path / "c") as cache:
-        return sum(holding.rows for holding in cache.info())
 
 
 LASTING = [*(set(BROKEN_BODIES) - {"nothing", "deep"}), *BROKEN_ROWS, *BROKEN_USAGE, *BROKEN_PARTS]
