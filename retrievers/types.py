@@ -91,8 +91,6 @@ class Limits:
     """Seconds after which a request that keeps failing is given up."""
     tokens: int
     """Tokens of one text, at most."""
-    characters: int = 0
-    """Characters of one text, at most; 0: no limit."""
 
 
 class Model(Protocol):

@@ -27,8 +27,8 @@ from retrievers.remote.http_client import (
     without_user_part,
 )
 from retrievers.remote.redaction import as_written, redacted
-from retrievers.remote.remote_encoder import EmbeddingReply, Packing, RemoteEncoder, rectangular
-from retrievers.remote.remote_model import Access, Reads
+from retrievers.remote.remote_encoder import EmbeddingReply, RemoteEncoder, rectangular
+from retrievers.remote.remote_model import Access
 from retrievers.types import Role, fingerprint
 
 if TYPE_CHECKING:
@@ -130,13 +130,14 @@ class BedrockEncoder(RemoteEncoder):
             known = ", ".join(map(str, family.dimensions)) or "only its own"
             raise InputError(Problem("encoder.dimensions", f"{model} cannot have {dimensions}", f"it has {known}"))
         super().__init__(
-            model, Access(provider="aws"), Packing(min(batch_size, family.texts), family.tokens * 96, family.tokens),
-            Reads(family.tokens, family.characters), dimensions=dimensions, **options,
+            model, Access(provider="aws"), min(batch_size, family.texts), family.tokens,
+            dimensions=dimensions, **options,
         )  # fmt: skip
         self._region = region
         self._profile = profile
         self._endpoint = endpoint_url
         self._normalize = normalize
+        self.characters = family.characters
 
     def _named(self, by_role: Mapping[str, Mapping[Role, Any]]) -> str:
         return fingerprint(self.kind, self.model, dimensions=self._dimensions, normalize=self._normalize,
@@ -173,8 +174,7 @@ class BedrockEncoder(RemoteEncoder):
 
     def _counted(self, texts: Sequence[str]) -> Tokens:
         """Estimate the tokens that would be billed; Bedrock's tokenizers are not public."""
-        limit = self._family.characters
-        return Tokens(estimate([text[:limit] for text in texts] if limit else texts), exact=False)
+        return Tokens(estimate([text[: self.characters or None] for text in texts]), exact=False)
 
     def _send(self, texts: list[str], role: Role) -> EmbeddingReply:
         return self._cohere(texts, role) if "cohere." in self.model else self._titan(texts)

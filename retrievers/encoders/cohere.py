@@ -11,12 +11,11 @@ from pydantic import Field
 from retrievers.remote.http_client import AnswerPart, Listed
 from retrievers.remote.remote_encoder import (
     EmbeddingReply,
-    Packing,
     RemoteEncoder,
     rectangular,
     unpacked,
 )
-from retrievers.remote.remote_model import Access, Reads
+from retrievers.remote.remote_model import Access
 from retrievers.types import Role, Vectors, fingerprint
 
 _URL = "https://api.cohere.com"
@@ -80,7 +79,7 @@ class CohereEncoder(RemoteEncoder):
         """
         limit = max_tokens or (512 if "v3" in model else 128_000)
         access = Access(provider="cohere", own=_URL, base_url=base_url, api_key=api_key, variables=("CO_API_KEY",))
-        super().__init__(model, access, Packing(batch_size, limit * _TEXTS, limit), Reads(limit), **options)
+        super().__init__(model, access, batch_size, limit, **options)
         self._type = embedding_type
 
     def _named(self, by_role: Mapping[str, Mapping[Role, Any]]) -> str:

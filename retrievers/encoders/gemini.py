@@ -13,8 +13,8 @@ from retrievers.meter import Call
 from retrievers.ragged import dense, unit_rows
 from retrievers.remote.http_client import AnswerPart, Listed, TokenCount
 from retrievers.remote.redaction import Expanded
-from retrievers.remote.remote_encoder import EmbeddingReply, Packing, RemoteEncoder, rectangular
-from retrievers.remote.remote_model import Access, Reads
+from retrievers.remote.remote_encoder import EmbeddingReply, RemoteEncoder, rectangular
+from retrievers.remote.remote_model import Access
 from retrievers.types import Embedded, Role
 
 _URL = "https://generativelanguage.googleapis.com/v1beta"
@@ -40,6 +40,7 @@ class GeminiEncoder(RemoteEncoder):
     service = "Google's server"
     kind = "gemini"
     most_texts = _TEXTS
+    refuses = False
 
     def __init__(
         self,
@@ -78,8 +79,7 @@ class GeminiEncoder(RemoteEncoder):
         )  # fmt: skip
         super().__init__(
             Expanded(plain, model.written) if isinstance(model, Expanded) else plain, access,
-            Packing(batch_size, max_tokens * _TEXTS, max_tokens + 1), Reads(max_tokens),
-            {"query": query_prompt, "document": document_prompt}, **options,
+            batch_size, max_tokens, {"query": query_prompt, "document": document_prompt}, **options,
         )  # fmt: skip
         self._tasks: dict[Role, str] = {"query": query_task, "document": document_task}
 

@@ -28,15 +28,12 @@ from retrievers.remote.http_client import (
 from retrievers.remote.redaction import as_written_json
 from retrievers.remote.remote_encoder import (
     EmbeddingReply,
-    Packing,
     RemoteEncoder,
     rectangular,
     unpacked,
 )
-from retrievers.remote.remote_model import Access, Reads
+from retrievers.remote.remote_model import Access
 from retrievers.types import MOST_DIMENSIONS, Role
-
-_REQUEST_TOKENS = 300_000
 
 
 class _Row(AnswerPart):
@@ -66,6 +63,7 @@ class OpenAIEncoder(RemoteEncoder):
     service = "OpenAI's server"
     kind = "openai"
     most_texts = 2048
+    most_tokens = 300_000
 
     def __init__(
         self,
@@ -116,8 +114,7 @@ class OpenAIEncoder(RemoteEncoder):
             sent=(query_prompt, document_prompt, self._extra),
         )  # fmt: skip
         super().__init__(
-            model, access, Packing(batch_size, _REQUEST_TOKENS, max_tokens), Reads(max_tokens),
-            {"query": query_prompt, "document": document_prompt}, **options,
+            model, access, batch_size, max_tokens, {"query": query_prompt, "document": document_prompt}, **options
         )  # fmt: skip
         if self._dimensions is not None and self._dimensions > MOST_DIMENSIONS:
             raise InputError(Problem("encoder.dimensions", f"{self._dimensions} is above {MOST_DIMENSIONS}"))

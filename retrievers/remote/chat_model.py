@@ -28,7 +28,7 @@ from retrievers.remote.http_client import (
     server_url,
     to_exception,
 )
-from retrievers.remote.remote_model import Access, Charge, Reads, RemoteModel
+from retrievers.remote.remote_model import Access, Charge, RemoteModel
 from retrievers.types import fingerprint
 
 _FOR_THE_REQUEST = {400, 415, 422, 501}
@@ -146,7 +146,7 @@ class ChatModel(RemoteModel):
             provider="openai", base_url=options.server, own=options.server if name else "", variables=(name,)
         )
         super().__init__(
-            options.model, access, Reads(options.max_tokens), concurrency=options.concurrency, rpm=options.rpm,
+            options.model, access, options.max_tokens, concurrency=options.concurrency, rpm=options.rpm,
             tpm=options.tpm, timeout=options.timeout, patience=options.patience,
         )  # fmt: skip
         self.options = options

@@ -194,14 +194,6 @@ class Access:
     """What is sent in bodies: what `${NAME}` stood for in it is shown in no message."""
 
 
-class Reads(NamedTuple):
-    """How much of one text a model reads."""
-
-    tokens: int
-    characters: int = 0
-    """0: no limit."""
-
-
 class RemoteModel:
     """A model behind an API: nothing is sent, and no key looked for, before the first request."""
 
@@ -211,7 +203,7 @@ class RemoteModel:
     """The table of the experiment in which the options stand."""
 
     def __init__(
-        self, model: str, access: Access, reads: Reads, *, concurrency: int = 8, rpm: float = 0, tpm: float = 0,
+        self, model: str, access: Access, tokens: int, *, concurrency: int = 8, rpm: float = 0, tpm: float = 0,
         timeout: float = 60, patience: float = 300, price: float | None = None,
     ) -> None:  # fmt: skip
         """Take what the experiment says; nothing is sent.
@@ -219,7 +211,7 @@ class RemoteModel:
         Args:
             model: the provider's name for it.
             access: how it is reached.
-            reads: how much of a text.
+            tokens: of one text that it reads, at most.
             concurrency: requests at once, at most; fewer while the service throttles.
             rpm: requests a minute that the account may send; 0: unknown.
             tpm: tokens a minute; 0: unknown.
@@ -231,7 +223,7 @@ class RemoteModel:
         Raises:
             InputError: a number that cannot be, or an address that is none.
         """
-        check_positive(self.where, concurrency=concurrency, timeout=timeout, patience=patience, max_tokens=reads.tokens)
+        check_positive(self.where, concurrency=concurrency, timeout=timeout, patience=patience, max_tokens=tokens)
         check_not_negative(self.where, rpm=rpm, tpm=tpm, price=price)
         if access.base_url:
             check_address(f"{self.where}.base_url", access.base_url)
@@ -239,7 +231,7 @@ class RemoteModel:
         self._url = access.base_url or access.own
         self._access = access
         self._timeout, self._own_price = timeout, price
-        self._limits = Limits(concurrency, rpm, tpm, patience, *reads)
+        self._limits = Limits(concurrency, rpm, tpm, patience, tokens)
         self._sender = RequestSender(self._limits)
         self._lock = Lock()
         self._opened: HttpClient | None = None

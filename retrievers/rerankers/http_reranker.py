@@ -15,7 +15,7 @@ from retrievers.insisting import TooLong
 from retrievers.meter import Call
 from retrievers.remote.http_client import AnswerPart, Listed, TokenCount
 from retrievers.remote.redaction import as_written, as_written_json, shown
-from retrievers.remote.remote_model import Access, Charge, Reads, RemoteModel, RequestSize, shared_out
+from retrievers.remote.remote_model import Access, Charge, RemoteModel, RequestSize, shared_out
 from retrievers.types import Counts, Floats, Pair, PairScores, Reranker, fingerprint, runs
 
 Dialect = Literal["cohere", "voyage", "jina", "tei", "vllm"]
@@ -136,7 +136,7 @@ class HttpReranker(RemoteModel, Reranker):
             provider=dialect, own=self._protocol.url, base_url=base_url, api_key=api_key,
             variables=(self._protocol.key,), headers=dict(headers or {}), sent=(extra or {},),
         )  # fmt: skip
-        super().__init__(model, access, Reads(max_tokens or self._protocol.tokens), **options)
+        super().__init__(model, access, max_tokens or self._protocol.tokens, **options)
         self._dialect: Dialect = dialect
         self._extra = dict(extra or {})
         self.depth, self.request_size = depth, batch_size
