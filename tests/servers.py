@@ -199,6 +199,8 @@ class OpenAIProvider(Provider):
                 return Refusal(401, "invalid_api_key", f"Incorrect API key provided: {key.removeprefix('Bearer ')}.")
             case "missing":
                 return Refusal(404, "model_not_found", "The model does not exist")
+            case "no-packing":
+                return Refusal(422, "invalid_request_error", "encoding_format is not known here")
             case "batch":
                 return Refusal(
                     400,

@@ -220,12 +220,16 @@ def test_a_text_that_is_refused_for_its_length_is_cut(keys, name, tmp_path):
         assert embedded.truncated_tokens[0] > 60
 
 
-def test_decimals_are_asked_for_once_where_base64_is_refused(keys, tmp_path):
+def test_decimals_are_asked_for_once_where_base64_is_refused(keys, serve, tmp_path):
     with serving(dialects.LiteLlm()) as provider, Cache(tmp_path / "c") as cache:
         own = at(BLOCKS["LiteLLM proxy"], "encoder", provider.url)
         for text in ("a", "b", "c"):
             Embedder(own, cache).embed([text], "document", Meter())
         assert ["encoding_format" in one["body"] for one in provider.requests] == [True, False, False, False]
+    always = encoder(serve(always="no-packing"))
+    for _ in range(2):
+        with pytest.raises(BackendError, match="422 encoding_format is not known here"):
+            always.embed(["a"], "query", single_call())
 
 
 def test_a_servers_own_words_reach_the_user(keys, tmp_path):

@@ -53,7 +53,7 @@ class _Embeddings(AnswerPart):
     usage: _Usage | None = None
 
 
-class _NoPacking(Exception):
+class _NoPacking(BackendError):
     """The server refuses `encoding_format`."""
 
 
@@ -146,8 +146,9 @@ class OpenAIEncoder(RemoteEncoder):
         try:
             answer = client.ask("embeddings", body, _Embeddings)
         except _NoPacking:
+            if not body.pop("encoding_format", ""):  # it was refused, and did not stand there
+                raise
             self._encoding = {}  # decimals say the same numbers in more bytes
-            body.pop("encoding_format")
             answer = client.ask("embeddings", body, _Embeddings)
         rows = sorted(answer.data, key=lambda one: one.index)
         if [one.index for one in rows] != list(range(len(texts))):
