@@ -96,6 +96,17 @@ def test_the_bounds_of_every_service_hold(serve):
         encoder(provider).embed(["wing"], "query", single_call())
 
 
+@pytest.mark.parametrize(
+    ("status", "content", "told"),
+    [(400, b"[1,2]", r"400 \[1,2\]"), (400, b"null", "400 null"), (500, b"\xff\xfe", "gave up after 1 try")],
+)
+def test_a_refusal_that_boto3_cannot_read_is_one_message(monkeypatch, status, content, told):
+    answer = httpx.Response(status, content=content)
+    monkeypatch.setattr(BoundedTransport, "handle_request", lambda *_: answer)
+    with pytest.raises(BackendError, match=told):
+        BedrockEncoder(V1, region="eu-west-1", patience=0.1).embed(["wing"], "query", single_call())
+
+
 def test_titan_v2_has_dimensions_and_normalisation(serve):
     provider = serve(dimensions=1024)
     found = encoder(provider, model=V2, dimensions=256, normalize=False).embed(["wing"], "query", single_call())

@@ -8,8 +8,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from io import BytesIO
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, NoReturn
 
 import httpx
 from pydantic import Field
@@ -33,7 +32,7 @@ from retrievers.types import Role, fingerprint
 
 if TYPE_CHECKING:
     import boto3
-    from botocore.awsrequest import AWSPreparedRequest, AWSResponse
+    from botocore.awsrequest import AWSPreparedRequest
 
 _THROTTLED = {"ThrottlingException", "TooManyRequestsException", "ServiceQuotaExceededException"}
 _PASSING = {
@@ -211,7 +210,7 @@ class BedrockEncoder(RemoteEncoder):
         secrets = tuple(filter(None, (known.secret_key, known.token))) if known else ()
         url = self._endpoint or self._bedrock.meta.endpoint_url
         client = HttpClient(replace(server, url=url, secrets=secrets), _to_exception)
-        self._bedrock.meta.events.register("before-send.bedrock-runtime.InvokeModel", partial(_sent, client.httpx))
+        self._bedrock.meta.events.register("before-send.bedrock-runtime.InvokeModel", partial(_send, client.httpx))
         return client
 
     def _invoke(self, body: Mapping[str, Any]) -> httpx.Response:
@@ -219,21 +218,16 @@ class BedrockEncoder(RemoteEncoder):
         import botocore.exceptions
 
         try:
-            said = self._bedrock.invoke_model(
+            self._bedrock.invoke_model(
                 modelId=self.model, body=json.dumps(body), contentType="application/json", accept="application/json"
             )
-        except botocore.exceptions.ClientError as refused:
-            meta, error = refused.response["ResponseMetadata"], refused.response["Error"]
-            words = {"code": error.get("Code", ""), "message": error.get("Message", "")}
-            content = json.dumps(words).encode()
+        except _Answered as answered:
+            return answered.response
         except botocore.exceptions.NoCredentialsError:
             raise BackendError("AWS credentials were not found; run `aws configure`, or set AWS_PROFILE") from None
         except botocore.exceptions.BotoCoreError as failure:
             raise BackendError(str(failure)) from None
-        else:
-            meta, content = said["ResponseMetadata"], said["body"].read()
-        headers = httpx.Headers(meta["HTTPHeaders"], encoding="utf-8")  # whatever letters came
-        return httpx.Response(meta["HTTPStatusCode"], headers=headers, content=content)
+        raise AssertionError  # boto3 sends nothing itself
 
     def _session(self) -> boto3.Session:
         import boto3
@@ -241,18 +235,20 @@ class BedrockEncoder(RemoteEncoder):
         return boto3.Session(profile_name=self._profile or None, region_name=self._region or None)
 
 
-def _sent(client: httpx.Client, request: AWSPreparedRequest, **_: object) -> AWSResponse:
-    """Send a request that boto3 has made and signed; called by it in place of sending it itself."""
-    from botocore.awsrequest import AWSResponse
-    from urllib3 import HTTPResponse
+class _Answered(Exception):
+    """What came back to a request of boto3's, which is read here: what boto3 does not expect would break it."""
 
+    def __init__(self, response: httpx.Response) -> None:
+        super().__init__()
+        self.response = response
+
+
+def _send(client: httpx.Client, request: AWSPreparedRequest, **_: object) -> NoReturn:
+    """Send a request that boto3 has made and signed; called by it in place of sending it itself."""
     headers = {name: value if isinstance(value, str) else value.decode() for name, value in request.headers.items()}
     body: Any = request.body
     url = without_user_part(request.url)  # its user would take the place of the signature
-    answer = client.request(request.method, url, content=body, headers=headers)
-    raw = HTTPResponse(BytesIO(answer.content), preload_content=False)
-    received: Any = dict(answer.headers)
-    return AWSResponse(request.url, answer.status_code, received, raw)
+    raise _Answered(client.request(request.method, url, content=body, headers=headers))
 
 
 def _family(model: str) -> _Family:
