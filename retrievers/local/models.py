@@ -91,7 +91,7 @@ class LocalModel(Model):
 
 
 class LocalEncoder(LocalModel, Encoder):
-    """An encoder over a local model; a kind adds its fingerprint, and what it makes of one request."""
+    """An encoder over a local model; a kind adds what it makes of one request."""
 
     by_role: ClassVar[bool] = True
     """Whether the model itself reads queries and documents in two ways."""
@@ -109,6 +109,11 @@ class LocalEncoder(LocalModel, Encoder):
         """
         super().__init__(model, **options)
         self._prompts: dict[Role, str | None] = {"query": query_prompt, "document": document_prompt}
+
+    @property
+    def fingerprint(self) -> str:
+        """All that changes a vector: the weights, the prompts, dtype, backend."""
+        return self._named(prompts=self._prompts)
 
     @property
     def provenance(self) -> Mapping[str, str]:

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from retrievers.costs import Tokens
 from retrievers.errors import InputError, Problem
-from retrievers.local.forward import ScoredTokens, Setup, max_sim, outputs, token_vectors
+from retrievers.local.forward import ModelInput, ScoredTokens, Setup, max_sim, outputs, token_vectors
 from retrievers.local.model_files import is_trained_as, prompt_of, stored_prompts
 from retrievers.local.models import LocalReranker
 from retrievers.meter import Call
-from retrievers.types import Counts, Pair, PairScores, Role
+from retrievers.types import Pair, PairScores, Role
 
 
 class CrossEncoderReranker(LocalReranker):
@@ -43,15 +43,6 @@ class CrossEncoderReranker(LocalReranker):
         return PairScores(scores, read.tokens, read.truncated_tokens)
 
 
-class _Side(NamedTuple):
-    """One side of some pairs."""
-
-    matched: ScoredTokens
-    """Its vectors, of length 1."""
-    tokens: Counts
-    truncated_tokens: Counts
-
-
 class LateInteractionReranker(LocalReranker):
     """Orders candidates by how well each token of the query is met by some token of the document.
 
@@ -79,11 +70,13 @@ class LateInteractionReranker(LocalReranker):
 
         with self._replicas.one(len(pairs)) as model, torch.inference_mode():
             asked, candidates = zip(*pairs, strict=True)
-            queries, documents = self._side(model, asked, "query"), self._side(model, candidates, "document")
-            scores = max_sim(queries.matched, documents.matched) / queries.matched.mask.sum(dim=1)
-        tokens = queries.tokens + documents.tokens
+            (queries, first), (documents, second) = (
+                self._side(model, asked, "query"), self._side(model, candidates, "document")
+            )  # fmt: skip
+            scores = max_sim(queries, documents) / queries.mask.sum(dim=1)
+        tokens = first.tokens + second.tokens
         call.meter.count(calls=1, tokens=int(tokens.sum()))
-        return PairScores(scores.double().cpu().numpy(), tokens, queries.truncated_tokens + documents.truncated_tokens)
+        return PairScores(scores.double().cpu().numpy(), tokens, first.truncated_tokens + second.truncated_tokens)
 
     @property
     def _trained(self) -> bool:
@@ -99,7 +92,8 @@ class LateInteractionReranker(LocalReranker):
             raise InputError(Problem("rerank.model", what, "run again: now it is known"))
         return model
 
-    def _side(self, model: Any, texts: Sequence[str], role: Role) -> _Side:
+    def _side(self, model: Any, texts: Sequence[str], role: Role) -> tuple[ScoredTokens, ModelInput]:
+        """Return the vectors of one side of some pairs, of length 1, and what was read."""
         import torch
 
         if self._trained:
@@ -111,4 +105,4 @@ class LateInteractionReranker(LocalReranker):
         if tokens is None:
             raise InputError(Problem("rerank.model", f"{self._weights.model} has no vectors of tokens"))
         vectors = torch.nn.functional.normalize(tokens.vectors, dim=2)
-        return _Side(ScoredTokens(vectors, tokens.mask), read.tokens, read.truncated_tokens)
+        return ScoredTokens(vectors, tokens.mask), read
