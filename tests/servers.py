@@ -375,6 +375,8 @@ class _Handler(BaseHTTPRequestHandler):
             whole, more = provider.bomb, {"Content-Encoding": "gzip"}
         if fault == "packed":
             whole, more = gzip.compress(whole), {"Content-Encoding": "gzip"}
+        if fault == "500":
+            more = {**more, "Content-Type": "application/json; charset=utf-16"}  # which it is not
         if fault.startswith("redirect"):
             status, more = int(fault[-3:]), {"Location": provider.elsewhere}
         return status, more, BROKEN_BODIES.get(fault, whole)
