@@ -27,11 +27,14 @@ class _Words(NamedTuple):
     corpus: list[list[int]]
     """The terms of each document, or passage, as numbers of the vocabulary."""
     empty: list[str]
-    stemming: str
+    """Documents without a term."""
     ids: list[str]
+    """The other documents."""
     values: FieldValues
     starts: list[int]
+    """Where the passages of each document begin."""
     vocabulary: dict[str, int]
+    stemming: str = ""
 
 
 LARGEST_K1 = 1_000_000
@@ -70,12 +73,9 @@ class BM25Retriever(Retriever):
             load_language_model()  # on another core, while the documents are read
         self._stem = _stemmer(stemming or "")
         self._chunks = None if chunk is None else _chunks(chunk)
-        self._ids: list[str] = []
         self._conditions: tuple[Condition, ...] = ()
-        self._values = FieldValues(())
-        self._starts: list[int] = []
-        """Where the passages of each document begin."""
-        self._vocabulary: dict[str, int] = {}
+        self._words: _Words
+        """Without the corpus, which the engine has."""
 
     @property
     def fingerprint(self) -> str:
@@ -99,19 +99,22 @@ class BM25Retriever(Retriever):
     def narrow(self, conditions: Sequence[Condition]) -> None:
         """Search among the documents that match; words stay as rare as they are among all."""
         self._conditions = tuple(conditions)
-        self._values = FieldValues(one.field for one in conditions)
 
     def index(self, documents: Iterable[Document], meter: Meter) -> None:
         """Count the terms of every document; those with no term are noted and never retrieved."""
         import bm25s
 
         with meter.stage("index"):
-            corpus = self._counted(documents, meter)
-            meter.count(texts=len(corpus))
-            if not corpus:
+            words = self._counted(documents)
+            for id_ in words.empty:
+                meter.note("empty", id_)
+            meter.count(texts=len(words.corpus))
+            if not words.corpus:
                 raise BackendError("bm25: no document has a word to index")
             self._engine = bm25s.BM25(k1=self._k1, b=self._b, method="lucene", dtype="float32")
-            self._engine.index((corpus, self._vocabulary), create_empty_token=False, show_progress=False)
+            self._engine.index((words.corpus, words.vocabulary), create_empty_token=False, show_progress=False)
+            self._words, self._stemming = words._replace(corpus=[]), words.stemming
+            self._stem = _stemmer(words.stemming)
 
     def search(self, queries: Sequence[Query], depth: int, meter: Meter) -> list[Ranking]:
         """Rank the documents that share a term with the query; the others are no answer."""
@@ -121,69 +124,61 @@ class BM25Retriever(Retriever):
     def answer(self, query: Query, depth: int, meter: Meter) -> Ranking:
         """Rank the documents for one query, counting nothing, as latency is measured."""
         stems = map(self._stem, tokenize(query.text))
-        terms = [self._vocabulary[stem] for stem in stems if stem in self._vocabulary]
+        terms = [number for stem in stems if (number := self._words.vocabulary.get(stem)) is not None]
         if not terms:
             return ranked((), ())
         scores = self._engine.get_scores_from_ids(terms)
         if self._chunks is not None:
-            scores = np.maximum.reduceat(scores, self._starts)
+            scores = np.maximum.reduceat(scores, self._words.starts)
         if self._conditions:
-            scores = np.where(self._values.matching(wanted(query, self._conditions)), scores, 0)
-        return best_of(self._ids, scores, depth, positive=True)
+            scores = np.where(self._words.values.matching(wanted(query, self._conditions)), scores, 0)
+        return best_of(self._words.ids, scores, depth, positive=True)
 
     def _search(self, queries: Sequence[Query], depth: int, meter: Meter) -> Iterator[Ranking]:
         for query in queries:
-            if self._conditions and not self._values.matching(wanted(query, self._conditions)).any():
+            if self._conditions and not self._words.values.matching(wanted(query, self._conditions)).any():
                 meter.note("nothing-matches-query", query.id)
             yield self.answer(query, depth, meter)
             meter.count(texts=1)
 
-    def _counted(self, documents: Iterable[Document], meter: Meter) -> list[list[int]]:
-        """The stems of every document, or passage, as numbers; what another of the run has counted is taken over."""
+    def _counted(self, documents: Iterable[Document]) -> _Words:
+        """The words of every document, or passage; what another of the run has counted is taken over."""
         fields = sorted(one.field for one in self._conditions)
         made = documents.made if isinstance(documents, Shares) else {}
         key = f"bm25 {self._stemming} {self._chunks} {fields}"
         words: _Words | None = made.get(key)
         if words is None:
-            corpus: list[list[int]] = []
-            empty: list[str] = []
-            seen = sample(self._read(documents, corpus, empty), size=SAMPLE)
-            language = _stemming_of(seen) if self._stemming is None and corpus else self._stemming or ""
-            self._stem = _stemmer(language)
-            corpus = self._stemmed(corpus, language)
-            words = _Words(corpus, empty, language, self._ids, self._values, self._starts, self._vocabulary)
-            if sum(map(len, corpus)) <= KEPT:
+            words = _Words([], [], [], FieldValues(fields), [], {})
+            seen = sample(_read(documents, self._chunks, words), size=SAMPLE)
+            language = _stemming_of(seen) if self._stemming is None and words.corpus else self._stemming or ""
+            words = _stemmed(words, language) if language else words
+            if sum(map(len, words.corpus)) <= KEPT:
                 made[key] = words
-        corpus, empty, self._stemming, self._ids, self._values, self._starts, self._vocabulary = words
-        self._stem = _stemmer(self._stemming)
-        for id_ in empty:
-            meter.note("empty", id_)
-        return corpus
+        return words
 
-    def _read(self, documents: Iterable[Document], corpus: list[list[int]], empty: list[str]) -> Iterator[Document]:
-        """Add the words of each document, or of its passages, to the corpus, and yield those that have any."""
-        for document in documents:
-            parts = [document] if self._chunks is None else passages(document, self._chunks)
-            if rows := [words for part in parts if (words := self._numbered(part.content))]:
-                self._ids.append(document.id)
-                self._values.add(document.fields)
-                self._starts.append(len(corpus))
-                corpus += rows
-                yield document
-            else:
-                empty.append(document.id)
 
-    def _numbered(self, text: str) -> list[int]:
-        return [self._vocabulary.setdefault(word, len(self._vocabulary)) for word in tokenize(text)]
+def _read(documents: Iterable[Document], chunks: Chunks | None, words: _Words) -> Iterator[Document]:
+    """Add the words of each document, or of its passages, to those there are, and yield those that have any."""
+    numbers = words.vocabulary
+    for document in documents:
+        parts = [document] if chunks is None else passages(document, chunks)
+        rows = [[numbers.setdefault(word, len(numbers)) for word in tokenize(part.content)] for part in parts]
+        if any(rows):
+            words.ids.append(document.id)
+            words.values.add(document.fields)
+            words.starts.append(len(words.corpus))
+            words.corpus.extend(filter(None, rows))
+            yield document
+        else:
+            words.empty.append(document.id)
 
-    def _stemmed(self, corpus: list[list[int]], language: str) -> list[list[int]]:
-        """The corpus with the stems of its words, which become the vocabulary; each word is stemmed once."""
-        if not language:
-            return corpus
-        stems: dict[str, int] = {}
-        numbers = [stems.setdefault(self._stem(word), len(stems)) for word in self._vocabulary]
-        self._vocabulary = stems
-        return [[numbers[word] for word in row] for row in corpus]
+
+def _stemmed(words: _Words, language: str) -> _Words:
+    """The same with the stems of the words, which become the vocabulary; each word is stemmed once."""
+    stem, stems = _stemmer(language), dict[str, int]()
+    numbers = [stems.setdefault(stem(word), len(stems)) for word in words.vocabulary]
+    corpus = [[numbers[word] for word in row] for row in words.corpus]
+    return words._replace(corpus=corpus, vocabulary=stems, stemming=language)
 
 
 def _chunks(table: Mapping[str, int | str]) -> Chunks:

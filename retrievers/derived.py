@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-import numpy as np
-
+from retrievers.embedding import distance
 from retrievers.errors import BackendError, OverBudget
 from retrievers.meter import Meter
 from retrievers.ragged import Form, dense, unit_rows
@@ -83,7 +82,8 @@ class Cut:
             raise BackendError(f"{what} {_REMEDY}") from None
         gave = f"vectors of {other.shape[1]}"
         if other.shape[1] == self._dimensions:
-            least = float(_cosines(dense(embedded.vectors)[[rows[text] for text in some]], dense(other)).min())
+            ours = dense(embedded.vectors)
+            least = 1 - max(distance(ours[rows[text]], its) for text, its in zip(some, dense(other), strict=True))
             if least > LEAST_COSINE:
                 self._least = least
                 return
@@ -116,9 +116,3 @@ def proof_texts(texts: Iterable[str]) -> list[str]:
         if len(some) == PROOF:
             break
     return list(some)
-
-
-def _cosines(a: Vectors, b: Vectors) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
-    wide = a.astype(np.float64), b.astype(np.float64)
-    lengths = np.linalg.norm(wide[0], axis=1) * np.linalg.norm(wide[1], axis=1)
-    return np.asarray((wide[0] * wide[1]).sum(axis=1) / np.where(lengths == 0, 1, lengths))

@@ -108,11 +108,8 @@ class Embedder:
             parts.append(embedded)
         if not parts:
             return _NOTHING[1]
-        row = np.empty(len(distinct), dtype=np.intp)
-        row[np.concatenate(places)] = np.arange(len(distinct))
-        at = dict(zip(distinct, row.tolist(), strict=True))
-        order = [at[text] for text in texts]
-        return Embedded.of(parts).at(order)
+        at = dict(zip(distinct, np.argsort(np.concatenate(places)).tolist(), strict=True))
+        return Embedded.of(parts).at([at[text] for text in texts])
 
     def answered(
         self, texts: Sequence[str], plan: Callable[[], Iterable[Sequence[int]]], role: Role, meter: Meter

@@ -91,8 +91,6 @@ class Limits:
     """Seconds after which a request that keeps failing is given up."""
     tokens: int
     """Tokens of one text, at most."""
-    characters: int = 0
-    """Characters of one text, at most; 0: no limit."""
 
 
 class Model(Protocol):
@@ -100,6 +98,9 @@ class Model(Protocol):
 
     A model keeps no meter and no cache: it may serve several retrievers at once. Building one loads and sends nothing.
     """
+
+    request_size: int = 32
+    """Texts, or pairs, of one request."""
 
     @property
     @abstractmethod
@@ -169,7 +170,7 @@ class Encoder(Model, Protocol):
 
     def batches(self, texts: Sequence[str], role: Role) -> Iterable[Sequence[int]]:
         """Split texts (distinct, sorted by length) into requests: positions, each exactly once."""
-        return runs(len(texts), 32)
+        return runs(len(texts), self.request_size)
 
     @abstractmethod
     def embed(self, texts: Sequence[str], role: Role, call: Call) -> Embedded:
@@ -179,15 +180,10 @@ class Encoder(Model, Protocol):
 class Reranker(Model, Protocol):
     """Scores pairs of a query and a document, one request at a time; `retrievers.reranking` plans the requests."""
 
-    @property
-    def depth(self) -> int:
-        """How many candidates of each query are scored; the others keep their order beneath them."""
-        return 10
-
-    @property
-    def by_list(self) -> bool:
-        """Whether the documents of a query travel together, so that a score might depend on its companions."""
-        return False
+    depth: int = 10
+    """How many candidates of each query are scored; the others keep their order beneath them."""
+    by_list: bool = False
+    """Whether the documents of a query travel together, so that a score might depend on its companions."""
 
     def count(self, texts: Sequence[str]) -> Tokens:
         """Count the tokens of texts, each as one side of a pair, with no network: exactly, or estimated."""
@@ -195,7 +191,7 @@ class Reranker(Model, Protocol):
 
     def batches(self, pairs: Sequence[Pair]) -> Iterable[Sequence[int]]:
         """Split pairs (distinct, sorted by length) into requests: positions, each exactly once."""
-        return runs(len(pairs), 32)
+        return runs(len(pairs), self.request_size)
 
     @abstractmethod
     def score(self, pairs: Sequence[Pair], call: Call) -> PairScores:

@@ -23,7 +23,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from concurrent.futures import Future
 from functools import cache, lru_cache
-from threading import Thread
+from threading import Lock, Thread
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
@@ -145,25 +145,29 @@ def _code(text: str) -> str:
     return code
 
 
-@cache
 def load_language_model() -> Future[Any]:
     """Load the model of languages, which needs no network, in the background, and return where it will be.
 
     It takes half a second, most of it decompression beside which Python goes on: call it as soon as a text will come.
     """
-    loading: Future[Any] = Future()
+    if _FIRST.acquire(blocking=False):
+        Thread(target=_load, daemon=True).start()  # a command that ends before it needs no language
+    return _MODEL
 
-    def load() -> None:
-        interval = sys.getswitchinterval()
-        sys.setswitchinterval(TURN)  # decompression takes the lock again for every 8 kB: 600 waits of 5 ms
-        try:
-            from py3langid.langid import MODEL_FILE, LanguageIdentifier
 
-            loading.set_result(LanguageIdentifier.from_model_file(MODEL_FILE, norm_probs=True, min_confidence=SURE))
-        except BaseException as error:  # whoever waits is told
-            loading.set_exception(error)
-        finally:
-            sys.setswitchinterval(interval)
+_MODEL: Future[Any] = Future()
+_FIRST = Lock()
+"""Held from the first call on: of two at once, one would keep the other's switch interval for good."""
 
-    Thread(target=load, daemon=True).start()  # a command that ends before it needs no language
-    return loading
+
+def _load() -> None:
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(TURN)  # decompression takes the lock again for every 8 kB: 600 waits of 5 ms
+    try:
+        from py3langid.langid import MODEL_FILE, LanguageIdentifier
+
+        _MODEL.set_result(LanguageIdentifier.from_model_file(MODEL_FILE, norm_probs=True, min_confidence=SURE))
+    except BaseException as error:  # whoever waits is told
+        _MODEL.set_exception(error)
+    finally:
+        sys.setswitchinterval(interval)

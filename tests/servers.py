@@ -18,6 +18,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import numpy as np
 
+from retrievers.cache import Cache
 from retrievers.encoders.hashing import HashingEncoder
 from retrievers.meter import single_call
 
@@ -25,6 +26,12 @@ from retrievers.meter import single_call
 def real_vectors(texts):
     """What every provider answers: hashed n-grams, so that texts about the same are near each other."""
     return HashingEncoder(dimensions=128).embed(texts, "document", single_call()).vectors
+
+
+def stored(folder):
+    """The rows of the cache in a folder of a test."""
+    with Cache(folder / "c") as cache:
+        return sum(holding.rows for holding in cache.info())
 
 
 PATIENCE = 300
@@ -192,6 +199,8 @@ class OpenAIProvider(Provider):
                 return Refusal(401, "invalid_api_key", f"Incorrect API key provided: {key.removeprefix('Bearer ')}.")
             case "missing":
                 return Refusal(404, "model_not_found", "The model does not exist")
+            case "no-packing":
+                return Refusal(422, "invalid_request_error", "encoding_format is not known here")
             case "batch":
                 return Refusal(
                     400,
@@ -366,6 +375,8 @@ class _Handler(BaseHTTPRequestHandler):
             whole, more = provider.bomb, {"Content-Encoding": "gzip"}
         if fault == "packed":
             whole, more = gzip.compress(whole), {"Content-Encoding": "gzip"}
+        if fault == "500":
+            more = {**more, "Content-Type": "application/json; charset=utf-16"}  # which it is not
         if fault.startswith("redirect"):
             status, more = int(fault[-3:]), {"Location": provider.elsewhere}
         return status, more, BROKEN_BODIES.get(fault, whole)

@@ -9,7 +9,7 @@ from retrievers.encoders.bedrock import BedrockEncoder
 from retrievers.errors import BackendError, InputError
 from retrievers.meter import Meter, single_call
 from retrievers.remote.bounded_transport import BoundedTransport
-from tests.servers import BedrockProvider, real_vectors, serving, tokens_of
+from tests.servers import BedrockProvider, real_vectors, serving, stored, tokens_of
 
 TEXTS = [f"text number {i} about " + ["wing", "flow", "heat", "shock", "wave"][i % 5] for i in range(10)]
 V1, V2, COHERE = "amazon.titan-embed-text-v1", "amazon.titan-embed-text-v2:0", "cohere.embed-multilingual-v3"
@@ -48,11 +48,6 @@ def padded(texts, dimensions):
     found = np.zeros((len(texts), dimensions), dtype=np.float32)
     found[:, :128] = real_vectors(texts)
     return found
-
-
-def stored(tmp_path):
-    with Cache(tmp_path / "c") as cache:
-        return sum(holding.rows for holding in cache.info())
 
 
 def test_titan_takes_one_text_a_call(serve, tmp_path):
@@ -99,6 +94,17 @@ def test_the_bounds_of_every_service_hold(serve):
     provider.elsewhere = "http://127.0.0.1:9/elsewhere"
     with pytest.raises(BackendError, match="which is not followed"):
         encoder(provider).embed(["wing"], "query", single_call())
+
+
+@pytest.mark.parametrize(
+    ("status", "content", "told"),
+    [(400, b"[1,2]", r"400 \[1,2\]"), (400, b"null", "400 null"), (500, b"\xff\xfe", "gave up after .*: 500")],
+)
+def test_a_refusal_that_boto3_cannot_read_is_one_message(monkeypatch, status, content, told):
+    answer = httpx.Response(status, content=content)
+    monkeypatch.setattr(BoundedTransport, "handle_request", lambda *_: answer)
+    with pytest.raises(BackendError, match=told):
+        BedrockEncoder(V1, region="eu-west-1", patience=0.1).embed(["wing"], "query", single_call())
 
 
 def test_titan_v2_has_dimensions_and_normalisation(serve):

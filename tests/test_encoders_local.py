@@ -102,6 +102,7 @@ def test_a_static_model(tmp_path):
     assert np.allclose(found.vectors, plain(model, texts, normalize_embeddings=True), atol=1e-6)
     assert found.tokens.tolist() == [5 + 2 + 1 + 4 + 1, 1000]  # "the" and "flow" are words of the model's
     assert found.truncated_tokens.tolist() == [0, 0]
+    assert encoder(model).count(texts, "query").counts.tolist() == found.tokens.tolist()
 
 
 def test_the_packaged_model_is_used_and_checked(monkeypatch, tmp_path):

@@ -38,12 +38,6 @@ def test_counts_without_the_model_are_the_models_own(folder, role):
     assert np.array_equal(counted.counts, encoder.embed(TEXTS, role, single_call()).tokens)
 
 
-def test_counts_of_a_static_model(tmp_path):
-    encoder = SentenceTransformerEncoder(str(tiny.static(tmp_path)), device="cpu")
-    texts = ["Where is the café?", "flow " * 1000]
-    assert encoder.count(texts, "query").counts.tolist() == encoder.embed(texts, "query", single_call()).tokens.tolist()
-
-
 def test_a_folder_without_a_tokenizer_is_estimated(tmp_path):
     found = side_tokens(tmp_path, "document", TEXTS)
     assert not found.exact

@@ -16,6 +16,7 @@ from retrievers.cache import Cache
 from retrievers.errors import BackendError, InputError
 from retrievers.external import PythonRetriever, RunRetriever
 from retrievers.meter import Meter
+from retrievers.remote.redaction import Expanded
 from retrievers.runs import write_run
 from retrievers.search_endpoint import HttpRetriever
 from retrievers.types import Query, ranked
@@ -278,6 +279,11 @@ def test_latency_asks_past_the_cache(tmp_path):
         assert len(handler.asked) == len(QUERIES)
         retriever.answer(QUERIES[0], 3, Meter())
         assert len(handler.asked) == len(QUERIES) + 1
+        for tenant in ("a", "b", "b"):  # whose answers are others'
+            other = http(url, headers={"Authorization": Expanded(f"ApiKey {KEY}", "${KEY}"), "X-Tenant": tenant})
+            other.use(cache)
+            other.search(QUERIES[:1], 3, Meter())
+        assert len(handler.asked) == len(QUERIES) + 3
 
 
 def test_a_saved_run_is_found_beside_the_experiment_and_reproduced(tmp_path, monkeypatch):

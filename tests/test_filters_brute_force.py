@@ -118,19 +118,31 @@ def test_passages_are_narrowed_by_their_documents_fields(dense, location):
     check_dense(whole, documents, conditions, 5)
 
 
-@pytest.mark.parametrize("quantization", ["int8", "binary", "binary-dot"])
+def filtered_bm25(conditions):
+    retriever = BM25Retriever()
+    retriever.narrow(conditions)
+    return retriever
+
+
+@pytest.mark.parametrize("kind", ["int8", "binary", "binary-dot", "bm25"])
 @pytest.mark.parametrize("name", CONDITIONS)
-def test_quantised_vectors_rank_as_without_a_filter_what_does_not_match_left_out(name, quantization):
-    documents, conditions = corpus(200), CONDITIONS[name]
-    whole = VectorRetriever(Bag(), lambda meter: QuantizedStore(quantization))
-    narrow = VectorRetriever(Bag(), lambda meter: QuantizedStore(quantization), conditions=conditions)
+def test_others_rank_as_without_a_filter_what_does_not_match_left_out(name, kind):
+    documents, conditions, meter = corpus(200), CONDITIONS[name], Meter()
+    whole, narrow = (
+        filtered_bm25(some) if kind == "bm25"
+        else VectorRetriever(Bag(), lambda meter: QuantizedStore(kind), conditions=some)
+        for some in ((), conditions)
+    )  # fmt: skip
     whole.index(documents, Meter())
-    narrow.index(documents, Meter())
+    narrow.index(documents, meter)
     by_id = {one.id: one for one in documents}
     everything = whole.search(QUERIES, len(documents), Meter())
-    for query, all_of_it, ranking in zip(QUERIES, everything, narrow.search(QUERIES, 10, Meter()), strict=True):
-        kept = [hit for hit in all_of_it if matches(by_id[hit.doc_id], query, conditions)]
-        assert ranking.doc_ids == tuple(hit.doc_id for hit in kept[:10])
+    for query, all_of_it, ranking in zip(QUERIES, everything, narrow.search(QUERIES, 10, meter), strict=True):
+        kept = [hit for hit in all_of_it if matches(by_id[hit.doc_id], query, conditions)][:10]
+        assert ranking.doc_ids == tuple(hit.doc_id for hit in kept)
+        assert ranking.scores == pytest.approx([hit.score for hit in kept], rel=2e-6)
+    unmatched = [q.id for q in QUERIES if not any(matches(one, q, conditions) for one in documents)]
+    assert list(meter.notes().get("nothing-matches-query", ())) == unmatched
 
 
 def test_an_approximate_search_is_narrowed_in_the_graph(dense):
@@ -152,30 +164,11 @@ def test_a_server_is_told_to_index_the_fields_before_any_point(dense, servers):
         assert field == "fields"
 
 
-@pytest.mark.parametrize("name", CONDITIONS)
-def test_bm25_ranks_as_brute_force_does(name):
-    documents, conditions = corpus(200), CONDITIONS[name]
-    whole, narrow, meter = BM25Retriever(), BM25Retriever(), Meter()
-    narrow.narrow(conditions)
-    whole.index(documents, Meter())
-    narrow.index(documents, meter)
-    everything = whole.search(QUERIES, len(documents), Meter())
-    by_id = {one.id: one for one in documents}
-    answers = narrow.search(QUERIES, 10, meter)
-    for query, all_of_it, ranking in zip(QUERIES, everything, answers, strict=True):
-        kept = [hit for hit in all_of_it if matches(by_id[hit.doc_id], query, conditions)]
-        assert ranking.doc_ids == tuple(hit.doc_id for hit in kept[:10])
-        assert ranking.scores == pytest.approx([hit.score for hit in kept[:10]], rel=2e-6)
-    unmatched = [q.id for q in QUERIES if not any(matches(one, q, conditions) for one in documents)]
-    assert list(meter.notes().get("nothing-matches-query", ())) == unmatched
-
-
 def test_bm25_scores_as_the_librarys_own_mask_of_documents():
     """The oracle: bm25s, given a weight of 0 or 1 for each document."""
     bm25s = pytest.importorskip("bm25s")
     documents, conditions = corpus(200), CONDITIONS["two fields"]
-    narrow = BM25Retriever()
-    narrow.narrow(conditions)
+    narrow = filtered_bm25(conditions)
     narrow.index(documents, Meter())
     engine = bm25s.BM25(k1=0.9, b=0.4, method="lucene")
     engine.index([one.text.split() for one in documents], show_progress=False)

@@ -12,7 +12,6 @@ from harness.running.plan import plan
 from retrievers.cache import Cache
 from retrievers.encoders.openai import OpenAIEncoder
 from retrievers.errors import BackendError, InputError, OverBudget
-from retrievers.insisting import TooLong
 from retrievers.meter import Budget, Meter, single_call
 from retrievers.rerankers.http_reranker import HttpReranker
 from retrievers.reranking import CachedReranker
@@ -243,7 +242,3 @@ def test_a_server_that_takes_fewer_texts_each_time_fails_its_retriever(what, nam
             with pytest.raises(BackendError, match="batch size"):
                 reranker.score([("query", text) for text in TEXTS], single_call())
         assert len(provider.requests) <= 3
-
-
-def test_no_request_can_have_no_texts():
-    assert TooLong("maximum allowed batch size 0").texts is None

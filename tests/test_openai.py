@@ -15,7 +15,7 @@ from tests import dialects
 from tests.dialects import ALL
 from tests.provider_blocks import BLOCKS, LONG, at, check_embeddings, set_keys
 from tests.provider_blocks import TEXTS as PASSAGES
-from tests.servers import OpenAIProvider, real_vectors, serving, tokens_of
+from tests.servers import OpenAIProvider, real_vectors, serving, stored, tokens_of
 
 pytestmark = pytest.mark.usefixtures("no_keys")
 
@@ -38,13 +38,9 @@ def embed(provider, tmp_path, texts=TEXTS, meter=None, **more):
         return Embedder(encoder(provider, **more), cache).embed(texts, "document", meter)
 
 
-def stored(tmp_path):
-    with Cache(tmp_path / "c") as cache:
-        return sum(holding.rows for holding in cache.info())
-
-
-def test_vectors_come_back_in_their_texts_places(serve, tmp_path):
-    provider = serve()
+@pytest.mark.parametrize("fault", ["", "shuffled"])
+def test_vectors_come_back_in_their_texts_places_in_whatever_order_they_are_answered(serve, tmp_path, fault):
+    provider = serve(always=fault)
     meter = Meter()
     found = embed(provider, tmp_path, meter=meter)
     assert np.array_equal(found.vectors, real_vectors(TEXTS).astype(np.float32))
@@ -92,11 +88,6 @@ def test_a_lasting_fault_stops_with_one_message_and_keeps_what_was_paid_for(serv
     assert stored(tmp_path) == 4
     embed(provider, tmp_path, concurrency=1)
     assert len(provider.requests) == 4
-
-
-def test_answers_out_of_order_are_put_in_order(serve, tmp_path):
-    found = embed(serve(always="shuffled"), tmp_path)
-    assert np.array_equal(found.vectors, real_vectors(TEXTS).astype(np.float32))
 
 
 def test_a_refusal_of_the_whole_splits_the_request_once(serve, tmp_path):
@@ -229,12 +220,16 @@ def test_a_text_that_is_refused_for_its_length_is_cut(keys, name, tmp_path):
         assert embedded.truncated_tokens[0] > 60
 
 
-def test_decimals_are_asked_for_once_where_base64_is_refused(keys, tmp_path):
+def test_decimals_are_asked_for_once_where_base64_is_refused(keys, serve, tmp_path):
     with serving(dialects.LiteLlm()) as provider, Cache(tmp_path / "c") as cache:
         own = at(BLOCKS["LiteLLM proxy"], "encoder", provider.url)
         for text in ("a", "b", "c"):
             Embedder(own, cache).embed([text], "document", Meter())
         assert ["encoding_format" in one["body"] for one in provider.requests] == [True, False, False, False]
+    always = encoder(serve(always="no-packing"))
+    for _ in range(2):
+        with pytest.raises(BackendError, match="422 encoding_format is not known here"):
+            always.embed(["a"], "query", single_call())
 
 
 def test_a_servers_own_words_reach_the_user(keys, tmp_path):

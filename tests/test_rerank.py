@@ -68,7 +68,12 @@ def logits(folder, pairs):
     return CrossEncoder(str(folder), device="cpu").predict(pairs, activation_fn=Identity(), show_progress_bar=False)
 
 
-def test_the_head_is_in_the_librarys_order_and_the_rest_stays(folder, cache):
+@pytest.mark.parametrize("prompt", ["", "passage of the body "])
+def test_the_head_is_in_the_librarys_order_and_the_rest_stays(folder, cache, tmp_path, prompt):
+    """Models that take an instruction, such as Qwen3-Reranker, name it in their files."""
+    plain = CrossEncoderReranker(str(folder), device="cpu")
+    if prompt:
+        folder = tiny.with_prompt(folder, tmp_path / "prompted", prompt)
     found = reranker(folder, cache).rerank_all(QUERIES, RANKINGS, Meter())
     for query, before, after in zip(QUERIES[:2], RANKINGS, found, strict=False):
         scores = logits(folder, [(query.text, DOCUMENTS[name].content) for name in before.doc_ids[:3]])
@@ -77,6 +82,10 @@ def test_the_head_is_in_the_librarys_order_and_the_rest_stays(folder, cache):
         assert np.allclose(after.scores[:3], scores[order], atol=2e-5)
         assert (np.diff(after.scores) < 0).all()
     assert len(found[2]) == 0
+    own = CrossEncoderReranker(str(folder), device="cpu")
+    read, without = (one.score([("cat", "dog")], single_call()).tokens for one in (own, plain))
+    assert (read - without).tolist() == [len(prompt.split())]
+    assert (own.fingerprint == plain.fingerprint) == (not prompt)
 
 
 WARM = {

@@ -14,7 +14,8 @@ from retrievers import shard_file
 from retrievers.cache import Cache, keys
 from retrievers.errors import InputError
 from retrievers.ragged import SparseVectors, TokenVectors, flat
-from retrievers.storage import open_storage
+from retrievers.shard_file import Keys
+from retrievers.storage import Storage, open_storage
 from retrievers.types import Embedded
 from retrievers.vector_shards import (
     VectorShards,
@@ -37,6 +38,12 @@ def embedded(count: int, dimensions: int = 3, start: int = 0) -> Embedded:
 
 def texts(count: int, prefix: str = "text") -> list[str]:
     return [f"{prefix} {number}" for number in range(count)]
+
+
+def written(folder: Path, count: int, vectors: Embedded | None = None) -> tuple[Storage, Keys, Path]:
+    """A storage with the vectors of some queries, their keys and their file."""
+    storage, names = open_storage(str(folder)), vector_keys(PRINT, "query", texts(count))
+    return storage, names, Path(write_vectors(storage, PRINT, "query", names, vectors or embedded(count)))
 
 
 @given(st.lists(st.text(), unique=True, min_size=1, max_size=40), st.integers(1, 5), st.randoms(use_true_random=False))
@@ -204,9 +211,7 @@ def test_a_file_of_another_encoder_is_refused(tmp_path, what):
     ],
 )
 def test_vectors_that_are_none_are_refused(tmp_path, vectors, told):
-    storage = open_storage(str(tmp_path))
-    names = vector_keys(PRINT, "query", ["a"])
-    write_vectors(storage, PRINT, "query", names, Embedded(vectors, np.ones(1, np.int64), np.zeros(1, np.int64)))
+    storage, names, _ = written(tmp_path, 1, Embedded(vectors, np.ones(1, np.int64), np.zeros(1, np.int64)))
     with pytest.raises(InputError, match=told):
         VectorShards(storage, PRINT, "query").get(names)
 
@@ -215,15 +220,13 @@ def test_vectors_that_are_none_are_refused(tmp_path, vectors, told):
 def test_a_file_that_lacks_a_column_is_refused(tmp_path, column):
     from pyarrow import parquet
 
-    storage = open_storage(str(tmp_path))
-    names = vector_keys(PRINT, "query", ["a"])
-    path = write_vectors(storage, PRINT, "query", names, embedded(1))
+    storage, names, path = written(tmp_path, 1)
     parquet.write_table(parquet.read_table(path).drop_columns([column]), path)
     with pytest.raises(InputError, match=rf"\.parquet: has no column '{column}'"):
         VectorShards(storage, PRINT, "query").get(names)
 
 
-def rewritten(path: str, column: str, values) -> None:
+def rewritten(path: Path, column: str, values) -> None:
     """Put other values into a column of a part; the rest of it stays."""
     from pyarrow import parquet
 
@@ -237,9 +240,8 @@ def rewritten(path: str, column: str, values) -> None:
 def test_counts_that_are_none_are_refused(tmp_path, column, values):
     import pyarrow as pa
 
-    storage = open_storage(str(tmp_path))
-    names = vector_keys(PRINT, "query", texts(2))
-    rewritten(write_vectors(storage, PRINT, "query", names, embedded(2)), column, pa.array(values))
+    storage, names, path = written(tmp_path, 2)
+    rewritten(path, column, pa.array(values))
     with pytest.raises(InputError, match=rf"\.parquet: its column '{column}'"):
         VectorShards(storage, PRINT, "query").get(names)
 
@@ -248,10 +250,8 @@ def test_counts_that_are_none_are_refused(tmp_path, column, values):
 def test_sparse_vectors_of_dimensions_that_are_none_are_refused(tmp_path, dimensions):
     from pyarrow import parquet
 
-    storage = open_storage(str(tmp_path))
-    names = vector_keys(PRINT, "query", texts(1))
     vectors = SparseVectors(np.array([0, 1]), np.array([2], "i4"), np.ones(1, "f4"), 5)
-    path = write_vectors(storage, PRINT, "query", names, Embedded(vectors, np.ones(1), np.zeros(1)))
+    storage, names, path = written(tmp_path, 1, Embedded(vectors, np.ones(1), np.zeros(1)))
     stated = {"fingerprint": PRINT, "role": "query", "dimensions": dimensions}
     parquet.write_table(parquet.read_table(path).replace_schema_metadata(stated), path)
     with pytest.raises(InputError, match="beyond their dimensions"):
@@ -264,12 +264,10 @@ def test_a_small_file_that_unpacks_to_more_than_a_file_may_have_is_refused_unrea
     from pyarrow import parquet
 
     monkeypatch.setattr(shard_file, "MOST_BYTES", 1 << 20)
-    storage = open_storage(str(tmp_path))
-    names = vector_keys(PRINT, "query", texts(300))
     ones = np.ones((300, 1024), np.float32)
     vectors = ones if form == "dense" else TokenVectors(np.arange(301), ones)
-    path = write_vectors(storage, PRINT, "query", names, Embedded(vectors, np.ones(300), np.zeros(300)))
-    assert Path(path).stat().st_size < 1 << 16
+    storage, _, path = written(tmp_path, 300, Embedded(vectors, np.ones(300), np.zeros(300)))
+    assert path.stat().st_size < 1 << 16
     monkeypatch.setattr(parquet.ParquetFile, "read", None)
     taken = pa.total_allocated_bytes()
     with pytest.raises(InputError, match=r"too large: 300 vectors, 1 MiB when unpacked"):
@@ -279,8 +277,7 @@ def test_a_small_file_that_unpacks_to_more_than_a_file_may_have_is_refused_unrea
 
 def test_a_file_of_too_many_rows_is_refused_unread(tmp_path, monkeypatch):
     monkeypatch.setattr(shard_file, "MOST_ROWS", 9)
-    storage = open_storage(str(tmp_path))
-    write_vectors(storage, PRINT, "query", vector_keys(PRINT, "query", texts(10)), embedded(10))
+    storage, _, _ = written(tmp_path, 10)
     with pytest.raises(InputError, match="too large: 10 vectors"):
         VectorShards(storage, PRINT, "query")
 
@@ -288,9 +285,7 @@ def test_a_file_of_too_many_rows_is_refused_unread(tmp_path, monkeypatch):
 def test_a_file_of_many_row_groups_is_read_group_by_group(tmp_path):
     from pyarrow import parquet
 
-    storage = open_storage(str(tmp_path))
-    names = vector_keys(PRINT, "query", texts(10))
-    path = write_vectors(storage, PRINT, "query", names, embedded(10))
+    storage, names, path = written(tmp_path, 10)
     parquet.write_table(parquet.read_table(path), path, row_group_size=3)
     held = VectorShards(storage, PRINT, "query")
     assert [len(some) for some, _ in held.all()] == [3, 3, 3, 1]
@@ -331,9 +326,7 @@ def test_two_files_that_hold_one_text_may_differ_by_rounding_alone(tmp_path, for
 
 @pytest.mark.parametrize("what", ["folder", "fifo", "link to nothing", "link out"])
 def test_what_is_named_like_a_file_and_is_none_is_refused(tmp_path, what):
-    storage = open_storage(str(tmp_path / "place"))
-    names = vector_keys(PRINT, "query", texts(2))
-    path = Path(write_vectors(storage, PRINT, "query", names, embedded(2)))
+    storage, _, path = written(tmp_path / "place", 2)
     write_vectors(storage, PRINT, "query", vector_keys(PRINT, "query", texts(1, "other")), embedded(1))
     path.rename(tmp_path / "outside")
     match what:

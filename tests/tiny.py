@@ -98,6 +98,15 @@ def cross_encoder(folder: Path, outputs: int = 1) -> Path:
     return folder
 
 
+def with_prompt(model: Path, folder: Path, prompt: str) -> Path:
+    """Save a cross-encoder whose files name a prompt for all that it is asked."""
+    from sentence_transformers import CrossEncoder
+
+    prompted = CrossEncoder(str(model), device="cpu", prompts={"web": prompt}, default_prompt_name="web")
+    prompted.save_pretrained(str(folder), create_model_card=False)
+    return folder
+
+
 def _masked(folder: Path):
     """A BERT of two layers that predicts words, as the first module of a SparseEncoder."""
     import torch

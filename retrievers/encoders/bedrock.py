@@ -7,8 +7,8 @@ import os
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from io import BytesIO
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TypeVar
+from functools import partial
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, NoReturn
 
 import httpx
 from pydantic import Field
@@ -18,23 +18,21 @@ from retrievers.errors import BackendError, InputError, Problem
 from retrievers.insisting import TooLong, Transient, retry_after, says_too_long
 from retrievers.remote.http_client import (
     AnswerPart,
-    HttpAnswer,
     HttpClient,
     Listed,
     Refusal,
-    Server,
     TokenCount,
     check_address,
     without_user_part,
 )
 from retrievers.remote.redaction import as_written, redacted
-from retrievers.remote.remote_encoder import EmbeddingReply, Packing, RemoteEncoder, rectangular
-from retrievers.remote.remote_model import Access, Reads
+from retrievers.remote.remote_encoder import EmbeddingReply, RemoteEncoder, rectangular
+from retrievers.remote.remote_model import Access
 from retrievers.types import Role, fingerprint
 
 if TYPE_CHECKING:
     import boto3
-    from botocore.awsrequest import AWSPreparedRequest, AWSResponse
+    from botocore.awsrequest import AWSPreparedRequest
 
 _THROTTLED = {"ThrottlingException", "TooManyRequestsException", "ServiceQuotaExceededException"}
 _PASSING = {
@@ -79,7 +77,6 @@ _FAMILIES = {
 
 
 _Vector = Annotated[Listed[float], Field(min_length=1)]
-_Schema = TypeVar("_Schema", bound=AnswerPart)
 
 
 class _TitanAnswer(AnswerPart):
@@ -95,60 +92,7 @@ class _CohereAnswer(AnswerPart):
     embeddings: Listed[_Vector] | _CohereByType
 
 
-class BedrockClient:
-    """Asks by boto3's InvokeModel: its signature, endpoint and bearer token, sent by the bounded transport."""
-
-    def __init__(self, session: boto3.Session, endpoint_url: str, server: Server) -> None:
-        """Take AWS's session, the endpoint where it is not AWS's own, and what bounds a request."""
-        from botocore.config import Config
-
-        once = Config(retries={"total_max_attempts": 1}, max_pool_connections=server.concurrency)
-        self._bedrock = session.client("bedrock-runtime", endpoint_url=endpoint_url or None, config=once)
-        known = session.get_credentials()
-        secrets = tuple(filter(None, (known.secret_key, known.token))) if known else ()
-        url = endpoint_url or self._bedrock.meta.endpoint_url
-        self.server = replace(server, url=url, secrets=secrets)
-        self._http = HttpClient(self.server, _to_exception)
-        self._client = httpx.Client(transport=self._http.transport)
-        self._bedrock.meta.events.register("before-send.bedrock-runtime.InvokeModel", self._sent)
-
-    def invoke(self, model: str, body: Mapping[str, Any], schema: type[_Schema]) -> tuple[_Schema, Mapping[str, str]]:
-        """Call the model once; return its answer, checked, and the headers."""
-        import botocore.exceptions
-
-        def request() -> HttpAnswer:
-            try:
-                said = self._bedrock.invoke_model(
-                    modelId=model, body=json.dumps(body), contentType="application/json", accept="application/json"
-                )
-            except botocore.exceptions.ClientError as refused:
-                meta, error = refused.response["ResponseMetadata"], refused.response["Error"]
-                words = json.dumps({"code": error.get("Code", ""), "message": error.get("Message", "")})
-                return HttpAnswer(meta["HTTPStatusCode"], meta["HTTPHeaders"], words.encode())
-            except botocore.exceptions.NoCredentialsError:
-                what = "AWS credentials were not found; run `aws configure`, or set AWS_PROFILE"
-                raise BackendError(what) from None
-            except botocore.exceptions.BotoCoreError as failure:
-                raise BackendError(str(failure)) from None
-            return HttpAnswer(200, said["ResponseMetadata"]["HTTPHeaders"], said["body"].read())
-
-        return self._http.exchange(request, schema)
-
-    def _sent(self, request: AWSPreparedRequest, **_: object) -> AWSResponse:
-        """Send a request that boto3 has made and signed; called by it in place of sending it itself."""
-        from botocore.awsrequest import AWSResponse
-        from urllib3 import HTTPResponse
-
-        headers = {name: value if isinstance(value, str) else value.decode() for name, value in request.headers.items()}
-        body: Any = request.body
-        url = without_user_part(request.url)  # its user would take the place of the signature
-        answer = self._client.request(request.method, url, content=body, headers=headers)
-        raw = HTTPResponse(BytesIO(answer.content), preload_content=False)
-        received: Any = dict(answer.headers)
-        return AWSResponse(request.url, answer.status_code, received, raw)
-
-
-class BedrockEncoder(RemoteEncoder[BedrockClient]):
+class BedrockEncoder(RemoteEncoder):
     """Embeds with InvokeModel; credentials, region, profile and endpoint come by AWS's own chain."""
 
     service = "Amazon Bedrock"
@@ -185,13 +129,14 @@ class BedrockEncoder(RemoteEncoder[BedrockClient]):
             known = ", ".join(map(str, family.dimensions)) or "only its own"
             raise InputError(Problem("encoder.dimensions", f"{model} cannot have {dimensions}", f"it has {known}"))
         super().__init__(
-            model, Access(provider="aws"), Packing(min(batch_size, family.texts), family.tokens * 96, family.tokens),
-            Reads(family.tokens, family.characters), dimensions=dimensions, **options,
+            model, Access(provider="aws"), min(batch_size, family.texts), family.tokens,
+            dimensions=dimensions, **options,
         )  # fmt: skip
         self._region = region
         self._profile = profile
         self._endpoint = endpoint_url
         self._normalize = normalize
+        self.characters = family.characters
 
     def _named(self, by_role: Mapping[str, Mapping[Role, Any]]) -> str:
         return fingerprint(self.kind, self.model, dimensions=self._dimensions, normalize=self._normalize,
@@ -228,8 +173,7 @@ class BedrockEncoder(RemoteEncoder[BedrockClient]):
 
     def _counted(self, texts: Sequence[str]) -> Tokens:
         """Estimate the tokens that would be billed; Bedrock's tokenizers are not public."""
-        limit = self._family.characters
-        return Tokens(estimate([text[:limit] for text in texts] if limit else texts), exact=False)
+        return Tokens(estimate([text[: self.characters or None] for text in texts]), exact=False)
 
     def _send(self, texts: list[str], role: Role) -> EmbeddingReply:
         return self._cohere(texts, role) if "cohere." in self.model else self._titan(texts)
@@ -241,27 +185,70 @@ class BedrockEncoder(RemoteEncoder[BedrockClient]):
             body["normalize"] = self._normalize
             if self._dimensions is not None:
                 body["dimensions"] = self._dimensions
-        answer, _ = self._client().invoke(self.model, body, _TitanAnswer)
+        answer, _ = self._client().exchange(partial(self._invoke, body), _TitanAnswer)
         return EmbeddingReply(rectangular([answer.embedding]), answer.input_tokens or 0)
 
     def _cohere(self, texts: list[str], role: Role) -> EmbeddingReply:
         body: dict[str, Any] = {"texts": texts, "input_type": f"search_{role}", "truncate": "NONE"}
         if self._dimensions is not None:
             body["output_dimension"] = self._dimensions
-        answer, headers = self._client().invoke(self.model, body, _CohereAnswer)
+        answer, headers = self._client().exchange(partial(self._invoke, body), _CohereAnswer)
         embeddings = answer.embeddings
         rows = embeddings.vectors if isinstance(embeddings, _CohereByType) else embeddings
         count = headers.get("x-amzn-bedrock-input-token-count", "")
         believed = re.fullmatch(r"\d{1,12}", count, re.ASCII)  # as many as `TokenCount` allows
         return EmbeddingReply(rectangular(rows), int(count) if believed else 0)
 
-    def _open(self) -> BedrockClient:
-        return BedrockClient(self._session(), self._endpoint, self._server())
+    def _open(self) -> HttpClient:
+        """Let boto3's InvokeModel, with its signature, endpoint and bearer token, be sent by the bounded transport."""
+        from botocore.config import Config
+
+        session, server = self._session(), self._server()
+        once = Config(retries={"total_max_attempts": 1}, max_pool_connections=server.concurrency)
+        self._bedrock = session.client("bedrock-runtime", endpoint_url=self._endpoint or None, config=once)
+        known = session.get_credentials()
+        secrets = tuple(filter(None, (known.secret_key, known.token))) if known else ()
+        url = self._endpoint or self._bedrock.meta.endpoint_url
+        client = HttpClient(replace(server, url=url, secrets=secrets), _to_exception)
+        self._bedrock.meta.events.register("before-send.bedrock-runtime.InvokeModel", partial(_send, client.httpx))
+        return client
+
+    def _invoke(self, body: Mapping[str, Any]) -> httpx.Response:
+        """Call the model once."""
+        import botocore.exceptions
+
+        try:
+            self._bedrock.invoke_model(
+                modelId=self.model, body=json.dumps(body), contentType="application/json", accept="application/json"
+            )
+        except _Answered as answered:
+            return answered.response
+        except botocore.exceptions.NoCredentialsError:
+            raise BackendError("AWS credentials were not found; run `aws configure`, or set AWS_PROFILE") from None
+        except botocore.exceptions.BotoCoreError as failure:
+            raise BackendError(str(failure)) from None
+        raise AssertionError  # boto3 sends nothing itself
 
     def _session(self) -> boto3.Session:
         import boto3
 
         return boto3.Session(profile_name=self._profile or None, region_name=self._region or None)
+
+
+class _Answered(Exception):
+    """What came back to a request of boto3's, which is read here: what boto3 does not expect would break it."""
+
+    def __init__(self, response: httpx.Response) -> None:
+        super().__init__()
+        self.response = response
+
+
+def _send(client: httpx.Client, request: AWSPreparedRequest, **_: object) -> NoReturn:
+    """Send a request that boto3 has made and signed; called by it in place of sending it itself."""
+    headers = {name: value if isinstance(value, str) else value.decode() for name, value in request.headers.items()}
+    body: Any = request.body
+    url = without_user_part(request.url)  # its user would take the place of the signature
+    raise _Answered(client.request(request.method, url, content=body, headers=headers))
 
 
 def _family(model: str) -> _Family:

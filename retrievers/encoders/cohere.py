@@ -8,15 +8,14 @@ from typing import Annotated, Any, Literal
 import numpy as np
 from pydantic import Field
 
-from retrievers.remote.http_client import AnswerPart, HttpClient, Listed
+from retrievers.remote.http_client import AnswerPart, Listed
 from retrievers.remote.remote_encoder import (
     EmbeddingReply,
-    Packing,
     RemoteEncoder,
     rectangular,
     unpacked,
 )
-from retrievers.remote.remote_model import Access, Reads
+from retrievers.remote.remote_model import Access
 from retrievers.types import Role, Vectors, fingerprint
 
 _URL = "https://api.cohere.com"
@@ -48,7 +47,7 @@ class _Embeddings(AnswerPart):
     meta: _Meta | None = None
 
 
-class CohereEncoder(RemoteEncoder[HttpClient]):
+class CohereEncoder(RemoteEncoder):
     """Embeds with Cohere's v2 API; documents and queries are sent as `search_document` and `search_query`."""
 
     service = "Cohere's server"
@@ -80,7 +79,7 @@ class CohereEncoder(RemoteEncoder[HttpClient]):
         """
         limit = max_tokens or (512 if "v3" in model else 128_000)
         access = Access(provider="cohere", own=_URL, base_url=base_url, api_key=api_key, variables=("CO_API_KEY",))
-        super().__init__(model, access, Packing(batch_size, limit * _TEXTS, limit), Reads(limit), **options)
+        super().__init__(model, access, batch_size, limit, **options)
         self._type = embedding_type
 
     def _named(self, by_role: Mapping[str, Mapping[Role, Any]]) -> str:
@@ -91,9 +90,6 @@ class CohereEncoder(RemoteEncoder[HttpClient]):
         """What the manifest keeps."""
         roles = {"query_extra": "input_type search_query", "document_extra": "input_type search_document"}
         return self._described(embedding_type=self._type, **roles)
-
-    def _open(self) -> HttpClient:
-        return HttpClient(self._server())
 
     def _send(self, texts: list[str], role: Role) -> EmbeddingReply:
         body: dict[str, Any] = {

@@ -11,10 +11,10 @@ from pydantic import Field
 
 from retrievers.meter import Call
 from retrievers.ragged import dense, unit_rows
-from retrievers.remote.http_client import AnswerPart, HttpClient, Listed, TokenCount
+from retrievers.remote.http_client import AnswerPart, Listed, TokenCount
 from retrievers.remote.redaction import Expanded
-from retrievers.remote.remote_encoder import EmbeddingReply, Packing, RemoteEncoder, rectangular
-from retrievers.remote.remote_model import Access, Reads
+from retrievers.remote.remote_encoder import EmbeddingReply, RemoteEncoder, rectangular
+from retrievers.remote.remote_model import Access
 from retrievers.types import Embedded, Role
 
 _URL = "https://generativelanguage.googleapis.com/v1beta"
@@ -34,12 +34,13 @@ class _Embeddings(AnswerPart):
     usage: Annotated[_Usage | None, Field(alias="usageMetadata")] = None
 
 
-class GeminiEncoder(RemoteEncoder[HttpClient]):
+class GeminiEncoder(RemoteEncoder):
     """Embeds with Gemini's batchEmbedContents; vectors of fewer dimensions are brought to length 1."""
 
     service = "Google's server"
     kind = "gemini"
     most_texts = _TEXTS
+    refuses = False
 
     def __init__(
         self,
@@ -78,8 +79,7 @@ class GeminiEncoder(RemoteEncoder[HttpClient]):
         )  # fmt: skip
         super().__init__(
             Expanded(plain, model.written) if isinstance(model, Expanded) else plain, access,
-            Packing(batch_size, max_tokens * _TEXTS, max_tokens + 1), Reads(max_tokens),
-            {"query": query_prompt, "document": document_prompt}, **options,
+            batch_size, max_tokens, {"query": query_prompt, "document": document_prompt}, **options,
         )  # fmt: skip
         self._tasks: dict[Role, str] = {"query": query_task, "document": document_task}
 
@@ -97,9 +97,6 @@ class GeminiEncoder(RemoteEncoder[HttpClient]):
         embedded = super().embed(texts, role, call)
         unread = np.maximum(self.count(texts, role).counts - self._limits.tokens, 0)
         return embedded._replace(truncated_tokens=np.maximum(embedded.truncated_tokens, unread))
-
-    def _open(self) -> HttpClient:
-        return HttpClient(self._server())
 
     def _send(self, texts: list[str], role: Role) -> EmbeddingReply:
         more: dict[str, Any] = {"taskType": self._tasks[role]} if self._tasks[role] else {}

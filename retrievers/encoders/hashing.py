@@ -15,10 +15,9 @@ import numpy as np
 from retrievers.costs import Tokens
 from retrievers.errors import InputError, Problem
 from retrievers.meter import Call
-from retrievers.types import MOST_DIMENSIONS, Embedded, Encoder, Role, fingerprint, runs
+from retrievers.types import MOST_DIMENSIONS, Embedded, Encoder, Role, fingerprint
 
 _LENGTHS = (2, 3, 4)
-_BATCH = 256
 
 
 class HashingEncoder(Encoder):
@@ -29,6 +28,8 @@ class HashingEncoder(Encoder):
     (feature hashing: Weinberger et al. 2009). Runs of kana and kanji need no word boundaries, so Japanese
     works as English does. A text without a word character becomes the zero vector.
     """
+
+    request_size = 256
 
     def __init__(self, *, dimensions: int = 512) -> None:
         """Ask for vectors of so many dimensions.
@@ -51,10 +52,6 @@ class HashingEncoder(Encoder):
     def provenance(self) -> Mapping[str, str]:
         """What the manifest keeps."""
         return {"model": "hashed 2-, 3- and 4-grams", "source": "computed", "dimensions": str(self.dimensions)}
-
-    def batches(self, texts: Sequence[str], role: Role) -> Iterable[Sequence[int]]:
-        """Split texts into runs of 256."""
-        return runs(len(texts), _BATCH)
 
     def count(self, texts: Sequence[str], role: Role) -> Tokens:
         """Count the n-grams."""

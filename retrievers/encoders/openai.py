@@ -28,15 +28,12 @@ from retrievers.remote.http_client import (
 from retrievers.remote.redaction import as_written_json
 from retrievers.remote.remote_encoder import (
     EmbeddingReply,
-    Packing,
     RemoteEncoder,
     rectangular,
     unpacked,
 )
-from retrievers.remote.remote_model import Access, Reads
+from retrievers.remote.remote_model import Access
 from retrievers.types import MOST_DIMENSIONS, Role
-
-_REQUEST_TOKENS = 300_000
 
 
 class _Row(AnswerPart):
@@ -56,16 +53,17 @@ class _Embeddings(AnswerPart):
     usage: _Usage | None = None
 
 
-class _NoPacking(Exception):
+class _NoPacking(BackendError):
     """The server refuses `encoding_format`."""
 
 
-class OpenAIEncoder(RemoteEncoder[OpenAIClient]):
+class OpenAIEncoder(RemoteEncoder):
     """Embeds through OpenAI's protocol; the key is asked for at the first request, from the environment."""
 
     service = "OpenAI's server"
     kind = "openai"
     most_texts = 2048
+    most_tokens = 300_000
 
     def __init__(
         self,
@@ -116,8 +114,7 @@ class OpenAIEncoder(RemoteEncoder[OpenAIClient]):
             sent=(query_prompt, document_prompt, self._extra),
         )  # fmt: skip
         super().__init__(
-            model, access, Packing(batch_size, _REQUEST_TOKENS, max_tokens), Reads(max_tokens),
-            {"query": query_prompt, "document": document_prompt}, **options,
+            model, access, batch_size, max_tokens, {"query": query_prompt, "document": document_prompt}, **options
         )  # fmt: skip
         if self._dimensions is not None and self._dimensions > MOST_DIMENSIONS:
             raise InputError(Problem("encoder.dimensions", f"{self._dimensions} is above {MOST_DIMENSIONS}"))
@@ -149,8 +146,9 @@ class OpenAIEncoder(RemoteEncoder[OpenAIClient]):
         try:
             answer = client.ask("embeddings", body, _Embeddings)
         except _NoPacking:
+            if not body.pop("encoding_format", ""):  # it was refused, and did not stand there
+                raise
             self._encoding = {}  # decimals say the same numbers in more bytes
-            body.pop("encoding_format")
             answer = client.ask("embeddings", body, _Embeddings)
         rows = sorted(answer.data, key=lambda one: one.index)
         if [one.index for one in rows] != list(range(len(texts))):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from hashlib import blake2b
 from typing import Any
@@ -17,7 +17,7 @@ from retrievers.held import called, faults_of
 from retrievers.local.model_files import model_digest
 from retrievers.meter import Call
 from retrievers.remote.redaction import as_written
-from retrievers.types import Embedded, Encoder, Role, Vectors, fingerprint, runs
+from retrievers.types import Embedded, Encoder, Role, Vectors, fingerprint
 
 Made = dict[tuple[Role, bytes], Vectors]
 """Vectors by role and digest of the text."""
@@ -41,7 +41,7 @@ class PythonEncoder(Encoder):
             batch_size: texts a call, at most.
         """
         check_positive("encoder", batch_size=batch_size)
-        self._name, self._cache, self._size = call, cache, batch_size
+        self._name, self._cache, self.request_size = call, cache, batch_size
 
     @property
     def fingerprint(self) -> str:
@@ -66,10 +66,6 @@ class PythonEncoder(Encoder):
     def check(self) -> None:
         """Import the function: the code of its module runs."""
         self._function("document")
-
-    def batches(self, texts: Sequence[str], role: Role) -> Iterable[Sequence[int]]:
-        """Split texts into runs of `batch_size`."""
-        return runs(len(texts), self._size)
 
     def embed(self, texts: Sequence[str], role: Role, call: Call) -> Embedded:
         """Call the function on the texts that it has not embedded yet.

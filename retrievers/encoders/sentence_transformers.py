@@ -176,11 +176,6 @@ class LateInteractionEncoder(LocalEncoder):
     kind = "multivector-encoder"
     library = "MultiVectorEncoder"
 
-    @property
-    def fingerprint(self) -> str:
-        """All that changes a vector: the weights, the prompts, dtype, backend."""
-        return self._named(prompts=self._prompts)
-
     def _vectors(self, model: Any, features: Mapping[str, Any], role: Role, stopped: Stop) -> TokenVectors:
         tokens = scored_tokens(model, features, role, stopped)
         if tokens is None:

@@ -142,7 +142,7 @@ class Replicas:
         Args:
             model: the copy that will be given them.
             texts: or pairs.
-            prompt: put before each text.
+            prompt: put before each text, or the first of a pair.
             role: of the texts, where the model reads queries and documents in two ways.
         """
         asked = {**({"prompt": prompt} if prompt else {}), **({"task": role} if role else {})}
@@ -153,7 +153,8 @@ class Replicas:
             reader = _reader(model, role)
             full = [] if reader.limit is None else np.flatnonzero(tokens >= reader.limit).tolist()
             if full:
-                long = [(prompt + one,) if isinstance(one, str) else one for one in map(texts.__getitem__, full)]
+                sides_of = [(one,) if isinstance(one, str) else one for one in map(texts.__getitem__, full)]
+                long = [(prompt + first, *second) for first, *second in sides_of]
                 sides = map(list, zip(*long, strict=True))
                 whole = reader.tokenizer(
                     *sides, truncation=False, padding=False, verbose=False, add_special_tokens=reader.special

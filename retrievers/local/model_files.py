@@ -109,6 +109,12 @@ class Weights:
         return None if self.folder is not None else self.revision
 
     @property
+    def default_prompt(self) -> str:
+        """What the model's files put before a text where nothing is said of its role; "" for nothing."""
+        settings = _settings(self.snapshot) if self.held is None else vars(self.held)
+        return (settings.get("prompts") or {}).get(settings.get("default_prompt_name")) or ""
+
+    @property
     def provenance(self) -> Mapping[str, str]:
         """Model, source and revision, for the manifest."""
         source = "hub" if self.folder is None else _PACKAGE if self.packaged else "folder"
@@ -260,7 +266,7 @@ def side_tokens(folder: Path | None, role: Role, texts: Sequence[str], *, whole:
 
 def stored_prompts(folder: Path | None) -> dict[str, str | None]:
     """Return the prompts that a model's files name."""
-    return dict(_json(folder / "config_sentence_transformers.json").get("prompts") or {}) if folder else {}
+    return dict(_settings(folder).get("prompts") or {})
 
 
 def prompt_of(prompts: Mapping[str, str | None] | None, role: Role) -> str:
@@ -279,7 +285,7 @@ def is_trained_as(folder: Path, library: Library) -> bool:
     """
     if library in ("CrossEncoder", "SentenceTransformer"):  # which say so themselves
         return True
-    kind = _json(folder / "config_sentence_transformers.json").get("model_type")
+    kind = _settings(folder).get("model_type")
     architectures = _json(folder / "config.json").get("architectures") or []
     if library == "SparseEncoder":
         masked = any(name.endswith("ForMaskedLM") for name in architectures)
@@ -308,6 +314,11 @@ def _tokenizer(file: Path, _changed: int) -> Any:
     tokenizer.no_truncation()
     tokenizer.no_padding()
     return tokenizer
+
+
+def _settings(folder: Path | None) -> Any:
+    """What sentence-transformers says of a model."""
+    return _json(folder / "config_sentence_transformers.json") if folder else {}
 
 
 def _json(path: Path) -> Any:

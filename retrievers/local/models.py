@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any, ClassVar
 
@@ -22,7 +22,7 @@ from retrievers.local.model_files import (
 )
 from retrievers.meter import Call, Stop
 from retrievers.ragged import AnyVectors
-from retrievers.types import Embedded, Encoder, Model, Pair, Reranker, Role, fingerprint, runs
+from retrievers.types import Embedded, Encoder, Model, Reranker, Role, fingerprint
 
 
 class LocalModel(Model):
@@ -51,7 +51,7 @@ class LocalModel(Model):
         """
         check_positive(self.where, batch_size=batch_size)
         self._weights = Weights(model, revision)
-        self._dtype, self._backend, self._batch_size = dtype, backend, batch_size
+        self._dtype, self._backend, self.request_size = dtype, backend, batch_size
         self._check_trained()
         setup = Setup(self._weights, dtype, backend, trust_remote_code)
         self._replicas = Replicas(setup, device, partial(self._load, setup))
@@ -91,7 +91,7 @@ class LocalModel(Model):
 
 
 class LocalEncoder(LocalModel, Encoder):
-    """An encoder over a local model; a kind adds its fingerprint, and what it makes of one request."""
+    """An encoder over a local model; a kind adds what it makes of one request."""
 
     by_role: ClassVar[bool] = True
     """Whether the model itself reads queries and documents in two ways."""
@@ -109,6 +109,11 @@ class LocalEncoder(LocalModel, Encoder):
         """
         super().__init__(model, **options)
         self._prompts: dict[Role, str | None] = {"query": query_prompt, "document": document_prompt}
+
+    @property
+    def fingerprint(self) -> str:
+        """All that changes a vector: the weights, the prompts, dtype, backend."""
+        return self._named(prompts=self._prompts)
 
     @property
     def provenance(self) -> Mapping[str, str]:
@@ -130,10 +135,6 @@ class LocalEncoder(LocalModel, Encoder):
     def lengths(self, texts: Sequence[str], role: Role) -> Tokens:
         """Count the tokens of whole texts, as `count` does."""
         return self._tokens(texts, role, whole=True)
-
-    def batches(self, texts: Sequence[str], role: Role) -> Iterable[Sequence[int]]:
-        """Split texts into runs of the batch size, so that texts of like length are padded together."""
-        return runs(len(texts), self._batch_size)
 
     def embed(self, texts: Sequence[str], role: Role, call: Call) -> Embedded:
         """Embed the texts on the next free copy of the model."""
@@ -180,22 +181,13 @@ class LocalReranker(LocalModel, Reranker):
         """
         check_positive(self.where, depth=depth)
         super().__init__(model, **options)
-        self._depth = depth
-
-    @property
-    def depth(self) -> int:
-        """How many candidates of each query are read again."""
-        return self._depth
+        self.depth = depth
 
     @property
     def provenance(self) -> Mapping[str, str]:
         """What the manifest keeps: the model, where its weights come from, which they are, and the depth."""
-        return {**super().provenance, "depth": str(self._depth)}
+        return {**super().provenance, "depth": str(self.depth)}
 
     def count(self, texts: Sequence[str]) -> Tokens:
         """Count the tokens of texts, each as one side of a pair, without loading the model."""
         return side_tokens(self._weights.snapshot, "document", texts)
-
-    def batches(self, pairs: Sequence[Pair]) -> Iterable[Sequence[int]]:
-        """Split pairs into runs of the batch size, so that pairs of like length are padded together."""
-        return runs(len(pairs), self._batch_size)

@@ -34,7 +34,8 @@ _REDIRECTIONS = {301, 302, 303, 307, 308}
 _WRITTEN_AT_ONCE = 1 << 16
 _LOOK = 0.2
 """Seconds between two looks at whether the run was interrupted."""
-_OF_THE_CODING = {b"content-encoding", b"content-length", b"transfer-encoding"}
+_OF_THE_CODING = {b"content-encoding", b"content-length", b"content-type", b"transfer-encoding"}
+"""Headers of how the bytes are to be read: they are unpacked, and JSON; SDKs would believe a charset that is none."""
 
 
 @dataclass(slots=True)

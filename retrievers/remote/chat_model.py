@@ -18,6 +18,7 @@ from retrievers.remote.http_client import (
     KEY,
     OPENAI_URL,
     AnswerPart,
+    HttpClient,
     Listed,
     OpenAIClient,
     Refusal,
@@ -27,7 +28,7 @@ from retrievers.remote.http_client import (
     server_url,
     to_exception,
 )
-from retrievers.remote.remote_model import Access, Charge, Reads, RemoteModel
+from retrievers.remote.remote_model import Access, Charge, RemoteModel
 from retrievers.types import fingerprint
 
 _FOR_THE_REQUEST = {400, 415, 422, 501}
@@ -136,7 +137,7 @@ class _Completion(AnswerPart):
     usage: _Usage | None = None
 
 
-class ChatModel(RemoteModel[OpenAIClient]):
+class ChatModel(RemoteModel):
     """One model behind a chat endpoint; the key is asked for at the first request."""
 
     def __init__(self, options: ChatOptions) -> None:
@@ -145,7 +146,7 @@ class ChatModel(RemoteModel[OpenAIClient]):
             provider="openai", base_url=options.server, own=options.server if name else "", variables=(name,)
         )
         super().__init__(
-            options.model, access, Reads(options.max_tokens), concurrency=options.concurrency, rpm=options.rpm,
+            options.model, access, options.max_tokens, concurrency=options.concurrency, rpm=options.rpm,
             tpm=options.tpm, timeout=options.timeout, patience=options.patience,
         )  # fmt: skip
         self.options = options
@@ -213,7 +214,7 @@ class ChatModel(RemoteModel[OpenAIClient]):
     def _open(self) -> OpenAIClient:
         return OpenAIClient(self._server(), _to_exception)
 
-    def _send(self, client: OpenAIClient, prompt: Prompt) -> tuple[Reply, Charge]:
+    def _send(self, client: HttpClient, prompt: Prompt) -> tuple[Reply, Charge]:
         chosen = self.options
         # OpenAI's newer models know only the second name, most other servers only the first.
         longest = "max_completion_tokens" if is_server_of(chosen.server, OPENAI_URL) else "max_tokens"
@@ -242,7 +243,7 @@ class ChatModel(RemoteModel[OpenAIClient]):
             return Reply("", declined=choice.message.refusal), cost
         return Reply(text, cost.tokens, whole=choice.finish_reason != "length"), cost
 
-    def _asked(self, client: OpenAIClient, body: Mapping[str, object], form: str) -> _Completion:
+    def _asked(self, client: HttpClient, body: Mapping[str, object], form: str) -> _Completion:
         """Send a request, with the schema of its reply as long as the server takes one."""
         if not form or self._with_schema is False:
             return client.ask("chat/completions", body, _Completion)

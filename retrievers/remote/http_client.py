@@ -11,7 +11,7 @@ import json
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Annotated, Any, NamedTuple, TypeVar
+from typing import Annotated, Any, TypeVar
 from urllib.parse import parse_qsl, quote, unquote, urlsplit, urlunsplit
 
 import httpx
@@ -55,16 +55,6 @@ class AnswerPart(BaseModel):
     """A part of a service's answer; what else stands in it is ignored."""
 
     model_config = ConfigDict(frozen=True)
-
-
-class HttpAnswer(NamedTuple):
-    """What came back, whatever its status."""
-
-    status: int
-    headers: Mapping[str, str]
-    """Names in lower case."""
-    body: bytes
-    """Unpacked."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,11 +114,10 @@ class HttpClient:
     def __init__(self, server: Server, meaning: ToException = to_exception) -> None:
         """Take the server, and what its refusals mean where that is its own affair."""
         self.server = server
-        self.transport = BoundedTransport(
-            timeout=server.timeout, connections=server.concurrency, largest=server.largest
-        )
         self._to_exception = meaning
-        self._client = httpx.Client(transport=self.transport)
+        transport = BoundedTransport(timeout=server.timeout, connections=server.concurrency, largest=server.largest)
+        self.httpx = httpx.Client(transport=transport)
+        """Sends whatever is sent, as it is."""
 
     def ask(self, path: str, body: Mapping[str, Any], schema: type[Schema]) -> Schema:
         """Send one request and return its answer, checked.
@@ -148,15 +137,14 @@ class HttpClient:
     def send(self, url: str, body: bytes, schema: type[Schema], *, method: str = "POST") -> Schema:
         """Send one request as it is, and return its answer, checked."""
 
-        def request() -> HttpAnswer:
+        def request() -> httpx.Response:
             headers = sent_headers(url, self.server.headers)
             address = quote(without_user_part(url), safe=_IN_ADDRESSES)
-            answer = self._client.request(method, address, content=body, headers=headers)
-            return HttpAnswer(answer.status_code, answer.headers, answer.content)
+            return self.httpx.request(method, address, content=body, headers=headers)
 
         return self.exchange(request, schema)[0]
 
-    def exchange(self, request: Callable[[], HttpAnswer], schema: type[Schema]) -> tuple[Schema, Mapping[str, str]]:
+    def exchange(self, request: Callable[[], httpx.Response], schema: type[Schema]) -> tuple[Schema, Mapping[str, str]]:
         """Return the answer to a request, checked, and its headers; failures name the server and show no secret."""
         try:
             answer = request()
@@ -164,28 +152,28 @@ class HttpClient:
             raise Transient(self._hidden(str(failure)), refused_here=failure.refused_here) from None
         except BackendError as failure:
             raise BackendError(self._hidden(str(failure))) from None
-        if not 200 <= answer.status < 300:
+        if not answer.is_success:
             raise self._to_exception(self._refusal(answer))
         adapter: TypeAdapter[Schema] = TypeAdapter(schema)
         try:
-            return adapter.validate_json(answer.body), answer.headers
+            return adapter.validate_json(answer.content), answer.headers
         except ValidationError as error:
             fault = error.errors(include_url=False, include_context=False)[0]
-        start = beginning_of(answer.body, _BEGINNING, **self._hiding)
+        start = beginning_of(answer.content, _BEGINNING, **self._hiding)
         if fault["type"] == "json_invalid" and not start.startswith("<"):
             raise Transient(self._hidden("an answer that is no whole JSON came back"))
-        if error_in(answer.body)[1]:  # an error with the status of a success
+        if error_in(answer.content)[1]:  # an error with the status of a success
             note_refused()
             raise self._to_exception(self._refusal(answer))
         place = ".".join(map(str, fault["loc"]))
         what = "is a page, not JSON" if start.startswith("<") else f"is not of the protocol ({place}: {fault['msg']})"
         raise BackendError(self._hidden(f"the answer {what}; it begins with {start!r}; look at the address"))
 
-    def _refusal(self, answer: HttpAnswer) -> Refusal:
-        code, words = error_in(answer.body)
-        text = words or beginning_of(answer.body, 4 * _BEGINNING, **self._hiding)
-        message = self._hidden(f"{answer.status} {text}".strip())
-        return Refusal(answer.status, answer.headers, code, text, message)
+    def _refusal(self, answer: httpx.Response) -> Refusal:
+        code, words = error_in(answer.content)
+        text = words or beginning_of(answer.content, 4 * _BEGINNING, **self._hiding)
+        message = self._hidden(f"{answer.status_code} {text}".strip())
+        return Refusal(answer.status_code, answer.headers, code, text, message)
 
     def _hidden(self, message: str) -> str:
         return f"{self.server.name}: {redacted(message, **self._hiding)}"
@@ -304,15 +292,14 @@ def is_azure(url: str) -> bool:
     return parts.scheme == "https" and (parts.hostname or "").endswith(".openai.azure.com")
 
 
-class OpenAIClient:
+class OpenAIClient(HttpClient):
     """Asks one server by the SDK, once a call; several threads may share it."""
 
     def __init__(self, server: Server, meaning: ToException = to_exception) -> None:
         """Take the server, and what its refusals mean; the SDK is imported, which takes about a second."""
         import openai
 
-        self.server = server
-        self._http = HttpClient(server, meaning)
+        super().__init__(server, meaning)
         self._refused = openai.APIStatusError
         headers = sent_headers(server.url, server.headers)
         own = is_server_of(server.url, OPENAI_URL)
@@ -326,7 +313,7 @@ class OpenAIClient:
             "base_url": urlunsplit((parts.scheme, parts.netloc, parts.path, "", "")),
             "api_key": server.headers.get("api-key", _NEVER_SENT),
             "max_retries": 0,
-            "http_client": httpx.Client(transport=self._http.transport),
+            "http_client": self.httpx,
         }
         if by_deployment(server.url):
             options["api_version"] = query.pop("api-version", "")
@@ -335,17 +322,18 @@ class OpenAIClient:
 
     def ask(self, path: str, body: Mapping[str, Any], schema: type[Schema]) -> Schema:
         """Send one request and return its answer, checked; raises as `HttpClient.ask` does."""
-        packed = json.dumps(body).encode()
-        return self._http.exchange(lambda: self._post(path, packed), schema)[0]
+        content = json.dumps(body).encode()
 
-    def _post(self, path: str, body: bytes) -> HttpAnswer:
-        try:
-            answer = self._sdk.post(
-                f"/{path}", cast_to=httpx.Response, content=body, options={"headers": self._headers}
-            )
-        except self._refused as refused:
-            return HttpAnswer(refused.response.status_code, refused.response.headers, refused.response.content)
-        return HttpAnswer(answer.status_code, answer.headers, answer.content)
+        def request() -> httpx.Response:
+            try:
+                answer: httpx.Response = self._sdk.post(
+                    f"/{path}", cast_to=httpx.Response, content=content, options={"headers": self._headers}
+                )
+            except self._refused as refused:
+                answer = refused.response
+            return answer
+
+        return self.exchange(request, schema)[0]
 
 
 def _custom_headers() -> list[str]:

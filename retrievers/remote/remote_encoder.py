@@ -16,7 +16,7 @@ from retrievers.errors import BackendError, InputError, Problem, check_positive
 from retrievers.insisting import TooLong
 from retrievers.meter import Call
 from retrievers.remote.redaction import as_written, shown
-from retrievers.remote.remote_model import Access, Charge, Client, Reads, RemoteModel, RequestSize, shared_out
+from retrievers.remote.remote_model import Access, Charge, RemoteModel, RequestSize, shared_out
 from retrievers.types import Counts, Embedded, Encoder, Role, Vectors, fingerprint
 
 _CUTS = 8
@@ -29,17 +29,7 @@ class EmbeddingReply(NamedTuple):
     tokens: int
 
 
-class Packing(NamedTuple):
-    """How many texts and tokens a request may have."""
-
-    size: int
-    total: int
-    """Tokens of all texts."""
-    alone: int
-    """Tokens from which a text goes alone."""
-
-
-class RemoteEncoder(RemoteModel[Client], Encoder):
+class RemoteEncoder(RemoteModel, Encoder):
     """An encoder behind an API, of which each provider says what one request is, and what comes back.
 
     A refusal for length splits a request once, and a single text is then cut. A refusal that names how many texts a
@@ -50,9 +40,15 @@ class RemoteEncoder(RemoteModel[Client], Encoder):
     """In the fingerprint."""
     most_texts: ClassVar[int] = sys.maxsize
     """That the provider takes in one request."""
+    most_tokens: ClassVar[int] = sys.maxsize
+    """Of all texts of one request."""
+    refuses: ClassVar[bool] = True
+    """Whether the provider refuses what it does not read to the end, so that a text that may be too long goes alone."""
+    characters: int = 0
+    """Of one text that the provider takes, at most; 0: no limit."""
 
     def __init__(
-        self, model: str, access: Access, packing: Packing, reads: Reads, prompts: Mapping[Role, str] | None = None, *,
+        self, model: str, access: Access, size: int, tokens: int, prompts: Mapping[Role, str] | None = None, *,
         dimensions: int | None = None, **options: Any,
     ) -> None:  # fmt: skip
         """Take what the experiment says; `prompts` are put before every text of their role.
@@ -60,18 +56,18 @@ class RemoteEncoder(RemoteModel[Client], Encoder):
         Args:
             model: the provider's name for it.
             access: how it is reached.
-            packing: of texts into requests.
-            reads: how much of a text.
+            size: texts a request, at most.
+            tokens: of one text that the model reads, at most.
             prompts: by role.
             dimensions: fewer dimensions, where the model can.
             options: of every remote model.
         """
-        super().__init__(model, access, reads, **options)
-        check_positive("encoder", batch_size=packing.size, dimensions=dimensions)
-        if packing.size > self.most_texts:
-            what = f"{packing.size} is above the {self.most_texts:,} that {self.service} takes"
+        super().__init__(model, access, tokens, **options)
+        check_positive("encoder", batch_size=size, dimensions=dimensions)
+        if size > self.most_texts:
+            what = f"{size} is above the {self.most_texts:,} that {self.service} takes"
             raise InputError(Problem("encoder.batch_size", what))
-        self._packing = packing
+        self.request_size = size
         self._dimensions = dimensions
         self._prompts: Mapping[Role, str] = prompts or {"query": "", "document": ""}
         self._most = RequestSize()
@@ -116,7 +112,9 @@ class RemoteEncoder(RemoteModel[Client], Encoder):
 
     def batches(self, texts: Sequence[str], role: Role) -> Iterator[Sequence[int]]:
         """Pack texts into requests by their tokens, those that may be too long alone."""
-        return packed(np.minimum(self.count(texts, role).counts, self._limits.tokens), *self._packing)
+        limit = self._limits.tokens
+        counts = np.minimum(self.count(texts, role).counts, limit)
+        return packed(counts, self.request_size, self.most_tokens, limit if self.refuses else limit + 1)
 
     def embed(self, texts: Sequence[str], role: Role, call: Call) -> Embedded:
         """Send one request; `tokens` are shared out from what the provider billed.
@@ -126,7 +124,7 @@ class RemoteEncoder(RemoteModel[Client], Encoder):
         """
         self._client()  # before the clock of the rate runs: loading an SDK takes a while
         prompted = [self._prompts[role] + text for text in texts]
-        sent = [text[: self._limits.characters or None] for text in prompted]
+        sent = [text[: self.characters or None] for text in prompted]
 
         def whole(some: list[str]) -> Embedded:
             return self._whole(some, role, call)

@@ -5,13 +5,12 @@ from __future__ import annotations
 import os
 import threading
 import time
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
 from threading import Lock
-from typing import Any, ClassVar, Generic, NamedTuple, Protocol, TypeVar
+from typing import Any, ClassVar, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -20,19 +19,11 @@ from retrievers.errors import BackendError, InputError, Problem, check_not_negat
 from retrievers.insisting import Insistence, TooLong, Transient
 from retrievers.meter import Call
 from retrievers.remote.bounded_transport import Attempt, may_be_billed
-from retrievers.remote.http_client import Server, check_address, is_server_of
+from retrievers.remote.http_client import HttpClient, Server, check_address, is_server_of
 from retrievers.remote.redaction import from_environment, secrets_in
 from retrievers.types import Counts, Limits
 
-
-class HasServer(Protocol):
-    """What asks a server."""
-
-    server: Server
-
-
 Answer = TypeVar("Answer")
-Client = TypeVar("Client", bound=HasServer)
 Item = TypeVar("Item")
 Part = TypeVar("Part")
 _MARGIN = 1.05
@@ -203,15 +194,7 @@ class Access:
     """What is sent in bodies: what `${NAME}` stood for in it is shown in no message."""
 
 
-class Reads(NamedTuple):
-    """How much of one text a model reads."""
-
-    tokens: int
-    characters: int = 0
-    """0: no limit."""
-
-
-class RemoteModel(ABC, Generic[Client]):
+class RemoteModel:
     """A model behind an API: nothing is sent, and no key looked for, before the first request."""
 
     service: ClassVar[str] = "a service"
@@ -220,7 +203,7 @@ class RemoteModel(ABC, Generic[Client]):
     """The table of the experiment in which the options stand."""
 
     def __init__(
-        self, model: str, access: Access, reads: Reads, *, concurrency: int = 8, rpm: float = 0, tpm: float = 0,
+        self, model: str, access: Access, tokens: int, *, concurrency: int = 8, rpm: float = 0, tpm: float = 0,
         timeout: float = 60, patience: float = 300, price: float | None = None,
     ) -> None:  # fmt: skip
         """Take what the experiment says; nothing is sent.
@@ -228,7 +211,7 @@ class RemoteModel(ABC, Generic[Client]):
         Args:
             model: the provider's name for it.
             access: how it is reached.
-            reads: how much of a text.
+            tokens: of one text that it reads, at most.
             concurrency: requests at once, at most; fewer while the service throttles.
             rpm: requests a minute that the account may send; 0: unknown.
             tpm: tokens a minute; 0: unknown.
@@ -240,7 +223,7 @@ class RemoteModel(ABC, Generic[Client]):
         Raises:
             InputError: a number that cannot be, or an address that is none.
         """
-        check_positive(self.where, concurrency=concurrency, timeout=timeout, patience=patience, max_tokens=reads.tokens)
+        check_positive(self.where, concurrency=concurrency, timeout=timeout, patience=patience, max_tokens=tokens)
         check_not_negative(self.where, rpm=rpm, tpm=tpm, price=price)
         if access.base_url:
             check_address(f"{self.where}.base_url", access.base_url)
@@ -248,10 +231,10 @@ class RemoteModel(ABC, Generic[Client]):
         self._url = access.base_url or access.own
         self._access = access
         self._timeout, self._own_price = timeout, price
-        self._limits = Limits(concurrency, rpm, tpm, patience, *reads)
+        self._limits = Limits(concurrency, rpm, tpm, patience, tokens)
         self._sender = RequestSender(self._limits)
         self._lock = Lock()
-        self._opened: Client | None = None
+        self._opened: HttpClient | None = None
 
     @cached_property
     def price(self) -> Price | None:
@@ -293,11 +276,11 @@ class RemoteModel(ABC, Generic[Client]):
             self._timeout, self._limits.concurrency,
         )  # fmt: skip
 
-    @abstractmethod
-    def _open(self) -> Client:
+    def _open(self) -> HttpClient:
         """Make what sends requests; called once."""
+        return HttpClient(self._server())
 
-    def _client(self) -> Client:
+    def _client(self) -> HttpClient:
         with self._lock:
             if self._opened is None:
                 self._opened = self._open()

@@ -13,9 +13,9 @@ from retrievers.costs import Price, Tokens, beginning, estimate, searches
 from retrievers.errors import BackendError, InputError, Problem, check_not_negative, check_positive
 from retrievers.insisting import TooLong
 from retrievers.meter import Call
-from retrievers.remote.http_client import AnswerPart, HttpClient, Listed, TokenCount
+from retrievers.remote.http_client import AnswerPart, Listed, TokenCount
 from retrievers.remote.redaction import as_written, as_written_json, shown
-from retrievers.remote.remote_model import Access, Charge, Reads, RemoteModel, RequestSize, shared_out
+from retrievers.remote.remote_model import Access, Charge, RemoteModel, RequestSize, shared_out
 from retrievers.types import Counts, Floats, Pair, PairScores, Reranker, fingerprint, runs
 
 Dialect = Literal["cohere", "voyage", "jina", "tei", "vllm"]
@@ -81,10 +81,11 @@ class _ScoredDocuments(AnswerPart):
     meta: _Meta | None = None
 
 
-class HttpReranker(RemoteModel[HttpClient], Reranker):
+class HttpReranker(RemoteModel, Reranker):
     """Orders the first `depth` candidates by the scores of a service; the others keep their order beneath."""
 
     where = "rerank"
+    by_list = True
     services: ClassVar[Mapping[str, str]] = {
         dialect: f"{dialect.capitalize()}'s server" for dialect, protocol in PROTOCOLS.items() if protocol.url
     }
@@ -135,11 +136,10 @@ class HttpReranker(RemoteModel[HttpClient], Reranker):
             provider=dialect, own=self._protocol.url, base_url=base_url, api_key=api_key,
             variables=(self._protocol.key,), headers=dict(headers or {}), sent=(extra or {},),
         )  # fmt: skip
-        super().__init__(model, access, Reads(max_tokens or self._protocol.tokens), **options)
+        super().__init__(model, access, max_tokens or self._protocol.tokens, **options)
         self._dialect: Dialect = dialect
         self._extra = dict(extra or {})
-        self._depth = depth
-        self._batch_size = batch_size
+        self.depth, self.request_size = depth, batch_size
         self._search_price = search_price
         self._most = RequestSize(batch_size)
 
@@ -157,21 +157,11 @@ class HttpReranker(RemoteModel[HttpClient], Reranker):
                            tokens=self._limits.tokens)  # fmt: skip
 
     @property
-    def depth(self) -> int:
-        """How many candidates of each query are read again."""
-        return self._depth
-
-    @property
-    def by_list(self) -> bool:
-        """The documents of a query travel together."""
-        return True
-
-    @property
     def provenance(self) -> Mapping[str, str]:
         """What the manifest keeps."""
         extra = {"extra": as_written_json(self._extra)} if self._extra else {}
         model = as_written(self.model) or "the server's"
-        return {"model": model, "source": shown(self._url), "dialect": self._dialect, "depth": str(self._depth),
+        return {"model": model, "source": shown(self._url), "dialect": self._dialect, "depth": str(self.depth),
                 "max_tokens": str(self._limits.tokens), **extra}  # fmt: skip
 
     def count(self, texts: Sequence[str]) -> Tokens:
@@ -184,7 +174,7 @@ class HttpReranker(RemoteModel[HttpClient], Reranker):
         for i, (query, _) in enumerate(pairs):
             of.setdefault(query, []).append(i)
         for positions in of.values():
-            for some in runs(len(positions), self._batch_size):
+            for some in runs(len(positions), self.request_size):
                 yield [positions[i] for i in some]
 
     def score(self, pairs: Sequence[Pair], call: Call) -> PairScores:
@@ -246,6 +236,3 @@ class HttpReranker(RemoteModel[HttpClient], Reranker):
                                "not one for each")  # fmt: skip
         scores = np.asarray([one.score for one in ordered], dtype=np.float64)
         return scores, tokens if tokens >= len(documents) else 0, searched
-
-    def _open(self) -> HttpClient:
-        return HttpClient(self._server())

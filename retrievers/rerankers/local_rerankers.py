@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from retrievers.costs import Tokens
 from retrievers.errors import InputError, Problem
-from retrievers.local.forward import ScoredTokens, Setup, max_sim, outputs, token_vectors
+from retrievers.local.forward import ModelInput, ScoredTokens, Setup, max_sim, outputs, token_vectors
 from retrievers.local.model_files import is_trained_as, prompt_of, stored_prompts
 from retrievers.local.models import LocalReranker
 from retrievers.meter import Call
-from retrievers.types import Counts, Pair, PairScores, Role
+from retrievers.types import Pair, PairScores, Role
 
 
 class CrossEncoderReranker(LocalReranker):
@@ -25,8 +25,9 @@ class CrossEncoderReranker(LocalReranker):
 
     @property
     def fingerprint(self) -> str:
-        """All that changes a score: the weights, dtype and backend."""
-        return self._named()
+        """All that changes a score: the weights, dtype and backend, and the prompt of a model that has one."""
+        prompt = self._weights.default_prompt
+        return self._named(**({"prompt": prompt} if prompt else {}))
 
     def score(self, pairs: Sequence[Pair], call: Call) -> PairScores:
         """Score the pairs of one request on the next free copy of the model."""
@@ -36,19 +37,10 @@ class CrossEncoderReranker(LocalReranker):
             if model.num_labels != 1:
                 what = f"{self._weights.model} has {model.num_labels} outputs, not one"
                 raise InputError(Problem("rerank.model", what))
-            read = self._replicas.read(model, pairs)
+            read = self._replicas.read(model, pairs, model.prompts.get(model.default_prompt_name) or "")
             scores = outputs(model, read.features, "scores", call.stopped).double().reshape(len(pairs)).cpu().numpy()
         call.meter.count(calls=1, tokens=int(read.tokens.sum()))
         return PairScores(scores, read.tokens, read.truncated_tokens)
-
-
-class _Side(NamedTuple):
-    """One side of some pairs."""
-
-    matched: ScoredTokens
-    """Its vectors, of length 1."""
-    tokens: Counts
-    truncated_tokens: Counts
 
 
 class LateInteractionReranker(LocalReranker):
@@ -78,11 +70,13 @@ class LateInteractionReranker(LocalReranker):
 
         with self._replicas.one(len(pairs)) as model, torch.inference_mode():
             asked, candidates = zip(*pairs, strict=True)
-            queries, documents = self._side(model, asked, "query"), self._side(model, candidates, "document")
-            scores = max_sim(queries.matched, documents.matched) / queries.matched.mask.sum(dim=1)
-        tokens = queries.tokens + documents.tokens
+            (queries, first), (documents, second) = (
+                self._side(model, asked, "query"), self._side(model, candidates, "document")
+            )  # fmt: skip
+            scores = max_sim(queries, documents) / queries.mask.sum(dim=1)
+        tokens = first.tokens + second.tokens
         call.meter.count(calls=1, tokens=int(tokens.sum()))
-        return PairScores(scores.double().cpu().numpy(), tokens, queries.truncated_tokens + documents.truncated_tokens)
+        return PairScores(scores.double().cpu().numpy(), tokens, first.truncated_tokens + second.truncated_tokens)
 
     @property
     def _trained(self) -> bool:
@@ -98,7 +92,8 @@ class LateInteractionReranker(LocalReranker):
             raise InputError(Problem("rerank.model", what, "run again: now it is known"))
         return model
 
-    def _side(self, model: Any, texts: Sequence[str], role: Role) -> _Side:
+    def _side(self, model: Any, texts: Sequence[str], role: Role) -> tuple[ScoredTokens, ModelInput]:
+        """Return the vectors of one side of some pairs, of length 1, and what was read."""
         import torch
 
         if self._trained:
@@ -110,4 +105,4 @@ class LateInteractionReranker(LocalReranker):
         if tokens is None:
             raise InputError(Problem("rerank.model", f"{self._weights.model} has no vectors of tokens"))
         vectors = torch.nn.functional.normalize(tokens.vectors, dim=2)
-        return _Side(ScoredTokens(vectors, tokens.mask), read.tokens, read.truncated_tokens)
+        return ScoredTokens(vectors, tokens.mask), read
