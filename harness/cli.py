@@ -312,6 +312,8 @@ def export(
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command line; a user's mistake ends in one message and an exit code, never in a traceback."""
+    nowhere = Path(os.devnull)  # where what started this has closed them, as daemons do
+    sys.stdout, sys.stderr = (stream or nowhere.open("w") for stream in (sys.stdout, sys.stderr))
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(encoding="utf-8", errors="backslashreplace")

@@ -182,8 +182,10 @@ def test_labels_that_decide_are_still_asked_for_where_there_are_none(unlabelled,
     assert harness("run", club / "beginning.toml", "--results", club / "begun") == 0
     assert "No question has labels" in capsys.readouterr().out
     folder = club / "begun" / "unlabelled"
-    assert harness("gate", folder, "--baseline", "bm25", "--challenger", "hashing", "--margin", "0.5") == 2
-    assert "no query has labels" in capsys.readouterr().err
+    gate = ("gate", folder, "--baseline", "bm25", "--challenger", "hashing", "--margin", "0.5")
+    for words in (gate, ("score", folder), ("compare", folder), ("export", folder, "--as", "mteb")):
+        assert harness(*words) == 2
+        assert "no query has labels" in capsys.readouterr().err
 
 
 def test_check_counts_references_and_claims(club, capsys) -> None:

@@ -23,7 +23,7 @@ import pytest
 import typer
 
 from harness import pipeline, records
-from harness.cli import app
+from harness.cli import app, main
 from harness.pipeline import run
 from harness.records import Results
 from harness.running.options import Options
@@ -717,3 +717,13 @@ def test_a_plan_of_a_results_folder_is_for_a_true_difference(call: Call, results
     assert {(row["a"], row["unit"]) for row in found} == {(found[0]["a"], "query")}
     assert "--difference: is for a results folder" in call("plan", results / "none.toml", "--difference", "0.05").err
     assert "-1.0 is not a finite number above 0" in call("plan", results, "--difference", "-1").err
+
+
+def test_closed_standard_streams_are_no_failure(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("stdout", "stderr"):
+        monkeypatch.setattr(sys, name, None)
+    with pytest.raises(SystemExit) as ended:
+        main(["--version"])
+    sys.stdout.close()
+    sys.stderr.close()
+    assert ended.value.code == 0

@@ -115,6 +115,16 @@ def test_a_row_graded_0_is_judged_and_not_relevant(tmp_path):
     assert (found.labels["q0"].grades, found.labels["q0"].relevant) == ({"a": 2, "b": 0}, ("a",))
 
 
+def test_rows_of_one_query_may_repeat_its_id_and_text_beside_each_document(tmp_path):
+    rows = [["x", *row] for row in ROWS]
+    path = texts(tmp_path / "d")
+    table(path / "queries.csv", ["query_id", "query", "docid", "rating"], rows[:2])
+    assert load(reference_of(path)).labels["x"].grades == {"a": 2, "b": 0}
+    table(path / "queries.csv", ["query_id", "query", "docid", "rating"], rows)
+    with pytest.raises(InputError, match="query id 'x' stands twice"):
+        load(reference_of(path))
+
+
 def test_grades_under_a_word_that_nobody_knows_are_asked_about(tmp_path):
     reference = tables(tmp_path / "d", ["docid", "bewertung"], [list(row) for row in ROWS])
     with pytest.raises(InputError, match=r"'bewertung' could hold grades \(0, 1, 2\), and is not used"):
@@ -216,6 +226,7 @@ def test_the_names_of_other_columns_count_in_any_case_too(tmp_path):
     [
         ("Nr;query;Anzahl", "1;zwei, drei;4"),
         ("n\tquery", "1\tzwei, drei"),
+        ("n|query", "1|zwei, drei"),
         ('"a;b;c",query', '1,"zwei, drei"'),
         ("query", '"zwei, drei"'),
         ("\ufeff;query", ";zwei, drei"),

@@ -54,6 +54,14 @@ def test_what_does_not_begin_as_its_format_is_not_taken_for_text(name, page, tmp
         Converter().convert(File(tmp_path / name))
 
 
+@needs
+@pytest.mark.parametrize(("name", "cut"), [("a.pdf", "%PDF-1.4 cut"), ("a.xlsx", "PK cut"), ("a.ipynb", "{cut")])
+def test_what_its_reader_cannot_read_is_not_taken_for_text(name, cut, tmp_path):
+    (tmp_path / name).write_text(cut)
+    with pytest.raises(NotConverted, match="failed"):
+        Converter().convert(File(tmp_path / name))
+
+
 @posix
 @pytest.mark.parametrize(
     ("script", "what"),

@@ -96,7 +96,7 @@ CSV = [
     ("documents.csv", append(",nameless\n"), r"documents.csv:7: 'id' is missing or empty"),
     ("labels.csv", swap("doc_id", "sku"), r"labels.csv:2: 'corpus-id' is missing .*label_document = "),
 ]
-TSV = [("documents.tsv", append("e,f\n"), r"documents.tsv:7: 1 columns \(the header has 2")]
+TSV = [("documents.tsv", append("e,f\n"), r"documents.tsv:7: 1 column \(the header has 2")]
 
 
 def written(path: Path, rows: list[dict[str, object]]) -> Change:

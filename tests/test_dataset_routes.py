@@ -109,6 +109,8 @@ def test_a_folder_of_text_files_with_a_table_of_labels(tmp_path: Path) -> None:
     found, plain = loaded(tmp_path), loaded(written.beir(tmp_path.with_name("plain")))
     assert found.format == "tables"
     assert found.digest == plain.digest
+    with pytest.raises(InputError, match="these tables have no splits"):
+        load(replace(reference_of(tmp_path), split="dev"))
 
 
 @pytest.mark.parametrize("key", ["_id", "id"])

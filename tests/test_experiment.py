@@ -122,6 +122,7 @@ def test_the_data_set_is_found_from_a_parent_of_the_file(folder: Path, monkeypat
             HEAD + BM25 + '[[retrievers]]\nname="o"\nencoder={kind="hashing"}\nstore={location="http://u:p@h"}',
             "a secret",
         ),
+        (HEAD + BM25 + '[[retrievers]]\nname="h"\nkind="http"\nurl="http://h/?q=a&key=b"\n', "url: a secret"),
         (HEAD + 'api_key = "sk-1"\n' + BM25, "api_key: a secret does not belong in a file"),
         (HEAD.replace('"data"', '"${NOT_SET_AT_ALL}"') + BM25, "${NOT_SET_AT_ALL} is not set"),
     ],

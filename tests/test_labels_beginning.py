@@ -96,6 +96,8 @@ def test_a_run_without_labels_has_rankings_and_no_scores(answered, capsys):
     said = capsys.readouterr().out
     assert "bm25 and hashing:" in said
     assert "next: harness pool" in said
+    print_results(results, quiet=False, as_json=True)
+    assert json.loads(capsys.readouterr().out)["scores"] == []
 
 
 def test_judgments_beside_the_queries_are_the_labels(answered, folder, tmp_path):

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from harness.console.layout import Column, fitting, grid, text_line
+from harness.console.layout import Column, fitting, grid, left_out, text_line
 from harness.console.printing import print_json, print_result, show
 from harness.console.shared_options import (
     Columns,
@@ -144,7 +144,7 @@ def plan_table(forecast: RunPlan, shards: int | None = None, *, width: int) -> I
     """
     total = forecast.total()
     rows = [row._asdict() for row in forecast.rows]
-    rows.append({"retriever": "total", "stage": "", **total})
+    rows.append({"retriever": "total", "stage": "", "data_set": "", **total})
 
     def cells(name: str, digits: int = 0, *, estimated: bool = False) -> list[str]:
         return [_amount(row[name], digits, "≈" if estimated or not row["exact"] else "") for row in rows]
@@ -152,14 +152,19 @@ def plan_table(forecast: RunPlan, shards: int | None = None, *, width: int) -> I
     columns = [
         Column("", [row["retriever"] for row in rows], left=True, name=True),
         Column("stage", [row["stage"].removeprefix("embed-") for row in rows], left=True),
-        Column("texts", [f"{row['texts']:,}" for row in rows]),
-        Column("cached", [f"{row['cached']:,}" for row in rows]),
-        Column("calls", [f"{row['calls']:,}" for row in rows]),
-        Column("tokens", cells("tokens")),
+        Column("texts", [f"{row['texts']:,}" for row in rows], rank=2),
+        Column("cached", [f"{row['cached']:,}" for row in rows], rank=4),
+        Column("calls", [f"{row['calls']:,}" for row in rows], rank=3),
+        Column("tokens", cells("tokens"), rank=1),
         Column("dollars", cells("usd", 4)),
         Column("minutes", cells("minutes", 1, estimated=True)),
     ]
-    yield grid(fitting(columns, width))
+    if any(row.data_set for row in forecast.rows):
+        columns.insert(1, Column("data set", [row["data_set"] for row in rows], left=True, name=True))
+    kept = fitting(columns, width)
+    yield grid(kept)
+    if missing := [column.head for column in columns if column not in kept]:
+        yield text_line(left_out(missing), "dim")
     if shards is not None:
         share = forecast.share(shards)
         usd, minutes = _amount(share["usd"], 4, ""), _amount(share["minutes"], 1, "≈")

@@ -104,6 +104,19 @@ def fitting(columns: Sequence[Column], width: int) -> list[Column]:
     return kept
 
 
+def left_out(columns: Sequence[str]) -> str:
+    """The columns that the terminal is too narrow for.
+
+    >>> left_out(["RR@10", "AP"])
+    'Too wide for this terminal: RR@10 and AP. A wider one or --json shows them.'
+    """
+    from harness.english import join
+
+    return (
+        f"Too wide for this terminal: {join(columns)}. A wider one or --json shows {'them' if columns[1:] else 'it'}."
+    )
+
+
 def side_by_side(first: Column, others: Sequence[Column], width: int) -> Iterator[Table]:
     """Yield tables that begin with the same column, each with as many of the others as there is room for."""
     begin = min(first.width, width // 2) if first.name else first.width
@@ -138,12 +151,18 @@ def grid(columns: Sequence[Column]) -> Table:
             no_wrap=not column.name and column.width < LONG,
         )  # fmt: skip
     for number in range(len(columns[0].cells)):
-        table.add_row(
-            *(Text(visible(column.cells[number]), "bold" if number in column.bold else "") for column in columns)
-        )
+        cells = (_number(cell) if not column.left else cell for column in columns for cell in [column.cells[number]])
+        bold = ("bold" if number in column.bold else "" for column in columns)
+        table.add_row(*map(Text, map(visible, cells), bold))
     return table
 
 
+def _number(cell: str) -> str:
+    """Numbers with the minus sign of the sentences."""
+    return re.sub(r"(?<![\w-])-(?=[\d.])", MINUS, cell)
+
+
+MINUS = "\N{MINUS SIGN}"
 ROOMY = 70
 """Cells from which on heads stand in one line."""
 LEGEND = ("good", "open", "worse", "better")
@@ -233,7 +252,7 @@ def _ruler(board: Board, cells: int) -> str:
     line = [" "] * cells
     ends = (value for value in board.span if round(value, 2))  # nearer to 0 than a figure shows, it is no "-0"
     for value in sorted({*ends, 0.0}, key=abs):
-        word = f"{value:.2f}".replace("0.", ".").replace(".00", "0") if value else "0"
+        word = _number(f"{value:.2f}").replace("0.", ".").replace(".00", "0") if value else "0"
         start = max(0, min(cells - len(word), _at(value, board, cells) - len(word) // 2))
         if all(letter == " " for letter in line[max(0, start - 1) : start + len(word) + 1]):
             line[start : start + len(word)] = word

@@ -130,10 +130,11 @@ def print_results(results: Results, *, quiet: bool, as_json: bool, more: tables.
         names = ("scores", "summary", "comparisons")
         failed = [{"retriever": name, "error": error} for name, error in results.manifest.failed.items()]
         rows = {name: tables.rows_of(getattr(results, name)) for name in names}
-        evaluation = evaluation_of(results)
-        choice = evaluation.conclusion.sweep
+        evaluation = evaluation_of(results) if results.scored else None
+        choice = None if evaluation is None else evaluation.conclusion.sweep
         sweep = {} if choice is None else {"sweep": asdict(choice)}
-        print_json(**rows, failed=failed, incomplete=evaluation.incomplete, **sweep)
+        incomplete = "" if evaluation is None else evaluation.incomplete
+        print_json(**rows, failed=failed, incomplete=incomplete, **sweep)
     elif not quiet:
         show(tables.results, results, more)
         warn(*(f"warning: {warning}" for warning in results.manifest.warnings))

@@ -73,6 +73,7 @@ def score(
     only = read_ids(queries) if queries else None
     conventions = Conventions(skip_no_relevant, intersection, only, "double" if double else "single")
     scores = score_rankings([qrels, *(runs or ())], measure or (), rule=grades, conventions=conventions)
+    _refuse_unscored(qrels, scores)
     warn(*missing_retrievers([qrels]), *scores.notes)
     summary = summary_rows(scores, LEVEL)
     rows = [row._asdict() for row in scores.rows()] if by_query else []
@@ -172,6 +173,7 @@ def compare(
     scores = score_rankings(paths, measure or (), rule=grades, conventions=conventions)
     if len(scores.retrievers) < 2:
         raise InputError(Problem(str(qrels), "there is only one run", "give two or more"))
+    _refuse_unscored(qrels, scores)
     lacking = missing_retrievers(paths)
     notes = [*lacking, *filter(None, [declared.note]), *scores.notes]
     warn(*notes)
@@ -191,13 +193,22 @@ def compare(
         show(tables.verdict, evaluation, told)
 
 
+def _refuse_unscored(path: Path, scores: Scores) -> None:
+    if not scores.n:
+        from harness.records import UNSCORED
+
+        raise InputError(Problem(str(path), *UNSCORED))
+
+
 def _evaluated(scores: Scores, baseline: str | None, settings: Settings) -> Evaluation:
     """Compare, with progress where there are many pairs."""
     from harness.console.progress import Progress
     from harness.evaluation.compare import keys_of
     from harness.evaluation.evaluation import evaluate
+    from harness.stats.settings import check_margin
     from retrievers.meter import Meter
 
+    check_margin("--margin", settings.margin, scores.span_of(scores.primary))
     pairs = sum(map(len, keys_of(scores, baseline).values()))
     with Progress(console_of(stderr=True), quiet=pairs < MANY) as progress:
         meter = Meter(watch=lambda meter: progress.watch("", meter))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from harness.console.layout import GAP, Column, fitting, grid, head_of, side_by_side, text_line
+from harness.console.layout import GAP, Column, fitting, grid, head_of, left_out, side_by_side, text_line
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -173,7 +173,7 @@ def leaderboard(
     yield text_line(f"{primary} over {asked(n, clusters)}", "bold")
     yield grid(kept)
     if missing := [measure for measure, column in measured.items() if column not in kept]:
-        yield text_line(_left_out(missing), "dim")
+        yield text_line(left_out(missing), "dim")
 
 
 def comparisons(
@@ -214,25 +214,12 @@ def comparisons(
     if missing := [
         column.head.replace("/\n", "/").replace("\n", " ") for column in columns if column.head not in heads
     ]:
-        yield text_line(_left_out(missing), "dim")
+        yield text_line(left_out(missing), "dim")
     if len(family) > len(shown):
         yield text_line(
             f"Here are {len(shown)} of {len(family)} comparisons: those of {leader}, then the closest. "
             "--json shows them all.", "dim",
         )  # fmt: skip
-
-
-def _left_out(columns: Sequence[str]) -> str:
-    """The columns that the terminal is too narrow for.
-
-    >>> _left_out(["RR@10", "AP"])
-    'Too wide for this terminal: RR@10 and AP. A wider one or --json shows them.'
-    """
-    from harness.english import join
-
-    return (
-        f"Too wide for this terminal: {join(columns)}. A wider one or --json shows {'them' if columns[1:] else 'it'}."
-    )
 
 
 def _intervals(ends: Iterable[tuple[float | None, float | None, str]], form: str, level: float, *, rank: int) -> Column:

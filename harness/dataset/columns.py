@@ -334,7 +334,9 @@ def _text(row: Row, kind: str, place: Place, columns: Columns, problems: Finding
         return None
     value = columns.value(kind, row)
     if not isinstance(value, str):
-        problems.wrong(place, f"{name!r} is not a string but {shown(value)}", TEXT)
+        inner = next(iter(value), "…") if isinstance(value, Mapping) else None
+        remedy = TEXT if inner is None else f"say what in it is meant: {declaring(kind, f'{name}.{inner}')}"
+        problems.wrong(place, f"{name!r} is not a string but {shown(value)}", remedy)
         return None
     return value
 

@@ -31,7 +31,7 @@ CONVERTED = {".pdf": "PDF", ".html": "HTML", ".htm": "HTML", ".docx": "Word", ".
              ".epub": "EPUB", ".ipynb": "Jupyter"}  # fmt: skip
 """What markitdown is asked to read, and what it is called."""
 BEGINNINGS = {".pdf": b"%PDF-", ".docx": b"PK", ".pptx": b"PK", ".xlsx": b"PK", ".epub": b"PK"}
-"""What stands near the beginning of such a file: without it, markitdown takes the file for plain text."""
+"""What stands near the beginning of such a file."""
 SECONDS = 120
 """Of the processor, that one document may take: the same on a busy machine as on an idle one."""
 PATIENCE = 1800
@@ -83,7 +83,7 @@ class Converter:
         raw = file.read()
         if BEGINNINGS.get(file.suffix, b"") not in raw[:1024]:
             raise NotConverted(f"it is no {CONVERTED[file.suffix]} file, whatever its name says")
-        name = f"{version('markitdown')}\0{file.suffix}\0".encode()
+        name = f"{version('markitdown')}, no plain text\0{file.suffix}\0".encode()  # as older versions took it for
         kept = _folder() / f"{hashlib.sha256(name + raw).hexdigest()}.json"
         if kept.name in self._undone:
             raise NotConverted(self._undone[kept.name])
@@ -210,9 +210,12 @@ def serve() -> None:
     with os.fdopen(os.dup(1), "w", encoding="utf-8") as answers:
         os.dup2(2, 1)  # what a parser prints is no answer
         _limit_memory()
+        import markitdown.converters
         from markitdown import MarkItDown
 
-        engine = MarkItDown(enable_plugins=False)
+        engine = MarkItDown(enable_builtins=False, enable_plugins=False)
+        for kind in ("Html", "Ipynb", "Pdf", "Docx", "Pptx", "Xlsx", "Epub"):  # none takes damaged files for text
+            engine.register_converter(getattr(markitdown.converters, f"{kind}Converter")())
         while head := sys.stdin.buffer.readline():
             asked = json.loads(head)
             raw = sys.stdin.buffer.read(asked["size"])

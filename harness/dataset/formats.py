@@ -104,9 +104,9 @@ def _not_known(reference: DatasetReference, files: Files) -> tuple[str, str]:
         return "is a table that names no documents", f"say which holds them: --documents {(tables or ['…'])[0]}"
     if tables:
         what = f"holds {', '.join(map(repr, tables[:8]))}, and none of them is called queries"
-        return what, f"say which hold what: --queries {tables[0]} --documents …"
+        return what, f"say which hold what: --queries {shlex.quote(tables[0])} --documents …"
     path = reference.folder
-    if path.suffix.lower() == ".zip":
+    if path.suffix.lower() == ".zip" and not holds_files(path):
         return "is no zip archive that can be read", AGAIN
     if path.is_file() and not holds_files(path):
         if not path.stat().st_size:

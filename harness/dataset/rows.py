@@ -19,12 +19,15 @@ from harness.dataset import held_tables
 from harness.dataset.archives import COMPRESSED
 from harness.dataset.files import File as File  # what other rooms give these readers
 from harness.dataset.source import Complaints, Place, decode, named_twice, parse_json
+from harness.english import counted
 from retrievers.errors import InputError, Problem
 
 SUFFIXES = (".jsonl", ".ndjson", ".json", ".csv", ".tsv", *held_tables.COLUMNAR, *held_tables.SUFFIXES)
 """What tables are read from."""
 PLAIN = (".txt",)
 """Text with one question a line: of queries alone."""
+DELIMITERS = ",;\t|"
+"""What may part the cells of CSV."""
 LONGEST_LINE = 64 << 20
 """Bytes of one line or one cell, at most."""
 VALID = "write it with a JSON library, and see that it is whole"
@@ -52,7 +55,7 @@ def kind_of(line: str) -> str:
         return "a web page, or XML"
     if TOML.match(line):
         return "an experiment file (TOML)"
-    if any(delimiter in line for delimiter in ",;\t"):
+    if any(delimiter in line for delimiter in DELIMITERS):
         return "a table (CSV)"
     return NUMBERS_OF_FIELDS.get(len(line.split()), "")
 
@@ -187,7 +190,7 @@ def _delimiter_of(file: File) -> str:
     """What the header of a table has most often between its cells: Excel writes semicolons where a comma is decimal."""
     with file.open() as handle:
         header = next((line for line in _decoded(handle, file.path) if line.strip()), "")
-    return max(",;\t", key=re.sub('"[^"]*"', "", header).count)
+    return max(DELIMITERS, key=re.sub('"[^"]*"', "", header).count)
 
 
 def _separated(file: File, delimiter: str) -> Iterator[tuple[int, list[str]]]:
@@ -206,6 +209,8 @@ def _separated(file: File, delimiter: str) -> Iterator[tuple[int, list[str]]]:
                 begins = reader.line_num + 1
         except csv.Error as error:
             remedy = "a quote is doubled within quotes, and every cell with a quote stands in quotes"
+            if "new-line character" in str(error):
+                error, remedy = csv.Error("its lines end in carriage returns alone"), "save it as CSV UTF-8"
             what = f"cannot be read as a table: {error}"
             raise InputError(Problem(str(Place(file.path, begins)), what, remedy)) from None
 
@@ -262,7 +267,7 @@ def _table(file: File, rows: Iterable[tuple[int, list[str]]], problems: Complain
         if len(cells) != len(header):
             remedy = f"{'the header has' if file.header is None else 'expected'} {len(header)}: {', '.join(header[:8])}"
             remedy += "; this is TREC's form" if (len(cells), len(header)) == (4, 3) and file.header else ""
-            problems.append(Problem(str(place), f"{len(cells)} columns", remedy))
+            problems.append(Problem(str(place), counted(len(cells), "column"), remedy))
         else:
             yield place, dict(zip(header, cells, strict=True))
     if not header:

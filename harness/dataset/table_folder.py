@@ -65,6 +65,8 @@ def read(reference: DatasetReference, files: Files) -> Source:
     Raises:
         InputError: something that is named, or that there must be, is not there.
     """
+    if reference.split is not None and not any(map(split_of, files)):
+        raise InputError(Problem("dataset.split", "these tables have no splits", "name a file: queries = …"))
     lone = table_files(reference, files, PLAIN) if reference.documents else []
     folder, files = looked_in(reference, {} if lone and not reference.scheme else files)
     top = {name: file for name, file in files.items() if "/" not in name}
@@ -248,8 +250,9 @@ class TableSource:
                 yield place, document
 
     def queries(self, problems: Findings) -> Iterator[tuple[Place, Query]]:
-        """One query a row; without ids they are q0, q1, … and a text that comes again is the same query."""
+        """One query a row; without ids they are q0, q1, … A text, or id and text, of further labels come again."""
         seen: dict[str, str] = {}
+        texts: dict[str, str] = {}
         here = self.label_rows is None
         kinds, needed = (OF_QUERIES, (*QUERY, *LABELLING)) if here else (ASKED, QUERY)
         for place, row in self._used(self.query_rows(problems), problems, kinds, needed, ("reference", "claims")):
@@ -264,6 +267,10 @@ class TableSource:
                         problems.note("repeated-row", seen[query.text])
                     continue
                 seen[query.text] = query.id
+            elif here and self.columns.paths is None and self.columns.name("label_document", row) is not None:
+                if texts.get(query.id) == query.text:
+                    continue  # one more label
+                texts[query.id] = query.text
             yield place, query
 
     def labels(self, problems: Findings) -> Iterator[tuple[Place, str, Labels]]:

@@ -170,7 +170,11 @@ def _read(reference: DatasetReference, files: Files) -> TrecSource:
         raise InputError([Problem(str(folder), f"holds no {name}", f"a file {name}.txt, or name it in the experiment")
                           for name in lacking])  # fmt: skip
     if reference.split:
-        parts["qrels"] = [file for file in parts["qrels"] if reference.split in file.name] or parts["qrels"]
+        names = [file.name for file in parts["qrels"]]
+        parts["qrels"] = [file for file in parts["qrels"] if reference.split in file.name]
+        if not parts["qrels"]:
+            what = f"{reference.split!r} is in the name of no file of judgments"
+            raise InputError(Problem("dataset.split", what, f"there are {', '.join(names)}"))
     part = reference.columns.get("query", "title")
     return TrecSource(tuple(parts["documents"]), tuple(parts["topics"]), tuple(parts["qrels"]), part)
 

@@ -62,7 +62,7 @@ def uses(tables: Mapping[str, Any]) -> list[str]:
         data = ((place, text) for place, text in data if _leads_out(text.removeprefix(SQLITE)))
         lines += [f"reads the data at {text} ({place})" for place, text in data]
         lines += [f"loads the model {table['model']} ({where}.model)" for where, table in _loaded(tables)
-                  if not _is_on_the_hub(str(table["model"]))]  # fmt: skip
+                  if not _is_on_the_hub(str(table["model"])) and not _leads_out(str(table["model"]))]  # fmt: skip
     return list(dict.fromkeys(" ".join(line.split()) for line in lines))
 
 

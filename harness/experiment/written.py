@@ -18,8 +18,9 @@ from retrievers.remote.redaction import REFERENCE, Expanded, filled, masked
 
 LARGEST, LARGEST_SEED = 2**31 - 1, 2**63 - 1
 """Whole numbers of an experiment, at most."""
-SECRET_KEY = re.compile(r"(api[_-]?key|authorization|secret|password|passwd|token|credential)s?$", re.IGNORECASE)
-PASSWORD_IN_URL = re.compile(r"://[^/@\s:]*:[^/@\s]+@")
+_NAMES = "api[_-]?key|authorization|secret|password|passwd|token|credential"
+SECRET_KEY = re.compile(rf"({_NAMES})s?$", re.IGNORECASE)
+SECRET_IN_URL = re.compile(rf"://([^/@\s:]*:[^/@\s]+@|\S*[?&]([\w-]*({_NAMES})|key|sig)=[^&#\s])", re.IGNORECASE)
 SCHEME = re.compile(r"^(basic|bearer|apikey|token)\b", re.IGNORECASE)
 """What stands before a secret in a header."""
 
@@ -55,7 +56,7 @@ def secrets(written: Mapping[str, Any]) -> Iterator[Problem]:
     """Yield the keys and passwords that stand in the file itself."""
     for place, value in strings(written):
         plain = SCHEME.sub("", REFERENCE.sub("", value).strip()).strip()
-        if (SECRET_KEY.search(place.rpartition(".")[2]) and plain) or PASSWORD_IN_URL.search(plain):
+        if (SECRET_KEY.search(place.rpartition(".")[2]) and plain) or SECRET_IN_URL.search(plain):
             yield Problem(place, "a secret does not belong in a file", 'put it in the environment, write "${NAME}"')
 
 

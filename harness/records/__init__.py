@@ -51,6 +51,7 @@ from harness.records.readings import (
     write_passages,
 )
 from harness.records.results import (
+    UNSCORED,
     Glance,
     Results,
     asked_by,
@@ -71,6 +72,7 @@ __all__ = [
     "PEOPLE",
     "RESERVED",
     "SHOWN",
+    "UNSCORED",
     "WORDS",
     "By",
     "ClaimPassage",

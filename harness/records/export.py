@@ -19,7 +19,7 @@ from harness.dataset import Dataset
 from harness.dataset.source import parse_json
 from harness.records.atomic_write import LAST_FILE
 from harness.records.csv_tables import LEADING
-from harness.records.results import Results, dataset_of
+from harness.records.results import UNSCORED, Results, dataset_of
 from harness.records.safe_files import create, write_jsonl
 from retrievers.errors import InputError, Problem, did_you_mean
 
@@ -194,6 +194,8 @@ def _same_data(results: Results) -> Dataset:
 
 
 def _mteb_results(results: Results) -> Iterator[tuple[str, str]]:
+    if not results.scored:
+        raise InputError(Problem(str(results.folder), *UNSCORED))
     for name in results.retrievers:
         path = results.folder / "tables" / f"{name}.mteb.json"
         try:

@@ -27,6 +27,9 @@ Row = TypeVar("Row")
 ScoredQueries = frozenset[tuple[str, str]]
 """Queries that were scored: (id, text), since another query may have the same id."""
 
+UNSCORED = ("holds no scores: no query has labels", "harness pool draws what people are to judge")
+"""What is wrong with results where scores are wanted, and what to do."""
+
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
 class Results:

@@ -67,6 +67,8 @@ class Checked:
     are not on this machine."""
     online: tuple[str, ...] = ()
     """Services that answered, where they were asked."""
+    name: str = ""
+    """What the experiment calls it, where it is one of several."""
 
     @property
     def answers(self) -> int:
@@ -83,7 +85,8 @@ class Checked:
         dataset = self.dataset
         documents = counted(dataset.count, "document")
         queries = asked(len(dataset.queries), self.capacity.units if self.capacity.clusters else None)
-        yield f"{dataset.path}: {dataset.format}, {documents}, {queries} to ask"
+        head = f"{self.name}: {dataset.path}" if self.name else dataset.path
+        yield f"{head}: {dataset.format}, {documents}, {queries} to ask"
         if unread := reading_line(dataset):
             yield unread
         yield from column_lines(dataset)
@@ -106,7 +109,8 @@ class Checked:
     def as_json(self) -> dict[str, Any]:
         """The same as data."""
         dataset = self.dataset
-        return {"path": dataset.path, "format": dataset.format, "documents": dataset.count,
+        named = {"name": self.name} if self.name else {}
+        return {**named, "path": dataset.path, "format": dataset.format, "documents": dataset.count,
                 "queries": len(dataset.queries), "references": self.answers, "claims": self.claims,
                 "digest": dataset.digest, "columns": {file: dict(one) for file, one in dataset.columns.items()},
                 "ledger": dict(dataset.ledger),
@@ -177,7 +181,8 @@ def check(
         from harness.running.online import ask_services  # and the clients of all services with it
 
         answered = tuple(ask_services(loaded.experiment, dataset, components))
-    return Checked(dataset, seen, capacity, used, warnings, answered)
+    name = loaded.experiment.name if loaded.within else ""
+    return Checked(dataset, seen, capacity, used, warnings, answered, name)
 
 
 def _absent(encoders: Mapping[str, Encoder]) -> Iterator[str]:

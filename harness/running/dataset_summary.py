@@ -54,7 +54,8 @@ class DatasetSummary(NamedTuple):
         median, long, longest = self.tokens
         sample = "all" if self.sampled == dataset.count else f"a seeded sample of {self.sampled:,} of"
         yield f"of {sample} {counted(dataset.count, 'document')}:"
-        yield f"  about {median:,} tokens a document (95 % below {long:,}; longest {longest:,})"
+        spread = f"95 % below {long:,}; longest {longest:,}"
+        yield f"  about {median:,} tokens a document, as most models count them ({spread})"
         named = ", ".join(f"{name} {100 * count / max(self.sampled, 1):.0f} %" for name, count in self.languages[:5])
         yield f"  languages: {named or 'none is clear'}"
         yield f"  near-duplicates: {_some(self.near_duplicates)}"

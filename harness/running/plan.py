@@ -45,6 +45,8 @@ class PlanRow(NamedTuple):
     """None: the price is unknown."""
     minutes: float | None
     """None: how fast the model is on this machine is unknown."""
+    data_set: str = ""
+    """What the experiment calls it, where it is one of several."""
 
 
 Planned = dict[str, PlanRow]
@@ -343,4 +345,5 @@ def plan(path: str | Path | Loaded, *, results: Path = Path("results"), code: bo
     documents = sample(dataset.documents(), seed=loaded.experiment.seed)
     far = tuple(truncation_estimates(loaded.experiment.retrievers, components, documents))
     unread = [reach.warning() for reach in far if reach.lost]
-    return RunPlan(tuple(rows), (*notes, *unread), far, axes)
+    name = loaded.experiment.name if loaded.within else ""
+    return RunPlan(tuple(row._replace(data_set=name) for row in rows), (*notes, *unread), far, axes)
