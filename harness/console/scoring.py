@@ -7,7 +7,7 @@ import os
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
 
 import typer
 
@@ -148,7 +148,7 @@ def compare(
         raise InputError(retired)
     paths = [qrels, *(runs or ())]
     declared = declared_settings(paths)
-    given = {"test": test, "correction": correction, "margin": margin}
+    given: dict[str, Any] = {"test": test, "correction": correction, "margin": margin}
     settings = replace(declared.settings, **{name: value for name, value in given.items() if value is not None})
     ids = read_ids(queries) if queries else None
     if qrels.suffix.lower() == ".csv":
@@ -205,10 +205,8 @@ def _evaluated(scores: Scores, baseline: str | None, settings: Settings) -> Eval
     from harness.console.progress import Progress
     from harness.evaluation.compare import keys_of
     from harness.evaluation.evaluation import evaluate
-    from harness.stats.settings import check_margin
     from retrievers.meter import Meter
 
-    check_margin("--margin", settings.margin, scores.span_of(scores.primary))
     pairs = sum(map(len, keys_of(scores, baseline).values()))
     with Progress(console_of(stderr=True), quiet=pairs < MANY) as progress:
         meter = Meter(watch=lambda meter: progress.watch("", meter))

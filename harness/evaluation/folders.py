@@ -223,10 +223,10 @@ def declared_settings(paths: Sequence[Path]) -> DeclaredSettings:
     Args:
         paths: results folders, each of one data set or of several; with anything else among them nothing is declared.
     """
-    folders = [one for path in paths for one in ([path] if _holds_results(path) else sorted(path.glob("*/")))]
-    if not folders or not all(map(_holds_results, folders)):
+    inner = [[path] if _holds_results(path) else [one.parent for one in path.glob("*/manifest.json")] for path in paths]
+    if not all(inner):
         return DeclaredSettings(Settings(), "")
-    every = [settings_of(records.read_manifest(folder)) for folder in folders]
+    every = [settings_of(records.read_manifest(folder)) for folders in inner for folder in folders]
     first, apart = every[0], [one.name for one in fields(Settings) if len({getattr(s, one.name) for s in every}) > 1]
     # The scores have the first folder's weights and clusters; the seed only draws resamples.
     own = {name: getattr(Settings(), name) for name in apart if name not in ("weight", "cluster", "seed")}
