@@ -7,8 +7,9 @@ import pytest
 
 import harness
 from harness import records
-from harness.evaluation.folders import declared_margin, score_folders, shared_queries
+from harness.evaluation.folders import declared_settings, score_folders, shared_queries
 from harness.reproduce import reproduce
+from harness.stats.settings import Settings
 from retrievers.errors import InputError
 from tests import small
 from tests.test_cli import Call, call
@@ -186,15 +187,31 @@ def test_a_query_that_the_folders_do_not_share_is_refused(tmp_path: Path, releas
         score_folders([new, tmp_path], [])
 
 
-def test_the_margin_of_the_folders_is_the_margin_of_their_comparison(call: Call, tmp_path: Path, release: Path) -> None:
-    declares = "[statistics]\nmargin = 0.03\n"
+def test_folders_are_compared_by_the_statistics_that_they_declare(call: Call, tmp_path: Path, release: Path) -> None:
+    declares = '[statistics]\nmargin = 0.03\nalpha = 0.2\ncorrection = "bonferroni"\nlooks = { queries = [2, 6] }\n'
     one, two = (made(tmp_path / place, place, more=declares) for place in ("x", "y"))
-    assert declared_margin([one, two]) == 0.03
-    assert declared_margin([one, release]) is None
-    assert declared_margin([one, one / "qrels.trec"]) is None
-    said = call("compare", one, two)
-    assert "0.03" in said.out
-    assert "No margin is declared" not in said.out
+    declared, note = declared_settings([one, two])
+    assert (declared.margin, declared.alpha, declared.correction, note) == (0.03, 0.2, "bonferroni", "")
+    apart = (
+        "The experiments declare different statistics (alpha, correction, looks and margin): the defaults count here."
+    )
+    assert declared_settings([one, release]) == (Settings(), apart)
+    assert declared_settings([one, one / "qrels.trec"]) == (Settings(), "")
+    assert "0.03" in call("compare", one, two).out
+    assert apart in call("compare", one, release).err
+    alone = json.loads(call("compare", one, "--json").out)["comparisons"]
+    as_run = records.read(one).comparisons.to_dict("records")
+    names = ("measure", "a", "b", "ci_low", "ci_high", "p_adjusted", "verdict")
+    these, those = ([[row[name] for name in names] for row in rows[:3]] for rows in (alone, as_run))
+    assert these == those and {row[0] for row in these} == {"nDCG@3"}
+    other = call("compare", one, "--json", "--correction", "holm", "--test", "t").out
+    assert json.loads(other)["comparisons"] != alone
+
+
+def test_comparing_claims_nothing_once_the_planned_looks_have_spent_alpha(tmp_path: Path) -> None:
+    over, again = (made(tmp_path / name, name, more="[statistics]\nlooks = { queries = [3] }\n") for name in "ab")
+    verdicts = harness.open(over).compare(again, alpha=0.9).comparisons["verdict"]
+    assert set(verdicts) == {"undecided: alpha is spent"}
 
 
 def test_a_margin_that_no_difference_can_reach_is_refused(call: Call, tmp_path: Path, release: Path) -> None:

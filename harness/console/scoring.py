@@ -7,7 +7,7 @@ import os
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
 
 import typer
 
@@ -104,11 +104,19 @@ def compare(
         typer.Option(help="A difference of means that does not matter; left out, the margin of the folders."),
     ] = None,
     test: Annotated[
-        str, typer.Option(help="What decides: wilcoxon, randomization, t, sign.", autocompletion=shared_options.tests)
-    ] = "wilcoxon",
+        str | None,
+        typer.Option(
+            help="What decides: wilcoxon, randomization, t, sign; left out, the test of the folders, else wilcoxon.",
+            autocompletion=shared_options.tests,
+        ),
+    ] = None,
     correction: Annotated[
-        str, typer.Option(help="holm, bonferroni, bh.", autocompletion=shared_options.corrections)
-    ] = "holm",
+        str | None,
+        typer.Option(
+            help="holm, bonferroni, bh; left out, the correction of the folders, else holm.",
+            autocompletion=shared_options.corrections,
+        ),
+    ] = None,
     grades: GradeRule = None,
     queries: Queries = None,
     skip_no_relevant: NoRelevant = False,
@@ -127,23 +135,21 @@ def compare(
     Of several results folders, the retrievers of all are compared on the queries that all folders share. Takes also
     the per-query scores of any tool: a CSV file with retriever, query_id, measure, value.
     """
-    from harness.evaluation.folders import declared_margin, missing_retrievers, score_rankings
+    from harness.evaluation.folders import declared_settings, missing_retrievers, score_rankings
     from harness.evaluation.readers import read_ids
     from harness.evaluation.runs import Conventions
     from harness.evaluation.set_folders import compared_sets, holds_sets
     from harness.experiment import retired_in
-    from harness.stats.settings import Settings
+    from harness.stats.power import at_look
 
     if as_json and form == "csv":
         raise InputError(Problem("--json", "cannot go with --format csv", "choose one of them"))
     if retired := list(retired_in([("--correction", correction)])):
         raise InputError(retired)
     paths = [qrels, *(runs or ())]
-    settings = Settings(
-        test=test,  # type: ignore[arg-type]  # it checks them
-        correction=correction,  # type: ignore[arg-type]
-        margin=declared_margin(paths) if margin is None else margin,
-    )
+    declared = declared_settings(paths)
+    given: dict[str, Any] = {"test": test, "correction": correction, "margin": margin}
+    settings = replace(declared.settings, **{name: value for name, value in given.items() if value is not None})
     ids = read_ids(queries) if queries else None
     if qrels.suffix.lower() == ".csv":
         without_effect = {"RUN": runs, "--grades": grades, "--skip-no-relevant": skip_no_relevant}
@@ -156,6 +162,7 @@ def compare(
         of_one = {"--queries": queries, "--grades": grades, "--skip-no-relevant": skip_no_relevant}
         refuse({**of_one, "--format csv": form == "csv"}, "is for the results of one data set")
         found, notes = compared_sets(paths, measure or (), baseline, settings)
+        notes = [*filter(None, [declared.note]), *notes]
         warn(*notes)
         if as_json:
             print_json(together=found.rows(), notes=notes)
@@ -168,8 +175,9 @@ def compare(
         raise InputError(Problem(str(qrels), "there is only one run", "give two or more"))
     _refuse_unscored(qrels, scores)
     lacking = missing_retrievers(paths)
-    notes = [*lacking, *scores.notes]
+    notes = [*lacking, *filter(None, [declared.note]), *scores.notes]
     warn(*notes)
+    settings = at_look(settings, scores.n)
     evaluation = _evaluated(scores, baseline, settings)
     if as_json:
         from harness.evaluation.evidence import evidence, pairs_by_weight
@@ -197,10 +205,8 @@ def _evaluated(scores: Scores, baseline: str | None, settings: Settings) -> Eval
     from harness.console.progress import Progress
     from harness.evaluation.compare import keys_of
     from harness.evaluation.evaluation import evaluate
-    from harness.stats.settings import check_margin
     from retrievers.meter import Meter
 
-    check_margin("--margin", settings.margin, scores.span_of(scores.primary))
     pairs = sum(map(len, keys_of(scores, baseline).values()))
     with Progress(console_of(stderr=True), quiet=pairs < MANY) as progress:
         meter = Meter(watch=lambda meter: progress.watch("", meter))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -13,6 +13,7 @@ import numpy as np
 from harness import records
 from harness.english import counted, join
 from harness.evaluation.cautions import judged_caution, tells_unjudged
+from harness.evaluation.evaluation import settings_of
 from harness.evaluation.grading import GradedLabels, grade_labels
 from harness.evaluation.readers import computable, primary_of, relevance_of, score_folder
 from harness.evaluation.runs import Conventions, score_runs
@@ -20,6 +21,7 @@ from harness.evaluation.scores import Scores, identical_pairs, rankings_digest
 from harness.measures import Measure, parse_all
 from harness.records import Results
 from harness.stats.differences import Range
+from harness.stats.settings import Settings
 from retrievers.errors import InputError, Problem
 
 USUAL = ("nDCG@10", "AP", "RR", "P@10", "R@100")
@@ -151,6 +153,7 @@ def joined_scores(folders: Sequence[Scores], called: Sequence[str], cutoff: int 
         values=values,
         ranges={measure: _widest([scores.ranges[measure] for scores in folders]) for measure in first.ranges},
         identical=identical_pairs(values[first.primary], lists, (first.ids, cutoff)),
+        by_people=all(scores.by_people for scores in folders),
         notes=(f"Found the same in more than one folder, and compared once: {join(once)}.",) if once else (),
         lists=lists,
     )
@@ -205,17 +208,35 @@ def _notes(results: Sequence[Results], primary: Measure, named: Sequence[str]) -
     return notes
 
 
-def declared_margin(paths: Iterable[Path]) -> float | None:
-    """Return the margin that the experiments of all results folders declare; None where they declare none, or several.
+class DeclaredSettings(NamedTuple):
+    """What results folders declare in `[statistics]`."""
+
+    settings: Settings
+    """What all of them declare alike, with the default where they differ."""
+    note: str
+    """What they declare otherwise; "" where that is nothing."""
+
+
+def declared_settings(paths: Sequence[Path]) -> DeclaredSettings:
+    """Return how the experiments of results folders test: a comparison claims no more than a run of theirs.
 
     Args:
-        paths: results folders; with anything else among them nothing is declared.
+        paths: results folders, each of one data set or of several; with anything else among them nothing is declared.
     """
-    margins = {
-        records.read_manifest(path).resolved.statistics.get("margin") if (path / "manifest.json").is_file() else None
-        for path in paths
-    }
-    return margins.pop() if len(margins) == 1 else None
+    inner = [[path] if _holds_results(path) else [one.parent for one in path.glob("*/manifest.json")] for path in paths]
+    if not all(inner):
+        return DeclaredSettings(Settings(), "")
+    every = [settings_of(records.read_manifest(folder)) for folders in inner for folder in folders]
+    first, apart = every[0], [one.name for one in fields(Settings) if len({getattr(s, one.name) for s in every}) > 1]
+    # The scores have the first folder's weights and clusters; the seed only draws resamples.
+    own = {name: getattr(Settings(), name) for name in apart if name not in ("weight", "cluster", "seed")}
+    told = sorted(own.keys() - {"earlier"})
+    note = f"The experiments declare different statistics ({join(told)}): the defaults count here." if told else ""
+    return DeclaredSettings(replace(first, **own), note)
+
+
+def _holds_results(path: Path) -> bool:
+    return (path / "manifest.json").is_file()
 
 
 def missing_retrievers(paths: Iterable[Path]) -> list[str]:
@@ -226,7 +247,7 @@ def missing_retrievers(paths: Iterable[Path]) -> list[str]:
     """
     notes = []
     for path in paths:
-        if (path / "manifest.json").is_file():
+        if _holds_results(path):
             manifest = records.read_manifest(path)
             if missing := [*manifest.failed, *manifest.waiting]:
                 notes.append(f"{path}: Incomplete: without {join(missing)}; who leads here leads among those that ran.")

@@ -20,7 +20,7 @@ LARGEST, LARGEST_SEED = 2**31 - 1, 2**63 - 1
 """Whole numbers of an experiment, at most."""
 _NAMES = "api[_-]?key|authorization|secret|password|passwd|token|credential"
 SECRET_KEY = re.compile(rf"({_NAMES})s?$", re.IGNORECASE)
-SECRET_IN_URL = re.compile(rf"://([^/@\s:]*:[^/@\s]+@|\S*[?&]([\w-]*({_NAMES})|key|sig)=[^&#\s])", re.IGNORECASE)
+SECRET_IN_URL = re.compile(rf"://([^/@\s:]*:[^/@\s]+@|\S*[?&]([\w-]*({_NAMES})|key|sig)=[^&#\s{{])", re.IGNORECASE)
 SCHEME = re.compile(r"^(basic|bearer|apikey|token)\b", re.IGNORECASE)
 """What stands before a secret in a header."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,10 +11,11 @@ from harness.console.progress import progress_shown
 from harness.dataset.in_memory import judgments_of, run_of
 from harness.evaluation.compare import keys_of
 from harness.evaluation.evaluation import evaluate
-from harness.evaluation.folders import USUAL, score_folders
+from harness.evaluation.folders import USUAL, declared_settings, score_folders
 from harness.evaluation.runs import joined_runs, scored_run
 from harness.evaluation.scores import Scores
 from harness.measures import parse_all
+from harness.stats.power import at_look
 from harness.stats.settings import Settings
 from retrievers.errors import InputError, Problem
 from retrievers.meter import Meter
@@ -101,7 +102,10 @@ def compare(
 
 def compare_folders(folders: Sequence[Path], baseline: str | None, settings: Mapping[str, Any]) -> ComparedRuns:
     """Compare the retrievers of several results folders on the queries that they share, as `harness compare` does."""
-    return _compared(score_folders(folders, ()), baseline, _settings(settings), Meter())
+    scores, declared = score_folders(folders, ()), declared_settings(folders)
+    chosen = at_look(_settings(settings, declared.settings), scores.n)
+    scores = replace(scores, notes=(*filter(None, [declared.note]), *scores.notes))
+    return _compared(scores, baseline, chosen, Meter())
 
 
 def _compared(scores: Scores, baseline: str | None, settings: Settings, meter: Meter) -> ComparedRuns:
@@ -118,9 +122,9 @@ def _compared(scores: Scores, baseline: str | None, settings: Settings, meter: M
     )
 
 
-def _settings(given: Mapping[str, Any]) -> Settings:
+def _settings(given: Mapping[str, Any], declared: Settings = Settings()) -> Settings:  # noqa: B008 - frozen
     try:
-        return Settings(**given)
+        return replace(declared, **given)
     except TypeError as error:
         message = str(error).partition(") ")[2] or str(error)
         raise InputError(Problem("settings", message, "test, correction, alpha, margin, seed")) from None
