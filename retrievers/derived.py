@@ -98,6 +98,7 @@ _REMEDY = "(proof = false takes the cut vectors as they are; or write a retrieve
 def cut(vectors: Vectors, dimensions: int) -> Vectors:
     """Return the leading numbers of each vector, scaled to length 1; what has no length stays as it is.
 
+    >>> import numpy as np
     >>> cut(np.array([[3, 4, 12]], dtype=np.float32), 2).tolist()
     [[0.6000000238418579, 0.800000011920929]]
     """
