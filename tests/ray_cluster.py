@@ -26,7 +26,7 @@ from harness.running.ray_engine import embed_on_cluster
 from retrievers.errors import HarnessError
 
 KILLS = 8
-"""Each takes some eight seconds, for a new worker to start; twenty are for a run without a cluster."""
+"""Each takes four to eight seconds, for a new worker to start; twenty are for a run without a cluster."""
 
 
 def answered() -> int:
