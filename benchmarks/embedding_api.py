@@ -3,7 +3,7 @@
 Targets: 90 % of concurrency / latency; with a limit of requests a minute, 90 % of the limit and at most 1 % of the
 calls answered 429.
 
-python benchmarks/embedding_api.py
+python -m benchmarks.embedding_api
 """
 
 from __future__ import annotations

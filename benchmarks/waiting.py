@@ -1,7 +1,7 @@
 """How long people wait for commands: seconds, and each row against something measured in the same run.
 
-    python benchmarks/waiting.py            commands, a cached run of the quickstart, indexing, scoring
-    python benchmarks/waiting.py --large    besides, 20 retrievers x 2,000 queries x 7 measures: minutes
+    python -m benchmarks.waiting            commands, a cached run of the quickstart, indexing, scoring
+    python -m benchmarks.waiting --large    besides, 20 retrievers x 2,000 queries x 7 measures: minutes
 
 Commands are processes of their own, the best of three each. They are held against the start of an interpreter, a run
 against `import qdrant_client`, indexing against `upload_collection` in memory, scoring against pytrec_eval. `make demo`

@@ -81,6 +81,10 @@ FORM = typer.Option(
 )
 
 
+KEEPING = frozenset({"answers", "embed", "judge", "queries", "reproduce"})
+"""Commands that ask models, and find in the cache what they were told; `run` says more."""
+
+
 class Interrupted(Exception):
     """Ctrl-C, with what is kept and how to go on."""
 
@@ -323,7 +327,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         code = app(words or ["--help"], prog_name="harness", standalone_mode=False)
         sys.stdout.flush()
         if code == 130:
-            raise Interrupted("stopped")
+            raise KeyboardInterrupt
     except HarnessError as error:
         log.debug("stopped", exc_info=error)
         warn(message(error))
@@ -337,7 +341,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     except OSError as error:
         code = _unwritten(error)
     except (Interrupted, KeyboardInterrupt) as stop:
-        warn(str(stop) or "stopped")
+        kept = ": what was paid for is kept, the same command goes on from there" if KEEPING & {*words[:1]} else ""
+        warn(str(stop) or f"stopped{kept}")
         code = 130
     hide_tracebacks()
     sys.exit(code or 0)

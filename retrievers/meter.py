@@ -37,7 +37,7 @@ class Budget:
                 self.refused = True
                 raise OverBudget(
                     f"the next request costs about ${usd:.6f}; ${self._spent:.6f} of ${self.limit:.6f} are spent "
-                    "(--max-cost); what was embedded is kept in the cache: raise the limit and run again"
+                    "(--max-cost); what was paid for is kept in the cache: raise the limit and run again"
                 )
             self._spent += usd
 

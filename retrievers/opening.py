@@ -7,7 +7,7 @@ import os
 import stat
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import IO, Any, Literal, TextIO
 
@@ -89,6 +89,23 @@ def check_lock(path: str | Path) -> None:
         return
     if not stat.S_ISREG(mode):
         raise InputError(Problem(str(path), "is no regular file, so that it cannot be locked", "remove it"))
+
+
+def locked(path: Path, what: str, remedy: str) -> AbstractContextManager[object]:
+    """Keep other processes from writing to a file or a folder, by a lock beside it, until the context ends.
+
+    Raises:
+        InputError: with what is said, another holds it; or something else than a file has the name of the lock.
+        OSError: the lock cannot be made.
+    """
+    from filelock import FileLock, Timeout
+
+    lock = path.parent / f".{path.name}.lock"
+    check_lock(lock)
+    try:
+        return FileLock(lock).acquire(timeout=0)
+    except Timeout:
+        raise InputError(Problem(str(path), what, remedy)) from None
 
 
 def _opened_pipe(path: str | Path) -> io.BufferedReader:

@@ -280,6 +280,9 @@ def test_an_interrupt_is_one_line_that_says_how_to_go_on(
     assert f"finished rankings lie in {tmp_path / 'small.unfinished'} (harness score " in said.err
     monkeypatch.setattr("harness.running.check.check", interrupted)
     assert call("check", "x") == (130, "", "stopped\n")
+    monkeypatch.setattr("harness.labels.pool.read_pool", interrupted)
+    kept = "what was paid for is kept, the same command goes on from there"
+    assert call("judge", "x") == (130, "", f"stopped: {kept}\n")
 
 
 def test_an_interrupt_while_the_command_line_is_loaded_is_one_line() -> None:

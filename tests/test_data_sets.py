@@ -23,6 +23,7 @@ from harness.experiment import Loaded, load, load_sets
 from harness.overview.listing import listing
 from harness.records import Results
 from harness.reproduce import reproduce
+from harness.running.machine import earlier_runs
 from harness.running.options import Options
 from harness.stats.settings import Settings
 from retrievers.errors import BackendError, InputError
@@ -159,6 +160,7 @@ def test_plan_and_check_take_several_data_sets(tmp_path: Path, capsys: pytest.Ca
     assert (code, json.loads(said)["total"]["texts"]) == (0, 3 * 6 + 6 + 6 + 5)
     harness.run(small.experiment(tmp_path, name="hr"))  # the same data in another experiment
     told(["run", str(path), "--quiet"], capsys)
+    assert [one.manifest.name for one in earlier_runs(Path("results"))] == ["hr", "hr", "it", "law"]
     _, said = told(["check", str(path), "--json"], capsys)
     folders = [one["capacity"]["folder"] for one in json.loads(said)["data_sets"]]
     assert folders == ["results/sets/hr", "results/sets/law", "results/sets/it"]

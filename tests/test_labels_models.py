@@ -25,6 +25,7 @@ from harness.labels.pool import CANNOT_TELL, DEFAULT
 from retrievers.cache import Cache
 from retrievers.errors import BackendError, InputError, OverBudget
 from retrievers.meter import Budget, Meter
+from retrievers.opening import locked
 from retrievers.remote.chat import Chat
 from retrievers.remote.chat_model import ChatModel, ChatOptions
 from tests import small
@@ -96,13 +97,17 @@ def test_a_judge_that_was_stopped_goes_on_where_it_was(tmp_path):
     with serving(ChatProvider(["", "", "expired"])) as provider:
         with pytest.raises(BackendError, match="the key was refused"):
             judge(provider, tmp_path, made)
-        assert len(read_judgments([tmp_path / "llm.jsonl"])) == 2
+        path = tmp_path / "llm.jsonl"
+        assert len(read_judgments([path])) == 2
+        with locked(path, "", ""), pytest.raises(InputError, match="is written by another judging"):
+            judge(provider, tmp_path, made)
+        path.write_text(path.read_text().removesuffix("\n"))  # as some editors leave it
         # Another cache: the file alone says what is done.
         assert judge(provider, tmp_path, made, cache="other").asked == 10
         assert len(provider.requests) == 13
         again = judge(provider, tmp_path, made)
         assert (again.asked, len(provider.requests)) == (0, 13)
-        (tmp_path / "llm.jsonl").unlink()
+        path.unlink()
         assert judge(provider, tmp_path, made, cache="other").cached == 10
 
 

@@ -130,6 +130,7 @@ def test_an_experiment_file_comes_to_the_same_figures(tmp_path):
      ({"documents": 3}, "documents: cannot be read: it is of type int ({id: text}, a list of texts, a frame"),
      ({"documents": {"train": Split()}}, "documents['train']: is no text but []"),
      ({"documents": pd.DataFrame({"id": ["a"], "name": ["b"]})}, "documents:1: 'text' is missing"),
+     ({"documents": pd.DataFrame([["a", "b"]], columns=["id"] * 2)}, "documents: the column 'id' stands twice"),
      ({"documents": "nowhere.csv"}, "nowhere.csv: no such folder"), ({"queries": None}, "queries: is None ({id"),
      ({"retrievers": {"my model": letters}}, "retrievers['my model']: is no name: letters, digits"),
      ({"retrievers": ["bm25"]}, "retrievers: is of type list (give each a name: {"),
@@ -306,6 +307,9 @@ def test_a_search_of_ones_own():
     found = evaluated({"elastic": harness.Search(client)}, depth=7)
     assert seen == [(text, 7) for text in QUERIES.values()]
     assert found.rankings("elastic")["q-rails"].doc_ids == ("train", "car")
+    numbers = harness.Search(lambda query, depth: np.arange(2))
+    found = harness.evaluate(["a car", "a train"], ["train"], [[1]], {"numbers": numbers}, progress=False)
+    assert found.rankings("numbers")["0"].doc_ids == ("0", "1")
 
 
 def first(grades, ranking):

@@ -157,6 +157,8 @@ def nothing_read(model: str, number: int, wanted: str, done: str, example: str) 
 def forecast_sentence(forecast: ChatForecast) -> str:
     """What asking would take, in words."""
     dollars = "at an unknown price (--price IN,OUT)" if forecast.usd is None else f"about ${forecast.usd:.4f}"
+    if forecast.calls and forecast.usd == 0:  # a server on this machine is free until a price is given
+        dollars = "at no price (--price IN,OUT)"
     return (
         f"{forecast.prompts:,} prompts, {forecast.cached:,} of them cached: {forecast.calls:,} calls, "
         f"about {forecast.tokens:,} tokens with replies at their longest, {dollars}"

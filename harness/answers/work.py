@@ -30,6 +30,7 @@ from retrievers.cache import Cache, default_path
 from retrievers.embedding import Embedder
 from retrievers.errors import BackendError, InputError, Problem, did_you_mean
 from retrievers.meter import Budget, Meter
+from retrievers.opening import locked, writing
 from retrievers.types import Query
 
 PRIMARY = ("ragchecker.recall", "ROUGE-L")
@@ -279,7 +280,10 @@ def judge(
     inputs = read_inputs(experiment, folder, code=code)
     check_place(folder)
     meter = Meter(budget=Budget(max_cost))
-    with Cache(default_path()) as cache, meter.stage("judge"):
+    verdicts = folder / "verdicts.jsonl"
+    with writing(verdicts):
+        alone = locked(verdicts, "is written by another judging", "wait for it, and run again")
+    with Cache(default_path()) as cache, alone, meter.stage("judge"):
         asked = build_judge(inputs.judge, cache, meter)
         readings = judge_answers(folder, asked, inputs.queries, inputs.systems, rounds)
     counts = meter.counts("judge")

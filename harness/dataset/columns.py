@@ -110,16 +110,15 @@ class Columns:
     def taken(self, row: Row, kinds: Iterable[str]) -> dict[str, str]:
         """What each column of a row is taken for: one of the kinds, a field, or "" where it is not used.
 
-        >>> Columns().taken({"query": "a", "day": 1, "tags": []}, ("query",))
-        {'query': 'query', 'day': 'fields', 'tags': ''}
+        >>> Columns().taken({"": 0, "query": "a", "day": 1, "tags": []}, ("query",))
+        {'': '', 'query': 'query', 'day': 'fields', 'tags': ''}
         """
         names = {self.name(kind, row): kind for kind in reversed(tuple(kinds))}
         holders = {name.partition(".")[0] for name in names if name is not None and name not in row}
-        return {
-            name: names.get(name) or (FIELDS if isinstance(value, str | int | float) or name == "metadata" else "")
-            for name, value in row.items()
-            if name not in holders
-        } | {name: kind for name, kind in names.items() if name is not None}
+        plain = {name for name, value in row.items() if name and isinstance(value, str | int | float)} | {"metadata"}
+        return {name: names.get(name) or (FIELDS if name in plain else "") for name in row if name not in holders} | {
+            name: kind for name, kind in names.items() if name is not None
+        }
 
     def fields(self, row: Row) -> Iterator[str]:
         """The columns of a row of labels that no kind takes and nothing declares a field."""
@@ -275,7 +274,7 @@ def query_of(
 
 def fields_of(row: Row, used: Iterable[str | None]) -> dict[str, str]:
     """Further keys with plain values: those of the row, and those of its `metadata`."""
-    taken = {"metadata", *used}
+    taken = {"metadata", "", *used}  # "": a column without a name, such as the index of pandas
     if len(row) <= len(taken) and row.keys() <= taken and "metadata" not in row:
         return {}
     metadata = row.get("metadata")

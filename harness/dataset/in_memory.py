@@ -19,7 +19,7 @@ from harness.dataset.columns import recognised
 from harness.dataset.dataset_model import Labels, reference_of
 from harness.dataset.formats import open_source
 from harness.dataset.rows import PLAIN, SUFFIXES, File, Row
-from harness.dataset.source import Findings, Parts, Place, Source
+from harness.dataset.source import Findings, Parts, Place, Source, named_twice
 from harness.dataset.table_folder import RowSource, TableSource, rows_of
 from harness.dataset.trec import Qrels, RunScores
 from harness.english import first_few
@@ -157,6 +157,8 @@ def _of_items(
 def _of_frame(frame: Any, where: str, problems: Findings) -> Iterator[tuple[Place, Row]]:
     """Rows of a frame, whichever library made it; a cell that is not there is None."""
     path, names = Path(where), [str(name) for name in frame.columns]
+    if named_twice(names, where, problems):
+        return
     columns = [frame[name].to_list() for name in frame.columns]
     if recognised("document_id" if where == "documents" else "query_id", tuple(names)) is None:
         index = getattr(frame, "index", None)

@@ -331,9 +331,10 @@ def column_lines(dataset: Dataset) -> Iterator[str]:
     for file, columns in dataset.columns.items():
         rows = dataset.sizes.get(file, {}).get("row")
         yield f"{file}: {counted(rows, 'row')}" if rows else f"{file}:"
-        width = max((len(" ".join(name.split())) for name in columns), default=0)
+        names = [" ".join(name.split()) or "(no name)" for name in columns]
+        width = max(map(len, names), default=0)
         of = "document" if "query" not in columns.values() and set(columns.values()) & set(OF_DOCUMENTS) else "query"
-        for column, kind in ((" ".join(name.split()), kind) for name, kind in columns.items()):
+        for column, kind in zip(names, columns.values(), strict=True):
             meaning = f"kept as a field of the {of}" if kind == FIELDS else MEANINGS[kind]
             counts = _counts(dataset, kind)
             yield f"  {column:<{width}} -> {meaning}{counts and f' ({counts})'}"

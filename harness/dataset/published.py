@@ -12,6 +12,7 @@ what is not.
 from __future__ import annotations
 
 import importlib
+import logging
 from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import replace
 from functools import partial
@@ -122,6 +123,9 @@ def _read_named(reference: DatasetReference, files: Files) -> TableSource:
         raise InputError(missing(reference.name, "datasets", "formats")) from None
     name, _, revision = str(reference.path).removeprefix(HUB_PREFIX).partition("@")
     kwargs: dict[str, Any] = {"revision": revision} if revision else {}
+    hub = logging.getLogger("huggingface_hub")
+    level = hub.level
+    hub.setLevel(logging.ERROR)  # a hub that is out of reach is one message, not one for each try
     try:
         configs = datasets.get_dataset_config_names(name, **kwargs)
         rows = {}
@@ -139,6 +143,8 @@ def _read_named(reference: DatasetReference, files: Files) -> TableSource:
     except RuntimeError as error:  # what `datasets` says of a data set that only its own code can read
         what = f"is not read, since code of a data set is never run: {str(error).splitlines()[0]}"
         raise InputError(Problem(reference.name, what, "give a folder with its files, as Parquet or JSONL")) from None
+    finally:
+        hub.setLevel(level)
     return TableSource(rows["corpus"], rows["queries"], rows["qrels"], Columns(reference.columns))
 
 

@@ -224,7 +224,7 @@ def _mapping(dataset: Dataset) -> Iterator[str]:
     if dataset.columns:
         yield "# What its columns are taken for; the key columns of the data set says otherwise, as --columns does:\n"
     for file, columns in dataset.columns.items():
-        named = (f"{column} -> {kind or 'not used'}" for column, kind in columns.items())
+        named = (f"{column or '(no name)'} -> {kind or 'not used'}" for column, kind in columns.items())
         yield f"# {CONTROL.sub(' ', f'{file}: ' + ', '.join(named))}\n"
 
 

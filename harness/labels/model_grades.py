@@ -17,7 +17,7 @@ from harness.labels.judging_page import OrderedPair, Signature, ids, judgment_of
 from harness.labels.pool import CANNOT_TELL, GRADE_WORDS, Pool, PooledDocument, PooledQuery, digest_of
 from retrievers.errors import InputError, Problem
 from retrievers.meter import Meter
-from retrievers.opening import masking, writing
+from retrievers.opening import locked, masking, writing
 from retrievers.remote.chat import Chat, one_object, quoted
 from retrievers.remote.chat_model import ChatForecast, Prompt, Reply
 
@@ -161,9 +161,10 @@ def judge_by_model(pool: Pool, path: Path, chat: Chat, meter: Meter, manner: Man
     asked = _asked(pool, waiting, manner.longest)
     outcomes: Counter[str] = Counter()
     example = ""
-    with writing(path):
-        file = masking(path, "a")
-    with file, meter.stage("judge", total=len(waiting)):
+    whole = path.read_bytes() if path.exists() else b""
+    alone = "is written by another judging", "wait for it, or name another file with --output"
+    with writing(path), masking(path, "a") as file, locked(path, *alone), meter.stage("judge", total=len(waiting)):
+        file.write("\n" if whole and not whole.endswith(b"\n") else "")  # as some editors leave it
         for place, reply, grade in answers_of(chat, meter, asked, read_grade):
             why = "" if grade is not None else why_none(reply)
             example = example or ("" if grade is not None else unread_of(reply))

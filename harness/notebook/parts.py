@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from numbers import Integral
 from typing import Any
 
 from retrievers.errors import InputError, Problem
@@ -60,12 +61,14 @@ def Encoder(model: Any, *, kind: str = "", cache: str = "", **options: Any) -> R
 def Search(function: Callable[[str, int], Iterable[Any]]) -> RetrieverTable:
     """A whole retriever: a function of a query and a depth that returns ids, or pairs of id and score, best first.
 
+    The ids of a list of texts are numbers, as NumPy's argsort gives them.
+
     >>> Search(lambda query, depth: ["d1", "d2"])
     {'kind': 'python', 'call': 'object:part (<lambda>)', 'batch_size': 1}
     """
 
     def each(queries: list[str], depth: int) -> list[Any]:
-        return [list(function(query, depth)) for query in queries]
+        return [[str(hit) if isinstance(hit, Integral) else hit for hit in function(query, depth)] for query in queries]
 
     each.__qualname__ = getattr(function, "__qualname__", type(function).__qualname__)
     return {"kind": "python", "call": Held.of(each, PART), "batch_size": 1}

@@ -17,10 +17,11 @@ from harness.records.csv_tables import read_table
 from harness.records.manifest import LARGEST, Manifest, read_manifest
 from harness.records.safe_files import regular
 from retrievers.errors import HarnessError, InputError, Problem
-from retrievers.opening import check_lock
+from retrievers.opening import locked
 
 LAST_FILE = "report.html"
 """What a run writes last, after the manifest, where it writes a report: a folder that has it is whole."""
+TAKEN = ("another run of this experiment is writing here", "wait for it, or choose another --results")
 
 
 def unfinished(place: Path) -> Path:
@@ -71,9 +72,9 @@ def writing_aside(place: Path) -> Iterator[Aside]:
     with ExitStack() as locks:
         try:
             place.parent.mkdir(parents=True, exist_ok=True)
-            _lock(place, locks)
+            locks.enter_context(locked(place, *TAKEN))
             aside = unfinished(place)
-            _lock(aside, locks)  # an experiment of that name would write there
+            locks.enter_context(locked(aside, *TAKEN))  # an experiment of that name would write there
             _recover(place, aside)
             shutil.rmtree(aside, ignore_errors=True)
             aside.mkdir()
@@ -180,15 +181,3 @@ def _name_in(folder: Path) -> str | None:
         return None
     name = content.get("name") if isinstance(content, dict) else None
     return name if isinstance(name, str) else None
-
-
-def _lock(folder: Path, locks: ExitStack) -> None:
-    from filelock import FileLock, Timeout
-
-    path = folder.parent / f".{folder.name}.lock"
-    check_lock(path)
-    try:
-        locks.enter_context(FileLock(path, timeout=0))
-    except Timeout:
-        what = "another run of this experiment is writing here"
-        raise InputError(Problem(str(folder), what, "wait for it, or choose another --results")) from None

@@ -136,8 +136,8 @@ class EarlierRun(NamedTuple):
 
 
 def earlier_runs(results: Path) -> Iterator[EarlierRun]:
-    """The results folders that were made on this machine."""
-    for manifest in sorted(results.glob("*/manifest.json")):
+    """The results folders that were made on this machine, those of several data sets too, which lie one deeper."""
+    for manifest in sorted([*results.glob("*/manifest.json"), *results.glob("*/*/manifest.json")]):
         try:
             run = EarlierRun(records.read_manifest(manifest.parent), records.read_costs(manifest.parent))
         except (InputError, OSError, ValueError):
