@@ -177,6 +177,17 @@ def test_every_prompt_says_which_form_its_reply_has(tmp_path) -> None:
             jsonschema.validate({**reply, "more": 1}, json.loads(chat_judge.FORMS[system]))
 
 
+def test_a_judge_is_named_with_its_server_wherever_that_was_said(tmp_path, monkeypatch) -> None:
+    def name(**options: str) -> str:
+        with Cache(tmp_path / "names.sqlite") as cache:
+            return ModelJudge(Chat(ChatModel(ChatOptions("m", **options)), cache), meter=Meter()).name
+
+    monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
+    assert name() == "openai m"
+    monkeypatch.setenv("OPENAI_BASE_URL", "http://elsewhere/v1")
+    assert name() == name(base_url="http://elsewhere/v1") == "openai m at http://elsewhere/v1"
+
+
 def test_prompts_are_named_in_every_verdict() -> None:
     assert re.fullmatch(r"[0-9a-f]{12}", chat_judge.DIGEST) and ModelJudge.prompt == chat_judge.DIGEST
     assert chat_judge.read_rating('{"rating": true}') is None

@@ -21,6 +21,7 @@ from harness.records import WORDS, ClaimPassage, Word
 from retrievers.meter import Meter
 from retrievers.remote.chat import Chat, one_object, quoted
 from retrievers.remote.chat_model import ChatForecast, ChatModel, Prompt, Reply
+from retrievers.remote.http_client import OPENAI_URL
 from retrievers.remote.redaction import as_written, shown
 
 MARKS = re.compile(r"<\s*+(/?)\s*+(PASSAGE|CLAIM|ANSWER|QUESTION|SENTENCE|TEXT)", re.IGNORECASE)
@@ -176,7 +177,8 @@ class ModelJudge:
         self.unread = ""
         options = chat.model.options
         model = as_written(options.model)
-        self.name = f"openai {model}" + (f" at {shown(options.base_url)}" if options.base_url else "")
+        server = options.base_url or ("" if options.server == OPENAI_URL else options.server)  # of OPENAI_BASE_URL
+        self.name = f"openai {model}" + (f" at {shown(server)}" if server else "")
         if longest != LONGEST:
             self.name += f", first {longest} tokens"
 

@@ -16,7 +16,7 @@ from harness.records.csv_tables import LEADING, read_table
 from harness.records.kept import LabelledQuery, Run, StageLatency
 from harness.records.manifest import AGAIN, Manifest, ResolvedExperiment, read_manifest
 from harness.records.safe_files import CHANGED, read_jsonl, refuse_links, regular, sha256_of
-from retrievers.errors import InputError, Problem
+from retrievers.errors import InputError, Problem, did_you_mean
 from retrievers.meter import StageTotals
 from retrievers.types import Document, Query, Ranking
 
@@ -83,8 +83,11 @@ class Results:
         """The same as a stream.
 
         Raises:
-            InputError: the file cannot be read whole, or lacks a query that was asked.
+            InputError: there is no such retriever; the file cannot be read whole, or lacks a query that was asked.
         """
+        if retriever not in self.retrievers:
+            what = f"no retriever is called {retriever!r}"
+            raise InputError(Problem(str(self.folder), what, did_you_mean(retriever, self.retrievers)))
         name = f"rankings/{retriever}.jsonl"
         path, asked = self.folder / name, self.manifest.dataset.queries
         answered: set[str] = set()
