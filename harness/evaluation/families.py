@@ -150,7 +150,8 @@ def interactions(scores: Scores, pairs: Pairs, kinds: Mapping[str, Sequence[str]
     """Return, for each way to divide the queries and each pair, the test of "the same mean difference in every slice".
 
     `permuted_welch`, corrected over all ways and pairs together. None where fewer than two slices have 10 queries (10
-    clusters, where declared). What one cluster has in one slice is one value, the mean.
+    clusters, where declared), and with weights, which this test does not know. What one cluster has in one slice is one
+    value, the mean.
 
     Args:
         scores: of the queries for which everyone has a value.
@@ -165,7 +166,7 @@ def interactions(scores: Scores, pairs: Pairs, kinds: Mapping[str, Sequence[str]
         slices = {
             kind: places for kind, places in large_slices(labels).items() if len({*units.members[places]}) >= FEWEST
         }
-        if len(slices) < 2 or not pairs:
+        if len(slices) < 2 or not pairs or units.weights is not None:
             continue
         cells: dict[tuple[int, int], list[int]] = {}
         for number, places in enumerate(slices.values()):

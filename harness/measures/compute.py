@@ -67,6 +67,7 @@ def score(
     *,
     groups: Mapping[str, Groups] | None = None,
     claims: Mapping[str, Claimed] | None = None,
+    largest: int = 0,
 ) -> MeasureValues:
     """Score rankings whose documents already stand in their order, best first.
 
@@ -81,6 +82,7 @@ def score(
             each relevant document is a group of its own.
         claims: query id -> the claims of its reference answer and what entails them, for measures by claims: NaN
             where the value is undefined, as for a query that has none here.
+        largest: the G of ERR at least, where other judgments beside these have larger grades.
 
     Raises:
         InputError: a document stands twice in a ranking; exponential gain meets a grade above 30; a measure asks
@@ -92,7 +94,7 @@ def score(
     everything = tuple(measures)
     by_claims = claims is not None
     plain = tuple(m for m in everything if not m.get("groups") and not m.own and not (by_claims and m.claimed))
-    scores = _scored(plain, judgments, _each_once(judgments, rankings), in_order)
+    scores = _scored(plain, judgments, _each_once(judgments, rankings), in_order, largest)
     if plain == everything:
         return scores
     rows = dict(zip(plain, scores.values, strict=True))
@@ -176,9 +178,10 @@ def _scored(
     judgments: Judgments,
     answers: Iterable[tuple[str, Retrieved]],
     make: Callable[[list[Mapping[str, int]], list[Retrieved], int], Batch],
+    least: int = 0,
 ) -> MeasureValues:
     """Compute the columns of all answers, portion by portion."""
-    largest = largest_grade(measures, judgments)
+    largest = max(least, largest_grade(measures, judgments))
     column = {query_id: i for i, query_id in enumerate(judgments)}
     values = np.zeros((len(measures), len(judgments)))
     for ids, portion in _portions(judgments, answers):
