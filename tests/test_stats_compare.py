@@ -354,6 +354,8 @@ def test_equals_share_the_lead():
     assert words[0] == "On P@5 over 6 queries, a and b share the highest mean, 0.5000."
     assert "a and b: no query of 6 tells them apart." in words
     assert "These 6 queries cannot tell a and b apart." in words
+    noisy = {"a": np.full(6, 0.3), "b": np.full(6, 0.1 + 0.2)}  # b's mean is higher by 6e-17
+    assert concluded(noisy, compare(noisy), settings=Settings()).leader == "a"
 
 
 def test_no_queries_are_foretold_where_their_number_is_not_the_trouble():

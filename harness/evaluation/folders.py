@@ -17,7 +17,7 @@ from harness.evaluation.evaluation import settings_of
 from harness.evaluation.grading import GradedLabels, grade_labels
 from harness.evaluation.readers import computable, primary_of, relevance_of, score_folder
 from harness.evaluation.runs import Conventions, score_runs
-from harness.evaluation.scores import Scores, identical_pairs, rankings_digest
+from harness.evaluation.scores import Scores, by_mean, identical_pairs, rankings_digest
 from harness.measures import Measure, parse_all
 from harness.records import Results
 from harness.stats.differences import Range
@@ -310,7 +310,7 @@ def _cautioned(scores: Scores, measures: Sequence[Measure], results: Results) ->
     notes = scores.notes
     if scores.retrievers and tells_unjudged(asked[0], results.grades()):
         shares = {name: float(np.nanmean(values)) for name, values in scores.values[str(judged)].items()}
-        names = sorted(scores.retrievers, key=lambda name: -scores.mean(scores.primary, name))
+        names = list(by_mean({name: scores.mean(scores.primary, name) for name in scores.retrievers}))
         notes += tuple(filter(None, [judged_caution(shares, names, judged.cutoff or 0)]))
     return replace(scores.of(*map(str, asked)), notes=notes)
 

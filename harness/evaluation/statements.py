@@ -156,7 +156,7 @@ def sets_sentences(found: SetsTogether, most: int) -> list[str]:
     """Return who leads on several data sets, what so many pairs came to, and that few sets say nothing of others."""
     first, sets = found.ranked[0], len(found.sets)
     leads = sum(
-        found.mean(name, first) == max(found.mean(name, one) for one in found.retrievers) for name in found.sets
+        found.mean(name, first) >= max(found.mean(name, one) for one in found.retrievers) - SLACK for name in found.sets
     )
     shown = sorted(found.pairs, key=lambda pair: (not pair.verdict.separates, -abs(pair.mean_difference)))
     few = (
