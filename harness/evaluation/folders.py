@@ -19,7 +19,7 @@ from harness.evaluation.readers import computable, primary_of, relevance_of, sco
 from harness.evaluation.runs import Conventions, score_runs
 from harness.evaluation.scores import Scores, by_mean, identical_pairs, rankings_digest
 from harness.measures import Measure, parse_all
-from harness.records import Results
+from harness.records import UNSCORED, Results
 from harness.stats.differences import Range
 from harness.stats.settings import Settings
 from retrievers.errors import InputError, Problem
@@ -81,8 +81,7 @@ def score_folders(
     """
     results = [records.read(folder) for folder in folders]
     if unscored := [one for one in results if not one.scored]:
-        what, remedy = "holds no scores: no query has labels", "harness pool draws what people are to judge"
-        raise InputError([Problem(str(one.folder), what, remedy) for one in unscored])
+        raise InputError([Problem(str(one.folder), *UNSCORED) for one in unscored])
     shared = shared_queries(results, rule)
     ids = shared.ids
     if queries is not None:

@@ -21,7 +21,7 @@ from harness.evaluation.grading import by_labeller, grade_labels, grades_under, 
 from harness.evaluation.question_units import clusters_of
 from harness.evaluation.readers import Judged, lists_of, primary_of, relevance_of, score_lists
 from harness.evaluation.verdict import Comparison, Verdict
-from harness.evaluation.wording import verdict_word
+from harness.evaluation.wording import minus, verdict_word
 from harness.experiment import Relevance
 from harness.measures import Measure, parse, score
 from harness.measures.compute import largest_grade
@@ -239,7 +239,7 @@ def interval_words(value: float, interval: Interval, sign: str = "+") -> str:
     """
     low, high, _ = interval
     between = "" if low is None or high is None else f" ({low:{sign}.4f} to {high:{sign}.4f})"
-    return f"{value:{sign}.4f}{between}"
+    return minus(f"{value:{sign}.4f}{between}")
 
 
 def _holds_zero(interval: Interval) -> bool:
