@@ -117,6 +117,11 @@ class Scores:
         weights = None if self.weights is None else np.array(self.weights)
         return singles(self.n, weights) if self.clusters is None else units_of(self.clusters, weights)
 
+    @property
+    def weight_of(self) -> Mapping[str, float] | None:
+        """Query id -> how much it counts in a mean; None: all alike."""
+        return None if self.weights is None else dict(zip(self.ids, self.weights, strict=True))
+
     def mean(self, measure: str, name: str) -> float:
         """The mean of a retriever over the queries for which the measure is defined; NaN without any."""
         values = self.values[measure][name]

@@ -51,13 +51,18 @@ class MeasureValues:
         values.setflags(write=False)
         return MeasureValues(self.measures, tuple(self.query_ids[i] for i in kept), values, self.largest_grade)
 
-    def means(self) -> dict[Measure, float]:
-        """The mean of each measure over the queries for which it is defined; NaN without any."""
-        defined = ([value for value in row.tolist() if not math.isnan(value)] for row in self.values)
-        return {
-            measure: math.fsum(row) / len(row) if row else math.nan
-            for measure, row in zip(self.measures, defined, strict=True)
-        }
+    def means(self, weights: Mapping[str, float] | None = None) -> dict[Measure, float]:
+        """The mean of each measure over the queries for which it is defined; NaN without any.
+
+        Args:
+            weights: query id -> how much it counts; those that it lacks do not count. Left out, all count alike.
+        """
+        counts = np.array([1.0 if weights is None else weights.get(query, 0.0) for query in self.query_ids])
+        found = {}
+        for measure, row in zip(self.measures, self.values, strict=True):
+            kept = ~np.isnan(row) & (counts > 0)
+            found[measure] = math.fsum((row * counts)[kept]) / math.fsum(counts[kept]) if kept.any() else math.nan
+        return found
 
 
 def score(
