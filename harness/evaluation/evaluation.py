@@ -245,10 +245,7 @@ def _comparisons(results: Results) -> dict[str, tuple[Comparison, ...]] | None:
         return None
     rows: dict[str, list[Comparison]] = {}
     for cells in results.comparisons[list(COMPARISON_COLUMNS)].to_dict("records"):
-        row = read_comparison({str(key): None if _absent(value) else value for key, value in cells.items()})
+        # A float that is not itself is NaN: an empty cell.
+        row = read_comparison({str(key): value if value == value else None for key, value in cells.items()})
         rows.setdefault(row.measure, []).append(row)
     return {measure: tuple(of) for measure, of in rows.items()}
-
-
-def _absent(value: object) -> bool:
-    return isinstance(value, float) and math.isnan(value)
