@@ -269,4 +269,5 @@ def test_a_weighted_run_weighs_its_summary_and_says_so(tmp_path):
         ties = results.manifest.ties[name]
         assert ties.worst - 1e-9 <= summary[name] <= ties.best + 1e-9
     assert set(results.comparisons["method"]) <= {"enumerated", "draws"}
+    assert set(results.tests["family"]) == {"randomization", "t", "friedman"}
     assert "Means are weighted by traffic" in (results.folder / "report.md").read_text(encoding="utf-8")

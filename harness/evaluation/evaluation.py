@@ -108,7 +108,7 @@ def evaluate(
     check_margin("--margin", settings.margin, scores.span_of(scores.primary) or None)
     settings = replace(settings, by_people=settings.by_people and scores.by_people)
     rows = compare(scores, baseline=baseline, settings=settings, step=step)
-    rows = [_turned(row) if row.measure in low_is_good else row for row in rows]
+    rows = [replace(row, finding=row.finding.swapped) if row.measure in low_is_good else row for row in rows]
     return Evaluation(
         scores=scores,
         settings=settings,
@@ -233,10 +233,6 @@ def summary_rows(scores: Scores, level: float) -> list[dict[str, Any]]:
                 )
                 rows.append({"retriever": name, "measure": measure, **asdict(summary)})
     return rows
-
-
-def _turned(row: Comparison) -> Comparison:
-    return replace(row, finding=row.finding._replace(verdict=row.verdict.turned))
 
 
 def _comparisons(results: Results) -> dict[str, tuple[Comparison, ...]] | None:

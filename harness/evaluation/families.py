@@ -53,7 +53,8 @@ class TestRow:
 def pairwise_families(scores: Scores, pairs: Pairs, settings: Settings) -> Iterator[TestRow]:
     """Yield the other tests of the same pairs on the primary measure: randomization, t, sign, equivalence.
 
-    Equivalence is Holm-corrected and needs a margin; the others are corrected as the settings say.
+    Equivalence is Holm-corrected and needs a margin; the others are corrected as the settings say. Signs know no
+    weights: with these there is no sign test.
 
     Args:
         scores: of the queries for which everyone has a value.
@@ -62,6 +63,8 @@ def pairwise_families(scores: Scores, pairs: Pairs, settings: Settings) -> Itera
     """
     observed = observe(scores, [Key(scores.primary, a, b) for a, b in pairs], settings.seed)
     for test in OTHERS:
+        if test == "sign" and scores.weights is not None:
+            continue
         decided = [decide(pair, test) for pair in observed.values()]
         yield from _rows((test, scores.primary), [("", scores, *pair) for pair in pairs], decided, settings.correction)
     if settings.margin is not None:

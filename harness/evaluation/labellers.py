@@ -7,7 +7,7 @@ much the model favours one retriever over another. See `harness.stats.prediction
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -19,7 +19,7 @@ from harness.evaluation.compare import compare
 from harness.evaluation.evaluation import settings_of
 from harness.evaluation.grading import by_labeller, grade_labels, grades_under, labels_that_count
 from harness.evaluation.question_units import clusters_of
-from harness.evaluation.readers import Judged, lists_of, primary_of, relevance_of, score_lists
+from harness.evaluation.readers import Judged, compared_pairs, lists_of, primary_of, relevance_of, score_lists
 from harness.evaluation.verdict import Comparison, Verdict
 from harness.evaluation.wording import minus, verdict_word
 from harness.experiment import Relevance
@@ -163,7 +163,7 @@ def combined(results: Results) -> Combined | None:
     scores = _scores(results, parse(measure), tables)
     pairs = tuple(
         CombinedPair(a, b, predicted(*(of[a] - of[b] for of in scores), level=declared.level, units=units))
-        for a, b in _family(results)
+        for a, b in compared_pairs(results)
     )
     return Combined(measure, len(both), len(alone), pairs, "", agreement)
 
@@ -280,10 +280,3 @@ def _scores(
         {name: score([measure], grades, of, largest=largest).of(measure) for name, of in lists.items()}
         for grades in judged
     ]
-
-
-def _family(results: Results) -> Iterator[tuple[str, str]]:
-    primary = primary_of(results.manifest.resolved)
-    for row in results.comparisons.to_dict("records"):
-        if row["measure"] == primary:
-            yield row["a"], row["b"]

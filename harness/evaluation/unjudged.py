@@ -19,7 +19,7 @@ from harness.dataset import Labels
 from harness.dataset.judgments import GRADES
 from harness.evaluation.grading import grades_under, people_judged
 from harness.evaluation.question_units import weights_of
-from harness.evaluation.readers import primary_of, relevance_of, scored_grades
+from harness.evaluation.readers import compared_pairs, primary_of, relevance_of, scored_grades
 from harness.measures import Measure, parse, score
 from harness.records import Results
 from harness.stats.intervals import mean
@@ -187,12 +187,10 @@ def unjudged_bounds_of(
         MeanBounds(name, score([judged_at], known, answers).means()[judged_at], between(name, ""))
         for name, answers in lists.items()
     )
-    compared = results.comparisons[results.comparisons["measure"] == primary].to_dict("records")
-    rows = [row for row in compared if not of or of in (row["a"], row["b"])]
     pairs = tuple(
-        DifferenceBounds(row["a"], row["b"], open_)
-        for row in rows
-        if (open_ := between(row["a"], row["b"])) is not None
+        DifferenceBounds(*pair, open_)
+        for pair in compared_pairs(results)
+        if (not of or of in pair) and (open_ := between(*pair)) is not None
     )
     chosen = sum(len(question.labels.chosen) for question in results.queries.values())
     return UnjudgedBounds(primary, means, pairs, chosen, len(known))
