@@ -173,7 +173,7 @@ def ties_of(
 ) -> TieRange:
     """Find the queries where equal scores meet the primary measure's cutoff, and how far their order could move it."""
     grades = {query: given for query, given in judged.grades.items() if given or question.primary.claimed}
-    ranges = tie_ranges(question.primary, grades, _AsScores(answers), groups=judged.groups or None,
+    ranges = tie_ranges(question.primary, grades, answers, groups=judged.groups or None,
                         claims=judged.claims, seed=question.experiment.seed)  # fmt: skip
     ranges = [one for one in ranges if not math.isnan(one.worst)]  # undefined queries are in no mean
     moved = tuple(one.query_id for one in ranges if one.worst < one.best)
@@ -181,22 +181,6 @@ def ties_of(
     ends = np.array([(one.worst, one.best) for one in ranges] or [(0.0, 0.0)])
     worst, best = (mean(column, None if declared is None else np.array(declared)) for column in ends.T)
     return TieRange(queries=moved, worst=worst, best=best)
-
-
-class _AsScores(Mapping[str, Mapping[str, float]]):
-    """Rankings as query id -> document id -> score, each made where it is asked for: all of them take gigabytes."""
-
-    def __init__(self, answers: Mapping[str, Ranking]) -> None:
-        self._answers = answers
-
-    def __getitem__(self, query: str) -> Mapping[str, float]:
-        return dict(self._answers[query])
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._answers)
-
-    def __len__(self) -> int:
-        return len(self._answers)
 
 
 def settings_of(experiment: Experiment, earlier: tuple[int, ...] = ()) -> Settings:
