@@ -328,6 +328,7 @@ def _manifest(loaded: Loaded, dataset: Dataset, graded: GradedLabels, runs: Sequ
     """The record of a run, but for its times and the digests of its tables."""
     resolved = loaded.experiment.resolved()
     rankings = {one.retriever: one.rankings for one in runs if not one.error}
+    queries = {query.id: query for query in dataset.recorded}
     resolved |= {"measures": map(str, loaded.question.measures), "primary": str(loaded.question.primary)}
     return Manifest(
         name=loaded.experiment.name,
@@ -346,7 +347,7 @@ def _manifest(loaded: Loaded, dataset: Dataset, graded: GradedLabels, runs: Sequ
         ),
         warnings=(graded.warning,) if graded.warning else (),
         ledger=Ledger(dataset=dataset.ledger, retrievers={one.retriever: records.ledger(one) for one in runs}),
-        ties={name: ties_of(loaded.question, graded, of) for name, of in rankings.items() if graded.grades},
+        ties={name: ties_of(loaded.question, graded, queries, of) for name, of in rankings.items() if graded.grades},
         judged=judged_shares(loaded.question, graded, rankings) if graded.grades else {},
         retrievers={one.retriever: RetrieverFacts(error=one.error, provenance=dict(one.provenance)) for one in runs},
         started="",

@@ -46,7 +46,8 @@ def test_a_missing_verdict_is_not_a_no() -> None:
     assert measured("ClaimRecall@2", ["d", "c"]) == 2 / 3  # c entails it, whatever d says
     assert math.isnan(measured("ClaimRecall@2", ["a", "never judged"]))
     assert math.isnan(measured("ClaimPrecision@1", ["d"]))
-    assert math.isnan(measured("ContextPrecision(by='claims')@2", ["a", "d"]))
+    assert math.isnan(measured("ContextPrecision(by='claims')@2", ["d", "a"]))
+    assert measured("ContextPrecision(by='claims')@2", ["a", "d"]) == 1  # either verdict makes it 1
 
 
 def test_a_query_without_claims_is_undefined_and_the_mean_is_of_the_others() -> None:

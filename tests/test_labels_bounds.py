@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from harness.evaluation.unjudged import QueryRankings, bounds_of, linear_form
 from harness.measures import parse, score
+from harness.stats.intervals import mean
 from harness.stats.unjudged_bounds import (
     TwoLists,
     average_precision_bounds,
@@ -38,14 +39,14 @@ def values(name, judged, *rankings):
         yield [float(score([parse(name)], {"q": outcome}, {"q": list(ranking)}).values[0, 0]) for ranking in rankings]
 
 
-@pytest.mark.parametrize("name", ["RR@4", "Success@4", "R@4", "AP@4"])
+@pytest.mark.parametrize("name", ["RR@4", "Success@4", "R@4", "AP@4", "RR(rel=2)@4", "R(rel=2)@4", "AP(rel=2)@4"])
 @settings(max_examples=15, deadline=None)
 @given(a=RANKINGS, b=RANKINGS, judged=st.dictionaries(st.sampled_from(CORPUS), st.integers(0, 1), min_size=3))
 def test_no_outcome_lies_outside_and_the_bounds_are_reached(name, a, b, judged):
     bounds = bounds_of(parse(name), 4, 1, len(CORPUS))
     alone = [one for (one,) in values(name, judged, a)]
-    mean = bounds(QueryRankings(a, (), judged))
-    assert mean.low == pytest.approx(min(alone)) and mean.high == pytest.approx(max(alone))
+    one = bounds(QueryRankings(a, (), judged))
+    assert one.low == pytest.approx(min(alone)) and one.high == pytest.approx(max(alone))
     apart = [x - y for x, y in values(name, judged, a, b)]
     both = bounds(QueryRankings(a, b, judged))
     if name == "AP@4":
@@ -87,9 +88,9 @@ def test_all_queries_at_once_have_the_bounds_that_they_have_one_by_one(name, ask
         patched.setattr("harness.stats.unjudged_bounds.CELLS", cells)
         for second, lists in ((b, cut[1]), (empty, cut[2])):
             each = [bounds(QueryRankings(*query)) for query in zip(cut[0], lists, known, strict=True)]
-            both = mean_bounds(a, second, linear, ideals)
-            n = max(1, len(asked))
-            assert both == (math.fsum(one.low for one in each) / n, math.fsum(one.high for one in each) / n)
+            for weights in (None, np.arange(1.0, 1 + len(asked))):
+                both = mean_bounds(a, second, linear, ideals, weights)
+                assert both == (tuple(mean(ends, weights) for ends in np.array(each).T) if asked else (0.0, 0.0))
 
 
 GRADED = st.dictionaries(st.sampled_from(CORPUS), st.integers(0, 2), min_size=4)

@@ -11,13 +11,22 @@ from harness.dataset import DatasetReference, load
 from harness.evaluation.cautions import cautions
 from harness.evaluation.evaluation import evaluation_of
 from harness.evaluation.grading import by_labeller
-from harness.evaluation.labellers import LabellerVerdict, combined, labeller_verdicts, labellers_sentence, sentence
+from harness.evaluation.labellers import (
+    LabellerVerdict,
+    _scores,
+    combined,
+    labeller_verdicts,
+    labellers_sentence,
+    sentence,
+)
+from harness.evaluation.readers import answers_of
 from harness.evaluation.unjudged import linear_form, unjudged_bounds_of
 from harness.evaluation.verdict import Comparison
 from harness.evaluation.wording import read_verdict, verdict_word
 from harness.experiment import Relevance
 from harness.measures import parse, score
 from harness.stats.prediction import predicted
+from harness.stats.settings import Settings
 from harness.stats.unjudged_bounds import query_bounds
 from tests import small
 from tests.labels_small import judged, write
@@ -138,6 +147,16 @@ def test_clusters_of_questions_are_the_units_of_the_estimate(both, monkeypatch):
     assert combined(both).reason.startswith(
         "people and the model judged 36 queries (6 different questions), and below 30"
     )
+    monkeypatch.setattr("harness.evaluation.labellers.settings_of", lambda _: Settings(weight="traffic"))
+    assert combined(both).reason.startswith("the queries are weighted by traffic")
+
+
+def test_err_has_one_largest_grade_whoever_gave_it(both):
+    tables = [
+        {query: {both.rankings("bm25")[query].doc_ids[1]: grade}} for query, grade in zip(ALL, (1, 3), strict=False)
+    ]
+    apart = [of["bm25"][0] for of in _scores(both, parse("ERR@3"), tables)]
+    assert apart == score([parse("ERR@3")], tables[0] | tables[1], answers_of(both, "bm25")).values[0].tolist()
 
 
 def test_the_page_shows_people_model_and_what_is_open(both):

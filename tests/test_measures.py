@@ -292,6 +292,8 @@ def test_a_measure_without_gain_has_one_row_a_rule() -> None:
     alike = [(name, {"q": ["a"]}) for name in "xy"]
     rows = sensitivity(parse("P@2"), by_rule({"q": ["a"]}, first="binary"), alike)
     assert [(row.rule, row.winners) for row in rows] == [(r, ("x", "y")) for r in ("binary", "linear", "reciprocal")]
+    (weighted,) = sensitivity(parse("P@1"), {"": {"q": {"a": 1}, "r": {"b": 1}}}, alike, {"q": 3.0, "r": 1.0})
+    assert weighted.means == {"x": 0.75, "y": 0.75}
 
 
 def test_retrievers_are_rescored_one_after_the_other() -> None:

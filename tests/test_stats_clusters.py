@@ -266,5 +266,8 @@ def test_a_weighted_run_weighs_its_summary_and_says_so(tmp_path):
         of = dict(zip(group["query_id"], group["value"], strict=True))
         total = sum(weights[query] for query in of)
         assert summary[name] == pytest.approx(sum(weights[q] * v for q, v in of.items()) / total)
+        ties = results.manifest.ties[name]
+        assert ties.worst - 1e-9 <= summary[name] <= ties.best + 1e-9
     assert set(results.comparisons["method"]) <= {"enumerated", "draws"}
+    assert set(results.tests["family"]) == {"randomization", "t", "friedman"}
     assert "Means are weighted by traffic" in (results.folder / "report.md").read_text(encoding="utf-8")

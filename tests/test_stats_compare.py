@@ -15,6 +15,7 @@ from harness.evaluation.statements import plan_sentence
 from harness.evaluation.verdict import Finding, Reason, Verdict
 from harness.evaluation.wording import (
     COMPARISON_COLUMNS,
+    agreement_note,
     comparison_cells,
     interval_note,
     pair_sentence,
@@ -354,6 +355,8 @@ def test_equals_share_the_lead():
     assert words[0] == "On P@5 over 6 queries, a and b share the highest mean, 0.5000."
     assert "a and b: no query of 6 tells them apart." in words
     assert "These 6 queries cannot tell a and b apart." in words
+    noisy = {"a": np.full(6, 0.3), "b": np.full(6, 0.1 + 0.2)}  # b's mean is higher by 6e-17
+    assert concluded(noisy, compare(noisy), settings=Settings()).leader == "a"
 
 
 def test_no_queries_are_foretold_where_their_number_is_not_the_trouble():
@@ -393,6 +396,10 @@ def test_interval_and_corrected_p_that_seem_to_disagree_are_explained():
     assert "Intervals do not settle y and y" in interval_note([denied, odd], chosen, "x")
     assert interval_note([replace(odd, ci_low=-0.01)], chosen) == ""
     assert interval_note([replace(odd, ci_low=None, ci_high=None)], chosen) == ""
+    split = replace(denied, finding=Finding(Verdict.UNDECIDED, Reason.DISAGREE))
+    assert agreement_note([odd, split], chosen, "x") == (
+        "Two tests must agree, the exact signed-rank test and that of the mean: only one finds a difference for y."
+    )
     for finding in (Finding(Verdict.UNDECIDED, Reason.MODEL_ALONE), Finding(Verdict.EQUIVALENT)):
         assert interval_note([replace(odd, finding=finding)], chosen) == ""
 
@@ -400,7 +407,7 @@ def test_interval_and_corrected_p_that_seem_to_disagree_are_explained():
 def test_pair_sentences_put_the_difference_before_p():
     rows = compare(noisy(6, x=0.0, y=0.3), measure="P@5")
     words = pair_sentence(rows[0], Settings())
-    assert words.startswith("x is worse than y: mean difference in P@5 -0.")
+    assert words.startswith("x is worse than y: mean difference in P@5 −0.")
     assert words.index("95 % interval") < words.index("adjusted p")
     few = compare({"a": np.array([0.9, 0.8]), "b": np.zeros(2)}, measure="P@5")[0]
     assert (

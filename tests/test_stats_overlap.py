@@ -146,8 +146,9 @@ def test_interactions_are_corrected_over_all_fields_and_pairs():
     assert [row.p_adjusted for row in rows] == pytest.approx(adjust([row.p_value for row in rows]))
 
 
-def test_slices_below_ten_queries_ask_for_no_interaction():
+def test_slices_below_ten_queries_ask_for_no_interaction_nor_do_weighted_ones():
     assert asked(np.arange(25.0) / 25, ["a"] * 16 + ["b"] * 9) == []
+    assert asked(np.arange(25.0) / 25, ["a"] * 15 + ["b"] * 10, weights=(1.0,) * 25) == []
 
 
 def apart(values):
@@ -191,7 +192,8 @@ def test_the_evidence_on_a_pair_is_the_same_whoever_else_is_looked_at():
     assert seen.typical.low < seen.typical.estimate < seen.typical.high
     assert seen.overlap is None
     many = {name: rng.random(MOST_UNITS + 1) for name in "ab"}
-    assert evidence(scored(many), [("a", "b")], chosen)[0].typical is None
+    for left_out in (scored(many), scored(values, weights=(1.0,) * 40)):
+        assert evidence(left_out, [("a", "b")], chosen)[0].typical is None
 
 
 def test_the_cross_fitted_mean_is_chosen_on_four_parts_and_measured_on_the_fifth():

@@ -165,7 +165,7 @@ def _number(cell: str) -> str:
 MINUS = "\N{MINUS SIGN}"
 ROOMY = 70
 """Cells from which on heads stand in one line."""
-LEGEND = ("good", "open", "worse", "better")
+LEGEND = ("good", "open", "same", "worse", "better")
 """Standings whose signs are told; the others speak for themselves."""
 WIDEST, WANTED, LEAST = 36, 24, 10
 """Cells of the drawing."""

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from harness.evaluation.compare import family
-from harness.evaluation.scores import Scores
+from harness.evaluation.scores import Scores, by_mean
 from harness.evaluation.verdict import Verdict
 from harness.evaluation.wording import VERDICTS
 from harness.stats.differences import SLACK
@@ -105,8 +105,7 @@ class SetsTogether:
     @property
     def ranked(self) -> tuple[str, ...]:
         """The retrievers by the mean of their means over the sets, highest first."""
-        over = {one: mean(np.array([self.mean(name, one) for name in self.sets])) for one in self.retrievers}
-        return tuple(sorted(self.retrievers, key=lambda one: -over[one]))
+        return tuple(by_mean({o: mean(np.array([self.mean(name, o) for name in self.sets])) for o in self.retrievers}))
 
 
 def together(sets: Mapping[str, Scores], baseline: str | None, settings: Settings) -> SetsTogether:

@@ -10,9 +10,9 @@ from harness.evaluation import statements
 from harness.evaluation.evaluation import Evaluation
 from harness.evaluation.statements import Topic
 from harness.evaluation.verdict import Reason, Verdict
-from harness.evaluation.wording import interval_note
+from harness.evaluation.wording import agreement_note, interval_note
 
-BoardStanding = Literal["leader", "good", "open", "worse", "baseline", "better", "failed", "waiting"]
+BoardStanding = Literal["leader", "good", "open", "same", "worse", "baseline", "better", "failed", "waiting"]
 BY_VERDICT: Mapping[Verdict, BoardStanding] = {
     Verdict.BETTER: "better", Verdict.WORSE: "worse", Verdict.EQUIVALENT: "good", Verdict.UNDECIDED: "open",
 }  # fmt: skip
@@ -87,10 +87,10 @@ def said_of(evaluation: Evaluation, *, complete: bool = True) -> Said:
     following = [one.text for one in evaluation.statements(complete=complete) if one.topic in NEXT]
     if not result.measured:
         return Said(headline, lead, tuple(following[:1]))
-    if result.sweep is None:
-        pairs = result.against_baseline if result.baseline else result.against.values()
-        following.insert(0, interval_note(tuple(pairs), settings, reference_of(evaluation)))
-    return Said(headline, lead, tuple(filter(None, following)))
+    pairs = tuple(result.against_baseline if result.baseline else result.against.values())
+    about = (pairs, settings, reference_of(evaluation))
+    note = interval_note(*about) if result.sweep is None else ""
+    return Said(headline, lead, tuple(filter(None, [note or agreement_note(*about), *following])))
 
 
 def reference_of(evaluation: Evaluation) -> str:
@@ -119,6 +119,8 @@ def _row(evaluation: Evaluation, name: str, *, based: bool) -> BoardRow:
         return BoardRow(name, "baseline" if based else "leader", mean)
     if based:
         standing = BY_VERDICT[row.verdict]
+    if standing == "open" and row.reason in (Reason.IDENTICAL, Reason.NO_QUERY_DIFFERS):
+        standing = "same"
     ends = (row.mean_difference, row.ci_low, row.ci_high)
     record = (row.wins, row.ties, row.losses) if based else (row.losses, row.ties, row.wins)
     p_of_mean = row.p_randomization_adjusted if row.reason is Reason.DISAGREE else None

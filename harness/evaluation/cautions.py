@@ -47,10 +47,10 @@ def tells_unjudged(primary: Measure, grades: Judgments) -> bool:
 
 def cautions(manifest: Manifest, result: Conclusion) -> list[str]:
     """Return what a reader of the verdict must know, the gravest first."""
-    return [
-        *half_read(manifest), *foreign_hits(manifest), *below_noise(manifest, result), *_unjudged(manifest, result),
-        *clicked(manifest),
-    ]  # fmt: skip
+    cutoff = parse(result.measure).cutoff or manifest.resolved.depth
+    unjudged = judged_caution(manifest.judged, tuple(result.means), cutoff)
+    told = (*half_read(manifest), *foreign_hits(manifest), *below_noise(manifest, result), unjudged, *clicked(manifest))
+    return [one for one in told if one]
 
 
 def clicked(manifest: Manifest) -> Iterator[str]:
@@ -158,12 +158,6 @@ def judged_caution(shares: Mapping[str, float], names: Sequence[str], cutoff: in
         apart = max(others, key=lambda name: abs(shares[name] - shares[leader]))
         note = judged_note(leader, apart, shares[leader], shares[apart])
     return note or unjudged_note({name: 1 - share for name, share in shares.items()}, leader, cutoff)
-
-
-def _unjudged(manifest: Manifest, result: Conclusion) -> Iterator[str]:
-    cutoff = parse(result.measure).cutoff or manifest.resolved.depth
-    if note := judged_caution(manifest.judged, tuple(result.means), cutoff):
-        yield note
 
 
 JUDGED_GAP = 0.1

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from harness.evaluation.compare import compare
-from harness.evaluation.scores import Scores
+from harness.evaluation.scores import Scores, by_mean
 from harness.evaluation.sweep_choice import SweepChoice
 from harness.evaluation.verdict import Comparison, Finding, Reason, Verdict
 from harness.stats.differences import differences
@@ -104,7 +104,7 @@ def conclude(
         )
     scores = scores.of(measure).only(kept)
     group = scores.values[measure]
-    means = dict(sorted(((name, scores.mean(measure, name)) for name in group), key=lambda item: -item[1]))
+    means = by_mean({name: scores.mean(measure, name) for name in group})
     leader, *others = means
     declared = [row for row in declared if row.measure == measure]
     against = _against(leader, declared)

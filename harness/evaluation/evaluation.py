@@ -108,7 +108,7 @@ def evaluate(
     check_margin("--margin", settings.margin, scores.span_of(scores.primary) or None)
     settings = replace(settings, by_people=settings.by_people and scores.by_people)
     rows = compare(scores, baseline=baseline, settings=settings, step=step)
-    rows = [_turned(row) if row.measure in low_is_good else row for row in rows]
+    rows = [replace(row, finding=row.finding.swapped) if row.measure in low_is_good else row for row in rows]
     return Evaluation(
         scores=scores,
         settings=settings,
@@ -235,20 +235,13 @@ def summary_rows(scores: Scores, level: float) -> list[dict[str, Any]]:
     return rows
 
 
-def _turned(row: Comparison) -> Comparison:
-    return replace(row, finding=row.finding._replace(verdict=row.verdict.turned))
-
-
 def _comparisons(results: Results) -> dict[str, tuple[Comparison, ...]] | None:
     """Read the rows of comparisons.csv; None where it is older than its newest columns, which verdicts rest on."""
     if not set(COMPARISON_COLUMNS) <= set(results.comparisons.columns):
         return None
     rows: dict[str, list[Comparison]] = {}
     for cells in results.comparisons[list(COMPARISON_COLUMNS)].to_dict("records"):
-        row = read_comparison({str(key): None if _absent(value) else value for key, value in cells.items()})
+        # A float that is not itself is NaN: an empty cell.
+        row = read_comparison({str(key): value if value == value else None for key, value in cells.items()})
         rows.setdefault(row.measure, []).append(row)
     return {measure: tuple(of) for measure, of in rows.items()}
-
-
-def _absent(value: object) -> bool:
-    return isinstance(value, float) and math.isnan(value)

@@ -116,7 +116,8 @@ class PairEvidence(NamedTuple):
     a: str
     b: str
     typical: HodgesLehmann | None
-    """The median of the Walsh averages of the differences (of the clusters' means); None above 4,000 of them."""
+    """The median of the Walsh averages of the differences (of the clusters' means); None above 4,000 of them, and with
+    weights, which it does not know."""
     effect_size: float | None
     """The rank-biserial correlation; None where no query differs."""
     effect: Interval
@@ -168,6 +169,7 @@ def evidence(scores: Scores, pairs: Sequence[tuple[str, str]], settings: Setting
     if not pairs or not scores.n:
         return []
     units, group = scores.units, scores.values[scores.primary]
+    typical = len(units) <= MOST_UNITS and units.weights is None
     lists = {name: scores.lists[name]() for name in {name for pair in pairs for name in pair} if name in scores.lists}
     found = []
     for a, b in pairs:
@@ -175,7 +177,7 @@ def evidence(scores: Scores, pairs: Sequence[tuple[str, str]], settings: Setting
         found.append(PairEvidence(
             a,
             b,
-            typical=hodges_lehmann(by_unit, settings.level) if len(units) <= MOST_UNITS else None,
+            typical=hodges_lehmann(by_unit, settings.level) if typical else None,
             effect_size=effect_size(by_unit),
             effect=effect_interval(by_unit, settings.level, seed=settings.seed),
             overlap=overlap_of(a, b, lists) if a in lists and b in lists else None,

@@ -53,7 +53,8 @@ class TestRow:
 def pairwise_families(scores: Scores, pairs: Pairs, settings: Settings) -> Iterator[TestRow]:
     """Yield the other tests of the same pairs on the primary measure: randomization, t, sign, equivalence.
 
-    Equivalence is Holm-corrected and needs a margin; the others are corrected as the settings say.
+    Equivalence is Holm-corrected and needs a margin; the others are corrected as the settings say. Signs know no
+    weights: with these there is no sign test.
 
     Args:
         scores: of the queries for which everyone has a value.
@@ -62,6 +63,8 @@ def pairwise_families(scores: Scores, pairs: Pairs, settings: Settings) -> Itera
     """
     observed = observe(scores, [Key(scores.primary, a, b) for a, b in pairs], settings.seed)
     for test in OTHERS:
+        if test == "sign" and scores.weights is not None:
+            continue
         decided = [decide(pair, test) for pair in observed.values()]
         yield from _rows((test, scores.primary), [("", scores, *pair) for pair in pairs], decided, settings.correction)
     if settings.margin is not None:
@@ -150,7 +153,8 @@ def interactions(scores: Scores, pairs: Pairs, kinds: Mapping[str, Sequence[str]
     """Return, for each way to divide the queries and each pair, the test of "the same mean difference in every slice".
 
     `permuted_welch`, corrected over all ways and pairs together. None where fewer than two slices have 10 queries (10
-    clusters, where declared). What one cluster has in one slice is one value, the mean.
+    clusters, where declared), and with weights, which this test does not know. What one cluster has in one slice is one
+    value, the mean.
 
     Args:
         scores: of the queries for which everyone has a value.
@@ -165,7 +169,7 @@ def interactions(scores: Scores, pairs: Pairs, kinds: Mapping[str, Sequence[str]
         slices = {
             kind: places for kind, places in large_slices(labels).items() if len({*units.members[places]}) >= FEWEST
         }
-        if len(slices) < 2 or not pairs:
+        if len(slices) < 2 or not pairs or units.weights is not None:
             continue
         cells: dict[tuple[int, int], list[int]] = {}
         for number, places in enumerate(slices.values()):

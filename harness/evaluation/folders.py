@@ -17,9 +17,9 @@ from harness.evaluation.evaluation import settings_of
 from harness.evaluation.grading import GradedLabels, grade_labels
 from harness.evaluation.readers import computable, primary_of, relevance_of, score_folder
 from harness.evaluation.runs import Conventions, score_runs
-from harness.evaluation.scores import Scores, identical_pairs, rankings_digest
+from harness.evaluation.scores import Scores, by_mean, identical_pairs, rankings_digest
 from harness.measures import Measure, parse_all
-from harness.records import Results
+from harness.records import UNSCORED, Results
 from harness.stats.differences import Range
 from harness.stats.settings import Settings
 from retrievers.errors import InputError, Problem
@@ -81,8 +81,7 @@ def score_folders(
     """
     results = [records.read(folder) for folder in folders]
     if unscored := [one for one in results if not one.scored]:
-        what, remedy = "holds no scores: no query has labels", "harness pool draws what people are to judge"
-        raise InputError([Problem(str(one.folder), what, remedy) for one in unscored])
+        raise InputError([Problem(str(one.folder), *UNSCORED) for one in unscored])
     shared = shared_queries(results, rule)
     ids = shared.ids
     if queries is not None:
@@ -310,7 +309,7 @@ def _cautioned(scores: Scores, measures: Sequence[Measure], results: Results) ->
     notes = scores.notes
     if scores.retrievers and tells_unjudged(asked[0], results.grades()):
         shares = {name: float(np.nanmean(values)) for name, values in scores.values[str(judged)].items()}
-        names = sorted(scores.retrievers, key=lambda name: -scores.mean(scores.primary, name))
+        names = list(by_mean({name: scores.mean(scores.primary, name) for name in scores.retrievers}))
         notes += tuple(filter(None, [judged_caution(shares, names, judged.cutoff or 0)]))
     return replace(scores.of(*map(str, asked)), notes=notes)
 

@@ -14,7 +14,7 @@ from harness.evaluation.readers import primary_of, scores_of_results
 from harness.evaluation.scores import Scores, rankings_digest
 from harness.evaluation.verdict import Gate
 from harness.measures import parse
-from harness.records import Results
+from harness.records import UNSCORED, Results
 from harness.stats.differences import Range, differences
 from harness.stats.intervals import mean
 from harness.stats.paired_tests import Within, fewest_units, not_worse
@@ -162,8 +162,7 @@ def _check(sides: tuple[Side, Side]) -> None:
     """Refuse a folder without scores, a retriever without results, and a comparison with itself."""
     for results, _ in sides:
         if not results.scored:
-            remedy = "harness pool draws what people are to judge"
-            raise InputError(Problem(str(results.folder), "holds no scores: no query has labels", remedy))
+            raise InputError(Problem(str(results.folder), *UNSCORED))
     (first, challenger), (second, baseline) = sides
     if first is second and challenger == baseline:
         raise InputError(Problem(challenger, "would be compared with itself", "name two different retrievers"))

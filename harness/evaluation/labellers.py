@@ -7,7 +7,7 @@ much the model favours one retriever over another. See `harness.stats.prediction
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -19,17 +19,19 @@ from harness.evaluation.compare import compare
 from harness.evaluation.evaluation import settings_of
 from harness.evaluation.grading import by_labeller, grade_labels, grades_under, labels_that_count
 from harness.evaluation.question_units import clusters_of
-from harness.evaluation.readers import Judged, lists_of, primary_of, relevance_of, score_lists
+from harness.evaluation.readers import Judged, compared_pairs, lists_of, primary_of, relevance_of, score_lists
 from harness.evaluation.verdict import Comparison, Verdict
-from harness.evaluation.wording import verdict_word
+from harness.evaluation.wording import minus, verdict_word
 from harness.experiment import Relevance
 from harness.measures import Measure, parse, score
+from harness.measures.compute import largest_grade
 from harness.records import Results
 from harness.stats.agreement import ENOUGH_QUERIES, Agreement, by_query, cohen_kappa, confusion
 from harness.stats.differences import units_of
 from harness.stats.intervals import Interval
 from harness.stats.power import at_look
 from harness.stats.prediction import ENOUGH, ENOUGH_DIFFERENT, Predicted, predicted
+from harness.stats.settings import Settings
 from retrievers.types import Floats
 
 
@@ -155,17 +157,14 @@ def combined(results: Results) -> Combined | None:
     units = None if clusters is None else units_of(clusters)
     judged = len(both) if units is None else len(np.unique(units.members[: len(both)]))
     agreement = model_agreement(both)
-    if reason := _reason(both, alone) or too_few(len(both), judged):
+    if reason := _reason(both, alone, declared) or too_few(len(both), judged):
         return Combined(measure, len(both), len(alone), (), reason, agreement)
-    relevance = relevance_of(results)
-    people = _scores(results, parse(measure), {q: given.grades or {} for q, given in both.items()}, relevance)
-    model = _scores(results, parse(measure), {q: given.model for q, given in both.items()}, relevance)
-    elsewhere = _scores(results, parse(measure), alone, relevance)
+    tables = {q: given.grades or {} for q, given in both.items()}, {q: given.model for q, given in both.items()}, alone
+    scores = _scores(results, parse(measure), tables)
     pairs = tuple(
-        CombinedPair(a, b, predicted(people[a] - people[b], model[a] - model[b], elsewhere[a] - elsewhere[b],
-                                     level=declared.level, units=units))
-        for a, b in _family(results)
-    )  # fmt: skip
+        CombinedPair(a, b, predicted(*(of[a] - of[b] for of in scores), level=declared.level, units=units))
+        for a, b in compared_pairs(results)
+    )
     return Combined(measure, len(both), len(alone), pairs, "", agreement)
 
 
@@ -240,7 +239,7 @@ def interval_words(value: float, interval: Interval, sign: str = "+") -> str:
     """
     low, high, _ = interval
     between = "" if low is None or high is None else f" ({low:{sign}.4f} to {high:{sign}.4f})"
-    return f"{value:{sign}.4f}{between}"
+    return minus(f"{value:{sign}.4f}{between}")
 
 
 def _holds_zero(interval: Interval) -> bool:
@@ -249,7 +248,9 @@ def _holds_zero(interval: Interval) -> bool:
     return low is None or high is None or low <= 0 <= high
 
 
-def _reason(both: Mapping[str, Labels], alone: Mapping[str, object]) -> str:
+def _reason(both: Mapping[str, Labels], alone: Mapping[str, object], declared: Settings) -> str:
+    if declared.weight is not None:
+        return f"the queries are weighted by {declared.weight}, and an estimate from both would count all alike"
     if not both:
         return (
             "the model judged none of the queries that people judged: let it judge them, too (harness pool --for llm)"
@@ -268,19 +269,14 @@ def _reason(both: Mapping[str, Labels], alone: Mapping[str, object]) -> str:
 
 
 def _scores(
-    results: Results, measure: Measure, grades: Mapping[str, Mapping[str, int]], relevance: Relevance
-) -> dict[str, Floats]:
-    """Retriever -> (queries,), in the order of `grades`."""
-    judged = {query: grades_under(given, relevance) for query, given in grades.items()}
-    scores = {}
-    for name in results.retrievers:
-        answers = {query: ranking.doc_ids for query, ranking in results.answers(name) if query in judged}
-        scores[name] = np.asarray(score([measure], judged, answers).of(measure), dtype=np.float64)
-    return scores
-
-
-def _family(results: Results) -> Iterator[tuple[str, str]]:
-    primary = primary_of(results.manifest.resolved)
-    for row in results.comparisons.to_dict("records"):
-        if row["measure"] == primary:
-            yield row["a"], row["b"]
+    results: Results, measure: Measure, tables: Sequence[Mapping[str, Mapping[str, int]]]
+) -> list[dict[str, Floats]]:
+    """For each table of grades: retriever -> (queries,). ERR's largest grade is that of all: else it were several."""
+    relevance = relevance_of(results)
+    judged = [{query: grades_under(given, relevance) for query, given in grades.items()} for grades in tables]
+    largest = max(largest_grade([measure], grades) for grades in judged)
+    lists = {name: read() for name, read in lists_of(results).items()}
+    return [
+        {name: score([measure], grades, of, largest=largest).of(measure) for name, of in lists.items()}
+        for grades in judged
+    ]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -161,9 +161,7 @@ def _scored_file(
         met.clear()
         scores = scored(iter(trec.read_run(path).items()))
     if not met:
-        asked, here = next(iter(judgments)), next(iter(unjudged))
-        what = f"none of its queries is judged: ids look like {here!r} here and {asked!r} in the qrels"
-        raise InputError(Problem(str(path), what, "give the qrels of the same queries"))
+        raise _strangers(str(path), unjudged, judgments)
     kept, notes = counted(judgments, met, conventions)
     for steep in dict.fromkeys(measure.name for measure in measures if row_of(measure).by_largest_grade):
         notes.append(f"{steep}: the largest grade of the qrels is G = {scores.largest_grade}")
@@ -174,6 +172,12 @@ def _scored_file(
     values = scores if len(kept) == len(judgments) else scores.only(kept)
     again = partial(_read_lists, path, values.query_ids, conventions.precision) if Path(path).is_file() else None
     return ScoredRun(name, values, tuple(notes), again)
+
+
+def _strangers(run: str, queries: Iterable[str], judgments: Judgments) -> InputError:
+    asked, here = next(iter(judgments)), next(iter(queries), "nothing")
+    what = f"none of its queries is judged: ids look like {here!r} here and {asked!r} in the qrels"
+    return InputError(Problem(run, what, "give the qrels of the same queries"))
 
 
 class _QueryApart(Exception):
@@ -240,9 +244,7 @@ def scored_run(name: str, run: RunScores, judgments: Qrels, measures: Sequence[M
     """Score one run; a judged query that it lacks scores 0 and counts."""
     met = run.keys() & judgments.keys()
     if not met:
-        asked, here = next(iter(judgments)), next(iter(run), "nothing")
-        what = f"none of its queries is judged: ids look like {here!r} here and {asked!r} in the qrels"
-        raise InputError(Problem(f"runs[{name!r}]", what, "give the qrels of the same queries"))
+        raise _strangers(f"runs[{name!r}]", run, judgments)
     _, notes = counted(judgments, set(met), Conventions())
     unjudged = len(run.keys() - judgments.keys())
     notes += [f"queries of the run without judgments: {unjudged} (left aside)"] if unjudged else []

@@ -14,6 +14,7 @@ from harness.evaluation.compare import compare, family, uncounted
 from harness.evaluation.evaluation import summary_rows
 from harness.evaluation.families import TestRow, friedman_rows, pair_family, pairwise_families, slice_families
 from harness.evaluation.grading import GradedLabels, scores_of
+from harness.evaluation.question_units import weights_of
 from harness.evaluation.scores import Scores
 from harness.evaluation.sweep_choice import choose
 from harness.evaluation.verdict import Finding
@@ -154,13 +155,7 @@ def _ceiling(question: Question, judged: GradedLabels, first: tuple[Scores, str]
     scores, name = first
     answers = scores.lists[name]()
     best = {query: perfect(answers[query], judged.grades[query], depth) for query in judged.grades if query in answers}
-    reached = scores_of([question.primary], judged, best)
-    if scores.weights is None:
-        return reached.means()[question.primary]
-    weights = dict(zip(scores.ids, scores.weights, strict=True))
-    known = dict(zip(reached.query_ids, reached.of(question.primary).tolist(), strict=True))
-    asked = [query for query in weights if query in known]
-    return mean(np.array([known[query] for query in asked]), np.array([weights[query] for query in asked]))
+    return scores_of([question.primary], judged, best).means(scores.weight_of)[question.primary]
 
 
 def _score_rows(scores: Scores) -> list[pd.DataFrame]:
@@ -173,32 +168,19 @@ def _score_rows(scores: Scores) -> list[pd.DataFrame]:
     ] or [pd.DataFrame(columns=list(SCORE_COLUMNS))]
 
 
-def ties_of(question: Question, judged: GradedLabels, answers: Mapping[str, Ranking]) -> TieRange:
+def ties_of(
+    question: Question, judged: GradedLabels, queries: Mapping[str, Query], answers: Mapping[str, Ranking]
+) -> TieRange:
     """Find the queries where equal scores meet the primary measure's cutoff, and how far their order could move it."""
     grades = {query: given for query, given in judged.grades.items() if given or question.primary.claimed}
-    ranges = tie_ranges(question.primary, grades, _AsScores(answers), groups=judged.groups or None,
+    ranges = tie_ranges(question.primary, grades, answers, groups=judged.groups or None,
                         claims=judged.claims, seed=question.experiment.seed)  # fmt: skip
     ranges = [one for one in ranges if not math.isnan(one.worst)]  # undefined queries are in no mean
     moved = tuple(one.query_id for one in ranges if one.worst < one.best)
-    n = len(ranges) or 1
-    worst, best = (math.fsum(getattr(one, name) for one in ranges) / n for name in ("worst", "best"))
+    declared = weights_of([queries[one.query_id] for one in ranges], question.experiment.statistics.weight)
+    ends = np.array([(one.worst, one.best) for one in ranges] or [(0.0, 0.0)])
+    worst, best = (mean(column, None if declared is None else np.array(declared)) for column in ends.T)
     return TieRange(queries=moved, worst=worst, best=best)
-
-
-class _AsScores(Mapping[str, Mapping[str, float]]):
-    """Rankings as query id -> document id -> score, each made where it is asked for: all of them take gigabytes."""
-
-    def __init__(self, answers: Mapping[str, Ranking]) -> None:
-        self._answers = answers
-
-    def __getitem__(self, query: str) -> Mapping[str, float]:
-        return dict(self._answers[query])
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._answers)
-
-    def __len__(self) -> int:
-        return len(self._answers)
 
 
 def settings_of(experiment: Experiment, earlier: tuple[int, ...] = ()) -> Settings:

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from harness.stats.differences import SLACK, UNIT, Range, ScoreTable, Units, singles, units_of
+from harness.stats.differences import SLACK, UNIT, Range, ScoreTable, Units, highest, singles, units_of
 from harness.stats.intervals import mean
 from retrievers.errors import InputError, Problem, did_you_mean
 from retrievers.types import Floats
@@ -117,6 +117,11 @@ class Scores:
         weights = None if self.weights is None else np.array(self.weights)
         return singles(self.n, weights) if self.clusters is None else units_of(self.clusters, weights)
 
+    @property
+    def weight_of(self) -> Mapping[str, float] | None:
+        """Query id -> how much it counts in a mean; None: all alike."""
+        return None if self.weights is None else dict(zip(self.ids, self.weights, strict=True))
+
     def mean(self, measure: str, name: str) -> float:
         """The mean of a retriever over the queries for which the measure is defined; NaN without any."""
         values = self.values[measure][name]
@@ -214,6 +219,15 @@ def scores_from_rows(rows: Mapping[tuple[str, str, str], float]) -> Scores:
             group[retriever] = np.full(len(ids), np.nan)
         group[retriever][place[query]] = value
     return Scores(ids=ids, values=values)
+
+
+def by_mean(means: Mapping[str, float]) -> dict[str, float]:
+    """Return means highest first; those that float noise alone tells apart stay in the given order."""
+    left, ordered = dict(means), {}
+    while left:
+        name = list(left)[highest(np.array([*left.values()]))]
+        ordered[name] = left.pop(name)
+    return ordered
 
 
 def rankings_digest(answers: Lists, queries: Sequence[str], cutoff: int | None) -> str:

@@ -15,7 +15,7 @@ from harness.evaluation.folders import folders_apart, score_folders
 from harness.evaluation.gate import Side, gate_retrievers
 from harness.evaluation.verdict import Gate
 from harness.experiment import NAME
-from harness.records import Results
+from harness.records import UNSCORED, Results
 from harness.stats.differences import ScoreTable
 from harness.stats.settings import Settings
 from retrievers.errors import InputError, Problem, did_you_mean
@@ -50,8 +50,7 @@ def read_sets(place: Path) -> list[Results]:
 def results_together(sets: Sequence[Results]) -> SetsTogether:
     """Put the results of several data sets together; where a model alone judged one, nothing is claimed."""
     if unscored := [one for one in sets if not one.scored]:
-        remedy = "harness pool draws what people are to judge"
-        raise InputError([Problem(str(one.folder), "holds no scores: no query has labels", remedy) for one in unscored])
+        raise InputError([Problem(str(one.folder), *UNSCORED) for one in unscored])
     evaluations = {one.manifest.name: evaluation_of(one) for one in sets}
     settings = [evaluation.settings for evaluation in evaluations.values()]
     least = next((one for one in settings if not one.by_people or one.spent), settings[0])

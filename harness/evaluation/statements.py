@@ -7,12 +7,12 @@ from collections.abc import Iterator, Sequence
 from enum import Enum, auto
 from typing import NamedTuple
 
-from harness.english import asked, counted, few_names, format_p, join, related
+from harness.english import asked, counted, few_names, format_p, join, related, short_p
 from harness.evaluation.across_sets import PairOnSets, SetsTogether
 from harness.evaluation.conclusion import Conclusion
 from harness.evaluation.sweep_choice import SweepChoice
 from harness.evaluation.verdict import Comparison, Reason, Verdict
-from harness.evaluation.wording import differing, unchanged_sentence, why
+from harness.evaluation.wording import differing, minus, unchanged_sentence, why
 from harness.stats.differences import SLACK
 from harness.stats.power import MOST, PowerRange, QueryRange
 from harness.stats.settings import Settings
@@ -127,7 +127,7 @@ def _ahead(choice: SweepChoice) -> str:
 
 
 def _signed(value: float) -> str:
-    return f"{value:+.4f}".replace("-", "\N{MINUS SIGN}")
+    return minus(f"{value:+.4f}")
 
 
 def sweep_headline(choice: SweepChoice) -> str:
@@ -156,7 +156,7 @@ def sets_sentences(found: SetsTogether, most: int) -> list[str]:
     """Return who leads on several data sets, what so many pairs came to, and that few sets say nothing of others."""
     first, sets = found.ranked[0], len(found.sets)
     leads = sum(
-        found.mean(name, first) == max(found.mean(name, one) for one in found.retrievers) for name in found.sets
+        found.mean(name, first) >= max(found.mean(name, one) for one in found.retrievers) - SLACK for name in found.sets
     )
     shown = sorted(found.pairs, key=lambda pair: (not pair.verdict.separates, -abs(pair.mean_difference)))
     few = (
@@ -173,12 +173,12 @@ def sets_sentence(pair: PairOnSets) -> str:
     pair = pair.leading
     sets = len(pair.differences)
     head = f"{pair.a} is ahead of {pair.b} on {pair.ahead} of {sets} sets, mean {pair.mean_difference:+.3f}"
-    p = related(format_p(pair.p_adjusted))
+    p = related(short_p(pair.p_adjusted))
     these = f"on these {sets} sets the difference is {'shown' if pair.verdict.separates else 'not shown'} (p {p})"
     if pair.like is None:
         return f"{head}; {these}."
     low, high, least, most = (float(end or 0) for end in (*pair.like.interval[:2], *pair.like.new_set[:2]))
-    return f"{head} ({low:.3f} to {high:.3f}); on a new set {least:+.3f} to {most:+.3f}; {these}."
+    return f"{head}{minus(f' ({low:.3f} to {high:.3f}); on a new set {least:+.3f} to {most:+.3f}')}; {these}."
 
 
 def baseline_words(result: Conclusion, settings: Settings) -> str:
@@ -373,8 +373,7 @@ def lead_sentence(result: Conclusion, settings: Settings) -> str:
             continue
         known = row.ci_low is not None and row.ci_high is not None
         ends = f" ({row.ci_low:.3f} to {row.ci_high:.3f})" if known and not parts else ""
-        numbers = f"{row.mean_difference:.3f}{ends}".replace("-", "\N{MINUS SIGN}")
-        parts.append(f"{other} by {numbers}")
+        parts.append(f"{other} by {minus(f'{row.mean_difference:.3f}{ends}')}")
     if not parts:
         return ""
     rest = len(result.others) - 2

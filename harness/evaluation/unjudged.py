@@ -18,9 +18,11 @@ import numpy as np
 from harness.dataset import Labels
 from harness.dataset.judgments import GRADES
 from harness.evaluation.grading import grades_under, people_judged
-from harness.evaluation.readers import primary_of, relevance_of, scored_grades
+from harness.evaluation.question_units import weights_of
+from harness.evaluation.readers import compared_pairs, primary_of, relevance_of, scored_grades
 from harness.measures import Measure, parse, score
 from harness.records import Results
+from harness.stats.intervals import mean
 from harness.stats.unjudged_bounds import (
     Bounds,
     Linear,
@@ -35,6 +37,7 @@ from harness.stats.unjudged_bounds import (
     recall_bounds,
     top_k_of,
 )
+from retrievers.types import Floats
 
 
 def linear_form(measure: Measure, cutoff: int, largest: int, documents: int) -> Linear | None:
@@ -152,13 +155,15 @@ def open_pairs(results: Results, a: str, b: str) -> UnjudgedPairs | None:
     first, second = ({q: r.doc_ids[:cutoff] for q, r in results.answers(name)} for name in (a, b))
     rows = {q: QueryRankings(first.get(q, ()), second.get(q, ()), judged) for q, judged in known.items()}
     linear = linear_form(measure, cutoff, largest, results.manifest.dataset.documents)
+    weights = _weights(results, known)
+    whole = math.fsum(weights)
     changes = tuple(
-        OpenJudgment(query, document, change / len(rows))
-        for query, row in rows.items()
+        OpenJudgment(query, document, change * weight / whole)
+        for (query, row), weight in zip(rows.items(), weights.tolist(), strict=True)
         for document, change in (_changes(bounds, row, largest) if linear is None else _moves(linear, row))
         if change > 0
     )
-    return UnjudgedPairs(str(measure), cutoff, _mean([bounds(row) for row in rows.values()]), changes)
+    return UnjudgedPairs(str(measure), cutoff, _mean([bounds(row) for row in rows.values()], weights), changes)
 
 
 def unjudged_bounds_of(
@@ -182,12 +187,10 @@ def unjudged_bounds_of(
         MeanBounds(name, score([judged_at], known, answers).means()[judged_at], between(name, ""))
         for name, answers in lists.items()
     )
-    compared = results.comparisons[results.comparisons["measure"] == primary].to_dict("records")
-    rows = [row for row in compared if not of or of in (row["a"], row["b"])]
     pairs = tuple(
-        DifferenceBounds(row["a"], row["b"], open_)
-        for row in rows
-        if (open_ := between(row["a"], row["b"])) is not None
+        DifferenceBounds(*pair, open_)
+        for pair in compared_pairs(results)
+        if (not of or of in pair) and (open_ := between(*pair)) is not None
     )
     chosen = sum(len(question.labels.chosen) for question in results.queries.values())
     return UnjudgedBounds(primary, means, pairs, chosen, len(known))
@@ -200,6 +203,7 @@ def _between(
     cutoff, documents = measure.cutoff or results.manifest.resolved.depth, results.manifest.dataset.documents
     largest = _largest(results, known)
     empty: Mapping[str, Sequence[str]] = dict.fromkeys(known, ())
+    weights = _weights(results, known)
     if (linear := linear_form(measure, cutoff, largest, documents)) is not None:
         numbers: dict[str, int] = {}
         ideals = ideals_of(linear, list(known.values()), documents)
@@ -207,13 +211,13 @@ def _between(
             name: top_k_of(list(of.values()), [known[q] for q in of], linear, numbers)
             for name, of in {"": empty, **lists}.items()
         }
-        return lambda a, b: mean_bounds(heads[a], heads[b], linear, ideals)
+        return lambda a, b: mean_bounds(heads[a], heads[b], linear, ideals, weights)
     bounds = bounds_of(measure, cutoff, largest, documents)
 
     def one_by_one(a: str, b: str) -> Bounds | None:
         first, second = lists[a], lists.get(b, empty)
         asked = (QueryRankings(first[q], second[q], known[q]) for q in known)
-        return None if bounds is None else _mean([bounds(query) for query in asked])
+        return None if bounds is None else _mean([bounds(query) for query in asked], weights)
 
     return one_by_one
 
@@ -232,10 +236,13 @@ def bounds_of(measure: Measure, cutoff: int, largest: int, documents: int) -> Ca
         return lambda query: query_bounds(query.a, query.b, query.known, linear, documents)
     if measure.get("groups") or measure.name not in ("RR", "Success", "R", "AP"):
         return None
+    possible = max(largest, 1) >= measure.rel
 
     def of_ranks(query: QueryRankings) -> Bounds:
-        relevant = {document: grade >= measure.rel for document, grade in query.known.items()}
-        lists = TwoLists(query.a, query.b, relevant, documents)
+        # What is unjudged cannot be relevant where no grade is: it is as good as judged.
+        relevant = dict.fromkeys([] if possible else [*query.a, *query.b], False)
+        relevant |= {document: grade >= measure.rel for document, grade in query.known.items()}
+        lists = TwoLists(query.a, query.b, relevant, documents if possible else len(relevant))
         if measure.name == "R":
             return recall_bounds(lists)
         if measure.name == "AP":
@@ -264,9 +271,14 @@ def _changes(
             yield document, max(abs(best.low - worst.low), abs(best.high - worst.high))
 
 
-def _mean(bounds: Sequence[Bounds]) -> Bounds:
-    n = len(bounds) or 1
-    return Bounds(math.fsum(one.low for one in bounds) / n, math.fsum(one.high for one in bounds) / n)
+def _mean(bounds: Sequence[Bounds], weights: Floats) -> Bounds:
+    return Bounds(*(mean(row, weights) for row in np.array(bounds).T)) if bounds else Bounds(0.0, 0.0)
+
+
+def _weights(results: Results, known: GradedQueries) -> Floats:
+    """(n,): how much each query counts in the means that are bounded."""
+    declared = weights_of([results.queries[q].query for q in known], results.manifest.resolved.statistics.get("weight"))
+    return np.ones(len(known)) if declared is None else np.array(declared)
 
 
 def _known(results: Results) -> GradedQueries:

@@ -37,6 +37,7 @@ STANDINGS = {
     "leader": ("●", "highest mean"),
     "good": ("●", "as good"),
     "open": ("?", "open"),
+    "same": ("=", "no query differs"),
     "worse": ("▼", "worse"),
     "baseline": ("■", "the baseline"),
     "better": ("▲", "better"),
@@ -112,6 +113,15 @@ def read_comparison(cells: Mapping[str, Any]) -> Comparison:
     return Comparison(**given, finding=read_verdict(str(cells["verdict"])))
 
 
+def minus(numbers: str) -> str:
+    """Return numbers with the minus sign that sentences have.
+
+    >>> minus("-0.5 to +0.2")
+    '\N{MINUS SIGN}0.5 to +0.2'
+    """
+    return numbers.replace("-", "\N{MINUS SIGN}")
+
+
 def settings_sentence(settings: Settings) -> str:
     """Return which tests stand behind the numbers."""
     drops = ", zero differences dropped" if settings.decides == "wilcoxon" else ""
@@ -128,7 +138,7 @@ def pair_sentence(row: Comparison, settings: Settings) -> str:
         short = f", likely too short as only {differing(row)}" if row.differing < FEWEST else ""
         interval += f" ({100 * settings.level:.3g} % interval {row.ci_low:+.4f} to {row.ci_high:+.4f}{short})"
     numbers = (
-        f"mean difference in {row.measure} {interval}, adjusted p {related(format_p(row.p_adjusted))} "
+        f"mean difference in {row.measure} {minus(interval)}, adjusted p {related(format_p(row.p_adjusted))} "
         f"and {format_p(row.p_randomization_adjusted)} for the mean"
     )
     match row.verdict:
@@ -188,7 +198,7 @@ def interval_note(rows: Sequence[Comparison], settings: Settings, reference: str
     ]  # fmt: skip
     if not odd:
         return ""
-    named = [row.b if row.a == reference else row.a if row.b == reference else f"{row.a} and {row.b}" for row in odd]
+    named = _named(odd, reference)
     first, decided, mean = odd[0], odd[0].p_adjusted, odd[0].p_randomization_adjusted
     if len(odd) == 1 and not first.verdict.separates and min(decided, mean) <= settings.alpha < max(decided, mean):
         shown, other = ("that of the mean", TESTS[settings.decides])[:: 1 if mean < decided else -1]
@@ -203,6 +213,20 @@ def interval_note(rows: Sequence[Comparison], settings: Settings, reference: str
         f"{many} not settle {few_names(named)}: each is of one pair alone, the verdict goes by p{both}, corrected for "
         "the number of pairs."
     )
+
+
+def agreement_note(rows: Sequence[Comparison], settings: Settings, reference: str) -> str:
+    """Return why rows with a small p are undecided: only one of the two tests rejects; "" where there are none."""
+    split = [row for row in rows if row.reason is Reason.DISAGREE
+             and (row.p_adjusted <= settings.alpha) != (row.p_randomization_adjusted <= settings.alpha)]  # fmt: skip
+    if not split:
+        return ""
+    both = f"{TESTS[settings.decides]} and that of the mean"
+    return f"Two tests must agree, {both}: only one finds a difference for {few_names(_named(split, reference))}."
+
+
+def _named(rows: Sequence[Comparison], reference: str) -> list[str]:
+    return [row.b if row.a == reference else row.a if row.b == reference else f"{row.a} and {row.b}" for row in rows]
 
 
 def _disagreement(row: Comparison, settings: Settings) -> str:
@@ -256,7 +280,7 @@ def significance_sentence(rows: Sequence[Comparison], settings: Settings) -> str
 def gate_sentence(gate: Gate) -> str:
     """Return the outcome of a gate as one line for a log."""
     queries = asked(gate.n, gate.clusters)
-    numbers = f"difference {gate.mean_difference:+.4f}"
+    numbers = minus(f"difference {gate.mean_difference:+.4f}")
     if not gate.measured:
         return f"nothing was measured: every score is 0 on {queries} ({numbers})"
     unchanged = f"; {unchanged_sentence(gate.n, gate.clusters)}" if gate.identical else ""

@@ -64,13 +64,16 @@ def share(values: Sequence[Truth]) -> float | None:
 
 
 def rank_precision(values: Sequence[Truth], epsilon: float = 0.0) -> float | None:
-    """The sum of the precision at each true value / (their number + epsilon): 0 without any, None where one is unknown.
+    """The sum of the precision at each true value / (their number + epsilon): 0 without any, None where it is open.
 
-    >>> rank_precision([True, False, True]) == (1 + 2 / 3) / 2, rank_precision([False]), rank_precision([True, None])
-    (True, 0.0, None)
+    >>> rank_precision([True, False, True]) == (1 + 2 / 3) / 2, rank_precision([None]), rank_precision([True, None])
+    (True, None, 1.0)
     """
-    if None in values:
-        return None
+    if None in values:  # open unless both verdicts come to the same; two that do not settle it at once
+        place = list(values).index(None)
+        untrue = rank_precision([*values[:place], False, *values[place + 1 :]], epsilon)
+        true = None if untrue is None else rank_precision([*values[:place], True, *values[place + 1 :]], epsilon)
+        return None if untrue is None or true is None or not math.isclose(untrue, true) else untrue
     hits, total = 0, 0.0
     for rank, one in enumerate(values, start=1):
         hits += bool(one)

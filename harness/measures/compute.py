@@ -51,13 +51,18 @@ class MeasureValues:
         values.setflags(write=False)
         return MeasureValues(self.measures, tuple(self.query_ids[i] for i in kept), values, self.largest_grade)
 
-    def means(self) -> dict[Measure, float]:
-        """The mean of each measure over the queries for which it is defined; NaN without any."""
-        defined = ([value for value in row.tolist() if not math.isnan(value)] for row in self.values)
-        return {
-            measure: math.fsum(row) / len(row) if row else math.nan
-            for measure, row in zip(self.measures, defined, strict=True)
-        }
+    def means(self, weights: Mapping[str, float] | None = None) -> dict[Measure, float]:
+        """The mean of each measure over the queries for which it is defined; NaN without any.
+
+        Args:
+            weights: query id -> how much it counts; those that it lacks do not count. Left out, all count alike.
+        """
+        counts = np.array([1.0 if weights is None else weights.get(query, 0.0) for query in self.query_ids])
+        found = {}
+        for measure, row in zip(self.measures, self.values, strict=True):
+            kept = ~np.isnan(row) & (counts > 0)
+            found[measure] = math.fsum((row * counts)[kept]) / math.fsum(counts[kept]) if kept.any() else math.nan
+        return found
 
 
 def score(
@@ -67,6 +72,7 @@ def score(
     *,
     groups: Mapping[str, Groups] | None = None,
     claims: Mapping[str, Claimed] | None = None,
+    largest: int = 0,
 ) -> MeasureValues:
     """Score rankings whose documents already stand in their order, best first.
 
@@ -81,6 +87,7 @@ def score(
             each relevant document is a group of its own.
         claims: query id -> the claims of its reference answer and what entails them, for measures by claims: NaN
             where the value is undefined, as for a query that has none here.
+        largest: the G of ERR at least, where other judgments beside these have larger grades.
 
     Raises:
         InputError: a document stands twice in a ranking; exponential gain meets a grade above 30; a measure asks
@@ -92,7 +99,7 @@ def score(
     everything = tuple(measures)
     by_claims = claims is not None
     plain = tuple(m for m in everything if not m.get("groups") and not m.own and not (by_claims and m.claimed))
-    scores = _scored(plain, judgments, _each_once(judgments, rankings), in_order)
+    scores = _scored(plain, judgments, _each_once(judgments, rankings), in_order, largest)
     if plain == everything:
         return scores
     rows = dict(zip(plain, scores.values, strict=True))
@@ -176,9 +183,10 @@ def _scored(
     judgments: Judgments,
     answers: Iterable[tuple[str, Retrieved]],
     make: Callable[[list[Mapping[str, int]], list[Retrieved], int], Batch],
+    least: int = 0,
 ) -> MeasureValues:
     """Compute the columns of all answers, portion by portion."""
-    largest = largest_grade(measures, judgments)
+    largest = max(least, largest_grade(measures, judgments))
     column = {query_id: i for i, query_id in enumerate(judgments)}
     values = np.zeros((len(measures), len(judgments)))
     for ids, portion in _portions(judgments, answers):

@@ -33,6 +33,7 @@ def sensitivity(
     measure: Measure,
     rules: Mapping[str, Judgments],
     rankings: Iterable[tuple[str, Mapping[str, Sequence[str]]]],
+    weights: Mapping[str, float] | None = None,
 ) -> list[Sensitivity]:
     """Score every retriever under every grade rule, and under both gains where the measure has a gain.
 
@@ -43,6 +44,7 @@ def sensitivity(
         measure: whose winner is in question; none is found of a function of the user's own.
         rules: the name of a rule -> judgments under it, the experiment's own rule first; `by_rule` makes them.
         rankings: each retriever with query id -> document ids, best first; read one after the other.
+        weights: query id -> how much it counts in a mean; left out, all alike.
 
     >>> rows = sensitivity(
     ...     Measure("nDCG", 2),
@@ -60,7 +62,7 @@ def sensitivity(
     }
     for name, run in rankings:
         for rule, under in variants.items():
-            for variant, mean in score(under, rules[rule], run).means().items():
+            for variant, mean in score(under, rules[rule], run).means(weights).items():
                 means[rule, variant][name] = mean
     rows: list[Sensitivity] = []
     for (rule, variant), of in means.items():

@@ -19,6 +19,7 @@ from harness.measures.groups import Groups
 from harness.measures.measure import Measure
 from harness.measures.table import row_of
 from harness.measures.tie_ends import TieCase, TieGroup, Ties
+from retrievers.types import Ranking
 
 ENUMERABLE = 7
 """Up to so many tied documents, every order is tried where no closed form is declared."""
@@ -43,7 +44,7 @@ class QueryTieRange(NamedTuple):
 def tie_ranges(
     measure: Measure,
     judgments: Judgments,
-    run: Mapping[str, Mapping[str, float]],
+    run: Mapping[str, Mapping[str, float]] | Mapping[str, Ranking],
     *,
     groups: Mapping[str, Groups] | None = None,
     claims: Mapping[str, Claimed] | None = None,
@@ -58,7 +59,7 @@ def tie_ranges(
     Args:
         measure: the measure.
         judgments: query id -> document id -> grade.
-        run: query id -> document id -> score, compared as it is, in 64 bits.
+        run: query id -> document id -> score, or its ranking; scores are compared as they are, in 64 bits.
         groups: as in `score`, for a measure with `groups=`.
         claims: as in `score`, for a measure by claims; its value is NaN where it is undefined.
         seed: for the drawn orders.
@@ -73,7 +74,7 @@ def tie_ranges(
     ranges: dict[str, QueryTieRange | None] = {}
     untied: dict[str, list[str]] = {}
     for query_id, judged in judgments.items():
-        hits = run.get(query_id, {})
+        hits = dict(run.get(query_id, {}))  # one after the other: of all rankings they take gigabytes
         if measure.by_grades and len({*hits.values()}) == len(hits):  # scored below, all at once
             ranges[query_id], untied[query_id] = None, sorted(hits, key=hits.__getitem__, reverse=True)
             continue

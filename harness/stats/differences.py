@@ -85,6 +85,15 @@ def differences(a: Floats, b: Floats) -> Differences:
     return Differences(np.where(groups == 0, 0.0, values), groups, slack)
 
 
+def highest(values: Floats) -> int:
+    """Return the place of the highest value: the first of those that float noise alone tells apart.
+
+    >>> highest(np.array([0.1, 0.3, 0.1 + 0.2]))
+    1
+    """
+    return int(np.argmax(values >= values.max() - SLACK * max(1.0, float(np.abs(values).max()))))
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Units:
     """Which of n queries belong together: signs are flipped and queries drawn again by unit."""

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from harness.stats.differences import Differences, Floats, ScoreTable, Units, generator
+from harness.stats.differences import Differences, Floats, ScoreTable, Units, generator, highest
 from harness.stats.intervals import NONE, Interval, mean
 
 RESAMPLES = 10_000
@@ -97,10 +97,10 @@ def cross_fitted(scores: ScoreTable, ids: Sequence[str], units: Units, *, seed: 
     left_out = np.zeros(len(ids))
     for one in sorted(parts):
         held = part == one
-        chosen = int(np.argmax(weights[~held] @ table[~held]))
+        chosen = highest(weights[~held] @ table[~held] / weights[~held].sum())
         left_out[held] = table[held, chosen]
     means = [mean(values, units.weights) for values in scores.values()]
-    best = int(np.argmax(means))
+    best = highest(np.array(means))
     return CrossFitted(list(scores)[best], means[best], mean(left_out, units.weights))
 
 

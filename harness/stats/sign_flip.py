@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from harness.stats.differences import SLACK, Floats, Units, generator
+from harness.stats.differences import SLACK, Floats, Units, generator, highest
 
 ENUMERATED = 20
 """Non-zero differences up to which all their sign patterns are tried."""
@@ -196,7 +196,7 @@ def max_t(differences: Floats, units: Units, *, alpha: float = 0.05, seed: int =
     totals = units.totals.sum()
     sums = units.sums(differences)
     gains = sums.sum(axis=0) / totals
-    best = int(np.argmax(gains))
+    best = highest(gains)
     slack = SLACK * max(1.0, float(np.abs(differences).max()))
     sums = np.where(np.abs(sums) <= slack, 0.0, sums)
     sizes = np.sqrt((sums**2).sum(axis=0))

@@ -14,6 +14,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from harness.stats.intervals import mean
 from retrievers.types import Floats
 
 CELLS = 1 << 22
@@ -156,7 +157,7 @@ def top_k_of(
     return TopK(documents, judged, gains)
 
 
-def mean_bounds(a: TopK, b: TopK, linear: Linear, ideals: Floats) -> Bounds:
+def mean_bounds(a: TopK, b: TopK, linear: Linear, ideals: Floats, weights: Floats | None = None) -> Bounds:
     """Return the bounds of the mean of a - b: the numbers that `bounds_of` gives for each query, averaged.
 
     Args:
@@ -164,6 +165,7 @@ def mean_bounds(a: TopK, b: TopK, linear: Linear, ideals: Floats) -> Bounds:
         b: the second; one whose lists are all empty leaves the value of the first.
         linear: the measure.
         ideals: (2, n) the least and the greatest ideal of each query, which nDCG is divided by.
+        weights: (n,) how much each query counts; None: all alike.
     """
     n, cutoff = a.documents.shape
     rows = max(1, CELLS // max(1, cutoff) ** 2)
@@ -172,8 +174,8 @@ def mean_bounds(a: TopK, b: TopK, linear: Linear, ideals: Floats) -> Bounds:
         for part in (slice(start, start + rows) for start in range(0, n, rows))
     ]
     edges = np.concatenate(parts, axis=1) if parts else np.zeros((2, 0))
-    low, high = (edges if linear.ideal is None else normalised_bounds(edges, ideals)).tolist()
-    return Bounds(math.fsum(low) / max(n, 1), math.fsum(high) / max(n, 1))
+    ends = edges if linear.ideal is None else normalised_bounds(edges, ideals)
+    return Bounds(*(mean(row, weights) for row in ends)) if n else Bounds(0.0, 0.0)
 
 
 def query_bounds(

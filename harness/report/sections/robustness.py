@@ -22,9 +22,10 @@ def section(view: View) -> Section | None:
     relevance = checked(Relevance, view.resolved.relevance, "resolved.relevance")
     labels = {query_id: judged.labels for query_id, judged in view.results.queries.items()}
     primary = parse(view.primary)
+    weights = view.evaluation.scores.weight_of
     heads = ((name, view.answers[name].heads) for name in view.retrievers)
     # A measure by claims has no grades that could be read otherwise.
-    rows = [] if primary.claimed else sensitivity(primary, alternatives(labels, relevance), heads)
+    rows = [] if primary.claimed else sensitivity(primary, alternatives(labels, relevance), heads, weights)
     changed = [row for row in rows if row.changed]
     counted = view.manifest.ties
     ties = {name: counted[name] for name in view.ranked if name in counted and counted[name].queries}
