@@ -164,7 +164,7 @@ def test_a_key_counts_by_its_place_where_it_writes_no_latin_letter(opened):
 
 @browser
 def test_marks_that_are_no_markdown_stay_and_a_megabyte_of_lines_is_shown(driver, tmp_path):
-    """ "```python" read "``pytho", 2**3 read 23, and 100,000 parts of a text are too many arguments for a function."""
+    """A line ```python lost its last letter, 2**3 read 23, and 100,000 parts were too many arguments."""
     kept = "```python\n**Note: open\nx = 2**3 and 4**5\n2 ** 3 ** 4\n"
     write_page(tmp_path / "judge.html", pool(1, 1, texts=[kept + "**bold** `code`\n" * 40_000]))
     open_fresh(driver, tmp_path)
