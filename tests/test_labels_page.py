@@ -147,8 +147,30 @@ def test_undo_and_notes(opened):
     press(opened, "0")
     found = read_judgments([exported(opened)])
     assert [(one.grade, one.note) for one in found] == [(2, "2 is near 3"), (0, "")]
+    press(opened, "uu")
+    assert opened.execute_script("return document.getElementById('note').value") == "2 is near 3"
     press(opened, "p")
     assert opened.execute_script("return document.getElementById('policy').open") is True
+
+
+@browser
+def test_a_key_counts_by_its_place_where_it_writes_no_latin_letter(opened):
+    begin(opened)
+    for number, (key, code) in enumerate([("&", "Digit1"), ("ы", "KeyS"), ("٢", "Digit2"), ("-", "Minus")]):
+        opened.execute_cdp_cmd("Input.dispatchKeyEvent", {"type": "keyDown", "key": key, "code": code})
+        assert text(opened, "#count").startswith(f"{min(number + 1, 3)} of 14")
+    assert [one.grade for one in read_judgments([exported(opened)])] == [1, None, 2]
+
+
+@browser
+def test_marks_that_are_no_markdown_stay_and_a_megabyte_of_lines_is_shown(driver, tmp_path):
+    """A line ```python lost its last letter, 2**3 read 23, and 100,000 parts were too many arguments."""
+    kept = "```python\n**Note: open\nx = 2**3 and 4**5\n2 ** 3 ** 4\n"
+    write_page(tmp_path / "judge.html", pool(1, 1, texts=[kept + "**bold** `code`\n" * 40_000]))
+    open_fresh(driver, tmp_path)
+    begin(driver)
+    shown = driver.execute_script("return document.getElementById('text').textContent")
+    assert shown == kept + "bold code\n" * 40_000
 
 
 SEEN = """
@@ -159,12 +181,11 @@ return text.top >= 0 && Math.min(answer.top, innerHeight) - text.top >= Math.min
 
 
 @browser
-@pytest.mark.parametrize("size", [(1200, 900), (1280, 1000), (1024, 700)])
+@pytest.mark.parametrize("size", [(1200, 900), (1280, 1000), (1024, 700), (430, 270)])
 def test_the_beginning_of_each_text_is_in_sight_and_what_is_not_is_not_judged(driver, tmp_path, size):
     made = pool(1, 2, texts=["How is it paid?", ("A long text. " * 40 + "\n") * 8])
     write_page(tmp_path / "judge.html", made)
-    width, height = driver.get_window_size().values()
-    driver.set_window_size(*size)
+    resize(driver, *size)
     try:
         open_fresh(driver, tmp_path)
         begin(driver)
@@ -174,11 +195,11 @@ def test_the_beginning_of_each_text_is_in_sight_and_what_is_not_is_not_judged(dr
         driver.execute_script("document.querySelector('article').style.marginTop = '3000px'; scrollTo(0, 0)")
         press(driver, "2")
         assert text(driver, "#count").startswith("0 of") and "out of sight" in text(driver, "#message")
-        driver.execute_script("document.querySelector('article').style.marginTop = ''; scrollTo(0, 0)")
+        driver.execute_script("const a = document.querySelector('article'); a.style.marginTop = ''; a.scrollIntoView()")
         press(driver, "2")
         assert text(driver, "#count").startswith("1 of") and driver.execute_script(SEEN)
     finally:
-        driver.set_window_size(width, height)
+        resize(driver, 1280)
 
 
 @browser

@@ -51,7 +51,7 @@ def page(read: Listing, place: str) -> str:
     """
     env = _templates()
     drawn = marks_of(read.entries)
-    shown_groups = groups(read.entries)
+    shown_groups = groups([entry for entry in read.entries if entry.standings])
     style = styled(env) + _source(env, "index.css")
     code = (source("scripts/start.js"), source("scripts/sort.js"), _source(env, "index.js"))
     script = Markup("".join(['"use strict";\n(() => {\n', *code, "})();\n"]))  # noqa: S704 - ours
@@ -61,6 +61,7 @@ def page(read: Listing, place: str) -> str:
         place=place,
         unread=read.unread,
         groups=shown_groups,
+        data_sets=len(groups(read.entries)),
         repeated=any(panel.repeated for group in shown_groups for panel in group.panels),
         pictures=_pictures(shown_groups, drawn),
         drawn=drawn,
@@ -76,7 +77,8 @@ def _before(entries: Sequence[Entry], place: int) -> str:
     """The run that came before one on the same data by the same measure; "" for none."""
     one = entries[place]
     key = (one.manifest.dataset.digest, one.primary)
-    earlier = (entry.folder for entry in entries[place + 1 :] if (entry.manifest.dataset.digest, entry.primary) == key)
+    scored = (entry for entry in entries[place + 1 :] if entry.standings)
+    earlier = (entry.folder for entry in scored if (entry.manifest.dataset.digest, entry.primary) == key)
     return next(earlier, "")
 
 

@@ -69,12 +69,11 @@ def groups(entries: Sequence[Entry]) -> list[DataGroup]:
     by_path: dict[str, dict[tuple[str, str], list[Entry]]] = {}
     known: dict[str, str] = {}
     for entry in entries:
-        if entry.standings:
-            dataset = entry.manifest.dataset
-            # The same data may be reached by several paths: the newest gives the name.
-            path = known.setdefault(dataset.digest, known.setdefault(f"path {dataset.path}", dataset.path))
-            known[f"path {dataset.path}"] = path
-            by_path.setdefault(path, {}).setdefault((dataset.digest, entry.primary), []).append(entry)
+        dataset = entry.manifest.dataset
+        # The same data may be reached by several paths: the newest gives the name.
+        path = known.setdefault(dataset.digest, known.setdefault(f"path {dataset.path}", dataset.path))
+        known[f"path {dataset.path}"] = path
+        by_path.setdefault(path, {}).setdefault((dataset.digest, entry.primary), []).append(entry)
     return [
         DataGroup(path, tuple(_panel(measure, tuple(reversed(runs))) for (_, measure), runs in states.items()))
         for path, states in by_path.items()

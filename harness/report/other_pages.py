@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -20,6 +21,7 @@ from harness.records import Results, create
 from harness.report import charts
 from harness.report.elements import figure, inline
 from harness.report.html_page import environment, styled
+from harness.report.text import p_value
 from harness.report.theme import marks
 from harness.report.view import identity
 from harness.stats.intervals import mean_interval
@@ -33,6 +35,7 @@ MOST = 20
 """Pairs whose sentence stands on the page; the CSV file has all."""
 LISTED = 200
 """Queries whose answers are shown in full: those that lost most claims."""
+P = re.compile(r"\(p ([=<]) (\S+)\)")
 MEANINGS = {
     "answered": "the response states it",
     "contradicted": "the response says otherwise: noise",
@@ -150,9 +153,7 @@ def sets_page(title: str, found: SetsTogether, sets: Sequence[Results]) -> str:
     return env.get_template("data_sets.html").render(
         title=title,
         found=found,
-        sentences=[
-            one.replace("(p = ", "(p\N{NO-BREAK SPACE}=\N{NO-BREAK SPACE}") for one in sets_sentences(found, MOST)
-        ],
+        sentences=[P.sub(_p_of_page, one) for one in sets_sentences(found, MOST)],
         reported={one.manifest.name: (one.folder / "report.html").is_file() for one in sets},
         best={name: max(found.mean(name, one) for one in order) for name in found.sets},
         pairs=sorted((pair.leading for pair in found.pairs), key=lambda pair: -abs(pair.mean_difference)),
@@ -162,3 +163,8 @@ def sets_page(title: str, found: SetsTogether, sets: Sequence[Results]) -> str:
         style=style,
         policy=policy([], str(style)),
     )
+
+
+def _p_of_page(match: re.Match[str]) -> str:
+    """The p of a sentence in digits as the table has it, on one line."""
+    return f"(p\N{NO-BREAK SPACE}{match[1]}\N{NO-BREAK SPACE}{p_value(float(match[2]))})"

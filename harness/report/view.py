@@ -275,8 +275,8 @@ class View:
         return self.evaluation.scores.mean(measure, retriever)
 
     def spoken(self, sentence: str) -> str:
-        """A sentence with the measures' short names; a p in brackets stays with its value."""
-        sentence = sentence.replace("(p ", "(p\N{NO-BREAK SPACE}")
+        """A sentence with the measures' short names; a p in brackets and a percent sign stay with their values."""
+        sentence = sentence.replace("(p ", "(p\N{NO-BREAK SPACE}").replace(" %", "\N{NO-BREAK SPACE}%")
         for full in sorted(self.measures, key=len, reverse=True):
             if "(" in full and full in sentence:
                 return sentence.replace(full, self.names[full].short)

@@ -7,7 +7,6 @@
   let judge = "";
   let kept = {};
   let lasting = true;
-  let history = [];
   let at = 0;
   let shownAt = 0;
 
@@ -49,19 +48,18 @@
     return `, about ${minutes < 90 ? `${minutes} min` : `${Math.round(minutes / 60)} h`} left`;
   };
   // Markdown as it reads: headings, lists, bold and code; every word of it stays text.
-  const inline = (line) => line.split(/(\*\*[^*]+\*\*|`[^`]+`)/).map((part) => {
-    const tag = part.startsWith("**") && part.length > 4 ? "strong" : part.startsWith("`") && part.length > 2 ? "code" : "";
-    if (!tag) return part;
-    const node = document.createElement(tag);
-    node.textContent = part.slice(tag === "code" ? 1 : 2, tag === "code" ? -1 : -2);
+  const inline = (line) => line.split(/((?<!\w)\*\*(?=\S)[^*]*[^*\s]\*\*(?!\w)|`[^`]+`)/).map((part, i) => {
+    if (i % 2 === 0) return part;
+    const marks = part.startsWith("`") ? 1 : 2, node = document.createElement(marks === 1 ? "code" : "strong");
+    node.textContent = part.slice(marks, -marks);
     return node;
   });
-  const rendered = (text) => text.split("\n").flatMap((line, i) => {
+  const rendered = (text) => text.split(/\r?\n/).flatMap((line, i) => {
     const heading = /^#{1,6}\s+(.*)$/.exec(line), item = /^(\s*)[-*+]\s+(.*)$/.exec(line);
     const feed = i ? ["\n"] : [];
     if (heading) {
       const node = document.createElement("strong");
-      node.append(...inline(heading[1].replaceAll("**", "")));
+      node.append(...inline(heading[1]));
       return [...feed, node];
     }
     return [...feed, ...(item ? [`${item[1]}• `, ...inline(item[2])] : inline(line))];
@@ -74,7 +72,7 @@
     $("bar").max = data.items.length;
     $("bar").value = done;
     $("count").textContent = `${done} of ${data.items.length}${timeLeft(data.items.length - done)}`;
-    $("undo").disabled = !history.length;
+    $("undo").disabled = !done;
   };
 
   const show = () => {
@@ -82,6 +80,7 @@
     showProgress();
     $("pair").hidden = at < 0 || !judge;
     $("done").hidden = at >= 0 || !judge;
+    (at < 0 ? $("done") : $("skip").parentElement).append($("undo"));
     if (!judge) return;
     if (at < 0) { $("done").querySelector("h2").focus(); return; }
     const item = data.items[at];
@@ -91,7 +90,11 @@
     $("place").textContent = ` ${item.query + 1} of ${data.queries.length}`;
     $("title").textContent = shown.title;
     $("title").hidden = !shown.title;
-    $("text").replaceChildren(...rendered(shown.text));
+    const text = $("text");
+    text.dir = ""; // or the direction is sought anew at each line
+    text.replaceChildren();
+    for (const part of rendered(shown.text)) text.append(part); // a megabyte is too much for arguments
+    text.dir = "auto";
     $("note").value = "";
     article.scrollTop = 0;
     article.focus({ preventScroll: true });
@@ -124,17 +127,18 @@
       note: $("note").value.trim(),
       at: new Date().toISOString(),
     };
-    history.push(key);
     complain("");
     change(() => { kept[key] = said; });
     show();
   };
 
   const undo = () => {
-    const last = history.pop();
+    const last = Object.keys(kept).at(-1);
     if (last === undefined) return;
+    const { note } = kept[last];
     change(() => { delete kept[last]; });
     show();
+    if (keyOf(data.items[at]) === last) $("note").value = note;
   };
 
   const lines = () => data.items.filter((item) => keyOf(item) in kept).map((item) => {
@@ -170,7 +174,7 @@
       const wrong = (what) => { throw new Error(`line ${number + 1}: ${what}. Nothing was imported.`); };
       let row;
       try { row = JSON.parse(line); } catch { wrong("it is not JSON, perhaps a line that was cut"); }
-      if (row.pool !== data.pool) wrong(`it judges pool ${row.pool}, and this page is of pool ${data.pool}`);
+      if (row?.pool !== data.pool) wrong(`it judges pool ${row?.pool}, and this page is of pool ${data.pool}`);
       const place = known[`${row.query_id}\t${row.document_id}\t${row.round || 1}`];
       if (!place) wrong("its question or document is not on this page");
       if (row.grade !== null && !data.choices.some((choice) => choice.value === row.grade)) {
@@ -240,31 +244,30 @@
   document.addEventListener("keydown", (event) => {
     if (event.ctrlKey || event.altKey || event.metaKey || !judge || event.target.matches("input")) return;
     if (event.repeat) return;
-    const choice = data.choices.find((one) => String(one.value) === event.key);
+    // Where a key writes no Latin letter or digit (Russian, Arabic, the digits of a French keyboard), its place counts.
+    const placed = event.key.length === 1 ? /^(?:Key|Digit)(.)$/.exec(event.code)?.[1] : "";
+    const key = (/^[a-z\d]$/i.test(event.key) ? event.key : placed || "").toLowerCase();
+    const choice = data.choices.find((one) => String(one.value) === key);
     if (choice) give(choice.value);
-    else if (event.key === "s") give(null);
-    else if (event.key === "u") undo();
-    else if (event.key === "n") { $("note").focus(); event.preventDefault(); }
-    else if (event.key === "p") $("policy").open = !$("policy").open;
+    else if (key === "s") give(null);
+    else if (key === "u") undo();
+    else if (key === "n") { $("note").focus(); event.preventDefault(); }
+    else if (key === "p") $("policy").open = !$("policy").open;
   });
   window.addEventListener("beforeunload", (event) => { if (!lasting && finished()) event.preventDefault(); });
 
-  const take = (stored) => {
-    kept = stored.kept || {};
-    history = Object.keys(kept).sort((a, b) => (kept[a].at < kept[b].at ? -1 : 1));
-  };
   // What another tab writes is shown here, too; a note that is being written stays where its pair does.
   window.addEventListener("storage", (event) => {
     if (event.key !== store || !event.newValue) return;
     const stored = JSON.parse(event.newValue);
-    take(stored);
+    kept = stored.kept || {};
     if (!judge && stored.judge) begin(stored.judge);
     else if (open() === at) showProgress();
     else show();
   });
 
   const before = load();
-  take(before);
+  kept = before.kept || {};
   if (!lasting) complain("This browser keeps nothing for this file: export your judgments before you close the page.");
   if (before.judge) begin(before.judge);
   else show();

@@ -2,7 +2,7 @@ const filter = $("wanted");
 filter.addEventListener("input", () => {
   const words = fold(filter.value).split(/\s+/);
   for (const row of document.querySelector("table.runs").tBodies[0].rows) {
-    const text = fold(row.textContent);
+    const text = fold([...row.cells].slice(0, 9).map((cell) => cell.textContent).join(" ")); // not the run it is compared with
     row.hidden = !words.every((word) => text.includes(word));
   }
 });
@@ -56,6 +56,7 @@ filter.addEventListener("input", () => {
   };
 
   const ground = (one, other, shared) => {
+    if (![one, other].every(({ retrievers }) => retrievers.length)) return "Nobody judged one of the two: there is nothing to compare.";
     if (one.primary !== other.primary) return `Decided by different measures, ${one.primary} and ${other.primary}: no means are compared.`;
     if (!Object.keys(one.queries).length || !Object.keys(other.queries).length)
       return one.digest === other.digest

@@ -94,6 +94,7 @@ const list = () => {
   const at = matching.findIndex(({ query }) => query.id === q), shown = matching.slice(0, at < most ? most : Infinity);
   show((matching[at] ?? shown.find(({ query }) => query === current) ?? shown[0])?.query);
   listed.replaceChildren(...shown.map(({ query, ahead }) => label(query, ahead)));
+  if (at >= 0) listed.scrollTop = listed.children[at].offsetTop - listed.offsetTop;
   if (matching.length > shown.length) {
     listed.append(button(`${count(matching.length - shown.length)} more`, () => {
       most = Infinity;

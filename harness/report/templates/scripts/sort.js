@@ -5,7 +5,7 @@ for (const table of found("table.sortable")) {
     const numeric = head.classList.contains("n");
     const steps = numeric ? ["descending", "ascending", null] : ["ascending", "descending", null];
     const order = numeric ? (x, y) => x - y : new Intl.Collator(undefined, { numeric: true }).compare;
-    const key = ({ dataset: { value }, textContent }) => (numeric ? parseFloat(value ?? textContent.replace("\u2212", "-").replace(/[$,]/g, "")) : textContent);
+    const key = ({ dataset: { value }, textContent }) => (numeric ? parseFloat(value ?? textContent.replace("\u2212", "-").replace(/[$,]/g, "")) : value ?? textContent);
     const press = put(make("button", "", ...head.childNodes), { type: "button" });
     head.append(press);
     on(press, "click", () => {
