@@ -238,7 +238,8 @@ def test_sentences_end_where_they_do() -> None:
 def test_ragas_context_precision_keeps_its_epsilon() -> None:
     assert ragas.context_precision([True, True]) == 2 / (2 + 1e-10) == pytest.approx(0.9999999999, rel=1e-9)
     assert ragas.context_precision([False, True]) == 0.5 / (1 + 1e-10)
-    assert ragas.context_precision([True, None]) is None
+    assert ragas.context_precision([None, True]) is None
+    assert ragas.context_precision([True, None]) == 1 / (1 + 1e-10), "either verdict on the second gives this"
 
 
 def test_ragas_answers_without_anything_to_divide_by() -> None:
