@@ -176,7 +176,9 @@ def test_with_or_without_a_report_an_experiment_is_the_same(call: Call, tmp_path
     place, timed = tmp_path / "out", "[latency]\nsample = 2"
     first = run(small.experiment(tmp_path, more=timed), Options(place))
     path = small.experiment(tmp_path, more=timed, report=True)
-    planned = [json.loads(call("plan", path, "--results", folder, "--json").out) for folder in (place, tmp_path / "none")]
+    planned = [
+        json.loads(call("plan", path, "--results", folder, "--json").out) for folder in (place, tmp_path / "none")
+    ]
     assert planned[0] != planned[1], "what was timed then is not timed again"
     told = call("run", path, "--results", place, "--only", "bm25")
     assert told.out.endswith(f"\nreport: {place / 'small' / 'report.html'}\n")
