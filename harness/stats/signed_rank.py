@@ -277,8 +277,7 @@ def hodges_lehmann(pairs: Differences, level: float = 0.95) -> HodgesLehmann:
     """
     d = np.sort(pairs.values)
     n = len(d)
-    rows, columns = np.triu_indices(n)
-    walsh = (d[rows] + d[columns]) / 2
+    walsh = np.concatenate([d[i:] + d[i] for i in range(n)]) / 2
     count = len(walsh)
     place = depth(n, level)
     wanted = {(count - 1) // 2, count // 2} | ({place - 1, count - place} if place else set())
