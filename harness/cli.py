@@ -67,13 +67,6 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-app.add_typer(caches.app, name="cache")
-app.command("embed")(caches.embed)
-app.command("pool")(label_commands.pool)
-app.command("judge")(label_commands.judge)
-app.add_typer(label_commands.labels_app, name="labels")
-app.add_typer(label_commands.queries_app, name="queries")
-app.add_typer(answer_commands.app, name="answers")
 
 
 FORM = typer.Option(
@@ -107,16 +100,15 @@ def _main(
     """What stands before a command's name."""
 
 
-@app.command()
 def run(
     experiment: ExperimentFiles,
-    results: Annotated[Path, typer.Option(help="Where results go: RESULTS/<name>/.")] = Path("results"),
+    results: Annotated[Path, typer.Option(help="Folder for results, which go to RESULTS/<name>/.")] = Path("results"),
     only: Annotated[list[str] | None, ONLY] = None,
     fresh: Fresh = False,
     max_cost: MaxCost = None,
     live: Annotated[
         bool,
-        typer.Option("--live", help="Write the page whenever a retriever has answered, in <name>.unfinished."),
+        typer.Option("--live", help="Rewrite the report in <name>.unfinished whenever a retriever has finished."),
     ] = False,
     no_code: NoCode = False,
     debug: Debug = False,
@@ -148,13 +140,12 @@ def run(
     print_runs(finished, quiet=quiet, as_json=as_json, more=More(measures, pairs))
 
 
-@app.command()
 def demo(
-    results: Annotated[Path, typer.Option(help="Where results go: RESULTS/<name>/.")] = Path("results"),
+    results: Annotated[Path, typer.Option(help="Folder for results, which go to RESULTS/<name>/.")] = Path("results"),
     quiet: Quiet = False,
     as_json: Json = False,
 ) -> None:
-    """Run the experiment that comes along: survey templates, searched by words and, with the extra offline, a model."""
+    """Run the built-in experiment: survey templates, searched by words and, with the extra offline, by a model."""
     from harness.console.several import MORE, demo_experiment
 
     experiment = demo_experiment()
@@ -163,25 +154,17 @@ def demo(
     run([experiment], results, quiet=quiet, as_json=as_json)
 
 
-app.command()(check_commands.check)
-app.command()(check_commands.plan)
-app.command()(scoring.score)
-app.command()(scoring.compare)
-app.command()(scoring.gate)
-
-
-@app.command()
 def report(
     results: Annotated[
         Path, typer.Argument(metavar="RESULTS", help="A results folder, or a folder of results folders.")
     ],
-    figures: Annotated[bool, typer.Option("--figures", help="Write the figures as PDF too, for papers.")] = False,
+    figures: Annotated[bool, typer.Option("--figures", help="Also write the figures as PDF, for papers.")] = False,
     measures: EveryMeasure = False,
     pairs: EveryPair = False,
     quiet: Quiet = False,
     as_json: Json = False,
 ) -> None:
-    """Write the report of a results folder anew, and show what it says; or index.html over many results folders."""
+    """Rewrite the report of a results folder and print what it says; or write index.html over many results folders."""
     from harness import records
     from harness.evaluation.set_folders import holds_sets, read_sets
     from harness.overview import holds_results, write_index
@@ -208,19 +191,18 @@ def report(
         warn(*(f"{name} failed: {reason}" for name, reason in record.manifest.failed.items()))
 
 
-@app.command()
 def reproduce(
     results: Folder,
     fresh: Fresh = False,
     max_cost: MaxCost = None,
     no_code: NoCode = False,
-    trust: Annotated[bool, typer.Option("--trust", help="Agree to what the experiment uses, without being asked.")] = (
-        False
-    ),
+    trust: Annotated[
+        bool, typer.Option("--trust", help="Accept all that the experiment uses, without being asked.")
+    ] = (False),
     quiet: Quiet = False,
     as_json: Json = False,
 ) -> None:
-    """Run the experiment of a results folder again: exit with 0 where the same comes out, with 1 where not."""
+    """Run the experiment of a results folder again: exit with 0 if the results are the same, with 1 if not."""
     from harness.console.progress import Progress
     from harness.reproduce import reproduce as again
     from harness.reproduce import uses_of
@@ -237,20 +219,22 @@ def reproduce(
         say(reproduction.sentence())
 
 
-@app.command()
 def noise(
     experiment: ExperimentFile,
     retriever: Annotated[
-        list[str] | None, typer.Option(metavar="NAME", help="Only these; else all that a model has a part in.")
+        list[str] | None,
+        typer.Option(
+            metavar="NAME", help="Only this retriever; may be repeated; default: every one that uses a model."
+        ),
     ] = None,
-    queries: Annotated[int, typer.Option(min=2, help="Queries that are asked again, at most.")] = 20,
-    results: Annotated[Path, typer.Option(help="Where the results of the experiment lie.")] = Path("results"),
+    queries: Annotated[int, typer.Option(min=2, help="Number of queries to ask again, at most.")] = 20,
+    results: Annotated[Path, typer.Option(help="Folder that holds the results of the experiment.")] = Path("results"),
     max_cost: MaxCost = None,
     no_code: NoCode = False,
     quiet: Quiet = False,
     as_json: Json = False,
 ) -> None:
-    """Embed a sample of a run again in other ways: how far the mean moves is the floor below which nothing counts."""
+    """Embed a sample again in other ways: how far the mean moves is the noise below which no difference counts."""
     from dataclasses import asdict
 
     from harness.console.progress import Progress
@@ -269,10 +253,14 @@ def noise(
     print_result([] if quiet else noise_lines(measured), as_json=as_json, noise=found)
 
 
-@app.command()
 def init(
-    folder: Annotated[str, typer.Argument(metavar="DATASET", help="A folder, a file, a name or a database's URL.")],
-    output: Annotated[Path | None, typer.Option(help="The file to write; else <folder>.toml here.")] = None,
+    folder: Annotated[
+        str,
+        typer.Argument(metavar="DATASET", help="A folder, a file, the name of a data set, or the URL of a database."),
+    ],
+    output: Annotated[
+        Path | None, typer.Option(help="File to write; default: <folder>.toml in the current folder.")
+    ] = None,
     columns: Columns = None,
     documents: Documents = None,
     queries: QueryFiles = None,
@@ -281,7 +269,7 @@ def init(
     split: Split = None,
     header: Header = None,
 ) -> None:
-    """Look at documents and labels, say what was understood, and write an experiment that runs."""
+    """Look at documents and labels, say how they were read, and write an experiment that runs."""
     from harness.experiment.init import write_experiment
 
     given = Described(columns, documents, queries, labels, form, split, header)
@@ -289,14 +277,13 @@ def init(
     say(*written.lines())
 
 
-@app.command()
 def export(
     results: Folder,
     form: Annotated[str, FORM],
-    output: Annotated[Path | None, typer.Option(help="A folder for the files; else RESULTS/export/FORM.")] = None,
+    output: Annotated[Path | None, typer.Option(help="Folder for the files; default: RESULTS/export/FORM.")] = None,
     as_json: Json = False,
 ) -> None:
-    """Write a results folder in the form of another program, or log it to a tracker of experiments."""
+    """Write a results folder in the format of another program, or log it to an experiment tracker."""
     from harness import records
     from harness.evaluation.set_folders import holds_sets, read_sets
     from harness.records.export import TRACKERS, export_sets, log_to
@@ -312,6 +299,30 @@ def export(
         written = write(records.read(results), form, output)
     files = [file.as_posix() for file in written]
     print_result(files, as_json=as_json, files=files)
+
+
+for command in (
+    demo,
+    init,
+    check_commands.check,
+    check_commands.plan,
+    run,
+    report,
+    scoring.score,
+    scoring.compare,
+    scoring.gate,
+    reproduce,
+    noise,
+    export,
+    label_commands.pool,
+    label_commands.judge,
+    caches.embed,
+):
+    app.command()(command)
+app.add_typer(label_commands.queries_app, name="queries")
+app.add_typer(label_commands.labels_app, name="labels")
+app.add_typer(answer_commands.app, name="answers")
+app.add_typer(caches.app, name="cache")
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

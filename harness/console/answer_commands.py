@@ -13,25 +13,38 @@ from harness.console.shared_options import Json, MaxCost, NoCode, WholeSentences
 
 app = typer.Typer(
     cls=WholeSentences,
-    help="What the retrieved texts were worth to answers: claims, verdicts, measures.",
+    help="Judge and score the answers of a generator: claims, verdicts, measures.",
     rich_markup_mode=None,
 )
 
-ExperimentFile = Annotated[Path, typer.Argument(metavar="EXPERIMENT", help="An experiment file: data set and [judge].")]
-SystemFolder = Annotated[Path, typer.Argument(metavar="ANSWERS", help="A folder of <system>.jsonl, one answer a line.")]
-Repeat = Annotated[int, typer.Option(min=1, max=2, help="2: ask for every verdict twice, to see the judge's noise.")]
-PlanOnly = Annotated[bool, typer.Option("--plan", help="Only tell what a chat model would be asked; nothing is sent.")]
-TokenizerOption = Annotated[str | None, typer.Option("--tokenizer", help="Of BLEU and ROUGE: 13a, char, ja-mecab, …")]
-AnswerMeasures = Annotated[list[str] | None, typer.Option("--measure", "-m", help="A measure; the first decides.")]
-Baseline = Annotated[str | None, typer.Option(help="Compare each other system with this one; else all pairs.")]
-Page = Annotated[Path | None, typer.Option("--report", help="Write a page: retriever or generator?")]
+ExperimentFile = Annotated[
+    Path, typer.Argument(metavar="EXPERIMENT", help="An experiment file, for its data set and [judge].")
+]
+SystemFolder = Annotated[
+    Path, typer.Argument(metavar="ANSWERS", help="A folder with <system>.jsonl for each system, one answer a line.")
+]
+Repeat = Annotated[
+    int, typer.Option(min=1, max=2, help="2 asks for every verdict twice, to measure the judge's noise.")
+]
+PlanOnly = Annotated[bool, typer.Option("--plan", help="Only print what a chat model would be asked; nothing is sent.")]
+TokenizerOption = Annotated[
+    str | None, typer.Option("--tokenizer", help="Tokenizer of BLEU and ROUGE: 13a, char, ja-mecab, …")
+]
+AnswerMeasures = Annotated[
+    list[str] | None, typer.Option("--measure", "-m", help="A measure; may be repeated, the first decides.")
+]
+Baseline = Annotated[str | None, typer.Option(help="Compare every other system with this one; default: all pairs.")]
+Page = Annotated[
+    Path | None,
+    typer.Option("--report", help="Write a page that shows where each claim was lost: retriever or generator."),
+]
 
 
 @app.command("check")
 def check_answers(
     experiment: ExperimentFile, folder: SystemFolder, no_code: NoCode = False, as_json: Json = False
 ) -> None:
-    """Tell all that is wrong with files of answers, and what will be counted."""
+    """List every problem in files of answers, and what will be counted."""
     from harness.answers.work import counted, lines_of, read_inputs
 
     inputs = read_inputs(experiment, folder, code=not no_code)
@@ -49,7 +62,7 @@ def judge_folder(
     no_code: NoCode = False,
     as_json: Json = False,
 ) -> None:
-    """Ask the judge for every verdict that the measures need; what was judged once is never judged again."""
+    """Ask the judge for every verdict that the measures need; nothing is judged twice."""
     from harness.answers.work import forecast_judging, judge
 
     if plan:
@@ -62,11 +75,17 @@ def judge_folder(
 
 @app.command("sample")
 def sample_verdicts(
-    folder: Annotated[Path, typer.Argument(metavar="RESULTS|ANSWERS", help="A results folder, or one of answers.")],
-    sample: Annotated[int, typer.Option(min=1, help="Queries drawn by chance; all their pairs are asked.")] = 30,
-    seed: Annotated[int, typer.Option(help="Another seed draws another sample.")] = 0,
-    experiment: Annotated[Path | None, typer.Option(help="The experiment file, for a folder of answers.")] = None,
-    output: Annotated[Path, typer.Option(help="The page to write.")] = Path("verdicts.html"),
+    folder: Annotated[
+        Path, typer.Argument(metavar="RESULTS|ANSWERS", help="A results folder, or a folder of answers.")
+    ],
+    sample: Annotated[
+        int, typer.Option(min=1, help="Number of queries, drawn at random; all their pairs are judged.")
+    ] = 30,
+    seed: Annotated[int, typer.Option(help="Seed of the sample.")] = 0,
+    experiment: Annotated[
+        Path | None, typer.Option(help="The experiment file; needed for a folder of answers.")
+    ] = None,
+    output: Annotated[Path, typer.Option(help="Page to write.")] = Path("verdicts.html"),
     no_code: NoCode = False,
     as_json: Json = False,
 ) -> None:
@@ -88,8 +107,8 @@ def sample_verdicts(
 
 @app.command("merge")
 def merge_people(
-    paths: Annotated[list[Path], typer.Argument(metavar="JUDGMENTS", help="What the page exported.")],
-    into: Annotated[Path, typer.Option(metavar="RESULTS|ANSWERS", help="The folder whose verdicts were judged.")],
+    paths: Annotated[list[Path], typer.Argument(metavar="JUDGMENTS", help="Files that the page exported.")],
+    into: Annotated[Path, typer.Option(metavar="RESULTS|ANSWERS", help="The folder that the sample was drawn from.")],
     as_json: Json = False,
 ) -> None:
     """Write people's verdicts beside the judge's; all or nothing. The report and `answers score` then compare them."""

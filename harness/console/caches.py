@@ -30,18 +30,23 @@ if TYPE_CHECKING:
     from retrievers.vector_shards import Imported
 
 
-app = typer.Typer(cls=WholeSentences, help="What was embedded once and is never embedded again.", rich_markup_mode=None)
+app = typer.Typer(
+    cls=WholeSentences, help="Inspect, verify, clear or fill the cache of vectors.", rich_markup_mode=None
+)
 
 
 StoreUrl = Annotated[
-    str | None, typer.Option("--store", metavar="URL", help="A Qdrant server, whose collections are meant instead.")
+    str | None,
+    typer.Option("--store", metavar="URL", help="Use the collections of this Qdrant server instead of the cache."),
 ]
-StoreKey = Annotated[str | None, typer.Option("--key", metavar="NAME", help="The environment variable with its key.")]
+StoreKey = Annotated[
+    str | None, typer.Option("--key", metavar="NAME", help="Environment variable that holds the server's key.")
+]
 
 
 @app.command()
 def info(store: StoreUrl = None, key: StoreKey = None, as_json: Json = False) -> None:
-    """Tell what the cache holds, by model; or which collections runs have left on a server."""
+    """Print what the cache holds, by model; or which collections earlier runs left on a server."""
     from harness.english import counted
     from retrievers.cache import Cache, default_path
 
@@ -63,11 +68,13 @@ def info(store: StoreUrl = None, key: StoreKey = None, as_json: Json = False) ->
 
 @app.command()
 def verify(
-    experiment: Annotated[Path | None, typer.Argument(help="Whose models embed a sample again.")] = None,
+    experiment: Annotated[
+        Path | None, typer.Argument(help="An experiment file, whose models embed a sample again.")
+    ] = None,
     no_code: NoCode = False,
     as_json: Json = False,
 ) -> None:
-    """Check every row's checksum, and how far models have drifted: exit with 1 where something is wrong."""
+    """Check every row's checksum, and how far models have drifted; exit with 1 if anything is wrong."""
     from harness.english import counted
     from harness.running.embed_shards import drifts
     from retrievers.cache import Cache, default_path
@@ -92,15 +99,17 @@ def clear(
     fingerprint: Annotated[
         str | None,
         typer.Argument(
-            help="One model, or with --store one collection, as `harness cache info` names it.",
+            help="The model, or with --store the collection, as `harness cache info` names it.",
             autocompletion=fingerprints,
         ),
     ] = None,
-    everything: Annotated[bool, typer.Option("--all", help="Every model, or every collection of runs.")] = False,
+    everything: Annotated[
+        bool, typer.Option("--all", help="Remove every model, or with --store every collection of runs.")
+    ] = False,
     store: StoreUrl = None,
     key: StoreKey = None,
 ) -> None:
-    """Remove one model's rows, or all: they will be embedded, and paid for, again; or collections on a server."""
+    """Remove the vectors of one model or of all, to be embedded and paid for again; or collections on a server."""
     from harness.english import counted
     from retrievers.cache import Cache, default_path
 
@@ -145,12 +154,13 @@ def _collections(url: str, key: str | None) -> Iterator[Collections]:
         collections.close()
 
 
-To = Annotated[str, typer.Option("--to", metavar="URL", help="A folder, or s3://…, gs://…, what fsspec opens.")]
+To = Annotated[str, typer.Option("--to", metavar="URL", help="A folder, or a URL that fsspec opens: s3://…, gs://…")]
 ShardOption = Annotated[
-    str | None, typer.Option("--shard", metavar="I/N", help="The I-th of N equal shares; left out, all of it.")
+    str | None,
+    typer.Option("--shard", metavar="I/N", help="Embed only the I-th of N equal shares; default: all texts."),
 ]
-Engine = Annotated[Literal["none", "ray"], typer.Option(help="ray: all shares at once, on a Ray cluster.")]
-Address = Annotated[str | None, typer.Option(help="Of the Ray cluster; left out, one on this machine.")]
+Engine = Annotated[Literal["none", "ray"], typer.Option(help="ray embeds all shares at once, on a Ray cluster.")]
+Address = Annotated[str | None, typer.Option(help="Address of the Ray cluster; default: one on this machine.")]
 
 
 def embed(
@@ -164,7 +174,7 @@ def embed(
     quiet: Quiet = False,
     as_json: Json = False,
 ) -> None:
-    """Embed an experiment's texts, or a share of them, and write the vectors where every machine can read them."""
+    """Embed an experiment's texts, or a share of them, and write the vectors to a place that every machine can read."""
     from harness.console.progress import Progress
     from harness.running.embed_shards import Shard, parse_shard
     from harness.running.embed_shards import embed as embed_share
@@ -188,7 +198,7 @@ def embed(
 
 @app.command("import")
 def import_parts(
-    url: Annotated[str, typer.Argument(metavar="URL", help="Where `harness embed` wrote.")],
+    url: Annotated[str, typer.Argument(metavar="URL", help="The folder or URL that `harness embed` wrote to.")],
     as_json: Json = False,
 ) -> None:
     """Copy vectors that were embedded elsewhere into the cache."""

@@ -41,9 +41,9 @@ def check(
     target: Annotated[str, typer.Argument(metavar="EXPERIMENT|DATASET", help="An experiment file, or a data set.")],
     results: Annotated[
         Path,
-        typer.Option(help="Folder of earlier runs, which tell how many queries are needed."),
+        typer.Option(help="Folder of earlier runs, which show how many queries are needed."),
     ] = RESULTS,
-    online: Annotated[bool, typer.Option("--online", help="Ask every service for one text.")] = False,
+    online: Annotated[bool, typer.Option("--online", help="Send one text to every service.")] = False,
     no_code: NoCode = False,
     columns: Columns = None,
     documents: Documents = None,
@@ -54,7 +54,7 @@ def check(
     header: Header = None,
     as_json: Json = False,
 ) -> None:
-    """Tell all that is wrong, and what will be counted, before anything is embedded."""
+    """List every problem, and what will be counted, before anything is embedded."""
     from retrievers.words import load_language_model
 
     load_language_model()  # on another core, while the rest is imported
@@ -96,15 +96,17 @@ def load_each(path: Path, *, code: bool, keys: bool = True) -> list[Path | Loade
 
 def plan(
     experiment: ExperimentFile,
-    results: Annotated[Path, typer.Option(help="Where earlier runs lie: they tell how fast models are.")] = RESULTS,
-    shards: Annotated[int | None, typer.Option(min=1, help="Say what each of so many shares would take.")] = None,
+    results: Annotated[Path, typer.Option(help="Folder of earlier runs, which show how fast models are.")] = RESULTS,
+    shards: Annotated[
+        int | None, typer.Option(min=1, help="Also print what each of this many shares would take.")
+    ] = None,
     no_code: NoCode = False,
     difference: Annotated[
-        float | None, typer.Option(help="Of a results folder: the queries that this true difference would need.")
+        float | None, typer.Option(help="For a results folder: how many queries this true difference needs.")
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Tell what a run would take before anything is sent: texts, tokens, calls, dollars, minutes. No network."""
+    """Print what a run would take before anything is sent: texts, tokens, calls, dollars, minutes. No network."""
     if experiment.is_dir():
         of_runs = {"--shards": shards, "--results": results != RESULTS}
         refuse(of_runs, "is for an experiment file")

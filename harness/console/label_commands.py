@@ -39,13 +39,13 @@ if TYPE_CHECKING:
 LISTED = 10
 """Pairs of one list that are shown; the rest is counted."""
 labels_app = typer.Typer(
-    cls=WholeSentences, help="Judgments of people and models: agreement, merging, export.", rich_markup_mode=None
+    cls=WholeSentences, help="Compare, merge and export judgments of people and models.", rich_markup_mode=None
 )
 
 JudgmentFiles = Annotated[list[Path], typer.Argument(metavar="JUDGMENTS", help="Files of judgments.")]
 Sources = Annotated[list[Path], typer.Argument(metavar="DATASET|JUDGMENTS", help="A data set, or files of judgments.")]
 queries_app = typer.Typer(
-    cls=WholeSentences, help="Questions written by a model, kept or dropped by a person.", rich_markup_mode=None
+    cls=WholeSentences, help="Let a model draft questions, and a person keep or drop them.", rich_markup_mode=None
 )
 
 
@@ -104,7 +104,7 @@ def _confusion(pair: PairOfJudges) -> Iterator[str]:
 
 @labels_app.command()
 def agree(paths: Sources, as_json: Json = False) -> None:
-    """Tell how far judges agree: kappa, alpha, positive agreement, each in a second round, and what to talk about."""
+    """Measure how far judges agree, with others and with themselves, and list the pairs to talk about."""
     from harness.labels.agree import agree as measure
 
     agreements = measure(paths)
@@ -115,18 +115,20 @@ def agree(paths: Sources, as_json: Json = False) -> None:
 def merge(
     paths: JudgmentFiles,
     into: Annotated[str, typer.Option(metavar="DATASET", help="The data set whose questions were judged.")],
-    queries: Annotated[list[str] | None, typer.Option(help="The file of queries that was asked, within it.")] = None,
-    adjudicate: Annotated[Path | None, typer.Option(help="Write what people disagree on as a pool, to be settled.")] = (
+    queries: Annotated[list[str] | None, typer.Option(help="The file of queries in it that was judged.")] = None,
+    adjudicate: Annotated[Path | None, typer.Option(help="Write a pool of what people disagree on, to be settled.")] = (
         None
     ),
     policy: Policy = None,
     corrects: Annotated[
         list[str] | None,
-        typer.Option(metavar="JUDGE", help="Whose corrections of their own grades count; others are second answers."),
+        typer.Option(
+            metavar="JUDGE", help="A judge whose later grades replace earlier ones; others' are second answers."
+        ),
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Write judgments beside the queries of a data set, where check, run and report read them; all or nothing."""
+    """Add judgments to a data set, where check, run and report read them; all or none."""
     from harness.dataset import DatasetReference
     from harness.labels.merge_labels import adjudication_pool, merge_into
     from harness.labels.pool import check_new, read_policy, write_pool
@@ -157,16 +159,16 @@ def merge(
 @labels_app.command()
 def export(
     dataset: Annotated[str, typer.Argument(metavar="DATASET", help="A data set with labels.")],
-    output: Annotated[Path, typer.Option(help="The file to write.")],
+    output: Annotated[Path, typer.Option(help="File to write.")],
     form: Annotated[Literal["trec", "json"], typer.Option("--as", help="TREC qrels, or a data set's queries.json.")] = (
         "trec"
     ),
     queries: Annotated[list[str] | None, typer.Option(help="The file of queries, within the data set.")] = None,
     with_model: Annotated[
-        bool, typer.Option("--with-model", help="Write a model's labels, too, where there are people's.")
+        bool, typer.Option("--with-model", help="Also write a model's labels where there are people's.")
     ] = False,
 ) -> None:
-    """Write the merged labels as TREC qrels, or in the data set's own form: people's alone where there are any."""
+    """Write the merged labels as TREC qrels, or in the data set's own form; only people's where there are any."""
     from harness.dataset import DatasetReference, load
     from harness.labels.merge_labels import export_labels
 
@@ -178,15 +180,17 @@ def export(
 def draft(
     dataset: Annotated[str, typer.Argument(metavar="DATASET", help="The documents to write questions from.")],
     llm: Annotated[str, typer.Option(metavar="MODEL", help="The model, behind an OpenAI-compatible endpoint.")],
-    count: Annotated[int, typer.Option(min=1, help="Questions, one a document.")] = 100,
-    examples: Annotated[Path | None, typer.Option(help="Real questions, one a line: for their tone.")] = None,
-    seed: Annotated[int, typer.Option(help="Another seed draws other documents.")] = 0,
+    count: Annotated[int, typer.Option(min=1, help="Number of questions, one for each document.")] = 100,
+    examples: Annotated[
+        Path | None, typer.Option(help="A file of real questions, one a line, as examples of tone.")
+    ] = None,
+    seed: Annotated[int, typer.Option(help="Seed of the sample of documents.")] = 0,
     base_url: BaseUrl = "",
     key_name: KeyName = "",
     max_cost: MaxCost = None,
     price: Prices = "",
     plan: PlanOnly = False,
-    output: Annotated[Path, typer.Option(help="The file to write, with a page beside it.")] = Path("drafts.jsonl"),
+    output: Annotated[Path, typer.Option(help="File to write; the page is written beside it.")] = Path("drafts.jsonl"),
 ) -> None:
     """Let a model write questions from sampled documents, and write the page on which a person keeps or drops them."""
     from harness.answers.asking import AskedModel, forecast_sentence, opened_chat
@@ -222,9 +226,9 @@ def draft(
 
 @queries_app.command()
 def keep(
-    drafts: Annotated[Path, typer.Argument(metavar="DRAFTS", help="What `harness queries draft` wrote.")],
-    judgments: Annotated[list[Path], typer.Argument(metavar="JUDGMENTS", help="What its page exported.")],
-    output: Annotated[Path, typer.Option(help="The file of queries to write.")] = Path("queries.jsonl"),
+    drafts: Annotated[Path, typer.Argument(metavar="DRAFTS", help="The file that `harness queries draft` wrote.")],
+    judgments: Annotated[list[Path], typer.Argument(metavar="JUDGMENTS", help="Files that its page exported.")],
+    output: Annotated[Path, typer.Option(help="File of queries to write.")] = Path("queries.jsonl"),
 ) -> None:
     """Write the drafts that a person kept as questions without labels, each with who wrote it."""
     from harness.labels.drafts import kept_drafts, write_drafts
@@ -235,20 +239,22 @@ def keep(
 
 
 ManyResults = Annotated[list[Path], typer.Argument(metavar="RESULTS", help="Results folders over the same documents.")]
-PoolFile = Annotated[Path, typer.Argument(metavar="POOL", help="What `harness pool` wrote.")]
-JudgedAlready = Annotated[list[Path] | None, typer.Option(help="Judgments made already: their pairs are left out.")]
+PoolFile = Annotated[Path, typer.Argument(metavar="POOL", help="The file that `harness pool` wrote.")]
+JudgedAlready = Annotated[list[Path] | None, typer.Option(help="Files of earlier judgments; their pairs are left out.")]
 Llm = Annotated[str | None, typer.Option(metavar="MODEL", help="Ask this model behind an OpenAI-compatible endpoint.")]
 LONGEST = 8_000
 
 
 def pool(
     results: ManyResults,
-    depth: Annotated[int, typer.Option(min=1, help="Documents of each ranking that are taken.")] = 10,
-    sample: Annotated[int | None, typer.Option(min=1, help="Questions drawn by chance; else all of them.")] = None,
-    seed: Annotated[int, typer.Option(help="Another seed draws another sample, in another order.")] = 0,
+    depth: Annotated[int, typer.Option(min=1, help="Number of documents from the top of each ranking.")] = 10,
+    sample: Annotated[
+        int | None, typer.Option(min=1, help="Number of questions, drawn at random; default: all.")
+    ] = None,
+    seed: Annotated[int, typer.Option(help="Seed of the sample and of its order.")] = 0,
     audience: Annotated[
         Literal["human", "llm"],
-        typer.Option("--for", help="Who will judge: whose earlier judgments are not asked for again."),
+        typer.Option("--for", help="Who will judge; pairs that they have judged are left out."),
     ] = "human",
     policy: Policy = None,
     judged: JudgedAlready = None,
@@ -257,15 +263,17 @@ def pool(
         typer.Option(
             "--next",
             min=1,
-            help="So many documents that could still change "
-            "the difference of two retrievers most: for bounds, for no test.",
+            help="Number of documents, those whose judgment could change "
+            "the difference of two retrievers most: for bounds, not for tests.",
         ),
     ] = None,
-    pair: Annotated[list[str] | None, typer.Option(help="With --next: a retriever; give two.")] = None,
-    output: Annotated[Path, typer.Option(help="The file to write.")] = Path("pool.jsonl"),
+    pair: Annotated[
+        list[str] | None, typer.Option(help="With --next: one of the two retrievers; give it twice.")
+    ] = None,
+    output: Annotated[Path, typer.Option(help="File to write.")] = Path("pool.jsonl"),
     as_json: Json = False,
 ) -> None:
-    """Draw what is to be judged: a sample of the questions, the top documents of every retriever, in hashed order."""
+    """Choose what to judge: a sample of the questions, the top documents of every retriever, in hashed order."""
     from harness.english import counted
     from harness.labels.drawing import Drawing, draw, gather, known_judgments
     from harness.labels.pool import read_policy, write_pool
@@ -324,16 +332,18 @@ def judge(
     longest: Annotated[
         int,
         typer.Option(
-            min=100, metavar="TOKENS", help="Of a document that --llm is shown; the rest is cut, and counted."
+            min=100,
+            metavar="TOKENS",
+            help="Most tokens of a document that --llm is shown; the rest is cut and counted.",
         ),
     ] = LONGEST,
     max_cost: MaxCost = None,
     price: Prices = "",
     plan: PlanOnly = False,
-    output: Annotated[Path | None, typer.Option(help="The file to write: judge.html, or judgments.")] = None,
+    output: Annotated[Path | None, typer.Option(help="File to write: judge.html, or the model's judgments.")] = None,
     as_json: Json = False,
 ) -> None:
-    """Write the judging page of a pool (serving nothing), or let a model judge."""
+    """Write the judging page of a pool (a file, no server), or let a model judge."""
     from harness.answers.asking import AskedModel
     from harness.labels.judging_page import twice_sentence, write_page
     from harness.labels.model_grades import Manner

@@ -53,7 +53,7 @@ def score(
     qrels: Qrels,
     runs: Runs = None,
     measure: Measures = None,
-    by_query: Annotated[bool, typer.Option("--by-query", "-q", help="Print every query's score.")] = False,
+    by_query: Annotated[bool, typer.Option("--by-query", "-q", help="Print the score of every query.")] = False,
     grades: GradeRule = None,
     queries: Queries = None,
     skip_no_relevant: NoRelevant = False,
@@ -95,25 +95,25 @@ def compare(
     baseline: Annotated[
         str | None,
         typer.Option(
-            help="Compare each other run with this one; else all pairs.",
+            help="Compare every other run with this one; default: all pairs.",
             autocompletion=shared_options.retrievers_of_results,
         ),
     ] = None,
     margin: Annotated[
         float | None,
-        typer.Option(help="A difference of means that does not matter; left out, the margin of the folders."),
+        typer.Option(help="A difference of means too small to matter; default: the margin of the folders."),
     ] = None,
     test: Annotated[
         str | None,
         typer.Option(
-            help="What decides: wilcoxon, randomization, t, sign; left out, the test of the folders, else wilcoxon.",
+            help="The test that decides: wilcoxon, randomization, t, sign; default: that of the folders, or wilcoxon.",
             autocompletion=shared_options.tests,
         ),
     ] = None,
     correction: Annotated[
         str | None,
         typer.Option(
-            help="holm, bonferroni, bh; left out, the correction of the folders, else holm.",
+            help="holm, bonferroni, bh; default: the correction of the folders, or holm.",
             autocompletion=shared_options.corrections,
         ),
     ] = None,
@@ -122,9 +122,13 @@ def compare(
     skip_no_relevant: NoRelevant = False,
     range_: Annotated[
         tuple[float, float] | None,
-        typer.Option("--range", metavar="LOW HIGH", help="Of the first measure of a file of scores; else [0, 1]."),
+        typer.Option(
+            "--range",
+            metavar="LOW HIGH",
+            help="Lowest and highest value of the first measure of a file of scores; default: 0 1.",
+        ),
     ] = None,
-    report: Annotated[Path | None, typer.Option(help="Write a page; for a file of scores.")] = None,
+    report: Annotated[Path | None, typer.Option(help="Write a page, for a file of scores.")] = None,
     form: Form = "table",
     measures: EveryMeasure = False,
     pairs: EveryPair = False,
@@ -132,8 +136,8 @@ def compare(
 ) -> None:
     """Compare runs query by query: differences, exact tests, a verdict. The first measure decides.
 
-    Of several results folders, the retrievers of all are compared on the queries that all folders share. Takes also
-    the per-query scores of any tool: a CSV file with retriever, query_id, measure, value.
+    Of several results folders, the retrievers of all are compared on the queries that all folders share. The
+    per-query scores of any tool can be compared, too: a CSV file with retriever, query_id, measure, value.
     """
     from harness.evaluation.folders import declared_settings, missing_retrievers, score_rankings
     from harness.evaluation.readers import read_ids
@@ -276,19 +280,22 @@ def gate(
         list[str],
         typer.Option(
             metavar="[SET=]NUMBER",
-            help="The loss of the primary measure's mean that is still acceptable; of several data sets, for each.",
+            help="Largest acceptable loss of the primary measure's mean; for several data sets, one for each.",
         ),
     ],
     source: Annotated[
         Path | None,
-        typer.Option("--from", metavar="FOLDER", help="Earlier results, which hold the baseline; else RESULTS do."),
+        typer.Option(
+            "--from", metavar="FOLDER", help="A folder of earlier results that holds the baseline; default: RESULTS."
+        ),
     ] = None,
     form: Annotated[
-        Literal["text", "github"], typer.Option("--format", help="github: an annotation, and the summary of the job.")
+        Literal["text", "github"],
+        typer.Option("--format", help="github writes an annotation and the summary of the job."),
     ] = "text",
     as_json: Json = False,
 ) -> None:
-    """Exit with 0 where a challenger is shown not to be worse by the margin, with 1 where it is not."""
+    """Exit with 0 if a challenger is shown not to be worse by the margin, with 1 if it is not."""
     from harness import records
     from harness.evaluation.gate import Side, gate_retrievers, same_ground
     from harness.evaluation.grading import people_judged

@@ -93,54 +93,52 @@ ExperimentFiles = Annotated[
     list[Path], typer.Argument(metavar="EXPERIMENT", help="Experiment files (TOML), run one after another.")
 ]
 Folder = Annotated[Path, typer.Argument(metavar="RESULTS", help="A results folder.")]
-Qrels = Annotated[Path, typer.Argument(metavar="QRELS|RESULTS", help="TREC judgments, or results with their own.")]
-QrelsOrFolders = Annotated[
-    Path, typer.Argument(metavar="QRELS|RESULTS", help="TREC judgments, or results with their own.")
-]
+Qrels = Annotated[Path, typer.Argument(metavar="QRELS|RESULTS", help="TREC judgments, or a results folder.")]
+QrelsOrFolders = Annotated[Path, typer.Argument(metavar="QRELS|RESULTS", help="TREC judgments, or a results folder.")]
 Runs = Annotated[list[Path] | None, typer.Argument(metavar="RUN", help="TREC runs, plain or gzip.")]
 RunsOrFolders = Annotated[
     list[Path] | None, typer.Argument(metavar="RUN|RESULTS", help="TREC runs, plain or gzip; or more results folders.")
 ]
-MEASURE = typer.Option("--measure", "-m", help="A measure; may be given again.", autocompletion=measures)
+MEASURE = typer.Option("--measure", "-m", help="A measure; may be repeated.", autocompletion=measures)
 Measures = Annotated[list[str] | None, MEASURE]
 GradeRule = Annotated[
     str | None, typer.Option(help="Another grade rule for a results folder: linear, binary, reciprocal, explicit.")
 ]
-Queries = Annotated[Path | None, typer.Option(help="Only these queries: a file with one id a line.")]
+Queries = Annotated[Path | None, typer.Option(help="Score only these queries: a file with one id a line.")]
 SKIP_NO_RELEVANT = typer.Option(
-    "--skip-no-relevant", help="Leave out queries without a relevant document; else they score 0."
+    "--skip-no-relevant", help="Leave out queries without a relevant document; by default they score 0."
 )
 NoRelevant = Annotated[bool, SKIP_NO_RELEVANT]
-INTERSECTION = typer.Option("--intersection", help="Leave out queries that a run lacks; else they score 0.")
-DOUBLE = typer.Option("--double", help="Tell scores apart as trec_eval 10.0, in 64 bits; else as 9.0.8, in 32.")
+INTERSECTION = typer.Option("--intersection", help="Leave out queries that a run lacks; by default they score 0.")
+DOUBLE = typer.Option("--double", help="Compare scores in 64 bits, as trec_eval 10.0; by default in 32, as 9.0.8.")
 ONLY = typer.Option(
-    help="Run this retriever, take the others' rankings; may be given again.",
+    help="Run only this retriever and keep the others' rankings; may be repeated.",
     autocompletion=retrievers_of_experiment,
 )
-Fresh = Annotated[bool, typer.Option("--fresh", help="Embed anew what the cache holds.")]
-MaxCost = Annotated[float | None, typer.Option(min=0, metavar="USD", help="Dollars that may be spent.")]
+Fresh = Annotated[bool, typer.Option("--fresh", help="Embed again what the cache holds.")]
+MaxCost = Annotated[float | None, typer.Option(min=0, metavar="USD", help="Most dollars that may be spent.")]
 Form = Annotated[Literal["table", "csv"], typer.Option("--format", help="How rows are printed.")]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
-EveryMeasure = Annotated[bool, typer.Option("--measures", help="Print the means of every measure, too.")]
-EveryPair = Annotated[bool, typer.Option("--pairs", help="Print every pair and all that was found, too.")]
+EveryMeasure = Annotated[bool, typer.Option("--measures", help="Also print the means of every measure.")]
+EveryPair = Annotated[bool, typer.Option("--pairs", help="Also print every pair and all that was found.")]
 Debug = Annotated[bool, typer.Option("--debug", help="Show where in the code each failure arose.")]
-NO_CODE = typer.Option("--no-code", help="Refuse an experiment that names code: for files of others.")
+NO_CODE = typer.Option("--no-code", help="Refuse an experiment that names Python code, for files from others.")
 NoCode = Annotated[bool, NO_CODE]
-Quiet = Annotated[bool, typer.Option("--quiet", help="Print nothing but errors.")]
-Policy = Annotated[Path | None, typer.Option(help="A text file: when a document deserves which grade.")]
-Prices = Annotated[str, typer.Option(metavar="IN,OUT", help="Dollars for a million tokens of prompts and of replies.")]
-BaseUrl = Annotated[str, typer.Option(help="The endpoint; left out, OpenAI's own.")]
+Quiet = Annotated[bool, typer.Option("--quiet", help="Print only errors.")]
+Policy = Annotated[Path | None, typer.Option(help="A text file that says which documents deserve which grade.")]
+Prices = Annotated[str, typer.Option(metavar="IN,OUT", help="Dollars per million tokens of prompts and of replies.")]
+BaseUrl = Annotated[str, typer.Option(help="The endpoint; default: OpenAI's own.")]
 KeyName = Annotated[str, typer.Option("--key", metavar="NAME", help="The environment variable that holds the key.")]
-PlanOnly = Annotated[bool, typer.Option("--plan", help="Tell calls, tokens and dollars, and ask nothing.")]
+PlanOnly = Annotated[bool, typer.Option("--plan", help="Print calls, tokens and dollars, and ask nothing.")]
 
 
-COLUMNS = typer.Option("--columns", metavar="KIND=NAME", help="What a column is called: query=search_term.")
+COLUMNS = typer.Option("--columns", metavar="KIND=NAME", help="What a column is called, such as query=search_term.")
 Columns = Annotated[list[str] | None, COLUMNS]
-Documents = Annotated[str | None, typer.Option(help="A table of documents, or a folder of them.")]
-QueryFiles = Annotated[list[str] | None, typer.Option(help="The file of queries; may be given again.")]
+Documents = Annotated[str | None, typer.Option(help="A table or a folder of documents.")]
+QueryFiles = Annotated[list[str] | None, typer.Option(help="A file of queries; may be repeated.")]
 LabelFile = Annotated[str | None, typer.Option(help="The table of labels.")]
-DatasetForm = Annotated[str | None, typer.Option("--format", help="The reader; else seen from what is there.")]
-SPLIT = typer.Option("--split", help="The split, where there are several.")
+DatasetForm = Annotated[str | None, typer.Option("--format", help="The format; by default it is recognised.")]
+SPLIT = typer.Option("--split", help="The split to use, where there are several.")
 Split = Annotated[str | None, SPLIT]
 HEADER = typer.Option("--header/--no-header", help="Whether the first row names the columns.")
 Header = Annotated[bool | None, HEADER]
