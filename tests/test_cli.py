@@ -102,7 +102,7 @@ def test_without_words_the_help_is_shown(call: Call) -> None:
         (["rnu"], "Did you mean 'run'?"),
         (["cache", "inf"], "Did you mean 'info'?"),
         (["run", "--quite", "x"], "; did you mean '--quiet'? (see harness run --help)"),
-        (["compare", "r", "--qrels", "q"], "QRELS|RESULTS is given without a name: TREC judgments, or a results folder"),
+        (["compare", "r", "--qrels", "q"], "QRELS|RESULTS is given without a name: TREC judgments, or a results"),
         (["run"], "Missing argument 'EXPERIMENT' (see harness run --help)"),
         (["cache"], "Missing command (see harness cache --help)"),
         (["run", "x", "--max-cost", "much"], "'--max-cost'"),
