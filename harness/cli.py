@@ -97,7 +97,7 @@ def _main(
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
     ] = False,
 ) -> None:
-    """What stands before a command's name."""
+    """Options of `harness` itself."""
 
 
 def run(

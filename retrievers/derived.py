@@ -41,7 +41,7 @@ class Cut:
 
     @property
     def provenance(self) -> Mapping[str, str]:
-        """How vectors were cut, and how near they came to those that were asked for."""
+        """How vectors were cut, and how near they are to those that were asked for."""
         if self._dimensions is None:
             return {}
         proof = {} if self._least is None else {"least_cosine_with_asked": f"{self._least:.6f}"}

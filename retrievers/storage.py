@@ -1,4 +1,4 @@
-"""Storage: a folder or object storage, and how a file comes to be there: whole or not at all."""
+"""Storage: a folder or object storage, and how a file is put there: whole or not at all."""
 
 from __future__ import annotations
 

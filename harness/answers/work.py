@@ -232,7 +232,7 @@ class AnswerOptions(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Scored:
-    """Every value, and what the systems came to."""
+    """Every value, and the comparison of the systems."""
 
     evaluation: Evaluation
     notes: tuple[str, ...]

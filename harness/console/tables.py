@@ -1,4 +1,4 @@
-"""Tables that fit: what a comparison came to, scores alone, results folders. printing.py prints."""
+"""Tables that fit: results of comparisons, scores alone, results folders. printing.py prints them."""
 
 from __future__ import annotations
 

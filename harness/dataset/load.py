@@ -327,7 +327,7 @@ MEANINGS = {
 
 
 def column_lines(dataset: Dataset) -> Iterator[str]:
-    """Every table with its rows and all its columns: what each was taken for, what the labels came to; and folders."""
+    """Every table with its rows and all its columns: what each was taken for, how many labels; and folders."""
     for file, columns in dataset.columns.items():
         rows = dataset.sizes.get(file, {}).get("row")
         yield f"{file}: {counted(rows, 'row')}" if rows else f"{file}:"
@@ -352,7 +352,7 @@ def grade_counts(labels: Iterable[Labels]) -> tuple[tuple[int, int], ...]:
 
 
 def _counts(dataset: Dataset, kind: str) -> str:
-    """What the labels of a kind of column came to; "" for what is no label."""
+    """A count of the labels of a kind of column; "" for what is no label."""
     if kind == "grade":
         return ", ".join(f"{grade}: {number:,}" for grade, number in grade_counts(dataset.labels.values()))
     if kind not in NAMING:

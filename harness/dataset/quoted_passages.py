@@ -37,7 +37,7 @@ ReadQuoted = Callable[[Findings], Iterable[Quoted]]
 
 
 def parts(read: ReadQuoted) -> Parts:
-    """Documents, queries and labels of what is read; what is wrong with it is told with the queries."""
+    """Documents, queries and labels of what is read; its problems are reported with the queries."""
     return Parts(partial(_documents, read), partial(_queries, read), partial(_labels, read))
 
 

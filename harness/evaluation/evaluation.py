@@ -30,7 +30,7 @@ from retrievers.errors import InputError, Problem, did_you_mean
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class Evaluation:
-    """What scores came to; the first measure is the primary one."""
+    """Scores with their comparisons and conclusion; the first measure is the primary one."""
 
     scores: Scores
     settings: Settings

@@ -181,7 +181,7 @@ def score_folder(
 
 
 def computable(measures: Sequence[str]) -> list[str]:
-    """Return the measures that can be computed again: functions of the user's own went with their process."""
+    """Return the measures that can be computed again: functions of the user's own ended with their process."""
     return [name for name in measures if not parse(name).own] or list(measures)
 
 

@@ -153,7 +153,7 @@ def alike_sentence(choice: SweepChoice, queries: str) -> str:
 
 
 def sets_sentences(found: SetsTogether, most: int) -> list[str]:
-    """Return who leads on several data sets, what so many pairs came to, and that few sets say nothing of others."""
+    """Return who leads on several data sets, the result of each pair, and that few sets say nothing of others."""
     first, sets = found.ranked[0], len(found.sets)
     leads = sum(
         found.mean(name, first) >= max(found.mean(name, one) for one in found.retrievers) - SLACK for name in found.sets
@@ -169,7 +169,7 @@ def sets_sentences(found: SetsTogether, most: int) -> list[str]:
 
 
 def sets_sentence(pair: PairOnSets) -> str:
-    """Return what two retrievers came to on several data sets; of others only where five sets or more say something."""
+    """Return the result of two retrievers on several data sets; on other sets only from five sets on."""
     pair = pair.leading
     sets = len(pair.differences)
     head = f"{pair.a} is ahead of {pair.b} on {pair.ahead} of {sets} sets, mean {pair.mean_difference:+.3f}"

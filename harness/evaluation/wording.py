@@ -245,7 +245,7 @@ def differing(row: Comparison, *, of: bool = False) -> str:
 
 
 def significance_sentence(rows: Sequence[Comparison], settings: Settings) -> str:
-    """Return what the tests of one measure's family came to."""
+    """Return the results of the tests of one measure's family."""
     if not rows:
         return "There is no pair to compare."
     if not settings.by_people:

@@ -125,7 +125,7 @@ GOING: Mapping[str, str] = MappingProxyType({})
 
 
 def tell_going(where: str, *names: str) -> None:
-    """Say on standard error which of these names go away, and what to use."""
+    """Warn on standard error of deprecated names, and say what to use."""
     for name in names:
         if name in GOING:
             log.warning("%s: %r goes away with the next minor version (%s)", where, name, GOING[name])

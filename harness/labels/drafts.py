@@ -65,7 +65,7 @@ class Draft(NamedTuple):
 
 
 class Drafted(NamedTuple):
-    """What drafting came to."""
+    """The result of drafting."""
 
     drafts: tuple[Draft, ...]
     unreadable: int

@@ -31,7 +31,7 @@ SHOWN = 20
 
 
 class Merged(NamedTuple):
-    """What merging came to."""
+    """The result of merging."""
 
     path: Path
     judgments: int

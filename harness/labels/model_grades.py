@@ -94,7 +94,7 @@ def judged_before(path: Path, pool: Pool, judge: str) -> dict[tuple[str, str, in
 
 
 class ModelJudging(NamedTuple):
-    """What a model's judging came to."""
+    """The result of a model's judging."""
 
     asked: int
     """Prompts, those that the cache answered too."""

@@ -33,7 +33,7 @@ class MeasureRow(NamedTuple):
     beside: str = ""
     """A parameter that is True in a second measure, which is computed beside it wherever it is asked for."""
     by_largest_grade: bool = False
-    """Whether the largest grade of the whole judgments goes into every value, and is told with them."""
+    """Whether every value depends on the largest grade of all judgments, which is then shown beside them."""
 
 
 def needs_claims(batch: Batch, measure: Measure) -> Floats:

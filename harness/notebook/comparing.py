@@ -35,7 +35,7 @@ class ComparedRuns:
     comparisons: pd.DataFrame
     """The columns of comparisons.csv."""
     sentences: tuple[str, ...]
-    """What it came to, in words."""
+    """The result in words."""
     notes: tuple[str, ...]
     """What a reader of the numbers must know: queries that are missing or unjudged."""
 

@@ -24,7 +24,7 @@ EMBEDDED = 600_000
 
 
 class RetrieverMean(NamedTuple):
-    """What one retriever came to in one folder."""
+    """One retriever's mean in one folder."""
 
     retriever: str
     identity: str

@@ -28,7 +28,7 @@ class Series(NamedTuple):
 
     @property
     def last(self) -> RetrieverMean:
-        """What it came to in the newest run that it was in."""
+        """Its mean in the newest run that it was in."""
         return self.points[-1].standing
 
     @property

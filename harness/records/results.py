@@ -165,7 +165,7 @@ class Glance(NamedTuple):
 
 
 def glance(folder: Path) -> Glance:
-    """Read what a folder came to, without its scores and its evidence: these are only looked for.
+    """Read a folder's summary and comparisons; whether its scores and its evidence are there is only looked at.
 
     Raises:
         InputError: it is no results folder, or a part of it is missing or cannot be read.

@@ -81,7 +81,7 @@ def embed_on_cluster(
 def _embed_task(
     task: Task, what: tuple[str, str, int], budget: Budget, watch: Callable[[str, Meter], None]
 ) -> EncoderShare:
-    """Embed the texts of one encoder and role, and add up what the shares came to."""
+    """Embed the texts of one encoder and role, and add up the results of the shares."""
     name = task.encoder.fingerprint_for(task.role)
     meter = Meter(budget, lambda meter: watch(name, meter))
     total = Writing(0, 0, 0)
@@ -102,7 +102,7 @@ def _embed_task(
 
 
 def _shares(task: Task, what: tuple[str, str, int], budget: Budget) -> Iterator[Done]:
-    """Run the shares, as many at once as the cluster has room for, and yield what they came to.
+    """Run the shares, as many at once as the cluster has room for, and yield their results.
 
     The limits of a provider, and of the dollars, hold for all its requests together: its shares follow each other.
     """
