@@ -34,8 +34,8 @@ from harness.console.shared_options import (
     ONLY,
     Columns,
     DatasetForm,
+    DatasetOptions,
     Debug,
-    Described,
     Documents,
     EveryMeasure,
     EveryPair,
@@ -44,6 +44,7 @@ from harness.console.shared_options import (
     Folder,
     Fresh,
     Header,
+    HelpGroup,
     Json,
     LabelFile,
     MaxCost,
@@ -51,7 +52,6 @@ from harness.console.shared_options import (
     QueryFiles,
     Quiet,
     Split,
-    WholeSentences,
     data_set,
     refuse,
 )
@@ -61,7 +61,7 @@ from retrievers.errors import HarnessError, InputError, Problem
 log = logging.getLogger(__name__)
 
 app = typer.Typer(
-    cls=WholeSentences,
+    cls=HelpGroup,
     help="Which retriever should I use on my own documents, and is the difference real?",
     epilog="Start with: harness demo, or harness init FOLDER",
     pretty_exceptions_enable=False,
@@ -272,7 +272,7 @@ def init(
     """Look at documents and labels, say how they were read, and write an experiment that runs."""
     from harness.experiment.init import write_experiment
 
-    given = Described(columns, documents, queries, labels, form, split, header)
+    given = DatasetOptions(columns, documents, queries, labels, form, split, header)
     written = write_experiment(data_set(folder, given), output)
     say(*written.lines())
 

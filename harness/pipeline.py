@@ -69,7 +69,7 @@ def run(experiment: str | Path | Mapping[str, Any] | Experiment | Loaded, option
         options.on_message(unread)
     place = Path(options.results) / loaded.within / loaded.experiment.name
     known = _known(place, loaded, dataset, options.only)
-    with records.writing_aside(place) as held:
+    with records.unfinished_folder(place) as held:
         aside = held.folder
         budget = Budget(options.max_cost)
         together = Meter(budget, lambda meter: options.watch("", meter))

@@ -24,8 +24,8 @@ from harness.records import Results
 from harness.running.check import prepare
 from harness.running.options import Options
 from retrievers.errors import InputError, NotShown, Problem
-from retrievers.held import OBJECT
 from retrievers.types import Ranking
+from retrievers.user_objects import OBJECT
 
 CUTOFF = 10
 

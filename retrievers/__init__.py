@@ -9,7 +9,7 @@ from functools import lru_cache, partial
 from importlib.metadata import EntryPoints, entry_points
 
 from retrievers.errors import BackendError, InputError, Problem, did_you_mean
-from retrievers.held import faults_of
+from retrievers.user_objects import faults_of
 
 ENCODERS = {
     "bedrock": "retrievers.encoders.bedrock:BedrockEncoder",

@@ -48,7 +48,7 @@ class Texts(NamedTuple):
     tokens: Counts
 
 
-class Holding(NamedTuple):
+class CachedModel(NamedTuple):
     """One model's rows, their bytes of vectors or scores, and how many are damaged (0 where not checked)."""
 
     fingerprint: str
@@ -184,7 +184,7 @@ class Cache:
         with self._naming_the_file():
             self._db.executemany("DELETE FROM rows WHERE key = ?", [(key,) for key in keys])
 
-    def info(self, *, check: bool = False) -> tuple[Holding, ...]:
+    def info(self, *, check: bool = False) -> tuple[CachedModel, ...]:
         """Return what each model has here, by fingerprint; with `check`, every row's checksum is computed."""
         with self._naming_the_file():
             held = self._db.execute(
@@ -192,7 +192,7 @@ class Cache:
                 "GROUP BY id ORDER BY fingerprint"
             ).fetchall()
             return tuple(
-                Holding(name, rows, size, self._damaged(model) if check else 0) for name, rows, size, model in held
+                CachedModel(name, rows, size, self._damaged(model) if check else 0) for name, rows, size, model in held
             )
 
     def clear(self, fingerprint: str | None = None) -> int:

@@ -12,9 +12,9 @@ from typing import Any, Literal, NamedTuple, get_args
 
 from retrievers.costs import Count
 from retrievers.errors import BackendError, InputError, Problem, did_you_mean
-from retrievers.held import faults_of, named_function
 from retrievers.ranking import asked_until
 from retrievers.types import Document, Ranking, ranked
+from retrievers.user_objects import faults_of, named_function
 
 SEPARATOR = "\x1f"
 """Between a document's id and its passage's number; a control character, so that no id ends alike."""

@@ -10,9 +10,9 @@ import numpy as np
 
 from retrievers.cache import Cache, Positions, keys
 from retrievers.errors import BackendError
-from retrievers.insisting import answers
 from retrievers.meter import Call, Meter, Stop, single_call
 from retrievers.ragged import Form, finite, flat, form_of
+from retrievers.retrying import answers
 from retrievers.types import Embedded, Encoder, Role, Vectors
 
 

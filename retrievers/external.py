@@ -16,11 +16,11 @@ from typing import Any, ClassVar
 import numpy as np
 
 from retrievers.errors import BackendError, InputError, Problem, check_not_negative
-from retrievers.held import called, faults_of
 from retrievers.meter import Meter
 from retrievers.remote.redaction import Expanded, as_written
 from retrievers.runs import LONGEST_LINE, LineProblems, RunScores, read_run
 from retrievers.types import Document, Floats, Query, Ranking, Retriever, Shares, ranked
+from retrievers.user_objects import called, faults_of
 
 SHAPE = "for each query a list of ids, or of pairs of id and score, best first"
 """What a function returns."""

@@ -31,14 +31,14 @@ class Condition(NamedTuple):
 
 
 @runtime_checkable
-class Narrows(Protocol):
+class SupportsFilter(Protocol):
     """A retriever that can search among the documents that match."""
 
     def narrow(self, conditions: Sequence[Condition]) -> None:
         """Take what queries want of documents; called once, before the corpus is indexed."""
 
 
-class Narrowed(Retriever):
+class FilteredRetriever(Retriever):
     """Any other retriever, asked for more hits until enough of them match."""
 
     def __init__(self, retriever: Retriever, conditions: Sequence[Condition]) -> None:

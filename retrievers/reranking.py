@@ -11,8 +11,8 @@ import numpy.typing as npt
 
 from retrievers.cache import Cache, keys
 from retrievers.errors import BackendError
-from retrievers.insisting import answers
 from retrievers.meter import Call, Meter, Stop, single_call
+from retrievers.retrying import answers
 from retrievers.types import RESOLUTION, Document, Floats, Pair, PairScores, Query, Ranking, Reranker, ranked, rounded
 
 Contents = Callable[[Collection[str]], Mapping[str, Document]]

@@ -15,11 +15,11 @@ from pydantic import Field, TypeAdapter, ValidationError
 from retrievers.cache import Cache, Texts, keys
 from retrievers.errors import BackendError, InputError, Problem, check_not_negative, check_positive
 from retrievers.external import ExternalRetriever
-from retrievers.insisting import Transient, answers, retry_after
 from retrievers.meter import Call, Meter, Stop, single_call
 from retrievers.remote.http_client import HttpClient, Listed, Refusal, Server, check_address
 from retrievers.remote.redaction import Expanded, redacted, secrets_in, shown
 from retrievers.remote.remote_model import RequestSender
+from retrievers.retrying import Transient, answers, retry_after
 from retrievers.types import Limits, Query, Ranking, fingerprint, ranked
 
 QUERY, DEPTH = "{query}", "{depth}"

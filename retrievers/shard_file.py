@@ -152,7 +152,7 @@ class ShardFile:
 
     def keys(self) -> Keys:
         """Return all keys; raises ValueError where one is missing or stands twice."""
-        names = _keys(self._storage.insist(lambda: self._file.read(columns=["key"])))
+        names = _keys(self._storage.retry(lambda: self._file.read(columns=["key"])))
         ordered = np.sort(sortable(names))
         if repeated := int((ordered[1:] == ordered[:-1]).sum()):  # `unique` takes four times as long
             raise ValueError(f"holds {repeated:,} of its keys more than once")
@@ -179,7 +179,7 @@ class ShardFile:
         readable = stated.isascii() and stated.isdecimal() and len(stated) <= len(str(MOST_DIMENSIONS))
         dimensions = int(stated) if readable and int(stated) <= MOST_DIMENSIONS else 0  # sparse vectors need one
         columns = ["key", "vector", *_COUNTS]
-        table = self._storage.insist(lambda: self._file.read_row_group(number, columns=columns))
+        table = self._storage.retry(lambda: self._file.read_row_group(number, columns=columns))
         vectors = vectors_of(table.column("vector"), dimensions)
         return _keys(table), Embedded(vectors, *(_counts(table, name) for name in _COUNTS))
 
@@ -195,7 +195,7 @@ def open_file(storage: Storage, path: str) -> Iterator[ShardFile]:
     from pyarrow import ArrowException, parquet
 
     try:
-        with storage.insist(
+        with storage.retry(
             lambda: parquet.ParquetFile(path, filesystem=storage.filesystem, page_checksum_verification=True)
         ) as file:
             yield ShardFile(file, storage)

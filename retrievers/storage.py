@@ -11,10 +11,10 @@ from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, BinaryIO, NamedTuple, TypeVar
 from urllib.parse import parse_qs, unquote, urlsplit
 
-from retrievers import insisting
+from retrievers import retrying
 from retrievers.errors import BackendError, HarnessError, InputError, Problem
-from retrievers.insisting import Insistence, Transient
 from retrievers.remote.redaction import HIDDEN, SHORTEST, as_written, secrets_in, shown_or_hidden, without_user
+from retrievers.retrying import RetryLoop, Transient
 
 if TYPE_CHECKING:
     from pyarrow.fs import FileSystem
@@ -45,21 +45,21 @@ class Storage(NamedTuple):
     without_secrets: Callable[[object], str]
     """Gives a path or a failure as it may be shown: libraries repeat the URL, keys and signatures included."""
 
-    def insist(self, request: Callable[[], Answer]) -> Answer:
+    def retry(self, request: Callable[[], Answer]) -> Answer:
         """Ask the file system; a storage that is away for a moment is waited for. What it raised last is raised."""
-        return Insistence(self._passing, insisting.PATIENCE).ask(request)
+        return RetryLoop(self._passing, retrying.PATIENCE).ask(request)
 
     def _passing(self, failure: BaseException) -> Transient | None:
         return Transient(f"{self.url}: {self.without_secrets(failure)}") if is_away(failure) else None
 
     def ask(self, what: str, request: Callable[[], Answer]) -> Answer:
-        """Ask the file system as `insist` does, and say what could not be done.
+        """Ask the file system as `retry` does, and say what could not be done.
 
         Raises:
             BackendError: it failed; libraries of file systems have exceptions of their own, of no one family.
         """
         try:
-            return self.insist(request)
+            return self.retry(request)
         except HarnessError:
             raise
         except Exception as failure:

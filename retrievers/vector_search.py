@@ -29,7 +29,7 @@ NUMBERS = "numbers"
 """What a collection keeps among its notes: the vectors in it, the numbers of them all, and the texts that were read."""
 
 
-class Extent(NamedTuple):
+class CorpusSize(NamedTuple):
     """How many texts there are, and how large their vectors are."""
 
     texts: int = 0
@@ -41,7 +41,7 @@ class Extent(NamedTuple):
     query_numbers: float = 0.0
 
 
-Describe = Callable[[Extent, Mapping[str, str]], Mapping[str, str]]
+Describe = Callable[[CorpusSize, Mapping[str, str]], Mapping[str, str]]
 """How large the vectors are, and what the store says of itself -> what the manifest keeps of models and collection."""
 
 
@@ -60,16 +60,16 @@ class Embeds(Protocol):
         """Embed one text past the cache."""
 
 
-class Asked(NamedTuple):
+class QueryVectors(NamedTuple):
     """The vectors of some queries, and what each wants of documents."""
 
     vectors: AnyVectors
     wanted: Sequence[FilterValues] = ()
     """One a query, or nothing where all documents are searched."""
 
-    def first(self, count: int) -> Asked:
+    def first(self, count: int) -> QueryVectors:
         """The same of the first queries."""
-        return Asked(self.vectors[:count], self.wanted[:count])
+        return QueryVectors(self.vectors[:count], self.wanted[:count])
 
 
 class VectorRetriever(Retriever):
@@ -105,7 +105,7 @@ class VectorRetriever(Retriever):
         self._chunks = chunks
         self._describe = describe
         self._conditions = tuple(conditions)
-        self._extent = Extent()
+        self._extent = CorpusSize()
         self.store: Store
         """Known once the corpus was indexed."""
 
@@ -121,7 +121,7 @@ class VectorRetriever(Retriever):
         if notes is None:
             notes = self._build(documents, meter)
         points, numbers, texts = map(int, [*notes.get(NUMBERS, ("0", "0")), "0"][:3])
-        self._extent = Extent(texts, document_numbers=numbers / points if points else 0.0)
+        self._extent = CorpusSize(texts, document_numbers=numbers / points if points else 0.0)
         for kind, ids in notes.items():
             for document_id in ids if kind != NUMBERS else ():
                 meter.note(kind, document_id)
@@ -142,7 +142,7 @@ class VectorRetriever(Retriever):
                 meter.note("truncated-query", query.id)
             if not has_direction:
                 meter.note("zero-vector-query", query.id)
-        asked = Asked(
+        asked = QueryVectors(
             embedded.vectors[directed],
             [wanted(queries[i], self._conditions) for i in np.flatnonzero(directed).tolist() if self._conditions],
         )
@@ -165,10 +165,10 @@ class VectorRetriever(Retriever):
         with meter.stage("embed-queries"):
             vectors = self._embedder.one(query.text, "query", meter).vectors
         with meter.stage("search"):
-            asked = Asked(vectors, [wanted(query, self._conditions)] if self._conditions else [])
+            asked = QueryVectors(vectors, [wanted(query, self._conditions)] if self._conditions else [])
             return self.nearest(asked, depth)[0] if with_direction(vectors)[0] else ranked([], [])
 
-    def nearest(self, asked: Asked, depth: int, *, exact: bool = False) -> list[Ranking]:
+    def nearest(self, asked: QueryVectors, depth: int, *, exact: bool = False) -> list[Ranking]:
         """Return the documents nearest to each query's vectors, among those that are wanted."""
 
         def search(positions: list[int], limit: int) -> list[Ranking]:
@@ -178,7 +178,9 @@ class VectorRetriever(Retriever):
         count = len(asked.vectors)
         return best_passages(search, count, depth) if self._chunks else search(list(range(count)), depth)
 
-    def _compare_with_exact(self, asked: Asked, approximate: Sequence[Ranking], depth: int, meter: Meter) -> None:
+    def _compare_with_exact(
+        self, asked: QueryVectors, approximate: Sequence[Ranking], depth: int, meter: Meter
+    ) -> None:
         """Count how many of the exact hits an approximate search found, among the first 10 and within the depth."""
         with meter.stage("search-exact", total=len(asked.vectors)):
             exact = self.nearest(asked, depth, exact=True)

@@ -89,9 +89,9 @@ def cache_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="session", autouse=True)
 def short_pauses() -> None:
     """Whoever fails for a moment is asked again almost at once."""
-    from retrievers import insisting
+    from retrievers import retrying
 
-    insisting.FIRST_PAUSE = 0.01
+    retrying.FIRST_PAUSE = 0.01
 
 
 @pytest.fixture(scope="session")

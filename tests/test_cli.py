@@ -655,9 +655,9 @@ def test_a_model_that_moved_is_told(call: Call, tmp_path: Path, monkeypatch: pyt
 
 
 def cli_drift(largest: float) -> object:
-    from harness.running.embed_shards import Drifted
+    from harness.running.embed_shards import ModelDrift
 
-    return Drifted("e5", 10, largest, largest, 10 if largest > 1e-3 else 0)
+    return ModelDrift("e5", 10, largest, largest, 10 if largest > 1e-3 else 0)
 
 
 # the shell

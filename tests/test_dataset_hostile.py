@@ -31,8 +31,8 @@ from harness.experiment import load as read_experiment
 from retrievers import opening
 from retrievers.errors import InputError
 from retrievers.external import RunRetriever
-from retrievers.insisting import says_too_long
 from retrievers.remote.chat import quoted
+from retrievers.retrying import says_too_long
 from tests import layouts
 from tests.costs import is_cheap
 from tests.test_dataset import beir

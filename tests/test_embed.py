@@ -257,7 +257,7 @@ def test_killed_at_twenty_instants_pays_again_for_requests_in_flight_only(tmp_pa
         assert process.exitcode == 0
         times = Counter(provider.embedded)
     assert len(times) == DOCUMENTS + QUERIES
-    in_flight = 4 * (2 + 1)  # batch x (concurrency + what lies ready: retrievers.insisting)
+    in_flight = 4 * (2 + 1)  # batch x (concurrency + what lies ready: retrievers.retrying)
     assert sum(times.values()) - len(times) <= 20 * in_flight
     result = pipeline.run(with_vectors(path, url), Options(tmp_path / "results"))
     assert result.manifest.ledger.retrievers["api"].counts["embed-documents"]["imported"] == DOCUMENTS

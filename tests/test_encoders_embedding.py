@@ -11,8 +11,8 @@ from retrievers.cache import Cache
 from retrievers.embedding import Embedder
 from retrievers.encoders.hashing import HashingEncoder
 from retrievers.errors import BackendError
-from retrievers.insisting import answers
 from retrievers.meter import Meter, single_call
+from retrievers.retrying import answers
 from retrievers.types import Embedded, Encoder
 
 

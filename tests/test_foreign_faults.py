@@ -18,7 +18,7 @@ from retrievers.bm25 import BM25Retriever
 from retrievers.cache import Cache, UsesCache
 from retrievers.errors import InputError
 from retrievers.external import accepted
-from retrievers.filters import Condition, Narrowed
+from retrievers.filters import Condition, FilteredRetriever
 from retrievers.meter import Meter
 from retrievers.types import Retriever, ranked
 from tests import small
@@ -295,7 +295,7 @@ def test_a_filtered_retriever_has_the_cache_too(tmp_path):
             raise AssertionError
 
     keeps = Keeps()
-    narrowed = Narrowed(keeps, [Condition("language", ("de",))])
+    narrowed = FilteredRetriever(keeps, [Condition("language", ("de",))])
     assert isinstance(narrowed, UsesCache)
     with Cache(tmp_path / "cache.sqlite") as cache:
         narrowed.use(cache)

@@ -14,7 +14,7 @@ from harness.labels.drafts import STYLES, draft, keeping_pool, kept_drafts, over
 from harness.labels.judging_page import judging_page
 from harness.labels.model_grades import (
     ONCE,
-    Manner,
+    AskingOptions,
     asked_of,
     judge_by_model,
     plan_judging,
@@ -115,7 +115,7 @@ def test_repeating_asks_anew_and_measures_the_judge(tmp_path):
     made = pool(1, 3)
     with serving(ChatProvider(reply=by_number)) as provider:
         judge(provider, tmp_path, made)
-        found = judge(provider, tmp_path, made, manner=Manner(repeat=2))
+        found = judge(provider, tmp_path, made, manner=AskingOptions(repeat=2))
         assert (found.asked, found.cached, len(provider.requests)) == (3, 0, 6)
     rounds = [one.round for one in read_judgments([tmp_path / "llm.jsonl"])]
     assert sorted(rounds) == [1, 1, 1, 2, 2, 2]
@@ -124,12 +124,12 @@ def test_repeating_asks_anew_and_measures_the_judge(tmp_path):
 def test_a_long_document_is_read_to_a_stated_length_counted_and_planned(tmp_path):
     made = pool(1, 2, texts=["short", "word " * 2_000])
     with serving(ChatProvider(schemas="json_schema is not known")) as provider:
-        found = judge(provider, tmp_path, made, manner=Manner(longest=200))
+        found = judge(provider, tmp_path, made, manner=AskingOptions(longest=200))
         sent = [request["body"]["messages"][1]["content"] for request in provider.requests]
         options = ChatOptions("judge-1", base_url=provider.url)
         with Cache(tmp_path / "other") as held:
             chat = Chat(ChatModel(options), held)
-            plans = [plan_judging(made, tmp_path / "none", chat, Manner(longest=n)).tokens for n in (200, 8_000)]
+            plans = [plan_judging(made, tmp_path / "none", chat, AskingOptions(longest=n)).tokens for n in (200, 8_000)]
     assert (found.truncated, found.graded, found.without_schema) == (1, 2, 2)
     assert max(map(len, sent)) < 200 * 5 + 200 and plans[0] < plans[1] - 1_000
     notes = [one.note for one in read_judgments([tmp_path / "llm.jsonl"])]

@@ -7,9 +7,9 @@ import pytest
 from harness import records
 from retrievers.encoders.openai import OpenAIEncoder
 from retrievers.errors import BackendError, OverBudget
-from retrievers.insisting import answers
 from retrievers.meter import Budget, Call, Meter, Stop, single_call
 from retrievers.remote.chat_model import ChatModel, ChatOptions, Prompt
+from retrievers.retrying import answers
 from tests import small
 from tests.chat_fake import ChatProvider
 from tests.servers import OpenAIProvider, serving, tokens_of

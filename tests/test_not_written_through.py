@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from harness.answers.systems import read_systems
-from harness.answers.work import Scored, write_tables
+from harness.answers.work import AnswerScores, write_tables
 from harness.evaluation.evaluation import evaluate
 from harness.evaluation.scores import scores_from_rows
 from harness.overview import write_index
@@ -36,7 +36,7 @@ def test_tables_of_answers_take_the_place_of_a_link(answers, precious):
         (answers / f"{name}.csv").symlink_to(precious)
     rows = {(system, query, "F1"): float(i) for i, system in enumerate("ab") for query in ("q", "r")}
     evaluation = evaluate(scores_from_rows(rows), baseline=None, settings=Settings())
-    write_tables(answers, Scored(evaluation, (), {}))
+    write_tables(answers, AnswerScores(evaluation, (), {}))
     assert (answers / "scores.csv").read_text().startswith("retriever,query_id,measure,value\na,q,F1,0.0\n")
     assert not (answers / "scores.csv").is_symlink()
 
@@ -73,5 +73,5 @@ def test_a_pipe_in_the_place_of_the_overview_is_none_of_ours(tmp_path):
 def test_undefined_scores_are_empty_cells(answers):
     rows = {(system, query, "F1"): np.nan if query == "r" else 1.0 for system in "ab" for query in ("q", "r")}
     evaluation = evaluate(scores_from_rows(rows), baseline=None, settings=Settings())
-    write_tables(answers, Scored(evaluation, (), {}))
+    write_tables(answers, AnswerScores(evaluation, (), {}))
     assert "a,r,F1,\n" in (answers / "scores.csv").read_text()

@@ -16,7 +16,7 @@ from harness.notebook.parts import library_kind
 from harness.pipeline import run
 from harness.running.options import Options
 from retrievers.encoders.python_encoder import MADE
-from retrievers.held import Held
+from retrievers.user_objects import NamedObject
 from tests import small, tiny
 
 DOCUMENTS = small.TEXTS
@@ -249,7 +249,7 @@ class InTwoWays:
 
 
 def test_objects_are_asked_in_their_own_way(results):
-    table = {"encoder": {"kind": "python", "call": Held.of(letters, "x")}}
+    table = {"encoder": {"kind": "python", "call": NamedObject.of(letters, "x")}}
     by_role = {"role": lambda texts, role: letters(texts) * (-1 if role == "query" else 1)}
     found = evaluated({"mteb": OfMteb(), "two": InTwoWays(), **by_role, "table": table})
     worst = found.rankings("role")

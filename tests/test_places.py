@@ -159,7 +159,7 @@ def test_a_lock_of_the_cache_that_is_no_file_is_refused(tmp_path):
 
 def test_two_runs_never_write_to_one_folder(tmp_path):
     (tmp_path / "out").mkdir()
-    with records.writing_aside(tmp_path / "out" / "small"), pytest.raises(InputError, match="another run"):
+    with records.unfinished_folder(tmp_path / "out" / "small"), pytest.raises(InputError, match="another run"):
         run(tmp_path, "small.unfinished")
 
 

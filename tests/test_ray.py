@@ -66,7 +66,7 @@ def test_what_is_killed_pays_again_for_requests_in_flight_only(tmp_path, fault):
         assert "error" not in ended, ended
         times = Counter(provider.embedded)
     assert len(times) == DOCUMENTS + QUERIES
-    in_flight = 4 * (2 + 1)  # batch x (concurrency + what lies ready: retrievers.insisting)
+    in_flight = 4 * (2 + 1)  # batch x (concurrency + what lies ready: retrievers.retrying)
     assert ended["killed"] == (KILLS if fault == "worker" else 0)
     assert sum(times.values()) - len(times) <= max(ended["killed"], 1) * in_flight
     os.environ["HARNESS_CACHE"] = str(tmp_path / "cold")

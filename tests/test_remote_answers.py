@@ -22,13 +22,13 @@ from retrievers.cache import Cache
 from retrievers.embedding import Embedder
 from retrievers.encoders.openai import OpenAIEncoder
 from retrievers.errors import BackendError, InputError
-from retrievers.insisting import TooLong, Transient, retry_after
 from retrievers.meter import Budget, Meter, single_call
 from retrievers.remote import bounded_transport, http_client
 from retrievers.remote.bounded_transport import unpacked_body
 from retrievers.remote.chat_model import ChatOptions
 from retrievers.remote.http_client import AnswerPart, HttpClient, Server
 from retrievers.remote.redaction import Expanded, redacted
+from retrievers.retrying import TooLong, Transient, retry_after
 from tests.mortal import heed_interrupts
 from tests.servers import (
     BROKEN_BODIES,

@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 import tenacity
 
-from retrievers import insisting
+from retrievers import retrying
 from retrievers.errors import BackendError
-from retrievers.insisting import Transient
 from retrievers.meter import Call, Meter
 from retrievers.remote import remote_model
 from retrievers.remote.remote_model import RateLimiter, RequestSender
+from retrievers.retrying import Transient
 from retrievers.types import Limits
 
 
@@ -35,7 +35,7 @@ class Clock(threading.Event):
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     made = Clock()
-    for module in (remote_model, tenacity, insisting):
+    for module in (remote_model, tenacity, retrying):
         monkeypatch.setattr(module, "time", SimpleNamespace(monotonic=made.monotonic))
     return made
 

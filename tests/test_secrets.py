@@ -151,8 +151,8 @@ def traces(request, tmp_path_factory):
         patch.setenv("JUDGE_KEY", f"{canary('chat judge')}-key")
         patch.syspath_prepend(str(inside))
         patch.chdir(place)
-        patch.setattr("retrievers.insisting.FIRST_PAUSE", 0.01)
-        patch.setattr("retrievers.insisting.PATIENCE", 0.2)
+        patch.setattr("retrievers.retrying.FIRST_PAUSE", 0.01)
+        patch.setattr("retrievers.retrying.PATIENCE", 0.2)
         for number, name in enumerate(DOORS):
             for key, value in (values(name, inside) | {"SERVER": address(stack, name, fault)}).items():
                 patch.setenv(f"D{number}_{key}", value)

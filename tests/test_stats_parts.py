@@ -18,7 +18,7 @@ from statsmodels.stats.proportion import proportion_confint
 
 from harness.stats import resampling
 from harness.stats.differences import differences, generator, singles, units_of
-from harness.stats.heterogeneity import like_these
+from harness.stats.heterogeneity import sets_like_these
 from harness.stats.intervals import mean_interval, student, summarize, wilson
 from harness.stats.multiplicity import adjust, friedman
 from harness.stats.paired_tests import paired_t, sign_test
@@ -378,9 +378,9 @@ def test_pairs_of_the_chosen_are_corrected_over_all_pairs() -> None:
 
 def test_sets_like_these_need_five_and_their_signed_ranks_six() -> None:
     means = [0.02, 0.05, -0.01, 0.04, 0.03, 0.06]
-    five = like_these(means[:5])
-    assert like_these(means[:4]) is None
-    assert like_these([0.02] * 6) is None
+    five = sets_like_these(means[:5])
+    assert sets_like_these(means[:4]) is None
+    assert sets_like_these([0.02] * 6) is None
     assert five is not None
     assert five.p_signed_rank is None
 

@@ -12,7 +12,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from retrievers import insisting, shard_file, vector_shards
+from retrievers import retrying, shard_file, vector_shards
 from retrievers.embedding import Embedder
 from retrievers.encoders.hashing import HashingEncoder
 from retrievers.errors import BackendError, HarnessError, InputError
@@ -30,8 +30,8 @@ pytestmark = pytest.mark.slow
 
 @pytest.fixture(autouse=True)
 def hasty(monkeypatch):
-    monkeypatch.setattr(insisting, "FIRST_PAUSE", 0.005)
-    monkeypatch.setattr(insisting, "PATIENCE", 0.05)  # pyarrow itself insists for 6 seconds
+    monkeypatch.setattr(retrying, "FIRST_PAUSE", 0.005)
+    monkeypatch.setattr(retrying, "PATIENCE", 0.05)  # pyarrow itself insists for 6 seconds
 
 
 def test_a_writer_that_is_killed_before_the_name_leaves_no_part(tmp_path):

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from harness.cli import main
-from retrievers import insisting
+from retrievers import retrying
 from retrievers.errors import BackendError, InputError
 from retrievers.meter import Meter
 from retrievers.stores import StoreOptions, collection_name, connection, qdrant
@@ -26,8 +26,8 @@ NAME = collection_name("c")
 
 @pytest.fixture(autouse=True)
 def hasty(monkeypatch):
-    monkeypatch.setattr(insisting, "FIRST_PAUSE", 0.005)
-    monkeypatch.setattr(insisting, "PATIENCE", 0.1)
+    monkeypatch.setattr(retrying, "FIRST_PAUSE", 0.005)
+    monkeypatch.setattr(retrying, "PATIENCE", 0.1)
     monkeypatch.setattr(qdrant, "LOOK_EVERY", 0.005)
     monkeypatch.setattr(qdrant, "UPSERT", 10)
     connection._warn_of_versions.cache_clear()
@@ -36,7 +36,7 @@ def hasty(monkeypatch):
 @pytest.fixture
 def patient(hasty, monkeypatch):
     """What passes is waited for, however busy this machine is."""
-    monkeypatch.setattr(insisting, "PATIENCE", 60)
+    monkeypatch.setattr(retrying, "PATIENCE", 60)
 
 
 @pytest.fixture
@@ -165,7 +165,7 @@ class Elsewhere(OpenAIProvider):
 def test_the_bounds_of_every_service_hold(monkeypatch, fault, told, asked):
     """An answer that is elsewhere, or drips, ends in one message: requests go through the same transport."""
     monkeypatch.setattr(connection, "TIMEOUT", 0.3)
-    monkeypatch.setattr(insisting, "PATIENCE", 0.5)
+    monkeypatch.setattr(retrying, "PATIENCE", 0.5)
     with serving(Elsewhere(always=fault)) as server:
         server.elsewhere = "http://127.0.0.1:9/elsewhere"
         with pytest.raises(BackendError, match=told) as refused:
@@ -179,7 +179,7 @@ def test_a_server_that_is_away_is_named_once_while_it_is_waited_for(fake, store,
     build(store)
     fake.faults += [("POST", "/query/batch", 503)] * 4
     store.search(VECTORS[:1], 3)
-    said = [record.getMessage() for record in caplog.records if record.name == insisting.log.name]
+    said = [record.getMessage() for record in caplog.records if record.name == retrying.log.name]
     assert re.fullmatch(rf"waiting for {fake.url}: .*503.*, try 2, gives up in 0 s", "\n".join(said))
 
 

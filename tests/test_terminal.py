@@ -198,11 +198,13 @@ def test_the_scoreboard_leaves_nothing_out(width: int) -> None:
 def test_the_verdict_ends_in_words() -> None:
     values: dict[str, Floats] = {"x": np.linspace(0.5, 1, 20), "y": np.linspace(0, 0.4, 20)}
     both = evaluate(scored(values, "nDCG@10"), baseline=None, settings=Settings())
-    told = rendered(tables.verdict(both, tables.Told(tables.More(pairs=True), both.summary_rows()), width=80), 80)
+    told = rendered(
+        tables.verdict(both, tables.VerdictNotes(tables.More(pairs=True), both.summary_rows()), width=80), 80
+    )
     assert told[:2] == ["nDCG@10 over 20 queries", "Use x."]
     assert told[-1] == "x is the best of the 2 on this measure."
     alone = evaluate(scored({"x": values["x"]}, "nDCG@10"), baseline=None, settings=Settings())
-    told = rendered(tables.verdict(alone, tables.Told(tables.More(), alone.summary_rows()), width=80), 80)
+    told = rendered(tables.verdict(alone, tables.VerdictNotes(tables.More(), alone.summary_rows()), width=80), 80)
     assert told[1] == "x ran alone: there is nothing to compare it with."
 
 

@@ -5,8 +5,8 @@ import logging
 import pytest
 
 from harness import records
-from retrievers import insisting
-from retrievers.insisting import Insistence, Transient
+from retrievers import retrying
+from retrievers.retrying import RetryLoop, Transient
 from tests import small
 from tests.small import BM25, ended
 
@@ -54,8 +54,8 @@ class Service:
 
 @pytest.fixture
 def hasty(monkeypatch):
-    monkeypatch.setattr(insisting, "FIRST_PAUSE", 0.001)
-    monkeypatch.setattr(insisting, "LONGEST_PAUSE", 0.002)
+    monkeypatch.setattr(retrying, "FIRST_PAUSE", 0.001)
+    monkeypatch.setattr(retrying, "LONGEST_PAUSE", 0.002)
 
 
 def test_servers_on_this_machine_that_were_not_started_are_final_after_two_tries(tmp_path, monkeypatch, caplog):
@@ -75,33 +75,33 @@ def test_servers_on_this_machine_that_were_not_started_are_final_after_two_tries
 
 
 def test_one_that_has_answered_before_is_waited_for(hasty):
-    insistence = Insistence(passing, 300)
+    retries = RetryLoop(passing, 300)
     service = Service()
-    assert insistence.ask(service) == "answer"
+    assert retries.ask(service) == "answer"
     service.failures += [Refused] * 20
-    assert insistence.ask(service) == "answer"
+    assert retries.ask(service) == "answer"
     assert service.tries == 22
 
 
 def test_one_that_never_answered_is_not_waited_for_twice_over(hasty):
-    insistence = Insistence(passing, 300)
+    retries = RetryLoop(passing, 300)
     for _ in range(2):
         service = Service(*[Refused] * 20)
         with pytest.raises(Refused):
-            insistence.ask(service)
-        assert service.tries == insisting.NOT_STARTED
+            retries.ask(service)
+        assert service.tries == retrying.NOT_STARTED
 
 
 def test_one_elsewhere_is_waited_for_and_a_line_says_so_now_and_then(hasty, monkeypatch, caplog):
     now = [0.0]
-    monkeypatch.setattr(insisting.time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(retrying.time, "monotonic", lambda: now[0])
     service = Service(*[Away] * 12)
 
     def passes() -> None:
-        now[0] += insisting.SILENCE / 4
+        now[0] += retrying.SILENCE / 4
 
     with caplog.at_level(logging.WARNING):
-        assert Insistence(passing, 300).ask(service, on_retry=passes) == "answer"
+        assert RetryLoop(passing, 300).ask(service, on_retry=passes) == "answer"
     assert [record.getMessage() for record in caplog.records] == [
         f"waiting for api.example.org: connection refused, try {number}, gives up in {left} s"
         for number, left in ((2, 300), (6, 290), (10, 280))

@@ -24,7 +24,7 @@ LONGEST = 8_000
 """Tokens of a text that a model is shown, as estimated; the rest is cut off, and counted."""
 
 
-class Asks(Protocol):
+class ReplySource(Protocol):
     """What gives replies to prompts: a chat model, or a dry run of one."""
 
     @property
@@ -109,7 +109,7 @@ def shown_of(text: str, longest: int = LONGEST) -> tuple[str, bool]:
 
 
 def answers_of(
-    chat: Asks, meter: Meter, asked: Sequence[ChatRequest], read: Callable[[str, int], Answer | None]
+    chat: ReplySource, meter: Meter, asked: Sequence[ChatRequest], read: Callable[[str, int], Answer | None]
 ) -> Iterator[tuple[int, Reply, Answer | None]]:
     """Ask, and yield the place of each request with its reply, and with what can be read in it.
 

@@ -15,7 +15,7 @@ from itertools import groupby
 from types import MappingProxyType
 from typing import Any
 
-from harness.answers.asking import LONGEST, Answer, Asks, ChatRequest, answers_of, form_of, shown_of, unread_of
+from harness.answers.asking import LONGEST, Answer, ChatRequest, ReplySource, answers_of, form_of, shown_of, unread_of
 from harness.answers.judging import Inquiry, Questions, Replies
 from harness.records import WORDS, ClaimPassage, Word
 from retrievers.meter import Meter
@@ -171,7 +171,7 @@ class ModelJudge:
 
     prompt = DIGEST
 
-    def __init__(self, chat: Asks, *, meter: Meter, longest: int = LONGEST) -> None:
+    def __init__(self, chat: ReplySource, *, meter: Meter, longest: int = LONGEST) -> None:
         """Judge by a chat model; calls, tokens and dollars go to the meter, which holds the budget."""
         self._chat, self._meter, self._longest = chat, meter, longest
         self.unread = ""

@@ -8,7 +8,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
-from harness.answers.asking import LONGEST, Asks, chat_of
+from harness.answers.asking import LONGEST, ReplySource, chat_of
 from harness.answers.chat_judge import DryRun, ModelJudge
 from harness.answers.judging import THRESHOLD, Judge, LexicalJudge
 from harness.answers.rankings import depth_of, judge_rankings
@@ -22,7 +22,7 @@ from retrievers.meter import Meter
 from retrievers.remote.chat_model import ChatForecast
 
 
-def build_judge(table: JudgeOptions, cache: Cache, meter: Meter, *, chat: Asks | None = None) -> Judge:
+def build_judge(table: JudgeOptions, cache: Cache, meter: Meter, *, chat: ReplySource | None = None) -> Judge:
     """Make a judge; no model is loaded and nothing is sent before its first question.
 
     Args:

@@ -54,7 +54,7 @@ class Inputs:
         return self.loaded.experiment.judge or JudgeOptions()
 
 
-class Counted(NamedTuple):
+class SystemCounts(NamedTuple):
     """What one system's file holds."""
 
     system: str
@@ -83,11 +83,11 @@ def read_inputs(experiment: Path, folder: Path, *, code: bool = True) -> Inputs:
     return Inputs(loaded, measured, tuple(systems), len(known) - len(measured))
 
 
-def counted(inputs: Inputs) -> list[Counted]:
+def counted(inputs: Inputs) -> list[SystemCounts]:
     """Count what each system's file holds."""
     asked = [query.id for query in inputs.queries]
     return [
-        Counted(
+        SystemCounts(
             system.name,
             len(system.answers),
             sum(id_ not in system.answers for id_ in asked),
@@ -231,7 +231,7 @@ class AnswerOptions(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Scored:
+class AnswerScores:
     """Every value, and the comparison of the systems."""
 
     evaluation: Evaluation
@@ -297,7 +297,7 @@ def judge(
     )
 
 
-def score(experiment: Path, folder: Path, wanted: AnswerOptions, *, code: bool = True) -> Scored:
+def score(experiment: Path, folder: Path, wanted: AnswerOptions, *, code: bool = True) -> AnswerScores:
     """Compute every measure from what the judge said, compare the systems, and write the tables into the folder.
 
     Raises:
@@ -326,12 +326,12 @@ def score(experiment: Path, folder: Path, wanted: AnswerOptions, *, code: bool =
     traced = {
         system.name: [trace(case) for case in cases_of(inputs.queries, [system], readings)] for system in inputs.systems
     }
-    scored = Scored(evaluation, tuple(notes), traced)
+    scored = AnswerScores(evaluation, tuple(notes), traced)
     write_tables(folder, scored)
     return scored
 
 
-def write_tables(folder: Path, scored: Scored) -> None:
+def write_tables(folder: Path, scored: AnswerScores) -> None:
     """Write scores.csv, summary.csv and comparisons.csv; what is undefined is an empty cell."""
     tables: Mapping[str, Sequence[Mapping[str, Any]]] = {
         "scores": [row._asdict() for row in scored.evaluation.scores.rows()],

@@ -9,10 +9,10 @@ from typing import Annotated
 import typer
 
 from harness.console.printing import print_result, print_scores
-from harness.console.shared_options import Json, MaxCost, NoCode, WholeSentences
+from harness.console.shared_options import HelpGroup, Json, MaxCost, NoCode
 
 app = typer.Typer(
-    cls=WholeSentences,
+    cls=HelpGroup,
     help="Judge and score the answers of a generator: claims, verdicts, measures.",
     rich_markup_mode=None,
 )

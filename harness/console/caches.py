@@ -13,11 +13,11 @@ import typer
 from harness.console.printing import console_of, print_result, say
 from harness.console.shared_options import (
     ExperimentFile,
+    HelpGroup,
     Json,
     MaxCost,
     NoCode,
     Quiet,
-    WholeSentences,
     fingerprints,
     refuse,
 )
@@ -30,9 +30,7 @@ if TYPE_CHECKING:
     from retrievers.vector_shards import Imported
 
 
-app = typer.Typer(
-    cls=WholeSentences, help="Inspect, verify, clear or fill the cache of vectors.", rich_markup_mode=None
-)
+app = typer.Typer(cls=HelpGroup, help="Inspect, verify, clear or fill the cache of vectors.", rich_markup_mode=None)
 
 
 StoreUrl = Annotated[

@@ -13,7 +13,7 @@ from harness.console.printing import print_json, print_result, show
 from harness.console.shared_options import (
     Columns,
     DatasetForm,
-    Described,
+    DatasetOptions,
     Documents,
     ExperimentFile,
     Header,
@@ -60,7 +60,7 @@ def check(
     load_language_model()  # on another core, while the rest is imported
     from harness.running.check import check as look
 
-    given = Described(columns, documents, queries, labels, form, split, header)
+    given = DatasetOptions(columns, documents, queries, labels, form, split, header)
     if not target.lower().endswith(".toml"):
         refuse({"--results": results != RESULTS, "--online": online}, "is for an experiment file")
         described = data_set(target, given)

@@ -13,13 +13,13 @@ import typer
 from harness.console.printing import print_json, print_result, say, warn
 from harness.console.shared_options import (
     BaseUrl,
+    HelpGroup,
     Json,
     KeyName,
     MaxCost,
     PlanOnly,
     Policy,
     Prices,
-    WholeSentences,
     refuse,
 )
 from retrievers.errors import InputError, Problem
@@ -30,8 +30,8 @@ if TYPE_CHECKING:
     from harness.answers.asking import AskedModel
     from harness.dataset.judgments import Dispute
     from harness.labels.agree import Agreements, PairOfJudges
-    from harness.labels.drawing import Material
-    from harness.labels.model_grades import Manner
+    from harness.labels.drawing import FoundDocuments
+    from harness.labels.model_grades import AskingOptions
     from harness.labels.pool import Pool
     from harness.stats.agreement import Agreement
 
@@ -39,13 +39,13 @@ if TYPE_CHECKING:
 LISTED = 10
 """Pairs of one list that are shown; the rest is counted."""
 labels_app = typer.Typer(
-    cls=WholeSentences, help="Compare, merge and export judgments of people and models.", rich_markup_mode=None
+    cls=HelpGroup, help="Compare, merge and export judgments of people and models.", rich_markup_mode=None
 )
 
 JudgmentFiles = Annotated[list[Path], typer.Argument(metavar="JUDGMENTS", help="Files of judgments.")]
 Sources = Annotated[list[Path], typer.Argument(metavar="DATASET|JUDGMENTS", help="A data set, or files of judgments.")]
 queries_app = typer.Typer(
-    cls=WholeSentences, help="Let a model draft questions, and a person keep or drop them.", rich_markup_mode=None
+    cls=HelpGroup, help="Let a model draft questions, and a person keep or drop them.", rich_markup_mode=None
 )
 
 
@@ -303,7 +303,7 @@ def pool(
 
 
 def _next(
-    material: Material, places: tuple[Path, Path], names: Sequence[str], wanted: tuple[int, str], *, as_json: bool
+    material: FoundDocuments, places: tuple[Path, Path], names: Sequence[str], wanted: tuple[int, str], *, as_json: bool
 ) -> None:
     """Write the pool of what to judge next, and tell the bounds."""
     from harness import records
@@ -346,12 +346,12 @@ def judge(
     """Write the judging page of a pool (a file, no server), or let a model judge."""
     from harness.answers.asking import AskedModel
     from harness.labels.judging_page import twice_sentence, write_page
-    from harness.labels.model_grades import Manner
+    from harness.labels.model_grades import AskingOptions
     from harness.labels.pool import read_pool
 
     to_judge = read_pool(pool_file)
     if llm is not None:
-        asked, manner = AskedModel(llm, base_url, key_name, price, max_cost), Manner(repeat, longest)
+        asked, manner = AskedModel(llm, base_url, key_name, price, max_cost), AskingOptions(repeat, longest)
         _judge_by_model(to_judge, output or Path("judgments-llm.jsonl"), asked, manner, plan=plan, as_json=as_json)
         return
     of_models = {"--base-url": base_url, "--key": key_name, "--repeat": repeat > 1, "--longest": longest != LONGEST,
@@ -368,7 +368,7 @@ def judge(
 
 
 def _judge_by_model(
-    to_judge: Pool, path: Path, asked: AskedModel, manner: Manner, *, plan: bool, as_json: bool
+    to_judge: Pool, path: Path, asked: AskedModel, manner: AskingOptions, *, plan: bool, as_json: bool
 ) -> None:
     from harness.answers.asking import forecast_sentence, opened_chat
     from harness.labels.model_grades import judge_by_model, plan_judging

@@ -180,7 +180,7 @@ def print_scores(
         return
     show(tables.scoreboard, summary)
     say("")
-    show(tables.verdict, evaluation, tables.Told(more, summary))
+    show(tables.verdict, evaluation, tables.VerdictNotes(more, summary))
     say(*notes)
 
 

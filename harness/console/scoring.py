@@ -193,7 +193,7 @@ def compare(
     elif form == "csv":
         print_csv(evaluation.comparison_rows())
     else:
-        told = tables.Told(tables.More(measures, pairs), evaluation.summary_rows(), complete=not lacking)
+        told = tables.VerdictNotes(tables.More(measures, pairs), evaluation.summary_rows(), complete=not lacking)
         show(tables.verdict, evaluation, told)
 
 

@@ -165,7 +165,7 @@ def columns_of(written: Sequence[str]) -> dict[str, str]:
     return columns
 
 
-class Described(NamedTuple):
+class DatasetOptions(NamedTuple):
     """What the options of a command say of a data set, as the keys under `dataset` of an experiment would."""
 
     columns: Sequence[str] | None
@@ -183,7 +183,7 @@ class Described(NamedTuple):
         return {f"--{key}": value is not None for key, value in self._asdict().items()}
 
 
-def data_set(path: str, given: Described) -> DatasetReference:
+def data_set(path: str, given: DatasetOptions) -> DatasetReference:
     """The data set that a command line describes.
 
     Args:
@@ -224,7 +224,7 @@ def refuse(given: Mapping[str, object], reason: str, remedy: str = "leave it out
         raise InputError(Problem(first, reason, remedy))
 
 
-class WholeSentences(TyperGroup):
+class HelpGroup(TyperGroup):
     """Wraps what a command is for, where Typer cuts it at the edge of the terminal."""
 
     def format_commands(self, ctx: ClickContext, formatter: HelpFormatter) -> None:

@@ -47,7 +47,7 @@ def results(record: Results, more: More, *, width: int) -> Iterator[RenderableTy
     n, documents, measure = evaluation.conclusion.n, record.manifest.dataset.documents, evaluation.conclusion.measure
     head = f"{record.manifest.name} · {count(n)} · {documents:,} documents · {measure}"
     notes = cautions(record.manifest, evaluation.conclusion)
-    yield from verdict(evaluation, Told(more, rows_of(record.summary), notes, head=head), width=width)
+    yield from verdict(evaluation, VerdictNotes(more, rows_of(record.summary), notes, head=head), width=width)
     if more.pairs:
         yield from _stems(record)
 
@@ -92,7 +92,7 @@ def noise_lines(record: Results) -> Iterator[str]:
     yield from near or ["No difference from the leader is below twice that."]
 
 
-class Told(NamedTuple):
+class VerdictNotes(NamedTuple):
     """What a verdict is told with."""
 
     more: More
@@ -106,13 +106,13 @@ class Told(NamedTuple):
     """On what; the measure and the number of queries if left out."""
 
 
-def verdict(evaluation: Evaluation, told: Told, *, width: int) -> Iterator[RenderableType]:
+def verdict(evaluation: Evaluation, told: VerdictNotes, *, width: int) -> Iterator[RenderableType]:
     """The verdict in words, what may change it, the paired leaderboard; then what was asked for besides."""
     from harness.console.layout import forest
     from harness.english import asked
-    from harness.evaluation.board import board_of, said_of
+    from harness.evaluation.board import board_of, headline_of
 
-    said, result = said_of(evaluation, complete=told.complete), evaluation.conclusion
+    said, result = headline_of(evaluation, complete=told.complete), evaluation.conclusion
     yield text_line(told.head or f"{result.measure} over {asked(result.n, result.clusters)}", "dim")
     yield text_line(f"{said.headline}.", "bold")
     for sentence in (said.lead, *said.following):

@@ -8,9 +8,9 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Literal
 
-from retrievers.held import OBJECT
 from retrievers.opening import without_user
 from retrievers.types import Claim, Document, Query, Reference
+from retrievers.user_objects import OBJECT
 
 SCHEMES = ("hf:", "irds:", OBJECT)
 """Beginnings of names that are no paths: Hugging Face's hub, ir_datasets, what is in memory."""

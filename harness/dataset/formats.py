@@ -12,7 +12,7 @@ from harness.dataset.held_tables import parted
 from harness.dataset.rows import SUFFIXES, read_rows
 from harness.dataset.source import Findings, Source
 from retrievers.errors import InputError, Problem, did_you_mean
-from retrievers.held import OBJECT, Held
+from retrievers.user_objects import OBJECT, NamedObject
 
 FORMATS = {
     "hub": "published:HUB",
@@ -53,7 +53,7 @@ def open_source(reference: DatasetReference) -> tuple[str, Source]:
     Raises:
         InputError: there is nothing there, the format is unknown, or no reader takes what is there.
     """
-    if isinstance(reference.path, Held):
+    if isinstance(reference.path, NamedObject):
         return "memory", reference.path.value
     if reference.scheme == OBJECT:
         what = "were in the memory of another process"

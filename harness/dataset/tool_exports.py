@@ -189,7 +189,7 @@ LLAMA_INDEX_RAG = Export(
 """LlamaIndex's LabelledRagDataset as it saves itself, alone or in the folder that its downloads are."""
 
 
-class Keyed(NamedTuple):
+class KeyedFile(NamedTuple):
     """A JSON object with `queries` and `corpus`, texts by id, and under a key the documents of each query."""
 
     labels: str
@@ -236,9 +236,9 @@ def _unordered(written: Any) -> Row:
     return {"relevant": written if None in ids else dict.fromkeys(ids, 1)}
 
 
-EMBENCH = Keyed("qrels")
+EMBENCH = KeyedFile("qrels")
 """embench 0.1.0."""
-LLAMA_INDEX = Keyed("relevant_docs")
+LLAMA_INDEX = KeyedFile("relevant_docs")
 """LlamaIndex's EmbeddingQAFinetuneDataset as it saves itself (llama-index-finetuning 0.4.2)."""
 
 

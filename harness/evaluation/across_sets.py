@@ -13,7 +13,7 @@ from harness.evaluation.scores import Scores, by_mean
 from harness.evaluation.verdict import Verdict
 from harness.evaluation.wording import VERDICTS
 from harness.stats.differences import SLACK
-from harness.stats.heterogeneity import LikeThese, like_these, on_these
+from harness.stats.heterogeneity import SetsLikeThese, sets_like_these, these_sets
 from harness.stats.intervals import mean
 from harness.stats.multiplicity import adjust
 from harness.stats.settings import Settings
@@ -45,7 +45,7 @@ class PairOnSets:
     method: str
     verdict: Verdict
     """Of a against b, on these sets alone."""
-    like: LikeThese | None
+    like: SetsLikeThese | None
     """On sets like these; None below five sets."""
 
     @property
@@ -134,7 +134,7 @@ def together(sets: Mapping[str, Scores], baseline: str | None, settings: Setting
     tables = [np.column_stack([s.values[measure][one] for one in common]) for s in kept.values()]
     parts = [s.units.sums(table) / s.units.totals.sum() for s, table in zip(kept.values(), tables, strict=True)]
     contrasts = [Contrast(common.index(a), common.index(b)) for a, b in pairs]
-    tests = on_these(parts, contrasts, settings.seed) if pairs else []
+    tests = these_sets(parts, contrasts, settings.seed) if pairs else []
     rows = []
     for (a, b), test, p in zip(
         pairs, tests, adjust([one.two_sided for one in tests], settings.correction), strict=True
@@ -143,6 +143,6 @@ def together(sets: Mapping[str, Scores], baseline: str | None, settings: Setting
         gap = mean(np.array(gaps))
         shown = p <= settings.alpha and settings.by_people and not settings.spent
         verdict = Verdict.UNDECIDED if not shown else Verdict.BETTER if gap > 0 else Verdict.WORSE
-        like = like_these(gaps, settings.level)
+        like = sets_like_these(gaps, settings.level)
         rows.append(PairOnSets(a, b, gaps, gap, test.two_sided, p, test.method, verdict, like))
     return SetsTogether(measure, kept, tuple(common), tuple(rows), settings)

@@ -68,7 +68,7 @@ NEXT = (Topic.NOTHING_MEASURED, Topic.WEIGHTS, Topic.WITHIN_MARGIN, Topic.PLAN)
 """What neither the headline nor the lead says, and what to do follows from."""
 
 
-class Said(NamedTuple):
+class Headline(NamedTuple):
     """What stands above the leaderboard."""
 
     headline: str
@@ -78,7 +78,7 @@ class Said(NamedTuple):
     """Why an interval does not settle it, what is equal, and what more queries would tell."""
 
 
-def said_of(evaluation: Evaluation, *, complete: bool = True) -> Said:
+def headline_of(evaluation: Evaluation, *, complete: bool = True) -> Headline:
     """Return the verdict in a few lines; nothing is recommended while retrievers are missing."""
     result, settings = evaluation.conclusion, evaluation.settings
     headline = evaluation.incomplete or statements.headline(result, settings, evaluation.comparisons[result.measure])
@@ -86,11 +86,11 @@ def said_of(evaluation: Evaluation, *, complete: bool = True) -> Said:
     lead = "" if based or evaluation.partial or not complete else statements.lead_sentence(result, settings)
     following = [one.text for one in evaluation.statements(complete=complete) if one.topic in NEXT]
     if not result.measured:
-        return Said(headline, lead, tuple(following[:1]))
+        return Headline(headline, lead, tuple(following[:1]))
     pairs = tuple(result.against_baseline if result.baseline else result.against.values())
     about = (pairs, settings, reference_of(evaluation))
     note = interval_note(*about) if result.sweep is None else ""
-    return Said(headline, lead, tuple(filter(None, [note or agreement_note(*about), *following])))
+    return Headline(headline, lead, tuple(filter(None, [note or agreement_note(*about), *following])))
 
 
 def reference_of(evaluation: Evaluation) -> str:

@@ -127,7 +127,7 @@ class ModelAgreement(NamedTuple):
         return f"{both}, Cohen's kappa is {self.kappa.value:.2f}{between}.{guess}"
 
 
-class Combined(NamedTuple):
+class PeopleAndModel(NamedTuple):
     """What people's and a model's labels say together."""
 
     measure: str
@@ -142,7 +142,7 @@ class Combined(NamedTuple):
     """None where people and the model judged no document both."""
 
 
-def combined(results: Results) -> Combined | None:
+def combined(results: Results) -> PeopleAndModel | None:
     """Estimate each difference of the primary measure; None where no model judged anything beside people.
 
     A query without a relevant document counts as no difference here, so that the queries stay a random sample.
@@ -158,14 +158,14 @@ def combined(results: Results) -> Combined | None:
     judged = len(both) if units is None else len(np.unique(units.members[: len(both)]))
     agreement = model_agreement(both)
     if reason := _reason(both, alone, declared) or too_few(len(both), judged):
-        return Combined(measure, len(both), len(alone), (), reason, agreement)
+        return PeopleAndModel(measure, len(both), len(alone), (), reason, agreement)
     tables = {q: given.grades or {} for q, given in both.items()}, {q: given.model for q, given in both.items()}, alone
     scores = _scores(results, parse(measure), tables)
     pairs = tuple(
         CombinedPair(a, b, predicted(*(of[a] - of[b] for of in scores), level=declared.level, units=units))
         for a, b in compared_pairs(results)
     )
-    return Combined(measure, len(both), len(alone), pairs, "", agreement)
+    return PeopleAndModel(measure, len(both), len(alone), pairs, "", agreement)
 
 
 def model_agreement(both: Mapping[str, Labels]) -> ModelAgreement | None:

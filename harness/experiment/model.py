@@ -31,7 +31,7 @@ from harness.experiment.option_tables import (
     options_of,
 )
 from harness.experiment.variants import Sweep, SweepTable, swept, written_out
-from harness.experiment.written import retired_in, secrets, tell_going, too_large, unset, walk
+from harness.experiment.written import retired_in, secrets, too_large, unset, walk, warn_deprecated
 from harness.measures import Measure
 from harness.stats.settings import Looks, Statistics, without_retired
 from retrievers import retriever_kinds
@@ -291,7 +291,7 @@ def parse(written: Mapping[str, Any], *, code: bool = True, keys: bool = True) -
     """Check the tables of an experiment, `keys` in the environment among them; raises InputError with every problem."""
     for place, value in walk(written):
         key = place.rpartition(".")[2]
-        tell_going(place, key, *([f"{key} = {value}"] if isinstance(value, str) else []))
+        warn_deprecated(place, key, *([f"{key} = {value}"] if isinstance(value, str) else []))
     problems = [*secrets(written), *unset(written, keys=keys), *too_large(written)]
     tables = dict(written)
     judge = tables.get("judge")

@@ -28,9 +28,9 @@ from pydantic import (
 from pydantic_core import CoreSchema, core_schema
 
 from retrievers.errors import InputError, Problem, did_you_mean
-from retrievers.held import Held
+from retrievers.user_objects import NamedObject
 
-KEEPS_OBJECT = WrapValidator(lambda value, check: value if isinstance(value, Held) else check(value))
+KEEPS_OBJECT = WrapValidator(lambda value, check: value if isinstance(value, NamedObject) else check(value))
 """Annotates a text that may carry an object of this process: it passes as it is."""
 OptionsType = TypeVar("OptionsType", bound=BaseModel)
 JsonSchema = dict[str, Any]

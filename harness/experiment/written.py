@@ -124,7 +124,7 @@ GOING: Mapping[str, str] = MappingProxyType({})
 """What works until the next minor version and is then RETIRED, as "key" or "key = value" -> what to use."""
 
 
-def tell_going(where: str, *names: str) -> None:
+def warn_deprecated(where: str, *names: str) -> None:
     """Warn on standard error of deprecated names, and say what to use."""
     for name in names:
         if name in GOING:

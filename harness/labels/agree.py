@@ -50,7 +50,7 @@ class PairOfJudges(NamedTuple):
     """Confusion: rows are the first judge's grades, columns the second's."""
 
 
-class Together(NamedTuple):
+class AllJudges(NamedTuple):
     """All judges."""
 
     judges: tuple[str, ...]
@@ -75,7 +75,7 @@ class Agreements(NamedTuple):
     """What `harness labels agree` finds."""
 
     pairs: tuple[PairOfJudges, ...]
-    together: Together | None
+    together: AllJudges | None
     themselves: tuple[SelfAgreement, ...]
     """Each judge with an earlier answer of their own."""
     disputed: tuple[Dispute, ...]
@@ -156,7 +156,7 @@ def _binary(tables: Floats) -> Floats:
     return np.stack([np.stack([cell.sum(axis=(1, 2)) for cell in row], axis=-1) for row in cells], axis=-2)
 
 
-def _together(ratings: Ratings, seed: int) -> Together:
+def _together(ratings: Ratings, seed: int) -> AllJudges:
     judges = sorted(ratings)
     keys = sorted({key for rated in ratings.values() for key in rated})
     values = np.array([[ratings[judge].get(key, np.nan) for key in keys] for judge in judges], dtype=np.float64)
@@ -168,7 +168,7 @@ def _together(ratings: Ratings, seed: int) -> Together:
         level: by_query(partial(krippendorff_alpha, categories=GRADES, level=level), tables, seed=seed)
         for level in ("nominal", "ordinal", "interval")
     }
-    return Together(tuple(judges), fleiss_kappa(counts) if len(judges) > 2 and len(counts) else None, **alphas)
+    return AllJudges(tuple(judges), fleiss_kappa(counts) if len(judges) > 2 and len(counts) else None, **alphas)
 
 
 def _self_agreements(judgments: Sequence[Judgment], seed: int) -> list[SelfAgreement]:

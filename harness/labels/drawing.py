@@ -39,7 +39,7 @@ class Drawing:
 
 
 @dataclass(frozen=True, slots=True)
-class Material:
+class FoundDocuments:
     """What several results folders over the same documents have found."""
 
     dataset: Dataset
@@ -49,7 +49,7 @@ class Material:
     """Question -> documents that some retriever ranked down to the depth."""
 
 
-def draw(material: Material, drawing: Drawing, known: Iterable[Judgment] = ()) -> Pool:
+def draw(material: FoundDocuments, drawing: Drawing, known: Iterable[Judgment] = ()) -> Pool:
     """Draw a pool; a larger sample with the same seed holds every question of a smaller one.
 
     Args:
@@ -92,7 +92,7 @@ def _shuffled(query: str, documents: frozenset[str], done: set[PairKey], seed: i
     return sorted(left, key=lambda document: shuffled_place(seed, query, document))
 
 
-def pooled(material: Material, asked: Mapping[str, Sequence[str]], inclusion: float) -> tuple[PooledQuery, ...]:
+def pooled(material: FoundDocuments, asked: Mapping[str, Sequence[str]], inclusion: float) -> tuple[PooledQuery, ...]:
     """The lines of a pool: questions with their documents in the given order, those without any left out.
 
     Hits that are no documents of the data set, as another system may give them, cannot be judged.
@@ -106,7 +106,7 @@ def pooled(material: Material, asked: Mapping[str, Sequence[str]], inclusion: fl
     )
 
 
-def gather(folders: Sequence[Path], depth: int) -> Material:
+def gather(folders: Sequence[Path], depth: int) -> FoundDocuments:
     """Read the rankings of results folders, and the texts of their data set.
 
     Raises:
@@ -129,10 +129,10 @@ def gather(folders: Sequence[Path], depth: int) -> Material:
             for id_, ranking in results.answers(name):
                 tops.setdefault(id_, set()).update(ranking.doc_ids[:depth])
     asked = {id_: query for id_, query in queries.items() if id_ in tops}
-    return Material(dataset, asked, {id_: frozenset(tops[id_]) for id_ in asked})
+    return FoundDocuments(dataset, asked, {id_: frozenset(tops[id_]) for id_ in asked})
 
 
-def known_judgments(material: Material, paths: Sequence[Path]) -> list[Judgment]:
+def known_judgments(material: FoundDocuments, paths: Sequence[Path]) -> list[Judgment]:
     """The judgments that were made already: of the named files, and those beside the data set's queries."""
     beside = Path(material.dataset.path) / NAME
     return read_judgments([*paths, *([beside] if beside.is_file() else [])])
@@ -163,7 +163,7 @@ class Next(NamedTuple):
         return f"{between}, with {self.unjudged:,} documents in these rankings that could still change it"
 
 
-def next_to_judge(results: Results, material: Material, names: Sequence[str], count: int, policy: str) -> Next:
+def next_to_judge(results: Results, material: FoundDocuments, names: Sequence[str], count: int, policy: str) -> Next:
     """Choose the documents to judge next, by what a judgment of them could change.
 
     Args:

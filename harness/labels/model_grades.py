@@ -119,7 +119,7 @@ class ModelJudging(NamedTuple):
         return f"{whole}{nulls}{cut}{plain}"
 
 
-class Manner(NamedTuple):
+class AskingOptions(NamedTuple):
     """How a model is asked."""
 
     repeat: int = 1
@@ -128,17 +128,17 @@ class Manner(NamedTuple):
     """Tokens of a document that it is shown, as estimated."""
 
 
-ONCE = Manner()
+ONCE = AskingOptions()
 
 
-def plan_judging(pool: Pool, path: Path, chat: Chat, manner: Manner = ONCE) -> ChatForecast:
+def plan_judging(pool: Pool, path: Path, chat: Chat, manner: AskingOptions = ONCE) -> ChatForecast:
     """Forecast what is left to ask, in calls, tokens and dollars; no network."""
     waiting, _ = _left(pool, path, chat, manner.repeat)
     prompts = [one.prompt for one in _asked(pool, waiting, manner.longest)]
     return chat.forecast(prompts, lambda _, reply: read_grade(reply.text) is not None)
 
 
-def judge_by_model(pool: Pool, path: Path, chat: Chat, meter: Meter, manner: Manner = ONCE) -> ModelJudging:
+def judge_by_model(pool: Pool, path: Path, chat: Chat, meter: Meter, manner: AskingOptions = ONCE) -> ModelJudging:
     """Ask a model for a grade of each pair of a pool, and append its judgments to a file as they come.
 
     What stands in the file already is not asked again, nor paid for: a run that was stopped goes on where it was. Only

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from retrievers.errors import InputError, Problem
-from retrievers.held import Held
+from retrievers.user_objects import NamedObject
 
 Parameter = str | int | float
 OWN = "own."
@@ -108,7 +108,7 @@ def measure(
     if not (math.isfinite(low) and math.isfinite(high) and low < high):
         raise InputError(Problem("range", f"{range} is no range", "the least value and the largest: (0, 1)"))
     limits = [f"high={high}"] * (high != 1) + [f"low={low}"] * (low != 0)
-    return Held(f"{OWN}{name}" + (f"({', '.join(limits)})" if limits else ""), OwnFunction(function, low, high))
+    return NamedObject(f"{OWN}{name}" + (f"({', '.join(limits)})" if limits else ""), OwnFunction(function, low, high))
 
 
 def own_value(measure: Measure, judged: Mapping[str, int], ranking: Sequence[str], query: str = "") -> float:

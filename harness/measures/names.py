@@ -14,7 +14,7 @@ from harness.measures.grades import Gain
 from harness.measures.measure import OWN, Measure, Parameter
 from harness.measures.table import ALIASES, ELSEWHERE, row_named, row_of
 from retrievers.errors import InputError, Problem, did_you_mean
-from retrievers.held import Held
+from retrievers.user_objects import NamedObject
 
 Ideal = Literal["judged", "retrieved", "retrieved-all"]
 
@@ -83,7 +83,7 @@ def parse(text: str, *, gain: Gain | None = None, ideal: Ideal | None = None, re
     if "p" in options:
         params.setdefault("p", PERSISTENCE)
     kept = tuple(sorted((key, value) for key, value in params.items() if DEFAULTS.get(key) != value))
-    function = text.value if isinstance(text, Held) else None
+    function = text.value if isinstance(text, NamedObject) else None
     return _at(text, Measure(name, None, kept, function), shape[3])
 
 

@@ -118,7 +118,7 @@ class NotebookResults(Results):
         place = Path(folder)
         if not re.fullmatch(NAME, place.name):
             raise InputError(Problem(f"folder {place.name!r}", BAD_NAME, "call it otherwise"))
-        with records.writing_aside(place) as held:
+        with records.unfinished_folder(place) as held:
             shutil.copytree(self.folder, held.folder, dirs_exist_ok=True)
             (held.folder / records.LAST_FILE).unlink(missing_ok=True)
             manifest = self.manifest

@@ -8,7 +8,7 @@ from numbers import Integral
 from typing import Any
 
 from retrievers.errors import InputError, Problem
-from retrievers.held import Held
+from retrievers.user_objects import NamedObject
 
 RetrieverTable = dict[str, Any]
 """A table of [[retrievers]], without its name."""
@@ -53,9 +53,9 @@ def Encoder(model: Any, *, kind: str = "", cache: str = "", **options: Any) -> R
         form = {"sparse-encoder": "sparse", "multivector-encoder": "multivector"}.get(found, "dense")
         own = {"device": str(model.device), "truncate_dim": getattr(model, "truncate_dim", None)}
         taken = {key: value for key, value in own.items() if value is not None}
-        return {"kind": form, "encoder": {"kind": found, "model": Held.of(model, PART), **taken, **options}}
+        return {"kind": form, "encoder": {"kind": found, "model": NamedObject.of(model, PART), **taken, **options}}
     kept = {"cache": cache} if cache else {}
-    return {"encoder": {"kind": "python", "call": Held.of(model, PART), **kept, **options}}
+    return {"encoder": {"kind": "python", "call": NamedObject.of(model, PART), **kept, **options}}
 
 
 def Search(function: Callable[[str, int], Iterable[Any]]) -> RetrieverTable:
@@ -71,7 +71,7 @@ def Search(function: Callable[[str, int], Iterable[Any]]) -> RetrieverTable:
         return [[str(hit) if isinstance(hit, Integral) else hit for hit in function(query, depth)] for query in queries]
 
     each.__qualname__ = getattr(function, "__qualname__", type(function).__qualname__)
-    return {"kind": "python", "call": Held.of(each, PART), "batch_size": 1}
+    return {"kind": "python", "call": NamedObject.of(each, PART), "batch_size": 1}
 
 
 def Fusion(*of: str, **options: Any) -> RetrieverTable:
@@ -102,7 +102,7 @@ def Reranked(of: str, reranker: Any, *, depth: int = 10, **options: Any) -> Retr
     if not isinstance(reranker, str):
         if library_kind(reranker) != "cross-encoder":
             raise InputError(Problem("reranker", f"a {type(reranker).__name__} is no CrossEncoder", "or give its name"))
-        model = {"model": Held.of(reranker, PART), "device": str(reranker.device)}
+        model = {"model": NamedObject.of(reranker, PART), "device": str(reranker.device)}
     return {"of": of, "rerank": {"kind": "cross-encoder", **model, "depth": depth, **options}}
 
 
@@ -117,8 +117,8 @@ def library_kind(model: Any) -> str:
 
 def named(value: Any, name: str) -> Any:
     """A table whose objects go by the name of the retriever that they are part of."""
-    if isinstance(value, Held):
-        return Held.of(value.value, name)
+    if isinstance(value, NamedObject):
+        return NamedObject.of(value.value, name)
     if isinstance(value, Mapping):
         return {key: named(inner, name) for key, inner in value.items()}
     return value

@@ -20,7 +20,7 @@ from harness.notebook.parts import Encoder, RetrieverTable, named
 from harness.running.options import Options
 from retrievers import retriever_kinds
 from retrievers.errors import InputError, Problem
-from retrievers.held import OBJECT, Held
+from retrievers.user_objects import OBJECT, NamedObject
 
 WHERE = re.compile(r"retrievers\[(\d+)\]")
 """How an experiment names the table of a retriever."""
@@ -197,7 +197,7 @@ def _dataset(documents: Any, queries: Any, qrels: Any, *, drop: bool) -> dict[st
     if queries is None and qrels is None and isinstance(documents, str | Path):
         return {"path": str(documents)}
     source = source_of(documents, queries, qrels, drop=drop)
-    return {"path": Held(f"{OBJECT}documents and queries in memory", source)}
+    return {"path": NamedObject(f"{OBJECT}documents and queries in memory", source)}
 
 
 def _table(value: Any, name: Any) -> RetrieverTable:

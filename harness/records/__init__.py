@@ -1,6 +1,6 @@
 """A run and its results folder: the one format on disk."""
 
-from harness.records.atomic_write import LAST_FILE, experiment_and_data, put_in_place, unfinished, writing_aside
+from harness.records.atomic_write import LAST_FILE, experiment_and_data, put_in_place, unfinished, unfinished_folder
 from harness.records.csv_tables import as_cell, file_digests, read_costs, write_costs, write_table
 from harness.records.kept import (
     LENGTHS,
@@ -125,6 +125,7 @@ __all__ = [
     "rewrite_manifest",
     "truth_of",
     "unfinished",
+    "unfinished_folder",
     "write_costs",
     "write_evidence",
     "write_jsonl",
@@ -132,5 +133,4 @@ __all__ = [
     "write_passages",
     "write_run",
     "write_table",
-    "writing_aside",
 ]

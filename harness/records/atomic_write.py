@@ -36,7 +36,7 @@ def unfinished(place: Path) -> Path:
 
 
 @dataclass(frozen=True, slots=True)
-class Aside:
+class UnfinishedFolder:
     """The folder that a run writes to, and what tells it from another that has taken its name."""
 
     folder: Path
@@ -61,7 +61,7 @@ class Aside:
 
 
 @contextmanager
-def writing_aside(place: Path) -> Iterator[Aside]:
+def unfinished_folder(place: Path) -> Iterator[UnfinishedFolder]:
     """An empty folder beside the place of the results, held by this process alone.
 
     Whole results that a killed run could not put in place any more are put there first.
@@ -79,7 +79,7 @@ def writing_aside(place: Path) -> Iterator[Aside]:
             shutil.rmtree(aside, ignore_errors=True)
             aside.mkdir()
             status = aside.lstat()
-            held = Aside(aside, (status.st_dev, status.st_ino))
+            held = UnfinishedFolder(aside, (status.st_dev, status.st_ino))
             if os.name == "posix":  # as long as it is open, no other folder is given its number
                 locks.callback(os.close, os.open(aside, os.O_RDONLY))
         except OSError as error:

@@ -12,7 +12,7 @@ from markupsafe import Markup
 
 from harness.answers.cases import FATES, TracedAnswer, shares
 from harness.evaluation.across_sets import COLUMNS, ON, SetsTogether
-from harness.evaluation.board import said_of
+from harness.evaluation.board import headline_of
 from harness.evaluation.evaluation import Evaluation
 from harness.evaluation.set_folders import SETS, results_together
 from harness.evaluation.statements import sets_sentences
@@ -67,7 +67,7 @@ def scores_page(title: str, evaluation: Evaluation, notes: Sequence[str], traced
     measures = list(dict.fromkeys(row["measure"] for row in summary))
     return env.get_template("scores.html").render(
         title=title,
-        said=said_of(evaluation),
+        said=headline_of(evaluation),
         primary=evaluation.scores.primary,
         measures=measures,
         names=list(dict.fromkeys(row["retriever"] for row in summary)),

@@ -21,8 +21,8 @@ from harness.running.dataset_summary import DatasetSummary, dataset_summary
 from harness.running.forecast import truncation_estimates
 from harness.stats.settings import check_margin
 from retrievers.errors import BackendError, InputError, Problem, did_you_mean
-from retrievers.held import faults_of
 from retrievers.types import Encoder, Model, Retriever
+from retrievers.user_objects import faults_of
 from retrievers.words import load_language_model
 
 MEANINGS = {

@@ -12,9 +12,9 @@ from harness.experiment.option_tables import Kind
 from retrievers import encoder_class, reranker_class, retriever_class
 from retrievers.errors import BackendError, InputError, Problem
 from retrievers.filters import Condition
-from retrievers.held import faults_of
 from retrievers.remote.redaction import as_written
 from retrievers.types import Encoder, Model, Reranker, Retriever
+from retrievers.user_objects import faults_of
 
 Part = TypeVar("Part", bound=Model)
 SIZE = "dimensions"

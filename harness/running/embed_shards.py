@@ -19,10 +19,10 @@ from retrievers.chunking import Chunks, pieces
 from retrievers.derived import proof_texts
 from retrievers.embedding import Embedder
 from retrievers.errors import InputError, Problem
-from retrievers.held import faults_of
 from retrievers.meter import Budget, Meter
 from retrievers.storage import open_storage
 from retrievers.types import Encoder, Role
+from retrievers.user_objects import faults_of
 from retrievers.vector_search import window_of
 from retrievers.vector_shards import Imported, Request, Writing, import_into, planned_requests, write_shard
 
@@ -193,7 +193,7 @@ SAMPLE = 100
 """Documents, or passages, that are embedded again for each model."""
 
 
-class Drifted(NamedTuple):
+class ModelDrift(NamedTuple):
     """How far one model's vectors have moved since they were cached."""
 
     retriever: str
@@ -213,7 +213,7 @@ class Drifted(NamedTuple):
         return f"{self.retriever}: {vectors} embedded again, largest 1 - cosine {self.largest:.2g}"
 
 
-def drifts(experiment: str | Path, *, sample: int = SAMPLE, code: bool = True) -> Iterator[Drifted]:
+def drifts(experiment: str | Path, *, sample: int = SAMPLE, code: bool = True) -> Iterator[ModelDrift]:
     """Embed a sample of what is cached again, as a run would embed it, and compare; the cache stays as it is.
 
     Equal encoders that cut documents alike are asked once.
@@ -241,4 +241,4 @@ def drifts(experiment: str | Path, *, sample: int = SAMPLE, code: bool = True) -
             asked.add(key)
             texts = (piece.content for piece in pieces(dataset.documents(), chunks_of(block, encoder)))
             drift = Embedder(encoder, cache).drift(texts, "document", sample=sample)
-            yield Drifted(block.name, drift.compared, drift.largest, drift.mean, drift.moved)
+            yield ModelDrift(block.name, drift.compared, drift.largest, drift.mean, drift.moved)

@@ -14,9 +14,9 @@ from harness.running.components import Components, canonical, in_block
 from retrievers.chunking import Chunks, document_of, pieces
 from retrievers.embedding import Embedder, Forecast
 from retrievers.errors import BackendError, InputError, Problem
-from retrievers.held import faults_of
 from retrievers.storage import open_storage
 from retrievers.types import Counts, Document, Encoder, Model, Role
+from retrievers.user_objects import faults_of
 from retrievers.vector_search import window_of
 from retrievers.vector_shards import ShardSource, check_filled
 

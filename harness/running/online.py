@@ -12,12 +12,12 @@ from harness.experiment import Encoded, Experiment, JudgeOptions, expanded
 from harness.running.components import Components, canonical
 from retrievers.cache import Cache, default_path
 from retrievers.errors import BackendError, HarnessError
-from retrievers.held import faults_of
 from retrievers.meter import Meter, single_call
 from retrievers.remote.chat_model import Prompt
 from retrievers.search_endpoint import HttpRetriever
 from retrievers.stores import StoreOptions
 from retrievers.types import Query
+from retrievers.user_objects import faults_of
 
 PROMPT = Prompt("Answer with one word.", "Are you there?")
 

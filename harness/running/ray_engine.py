@@ -31,7 +31,7 @@ ANSWERS_WITHIN = 10.0
 """Seconds in which a cluster takes a connection: Ray itself waits for minutes where nothing is."""
 
 
-class Done(NamedTuple):
+class FinishedShare(NamedTuple):
     """What became of one share; as a node sends it."""
 
     written: tuple[int, int, int]
@@ -101,7 +101,7 @@ def _embed_task(
     )
 
 
-def _shares(task: Task, what: tuple[str, str, int], budget: Budget) -> Iterator[Done]:
+def _shares(task: Task, what: tuple[str, str, int], budget: Budget) -> Iterator[FinishedShare]:
     """Run the shares, as many at once as the cluster has room for, and yield their results.
 
     The limits of a provider, and of the dollars, hold for all its requests together: its shares follow each other.
@@ -115,11 +115,11 @@ def _shares(task: Task, what: tuple[str, str, int], budget: Budget) -> Iterator[
     running: list[Any] = []
     for number in range(1, SHARES * workers + 1):
         if len(running) == workers:
-            yield Done(*ray.get(_first(running)))
+            yield FinishedShare(*ray.get(_first(running)))
         left = None if budget.limit is None else max(budget.limit - budget.spent, 0.0)
         running.append(embed.remote(*what, Shard(number, SHARES * workers), left))
     while running:
-        yield Done(*ray.get(_first(running)))
+        yield FinishedShare(*ray.get(_first(running)))
 
 
 def _first(running: list[Any]) -> Any:

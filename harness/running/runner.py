@@ -20,12 +20,12 @@ from retrievers import is_built_in
 from retrievers.cache import UsesCache
 from retrievers.errors import BackendError, DataChanged, HarnessError
 from retrievers.external import accepted
-from retrievers.filters import Narrowed, Narrows
-from retrievers.held import faults_of
+from retrievers.filters import FilteredRetriever, SupportsFilter
 from retrievers.meter import Meter
 from retrievers.ranking import fuse
 from retrievers.reranking import CachedReranker
 from retrievers.types import Document, Query, Ranking, Retriever, collapsed, without
+from retrievers.user_objects import faults_of
 
 log = logging.getLogger(__name__)
 
@@ -231,8 +231,8 @@ def _retriever(block: Block, components: Components, state: State) -> Retriever:
     if not conditions:
         return components.retriever
     retriever = whole_retriever(block)  # another of its own, since it keeps what it is asked to look among
-    if not isinstance(retriever, Narrows):
-        return Narrowed(retriever, conditions)
+    if not isinstance(retriever, SupportsFilter):
+        return FilteredRetriever(retriever, conditions)
     retriever.narrow(conditions)
     return retriever
 

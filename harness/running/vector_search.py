@@ -17,7 +17,7 @@ from retrievers.remote.redaction import as_written
 from retrievers.stores import CSR, MEMORY, StoreOptions, open_store
 from retrievers.stores.matrices import NumberFormat, QuantizedStore, bytes_a_vector
 from retrievers.types import Store
-from retrievers.vector_search import Extent, VectorRetriever
+from retrievers.vector_search import CorpusSize, VectorRetriever
 
 
 def vector_retriever(block: Encoded, components: Components, shared: Shared, stores: Stores) -> VectorRetriever:
@@ -60,7 +60,7 @@ def vector_retriever(block: Encoded, components: Components, shared: Shared, sto
             )
         return stores[key]
 
-    def describe(extent: Extent, facts: Mapping[str, str]) -> Mapping[str, str]:
+    def describe(extent: CorpusSize, facts: Mapping[str, str]) -> Mapping[str, str]:
         texts = extent.texts or sum(1 for _ in pieces(dataset.documents(), chunks))
         return {
             **described(encoder),
@@ -99,7 +99,7 @@ def _place(block: Encoded, location: str, options: StoreOptions) -> dict[str, st
 
 
 def _sizes(
-    block: Encoded, options: StoreOptions, form: Form, extent: Extent, store: Mapping[str, str]
+    block: Encoded, options: StoreOptions, form: Form, extent: CorpusSize, store: Mapping[str, str]
 ) -> dict[str, str]:
     """Dimensions, texts, bytes that a search needs at hand; of ragged vectors how many numbers or tokens a text has.
 

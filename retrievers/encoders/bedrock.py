@@ -15,7 +15,6 @@ from pydantic import Field
 
 from retrievers.costs import Tokens, estimate
 from retrievers.errors import BackendError, InputError, Problem
-from retrievers.insisting import TooLong, Transient, retry_after, says_too_long
 from retrievers.remote.http_client import (
     AnswerPart,
     HttpClient,
@@ -28,6 +27,7 @@ from retrievers.remote.http_client import (
 from retrievers.remote.redaction import as_written, redacted
 from retrievers.remote.remote_encoder import EmbeddingReply, RemoteEncoder, rectangular
 from retrievers.remote.remote_model import Access
+from retrievers.retrying import TooLong, Transient, retry_after, says_too_long
 from retrievers.types import Role, fingerprint
 
 if TYPE_CHECKING:

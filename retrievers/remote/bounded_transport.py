@@ -23,9 +23,9 @@ from typing import Any
 import httpx
 
 from retrievers.errors import BackendError, InputError, Problem
-from retrievers.insisting import Transient
 from retrievers.meter import Stop
 from retrievers.remote.redaction import without_secrets
+from retrievers.retrying import Transient
 
 MOST_BYTES = 256 << 20
 """Bytes of one answer, unpacked, at most: 2,048 vectors of 4,096 dimensions written as decimals take about 180 MB."""

@@ -36,10 +36,10 @@ import numpy as np
 
 from retrievers.cache import Cache, Texts, keys
 from retrievers.errors import Unreadable
-from retrievers.insisting import answers
 from retrievers.meter import Call, Meter, Stop
 from retrievers.remote.chat_model import ChatForecast, ChatModel, Prompt, Reply
 from retrievers.remote.redaction import as_written, redacted
+from retrievers.retrying import answers
 
 Readable = Callable[[int, Reply], bool]
 """Whether the reply to the prompt at a place holds an answer; not asked of declined and cut replies."""

@@ -11,7 +11,6 @@ from typing import NamedTuple
 
 from retrievers.costs import estimate, on_this_machine
 from retrievers.errors import BackendError, InputError, Problem, check_not_negative, check_positive
-from retrievers.insisting import TooLong
 from retrievers.meter import Call, Meter
 from retrievers.remote.http_client import (
     BASE_URL,
@@ -29,6 +28,7 @@ from retrievers.remote.http_client import (
     to_exception,
 )
 from retrievers.remote.remote_model import Access, Charge, RemoteModel
+from retrievers.retrying import TooLong
 from retrievers.types import fingerprint
 
 _FOR_THE_REQUEST = {400, 415, 422, 501}

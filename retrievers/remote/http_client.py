@@ -18,9 +18,9 @@ import httpx
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from retrievers.errors import BackendError, InputError, Problem
-from retrievers.insisting import TooLong, Transient, retry_after, says_too_long
 from retrievers.remote.bounded_transport import MOST_BYTES, PROXY_REMEDY, BoundedTransport, note_refused
 from retrievers.remote.redaction import Expanded, as_written, beginning_of, redacted, secrets_in, shown, shown_or_hidden
+from retrievers.retrying import TooLong, Transient, retry_after, says_too_long
 
 OPENAI_URL = "https://api.openai.com/v1"
 KEY, AZURE_KEY, BASE_URL = "OPENAI_API_KEY", "AZURE_OPENAI_API_KEY", "OPENAI_BASE_URL"

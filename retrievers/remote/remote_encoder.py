@@ -13,10 +13,10 @@ import numpy.typing as npt
 
 from retrievers.costs import Tokens, estimate
 from retrievers.errors import BackendError, InputError, Problem, check_positive
-from retrievers.insisting import TooLong
 from retrievers.meter import Call
 from retrievers.remote.redaction import as_written, shown
 from retrievers.remote.remote_model import Access, Charge, RemoteModel, RequestSize, shared_out
+from retrievers.retrying import TooLong
 from retrievers.types import Counts, Embedded, Encoder, Role, Vectors, fingerprint
 
 _CUTS = 8

@@ -16,11 +16,11 @@ import numpy as np
 
 from retrievers.costs import Price, price_of
 from retrievers.errors import BackendError, InputError, Problem, check_not_negative, check_positive
-from retrievers.insisting import Insistence, TooLong, Transient
 from retrievers.meter import Call
 from retrievers.remote.bounded_transport import Attempt, may_be_billed
 from retrievers.remote.http_client import HttpClient, Server, check_address, is_server_of
 from retrievers.remote.redaction import from_environment, secrets_in
+from retrievers.retrying import RetryLoop, TooLong, Transient
 from retrievers.types import Counts, Limits
 
 Answer = TypeVar("Answer")
@@ -100,9 +100,7 @@ class RequestSender:
 
     def __init__(self, limits: Limits) -> None:
         self._limiter = RateLimiter(limits.concurrency, rpm=limits.rpm, tpm=limits.tpm)
-        self._insistence = Insistence(
-            lambda failure: failure if isinstance(failure, Transient) else None, limits.patience
-        )
+        self._retries = RetryLoop(lambda failure: failure if isinstance(failure, Transient) else None, limits.patience)
 
     def send(
         self, request: Callable[[], tuple[Answer, Charge]], promised: Charge, call: Call, *, pace: int | None = None
@@ -165,11 +163,11 @@ class RequestSender:
 
         started = time.monotonic()
         try:
-            return self._insistence.ask(once, on_retry=again, stopped=call.stopped)
+            return self._retries.ask(once, on_retry=again, stopped=call.stopped)
         except Transient as last:
             took = f"{tries} {'try' if tries == 1 else 'tries'} in {time.monotonic() - started:.0f} s"
             remedy = "; is it running? start it, then run again" if last.refused_here else ""
-            patience = f"(patience = {self._insistence.patience:g})"
+            patience = f"(patience = {self._retries.patience:g})"
             raise BackendError(f"gave up after {took} {patience}: {last}{remedy}") from None
 
 

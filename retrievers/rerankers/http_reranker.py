@@ -11,11 +11,11 @@ from pydantic import AliasChoices, Field, RootModel
 
 from retrievers.costs import Price, Tokens, beginning, estimate, searches
 from retrievers.errors import BackendError, InputError, Problem, check_not_negative, check_positive
-from retrievers.insisting import TooLong
 from retrievers.meter import Call
 from retrievers.remote.http_client import AnswerPart, Listed, TokenCount
 from retrievers.remote.redaction import as_written, as_written_json, shown
 from retrievers.remote.remote_model import Access, Charge, RemoteModel, RequestSize, shared_out
+from retrievers.retrying import TooLong
 from retrievers.types import Counts, Floats, Pair, PairScores, Reranker, fingerprint, runs
 
 Dialect = Literal["cohere", "voyage", "jina", "tei", "vllm"]

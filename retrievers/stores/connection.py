@@ -14,13 +14,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 from urllib.parse import urlsplit
 
-from retrievers import insisting
+from retrievers import retrying
 from retrievers.costs import on_this_machine
 from retrievers.errors import BackendError, HarnessError, InputError, Problem
-from retrievers.insisting import Insistence, Transient
 from retrievers.meter import Meter
 from retrievers.remote.bounded_transport import BoundedTransport
 from retrievers.remote.redaction import redacted, shown
+from retrievers.retrying import RetryLoop, Transient
 from retrievers.stores import MEMORY, PREFIX, StoreOptions
 from retrievers.stores.points import engine_errors
 
@@ -70,7 +70,7 @@ class Connection:
         self.address = location if location == MEMORY else str(Path(location).expanduser() / collection)
         if options.on_server:
             self.address = shown(location)
-        self._insistence = Insistence(self._passing, insisting.PATIENCE)
+        self._retries = RetryLoop(self._passing, retrying.PATIENCE)
         self._on_retry = partial(meter.count, retries=1)
 
     def call(self, request: Callable[[QdrantClient], Answer]) -> Answer:
@@ -84,7 +84,7 @@ class Connection:
             self._client = self._connect() if self._options.on_server else self._opened()
         client = self._client
         if self._options.on_server:
-            return self._insist(lambda: request(client), "run again: an upload goes on from where it was cut short")
+            return self._retry(lambda: request(client), "run again: an upload goes on from where it was cut short")
         with engine_errors(self.address), _without_its_warnings():
             return request(client)
 
@@ -140,7 +140,7 @@ class Connection:
                 transport=BoundedTransport(timeout=TIMEOUT, connections=CONNECTIONS),
             )
         try:
-            self.version = self._insist(lambda: client.info().version, "start the server, then run again")
+            self.version = self._retry(lambda: client.info().version, "start the server, then run again")
             self._check_version()
         except BaseException:
             client.close()
@@ -171,12 +171,12 @@ class Connection:
         wait = None if asked is None else float(asked)
         return Transient(f"{self.address}: {words}", retry_after=wait, refused_here=refused)
 
-    def _insist(self, request: Callable[[], Answer], remedy: str) -> Answer:
+    def _retry(self, request: Callable[[], Answer], remedy: str) -> Answer:
         from qdrant_client.common.client_exceptions import QdrantException
         from qdrant_client.http.exceptions import ApiException
 
         try:
-            return self._insistence.ask(request, on_retry=self._on_retry)
+            return self._retries.ask(request, on_retry=self._on_retry)
         except HarnessError:
             raise
         except Exception as error:

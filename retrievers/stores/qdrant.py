@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from retrievers.errors import BackendError
-from retrievers.insisting import answers
 from retrievers.ragged import AnyVectors, Form, SparseVectors, TokenVectors, dense, unit_rows
 from retrievers.ranking import best_of
+from retrievers.retrying import answers
 from retrievers.stores import LOWEST_FULL_SCAN, LOWEST_INDEXING, MEMORY, Opening, StoreOptions
 from retrievers.stores.connection import Connection, notes_of
 from retrievers.stores.points import (

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from markupsafe import Markup
 
 from harness.english import count, counted, few_names, shared_beginning
-from harness.evaluation.board import Board, BoardRow, board_of, said_of
+from harness.evaluation.board import Board, BoardRow, board_of, headline_of
 from harness.evaluation.cautions import (
     asked_sentence,
     below_noise,
@@ -115,7 +115,7 @@ def _figure(view: View, screen: Screen) -> Figure:
 
 def screen_of(view: View) -> Screen:
     """Put the first screen together."""
-    said, beginning = said_of(view.evaluation), shared_beginning(list(view.conclusion.means))
+    said, beginning = headline_of(view.evaluation), shared_beginning(list(view.conclusion.means))
 
     def short(sentence: str) -> str:
         # The head of the leaderboard says once what all names begin with.

@@ -19,7 +19,7 @@ FLOOR = 0.001
 """Milliseconds below which nothing is told apart: a logarithmic axis has no 0."""
 
 
-class Expense(NamedTuple):
+class CostKind(NamedTuple):
     """One way to be the cheapest."""
 
     short: str
@@ -33,11 +33,11 @@ class Expense(NamedTuple):
 
 
 PRICES = {
-    "latency": Expense("latency", charts.PriceAxis("median latency of a query (ms)", "ms"), lambda cost: cost.p50,
+    "latency": CostKind("latency", charts.PriceAxis("median latency of a query (ms)", "ms"), lambda cost: cost.p50,
                      "Fastest", "a query (median)", text.milliseconds),
-    "dollars": Expense("dollars", charts.PriceAxis("dollars for a million queries", "dollars"),
+    "dollars": CostKind("dollars", charts.PriceAxis("dollars for a million queries", "dollars"),
                      lambda cost: cost.usd_per_million, "Cheapest", "a million queries", text.dollars),
-    "bytes": Expense("vector bytes", charts.PriceAxis("bytes of vectors", "bytes"), lambda cost: cost.vector_bytes,
+    "bytes": CostKind("vector bytes", charts.PriceAxis("bytes of vectors", "bytes"), lambda cost: cost.vector_bytes,
                    "Smallest", "of vectors", text.size),
 }  # fmt: skip
 
@@ -112,14 +112,14 @@ def _approximations(view: View) -> PageTable:
     return PageTable("Approximate against exact search", columns, rows, captioned=True)
 
 
-def _priced(view: View, costs: Mapping[str, Cost], price: Expense) -> dict[str, float]:
+def _priced(view: View, costs: Mapping[str, Cost], price: CostKind) -> dict[str, float]:
     """What each retriever costs; nothing where one was not measured: it might be what the frontier rests on."""
     prices = {name: price.of(costs[name]) for name in view.ranked}
     priced = {name: value for name, value in prices.items() if value is not None}
     return priced if len(priced) == len(prices) else {}
 
 
-def _on_frontier(view: View, costs: Mapping[str, Cost], price: Expense) -> list[str]:
+def _on_frontier(view: View, costs: Mapping[str, Cost], price: CostKind) -> list[str]:
     """The retrievers that none other beats on both; nothing where all cost the same."""
     priced = _priced(view, costs, price)
     if len(set(priced.values())) < 2:

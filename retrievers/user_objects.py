@@ -20,10 +20,10 @@ OBJECT = "object:"
 """Begins the text that stands for an object: all that is left of it where the text was written down."""
 
 
-class Held(str):
+class NamedObject(str):
     """A text that carries the object for which it stands, wherever texts pass.
 
-    >>> held = Held.of(len, "mine")
+    >>> held = NamedObject.of(len, "mine")
     >>> held, held.value("abc")
     ('object:mine (len)', 3)
     """
@@ -54,7 +54,7 @@ def called(call: str) -> Any:
     Raises:
         InputError: there is no such function; or the text was written down, and its object was of another process.
     """
-    if isinstance(call, Held):
+    if isinstance(call, NamedObject):
         return call.value
     if call.startswith(OBJECT):
         what = f"{call.removeprefix(OBJECT)} was an object of another process"

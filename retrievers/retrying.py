@@ -70,7 +70,7 @@ class Transient(Exception):
         self.refused_here = refused_here
 
 
-class Insistence:
+class RetryLoop:
     """Asks one service again where a failure may pass; safe for many threads.
 
     Args:
