@@ -20,7 +20,7 @@ import numpy as np
 
 from retrievers.errors import InputError, Problem
 from retrievers.opening import masking, opened, writing
-from retrievers.types import Hit
+from retrievers.types import Floats, Ranking
 
 BOM = b"\xef\xbb\xbf"
 LARGEST = float(np.finfo(np.float32).max)
@@ -99,7 +99,7 @@ def stream_run(path: str | Path) -> Iterator[tuple[str, dict[str, float]]]:
         yield current, hits
 
 
-def write_run(path: str | Path, run: Iterable[tuple[str, Iterable[Hit]]], *, tag: str) -> None:
+def write_run(path: str | Path, run: Iterable[tuple[str, Ranking]], *, tag: str) -> None:
     """Write rankings, best first, as `query Q0 document rank score tag`.
 
     Scores fall strictly, also as 32-bit floats, so that every reader finds this order again: a score that
@@ -113,26 +113,26 @@ def write_run(path: str | Path, run: Iterable[tuple[str, Iterable[Hit]]], *, tag
     with writing(Path(path)), masking(path, "w") as file:
         for query, ranking in run:
             name = encode(query)
-            last = np.float32(np.inf)
-            lines = []
-            for rank, hit in enumerate(ranking, start=1):
-                written, last = falling(hit.score, last)
-                lines.append(f"{name} Q0 {encode(hit.doc_id)} {rank} {written!r} {tag}\n")
+            hits = zip(map(encode, ranking.doc_ids), falling(ranking.scores), strict=True)
+            lines = (f"{name} Q0 {doc} {rank} {score!r} {tag}\n" for rank, (doc, score) in enumerate(hits, start=1))
             file.write("".join(lines))
 
 
-def falling(score: float, last: np.float32) -> tuple[float, np.float32]:
-    """Return a score below `last` also as a 32-bit float, and what it is as one.
+def falling(scores: Floats) -> list[float]:
+    """Return scores that fall strictly, as doubles and as 32-bit floats.
 
-    >>> falling(0.5, np.float32(0.5))
-    (0.4999999701976776, np.float32(0.49999997))
+    >>> falling(np.array([0.5, 0.5]))
+    [0.5, 0.4999999701976776]
     """
-    near = min(max(float(score), -LARGEST), LARGEST)
-    single = np.float32(near)
-    if single < last:
-        return near, single
-    lowered = np.nextafter(last, np.float32(-np.inf))
-    return float(lowered), lowered
+    near = np.clip(scores, -LARGEST, LARGEST)
+    written: list[float] = near.tolist()
+    singles = near.astype(np.float32)
+    if (singles[1:] >= singles[:-1]).any():
+        for i in range(1, len(singles)):
+            if singles[i] >= singles[i - 1]:
+                singles[i] = np.nextafter(singles[i - 1], np.float32(-np.inf))
+                written[i] = float(singles[i])
+    return written
 
 
 def _hits(path: str | Path, problems: LineProblems) -> Iterator[tuple[int, str, str, float]]:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from harness.dataset import trec
 from retrievers import runs
 from retrievers.errors import InputError
-from retrievers.types import Hit
+from retrievers.types import ranked
 
 ids = st.text(
     st.one_of(
@@ -45,12 +45,12 @@ def test_judgments_come_back(tmp_path: Path, judgments: dict[str, dict[str, int]
 @given(st.dictionaries(ids, st.dictionaries(ids, scores, min_size=1), min_size=1))
 def test_rankings_come_back_in_their_order_for_every_reader(tmp_path: Path, run: dict[str, dict[str, float]]) -> None:
     """Scores fall strictly as doubles and as 32-bit floats, so no reader has to break a tie."""
-    rankings = {q: sorted((Hit(d, s) for d, s in hits.items()), key=lambda h: -h.score) for q, hits in run.items()}
+    rankings = {q: ranked(list(hits), list(hits.values())) for q, hits in run.items()}
     trec.write_run(tmp_path / "run", rankings.items(), tag="x")
     back = trec.read_run(tmp_path / "run")
     assert list(back) == list(rankings)
     for query_id, hits in back.items():
-        assert list(hits) == [hit.doc_id for hit in rankings[query_id]]
+        assert tuple(hits) == rankings[query_id].doc_ids
         doubles = np.array(list(hits.values()))
         assert (np.diff(doubles) < 0).all()
         assert (np.diff(doubles.astype(np.float32).astype(np.float64)) < 0).all()
@@ -58,14 +58,14 @@ def test_rankings_come_back_in_their_order_for_every_reader(tmp_path: Path, run:
 
 
 def test_scores_that_fall_are_written_in_full(tmp_path: Path) -> None:
-    trec.write_run(tmp_path / "run", [("q 1", [Hit("a", 0.1), Hit("b%", 0.1), Hit("c", 0.05)])], tag="tag")
+    trec.write_run(tmp_path / "run", [("q 1", ranked(["a", "b%", "c"], [0.1, 0.1, 0.05]))], tag="tag")
     lines = (tmp_path / "run").read_bytes().decode().split("\n")
-    assert lines == ["q%201 Q0 a 1 0.1 tag", "q%201 Q0 b%25 2 0.09999999403953552 tag", "q%201 Q0 c 3 0.05 tag", ""]
+    assert lines == ["q%201 Q0 b%25 1 0.1 tag", "q%201 Q0 a 2 0.09999999403953552 tag", "q%201 Q0 c 3 0.05 tag", ""]
 
 
 def test_scores_beyond_32_bits_still_fall(tmp_path: Path) -> None:
     """A reader that packs them into 32 bits must not overflow."""
-    trec.write_run(tmp_path / "run", [("q", [Hit("a", 1e300), Hit("b", 1e39), Hit("c", -1e39)])], tag="t")
+    trec.write_run(tmp_path / "run", [("q", ranked(["a", "b", "c"], [1e300, 1e39, -1e39]))], tag="t")
     singles = np.array(list(trec.read_run(tmp_path / "run")["q"].values()), dtype=np.float32)
     assert np.isfinite(singles).all()
     assert (singles[1:] < singles[:-1]).all()

@@ -72,13 +72,13 @@ def tie_ranges(
     largest = largest_grade([measure], judgments)
     members = groups_for(measure, judgments, groups) if measure.get("groups") else {}
     ranges: dict[str, QueryTieRange | None] = {}
-    untied: dict[str, list[str]] = {}
+    untied: dict[str, Sequence[str]] = {}
     for query_id, judged in judgments.items():
-        hits = dict(run.get(query_id, {}))  # one after the other: of all rankings they take gigabytes
-        if measure.by_grades and len({*hits.values()}) == len(hits):  # scored below, all at once
-            ranges[query_id], untied[query_id] = None, sorted(hits, key=hits.__getitem__, reverse=True)
+        hits = run.get(query_id, {})
+        if measure.by_grades and (ordered := _untied(hits)) is not None:  # scored below, all at once
+            ranges[query_id], untied[query_id] = None, ordered
             continue
-        ids, scores = _by_score(hits)
+        ids, scores = _by_score(dict(hits))  # one after the other: of all rankings they take gigabytes
         case = TieCase(
             measure,
             row.compute,
@@ -130,6 +130,13 @@ def _orders(case: TieCase, loose: Sequence[TieGroup], seed: str) -> tuple[Ints, 
     for start, end in loose:
         orders[:, start:end] = random.permuted(orders[:, start:end], axis=1)
     return orders, "sampled"
+
+
+def _untied(hits: Mapping[str, float] | Ranking) -> Sequence[str] | None:
+    """Document ids, best first, where no two have the same score; else None."""
+    if isinstance(hits, Ranking):
+        return hits.doc_ids if (hits.scores[1:] < hits.scores[:-1]).all() else None
+    return sorted(hits, key=hits.__getitem__, reverse=True) if len({*hits.values()}) == len(hits) else None
 
 
 def _by_score(hits: Mapping[str, float]) -> tuple[tuple[str, ...], Floats]:
