@@ -11,7 +11,7 @@ from functools import lru_cache
 from typing import Any, Literal, NamedTuple, get_args
 
 from retrievers.costs import Count
-from retrievers.errors import BackendError, InputError, Problem, did_you_mean
+from retrievers.errors import BackendError, InputError, Problem, did_you_mean, needing
 from retrievers.ranking import asked_until
 from retrievers.types import Document, Ranking, ranked
 from retrievers.user_objects import faults_of, named_function
@@ -140,11 +140,8 @@ def _semantic(title: str, text: str, chunks: Chunks) -> list[str]:
 
 
 def _splitter() -> Any:
-    try:
+    with needing("chunk.by", "semantic-text-splitter", "chunks"):
         return importlib.import_module("semantic_text_splitter")
-    except ImportError:
-        remedy = 'pip install semantic-text-splitter, or the extra "chunks"'
-        raise InputError(Problem("chunk.by", "needs the package semantic-text-splitter", remedy)) from None
 
 
 def _called(call: str, text: str) -> list[str]:

@@ -16,7 +16,8 @@ from __future__ import annotations
 import difflib
 import math
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import NamedTuple
 
 
@@ -83,6 +84,22 @@ class NotShown(HarnessError):
     """A gate or a reproduction was not shown to hold."""
 
     exit_code = 1
+
+
+@contextmanager
+def needing(where: str, package: str, extra: str = "") -> Iterator[None]:
+    """Import an optional package inside; raises InputError that says how to install it where it is not there.
+
+    Args:
+        where: what needs it.
+        package: its name in an index.
+        extra: of this package, which brings it; "" for none.
+    """
+    try:
+        yield
+    except ImportError:
+        remedy = f"pip install {package}" + (f', or the extra "{extra}"' if extra else "")
+        raise InputError(Problem(where, f"needs the package {package}", remedy)) from None
 
 
 def check_positive(where: str, **options: float | None) -> None:

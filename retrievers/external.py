@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from retrievers.errors import BackendError, InputError, Problem, check_not_negative
+from retrievers.errors import BackendError, InputError, Problem, check_not_negative, needing
 from retrievers.meter import Meter
 from retrievers.remote.redaction import Expanded, as_written
 from retrievers.runs import LONGEST_LINE, LineProblems, RunScores, read_run
@@ -277,12 +277,9 @@ def _json_rows(path: Path) -> Iterator[tuple[int, Any]]:
 
 
 def _parquet_rows(path: Path) -> Iterator[tuple[int, Any]]:
-    try:
+    with needing(str(path), "pyarrow", "formats"):
         import pyarrow as pa
         import pyarrow.parquet as pq
-    except ImportError:
-        remedy = 'pip install pyarrow, or the extra "formats"'
-        raise InputError(Problem(str(path), "needs the package pyarrow", remedy)) from None
     try:
         with pq.ParquetFile(path) as file:
             rows = (row for batch in file.iter_batches() for row in batch.to_pylist())

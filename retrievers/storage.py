@@ -12,14 +12,13 @@ from typing import TYPE_CHECKING, BinaryIO, NamedTuple, TypeVar
 from urllib.parse import parse_qs, unquote, urlsplit
 
 from retrievers import retrying
-from retrievers.errors import BackendError, HarnessError, InputError, Problem
+from retrievers.errors import BackendError, HarnessError, InputError, Problem, needing
 from retrievers.remote.redaction import HIDDEN, SHORTEST, as_written, secrets_in, shown_or_hidden, without_user
 from retrievers.retrying import RetryLoop, Transient
 
 if TYPE_CHECKING:
     from pyarrow.fs import FileSystem
 
-REMEDY = "pip install pyarrow"
 BY_PYARROW = ("s3", "file", "hdfs", "viewfs")
 """Schemes that pyarrow opens; any other is opened by fsspec."""
 PLAIN = {"allow_bucket_creation", "allow_bucket_deletion", "endpoint_override", "region", "scheme"}
@@ -102,10 +101,8 @@ def open_storage(url: str) -> Storage:
     if not url.strip():  # such as a variable of the shell that is not set: not the working directory
         raise InputError(Problem("the place of vectors", "is blank", "name a folder, or s3://…, gs://…"))
     shown = shown_or_hidden(url) if "://" in url else as_written(url)
-    try:
+    with needing(shown, "pyarrow", "formats"):
         from pyarrow import fs
-    except ImportError:
-        raise InputError(Problem(shown, "needs pyarrow", REMEDY)) from None
     if "://" not in url:
         path = str(Path(url).expanduser().absolute())
         return Storage(fs.LocalFileSystem(), path, shown, _secret_remover(url, shown, path))

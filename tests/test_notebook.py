@@ -451,7 +451,7 @@ def test_results_are_logged_to_wandb(results, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("tracker", "told"), [("mlfow", "did you mean 'mlflow'"), ("wandb", r"wandb: needs the package of that name")]
+    ("tracker", "told"), [("mlfow", "did you mean 'mlflow'"), ("wandb", r"needs the package wandb")]
 )
 def test_trackers_that_are_not_there(results, monkeypatch, tracker, told):
     monkeypatch.setitem(sys.modules, "wandb", None)

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Literal, NamedTuple, get_args
 
-from retrievers.errors import InputError, Problem
+from retrievers.errors import InputError, Problem, needing
 
 if TYPE_CHECKING:
     from sacrebleu.metrics.bleu import BLEU
@@ -80,11 +80,8 @@ def splitter(tokenizer: Tokenizer) -> Callable[[str], str]:
 
 def needs_sacrebleu() -> None:
     """Refuse to go on without sacrebleu, naming the extra that installs it."""
-    try:
+    with needing("BLEU, chrF and ROUGE", "sacrebleu", "answers"):
         import sacrebleu  # noqa: F401
-    except ImportError:
-        remedy = 'pip install sacrebleu, or the extra "answers"'
-        raise InputError(Problem("answers", "BLEU, chrF and ROUGE need the package sacrebleu", remedy)) from None
 
 
 def sentences(text: str) -> list[str]:

@@ -17,7 +17,7 @@ from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
 from typing import IO, Any
 
-from retrievers.errors import InputError, Problem
+from retrievers.errors import InputError, Problem, needing
 
 COMPRESSED = (".gz", ".zst", ".bz2", ".xz")
 """Suffixes that may stand behind a file's own."""
@@ -145,10 +145,8 @@ def unpacked(raw: IO[bytes], path: Path, size: int) -> IO[bytes]:
 
 
 def _zstd(raw: IO[bytes], path: Path) -> Any:
-    try:
+    with needing(str(path), "zstandard", "formats"):
         import zstandard
-    except ImportError:
-        raise InputError(missing(str(path), "zstandard", "formats")) from None
 
     class Reader(io.RawIOBase):
         """The decompressor, its own error turned into one that `File.open` knows."""
@@ -181,11 +179,6 @@ def unpacked_size(raw: bytes) -> int:
     except (zipfile.BadZipFile, ValueError, NotImplementedError):
         return 0
     return size if size > max(FREE, RATIO * len(raw)) else 0
-
-
-def missing(where: str, package: str, extra: str) -> Problem:
-    """What to say where a library of an extra is not installed."""
-    return Problem(where, f"needs the package {package}", f'pip install {package}, or the extra "{extra}"')
 
 
 def bounded(stream: Any, path: Path, size: int) -> IO[bytes]:

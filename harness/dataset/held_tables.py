@@ -19,9 +19,9 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from harness.dataset.archives import FREE, RATIO, TRUST, missing, regular, unpacked_size
+from harness.dataset.archives import FREE, RATIO, TRUST, regular, unpacked_size
 from harness.dataset.source import Complaints, Place, named_twice
-from retrievers.errors import InputError, Problem
+from retrievers.errors import InputError, Problem, needing
 from retrievers.opening import filled, without_user
 
 if TYPE_CHECKING:
@@ -56,10 +56,8 @@ def sheets(raw: bytes, path: Path) -> dict[str, list[list[str]]]:
     Raises:
         InputError: it is no workbook, or unpacks to far more than it takes.
     """
-    try:
+    with needing(str(path), "python-calamine", "formats"):
         import python_calamine as calamine
-    except ImportError:
-        raise InputError(missing(str(path), "python-calamine", "formats")) from None
     if unpacked_size(raw):
         raise InputError(Problem(str(path), "unpacks to far more than text would", TRUST))
     try:
@@ -142,10 +140,8 @@ def selected_rows(url: str, selected: str) -> Iterator[Mapping[str, Any]]:
 
 @contextmanager
 def _connected(url: str) -> Iterator[Any]:
-    try:
+    with needing(without_user(url), "sqlalchemy", "sql"):
         import sqlalchemy
-    except ImportError:
-        raise InputError(missing(without_user(url), "sqlalchemy", "sql")) from None
     try:
         where = sqlalchemy.make_url(filled(url))
         if where.get_backend_name() == "sqlite":
@@ -194,11 +190,8 @@ def columnar_rows(
         raw: what it holds, where it is packed.
         problems: takes what cannot be read.
     """
-    try:
+    with needing(str(path), "pyarrow", "formats"):
         import pyarrow as pa
-    except ImportError:
-        problems.append(missing(str(path), "pyarrow", "formats"))
-        return
     try:
         size = regular(path) if raw is None else len(raw)
         source = pa.OSFile(str(path)) if raw is None else pa.BufferReader(raw)

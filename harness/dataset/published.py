@@ -20,14 +20,13 @@ from itertools import chain
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from harness.dataset.archives import missing
 from harness.dataset.columns import Columns
 from harness.dataset.dataset_model import DatasetReference
 from harness.dataset.files import File, Files, Reader, pick
 from harness.dataset.rows import SUFFIXES, Row, read_rows
 from harness.dataset.source import Findings, Place, split_among
 from harness.dataset.table_folder import RowSource, TableSource, rows_of, split_of
-from retrievers.errors import InputError, Problem
+from retrievers.errors import InputError, Problem, needing
 
 HEADER = ("query-id", "corpus-id", "score")
 CORPUS = "corpus.jsonl"
@@ -117,10 +116,8 @@ MSMARCO = Reader(_is_msmarco, _read_msmarco)
 
 def _read_named(reference: DatasetReference, files: Files) -> TableSource:
     """Fetch the three parts, or take those that are on this machine; there are no files."""
-    try:
+    with needing(reference.name, "datasets", "formats"):
         datasets: Any = importlib.import_module("datasets")
-    except ImportError:
-        raise InputError(missing(reference.name, "datasets", "formats")) from None
     name, _, revision = str(reference.path).removeprefix(HUB_PREFIX).partition("@")
     kwargs: dict[str, Any] = {"revision": revision} if revision else {}
     hub = logging.getLogger("huggingface_hub")
@@ -206,10 +203,8 @@ HUGGINGFACE = Reader(_holds_parts, _read_parts)
 
 def _read_catalogue(reference: DatasetReference, files: Files) -> TableSource:
     """Open a data set of ir_datasets; InputError where the name is unknown or a part of it is missing."""
-    try:
+    with needing(reference.name, "ir_datasets", "formats"):
         import ir_datasets
-    except ImportError:
-        raise InputError(missing(reference.name, "ir_datasets", "formats")) from None
     try:
         collection: Any = ir_datasets.load(str(reference.path).removeprefix(CATALOGUE_PREFIX))
     except KeyError:

@@ -21,7 +21,7 @@ from harness.records.atomic_write import LAST_FILE
 from harness.records.csv_tables import LEADING
 from harness.records.results import UNSCORED, Results, dataset_of
 from harness.records.safe_files import create, write_jsonl
-from retrievers.errors import InputError, Problem, did_you_mean
+from retrievers.errors import InputError, Problem, did_you_mean, needing
 
 
 def export(results: Results, form: str, output: Path | None = None) -> tuple[Path, ...]:
@@ -153,9 +153,8 @@ def _model_card(results: Results, place: Path) -> None:
 
 def _parquet(results: Results, place: Path) -> None:
     """Every table, the labels and the rankings as Parquet."""
-    if importlib.util.find_spec("pyarrow") is None:
-        remedy = 'pip install pyarrow, or the extra "formats"'
-        raise InputError(Problem("--as parquet", "needs the package pyarrow", remedy))
+    with needing("--as parquet", "pyarrow", "formats"):
+        importlib.import_module("pyarrow")
     import pandas as pd
 
     for name in LEADING:
@@ -249,10 +248,8 @@ def log_to(results: Results, tracker: str, **options: Any) -> str:
     """
     if tracker not in TRACKERS:
         raise InputError(Problem("tracker", f"unknown tracker {tracker!r}", did_you_mean(tracker, TRACKERS)))
-    try:
+    with needing("--as", tracker):
         package = importlib.import_module(tracker)
-    except ImportError:
-        raise InputError(Problem(tracker, "needs the package of that name", f"pip install {tracker}")) from None
     if not (results.folder / LAST_FILE).is_file():
         remedy = f"harness report {shlex.quote(str(results.folder))} writes it"
         raise InputError(Problem(str(results.folder / LAST_FILE), "is missing", remedy))

@@ -8,7 +8,7 @@ import xml.etree.ElementTree as ET
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
-from retrievers.errors import InputError, Problem
+from retrievers.errors import needing
 
 POINTS = 0.75
 """Of a pixel: 96 of them are an inch, which has 72 points."""
@@ -51,12 +51,9 @@ def pdf(svg: str) -> bytes:
     Raises:
         InputError: matplotlib is not installed.
     """
-    try:
+    with needing("--figures", "matplotlib", "figures"):
         import matplotlib as mpl
         from matplotlib.figure import Figure
-    except ImportError:
-        remedy = 'pip install "retriever-harness[figures]"'
-        raise InputError(Problem("--figures", "needs the package matplotlib", remedy)) from None
     root = ET.fromstring(svg)  # noqa: S314 - ours
     width, height = (float(root.attrib[side]) for side in ("width", "height"))
     with mpl.rc_context({"pdf.fonttype": 42, "font.family": "sans-serif"}):

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 from harness.running.embed_shards import EncoderShare, Shard, Task, tasks_of
 from retrievers.cache import Cache, default_path
 from retrievers.embedding import Embedder
-from retrievers.errors import BackendError, HarnessError, InputError, OverBudget, Problem
+from retrievers.errors import BackendError, HarnessError, InputError, OverBudget, Problem, needing
 from retrievers.meter import Budget, Meter
 from retrievers.storage import open_storage
 from retrievers.vector_shards import Writing, write_shard
@@ -167,9 +167,5 @@ def _connect(ray: Any, address: str | None) -> None:
 
 
 def _ray() -> Any:
-    try:
+    with needing("--engine ray", "ray", "ray"):
         return importlib.import_module("ray")
-    except ImportError:
-        raise InputError(
-            Problem("--engine ray", "Ray is not installed", "pip install 'retriever-harness[ray]'")
-        ) from None
