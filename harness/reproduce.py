@@ -210,7 +210,7 @@ def _check_consistency(results: Results, question: Question) -> None:
         if not written.index.equals(followed.index) or not np.allclose(
             written, followed, rtol=1e-6, atol=slack, equal_nan=True
         ):
-            what = f"{name}.csv does not follow from the rankings and labels beside it"
+            what = "does not follow from the rankings and labels beside it"
             raise NotShown(f"not reproduced: {results.folder / (name + '.csv')}: {what}")
 
 

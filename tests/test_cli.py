@@ -605,6 +605,30 @@ def test_reproduce_says_what_differs(call: Call, copied: Path) -> None:
     said = call("reproduce", copied)
     assert said.code == 2
     assert "summary.csv: cannot be read whole: it was changed" in said.err
+    small.signed_anew(copied)
+    said = call("reproduce", copied)
+    assert said.code == 1
+    assert "summary.csv: does not follow from the rankings and labels beside it" in said.err
+
+
+def test_reproduce_fails_where_a_retriever_answers_otherwise_or_no_more(
+    call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    code = "def ask(queries, depth):\n    return [ANSWER for _ in queries]\n"
+    module = small.module(tmp_path, monkeypatch, f"ANSWER = ['train']\n{code}")
+    block = f'[[retrievers]]\nname = "theirs"\nkind = "python"\ncall = "{module}:ask"\n'
+    assert call("run", small.experiment(tmp_path, retrievers=block), "--results", tmp_path / "out").code == 0
+    results = tmp_path / "out" / "small"
+    for answer, why in (
+        (["boat"], "DCG@3 of theirs was 0.833333 and is now 0.333333"),  # grades 3, 1, 1; then 1, 1: of six queries
+        (7, "theirs: "),
+    ):
+        monkeypatch.setattr(sys.modules[module], "ANSWER", answer)
+        said = call("reproduce", results, "--trust")
+        assert said.code == 1
+        assert f"not reproduced: {why}" in said.err
+    monkeypatch.setattr(sys.modules[module], "ANSWER", ["train"])
+    assert call("reproduce", results, "--trust").code == 0
 
 
 def test_reproduce_wants_the_same_data(call: Call, copied: Path, tmp_path: Path) -> None:
