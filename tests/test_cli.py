@@ -617,7 +617,9 @@ def test_reproduce_fails_where_a_retriever_answers_otherwise_or_no_more(
     code = "def ask(queries, depth):\n    return [ANSWER for _ in queries]\n"
     module = small.module(tmp_path, monkeypatch, f"ANSWER = ['train']\n{code}")
     block = f'[[retrievers]]\nname = "theirs"\nkind = "python"\ncall = "{module}:ask"\n'
-    assert call("run", small.experiment(tmp_path, retrievers=block + small.BM25), "--results", tmp_path / "out").code == 0
+    assert (
+        call("run", small.experiment(tmp_path, retrievers=block + small.BM25), "--results", tmp_path / "out").code == 0
+    )
     results = tmp_path / "out" / "small"
     for answer, why in (
         (["boat"], "DCG@3 of theirs was 0.833333 and is now 0.333333"),  # grades 3, 1, 1; then 1, 1: of six queries
