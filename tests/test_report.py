@@ -161,7 +161,7 @@ def test_figures_for_papers_have_every_mark_as_it_is(mark, another):
 def test_figures_for_papers_name_what_they_need(results, monkeypatch, capsys):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     before = sorted(file.name for file in (results.folder / "figures").iterdir())
-    assert "retriever-harness[figures]" in small.told(capsys, "report", results.folder, "--figures", code=2)
+    assert 'the extra "figures"' in small.told(capsys, "report", results.folder, "--figures", code=2)
     assert sorted(file.name for file in (results.folder / "figures").iterdir()) == before
 
 
