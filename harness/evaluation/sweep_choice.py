@@ -8,8 +8,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from harness.evaluation.scores import Scores
+from harness.evaluation.scores import Scores, by_mean
 from harness.experiment import Sweep
+from harness.stats.differences import Range
 from harness.stats.intervals import mean, student
 from harness.stats.resampling import cross_fitted
 from harness.stats.settings import Settings
@@ -85,24 +86,27 @@ def choose(scores: Scores, sweep: Sweep, settings: Settings, prices: Prices) -> 
         np.column_stack([group[name] for name in every]), units, found.best, alpha=settings.alpha, seed=settings.seed
     )
     alike = [name for name, told in zip(every, apart, strict=True) if not told]
-    free = (0.0,)
+    ranked = list(by_mean({name: mean(group[name], units.weights) for name in every}))
+    free, span = (0.0,), scores.span_of(scores.primary)
     return SweepChoice(
         default=sweep.default,
         chosen=chosen,
         configurations=len(tried),
         gain=found.gain,
         expected=None if fitted is None else fitted.expected - mean(default, units.weights),
-        low=found.low,
+        low=found.low if found.low is None or span is None else max(found.low, -span),
         p_value=found.p_value,
         method=found.method,
         beats=settings.by_people and not settings.spent and found.gain > 0 and found.p_value <= settings.alpha / 2,
-        alike=tuple(sorted(alike, key=lambda name: (prices.get(name, free), -mean(group[name], units.weights)))),
+        alike=tuple(sorted(alike, key=lambda name: (prices.get(name, free), ranked.index(name)))),
         effects=tuple(_effects(scores, sweep, settings.level)),
     )
 
 
 def _effects(scores: Scores, sweep: Sweep, level: float) -> list[AxisEffect]:
     group, units, effects = scores.values[scores.primary], scores.units, []
+    span = scores.span_of(scores.primary)
+    bounds = None if span is None else Range(-span, span)
     for axis, words in sweep.words.items():
         cells = {name: chosen[axis] for name, chosen in sweep.cells.items() if axis in chosen and name in group}
         for place, word in enumerate(words):
@@ -111,7 +115,7 @@ def _effects(scores: Scores, sweep: Sweep, level: float) -> list[AxisEffect]:
                 continue
             values = np.mean(own, axis=0)
             rest = values - np.mean([group[name] for name in cells], axis=0)
-            ends = student(rest, level, units=units)
+            ends = student(rest, level, bounds=bounds, units=units)
             centre = mean(rest, units.weights)
             effects.append(AxisEffect(axis, word, mean(values, units.weights), centre, ends.low, ends.high))
     return effects
