@@ -12,7 +12,7 @@ import numpy as np
 
 from harness.evaluation.scores import KeptQueries, Scores
 from harness.evaluation.verdict import Comparison, Evidence, Finding, Reason, Verdict, verdict_on
-from harness.stats.differences import Range, differences
+from harness.stats.differences import differences
 from harness.stats.intervals import student
 from harness.stats.multiplicity import adjust, adjusted_floors
 from harness.stats.paired_tests import Decided, Observed, Within, decide, equivalence_tests
@@ -233,9 +233,7 @@ def _row(
     scores: Scores, member: Member, p: Corrected, finding: Finding, settings: Settings, *, confirmatory: bool
 ) -> Comparison:
     d, ranks, units = member.observed.queries, member.observed.ranks, member.observed.units
-    span = scores.span_of(scores.primary)  # no difference of means is larger
-    bounds = None if span is None else Range(-span, span)
-    interval = student(d.values, settings.level, bounds=bounds, units=units)
+    interval = student(d.values, settings.level, bounds=scores.gap_range, units=units)
     return Comparison(
         measure=member.key.measure,
         a=member.key.a,

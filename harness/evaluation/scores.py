@@ -148,6 +148,12 @@ class Scores:
         bounds = self.range_of(measure)
         return None if bounds is None else bounds.span
 
+    @property
+    def gap_range(self) -> Range | None:
+        """What no difference of means on the primary measure leaves; None where the range is not known."""
+        span = self.span_of(self.primary)
+        return None if span is None else Range(-span, span)
+
     def defined(self, measure: str, *names: str) -> KeptQueries:
         """(n,): the queries for which each of these retrievers (all, if none is named) has a value."""
         group = self.values[measure]

@@ -10,7 +10,6 @@ import numpy as np
 
 from harness.evaluation.scores import Scores, by_mean
 from harness.experiment import Sweep
-from harness.stats.differences import Range
 from harness.stats.intervals import mean, student
 from harness.stats.resampling import cross_fitted
 from harness.stats.settings import Settings
@@ -87,14 +86,14 @@ def choose(scores: Scores, sweep: Sweep, settings: Settings, prices: Prices) -> 
     )
     alike = [name for name, told in zip(every, apart, strict=True) if not told]
     ranked = list(by_mean({name: mean(group[name], units.weights) for name in every}))
-    free, span = (0.0,), scores.span_of(scores.primary)
+    free, bounds = (0.0,), scores.gap_range
     return SweepChoice(
         default=sweep.default,
         chosen=chosen,
         configurations=len(tried),
         gain=found.gain,
         expected=None if fitted is None else fitted.expected - mean(default, units.weights),
-        low=found.low if found.low is None or span is None else max(found.low, -span),
+        low=found.low if found.low is None or bounds is None else max(found.low, bounds.low),
         p_value=found.p_value,
         method=found.method,
         beats=settings.by_people and not settings.spent and found.gain > 0 and found.p_value <= settings.alpha / 2,
@@ -105,8 +104,6 @@ def choose(scores: Scores, sweep: Sweep, settings: Settings, prices: Prices) -> 
 
 def _effects(scores: Scores, sweep: Sweep, level: float) -> list[AxisEffect]:
     group, units, effects = scores.values[scores.primary], scores.units, []
-    span = scores.span_of(scores.primary)
-    bounds = None if span is None else Range(-span, span)
     for axis, words in sweep.words.items():
         cells = {name: chosen[axis] for name, chosen in sweep.cells.items() if axis in chosen and name in group}
         for place, word in enumerate(words):
@@ -115,7 +112,7 @@ def _effects(scores: Scores, sweep: Sweep, level: float) -> list[AxisEffect]:
                 continue
             values = np.mean(own, axis=0)
             rest = values - np.mean([group[name] for name in cells], axis=0)
-            ends = student(rest, level, bounds=bounds, units=units)
+            ends = student(rest, level, bounds=scores.gap_range, units=units)
             centre = mean(rest, units.weights)
             effects.append(AxisEffect(axis, word, mean(values, units.weights), centre, ends.low, ends.high))
     return effects
