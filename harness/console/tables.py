@@ -154,15 +154,18 @@ def leaderboard(
         clusters: of queries, where these are declared.
     """
     from harness.english import asked
+    from harness.evaluation.scores import by_mean
 
     by_cell = {(row["retriever"], row["measure"]): row for row in summary}
-    order = sorted(dict.fromkeys(row["retriever"] for row in summary), key=lambda name: -by_cell[name, primary]["mean"])
+    order = list(by_mean({row["retriever"]: row["mean"] for row in summary if row["measure"] == primary}))
     others = [measure for measure in dict.fromkeys(row["measure"] for row in summary) if measure != primary]
 
     def means(measure: str, digits: int, rank: int) -> Column:
-        values = [by_cell[name, measure]["mean"] for name in order]
-        best = frozenset(i for i, value in enumerate(values) if value == max(values) and len(values) > 1)
-        return Column(head_of(measure), [f"{value:.{digits}f}" for value in values], bold=best, rank=rank)
+        known = by_mean({name: by_cell[name, measure]["mean"] for name in order if (name, measure) in by_cell})
+        values = [known.get(name) for name in order]
+        top = next(iter(known.values()))
+        best = frozenset(i for i, value in enumerate(values) if value == top and len(values) > 1)
+        return Column(head_of(measure), [_shown(value, digits) for value in values], bold=best, rank=rank)
 
     ends = [tuple(by_cell[name, primary][key] for key in ("ci_low", "ci_high", "ci_method")) for name in order]
     intervals = _intervals(ends, "{:.3f}", level, rank=1)
@@ -293,10 +296,10 @@ def by_query(scores: Sequence[Row], run: str, *, width: int) -> Iterator[Rendera
     ], width)  # fmt: skip
 
 
-def _shown(value: float | None) -> str:
+def _shown(value: float | None, digits: int = 4) -> str:
     """A mean or a score; a dash where it is undefined.
 
     >>> _shown(0.5), _shown(None), _shown(float("nan"))
     ('0.5000', '–', '–')
     """
-    return "–" if value is None or value != value else f"{value:.4f}"
+    return "–" if value is None or value != value else f"{value:.{digits}f}"

@@ -228,12 +228,12 @@ def scores_from_rows(rows: Mapping[tuple[str, str, str], float]) -> Scores:
 
 
 def by_mean(means: Mapping[str, float]) -> dict[str, float]:
-    """Return means highest first; those that float noise alone tells apart stay in the given order."""
-    left, ordered = dict(means), {}
+    """Return means highest first, NaN last; those that float noise alone tells apart stay in the given order."""
+    left, ordered = {name: mean for name, mean in means.items() if not math.isnan(mean)}, {}
     while left:
         name = list(left)[highest(np.array([*left.values()]))]
         ordered[name] = left.pop(name)
-    return ordered
+    return {**ordered, **means}
 
 
 def rankings_digest(answers: Lists, queries: Sequence[str], cutoff: int | None) -> str:
