@@ -53,6 +53,8 @@ class Conclusion:
     """False where every score is 0: then there is no verdict."""
     difference: float
     """The true difference that the plans are for."""
+    pairs: Mapping[str, int]
+    """How many pairs that of the leader with each other is corrected over."""
     baseline: str = ""
     """The declared one; "" where all pairs were compared."""
     against_baseline: tuple[Comparison, ...] = ()
@@ -137,6 +139,7 @@ def conclude(
         against={other: against[other] for other in others},
         measured=any(np.any(values) for values in group.values()),
         difference=wanted,
+        pairs=rows,
         baseline=baseline if baseline in means else "",
         against_baseline=tuple(
             row for name in means for row in declared if baseline and (row.a, row.b) == (name, baseline)

@@ -197,9 +197,9 @@ def planned_pairs(results: Results, difference: float | None) -> list[PlannedPai
     result = conclude(
         scores, evaluation.comparisons[measure], settings, difference=difference, sweep=evaluation.conclusion.sweep
     )
-    alpha = settings.alpha / max(1, len(evaluation.comparisons[measure]))
     planned = []
     for other in result.others:
+        alpha = settings.alpha / result.pairs[other]
         needed = power_of(scores, (result.leader, other), alpha, result.difference).needed
         sentence = plan_sentence(needed, result, other)
         planned.append(
