@@ -360,6 +360,8 @@ def test_a_default_in_the_grid_and_a_constant_gain_are_no_trouble() -> None:
     found = max_t(np.column_stack([np.zeros(8), np.full(8, 0.1)]), singles(8))
     assert (found.best, found.p_value, found.low) == (1, 1 / 256, None)
     assert max_t(np.zeros((8, 2)), singles(8)).p_value == 1.0
+    alone = singles(8, np.array([1e17, *[1.0] * 7]))  # as one query: nothing tells how far differences scatter
+    assert (max_t(ROWS, alone).low, mean_interval(ROWS[:, 0], units=alone).method) == (None, "not estimable")
     assert told_apart(np.ones((8, 1)), singles(8), 0) == [False]
     assert told_apart(np.ones((8, 2)), singles(8), 0) == [False, False]
 

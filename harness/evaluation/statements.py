@@ -127,7 +127,7 @@ def _ahead(choice: SweepChoice) -> str:
 
 
 def _signed(value: float) -> str:
-    return minus(f"{value:+.4f}")
+    return minus(f"{round(value, 4) + 0.0:+.4f}")  # float noise below 0 is no minus
 
 
 def sweep_headline(choice: SweepChoice) -> str:

@@ -223,7 +223,7 @@ def _lower(differences: Floats, units: Units, best: int, how: tuple[float, int])
     slack = SLACK * max(1.0, float(np.abs(differences).max()))
     centred = units.sums(differences - means) / units.totals.sum()
     known = np.abs(centred).max(axis=0) * len(units) > slack
-    if len(units) < 2 or not known[best]:
+    if float(shares.max()) > 1 - SLACK or not known[best]:
         return None
     centred, seen = centred[:, known], 1 / (1 - shares) ** 2
     squares, more, largest = (seen * centred**2).sum(axis=0), (seen * shares**2).sum(), []
