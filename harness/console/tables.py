@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from harness.console.layout import GAP, Column, fitting, grid, head_of, left_out, side_by_side, text_line
@@ -124,7 +125,10 @@ def verdict(evaluation: Evaluation, told: Told, *, width: int) -> Iterator[Rende
     if told.more.measures:
         yield ""
         level, clusters = evaluation.settings.level, result.clusters
-        yield from leaderboard(told.summary, result.measure, width=width, level=level, clusters=clusters)
+        low = evaluation.scores.low_is_good
+        yield from leaderboard(
+            told.summary, result.measure, width=width, level=level, clusters=clusters, low_is_good=low
+        )
     if told.more.pairs:
         yield ""
         if rows := evaluation.comparisons[evaluation.scores.primary]:
@@ -142,8 +146,9 @@ def rows_of(table: pd.DataFrame) -> list[dict[str, Any]]:
 
 
 def leaderboard(
-    summary: Sequence[Row], primary: str, *, width: int, level: float = 0.95, clusters: int | None = None
-) -> Iterator[RenderableType]:
+    summary: Sequence[Row], primary: str, *, width: int, level: float = 0.95, clusters: int | None = None,
+    low_is_good: AbstractSet[str] = frozenset(),
+) -> Iterator[RenderableType]:  # fmt: skip
     """Means by retriever, best first by the primary measure, which has its interval.
 
     Args:
@@ -152,16 +157,19 @@ def leaderboard(
         width: cells of the terminal.
         level: confidence of the intervals.
         clusters: of queries, where these are declared.
+        low_is_good: measures of which less is better.
     """
     from harness.english import asked
     from harness.evaluation.scores import by_mean
 
     by_cell = {(row["retriever"], row["measure"]): row for row in summary}
-    order = list(by_mean({row["retriever"]: row["mean"] for row in summary if row["measure"] == primary}))
+    own = {row["retriever"]: row["mean"] for row in summary if row["measure"] == primary}
+    order = list(by_mean(own, low_is_good=primary in low_is_good))
     others = [measure for measure in dict.fromkeys(row["measure"] for row in summary) if measure != primary]
 
     def means(measure: str, digits: int, rank: int) -> Column:
-        known = by_mean({name: by_cell[name, measure]["mean"] for name in order if (name, measure) in by_cell})
+        known = {name: by_cell[name, measure]["mean"] for name in order if (name, measure) in by_cell}
+        known = by_mean(known, low_is_good=measure in low_is_good)
         values = [known.get(name) for name in order]
         top = next(iter(known.values()))
         best = frozenset(i for i, value in enumerate(values) if value == top and len(values) > 1)

@@ -173,6 +173,7 @@ def _family_rows(
         difference = _mean_difference(scores, member)
         evidence = evidence_of(member.observed, difference, p, state, within_margin=member.key[1:] in within)
         finding = finding_on(evidence, settings)
+        finding = finding.swapped if member.key.measure in scores.low_is_good else finding
         rows.append(_row(scores, member, p, finding, settings, confirmatory=confirmatory))
     return rows
 

@@ -72,7 +72,7 @@ def scores_page(title: str, evaluation: Evaluation, notes: Sequence[str], traced
         measures=measures,
         names=list(dict.fromkeys(row["retriever"] for row in summary)),
         means={(row["retriever"], row["measure"]): row for row in summary},
-        low_is_good=evaluation.low_is_good,
+        low_is_good=evaluation.scores.low_is_good,
         families={measure: [row for row in rows if row["measure"] == measure] for measure in measures},
         notes=notes,
         fates=FATES,
