@@ -30,14 +30,16 @@ from harness.report.sections.slices import (
     labels_of,
     pair_of,
     section,
+    slice_of,
     turns,
 )
 from harness.report.sections.tests import in_reading_order, matrix
 from harness.report.sections.tests import section as section_of_tests
 from harness.report.view import view_of
 from harness.report.write import markdown
+from harness.stats.settings import Settings
 from tests import small
-from tests.scored import sentences
+from tests.scored import scored, sentences
 
 WORDS = ("apples", "pears", "cars", "trains", "boats", "fish")
 TEXTS = list(small.TEXTS)
@@ -119,6 +121,14 @@ def test_a_slice_carries_the_difference_only_where_the_rest_shows_none():
     # Most of the queries carry most of the difference: that is no news.
     rows = (one("", 100, 0.05), one("most", 60, 5 / 60), one("rest", 40, 0.0))
     assert carried(None, SlicePair("a", "b", rows, ())) is None
+
+
+def test_a_query_keeps_its_weight_in_whatever_order_a_slice_names_its_queries():
+    values, weights = {"a": np.array([0.1, 0.2, -0.1, 0.3]), "b": np.zeros(4)}, (4.0, 2.0, 1.0, 1.0)
+    evaluation = SimpleNamespace(scores=scored(values, weights=weights))
+    view = SimpleNamespace(n=4, primary="m", scores={"m": values}, evaluation=evaluation, settings=Settings())
+    found = slice_of(view, ("a", "b"), [3, 1, 0, 2], ("", ""), (None, None))
+    assert (found.difference, found.weight) == pytest.approx((0.125, 8))  # the known answer of DEFINITIONS
 
 
 def test_a_slice_turns_only_where_a_test_shows_it():

@@ -211,13 +211,13 @@ def slice_of(view: View, pair: tuple[str, str], places: list[int], name: tuple[s
     Args:
         view: where the scores are.
         pair: whom to compare.
-        places: of the queries.
+        places: of the queries, in any order.
         name: the family, and the slice.
         tested: what tests.csv says of it.
     """
-    a, b = (view.scores[view.primary][one][places] for one in pair)
     kept = np.zeros(view.n, dtype=np.bool_)
     kept[places] = True
+    a, b = (view.scores[view.primary][one][kept] for one in pair)  # in the order of their weights
     units, pairs = view.evaluation.scores.only(kept).units, differences(a, b)
     interval = student(pairs.values, view.settings.level, bounds=view.evaluation.scores.gap_range, units=units)
     return Slice(
