@@ -139,8 +139,9 @@ def sets_page(title: str, found: SetsTogether, sets: Sequence[Results]) -> str:
             values = scores.values[found.measure][one]
             middle = found.mean(name, one)
             low, high, _ = mean_interval(
-                values, found.settings.level, bounds=scores.range_of(found.measure), units=scores.units
-            )
+                values, found.settings.level, binary=found.measure in scores.binary,
+                bounds=scores.range_of(found.measure), units=scores.units,
+            )  # fmt: skip
             ends = (middle if low is None else low, middle if high is None else high)
             panels.setdefault(name, []).append(charts.Dot(one, middle, *ends))
     multiples = figure(
