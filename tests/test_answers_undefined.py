@@ -6,9 +6,11 @@ import math
 import numpy as np
 import pytest
 
+from harness.evaluation.board import board_of
 from harness.evaluation.evaluation import evaluate
 from harness.evaluation.readers import read_scores
 from harness.evaluation.scores import scores_from_rows
+from harness.evaluation.statements import lead_sentence
 from harness.evaluation.verdict import Verdict
 from harness.stats.settings import Settings
 from retrievers.errors import InputError
@@ -123,6 +125,10 @@ def test_where_low_is_good_the_verdict_is_turned_round_and_the_numbers_stay() ->
     (before,), (after,) = (one.comparisons["hallucination"] for one in (plain, turned))
     assert (before.verdict, after.verdict) == (Verdict.WORSE, Verdict.BETTER)
     assert before.mean_difference == after.mean_difference < 0
+    assert (plain.conclusion.leader, plain.conclusion.shown_worse) == ("b", ("a",))
+    assert (turned.conclusion.leader, turned.conclusion.shown_worse) == ("a", ("b",))
+    assert lead_sentence(turned.conclusion, turned.settings) == "Mean ahead of b by 0.325 (0.210 to 0.440)."
+    assert [(row.retriever, row.wins, row.losses) for row in board_of(turned).rows[1:]] == [("b", 0, 12)]
     with pytest.raises(InputError, match="baseline"):
         evaluate(found, baseline="z", settings=Settings())
 

@@ -86,6 +86,9 @@ def test_each_set_counts_alike_whatever_its_queries_and_three_say_nothing_of_oth
     assert pair.mean_difference == pytest.approx(0.0, abs=1e-9)  # by queries it would be 0.18
     assert pair.verdict is Verdict.UNDECIDED
     assert sets_sentences(found, 5)[-1] == "3 sets say nothing of others: that takes five or more."
+    many = {"a": np.where(np.arange(100_000) < 10, 0.6, 0.5), "b": np.full(100_000, 0.5)}
+    one = Scores(ids=tuple(map(str, range(100_000))), values={"RR": many})
+    assert together({"s": one, "t": one}, None, Settings()).pairs[0].p_value == 2 / 2**20  # few are no float noise
 
 
 def test_every_set_has_a_folder_of_its_own_and_they_share_a_page(
@@ -132,6 +135,8 @@ def test_the_sets_are_gated_compared_and_exported_together(tmp_path: Path, capsy
     code, said = told(["compare", "results/sets", "results/two"], capsys)
     assert code == 0
     assert "Shared data sets: hr; law only in results/sets; it only in results/sets; other only in results/two." in said
+    code, said = told(["compare", "results/sets", "results/two", "--baseline", "bm52"], capsys)
+    assert (code, "no retriever is called 'bm52' (did you mean 'bm25'?)" in said) == (2, True)
     text = fewer.read_text(encoding="utf-8").replace("dimensions = 64", "dimensions = 8")
     fewer.write_text(text.replace('["hr", { path = "data", name = "other" }]', '["hr", "it"]'), encoding="utf-8")
     told(["run", str(fewer), "--quiet"], capsys)

@@ -178,10 +178,12 @@ def test_a_retriever_that_found_nothing_is_left_out(tmp_path: Path) -> None:
     none = ENCODED.replace('"hashing"', '"none"', 1) + 'filter = { language = "xx" }\n'
     data = tmp_path / "data"
     layouts.jsonl(data / "documents.jsonl", [{"_id": "a", "text": "cars", "metadata": {"language": "en"}}])
-    layouts.jsonl(data / "queries.jsonl", [{"id": f"q{i}", "query": "cars", "relevant": ["a"]} for i in range(2)])
-    experiment, options = ran(tmp_path, none + ENCODED)
+    asked = [{"id": f"q{i}", "query": "cars", "relevant": ["a"]} for i in range(2)]
+    asked[1]["need"] = "x"  # of a cluster that none of those drawn has
+    layouts.jsonl(data / "queries.jsonl", asked)
+    experiment, options = ran(tmp_path, none + ENCODED + '[statistics]\ncluster = "need"\n')
     said: list[str] = []
     told = options._replace(on_message=said.append)
-    assert list(measure_noise(experiment, options=told).manifest.noise) == ["hashing"]
+    assert list(measure_noise(experiment, queries=1, options=told).manifest.noise) == ["hashing"]
     assert said == ["none has no hit for any query that was drawn: it has no noise to measure"]
     assert ended("noise", experiment, "--results", tmp_path / "out", "--retriever", "none") == 2

@@ -30,14 +30,16 @@ from harness.report.sections.slices import (
     labels_of,
     pair_of,
     section,
+    slice_of,
     turns,
 )
 from harness.report.sections.tests import in_reading_order, matrix
 from harness.report.sections.tests import section as section_of_tests
 from harness.report.view import view_of
 from harness.report.write import markdown
+from harness.stats.settings import Settings
 from tests import small
-from tests.scored import sentences
+from tests.scored import scored, sentences
 
 WORDS = ("apples", "pears", "cars", "trains", "boats", "fish")
 TEXTS = list(small.TEXTS)
@@ -102,9 +104,9 @@ def test_the_section_draws_the_leader_against_each(view):
     assert compared(view)[0] == view.ranked[1]
 
 
-def one(slice_, queries, difference, finding=None, *, wins=0, losses=0):
+def one(slice_, queries, difference, finding=None, *, wins=0, losses=0, weight=0):
     family, ties = "field tags" if slice_ else "", queries - wins - losses
-    counts = (queries, wins, ties, losses)
+    counts = (queries, weight or queries, wins, ties, losses)
     return Slice(family, slice_ or "all queries", *counts, difference, None, None, 0.01 if finding else None, finding)
 
 
@@ -113,9 +115,20 @@ def test_a_slice_carries_the_difference_only_where_the_rest_shows_none():
     assert carried(None, SlicePair("a", "b", rows, ())).slice == "vague"
     rows = (one("", 100, 0.05), one("vague", 25, 0.19), one("keywords", 75, 0.25 / 75))
     assert carried(None, SlicePair("a", "b", rows, ())) is None
+    # A sixth of the queries, with a third of the weight and all of the lead.
+    rows = (one("", 60, 0.05, weight=30), one("vague", 10, 0.15, weight=10), one("rest", 50, 0.0, weight=20))
+    assert carried(None, SlicePair("a", "b", rows, ())).slice == "vague"
     # Most of the queries carry most of the difference: that is no news.
     rows = (one("", 100, 0.05), one("most", 60, 5 / 60), one("rest", 40, 0.0))
     assert carried(None, SlicePair("a", "b", rows, ())) is None
+
+
+def test_a_query_keeps_its_weight_in_whatever_order_a_slice_names_its_queries():
+    values, weights = {"a": np.array([0.1, 0.2, -0.1, 0.3]), "b": np.zeros(4)}, (4.0, 2.0, 1.0, 1.0)
+    evaluation = SimpleNamespace(scores=scored(values, weights=weights))
+    view = SimpleNamespace(n=4, primary="m", scores={"m": values}, evaluation=evaluation, settings=Settings())
+    found = slice_of(view, ("a", "b"), [3, 1, 0, 2], ("", ""), (None, None))
+    assert (found.difference, found.weight) == pytest.approx((0.125, 8))  # the known answer of DEFINITIONS
 
 
 def test_a_slice_turns_only_where_a_test_shows_it():
@@ -279,7 +292,7 @@ def test_a_slice_carries_nothing_where_no_difference_is_shown(view, monkeypatch)
 def test_a_slice_says_where_interval_and_verdict_seem_to_disagree(low, high, shown, odd):
     finding = Finding(Verdict.BETTER) if shown else Finding(Verdict.UNDECIDED, Reason.NOT_SHOWN)
     p = None if shown is None else 0.01
-    row = Slice("field tags", "names", 24, 12, 4, 8, 0.1, low, high, p, None if shown is None else finding)
+    row = Slice("field tags", "names", 24, 24.0, 12, 4, 8, 0.1, low, high, p, None if shown is None else finding)
     assert disagrees(row) is odd
 
 

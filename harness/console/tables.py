@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from harness.console.layout import GAP, Column, fitting, grid, head_of, left_out, side_by_side, text_line
@@ -124,7 +125,10 @@ def verdict(evaluation: Evaluation, told: VerdictNotes, *, width: int) -> Iterat
     if told.more.measures:
         yield ""
         level, clusters = evaluation.settings.level, result.clusters
-        yield from leaderboard(told.summary, result.measure, width=width, level=level, clusters=clusters)
+        low = evaluation.scores.low_is_good
+        yield from leaderboard(
+            told.summary, result.measure, width=width, level=level, clusters=clusters, low_is_good=low
+        )
     if told.more.pairs:
         yield ""
         if rows := evaluation.comparisons[evaluation.scores.primary]:
@@ -142,8 +146,9 @@ def rows_of(table: pd.DataFrame) -> list[dict[str, Any]]:
 
 
 def leaderboard(
-    summary: Sequence[Row], primary: str, *, width: int, level: float = 0.95, clusters: int | None = None
-) -> Iterator[RenderableType]:
+    summary: Sequence[Row], primary: str, *, width: int, level: float = 0.95, clusters: int | None = None,
+    low_is_good: AbstractSet[str] = frozenset(),
+) -> Iterator[RenderableType]:  # fmt: skip
     """Means by retriever, best first by the primary measure, which has its interval.
 
     Args:
@@ -152,17 +157,23 @@ def leaderboard(
         width: cells of the terminal.
         level: confidence of the intervals.
         clusters: of queries, where these are declared.
+        low_is_good: measures of which less is better.
     """
     from harness.english import asked
+    from harness.evaluation.scores import by_mean
 
     by_cell = {(row["retriever"], row["measure"]): row for row in summary}
-    order = sorted(dict.fromkeys(row["retriever"] for row in summary), key=lambda name: -by_cell[name, primary]["mean"])
+    own = {row["retriever"]: row["mean"] for row in summary if row["measure"] == primary}
+    order = list(by_mean(own, low_is_good=primary in low_is_good))
     others = [measure for measure in dict.fromkeys(row["measure"] for row in summary) if measure != primary]
 
     def means(measure: str, digits: int, rank: int) -> Column:
-        values = [by_cell[name, measure]["mean"] for name in order]
-        best = frozenset(i for i, value in enumerate(values) if value == max(values) and len(values) > 1)
-        return Column(head_of(measure), [f"{value:.{digits}f}" for value in values], bold=best, rank=rank)
+        known = {name: by_cell[name, measure]["mean"] for name in order if (name, measure) in by_cell}
+        known = by_mean(known, low_is_good=measure in low_is_good)
+        values = [known.get(name) for name in order]
+        top = next(iter(known.values()))
+        best = frozenset(i for i, value in enumerate(values) if value == top and len(values) > 1)
+        return Column(head_of(measure), [_shown(value, digits) for value in values], bold=best, rank=rank)
 
     ends = [tuple(by_cell[name, primary][key] for key in ("ci_low", "ci_high", "ci_method")) for name in order]
     intervals = _intervals(ends, "{:.3f}", level, rank=1)
@@ -293,10 +304,10 @@ def by_query(scores: Sequence[Row], run: str, *, width: int) -> Iterator[Rendera
     ], width)  # fmt: skip
 
 
-def _shown(value: float | None) -> str:
+def _shown(value: float | None, digits: int = 4) -> str:
     """A mean or a score; a dash where it is undefined.
 
     >>> _shown(0.5), _shown(None), _shown(float("nan"))
     ('0.5000', '–', '–')
     """
-    return "–" if value is None or value != value else f"{value:.4f}"
+    return "–" if value is None or value != value else f"{value:.{digits}f}"

@@ -43,7 +43,7 @@ class BoardRow(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Board:
-    """The paired leaderboard on the primary measure, highest mean first."""
+    """The paired leaderboard on the primary measure, best mean first."""
 
     measure: str
     n: int
@@ -73,7 +73,7 @@ class Headline(NamedTuple):
 
     headline: str
     lead: str
-    """How far the highest mean is ahead; "" where nothing follows from it."""
+    """How far the best mean is ahead; "" where nothing follows from it."""
     following: tuple[str, ...]
     """Why an interval does not settle it, what is equal, and what more queries would tell."""
 
@@ -121,6 +121,7 @@ def _row(evaluation: Evaluation, name: str, *, based: bool) -> BoardRow:
         standing = BY_VERDICT[row.verdict]
     if standing == "open" and row.reason in (Reason.IDENTICAL, Reason.NO_QUERY_DIFFERS):
         standing = "same"
+    row = row.swapped if result.low_is_good else row
     ends = (row.mean_difference, row.ci_low, row.ci_high)
     record = (row.wins, row.ties, row.losses) if based else (row.losses, row.ties, row.wins)
     p_of_mean = row.p_randomization_adjusted if row.reason is Reason.DISAGREE else None

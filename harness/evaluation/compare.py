@@ -12,7 +12,7 @@ import numpy as np
 
 from harness.evaluation.scores import KeptQueries, Scores
 from harness.evaluation.verdict import Comparison, Evidence, Finding, Reason, Verdict, verdict_on
-from harness.stats.differences import Range, differences
+from harness.stats.differences import differences
 from harness.stats.intervals import student
 from harness.stats.multiplicity import adjust, adjusted_floors
 from harness.stats.paired_tests import Decided, Observed, Within, decide, equivalence_tests
@@ -173,6 +173,7 @@ def _family_rows(
         difference = _mean_difference(scores, member)
         evidence = evidence_of(member.observed, difference, p, state, within_margin=member.key[1:] in within)
         finding = finding_on(evidence, settings)
+        finding = finding.swapped if member.key.measure in scores.low_is_good else finding
         rows.append(_row(scores, member, p, finding, settings, confirmatory=confirmatory))
     return rows
 
@@ -233,9 +234,7 @@ def _row(
     scores: Scores, member: Member, p: Corrected, finding: Finding, settings: Settings, *, confirmatory: bool
 ) -> Comparison:
     d, ranks, units = member.observed.queries, member.observed.ranks, member.observed.units
-    span = scores.span_of(scores.primary)  # no difference of means is larger
-    bounds = None if span is None else Range(-span, span)
-    interval = student(d.values, settings.level, bounds=bounds, units=units)
+    interval = student(d.values, settings.level, bounds=scores.gap_range, units=units)
     return Comparison(
         measure=member.key.measure,
         a=member.key.a,

@@ -41,7 +41,7 @@ class Conclusion:
     effective: float | None
     """How many queries (clusters) of equal weight tell as much; None without weights."""
     means: Mapping[str, float]
-    """Highest first; weighted where weights are declared."""
+    """Best first; weighted where weights are declared."""
     shown_worse: tuple[str, ...]
     within_margin: tuple[str, ...]
     """The leader, and all that are shown within the margin of it: only these are as good as the best."""
@@ -53,21 +53,25 @@ class Conclusion:
     """False where every score is 0: then there is no verdict."""
     difference: float
     """The true difference that the plans are for."""
+    pairs: Mapping[str, int]
+    """How many pairs that of the leader with each other is corrected over."""
     baseline: str = ""
     """The declared one; "" where all pairs were compared."""
     against_baseline: tuple[Comparison, ...] = ()
     """Of each other (a) with the baseline (b), highest mean first."""
     sweep: SweepChoice | None = None
     """The choice among many configurations, where the experiment has a sweep."""
+    low_is_good: bool = False
+    """Whether the lowest mean leads."""
 
     @property
     def leader(self) -> str:
-        """The retriever with the highest mean; among equals the first in the experiment's order."""
+        """The retriever with the best mean; among equals the first in the experiment's order."""
         return next(iter(self.means))
 
     @property
     def others(self) -> tuple[str, ...]:
-        """All but the leader, highest mean first."""
+        """All but the leader, best mean first."""
         return tuple(self.means)[1:]
 
 
@@ -104,7 +108,8 @@ def conclude(
         )
     scores = scores.of(measure).only(kept)
     group = scores.values[measure]
-    means = by_mean({name: scores.mean(measure, name) for name in group})
+    low_is_good = measure in scores.low_is_good
+    means = by_mean({name: scores.mean(measure, name) for name in group}, low_is_good=low_is_good)
     leader, *others = means
     declared = [row for row in declared if row.measure == measure]
     against = _against(leader, declared)
@@ -137,11 +142,13 @@ def conclude(
         against={other: against[other] for other in others},
         measured=any(np.any(values) for values in group.values()),
         difference=wanted,
+        pairs=rows,
         baseline=baseline if baseline in means else "",
         against_baseline=tuple(
             row for name in means for row in declared if baseline and (row.a, row.b) == (name, baseline)
         ),
         sweep=sweep,
+        low_is_good=low_is_good,
     )
 
 

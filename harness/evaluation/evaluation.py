@@ -45,8 +45,6 @@ class Evaluation:
     """Retriever -> why it failed."""
     waiting: tuple[str, ...] = ()
     """Retrievers that have not answered yet, of a run under way."""
-    low_is_good: frozenset[str] = frozenset()
-    """Measures of which less is better: their verdicts are turned round, their numbers stay."""
 
     @property
     def partial(self) -> bool:
@@ -107,14 +105,13 @@ def evaluate(
         raise InputError(Problem("--baseline", f"no retriever is called {baseline!r}", remedy))
     check_margin("--margin", settings.margin, scores.span_of(scores.primary) or None)
     settings = replace(settings, by_people=settings.by_people and scores.by_people)
+    scores = replace(scores, low_is_good=frozenset(low_is_good))
     rows = compare(scores, baseline=baseline, settings=settings, step=step)
-    rows = [replace(row, finding=row.finding.swapped) if row.measure in low_is_good else row for row in rows]
     return Evaluation(
         scores=scores,
         settings=settings,
         comparisons={m: tuple(row for row in rows if row.measure == m) for m in scores.values},
         conclusion=conclude(scores, rows, settings, baseline=baseline),
-        low_is_good=frozenset(low_is_good),
     )
 
 
@@ -197,9 +194,9 @@ def planned_pairs(results: Results, difference: float | None) -> list[PlannedPai
     result = conclude(
         scores, evaluation.comparisons[measure], settings, difference=difference, sweep=evaluation.conclusion.sweep
     )
-    alpha = settings.alpha / max(1, len(evaluation.comparisons[measure]))
     planned = []
     for other in result.others:
+        alpha = settings.alpha / result.pairs[other]
         needed = power_of(scores, (result.leader, other), alpha, result.difference).needed
         sentence = plan_sentence(needed, result, other)
         planned.append(

@@ -53,6 +53,8 @@ class Scores:
     """Measure -> its range; None where nobody knows it. A measure that is not named lies in [0, 1] if its scores do."""
     binary: frozenset[str] = frozenset()
     """Measures that can only be 0 or 1."""
+    low_is_good: frozenset[str] = frozenset()
+    """Measures of which less is better: their verdicts are turned round, their numbers stay."""
     clusters: tuple[str, ...] | None = None
     """(n,): each query's cluster, "" for none. None: every query stands for itself."""
     weights: tuple[float, ...] | None = None
@@ -148,6 +150,12 @@ class Scores:
         bounds = self.range_of(measure)
         return None if bounds is None else bounds.span
 
+    @property
+    def gap_range(self) -> Range | None:
+        """What no difference of means on the primary measure leaves; None where the range is not known."""
+        span = self.span_of(self.primary)
+        return None if span is None else Range(-span, span)
+
     def defined(self, measure: str, *names: str) -> KeptQueries:
         """(n,): the queries for which each of these retrievers (all, if none is named) has a value."""
         group = self.values[measure]
@@ -221,13 +229,13 @@ def scores_from_rows(rows: Mapping[tuple[str, str, str], float]) -> Scores:
     return Scores(ids=ids, values=values)
 
 
-def by_mean(means: Mapping[str, float]) -> dict[str, float]:
-    """Return means highest first; those that float noise alone tells apart stay in the given order."""
-    left, ordered = dict(means), {}
+def by_mean(means: Mapping[str, float], *, low_is_good: bool = False) -> dict[str, float]:
+    """Return means best first, NaN last; those that float noise alone tells apart stay in the given order."""
+    left, ordered = {name: -m if low_is_good else m for name, m in means.items() if not math.isnan(m)}, {}
     while left:
         name = list(left)[highest(np.array([*left.values()]))]
         ordered[name] = left.pop(name)
-    return ordered
+    return {**ordered, **means}  # the order of the first, the values of the second
 
 
 def rankings_digest(answers: Lists, queries: Sequence[str], cutoff: int | None) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -17,6 +17,7 @@ from harness.evaluation.verdict import Gate
 from harness.experiment import NAME
 from harness.records import UNSCORED, Results
 from harness.stats.differences import ScoreTable
+from harness.stats.power import at_look
 from harness.stats.settings import Settings
 from retrievers.errors import InputError, Problem, did_you_mean
 from retrievers.opening import opened
@@ -52,10 +53,14 @@ def results_together(sets: Sequence[Results]) -> SetsTogether:
     if unscored := [one for one in sets if not one.scored]:
         raise InputError([Problem(str(one.folder), *UNSCORED) for one in unscored])
     evaluations = {one.manifest.name: evaluation_of(one) for one in sets}
-    settings = [evaluation.settings for evaluation in evaluations.values()]
-    least = next((one for one in settings if not one.by_people or one.spent), settings[0])
+    settings = _strictest(evaluation.settings for evaluation in evaluations.values())
     scores = {name: evaluation.scores for name, evaluation in evaluations.items()}
-    return together(scores, sets[0].manifest.resolved.baseline, least)
+    return together(scores, sets[0].manifest.resolved.baseline, settings)
+
+
+def _strictest(settings: Iterable[Settings]) -> Settings:
+    """Those that claim least: sets of different sizes are at different planned looks."""
+    return min(settings, key=lambda one: (one.by_people, not one.spent, one.alpha))
 
 
 def compared_sets(
@@ -80,7 +85,10 @@ def compared_sets(
     split = {full for one in scores.values() for full in one.retrievers if full.rpartition("/")[0] in called}
     scores = {name: replace(one, values={m: _split(of, split) for m, of in one.values.items()})
               for name, one in scores.items()}  # fmt: skip
-    return together(scores, baseline, settings), notes
+    known = {name for one in scores.values() for name in one.retrievers}
+    if baseline is not None and baseline not in known:
+        raise InputError(Problem("--baseline", f"no retriever is called {baseline!r}", did_you_mean(baseline, known)))
+    return together(scores, baseline, _strictest(at_look(settings, one.n) for one in scores.values())), notes
 
 
 def _split(scores: ScoreTable, names: set[str]) -> ScoreTable:

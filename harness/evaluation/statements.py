@@ -57,7 +57,7 @@ def conclusion_statements(result: Conclusion, settings: Settings, *, complete: b
             "documents by the ids that the retrievers return.",
         )
         return
-    first = join([name for name, mean in result.means.items() if best - mean <= SLACK])
+    first = join([name for name, mean in result.means.items() if abs(best - mean) <= SLACK])
     if not settings.by_people:
         head = f"By a model's labels alone, on {result.measure} over {queries}: {first} first, {best:.4f}."
         yield Statement(Topic.LEADER, head)
@@ -72,7 +72,8 @@ def conclusion_statements(result: Conclusion, settings: Settings, *, complete: b
     if result.against_baseline:
         yield Statement(Topic.BASELINE, f"{baseline_words(result, settings)}.")
     has = "has" if first == leader else "share"
-    yield Statement(Topic.LEADER, f"On {result.measure} over {queries}, {first} {has} the highest mean, {best:.4f}.")
+    which = "lowest mean, which is best" if result.low_is_good else "highest mean"
+    yield Statement(Topic.LEADER, f"On {result.measure} over {queries}, {first} {has} the {which}, {best:.4f}.")
     if len(result.means) == 1:
         if complete:
             yield Statement(Topic.CAVEAT, "It ran alone: there is nothing to compare it with.")
@@ -127,7 +128,7 @@ def _ahead(choice: SweepChoice) -> str:
 
 
 def _signed(value: float) -> str:
-    return minus(f"{value:+.4f}")
+    return minus(f"{round(value, 4) + 0.0:+.4f}")  # float noise below 0 is no minus
 
 
 def sweep_headline(choice: SweepChoice) -> str:
@@ -159,13 +160,9 @@ def sets_sentences(found: SetsTogether, most: int) -> list[str]:
         found.mean(name, first) >= max(found.mean(name, one) for one in found.retrievers) - SLACK for name in found.sets
     )
     shown = sorted(found.pairs, key=lambda pair: (not pair.verdict.separates, -abs(pair.mean_difference)))
-    few = (
-        []
-        if not shown or shown[0].like
-        else [f"{counted(sets, 'set')} say nothing of others: that takes five or more."]
-    )
+    few = f"{counted(sets, 'set')} say nothing of others: that takes five or more."
     head = f"On {found.measure}, {first} has the highest mean on {leads} of {counted(sets, 'data set')}."
-    return [head, *map(sets_sentence, shown[:most]), *few]
+    return [head, *map(sets_sentence, shown[:most]), *([few] if shown and not shown[0].like else [])]
 
 
 def sets_sentence(pair: PairOnSets) -> str:
@@ -368,7 +365,7 @@ def lead_sentence(result: Conclusion, settings: Settings) -> str:
         return ""
     parts: list[str] = []
     for other in result.others[:2]:
-        row = result.against[other]
+        row = result.against[other].swapped if result.low_is_good else result.against[other]
         if abs(row.mean_difference) < 0.0005:  # it would read 0.000
             continue
         known = row.ci_low is not None and row.ci_high is not None

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from harness.evaluation.scores import Scores
+from harness.evaluation.scores import Scores, by_mean
 from harness.experiment import Sweep
 from harness.stats.intervals import mean, student
 from harness.stats.resampling import cross_fitted
@@ -85,18 +85,19 @@ def choose(scores: Scores, sweep: Sweep, settings: Settings, prices: Prices) -> 
         np.column_stack([group[name] for name in every]), units, found.best, alpha=settings.alpha, seed=settings.seed
     )
     alike = [name for name, told in zip(every, apart, strict=True) if not told]
-    free = (0.0,)
+    ranked = list(by_mean({name: mean(group[name], units.weights) for name in every}))
+    free, bounds = (0.0,), scores.gap_range
     return SweepChoice(
         default=sweep.default,
         chosen=chosen,
         configurations=len(tried),
         gain=found.gain,
         expected=None if fitted is None else fitted.expected - mean(default, units.weights),
-        low=found.low,
+        low=found.low if found.low is None or bounds is None else max(found.low, bounds.low),
         p_value=found.p_value,
         method=found.method,
         beats=settings.by_people and not settings.spent and found.gain > 0 and found.p_value <= settings.alpha / 2,
-        alike=tuple(sorted(alike, key=lambda name: (prices.get(name, free), -mean(group[name], units.weights)))),
+        alike=tuple(sorted(alike, key=lambda name: (prices.get(name, free), ranked.index(name)))),
         effects=tuple(_effects(scores, sweep, settings.level)),
     )
 
@@ -111,7 +112,7 @@ def _effects(scores: Scores, sweep: Sweep, level: float) -> list[AxisEffect]:
                 continue
             values = np.mean(own, axis=0)
             rest = values - np.mean([group[name] for name in cells], axis=0)
-            ends = student(rest, level, units=units)
+            ends = student(rest, level, bounds=scores.gap_range, units=units)
             centre = mean(rest, units.weights)
             effects.append(AxisEffect(axis, word, mean(values, units.weights), centre, ends.low, ends.high))
     return effects

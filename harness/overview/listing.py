@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 from harness import records
 from harness.english import counted, join
 from harness.evaluation.readers import primary_of
+from harness.evaluation.scores import by_mean
 from harness.evaluation.verdict import Verdict
 from harness.evaluation.wording import read_verdict
 from harness.records import Glance, Manifest
@@ -124,8 +125,8 @@ def _folders(place: Path) -> Iterator[Path]:
 def _entry(folder: Path, name: str, glance: Glance) -> Entry:
     manifest, primary = glance.manifest, primary_of(glance.manifest.resolved)
     rows = glance.summary[glance.summary["measure"] == primary].to_dict("records")
-    standings = [
-        RetrieverMean(
+    standings = {
+        row["retriever"]: RetrieverMean(
             row["retriever"],
             identity(manifest, row["retriever"]),
             row["mean"],
@@ -134,13 +135,13 @@ def _entry(folder: Path, name: str, glance: Glance) -> Entry:
         )
         for row in rows
         if row["retriever"] in manifest.finished
-    ]
-    standings.sort(key=lambda standing: -standing.mean)
+    }
+    ranked = [standings[name] for name in by_mean({name: one.mean for name, one in standings.items()})]
     queries = manifest.dataset.scored
     if queries is None:  # of before it was kept
         queries = max((int(row["count"]) for row in rows), default=0)
     return Entry(
-        name, manifest, primary, queries, tuple(standings), _worse(standings, glance, primary),
+        name, manifest, primary, queries, tuple(ranked), _worse(ranked, glance, primary),
         (folder / records.LAST_FILE).is_file(),
     )  # fmt: skip
 

@@ -72,7 +72,7 @@ def scores_page(title: str, evaluation: Evaluation, notes: Sequence[str], traced
         measures=measures,
         names=list(dict.fromkeys(row["retriever"] for row in summary)),
         means={(row["retriever"], row["measure"]): row for row in summary},
-        low_is_good=evaluation.low_is_good,
+        low_is_good=evaluation.scores.low_is_good,
         families={measure: [row for row in rows if row["measure"] == measure] for measure in measures},
         notes=notes,
         fates=FATES,
@@ -139,8 +139,9 @@ def sets_page(title: str, found: SetsTogether, sets: Sequence[Results]) -> str:
             values = scores.values[found.measure][one]
             middle = found.mean(name, one)
             low, high, _ = mean_interval(
-                values, found.settings.level, bounds=scores.range_of(found.measure), units=scores.units
-            )
+                values, found.settings.level, binary=found.measure in scores.binary,
+                bounds=scores.range_of(found.measure), units=scores.units,
+            )  # fmt: skip
             ends = (middle if low is None else low, middle if high is None else high)
             panels.setdefault(name, []).append(charts.Dot(one, middle, *ends))
     multiples = figure(

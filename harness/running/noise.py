@@ -169,7 +169,7 @@ def _sample(prepared: Prepared, loaded: Loaded, results: Results, blocks: tuple[
     labels = graded._replace(grades={query.id: graded.grades[query.id] for query in chosen})
     judged = Judged(
         (question.primary,), question.primary, labels, {query.id: query for query in chosen},
-        loaded.experiment.statistics,
+        replace(loaded.experiment.statistics, cluster=None),  # no mean depends on it, and those drawn may all lack it
     )  # fmt: skip
     known = {block.name: runs[block.name] for block in blocks if not _has_model(block) and not inputs(block)}
     return Sample(blocks, known, part, judged)

@@ -174,4 +174,5 @@ def these_sets(sets: Sequence[Floats], contrasts: Sequence[Contrast], seed: int 
     >>> these_sets([one / 2, other / 3], [Contrast(0, 1)])[0].two_sided * 2**5  # all five differ the same way
     2.0
     """
-    return sign_flip(np.concatenate([units / len(sets) for units in sets]), contrasts, seed)
+    scale = sum(map(len, sets)) / len(sets)  # the means' summands are small where float noise is told beside 1
+    return sign_flip(np.concatenate([units * scale for units in sets]), contrasts, seed)

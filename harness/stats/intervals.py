@@ -107,7 +107,9 @@ class StandardError(NamedTuple):
 
 
 def standard_error(values: Floats, units: Units | None = None) -> StandardError | None:
-    """Return the standard error of a mean, robust to clusters and weights; None where all values are equal.
+    """Return the standard error of a mean, robust to clusters and weights.
+
+    None where all values are equal, or one query has as good as all of the weight.
 
     With h the queries' shares of the weight (1/n each without weights) and h_g those of the G clusters:
     e_g = sum of h (d - mean) within the cluster / (1 - h_g), the deviation that the others see; SE^2 = sum e_g^2,
@@ -130,6 +132,8 @@ def standard_error(values: Floats, units: Units | None = None) -> StandardError 
     totals = units.totals
     weight = math.fsum(totals)
     shares = totals / weight
+    if float(shares.max()) > 1 - SLACK:
+        return None
     seen = units.sums(off) / weight / (1 - shares)
     small = (count - 1) / count if units.weights is None else 1.0
     return StandardError(math.sqrt(small * math.fsum(seen**2)), 1 / math.fsum(shares**2) - 1)

@@ -195,9 +195,10 @@ def max_t(differences: Floats, units: Units, *, alpha: float = 0.05, seed: int =
     """
     totals = units.totals.sum()
     sums = units.sums(differences)
-    gains = sums.sum(axis=0) / totals
-    best = highest(gains)
     slack = SLACK * max(1.0, float(np.abs(differences).max()))
+    gains = sums.sum(axis=0) / totals
+    gains = np.where(np.abs(gains) <= slack, 0.0, gains)
+    best = highest(gains)
     sums = np.where(np.abs(sums) <= slack, 0.0, sums)
     sizes = np.sqrt((sums**2).sum(axis=0))
     wide = np.where(sizes > 0, sizes, 1.0)
@@ -210,20 +211,28 @@ def max_t(differences: Floats, units: Units, *, alpha: float = 0.05, seed: int =
 
 
 def _lower(differences: Floats, units: Units, best: int, how: tuple[float, int]) -> float | None:
-    """The mean of the best column less c standard errors, c from the largest studentised, centred column of all."""
+    """The mean of the best column less c standard errors, c from the largest studentised, centred column of all.
+
+    Each flip is studentised by its own standard error, that of `standard_error`: by the observed one, c would be too
+    small (of six configurations, bounds of 97.5 % held in 88 % of cases with 13 queries, with 30 of very unequal
+    weights in 59 %).
+    """
     alpha, seed = how
-    totals, count = units.totals.sum(), len(units)
-    means = units.sums(differences).sum(axis=0) / totals
-    centred = units.sums(differences - means)
-    errors = np.sqrt((centred**2).sum(axis=0) * count / max(1, count - 1)) / totals
+    shares = (units.totals / units.totals.sum())[:, None]
+    means = units.sums(differences).sum(axis=0) / units.totals.sum()
     slack = SLACK * max(1.0, float(np.abs(differences).max()))
-    if errors[best] <= slack:
+    centred = units.sums(differences - means) / units.totals.sum()
+    known = np.abs(centred).max(axis=0) * len(units) > slack
+    if float(shares.max()) > 1 - SLACK or not known[best]:
         return None
-    known = errors > slack
-    flips = _flips(centred[:, known] / (errors[known] * totals), seed)
-    largest = np.concatenate([some.max(axis=1) for some in flips])
-    c = float(np.quantile(largest, 1 - alpha / 2, method="inverted_cdf"))
-    return float(means[best] - c * errors[best])
+    centred, seen = centred[:, known], 1 / (1 - shares) ** 2
+    squares, more, largest = (seen * centred**2).sum(axis=0), (seen * shares**2).sum(), []
+    for some in _flips(np.hstack([centred, seen * shares * centred]), seed):
+        sums, crossed = np.hsplit(some, 2)
+        errors = np.maximum(squares - 2 * sums * crossed + sums**2 * more, SLACK * squares)
+        largest.append((sums / np.sqrt(errors)).max(axis=1))
+    c = float(np.quantile(np.concatenate(largest), 1 - alpha / 2, method="inverted_cdf"))
+    return float(means[best] - c * np.sqrt(squares[known[:best].sum()]))
 
 
 def told_apart(values: Floats, units: Units, best: int, *, alpha: float = 0.05, seed: int = 0) -> list[bool]:

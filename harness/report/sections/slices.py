@@ -15,8 +15,8 @@ from harness.report import text
 from harness.report.charts import ForestRow
 from harness.report.elements import Figure, Section, forest
 from harness.report.view import View
-from harness.stats.differences import differences
-from harness.stats.intervals import mean, mean_interval
+from harness.stats.differences import SLACK, differences
+from harness.stats.intervals import mean, student
 
 PLACE = 20
 
@@ -44,6 +44,8 @@ class Slice(NamedTuple):
     """What the queries are divided by; "" for all of them."""
     slice: str
     queries: int
+    weight: float
+    """What they count together: their number, where all count alike."""
     wins: int
     """Queries on which the first scores higher."""
     ties: int
@@ -148,21 +150,21 @@ def disagrees(row: Slice) -> bool:
 
 
 def carried(view: View, pair: SlicePair) -> Slice | None:
-    """The slice without which the leader would not be ahead: at most half of the queries; the smallest such."""
+    """The slice without which the leader would not be ahead: at most half of the weight; the smallest such."""
     whole = pair.rows[0]
-    total = whole.difference * whole.queries
+    total, least = whole.difference * whole.weight, SLACK * whole.weight
     carriers = [
         row
         for row in pair.rows[1:]
-        if 2 * row.queries <= whole.queries and total > 0 and total - row.difference * row.queries <= 0
+        if 2 * row.weight <= whole.weight and total > least >= total - row.difference * row.weight
     ]
-    return min(carriers, key=lambda row: row.queries, default=None)
+    return min(carriers, key=lambda row: row.weight, default=None)
 
 
 def called(row: Slice) -> str:
     """A slice in a sentence.
 
-    >>> called(Slice("field tags", "typo", 20, 1, 18, 1, 0.0, None, None, None))
+    >>> called(Slice("field tags", "typo", 20, 20.0, 1, 18, 1, 0.0, None, None, None))
     'tags: typo'
     """
     return label_of(row.family, row.slice) if row.family else row.slice
@@ -209,18 +211,19 @@ def slice_of(view: View, pair: tuple[str, str], places: list[int], name: tuple[s
     Args:
         view: where the scores are.
         pair: whom to compare.
-        places: of the queries.
+        places: of the queries, in any order.
         name: the family, and the slice.
         tested: what tests.csv says of it.
     """
-    a, b = (view.scores[view.primary][one][places] for one in pair)
     kept = np.zeros(view.n, dtype=np.bool_)
     kept[places] = True
+    a, b = (view.scores[view.primary][one][kept] for one in pair)  # in the order of their weights
     units, pairs = view.evaluation.scores.only(kept).units, differences(a, b)
-    interval = mean_interval(pairs.values, view.settings.level, units=units)
+    interval = student(pairs.values, view.settings.level, bounds=view.evaluation.scores.gap_range, units=units)
     return Slice(
         *name,
         queries=len(a),
+        weight=float(units.totals.sum()),
         wins=int(pairs.wins),
         ties=len(a) - int(pairs.wins) - int(pairs.losses),
         losses=int(pairs.losses),
