@@ -166,8 +166,10 @@ def test_a_person_who_changes_his_mind_is_asked_to_settle_it(ran, tmp_path) -> N
     place = ran / records.FOLDER
     pool = verdict_pool(pairs_of_results(ran), 2, 9)
     merge_verdicts([write(tmp_path / "one.jsonl", judged(pool, "dora"))], place)
+    other = write(tmp_path / "two.jsonl", judged(pool, "dora", verdict=lambda *_: "contradicted"))
     with pytest.raises(InputError, match=r"said .* before"):
-        merge_verdicts([write(tmp_path / "two.jsonl", judged(pool, "dora", verdict=lambda *_: "contradicted"))], place)
+        merge_verdicts([write(tmp_path / "new.jsonl", judged(pool, "alf")), other], place)
+    assert "alf" not in by_person(place)
 
 
 def test_two_people_who_differ_settle_nothing() -> None:
