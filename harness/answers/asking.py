@@ -20,6 +20,8 @@ from retrievers.remote.chat import Chat, example_of
 from retrievers.remote.chat_model import ChatForecast, ChatModel, ChatOptions, Prompt, Reply
 
 Answer = TypeVar("Answer")
+LONGEST_NAME = 200
+"""Characters of a judge's name, in every judgment."""
 LONGEST = 8_000
 """Tokens of a text that a model is shown, as estimated; the rest is cut off, and counted."""
 
@@ -71,7 +73,10 @@ def opened_chat(asked: AskedModel) -> Iterator[tuple[Chat, Meter]]:
         OverBudget: at the end, where more was billed than allowed.
     """
     sent, received = _prices(asked.price)
-    if problems := list(unset({"--base-url": asked.base_url})):
+    problems = list(unset({"--base-url": asked.base_url}))
+    if not 0 < len(asked.model) <= LONGEST_NAME:
+        problems.append(Problem("--llm", f"{asked.model[:20]!r} is no name of a model", "as its server calls it"))
+    if problems:
         raise InputError(problems)
     options = ChatOptions(asked.model, base_url=expanded(asked.base_url), key_name=asked.key_name,
                           concurrency=asked.concurrency, patience=asked.patience,
