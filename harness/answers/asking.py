@@ -16,7 +16,7 @@ from retrievers.cache import Cache, default_path
 from retrievers.costs import beginning
 from retrievers.errors import BackendError, InputError, Problem
 from retrievers.meter import Budget, Meter
-from retrievers.remote.chat import Chat, example_of
+from retrievers.remote.chat import Chat
 from retrievers.remote.chat_model import ChatForecast, ChatModel, ChatOptions, Prompt, Reply
 
 Answer = TypeVar("Answer")
@@ -138,11 +138,6 @@ def answers_of(
         if answer is None:
             meter.count(unreadable=items)
         yield place, reply, answer
-
-
-def unread_of(reply: Reply) -> str:
-    """A reply that cannot be read, as a message shows it: "such as …"."""
-    return example_of(reply.declined or reply.text)
 
 
 def nothing_read(model: str, number: int, wanted: str, done: str, example: str) -> BackendError:

@@ -12,14 +12,14 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import NamedTuple
 
-from harness.answers.asking import LONGEST, ChatRequest, answers_of, form_of, nothing_read, shown_of, unread_of
+from harness.answers.asking import LONGEST, ChatRequest, answers_of, form_of, nothing_read, shown_of
 from harness.dataset.judgments import GRADES, Judgment, read_judgments
 from harness.labels.judging_page import OrderedPair, Signature, ids, judgment_of, round_of
 from harness.labels.pool import CANNOT_TELL, GRADE_WORDS, Pool, PooledDocument, PooledQuery, digest_of
 from retrievers.errors import InputError, Problem
 from retrievers.meter import Meter
 from retrievers.opening import locked, masking, writing
-from retrievers.remote.chat import Chat, one_object, quoted
+from retrievers.remote.chat import Chat, example_of, one_object, quoted
 from retrievers.remote.chat_model import ChatForecast, Prompt, Reply
 
 VERSION = "relevance-1"
@@ -178,7 +178,7 @@ def judge_by_model(pool: Pool, path: Path, chat: Chat, meter: Meter, manner: Man
                 file.write("\n" if whole and not whole.endswith(b"\n") else "")  # as some editors leave it
                 for place, reply, grade in chain(first, replies):
                     why = "" if grade is not None else why_none(reply)
-                    example = example or ("" if grade is not None else unread_of(reply))
+                    example = example or ("" if grade is not None else example_of(reply))
                     if asked[place].cut:
                         why = f"{why}; read to {manner.longest:,} tokens".removeprefix("; ")
                     outcomes["declined" if reply.declined else "unreadable" if grade is None else "graded"] += 1
