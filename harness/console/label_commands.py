@@ -179,7 +179,7 @@ def draft(
     dataset: Annotated[str, typer.Argument(metavar="DATASET", help="The documents to write questions from.")],
     llm: Annotated[str, typer.Option(metavar="MODEL", help="The model, behind an OpenAI-compatible endpoint.")],
     count: Annotated[int, typer.Option(min=1, help="Questions, one a document.")] = 100,
-    examples: Annotated[Path | None, typer.Option(help="Real questions, one a line: for their tone.")] = None,
+    examples: Annotated[Path | None, typer.Option(help="Real questions, one a line, for their tone.")] = None,
     seed: Annotated[int, typer.Option(help="Another seed draws other documents.")] = 0,
     base_url: BaseUrl = "",
     key_name: KeyName = "",

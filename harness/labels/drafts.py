@@ -83,7 +83,7 @@ def prompts_for(dataset: Dataset, count: int, examples: Sequence[str], seed: int
     if count > len(ids):
         raise InputError(Problem("--count", f"{count} queries from {len(ids):,} documents", "ask for fewer"))
     texts = dataset.texts(ids[:count])
-    shown = "\n".join(f"- {' '.join(example.split())}" for example in examples)
+    shown, _ = shown_of("\n".join(f"- {' '.join(example.split())}" for example in examples))  # a log may be long
     tone = (
         f"Queries that people really typed, for their tone:\n{quoted(shown, 'EXAMPLES', 'DOCUMENT')}" if shown else ""
     )
