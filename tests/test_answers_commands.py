@@ -20,10 +20,11 @@ DOCUMENTS = {
     "sauna": "The sauna is closed in July.",
 }
 QUERIES = [
-    {"id": "q1", "query": "how is the fee paid", "relevant_documents": ["fees", "students"],
+    {"id": "q1", "query": "how is the fee paid", "relevant_documents": ["fees", "students"], "fields": {"traffic": "3"},
      "reference": "The fee is monthly. It is paid in advance. Students pay half.",
      "claims": ["The fee is monthly.", "It is paid in advance.", {"text": "Students pay half.", "vital": False}]},
-    {"id": "q2", "query": "pool opens", "relevant_documents": ["pool"], "reference": "The pool opens at nine."},
+    {"id": "q2", "query": "pool opens", "relevant_documents": ["pool"], "reference": "The pool opens at nine.",
+     "fields": {"traffic": "1"}},
     {"id": "q3", "query": "sauna closed", "relevant_documents": ["sauna"]},
 ]  # fmt: skip
 
@@ -125,6 +126,10 @@ def test_a_judge_that_fails_leaves_its_measures_undefined_and_the_rest_whole(clu
     assert found.scores[found.scores["measure"] == "ClaimRecall@1"]["value"].isna().all()
     write_report(found)
     assert "the judge is out" in (found.folder / "report.md").read_text(encoding="utf-8")
+    ann = records.By("person:ann")
+    records.append_judged(found.folder / records.FOLDER, ann, {("claim", "passage"): "neutral"})
+    assert harness("run", club / "club.toml", "--results", club / "failed", "--quiet") == 0
+    assert ann in records.judges_in(club / "failed" / "club" / records.FOLDER)
 
 
 def test_a_measure_by_claims_may_decide(club, capsys) -> None:
@@ -254,6 +259,12 @@ def test_answers_are_checked_judged_and_scored(club, answers, capsys) -> None:
     assert harness("answers", "score", experiment, answers, "-m", "ROUGE-L", "--tokenizer", "char", "--json") == 0
     told = json.loads(capsys.readouterr().out)
     assert {row["measure"] for row in told["summary"]} == {"ROUGE-L"} and told["comparisons"][0]["n"] == 2
+    weighted = club / "weighted.toml"
+    text = experiment.read_text(encoding="utf-8")
+    weighted.write_text(text + '\n[statistics]\nweight = "traffic"\n', encoding="utf-8")
+    assert harness("answers", "score", weighted, answers, "-m", "ragchecker.recall", "--json") == 0
+    told = json.loads(capsys.readouterr().out)
+    assert {row["retriever"]: row["mean"] for row in told["summary"]} == {"careful": (3 * 2 / 3 + 1) / 4, "lazy": 0}
     for wrong in (["-m", "RUGE"], ["--tokenizer", "flores200"], ["--baseline", "x"]):
         assert harness("answers", "score", experiment, answers, *wrong) == 2
 

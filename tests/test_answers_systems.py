@@ -11,6 +11,7 @@ from harness.answers.judge_trust import with_people
 from harness.answers.judging import LexicalJudge, Questions
 from harness.answers.systems import Answer, Context, System, read_systems
 from harness.answers.work import judged
+from harness.evaluation.scores import Scores
 from harness.records import By, ClaimPassage
 from retrievers.errors import InputError
 from retrievers.types import Claim, Query, Reference
@@ -196,10 +197,12 @@ def test_retriever_or_generator(tmp_path) -> None:
     assert [one.held_by for one in first.claims] == [("c1",), (), ("c1",)]
     assert dict(first.made)["The pool opens at nine."] == "contexts"
     assert {one.fate for one in (*nothing.claims, *unanswered.claims)} == {"not retrieved"}
-    found = {share.fate: share for share in shares(traced["a"])}
+    weighted = Scores(ids=(FEE.id, BARE.id), values={}, weights=(3, 1))
+    found = {share.fate: share for share in shares(traced["a"], weighted)}
     assert tuple(found) == FATES and sum(share.mean for share in found.values()) == pytest.approx(1)
-    assert found["not retrieved"].mean == pytest.approx((1 / 3 + 1) / 2)
-    assert shares([]) == []
+    assert found["not retrieved"].mean == pytest.approx((3 * 1 / 3 + 1) / 4)
+    assert all(0 <= share.interval.low <= share.interval.high <= 1 for share in found.values() if share.interval.low)
+    assert shares([], weighted) == []
 
 
 def test_a_contradicted_claim_is_noise(tmp_path) -> None:

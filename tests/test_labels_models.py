@@ -93,20 +93,22 @@ def test_a_passing_fault_is_tried_again(tmp_path, fault):
 
 
 def test_a_judge_that_was_stopped_goes_on_where_it_was(tmp_path):
-    made = pool()
-    with serving(ChatProvider(["", "", "expired"])) as provider:
+    made, path = pool(), tmp_path / "llm.jsonl"
+    with serving(ChatProvider(["expired", "", "", "expired"])) as provider:
         with pytest.raises(BackendError, match="the key was refused"):
             judge(provider, tmp_path, made)
-        path = tmp_path / "llm.jsonl"
+        assert not path.exists()
+        with pytest.raises(BackendError, match="the key was refused"):
+            judge(provider, tmp_path, made)
         assert len(read_judgments([path])) == 2
         with locked(path, "", ""), pytest.raises(InputError, match="is written by another judging"):
             judge(provider, tmp_path, made)
         path.write_text(path.read_text().removesuffix("\n"))  # as some editors leave it
         # Another cache: the file alone says what is done.
         assert judge(provider, tmp_path, made, cache="other").asked == 10
-        assert len(provider.requests) == 13
+        assert len(provider.requests) == 14
         again = judge(provider, tmp_path, made)
-        assert (again.asked, len(provider.requests)) == (0, 13)
+        assert (again.asked, len(provider.requests)) == (0, 14)
         path.unlink()
         assert judge(provider, tmp_path, made, cache="other").cached == 10
 
@@ -126,6 +128,8 @@ def test_a_long_document_is_read_to_a_stated_length_counted_and_planned(tmp_path
     with serving(ChatProvider(schemas="json_schema is not known")) as provider:
         found = judge(provider, tmp_path, made, manner=AskingOptions(longest=200))
         sent = [request["body"]["messages"][1]["content"] for request in provider.requests]
+        with pytest.raises(InputError, match="by another --longest"):  # it said that all was judged
+            judge(provider, tmp_path, made)
         options = ChatOptions("judge-1", base_url=provider.url)
         with Cache(tmp_path / "other") as held:
             chat = Chat(ChatModel(options), held)
@@ -272,6 +276,8 @@ def test_the_commands(folder, tmp_path, monkeypatch, capsys):
     with serving(ChatProvider(reply=writes)) as provider:
         asks = ("queries", "draft", "data", "--llm", "m", "--base-url", provider.url, "--count", "4")
         assert "4 calls" in small.told(capsys, *asks, "--plan")
+        with locked(Path("drafts.jsonl"), "", ""):
+            assert small.ended(*asks) == small.ended(*asks, "--output", "drafts.html") == 2 and not provider.requests
         assert "drafts; 0 answers could not be read" in small.told(capsys, *asks)
     assert Path("drafts.html").is_file()
     rows = [json.loads(line) for line in Path("drafts.jsonl").read_text(encoding="utf-8").splitlines()]

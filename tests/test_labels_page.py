@@ -69,6 +69,16 @@ def counted(driver, count):
     WebDriverWait(driver, 60).until(lambda _: text(driver, "#count") == count, f"not {count}")
 
 
+def reloaded(driver, count):
+    """Reload until the page shows how many are judged: a busy Chromium shows a page an empty store now and then."""
+
+    def shows(_):
+        driver.refresh()
+        return text(driver, "#count") == count
+
+    WebDriverWait(driver, 60).until(shows, f"not {count}")
+
+
 def begin(driver, name="ann"):
     """Give the judge's name; once more where a busy browser lost the keys of the first try."""
 
@@ -208,10 +218,29 @@ def test_nothing_is_lost_by_closing_the_window(opened):
     press(opened, "1")
     press(opened, "2")
     counted(opened, "2 of 14")
-    opened.refresh()
-    counted(opened, "2 of 14")
+    reloaded(opened, "2 of 14")
     press(opened, "u")
     counted(opened, "1 of 14")
+
+
+@browser
+def test_a_page_that_was_shown_an_empty_store_writes_over_nothing(opened):
+    """As a busy Chromium does, once in fifty: the page forgot all that was judged as soon as the judge went on."""
+    begin(opened)
+    press(opened, "1")
+    press(opened, "2")
+    counted(opened, "2 of 14")
+    kept = opened.execute_script("const kept = { ...localStorage }; localStorage.clear(); return kept")
+    opened.refresh()
+    begin(opened, "anne")
+    press(opened, "3")
+    counted(opened, "1 of 14")
+    opened.execute_script("Object.assign(localStorage, { ...arguments[0], ...localStorage })", kept)
+    reloaded(opened, "2 of 14")
+    opened.find_element("css selector", "#rename").click()
+    begin(opened, "ann")
+    found = read_judgments([exported(opened)])
+    assert [(one.grade, one.judge) for one in found] == [(3, "ann"), (2, "ann")]
 
 
 @browser

@@ -16,10 +16,12 @@ from retrievers.cache import Cache, default_path
 from retrievers.costs import beginning
 from retrievers.errors import BackendError, InputError, Problem
 from retrievers.meter import Budget, Meter
-from retrievers.remote.chat import Chat, example_of
+from retrievers.remote.chat import Chat
 from retrievers.remote.chat_model import ChatForecast, ChatModel, ChatOptions, Prompt, Reply
 
 Answer = TypeVar("Answer")
+LONGEST_NAME = 200
+"""Characters of a judge's name, in every judgment."""
 LONGEST = 8_000
 """Tokens of a text that a model is shown, as estimated; the rest is cut off, and counted."""
 
@@ -71,7 +73,10 @@ def opened_chat(asked: AskedModel) -> Iterator[tuple[Chat, Meter]]:
         OverBudget: at the end, where more was billed than allowed.
     """
     sent, received = _prices(asked.price)
-    if problems := list(unset({"--base-url": asked.base_url})):
+    problems = list(unset({"--base-url": asked.base_url}))
+    if not 0 < len(asked.model) <= LONGEST_NAME:
+        problems.append(Problem("--llm", f"{asked.model[:20]!r} is no name of a model", "as its server calls it"))
+    if problems:
         raise InputError(problems)
     options = ChatOptions(asked.model, base_url=expanded(asked.base_url), key_name=asked.key_name,
                           concurrency=asked.concurrency, patience=asked.patience,
@@ -133,11 +138,6 @@ def answers_of(
         if answer is None:
             meter.count(unreadable=items)
         yield place, reply, answer
-
-
-def unread_of(reply: Reply) -> str:
-    """A reply that cannot be read, as a message shows it: "such as …"."""
-    return example_of(reply.declined or reply.text)
 
 
 def nothing_read(model: str, number: int, wanted: str, done: str, example: str) -> BackendError:

@@ -23,9 +23,11 @@ from harness.answers.judging import Inquiry, Judge, Questions, Replies, asked_on
 from harness.answers.overlap import sentences
 from harness.answers.ragchecker import Entailments
 from harness.answers.systems import Answer, Context, System
+from harness.evaluation.scores import Scores
 from harness.measures.claims import Truth, any_of
 from harness.records import PEOPLE, By, ClaimPassage, Readings, Word
-from harness.stats.intervals import Interval, mean_interval
+from harness.stats.differences import UNIT
+from harness.stats.intervals import Interval, mean, mean_interval
 from retrievers.errors import Unreadable
 from retrievers.types import Query
 
@@ -235,17 +237,24 @@ def trace(case: Case) -> TracedAnswer:
     )
 
 
-def shares(traced: Sequence[TracedAnswer], level: float = 0.95) -> list[FateShare]:
-    """The share of each fate, over the queries that have claims, with its interval (Student's t over queries)."""
-    counted = [Counter(one.fate for one in answer.claims) for answer in traced if answer.claims]
+def shares(traced: Sequence[TracedAnswer], scores: Scores, level: float = 0.95) -> list[FateShare]:
+    """The share of each fate, over the queries that have claims, with its interval.
+
+    Args:
+        traced: one system's answers.
+        scores: what is known of the queries: how much each counts, and which belong together.
+        level: confidence.
+    """
+    counted = {one.query.id: Counter(claim.fate for claim in one.claims) for one in traced if one.claims}
     if not counted:
         return []
+    units = scores.only(np.array([query in counted for query in scores.ids])).units
     shares = []
     for fate in FATES:
-        values = np.array([of[fate] / of.total() for of in counted])
-        shares.append(
-            FateShare(fate, sum(of[fate] for of in counted), float(values.mean()), mean_interval(values, level))
-        )
+        values = np.array([counted[query][fate] / counted[query].total() for query in scores.ids if query in counted])
+        interval = mean_interval(values, level, bounds=UNIT, units=units)
+        claims = sum(of[fate] for of in counted.values())
+        shares.append(FateShare(fate, claims, mean(values, units.weights), interval))
     return shares
 
 

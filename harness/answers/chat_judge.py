@@ -15,11 +15,11 @@ from itertools import groupby
 from types import MappingProxyType
 from typing import Any
 
-from harness.answers.asking import LONGEST, Answer, ChatRequest, ReplySource, answers_of, form_of, shown_of, unread_of
+from harness.answers.asking import LONGEST, Answer, ChatRequest, ReplySource, answers_of, form_of, shown_of
 from harness.answers.judging import Inquiry, Questions, Replies
 from harness.records import WORDS, ClaimPassage, Word
 from retrievers.meter import Meter
-from retrievers.remote.chat import Chat, one_object, quoted
+from retrievers.remote.chat import Chat, example_of, one_object, quoted
 from retrievers.remote.chat_model import ChatForecast, ChatModel, Prompt, Reply
 from retrievers.remote.http_client import OPENAI_URL
 from retrievers.remote.redaction import as_written, shown
@@ -243,7 +243,7 @@ class ModelJudge:
         """What can be read in the reply to each portion; None where nothing can."""
         for number, reply, answer in answers_of(self._chat, self._meter, [asked for _, asked in portions], read):
             if answer is None:
-                self.unread = self.unread or unread_of(reply)
+                self.unread = self.unread or example_of(reply)
             yield portions[number][0], answer
 
     def _of_one(self, system: str, place: int, mark: str, text: str, *before: tuple[str, str]) -> _Portion:

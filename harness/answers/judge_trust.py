@@ -20,10 +20,9 @@ from harness.answers.cases import Case, pairs_of
 from harness.answers.rankings import PERSON, judged_documents
 from harness.answers.systems import System
 from harness.evaluation.compare import family
-from harness.evaluation.evaluation import settings_of
-from harness.evaluation.labellers import interval_words, why_no_estimate
+from harness.evaluation.evaluation import Evaluation, settings_of
+from harness.evaluation.labellers import interval_words, weighted, why_no_estimate
 from harness.evaluation.question_units import clusters_of
-from harness.evaluation.scores import Scores
 from harness.measures import parse, score
 from harness.records import WORDS, By, Readings, Results, Word
 from harness.stats.agreement import cohen_kappa, confusion
@@ -117,6 +116,8 @@ class Trust(NamedTuple):
     whole: int
     """Queries of which people judged every pair."""
     estimates: tuple[TrustedMean, ...]
+    weight: str | None = None
+    """The field that weighs the queries, for which there are no estimates."""
 
     def sentences(self) -> Iterator[str]:
         """Agreement, and why there are no estimates where there are none."""
@@ -124,7 +125,9 @@ class Trust(NamedTuple):
             yield "no person checked a sample of the verdicts"
         for one in self.people:
             yield one.sentence()
-        if self.people and self.whole < ENOUGH:
+        if self.people and self.weight is not None:
+            yield weighted(self.weight)
+        elif self.people and self.whole < ENOUGH:
             yield f"people judged every pair of {self.whole:,} queries; from {ENOUGH} on, intervals use both"
 
 
@@ -170,12 +173,12 @@ def trust_in_results(results: Results) -> Trust | None:
     settings = settings_of(results.manifest)
     clusters = clusters_of([results.queries[query].query for query in ids], settings.cluster)
     design = PeopleSample(pairs, [query in whole for query in ids], clusters)
-    estimated = estimates(people, judge, design, settings.level)
-    return Trust(tuple(with_people(folder, read)), len(whole), tuple(estimated))
+    estimated = () if settings.weight else estimates(people, judge, design, settings.level)
+    return Trust(tuple(with_people(folder, read)), len(whole), tuple(estimated), settings.weight)
 
 
 def trust_in_answers(
-    folder: Path, queries: Sequence[Query], systems: Sequence[System], read: Readings, judged: Scores
+    folder: Path, queries: Sequence[Query], systems: Sequence[System], read: Readings, evaluation: Evaluation
 ) -> Trust:
     """Compare people's verdicts in a folder of answers with its judge's, on the measures that rest on verdicts alone.
 
@@ -184,8 +187,9 @@ def trust_in_answers(
         queries: those that are measured.
         systems: whose answers.
         read: what the judge said; its claims are kept, and people's verdicts take the place of its own.
-        judged: the values by its verdicts.
+        evaluation: of the values by its verdicts.
     """
+    judged, settings = evaluation.scores, evaluation.settings
     given = by_person(folder)
     words = settled(given.values())
     cases = [(system.name, Case(query, system.answer(query.id), read)) for query in queries for system in systems]
@@ -209,7 +213,8 @@ def trust_in_answers(
                 by_name[system][place[case.query.id]] = np.nan if value is None else value
     whole_ones = [query in whole for query in judged.ids]
     design = PeopleSample(family([system.name for system in systems]), whole_ones, judged.clusters)
-    return Trust(tuple(with_people(folder, read)), len(whole), tuple(estimates(values, judged.values, design, 0.95)))
+    estimated = () if settings.weight else estimates(values, judged.values, design, settings.level)
+    return Trust(tuple(with_people(folder, read)), len(whole), tuple(estimated), settings.weight)
 
 
 def complete(needed: Mapping[str, Sequence[tuple[str, str]]], words: Collection[tuple[str, str]]) -> set[str]:

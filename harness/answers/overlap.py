@@ -9,6 +9,8 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Literal, NamedTuple, get_args
 
+import regex
+
 from retrievers.errors import InputError, Problem, needing
 
 if TYPE_CHECKING:
@@ -25,9 +27,11 @@ UNSPACED = re.compile(
 """Thai, Lao, Burmese, Khmer, kana, kanji and hangul: tokens at spaces say little or nothing there."""
 LETTER = re.compile(r"[^\W\d_]")
 SENTENCE_END = re.compile(r"(?<=[。！？!?])(?![」』）)\"'。！？!?\[])|(?<=[.])\s+|\n+")
-WORD = re.compile(r"\w")
+KEPT = r"\p{L}\p{N}[\p{M}--\p{Default_Ignorable_Code_Point}]"
+"""Letters, digits, and marks: without its vowel signs many a word of Hindi or Thai is another one."""
+WORD = regex.compile(rf"(?V1)[{KEPT}_]")
 ARTICLES = frozenset({"a", "an", "the"})
-PUNCTUATION = re.compile(r"[^\w\s]|_")
+PUNCTUATION = regex.compile(rf"(?V1)[^{KEPT}\s]")
 
 
 def tokenizer_of(texts: Iterable[str]) -> Tokenizer:
@@ -51,8 +55,8 @@ def words(text: str, tokenizer: Tokenizer) -> list[str]:
     Raises:
         InputError: the tokenizer needs a package that is not installed.
 
-    >>> words("The lazy dog.", "13a"), words("犬だ。", "char")
-    (['the', 'lazy', 'dog'], ['犬', 'だ'])
+    >>> words("The lazy dog.", "13a"), words("犬だ。", "char"), words("ดี", "char")
+    (['the', 'lazy', 'dog'], ['犬', 'だ'], ['ด', 'ี'])
     """
     return [token for token in splitter(tokenizer)(text.lower()).split() if WORD.search(token)]
 
@@ -219,8 +223,8 @@ def exact_match(response: str, references: Sequence[str]) -> float | None:
     Folding as for SQuAD (Rajpurkar et al. 2016): lower case, without punctuation, English articles and superfluous
     white space; here also NFKC, so that full-width letters equal the others.
 
-    >>> exact_match("The U.S.!", ["us"]), exact_match("dog", ["cat"])
-    (1.0, 0.0)
+    >>> exact_match("The U.S.!", ["us"]), exact_match("dog", ["cat"]), exact_match("कि", ["की"])
+    (1.0, 0.0, 0.0)
     """
     if not references:
         return None

@@ -80,7 +80,8 @@ def judge_run(
         claims = judge_rankings(folders.new, judge, dataset.queries, retrieved, known)
     except BackendError as error:
         return ClaimsJudging({}, facts, f"claims were not judged, so that {_UNDEFINED}: {error}")
-    keep_people(folders.new, folders.earlier)
+    finally:
+        keep_people(folders.new, folders.earlier)
     verdicts = records.read_readings(folders.new, by).verdicts.get(1, {})
     unreadable = sum(word is None for word in verdicts.values())
     if judge.unread and unreadable == len(verdicts):

@@ -21,10 +21,12 @@ from harness.answers.overlap import TOKENIZERS, Tokenizer, tokenizer_of
 from harness.answers.systems import System, read_systems
 from harness.dataset import load as load_dataset
 from harness.evaluation.evaluation import Evaluation, evaluate
+from harness.evaluation.question_units import clusters_of, weights_of
 from harness.evaluation.score_tables import settings_of
 from harness.evaluation.scores import Scores
 from harness.experiment import RETIRED, JudgeOptions, Loaded, expanded, load, retired_in
 from harness.records import RESERVED, Readings, as_cell, check_place, create, read_readings
+from harness.stats.power import at_look
 from retrievers import encoder_class
 from retrievers.cache import Cache, default_path
 from retrievers.embedding import Embedder
@@ -315,13 +317,15 @@ def score(experiment: Path, folder: Path, wanted: AnswerOptions, *, code: bool =
     tokenizer = _tokenizer(inputs, wanted.tokenizer)
     scores = score_answers(inputs.queries, inputs.systems, readings, tokenizer, vectors)
     _check_measures(wanted.measures)
-    kept = scores.selected(wanted.measures)
+    settings = at_look(settings_of(inputs.loaded.experiment), scores.n)
+    queries = sorted(inputs.queries, key=lambda query: query.id)  # as scores have them
+    clusters, weights = clusters_of(queries, settings.cluster), weights_of(queries, settings.weight)
+    kept = replace(scores.selected(wanted.measures), clusters=clusters, weights=weights)
     primary = wanted.measures[0] if wanted.measures else next(n for n in (*PRIMARY, *kept.values) if n in kept.values)
-    settings = settings_of(inputs.loaded.experiment)
     low = frozenset(name for name, row in MEASURES.items() if row.low_is_good)
     evaluation = evaluate(replace(kept, decides=primary), baseline=wanted.baseline, settings=settings, low_is_good=low)
     notes = _notes(inputs, kept, tokenizer, judged(inputs, asked, readings))
-    trust = trust_in_answers(folder, inputs.queries, inputs.systems, readings, kept)
+    trust = trust_in_answers(folder, inputs.queries, inputs.systems, readings, evaluation)
     notes += [*trust.sentences(), *(one.sentence() for one in trust.estimates)]
     traced = {
         system.name: [trace(case) for case in cases_of(inputs.queries, [system], readings)] for system in inputs.systems

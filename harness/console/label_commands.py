@@ -201,7 +201,10 @@ def draft(
     from harness.labels.drafts import keeping_pool, prompts_for, read_query, write_drafts
     from harness.labels.judging_page import write_page
     from harness.labels.pool import check_new
+    from retrievers.opening import locked
 
+    if (page := output.with_suffix(".html")) == output:
+        raise InputError(Problem("--output", f"{output} is the name of the page", "name the drafts otherwise: .jsonl"))
     data = load_documents(reference_of(dataset))
     asked = prompts_for(data, count, read_ids(examples) if examples else (), seed)
     with opened_chat(AskedModel(llm, base_url, key_name, price, max_cost)) as (chat, meter):
@@ -211,9 +214,9 @@ def draft(
             say(forecast_sentence(known))
             return
         check_new(output)
-        written = write(data, asked, chat, meter)
-        write_drafts(output, written.drafts)
-        page = output.with_suffix(".html")
+        with locked(output, "is written by another drafting", "wait for it, or name another file with --output"):
+            written = write(data, asked, chat, meter)
+            write_drafts(output, written.drafts)
         texts = {document.id: document for document, _, _ in asked}
         write_page(page, keeping_pool(written.drafts, texts), choices={0: "drop it", 1: "keep it"})
     keep = f"harness queries keep {quote(str(output))} judgments.jsonl --output queries.jsonl"

@@ -214,6 +214,11 @@ def why_no_estimate(one: Predicted) -> str:
     )
 
 
+def weighted(field: str) -> str:
+    """Why queries that are weighted by a field make no estimate that uses the model."""
+    return f"the queries are weighted by {field}, and an estimate from both would count all alike"
+
+
 def too_few(queries: int, units: int) -> str:
     """Why so few judged queries, of so many clusters, make no estimate that uses the model; "" where they do.
 
@@ -250,7 +255,7 @@ def _holds_zero(interval: Interval) -> bool:
 
 def _reason(both: Mapping[str, Labels], alone: Mapping[str, object], declared: Settings) -> str:
     if declared.weight is not None:
-        return f"the queries are weighted by {declared.weight}, and an estimate from both would count all alike"
+        return weighted(declared.weight)
     if not both:
         return (
             "the model judged none of the queries that people judged: let it judge them, too (harness pool --for llm)"

@@ -11,14 +11,14 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from harness.answers.asking import ChatRequest, answers_of, form_of, nothing_read, shown_of, unread_of
+from harness.answers.asking import ChatRequest, answers_of, form_of, nothing_read, shown_of
 from harness.dataset import Dataset
 from harness.dataset.judgments import read_judgments
 from harness.dataset.rows import read_jsonl
 from harness.labels.pool import DrawnPool, Pool, digest_of, pool_of, pooled_query, shuffled_place, write_new
 from retrievers.errors import InputError, Problem
 from retrievers.meter import Meter
-from retrievers.remote.chat import Chat, one_object, quoted
+from retrievers.remote.chat import Chat, example_of, one_object, quoted
 from retrievers.remote.chat_model import Prompt
 from retrievers.types import Document
 
@@ -83,7 +83,7 @@ def prompts_for(dataset: Dataset, count: int, examples: Sequence[str], seed: int
     if count > len(ids):
         raise InputError(Problem("--count", f"{count} queries from {len(ids):,} documents", "ask for fewer"))
     texts = dataset.texts(ids[:count])
-    shown = "\n".join(f"- {' '.join(example.split())}" for example in examples)
+    shown, _ = shown_of("\n".join(f"- {' '.join(example.split())}" for example in examples))  # a log may be long
     tone = (
         f"Queries that people really typed, for their tone:\n{quoted(shown, 'EXAMPLES', 'DOCUMENT')}" if shown else ""
     )
@@ -122,7 +122,7 @@ def draft(dataset: Dataset, asked: Sequence[tuple[Document, str, Prompt]], chat:
         need = near.need if near is not None and overlap(text, near.query) >= NEAR else id_
         kept.append(Draft(id_, text, style, need, f"llm:{chat.model.options.model}", document.id))
     if unreadable == len(asked):
-        raise nothing_read(chat.model.options.model, unreadable, "query", "drafted", unread_of(said[0][1]))
+        raise nothing_read(chat.model.options.model, unreadable, "query", "drafted", example_of(said[0][1]))
     return Drafted(tuple(kept), unreadable, duplicates)
 
 

@@ -8,17 +8,18 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from datetime import UTC, datetime
+from itertools import chain, islice
 from pathlib import Path
 from typing import NamedTuple
 
-from harness.answers.asking import LONGEST, ChatRequest, answers_of, form_of, nothing_read, shown_of, unread_of
+from harness.answers.asking import LONGEST, ChatRequest, answers_of, form_of, nothing_read, shown_of
 from harness.dataset.judgments import GRADES, Judgment, read_judgments
 from harness.labels.judging_page import OrderedPair, Signature, ids, judgment_of, round_of
 from harness.labels.pool import CANNOT_TELL, GRADE_WORDS, Pool, PooledDocument, PooledQuery, digest_of
 from retrievers.errors import InputError, Problem
 from retrievers.meter import Meter
 from retrievers.opening import locked, masking, writing
-from retrievers.remote.chat import Chat, one_object, quoted
+from retrievers.remote.chat import Chat, example_of, one_object, quoted
 from retrievers.remote.chat_model import ChatForecast, Prompt, Reply
 
 VERSION = "relevance-1"
@@ -78,11 +79,11 @@ def why_none(reply: Reply) -> str:
     return f"{UNREADABLE}: {' '.join(reply.text.split())[:200]}"
 
 
-def judged_before(path: Path, pool: Pool, judge: str) -> dict[tuple[str, str, int], Judgment]:
+def judged_before(path: Path, pool: Pool, by: Signature) -> dict[tuple[str, str, int], Judgment]:
     """Read what a judge has said about a pool: (query id, document id, round) -> judgment; empty without a file.
 
     Raises:
-        InputError: a line cannot be read, or judges another pool.
+        InputError: a line cannot be read, judges another pool, or the judge gave it after another prompt.
     """
     if not path.exists():
         return {}
@@ -90,7 +91,11 @@ def judged_before(path: Path, pool: Pool, judge: str) -> dict[tuple[str, str, in
     if foreign := next((one for one in judgments if one.pool != pool.digest), None):
         what = f"holds judgments of pool {foreign.pool}, and this is pool {pool.digest}"
         raise InputError(Problem(str(path), what, "give each pool a file of its own: --output FILE"))
-    return {(*one.key, one.round): one for one in judgments if one.judge == judge}
+    mine = {(*one.key, one.round): one for one in judgments if one.judge == by.judge}
+    if any(one.prompt != by.prompt for one in mine.values()):
+        what = f"holds judgments of {by.judge} after another prompt, or by another --longest"
+        raise InputError(Problem(str(path), what, "go on as they were made, or give these a file: --output FILE"))
+    return mine
 
 
 class ModelJudging(NamedTuple):
@@ -133,7 +138,7 @@ ONCE = AskingOptions()
 
 def plan_judging(pool: Pool, path: Path, chat: Chat, manner: AskingOptions = ONCE) -> ChatForecast:
     """Forecast what is left to ask, in calls, tokens and dollars; no network."""
-    waiting, _ = _left(pool, path, chat, manner.repeat)
+    waiting, _ = _left(pool, path, _signature(pool, chat, manner), manner.repeat)
     prompts = [one.prompt for one in _asked(pool, waiting, manner.longest)]
     return chat.forecast(prompts, lambda _, reply: read_grade(reply.text) is not None)
 
@@ -152,28 +157,34 @@ def judge_by_model(pool: Pool, path: Path, chat: Chat, meter: Meter, manner: Ask
         manner: rounds, and how much of a document is shown.
 
     Raises:
-        InputError: the file holds judgments of another pool, or the key is not set.
+        InputError: the file holds judgments of another pool or prompt, or the key is not set.
         BackendError: the endpoint failed for good, the budget ends, or no reply held a grade; what was judged is in
             the file.
     """
-    waiting, before = _left(pool, path, chat, manner.repeat)
-    by = Signature(chat.model.options.model, "llm", prompt_digest(pool.policy, manner.longest))
-    asked = _asked(pool, waiting, manner.longest)
+    by = _signature(pool, chat, manner)
     outcomes: Counter[str] = Counter()
     example = ""
-    whole = path.read_bytes() if path.exists() else b""
-    alone = "is written by another judging", "wait for it, or name another file with --output"
-    with writing(path), masking(path, "a") as file, locked(path, *alone), meter.stage("judge", total=len(waiting)):
-        file.write("\n" if whole and not whole.endswith(b"\n") else "")  # as some editors leave it
-        for place, reply, grade in answers_of(chat, meter, asked, read_grade):
-            why = "" if grade is not None else why_none(reply)
-            example = example or ("" if grade is not None else unread_of(reply))
-            if asked[place].cut:
-                why = f"{why}; read to {manner.longest:,} tokens".removeprefix("; ")
-            outcomes["declined" if reply.declined else "unreadable" if grade is None else "graded"] += 1
-            now = datetime.now(UTC).isoformat(timespec="seconds")
-            more = {"note": why, "at": now, "corrects": ids(pool, waiting[place]) in before}
-            file.write(judgment_of(pool, waiting[place], grade, by, **more).line())
+    with writing(path):
+        path.parent.stat()  # a lock would make the folder
+        alone = locked(path, "is written by another judging", "wait for it, or name another file with --output")
+    with alone:
+        waiting, before = _left(pool, path, by, manner.repeat)
+        asked = _asked(pool, waiting, manner.longest)
+        whole = path.read_bytes() if path.exists() else b""
+        with writing(path), meter.stage("judge", total=len(waiting)):
+            replies = answers_of(chat, meter, asked, read_grade)
+            first = list(islice(replies, 1))  # what is refused leaves no empty file
+            with masking(path, "a") as file:
+                file.write("\n" if whole and not whole.endswith(b"\n") else "")  # as some editors leave it
+                for place, reply, grade in chain(first, replies):
+                    why = "" if grade is not None else why_none(reply)
+                    example = example or ("" if grade is not None else example_of(reply))
+                    if asked[place].cut:
+                        why = f"{why}; read to {manner.longest:,} tokens".removeprefix("; ")
+                    outcomes["declined" if reply.declined else "unreadable" if grade is None else "graded"] += 1
+                    now = datetime.now(UTC).isoformat(timespec="seconds")
+                    more = {"note": why, "at": now, "corrects": ids(pool, waiting[place]) in before}
+                    file.write(judgment_of(pool, waiting[place], grade, by, **more).line())
     if waiting and not outcomes["graded"]:
         raise nothing_read(chat.model.options.model, len(waiting), "grade", "graded", example)
     counts = meter.counts("judge")
@@ -183,9 +194,13 @@ def judge_by_model(pool: Pool, path: Path, chat: Chat, meter: Meter, manner: Ask
                   without_schema=int(counts.get("without_schema", 0)))  # fmt: skip
 
 
-def _left(pool: Pool, path: Path, chat: Chat, repeat: int) -> tuple[list[OrderedPair], set[tuple[str, str, int]]]:
+def _signature(pool: Pool, chat: Chat, manner: AskingOptions) -> Signature:
+    return Signature(chat.model.options.model, "llm", prompt_digest(pool.policy, manner.longest))
+
+
+def _left(pool: Pool, path: Path, by: Signature, repeat: int) -> tuple[list[OrderedPair], set[tuple[str, str, int]]]:
     """What is still to be asked, and which of it was asked before and could not be read."""
-    before = judged_before(path, pool, chat.model.options.model)
+    before = judged_before(path, pool, by)
     again = {key for key, one in before.items() if one.grade is None and one.note.startswith(UNREADABLE)}
     done = before.keys() - again
     left = [one for number in range(1, repeat + 1) for one in round_of(pool, number) if ids(pool, one) not in done]

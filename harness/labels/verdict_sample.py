@@ -133,17 +133,19 @@ def merge_verdicts(paths: Sequence[Path], folder: Path) -> dict[str, int]:
             problems.append(Problem(one.judge, f"grade {one.grade} is no verdict: 0, 1 or 2"))
         else:
             _take(one, claim, rows.setdefault((one.judge, one.round), {}), problems)
-    if problems:
-        raise InputError(problems[:20])
-    for (person, round_), words in rows.items():
-        by = By(PERSON + person)
-        known = read_readings(folder, by).verdicts.get(round_, {})
+    before = {key: read_readings(folder, By(PERSON + key[0])).verdicts.get(key[1], {}) for key in rows}
+    for key, words in rows.items():
+        known = before[key]
         if changed := next((pair for pair in words if pair in known and known[pair] != words[pair]), None):
             wrong = (
                 f"said {known[changed] or 'nothing'} of {changed[0]!r} before, and {words[changed] or 'nothing'} now"
             )
-            raise InputError(Problem(person, wrong, "settle it, and take one of the two out"))
-        append_judged(folder, by, {pair: word for pair, word in words.items() if pair not in known}, round_)
+            problems.append(Problem(key[0], wrong, "settle it, and take one of the two out"))
+    if problems:
+        raise InputError(problems[:20])
+    for (person, round_), words in rows.items():
+        new = {pair: word for pair, word in words.items() if pair not in before[person, round_]}
+        append_judged(folder, By(PERSON + person), new, round_)
     return {person: len(words) for (person, round_), words in rows.items() if round_ == 1}
 
 

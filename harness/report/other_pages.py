@@ -63,12 +63,13 @@ def write_scores(
 def scores_page(title: str, evaluation: Evaluation, notes: Sequence[str], traced: TracedSystems) -> str:
     """The page: the verdict, every mean, every comparison, and for answers every claim."""
     env, summary, rows = environment(), evaluation.summary_rows(), evaluation.comparison_rows()
+    scores, level = evaluation.scores, evaluation.settings.level
     style, beside = styled(env), side_by_side(traced)
     measures = list(dict.fromkeys(row["measure"] for row in summary))
     return env.get_template("scores.html").render(
         title=title,
         said=headline_of(evaluation),
-        primary=evaluation.scores.primary,
+        primary=scores.primary,
         measures=measures,
         names=list(dict.fromkeys(row["retriever"] for row in summary)),
         means={(row["retriever"], row["measure"]): row for row in summary},
@@ -77,7 +78,7 @@ def scores_page(title: str, evaluation: Evaluation, notes: Sequence[str], traced
         notes=notes,
         fates=FATES,
         meanings=MEANINGS,
-        shares={name: shares(answers, evaluation.settings.level) for name, answers in traced.items()},
+        shares={name: shares(answers, scores, level) for name, answers in traced.items()},
         answers=beside[:LISTED],
         left=max(0, len(beside) - LISTED),
         style=style,

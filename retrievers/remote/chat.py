@@ -55,14 +55,15 @@ def any_reply(place: int, reply: Reply) -> bool:
     return True
 
 
-def example_of(reply: str) -> str:
+def example_of(reply: Reply) -> str:
     """The beginning of a reply that cannot be read, as a message may show it: on one line, without keys.
 
-    >>> example_of("I am  sorry.")
-    "such as 'I am sorry.'"
+    >>> example_of(Reply("I am  sorry.")), example_of(Reply("<think>So", whole=False))
+    ("such as 'I am sorry.'", "such as '<think>So', cut off as too long")
     """
-    line = redacted(reply)
-    return f"such as {(line if len(line) <= _SHOWN else line[:_SHOWN] + '…')!r}"
+    line = redacted(reply.declined or reply.text)
+    cut = "" if reply.whole else ", cut off as too long"
+    return f"such as {(line if len(line) <= _SHOWN else line[:_SHOWN] + '…')!r}{cut}"
 
 
 class Chat:
@@ -112,7 +113,7 @@ class Chat:
             unread += not reply.declined
             if unread >= GIVEN_UP and not heard:
                 model = as_written(self.model.options.model)
-                what = f"{unread} replies of {model}, and none of them can be read, {example_of(reply.text)}"
+                what = f"{unread} replies of {model}, and none of them can be read, {example_of(reply)}"
                 raise Unreadable(f"{what}: no more are asked for; look at the model and its server")
 
     def _answered(self, prompts: Sequence[Prompt], meter: Meter, usable: Readable) -> Iterator[tuple[int, Reply]]:

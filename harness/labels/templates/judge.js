@@ -13,25 +13,32 @@
   const article = document.querySelector("article");
   const complain = (text) => { $("message").textContent = text; $("message").hidden = !text; };
 
+  // One entry a judgment: a page that a busy browser shows an old or empty store writes over nothing that is in it.
   const load = () => {
     try {
-      const found = JSON.parse(window.localStorage.getItem(store) || "{}");
-      window.localStorage.setItem(`${store}:probe`, "1");
-      window.localStorage.removeItem(`${store}:probe`);
+      const stored = window.localStorage, found = { kept: {}, ...JSON.parse(stored.getItem(store) || "{}") };
+      for (const key of Object.keys(stored).filter((one) => one.startsWith(`${store}:`))) {
+        found.kept[key.slice(store.length + 1)] = JSON.parse(stored.getItem(key));
+      }
+      stored.setItem(`probe:${store}`, "1");
+      stored.removeItem(`probe:${store}`);
       return found;
     } catch {
       lasting = false;
-      return {};
+      return { kept: {} };
     }
   };
 
   // Two tabs, or a browser that forgets: what is kept is read again before every write, and opening writes nothing.
   const change = (edit) => {
-    kept = { ...kept, ...(load().kept || {}) };
+    const there = load().kept;
+    kept = { ...kept, ...there };
     edit();
     if (!lasting) return;
     try {
-      window.localStorage.setItem(store, JSON.stringify({ judge, kept }));
+      for (const key of Object.keys(there)) if (!(key in kept)) window.localStorage.removeItem(`${store}:${key}`);
+      for (const [key, said] of Object.entries(kept)) window.localStorage.setItem(`${store}:${key}`, JSON.stringify(said));
+      window.localStorage.setItem(store, JSON.stringify({ judge }));
     } catch {
       lasting = false;
       complain("This browser keeps nothing more: export your judgments now, before you close the page.");
@@ -133,7 +140,7 @@
   };
 
   const undo = () => {
-    const last = Object.keys(kept).at(-1);
+    const last = Object.keys(kept).sort((x, y) => kept[x].at.localeCompare(kept[y].at)).at(-1);
     if (last === undefined) return;
     const { note } = kept[last];
     change(() => { delete kept[last]; });
@@ -230,6 +237,7 @@
   $("undo").addEventListener("click", undo);
   $("export").addEventListener("click", download);
   $("import").addEventListener("change", (event) => { if (event.target.files.length) bring(event.target.files[0]); });
+  $("rename").addEventListener("click", () => { $("start").hidden = false; $("judge").value = judge; $("judge").focus(); });
   $("start").addEventListener("submit", (event) => {
     event.preventDefault();
     const name = $("judge").value.trim();
@@ -258,16 +266,16 @@
 
   // What another tab writes is shown here, too; a note that is being written stays where its pair does.
   window.addEventListener("storage", (event) => {
-    if (event.key !== store || !event.newValue) return;
-    const stored = JSON.parse(event.newValue);
-    kept = stored.kept || {};
+    if (!event.key?.startsWith(store)) return;
+    const stored = load();
+    kept = stored.kept;
     if (!judge && stored.judge) begin(stored.judge);
     else if (open() === at) showProgress();
     else show();
   });
 
   const before = load();
-  kept = before.kept || {};
+  kept = before.kept;
   if (!lasting) complain("This browser keeps nothing for this file: export your judgments before you close the page.");
   if (before.judge) begin(before.judge);
   else show();
