@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 
 from harness import measures
 from harness.dataset import DatasetReference, suggestion
-from harness.experiment.blocks import NAME
-from harness.experiment.model import DEVICES, DatasetTable, Experiment, Question, asked_in, parse
+from harness.experiment.blocks import DEVICES, NAME
+from harness.experiment.model import DatasetTable, Experiment, Question, asked_in, parse
 from harness.experiment.option_tables import NAME_RULE, checked
 from harness.measures import Measure
 from retrievers.errors import InputError, Problem

@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal, NamedTuple, Self
 from pydantic import Field, SerializeAsAny, field_validator, model_validator
 
 from harness.experiment.blocks import (
+    DEVICES,
     KINDS,
     SWEPT,
     Block,
@@ -39,8 +40,6 @@ from retrievers.errors import InputError, Problem, did_you_mean
 
 RESERVED = "dataset"
 """What no retriever may be called: the manifest's ledger has the data set beside the retrievers."""
-DEVICES = re.compile(r"(con|prn|aux|nul|com\d|lpt\d)(\.|$)", re.IGNORECASE)
-"""What Windows takes for a device, whatever its ending: results folders are carried between machines."""
 
 
 class DatasetTable(Strict):
