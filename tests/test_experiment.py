@@ -117,6 +117,7 @@ def test_the_data_set_is_found_from_a_parent_of_the_file(folder: Path, monkeypat
             HEAD + BM25 + '[[retrievers]]\nname = "f"\nkind = "fusion"\nof = ["bm25", "bm25"]\n',
             "name each retriever once",
         ),
+        (HEAD + BM25 + '[vectors]\nfrm = "x"\n', "vectors.frm: unknown key 'frm' (did you mean 'from'?)"),
         (HEAD + BM25 + "[statistics]\nalpha = 1.5\n", "statistics.alpha: 1.5"),
         (HEAD + BM25 + '[relevance]\ngrades = "steep"\n', "relevance.grades"),
         (HEAD.replace('"data"', '"dta"') + BM25, "'dta' does not exist"),
