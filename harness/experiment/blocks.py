@@ -137,7 +137,7 @@ class QueryField(Strict):
     """The field's name."""
 
 
-FieldFilter = dict[str, str | tuple[str, ...] | QueryField]
+FieldFilter = dict[str, str | Annotated[tuple[str, ...], Field(min_length=1)] | QueryField]
 
 
 class Encoded(Block):
