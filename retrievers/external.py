@@ -10,6 +10,7 @@ import re
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -24,7 +25,7 @@ from retrievers.user_objects import called, faults_of
 
 SHAPE = "for each query a list of ids, or of pairs of id and score, best first"
 """What a function returns."""
-QUERY = ("query_id", "query-id", "qid", "query")
+QUERY = ("query_id", "query-id", "qid", "q_id", "query")
 DOCUMENT = ("doc_id", "document_id", "corpus-id", "corpus_id", "docno", "docid", "document")
 SCORE = ("score",)
 ROW = '{"query_id": "q1", "doc_id": "d1", "score": 0.5}'
@@ -151,6 +152,8 @@ class PythonRetriever(ExternalRetriever):
 
     def _ranking(self, query: Query, hits: Any, depth: int) -> Ranking:
         try:
+            if isinstance(hits, str | Mapping | AbstractSet):  # which have no order, or none that was meant
+                raise TypeError
             pairs = [(hit, None) if isinstance(hit, str) else (str(hit[0]), _number(hit[1])) for hit in hits]
         except (TypeError, ValueError, IndexError, KeyError):
             raise BackendError(f"{self._name}: the hits of query {query.id!r} cannot be read; {SHAPE}") from None

@@ -17,7 +17,7 @@ from retrievers.errors import BackendError, InputError, Problem, check_not_negat
 from retrievers.external import ExternalRetriever
 from retrievers.meter import Call, Meter, Stop, single_call
 from retrievers.remote.http_client import HttpClient, Listed, Refusal, Server, check_address
-from retrievers.remote.redaction import Expanded, redacted, secrets_in, shown
+from retrievers.remote.redaction import as_written, redacted, secrets_in, shown
 from retrievers.remote.remote_model import RequestSender
 from retrievers.retrying import Transient, answers, retry_after
 from retrievers.types import Limits, Query, Ranking, fingerprint, ranked
@@ -70,9 +70,9 @@ class HttpRetriever(ExternalRetriever):
             raise InputError(Problem("body", "the query stands nowhere", f"write {QUERY} in the body or the URL"))
         self._ids, self._scores = _path("ids", ids), _path("scores", scores) if scores else None
         self._url, self._method, self._headers, self._body = url, method, headers or {}, body
-        # Of headers those in the open, such as a tenant's: keys change from day to day, and answers do not.
-        plain = {name: value for name, value in self._headers.items() if not isinstance(value, Expanded)}
-        shape = json.dumps([url, method, body, ids, scores, *([plain] if plain else [])], default=list)
+        # Keys change from day to day, and answers do not: of a header from the environment its variable counts.
+        named = {name: as_written(value) for name, value in self._headers.items()}
+        shape = json.dumps([url, method, body, ids, scores, *([named] if named else [])], default=list)
         self._digest = hashlib.sha256(shape.encode()).hexdigest()  # a URL may hold a secret: it is never written down
         self._width = concurrency
         secrets = (*self._headers.values(), *secrets_in(body))

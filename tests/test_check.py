@@ -187,9 +187,9 @@ def test_no_warning_is_given_where_there_is_nothing_to_warn_of(tmp_path):
     assert not check(small.experiment(tmp_path)).warnings
 
 
-def test_a_cluster_that_is_no_field_is_refused_with_the_other_problems(tmp_path):
-    path = five_needs(tmp_path, more='[statistics]\ncluster = "neat"')
-    with pytest.raises(InputError, match="cluster: 'neat' is a field of no query"):
+def test_a_cluster_or_a_weight_that_is_no_field_is_refused_with_the_other_problems(tmp_path):
+    path = five_needs(tmp_path, more='[statistics]\ncluster = "neat"\nweight = "neat"')
+    with pytest.raises(InputError, match=r"(?s)cluster: 'neat' is a field of no query.*without a number above 0 in"):
         check(path)
 
 

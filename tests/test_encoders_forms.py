@@ -5,11 +5,16 @@ import pytest
 
 from retrievers.cache import Cache, keys
 from retrievers.embedding import Embedder
-from retrievers.encoders.sentence_transformers import LateInteractionEncoder, LearnedSparseEncoder
+from retrievers.encoders.sentence_transformers import (
+    LateInteractionEncoder,
+    LearnedSparseEncoder,
+    SentenceTransformerEncoder,
+)
 from retrievers.errors import BackendError, InputError
 from retrievers.local.forward import Setup
 from retrievers.meter import Meter, single_call
 from retrievers.ragged import SparseVectors, TokenVectors, flat
+from retrievers.rerankers.local_rerankers import CrossEncoderReranker
 from retrievers.types import Embedded
 from tests import tiny
 
@@ -131,11 +136,16 @@ def test_vectors_of_other_dimensions_in_the_cache_are_refused(tmp_path):
             cache.get(names, "sparse")
 
 
-@pytest.mark.parametrize("cls", (LearnedSparseEncoder, LateInteractionEncoder))
+@pytest.mark.parametrize("cls", (LearnedSparseEncoder, LateInteractionEncoder, CrossEncoderReranker))
 def test_a_model_that_would_get_random_layers_is_refused(cls, tmp_path):
     folder = tiny.bi_encoder(tmp_path)
     with pytest.raises(InputError, match="layers with random weights would be put on top of it"):
         cls(str(folder))
+
+
+def test_a_reranker_is_no_encoder(tmp_path):
+    with pytest.raises(InputError, match="is no SentenceTransformer: it scores pairs"):
+        SentenceTransformerEncoder(str(tiny.cross_encoder(tmp_path)))
 
 
 def test_a_masked_language_model_alone_is_taken_as_a_splade(tmp_path):

@@ -156,7 +156,7 @@ def test_options_out_of_range(option):
         encoder("x", **option)
 
 
-def test_nothing_heavy_is_imported_before_the_first_text(folder):
+def test_nothing_heavy_is_imported_before_the_first_text(folder, tmp_path):
     code = f"""
 import sys
 from retrievers.encoders.sentence_transformers import SentenceTransformerEncoder
@@ -164,7 +164,7 @@ from retrievers.encoders.hashing import HashingEncoder
 from retrievers.rerankers.local_rerankers import CrossEncoderReranker
 encoder = SentenceTransformerEncoder({str(folder)!r})
 encoder.fingerprint, encoder.provenance
-reranker = CrossEncoderReranker({str(folder)!r})
+reranker = CrossEncoderReranker({str(tiny.cross_encoder(tmp_path))!r})
 reranker.fingerprint, reranker.provenance
 print([name for name in ("torch", "sentence_transformers", "transformers", "openai", "boto3") if name in sys.modules])
 """

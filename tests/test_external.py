@@ -279,11 +279,12 @@ def test_latency_asks_past_the_cache(tmp_path):
         assert len(handler.asked) == len(QUERIES)
         retriever.answer(QUERIES[0], 3, Meter())
         assert len(handler.asked) == len(QUERIES) + 1
-        for tenant in ("a", "b", "b"):  # whose answers are others'
-            other = http(url, headers={"Authorization": Expanded(f"ApiKey {KEY}", "${KEY}"), "X-Tenant": tenant})
+        theirs = Expanded("c", "${TENANT}")
+        for key, tenant in ((KEY, "a"), (KEY, "b"), (KEY, theirs), ("tomorrow's", theirs)):  # whose answers are others'
+            other = http(url, headers={"Authorization": Expanded(f"ApiKey {key}", "${KEY}"), "X-Tenant": tenant})
             other.use(cache)
             other.search(QUERIES[:1], 3, Meter())
-        assert len(handler.asked) == len(QUERIES) + 3
+        assert len(handler.asked) == len(QUERIES) + 4
 
 
 def test_a_saved_run_is_found_beside_the_experiment_and_reproduced(tmp_path, monkeypatch):

@@ -182,7 +182,7 @@ def test_a_file_that_is_there_stays(tmp_path: Path) -> None:
     assert load(write_experiment(folder, Path("sub/other.toml")).path).experiment.name == "other"
 
 
-@pytest.mark.parametrize("name", ["my exp.toml", "-x.toml", "é.toml", "_.toml", "a" * 80 + ".toml"])
+@pytest.mark.parametrize("name", ["my exp.toml", "-x.toml", "é.toml", "_.toml", "con.toml", "a" * 80 + ".toml"])
 def test_what_init_writes_is_read_by_the_command_that_it_prints(call: Call, name):
     small.dataset(Path("mine"))
     written = call("init", "mine", "--output", name)

@@ -161,7 +161,9 @@ def test_judgments_of_absent_documents_may_be_left_out():
      (lambda texts, role: letters(texts)[:, : 5 if role == "query" else 9], "has 5 dimensions where others have 9"),
      (lambda texts: 1 / 0, "ZeroDivisionError: division by zero (test_notebook.py:"),
      (lambda texts: np.full((len(texts), 2), np.nan), "a vector that is not finite came back"),
+     (lambda texts: letters(texts) * 1j, "returned complex numbers"),
      (harness.Search(lambda query, depth: 3), "TypeError: 'int' object is not iterable"),
+     (harness.Search(lambda query, depth: {"train": 1, "car": 2}), "the hits of query 'q-fruit' cannot be read"),
      (harness.Search(lambda query, depth: [("a", "b")]), "the hits of query 'q-fruit' cannot be read")],
 )  # fmt: skip
 def test_what_a_function_does_wrong_is_its_own_failure(encode, told):
@@ -171,15 +173,18 @@ def test_what_a_function_does_wrong_is_its_own_failure(encode, told):
 
 
 def test_a_function_is_asked_once_for_each_text_as_long_as_it_lives():
-    asked = []
+    asked, rows = [], np.zeros((6, 26), dtype=np.float32)
 
     def counted(texts, role):
         asked.extend(texts)
-        return letters(texts)
+        rows[: len(texts)] = letters(texts)
+        return rows[: len(texts)]  # the same array in every call
 
-    evaluated({"mine": counted})
+    first = evaluated({"mine": counted, "letters": letters})
+    assert first.rankings("mine") == first.rankings("letters")
     assert sorted(asked) == sorted([*DOCUMENTS.values(), *QUERIES.values()])
     again = evaluated({"mine": counted, "bm25": "bm25"})
+    assert again.rankings("mine") == first.rankings("mine")
     assert len(asked) == len(DOCUMENTS) + len(QUERIES)
     assert again.retrievers == ("mine", "bm25")
     alive = weakref.ref(counted)

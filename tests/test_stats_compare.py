@@ -387,7 +387,7 @@ def test_as_many_queries_as_the_plan_wants_are_said_to_have_been_asked(n, enough
 def test_interval_and_corrected_p_that_seem_to_disagree_are_explained():
     rows, chosen = compare(noisy(4, 40, x=0.0, y=0.05, z=0.02), measure="m"), Settings()
     odd = replace(rows[0], finding=Finding(Verdict.UNDECIDED, Reason.NOT_SHOWN), ci_low=0.01, ci_high=0.09)
-    assert interval_note([odd], chosen).startswith("The interval does not settle x and y: each is of one pair alone")
+    assert interval_note([odd], chosen).startswith("The interval does not settle x and y: it is of one pair alone")
     assert "by p, corrected" in interval_note([replace(odd, p_randomization_adjusted=odd.p_adjusted)], chosen, "x")
     denied = replace(odd, p_adjusted=0.2163, p_randomization_adjusted=0.0213)
     assert interval_note([denied], chosen, "x") == (

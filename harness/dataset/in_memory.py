@@ -22,14 +22,14 @@ from harness.dataset.rows import PLAIN, SUFFIXES, File, Row
 from harness.dataset.source import Findings, Parts, Place, Source, named_twice
 from harness.dataset.table_folder import RowSource, TableSource, rows_of
 from harness.dataset.trec import Qrels, RunScores
-from harness.english import first_few
+from harness.english import counted, first_few
 from retrievers.errors import InputError, Problem
 from retrievers.types import Document, Query
 
 QUERY = ("query_id", "query-id", "qid", "q_id", "query")
 DOCUMENT = ("doc_id", "corpus-id", "corpus_id", "docno", "docid", "document_id", "document")
-GRADE = ("relevance", "grade", "label", "score", "rel")
 SCORE = ("score",)
+GRADE = ("relevance", "grade", "label", "score", "rel")
 LARGEST_GRADE = 2**31 - 1
 NAMED = 3
 """Queries that a complaint names."""
@@ -165,7 +165,7 @@ def _of_frame(frame: Any, where: str, problems: Findings) -> Iterator[tuple[Plac
         names.insert(0, "_id")
         columns.insert(0, [str(one) for one in (range(len(frame)) if index is None else index)])
     for number, cells in enumerate(zip(*columns, strict=True), 1):
-        kept = (None if isinstance(cell, float) and cell != cell else cell for cell in cells)
+        kept = (None if _is_missing(cell) else cell for cell in cells)
         yield Place(path, number), dict(zip(names, kept, strict=True))
 
 
@@ -201,7 +201,7 @@ def _judged_in(given: Any, where: str) -> list[tuple[Any, Any]]:
     if isinstance(given, Mapping):
         return list(given.items())
     if isinstance(given, Sequence | AbstractSet) and not isinstance(given, str | bytes):
-        return [(document, 1) for document in given]
+        return [(document, 1) for document in _ids(given, where)]
     raise InputError(Problem(where, "is no dict and no list", "{document: grade}, or the relevant documents"))
 
 
@@ -266,6 +266,11 @@ def once(pairs: Iterable[tuple[Any, Value]], where: str, what: str) -> dict[str,
     return table
 
 
+def _is_missing(cell: Any) -> bool:
+    """Whether a cell is empty, as each library says it: None, a float that is none, NA or NaT of pandas."""
+    return cell is None or (isinstance(cell, float) and cell != cell) or type(cell).__name__ in ("NAType", "NaTType")
+
+
 def _whole(grade: Any) -> bool:
     """Whether a grade is a whole number that can be counted with."""
     try:
@@ -292,12 +297,20 @@ def _number(score: Any, where: str) -> float:
 def _hits(hits: Any, where: str) -> dict[str, float]:
     if isinstance(hits, Mapping):
         return once(((document, _number(score, where)) for document, score in hits.items()), where, "document")
-    if isinstance(hits, str) or not isinstance(hits, Iterable):
+    if isinstance(hits, str | AbstractSet) or not isinstance(hits, Iterable):
         raise InputError(Problem(where, "is no list and no dict", "documents best first, or {document: score}"))
-    ids = [str(one) for one in hits]
+    ids = list(_ids(hits, where))
     if len(set(ids)) < len(ids):
         raise InputError(Problem(where, "has a document twice", "each document once"))
     return {id_: float(len(ids) - place) for place, id_ in enumerate(ids)}
+
+
+def _ids(given: Iterable[Any], where: str) -> Iterator[str]:
+    """Ids as text; what is not there, or holds several things, is none."""
+    for one in given:
+        if _is_missing(one) or (isinstance(one, Collection) and not isinstance(one, str)):
+            raise InputError(Problem(where, f"{_shown(one)} is no id", "an id is a text or a number"))
+        yield str(one)
 
 
 def _columns(frame: Any, where: str, values: Sequence[str], otherwise: int | None) -> tuple[list[Any], ...]:
@@ -316,6 +329,9 @@ def _columns(frame: Any, where: str, values: Sequence[str], otherwise: int | Non
         raise InputError(Problem(where, "is no dict, no file and no frame that can be read",
                                  f"query_id, doc_id, {values[0]}; {there}"))  # fmt: skip
     lists = tuple(_list_of(frame[name]) for name in named if name is not None)
+    for name, column in zip(named[:2], lists, strict=False):
+        if missing := sum(map(_is_missing, column)):
+            raise InputError(Problem(f"{where}[{name!r}]", f"{counted(missing, 'row')} without an id", "give each one"))
     return lists if len(lists) == 3 else (*lists, [otherwise] * len(lists[0]))
 
 

@@ -208,9 +208,9 @@ def interval_note(rows: Sequence[Comparison], settings: Settings, reference: str
             f"(p {short_p(low)}), {other} none (p {short_p(high)})."
         )
     both = "" if all(row.p_adjusted == row.p_randomization_adjusted for row in odd) else " of both tests"
-    many = "Intervals do" if len(odd) > 1 else "The interval does"
+    few, each = ("Intervals do", "each is") if len(odd) > 1 else ("The interval does", "it is")
     return (
-        f"{many} not settle {few_names(named)}: each is of one pair alone, the verdict goes by p{both}, corrected for "
+        f"{few} not settle {few_names(named)}: {each} of one pair alone, the verdict goes by p{both}, corrected for "
         "the number of pairs."
     )
 

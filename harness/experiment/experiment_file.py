@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from harness import measures
 from harness.dataset import DatasetReference, suggestion
-from harness.experiment.blocks import NAME
+from harness.experiment.blocks import DEVICES, NAME
 from harness.experiment.model import DatasetTable, Experiment, Question, asked_in, parse
 from harness.experiment.option_tables import NAME_RULE, checked
 from harness.measures import Measure
@@ -85,7 +85,7 @@ def load_sets(
     sets: list[Loaded] = []
     problems: list[Problem] = []
     within = str(tables.get("name", ""))
-    if not re.match(NAME, within):  # it leads to a folder
+    if not re.fullmatch(NAME, within) or DEVICES.match(within):  # it leads to a folder
         _loaded({**tables, "dataset": "."}, path, built=built, code=code, keys=keys)
     for name, table in _each(tables["dataset"], path):
         one = {**tables, "name": name, "dataset": table}
@@ -105,7 +105,7 @@ def _each(listed: Sequence[Any], path: Path) -> list[tuple[str, Any]]:
         table = dict(entry) if isinstance(entry, Mapping) else {"path": entry}
         name = table.pop("name", None) or PurePosixPath(str(table.get("path"))).stem
         where, remedy = f"{path}: dataset[{place}]", '{ path = "…", name = "…" }'
-        if not isinstance(name, str) or not re.match(NAME, name):
+        if not isinstance(name, str) or not re.fullmatch(NAME, name):
             what = f"{name!r} is no name of a folder, which has {NAME_RULE}"
             raise InputError(Problem(where, what, f"name it: {remedy}"))
         if name.lower() in [known.lower() for known, _ in sets]:

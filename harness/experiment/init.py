@@ -7,7 +7,6 @@ import json
 import re
 import shlex
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NamedTuple
@@ -25,6 +24,7 @@ from harness.dataset import (
 from harness.dataset.markdown_folder import document_names, unread_line
 from harness.dataset.rows import File, read_json
 from harness.english import counted
+from harness.experiment.blocks import DEVICES
 from retrievers.errors import InputError, Problem
 from retrievers.opening import writing
 from retrievers.words import load_language_model, shared_language
@@ -118,7 +118,8 @@ def write_experiment(given: Path | DatasetReference, output: Path | None = None)
 
 def _name_of(text: str) -> str:
     """A name that an experiment may have, as near to the text as can be."""
-    return re.sub(r"[^A-Za-z0-9._-]+", "-", text).strip("-._")[:64] or "experiment"
+    name = re.sub(r"[^A-Za-z0-9._-]+", "-", text).strip("-._")[:64] or "experiment"
+    return f"experiment-{name}"[:64] if DEVICES.match(name) else name
 
 
 def _loaded(reference: DatasetReference) -> tuple[Dataset, int]:
@@ -127,11 +128,14 @@ def _loaded(reference: DatasetReference) -> tuple[Dataset, int]:
     Raises:
         InputError: anything else is wrong with it, or more than one label in ten names nothing.
     """
-    with suppress(InputError):
+    try:
         dataset = load(reference, drop_dangling=True, sampled=SAMPLE)
         dropped = sum(len(dataset.ledger.get(f"dangling-{kind}", ())) for kind in ("document", "query"))
         if not dropped or dropped < LOST * sum(dataset.matched.values()):
             return dataset, dropped
+    except InputError:
+        if reference.scheme:  # a hub that is out of reach is waited for once
+            raise
     return load(reference), 0  # which tells all that is wrong
 
 

@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal, NamedTuple, Self
 from pydantic import Field, SerializeAsAny, field_validator, model_validator
 
 from harness.experiment.blocks import (
+    DEVICES,
     KINDS,
     SWEPT,
     Block,
@@ -231,6 +232,8 @@ class Experiment(Strict):
         names = [block.name for block in self.retrievers]
         if RESERVED in names:
             raise ValueError(f"retriever name {RESERVED!r} stands for the data set in manifest.json; choose another")
+        for name in filter(DEVICES.match, (self.name, *names)):
+            raise ValueError(f"name {name!r} stands for a device on Windows, where no file may have it; choose another")
         for number, name in enumerate(names):
             alike = [other for other in names[:number] if other.lower() == name.lower()]
             if alike:
@@ -317,7 +320,7 @@ def parse(written: Mapping[str, Any], *, code: bool = True, keys: bool = True) -
             problems.extend(error.problems)
             # Its name still counts: others may be made of it, and the rest of the file is checked all the same.
             name = entry.get("name") if isinstance(entry, Mapping) else None
-            blocks += [Block(name=name)] if isinstance(name, str) and re.match(SWEPT, name) else []
+            blocks += [Block(name=name)] if isinstance(name, str) and re.fullmatch(SWEPT, name) else []
     try:
         experiment = checked(Experiment, {**tables, "retrievers": blocks}, "")
     except InputError as error:  # that one is needed is no news where the only one is refused

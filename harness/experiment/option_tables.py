@@ -259,7 +259,7 @@ def _keys(model: type[BaseModel], path: list[int | str]) -> list[str]:
     for part in path:
         if isinstance(part, str):
             model = next(_models_in(model.model_fields[part].annotation))
-    return list(model.model_fields)
+    return [field.alias or name for name, field in model.model_fields.items()]
 
 
 def _models_in(annotation: Any) -> Iterator[type[BaseModel]]:

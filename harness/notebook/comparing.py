@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from harness.console.progress import progress_shown
 from harness.dataset.in_memory import judgments_of, run_of
+from harness.english import counted
 from harness.evaluation.compare import keys_of
 from harness.evaluation.evaluation import evaluate
 from harness.evaluation.folders import USUAL, declared_settings, score_folders
@@ -43,7 +44,7 @@ class ComparedRuns:
         primary = str(self.summary["measure"].iloc[0])
         rows = self.summary[self.summary["measure"] == primary].sort_values("mean", ascending=False, kind="stable")
         means = ", ".join(f"{name} {mean:.4f}" for name, mean in zip(rows["retriever"], rows["mean"], strict=True))
-        return f"<{primary} over {rows['count'].iloc[0]} queries: {means}>"
+        return f"<{primary} over {counted(int(rows['count'].iloc[0]), 'query')}: {means}>"
 
     def _repr_html_(self) -> str:
         """The means and the verdict, for notebooks."""
@@ -86,6 +87,8 @@ def compare(
     >>> compare({"x": {"q1": ["a"], "q2": ["b"]}, "y": {"q1": ["b", "a"], "q2": ["b"]}}, qrels, ["RR"])
     <RR over 2 queries: x 1.0000, y 0.7500>
     """
+    if not isinstance(runs, Mapping):
+        raise InputError(Problem("runs", f"is a {type(runs).__name__}", 'give each run its name: {"bm25": run, …}'))
     if len(runs) < 2:
         raise InputError(Problem("runs", "there is only one run" if runs else "there is no run", "give two or more"))
     judgments = judgments_of(qrels)

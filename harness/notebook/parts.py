@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Set as AbstractSet
 from numbers import Integral
 from typing import Any
 
@@ -68,7 +69,13 @@ def Search(function: Callable[[str, int], Iterable[Any]]) -> RetrieverTable:
     """
 
     def each(queries: list[str], depth: int) -> list[Any]:
-        return [[str(hit) if isinstance(hit, Integral) else hit for hit in function(query, depth)] for query in queries]
+        answers = [function(query, depth) for query in queries]
+        return [
+            hits  # which is refused: it has no order, or none that was meant
+            if isinstance(hits, str | Mapping | AbstractSet)
+            else [str(hit) if isinstance(hit, Integral) else hit for hit in hits]
+            for hits in answers
+        ]
 
     each.__qualname__ = getattr(function, "__qualname__", type(function).__qualname__)
     return {"kind": "python", "call": NamedObject.of(each, PART), "batch_size": 1}

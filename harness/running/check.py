@@ -12,6 +12,7 @@ from harness.dataset import Dataset, DatasetReference, column_lines, reading_lin
 from harness.dataset import load as load_dataset
 from harness.english import asked, counted, first_few
 from harness.evaluation.grading import GradedLabels, grade_labels, with_claims_alone
+from harness.evaluation.question_units import weights_of
 from harness.experiment import Block, Encoded, Loaded, QueryField, Standalone, reference_in, uses, with_files_located
 from harness.experiment import load as load_experiment
 from harness.measures import score, span
@@ -236,7 +237,7 @@ def prepare(loaded: Loaded, *, keys: bool = True) -> Prepared:
     Raises:
         InputError: with every problem that was found.
     """
-    relevance = loaded.experiment.relevance
+    relevance, statistics = loaded.experiment.relevance, loaded.experiment.statistics
     problems: list[Problem] = []
     dataset = graded = components = None
     try:
@@ -251,8 +252,9 @@ def prepare(loaded: Loaded, *, keys: bool = True) -> Prepared:
             score(loaded.question.measures, graded.grades, {}, groups=graded.groups or None, claims={})
             _check_claims(loaded, dataset, keys=keys)
             graded = with_claims_alone(graded, dataset.queries, loaded.question)
+            weights_of([query for query in dataset.queries if query.id in graded.grades], statistics.weight)
             reach = span(loaded.question.primary, graded.grades)
-            check_margin("[statistics] margin", loaded.experiment.statistics.margin, reach)
+            check_margin("[statistics] margin", statistics.margin, reach)
     except InputError as error:
         problems += _in_file(loaded, error)
     try:

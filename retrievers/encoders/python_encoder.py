@@ -98,7 +98,10 @@ class PythonEncoder(Encoder):
         with faults_of((self._name,)):
             returned = self._function(role)(texts)
             on_a_device = hasattr(returned, "detach")  # a tensor of torch, wherever it lies
-            vectors = np.asarray(returned.detach().cpu().float() if on_a_device else returned, dtype=np.float32)
+            numbers = np.asarray(returned.detach().cpu().float() if on_a_device else returned)
+            if np.iscomplexobj(numbers):
+                raise BackendError(f"{self._name} returned complex numbers: vectors are compared by real ones")
+            vectors = numbers.astype(np.float32)  # a copy: the function may write into its array again
         if vectors.ndim != 2 or len(vectors) != len(texts):
             what = f"returned an array of shape {vectors.shape} for {len(texts)} texts"
             raise BackendError(f"{self._name} {what}: it has to be ({len(texts)}, dimensions), a row for each text")

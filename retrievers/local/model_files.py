@@ -39,7 +39,7 @@ class Weights:
         self._asked = revision
         self.held: Any = model.value if isinstance(model, NamedObject) else None
         """The model itself, where it is an object of this process."""
-        if self.held is None and self.folder is None and not HUB_NAME.fullmatch(model):
+        if not model or (self.held is None and self.folder is None and not HUB_NAME.fullmatch(model)):
             remedy = "a folder is looked for in the working directory" if "/" in model or "\\" in model else ""
             raise InputError(Problem("model", f"{model!r} is neither a folder nor a name of the hub", remedy))
 
@@ -283,13 +283,17 @@ def is_trained_as(folder: Path, library: Library) -> bool:
 
     Where they are not, sentence-transformers puts layers with random weights on top and says so in a log alone.
     """
-    if library in ("CrossEncoder", "SentenceTransformer"):  # which say so themselves
-        return True
     kind = _settings(folder).get("model_type")
     architectures = _json(folder / "config.json").get("architectures") or []
+    bare = not (folder / "modules.json").is_file()
+    scores = any(name.endswith("ForSequenceClassification") for name in architectures)
+    masked = any(name.endswith("ForMaskedLM") for name in architectures)
+    if library == "SentenceTransformer":
+        return kind != "CrossEncoder" and not (bare and scores)
+    if library == "CrossEncoder":  # a bare body has a name such as BertModel
+        return kind == library or not architectures or (not masked and any("For" in name for name in architectures))
     if library == "SparseEncoder":
-        masked = any(name.endswith("ForMaskedLM") for name in architectures)
-        return kind == library or (masked and not (folder / "modules.json").is_file())
+        return kind == library or (masked and bare)
     late = any(name == "HF_ColBERT" or name.endswith("ForRetrieval") for name in architectures)
     return kind in (library, "ColBERT") or late
 

@@ -86,7 +86,10 @@ class LocalModel(Model):
     def _check_trained(self) -> None:
         folder = self._weights.snapshot
         if folder is not None and not is_trained_as(folder, self.library):
-            what = f"{self._weights.model} is no {self.library}: layers with random weights would be put on top of it"
+            why = "layers with random weights would be put on top of it"
+            if self.library == "SentenceTransformer":
+                why = "it scores pairs, as a reranker does, and its numbers of single texts mean nothing"
+            what = f"{self._weights.model} is no {self.library}: {why}"
             raise InputError(Problem("model", what, f"name a model that was trained as a {self.library}"))
 
 
