@@ -258,10 +258,6 @@ class BedrockProvider(Provider):
         match fault:
             case "429":
                 return Refusal(429, "ThrottlingException", "Too many requests, please wait before trying again.")
-            case "429-after":
-                return Refusal(429, "ThrottlingException", "Too many requests", {"Retry-After": "1"})
-            case "500":
-                return Refusal(500, "InternalServerException", "The system encountered an unexpected error")
             case "503":
                 return Refusal(503, "ServiceUnavailableException", "Bedrock is unable to process your request.")
             case "model-timeout":

@@ -224,16 +224,6 @@ def test_json_holds_the_rows_of_the_csv_files_in_full_precision(
         assert [{k: told(v) for k, v in row.items()} for row in rows] == table(results / f"{name}.csv")
 
 
-def test_a_mistake_is_told_before_anything_is_embedded(call: Call, tmp_path: Path) -> None:
-    path = small.experiment(tmp_path, more="mesures = 3\ndpeth = 4")
-    said = call("run", path, "--results", tmp_path / "out")
-    assert said.code == 2
-    assert said.err.splitlines()[0] == "error: 2 problems"
-    assert "did you mean 'measures'?" in said.err
-    assert "did you mean 'depth'?" in said.err
-    assert not (tmp_path / "out").exists()
-
-
 def closed_port() -> int:
     with socket.socket() as listener:
         listener.bind(("127.0.0.1", 0))
@@ -464,6 +454,7 @@ def test_score_of_a_results_folder_knows_its_groups(call: Call, tmp_path: Path) 
     folder = run(path, Options(tmp_path / "out")).folder
     found = json.loads(call("score", folder, "--json").out)["summary"]
     assert [{k: told(v) for k, v in row.items()} for row in found] == table(folder / "summary.csv")
+    assert {(row["retriever"], row["measure"]): row["mean"] for row in found}["bm25", "R(groups='first')@3"] == 1
 
 
 def test_score_of_some_queries(call: Call, tmp_path: Path, results: Path) -> None:

@@ -165,12 +165,6 @@ def test_damaged_compression_is_named(tmp_path, suffix, raw):
         load(reference_of(folder))
 
 
-def test_a_file_that_is_no_archive_and_no_table(tmp_path):
-    (tmp_path / "set.bin").write_bytes(b"\0\1")
-    with pytest.raises(InputError, match=r"set.bin: is a file that no reader takes .*format = "):
-        load(reference_of(tmp_path / "set.bin"))
-
-
 @pytest.mark.parametrize(
     ("suffix", "form"),
     [(".tar", None), (".tar.gz", "beir"), (".tgz", "markdown"), (".tar.bz2", None), (".tar.xz", None),

@@ -51,7 +51,9 @@ def test_vectors_come_back_in_their_texts_places_in_whatever_order_they_are_answ
     assert sorted(provider.embedded) == sorted(TEXTS)
 
 
-@pytest.mark.parametrize("fault", ["429", "429-after", "500", "503", "slow", "drop", "half", "garbage"])
+@pytest.mark.parametrize(
+    "fault", ["429", "429-after", "500", "503", "slow", "drop", "half", "garbage", "nothing", "deep"]
+)
 def test_a_passing_fault_is_tried_again(serve, tmp_path, fault):
     provider = serve(fault)
     meter = Meter()
