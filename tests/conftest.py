@@ -16,6 +16,7 @@ from tests.browser import NO_BROWSER, chromium
 
 if TYPE_CHECKING:
     from harness.records import Results
+    from tests.small import Call, Told
     from tests.store_places import Places
 
 for name in ("default", "fuzz"):
@@ -106,6 +107,27 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> Results:
 
     folder = tmp_path_factory.mktemp("finished")
     return run(small.experiment(folder, report=True), Options(folder / "out"))
+
+
+@pytest.fixture
+def results(finished: Results) -> Path:
+    """The folder of that run."""
+    return finished.folder
+
+
+@pytest.fixture
+def call(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Call:
+    """Run the command line in this process."""
+    from tests import small
+
+    monkeypatch.setenv("COLUMNS", "80")
+
+    def called(*words: object) -> Told:
+        told = small.call(capsys, *words)
+        assert "Traceback" not in told.err
+        return told
+
+    return called
 
 
 @pytest.fixture(scope="session")

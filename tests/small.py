@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
@@ -126,13 +126,13 @@ def signed_anew(folder: Path) -> Path:
     return folder
 
 
-def with_failed(folder: Path, error: str) -> None:
-    """Let the manifest of a results folder tell of one more retriever, "gone", that failed."""
+def with_failed(folder: Path, error: str, name: str = "gone") -> None:
+    """Let the manifest of a results folder tell of one more retriever that failed."""
     path = folder / "manifest.json"
     manifest = json.loads(path.read_text(encoding="utf-8"))
-    manifest["retrievers"]["gone"] = {"error": error, "provenance": {}}
-    manifest["ledger"]["gone"] = {"notes": {}, "counts": {}}
-    manifest["resolved"]["retrievers"].append({"name": "gone", "kind": "bm25", "options": {}})
+    manifest["retrievers"][name] = {"error": error, "provenance": {}}
+    manifest["ledger"][name] = {"notes": {}, "counts": {}}
+    manifest["resolved"]["retrievers"].append({"name": name, "kind": "bm25", "options": {}})
     path.write_text(json.dumps(manifest), encoding="utf-8")
 
 
@@ -142,6 +142,10 @@ class Told(NamedTuple):
     code: int
     out: str
     err: str
+
+
+Call = Callable[..., Told]
+"""The fixture `call`: a command in this process, on a terminal of 80 columns."""
 
 
 def call(capsys: pytest.CaptureFixture[str], *words: object) -> Told:

@@ -11,7 +11,7 @@ import sqlite3
 import subprocess
 import sys
 import tomllib
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import replace
 from importlib.metadata import version
@@ -31,33 +31,11 @@ from retrievers.cache import Cache
 from retrievers.types import Embedded
 from tests import small
 from tests.mortal import heed_interrupts
-from tests.small import Told
+from tests.small import Call
 
 QRELS = "q1 0 d1 1\nq1 0 d2 2\nq2 0 d3 1\nq3 0 d1 0\nq3 0 d4 1\n"
 FIRST = "q1 Q0 d2 1 9.1 x\nq1 Q0 d5 2 7.4 x\nq2 Q0 d1 1 3.3 x\nq2 Q0 d3 2 3.1 x\nq3 Q0 d4 1 5.0 x\n"
 SECOND = "q1 Q0 d1 1 0.91 y\nq1 Q0 d2 2 0.88 y\nq2 Q0 d3 1 0.75 y\n"
-
-
-Call = Callable[..., Told]
-
-
-@pytest.fixture
-def call(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Call:
-    """Run the command line in this process."""
-    monkeypatch.setenv("COLUMNS", "80")
-
-    def called(*words: object) -> Told:
-        told = small.call(capsys, *words)
-        assert "Traceback" not in told.err
-        return told
-
-    return called
-
-
-@pytest.fixture
-def results(finished: Results) -> Path:
-    """A results folder that no test changes."""
-    return finished.folder
 
 
 @pytest.fixture

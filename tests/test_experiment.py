@@ -15,9 +15,7 @@ from harness.labels.pool import read_pool
 from harness.stats.settings import Statistics
 from retrievers.errors import InputError
 from tests import small
-from tests.test_cli import Call, call, results
-
-__all__ = ["call", "results"]
+from tests.small import Call
 
 HEAD = """
 name = "x"

@@ -14,10 +14,8 @@ from harness.pipeline import run
 from harness.running.options import Options
 from retrievers.errors import InputError
 from tests import small
-from tests.test_cli import Call, call
+from tests.small import Call
 from tests.test_experiment import validator
-
-__all__ = ["call"]
 
 
 @pytest.fixture(autouse=True)
