@@ -1,6 +1,5 @@
 """What is said of data that cannot be taken as they are: the row, what a file looks like, the remedy that helps."""
 
-import io
 import json
 import sqlite3
 from pathlib import Path
@@ -14,6 +13,7 @@ from harness.dataset.trec import read_qrels
 from harness.running.check import check
 from retrievers.errors import InputError
 from tests import labels_small
+from tests.layouts import book
 from tests.small import ended
 
 
@@ -36,18 +36,6 @@ def test_a_row_without_an_id_is_named_by_its_line(tmp_path):
     assert "queries.csv:3: names document 'b', which does not exist" in told(reference_of(path))
     (path / "queries.csv").write_text("id,query,doc\nx,leave,a\ny,travel,b\n")
     assert "queries.csv:3: query 'y' names document 'b', which does not exist" in told(reference_of(path))
-
-
-def book(**sheets: list[list[str]]) -> bytes:
-    book, out = pytest.importorskip("openpyxl").Workbook(), io.BytesIO()
-    pytest.importorskip("python_calamine")
-    book.remove(book.active)
-    for name, rows in sheets.items():
-        sheet = book.create_sheet(name)
-        for row in rows:
-            sheet.append(row)
-    book.save(out)
-    return out.getvalue()
 
 
 def base() -> bytes:

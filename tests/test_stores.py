@@ -20,16 +20,9 @@ from retrievers.stores import StoreOptions, open_store
 from retrievers.stores.points import DOCUMENTS, EngineHits, past_ties, point_id
 from retrievers.types import RESOLUTION, ranked, rounded
 from tests.disks import small_disk
-from tests.store_places import KEEPING, LOCATIONS
+from tests.store_places import KEEPING, LOCATIONS, fill
 
 PROJECT = Path(__file__).parents[1]
-
-
-def fill(store, ids, vectors, notes=None):
-    store.create(vectors.shape[1])
-    for start in range(0, len(ids), 200):
-        store.upsert(ids[start : start + 200], vectors[start : start + 200])
-    store.finish(notes or {})
 
 
 def random_vectors(count, dimensions, seed=1):
