@@ -7,12 +7,13 @@ import shutil
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pytest
 
 from harness import records
 from harness.cli import main
+from retrievers.errors import InputError
 
 TEXTS = {
     "apple": "apples grow on trees and are red or green",
@@ -48,6 +49,13 @@ of = ["bm25", "hashing"]
 
 LEXICAL = 'kind = "lexical"'
 BM25 = '[[retrievers]]\nname = "bm25"\nkind = "bm25"\n'
+
+
+def refusal(attempt: Callable[..., object], *given: Any, **options: Any) -> InputError:
+    """What is told of input that is refused."""
+    with pytest.raises(InputError) as caught:
+        attempt(*given, **options)
+    return caught.value
 
 
 def ended(*words: object) -> int:
