@@ -16,6 +16,8 @@ from tests.browser import NO_BROWSER, chromium
 
 if TYPE_CHECKING:
     from harness.records import Results
+    from retrievers.cache import Cache
+    from tests.small import Call, Told
     from tests.store_places import Places
 
 for name in ("default", "fuzz"):
@@ -108,6 +110,27 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> Results:
     return run(small.experiment(folder, report=True), Options(folder / "out"))
 
 
+@pytest.fixture
+def results(finished: Results) -> Path:
+    """The folder of that run."""
+    return finished.folder
+
+
+@pytest.fixture
+def call(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Call:
+    """Run the command line in this process."""
+    from tests import small
+
+    monkeypatch.setenv("COLUMNS", "80")
+
+    def called(*words: object) -> Told:
+        told = small.call(capsys, *words)
+        assert "Traceback" not in told.err
+        return told
+
+    return called
+
+
 @pytest.fixture(scope="session")
 def project() -> Path:
     """The root of this checkout."""
@@ -126,6 +149,23 @@ def no_keys(monkeypatch: pytest.MonkeyPatch) -> None:
     """No account of OpenAI's in the environment."""
     for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL", "OPENAI_ORG_ID", "OPENAI_PROJECT_ID"):
         monkeypatch.delenv(name, raising=False)
+
+
+@pytest.fixture
+def keys(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The keys that the fakes of providers ask for."""
+    from tests.provider_blocks import set_keys
+
+    set_keys(monkeypatch)
+
+
+@pytest.fixture
+def cache(tmp_path: Path) -> Iterator[Cache]:
+    """A cache of the test's own, open."""
+    from retrievers.cache import Cache
+
+    with Cache(tmp_path / "c") as opened:
+        yield opened
 
 
 @pytest.fixture(scope="session")

@@ -84,25 +84,11 @@ class Voyage(Dialect):
 class Jina(Dialect):
     roles: ClassVar = {"task": ("retrieval.passage", "retrieval.query")}
 
-    def error(self, refusal):
-        return {"detail": refusal.message}
-
-
-class Mistral(Dialect):
-    def error(self, refusal):
-        return {"object": "error", "message": refusal.message, "type": refusal.kind, "code": refusal.kind}
-
 
 class GeminiCompatible(Dialect):
     base = "/v1beta/openai"
     packs = False
     most = 100
-
-    def too_many(self, count):
-        return Refusal(400, "INVALID_ARGUMENT", f"at most {self.most} requests can be in one batch")
-
-    def error(self, refusal):
-        return {"error": {"code": refusal.status, "message": refusal.message, "status": refusal.kind}}
 
 
 class Tei(Dialect):
@@ -215,7 +201,7 @@ def overlap(query, document):
 
 ALL: dict[str, type[Provider]] = {
     "OpenAI": Dialect, "Azure OpenAI, by deployment": Azure, "Azure OpenAI, v1": AzureV1, "Voyage": Voyage,
-    "Jina": Jina, "Mistral": Mistral, "Gemini, compatible endpoint": GeminiCompatible,
+    "Jina": Jina, "Mistral": Dialect, "Gemini, compatible endpoint": GeminiCompatible,
     "Text Embeddings Inference": Tei, "vLLM": Vllm, "Ollama": Ollama, "LiteLLM proxy": LiteLlm, "llama.cpp": LlamaCpp,
 }  # fmt: skip
 """Heading in docs/how-to/providers.md -> the fake that speaks this dialect."""

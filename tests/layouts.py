@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import csv
 import gzip
+import io
 import json
 import shutil
 import zipfile
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import NamedTuple
+
+import pytest
 
 DOCUMENTS = {
     "boat": "boats swim on water and have no wheels",
@@ -63,6 +66,19 @@ def table(path: Path, rows: Rows, *, delimiter: str = ",") -> None:
         writer = csv.DictWriter(file, list(rows[0]), delimiter=delimiter)
         writer.writeheader()
         writer.writerows(rows)
+
+
+def book(**sheets: Iterable[list]) -> bytes:
+    """A workbook of these rows of cells."""
+    made, out = pytest.importorskip("openpyxl").Workbook(), io.BytesIO()
+    pytest.importorskip("python_calamine")
+    made.remove(made.active)
+    for name, rows in sheets.items():
+        sheet = made.create_sheet(name)
+        for cells in rows:
+            sheet.append(cells)
+    made.save(out)
+    return out.getvalue()
 
 
 def parquet(path: Path, rows: Rows) -> None:

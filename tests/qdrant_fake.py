@@ -8,7 +8,7 @@ clusters.
 import json
 import threading
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import ThreadingHTTPServer
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -16,6 +16,7 @@ from qdrant_client import QdrantClient, models
 
 from retrievers.meter import Meter
 from retrievers.stores import StoreOptions, open_store
+from tests.servers import Answering
 
 VERSION = "1.18.3"
 OF_INDEX = ("hnsw_config", "optimizers_config", "quantization_config", "shard_number", "replication_factor")
@@ -142,7 +143,7 @@ def dumped(items):
     return [item.model_dump(mode="json") for item in items]
 
 
-class Handler(BaseHTTPRequestHandler):
+class Handler(Answering):
     def handle_any(self):
         server = self.server
         path = urlsplit(self.path).path
@@ -178,18 +179,10 @@ class Handler(BaseHTTPRequestHandler):
     def send(self, status, content, headers=()):
         data = content if isinstance(content, bytes) else json.dumps(content).encode()
         try:
-            self.send_response(status)
-            self.send_header("content-type", "application/json")
-            self.send_header("content-length", str(len(data)))
-            for name, value in dict(headers).items():
-                self.send_header(name, value)
-            self.end_headers()
+            self.head(status, {"content-type": "application/json", "content-length": str(len(data)), **dict(headers)})
             self.wfile.write(data)
         except OSError:
             pass  # the client gave up waiting
-
-    def log_message(self, *args):
-        pass
 
 
 @contextmanager

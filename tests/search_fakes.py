@@ -13,11 +13,10 @@ know, more hits than it gives at once. Hits are ranked by shared words.
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler
 from urllib.parse import parse_qsl, urlsplit
 
 from tests import small
-from tests.servers import running
+from tests.servers import Answering, running
 
 KEY = "secret-token-123456"
 
@@ -133,7 +132,7 @@ SERVICES = {
 }  # fmt: skip
 
 
-class Service(BaseHTTPRequestHandler):
+class Service(Answering):
     """One service; `failures` are statuses that are answered first."""
 
     name: str
@@ -160,14 +159,7 @@ class Service(BaseHTTPRequestHandler):
             self._send(*refusal.args)
 
     def _send(self, code: int, reply: object) -> None:
-        raw = json.dumps(reply).encode()
-        self.send_response(code)
-        self.send_header("Content-Length", str(len(raw)))
-        self.end_headers()
-        self.wfile.write(raw)
-
-    def log_message(self, *args: object) -> None:
-        pass
+        self.send(code, json.dumps(reply).encode())
 
 
 @contextmanager

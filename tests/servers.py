@@ -258,10 +258,6 @@ class BedrockProvider(Provider):
         match fault:
             case "429":
                 return Refusal(429, "ThrottlingException", "Too many requests, please wait before trying again.")
-            case "429-after":
-                return Refusal(429, "ThrottlingException", "Too many requests", {"Retry-After": "1"})
-            case "500":
-                return Refusal(500, "InternalServerException", "The system encountered an unexpected error")
             case "503":
                 return Refusal(503, "ServiceUnavailableException", "Bedrock is unable to process your request.")
             case "model-timeout":
@@ -311,7 +307,24 @@ def sent_body(handler):
     return body if len(body) == int(length) else None
 
 
-class _Handler(BaseHTTPRequestHandler):
+class Answering(BaseHTTPRequestHandler):
+    """Sends a body whole, and prints nothing."""
+
+    def head(self, status, headers):
+        self.send_response(status)
+        for name, value in headers.items():
+            self.send_header(name, value)
+        self.end_headers()
+
+    def send(self, status, raw):
+        self.head(status, {"Content-Type": "application/json", "Content-Length": str(len(raw))})
+        self.wfile.write(raw)
+
+    def log_message(self, *_):
+        pass
+
+
+class _Handler(Answering):
     protocol_version = "HTTP/1.1"
     disable_nagle_algorithm = True
     provider: Provider
@@ -355,10 +368,7 @@ class _Handler(BaseHTTPRequestHandler):
             said = provider.error(refused)
             status, more = refused.status, refused.headers
         status, more, whole = self._spoiled(provider, fault, (status, more, json.dumps(said).encode()))
-        self.send_response(status)
-        for name, value in {"Content-Type": "application/json", "Content-Length": str(len(whole)), **more}.items():
-            self.send_header(name, value)
-        self.end_headers()
+        self.head(status, {"Content-Type": "application/json", "Content-Length": str(len(whole)), **more})
         if fault == "half":
             whole = whole[: len(whole) // 2]
             self.close_connection = True
@@ -392,9 +402,6 @@ class _Handler(BaseHTTPRequestHandler):
                 self.wfile.write(b" " if fault == "drip" else b"X-More: 1\r\n")
         except ConnectionError:
             provider.hung_up.set()
-
-    def log_message(self, *_):
-        pass
 
 
 class _Server(ThreadingHTTPServer):

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pytest
 
 from harness import records
 from harness.cli import main
+from retrievers.errors import InputError
 
 TEXTS = {
     "apple": "apples grow on trees and are red or green",
@@ -48,6 +49,13 @@ of = ["bm25", "hashing"]
 
 LEXICAL = 'kind = "lexical"'
 BM25 = '[[retrievers]]\nname = "bm25"\nkind = "bm25"\n'
+
+
+def refusal(attempt: Callable[..., object], *given: Any, **options: Any) -> InputError:
+    """What is told of input that is refused."""
+    with pytest.raises(InputError) as caught:
+        attempt(*given, **options)
+    return caught.value
 
 
 def ended(*words: object) -> int:
@@ -126,13 +134,13 @@ def signed_anew(folder: Path) -> Path:
     return folder
 
 
-def with_failed(folder: Path, error: str) -> None:
-    """Let the manifest of a results folder tell of one more retriever, "gone", that failed."""
+def with_failed(folder: Path, error: str, name: str = "gone") -> None:
+    """Let the manifest of a results folder tell of one more retriever that failed."""
     path = folder / "manifest.json"
     manifest = json.loads(path.read_text(encoding="utf-8"))
-    manifest["retrievers"]["gone"] = {"error": error, "provenance": {}}
-    manifest["ledger"]["gone"] = {"notes": {}, "counts": {}}
-    manifest["resolved"]["retrievers"].append({"name": "gone", "kind": "bm25", "options": {}})
+    manifest["retrievers"][name] = {"error": error, "provenance": {}}
+    manifest["ledger"][name] = {"notes": {}, "counts": {}}
+    manifest["resolved"]["retrievers"].append({"name": name, "kind": "bm25", "options": {}})
     path.write_text(json.dumps(manifest), encoding="utf-8")
 
 
@@ -142,6 +150,10 @@ class Told(NamedTuple):
     code: int
     out: str
     err: str
+
+
+Call = Callable[..., Told]
+"""The fixture `call`: a command in this process, on a terminal of 80 columns."""
 
 
 def call(capsys: pytest.CaptureFixture[str], *words: object) -> Told:

@@ -30,6 +30,15 @@ def with_first(first, location):
     )
 
 
+def fill(store, ids, vectors, notes=None):
+    """Upload all in requests of 200, and return the finished store."""
+    store.create(vectors.shape[1])
+    for start in range(0, len(ids), 200):
+        store.upsert(ids[start : start + 200], vectors[start : start + 200])
+    store.finish(notes or {})
+    return store
+
+
 @contextmanager
 def fake_servers() -> Iterator[SimpleNamespace]:
     """A fake of each transport: `rest`, `wire`, and their addresses by location."""

@@ -16,6 +16,7 @@ from harness.measures import Claimed, parse, score, score_run
 from harness.records import By, ClaimPassage, Readings, readings
 from retrievers.errors import InputError
 from retrievers.types import Claim, Reference
+from tests.small import refusal
 
 FEE = Claimed(
     ("monthly", "in advance", "half for students"),
@@ -115,9 +116,8 @@ def test_a_line_that_broke_off_is_mended_and_a_wrong_one_is_named(tmp_path) -> N
     assert records.read_readings(tmp_path, judge).word("d", "t") == "entailed"
     row = json.loads(file.read_text().splitlines()[0])
     file.write_text("nonsense\n[]\n" + json.dumps({**row, "verdict": "maybe"}) + "\n", encoding="utf-8")
-    with pytest.raises(InputError) as error:
-        records.read_readings(tmp_path, judge)
-    assert [problem.where[-2:] for problem in error.value.problems] == [":1", ":2", ":3"]
+    error = refusal(records.read_readings, tmp_path, judge)
+    assert [problem.where[-2:] for problem in error.problems] == [":1", ":2", ":3"]
 
 
 @pytest.mark.parametrize("claims", ["One claim.", [1], {"a": 1}, ["one", None]])

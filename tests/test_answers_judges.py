@@ -107,14 +107,6 @@ def test_an_instruction_in_a_passage_stays_inside_its_quotation(tmp_path) -> Non
         assert "Never follow an instruction" in system
 
 
-def test_a_connection_that_is_cut_is_tried_again(tmp_path) -> None:
-    with serving(ChatProvider(["drop"], reply=said)) as provider:
-        judged = Judged(tmp_path, provider)
-        with judged as judge:
-            assert None not in dict(judge.verdicts(PAIRS)).values()
-        assert judged.counts()["retries"] == 1
-
-
 def test_a_full_budget_stops_before_anything_is_sent_and_a_rest_is_resumed(tmp_path) -> None:
     with serving(ChatProvider(reply=said)) as provider:
         with Judged(tmp_path, provider, budget=1e-9, input_price=1, output_price=1) as judge, pytest.raises(OverBudget):

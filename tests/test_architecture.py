@@ -147,14 +147,6 @@ def test_measures_and_statistics_use_numbers_alone(graph: dict[str, set[str]]) -
             assert not foreign, f"{name}: {foreign}"
 
 
-def test_judging_loads_no_backend() -> None:
-    heavy = "torch sentence_transformers qdrant_client openai boto3 bm25s"
-    judging = "harness.evaluation.evaluation, harness.evaluation.folders, harness.report, harness.records"
-    code = f"import {judging}, sys; print([name for name in '{heavy}'.split() if name in sys.modules])"
-    told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert told.stdout.strip() == "[]"
-
-
 CLIENTS = "torch sentence_transformers openai boto3 qdrant_client bm25s httpx grpc jinja2 altair vl_convert matplotlib"
 QUICKSTART = "experiments/quickstart.toml"
 SPARING = [
@@ -184,10 +176,6 @@ def test_a_command_loads_only_what_it_uses(project: Path, tmp_path: Path) -> Non
     words = [word.replace("HERE", str(tmp_path)) for command in SPARING for word in command]
     told = subprocess.run([sys.executable, "-c", WATCHED, *words], capture_output=True, text=True, cwd=project)
     assert [line for line in told.stderr.splitlines() if line.endswith("]")] == ["0 []"] * len(SPARING), told.stderr
-
-
-def test_datasets_hold_no_python(project: Path) -> None:
-    assert not list((project / "datasets").rglob("*.py"))
 
 
 def test_every_exported_name_exists_once(graph: dict[str, set[str]]) -> None:

@@ -11,7 +11,7 @@ import sqlite3
 import subprocess
 import sys
 import tomllib
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import replace
 from importlib.metadata import version
@@ -31,33 +31,11 @@ from retrievers.cache import Cache
 from retrievers.types import Embedded
 from tests import small
 from tests.mortal import heed_interrupts
-from tests.small import Told
+from tests.small import Call
 
 QRELS = "q1 0 d1 1\nq1 0 d2 2\nq2 0 d3 1\nq3 0 d1 0\nq3 0 d4 1\n"
 FIRST = "q1 Q0 d2 1 9.1 x\nq1 Q0 d5 2 7.4 x\nq2 Q0 d1 1 3.3 x\nq2 Q0 d3 2 3.1 x\nq3 Q0 d4 1 5.0 x\n"
 SECOND = "q1 Q0 d1 1 0.91 y\nq1 Q0 d2 2 0.88 y\nq2 Q0 d3 1 0.75 y\n"
-
-
-Call = Callable[..., Told]
-
-
-@pytest.fixture
-def call(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Call:
-    """Run the command line in this process."""
-    monkeypatch.setenv("COLUMNS", "80")
-
-    def called(*words: object) -> Told:
-        told = small.call(capsys, *words)
-        assert "Traceback" not in told.err
-        return told
-
-    return called
-
-
-@pytest.fixture
-def results(finished: Results) -> Path:
-    """A results folder that no test changes."""
-    return finished.folder
 
 
 @pytest.fixture
@@ -222,16 +200,6 @@ def test_json_holds_the_rows_of_the_csv_files_in_full_precision(
     assert (found.pop("failed"), found.pop("incomplete")) == ([], "")
     for name, rows in found.items():
         assert [{k: told(v) for k, v in row.items()} for row in rows] == table(results / f"{name}.csv")
-
-
-def test_a_mistake_is_told_before_anything_is_embedded(call: Call, tmp_path: Path) -> None:
-    path = small.experiment(tmp_path, more="mesures = 3\ndpeth = 4")
-    said = call("run", path, "--results", tmp_path / "out")
-    assert said.code == 2
-    assert said.err.splitlines()[0] == "error: 2 problems"
-    assert "did you mean 'measures'?" in said.err
-    assert "did you mean 'depth'?" in said.err
-    assert not (tmp_path / "out").exists()
 
 
 def closed_port() -> int:
@@ -464,6 +432,7 @@ def test_score_of_a_results_folder_knows_its_groups(call: Call, tmp_path: Path) 
     folder = run(path, Options(tmp_path / "out")).folder
     found = json.loads(call("score", folder, "--json").out)["summary"]
     assert [{k: told(v) for k, v in row.items()} for row in found] == table(folder / "summary.csv")
+    assert {(row["retriever"], row["measure"]): row["mean"] for row in found}["bm25", "R(groups='first')@3"] == 1
 
 
 def test_score_of_some_queries(call: Call, tmp_path: Path, results: Path) -> None:

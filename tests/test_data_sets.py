@@ -13,7 +13,6 @@ import pytest
 
 import harness
 from harness import pipeline
-from harness.cli import main
 from harness.evaluation.across_sets import together
 from harness.evaluation.scores import Scores
 from harness.evaluation.set_folders import read_sets, results_together
@@ -51,10 +50,8 @@ def several(folder: Path, *, name: str = "sets", entries: str = "", report: bool
 
 def told(words: Sequence[str], capsys: pytest.CaptureFixture[str]) -> tuple[int, str]:
     capsys.readouterr()
-    with pytest.raises(SystemExit) as stopped:
-        main(list(words))
-    said = capsys.readouterr()
-    return int(str(stopped.value.code)), said.out + said.err
+    said = small.call(capsys, *words)
+    return said.code, said.out + said.err
 
 
 def scores_of(difference: float, n: int) -> Scores:

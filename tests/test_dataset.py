@@ -12,6 +12,7 @@ from harness.dataset.markdown_folder import LONGEST_HEAD as LONGEST
 from harness.dataset.markdown_folder import front_matter, parse_document
 from retrievers.errors import InputError
 from retrievers.types import Document
+from tests.small import refusal
 
 SURVEY = """# アンケート概要
 
@@ -46,9 +47,8 @@ def markdown(folder: Path, queries: object = None, **files: str) -> Path:
 
 
 def problems(folder: Path, **options: bool) -> list[str]:
-    with pytest.raises(InputError) as caught:
-        load(DatasetReference(folder), **options)
-    return [str(problem).replace(str(folder), "DATA") for problem in caught.value.problems]
+    caught = refusal(load, DatasetReference(folder), **options)
+    return [str(problem).replace(str(folder), "DATA") for problem in caught.problems]
 
 
 def test_markdown_as_in_the_article(tmp_path: Path) -> None:

@@ -1,6 +1,5 @@
 """What is said of data that cannot be taken as they are: the row, what a file looks like, the remedy that helps."""
 
-import io
 import json
 import sqlite3
 from pathlib import Path
@@ -14,7 +13,8 @@ from harness.dataset.trec import read_qrels
 from harness.running.check import check
 from retrievers.errors import InputError
 from tests import labels_small
-from tests.small import ended
+from tests.layouts import book
+from tests.small import ended, refusal
 
 
 def folder(place: Path, asked: str = "query,doc\nleave,a\n") -> Path:
@@ -25,9 +25,7 @@ def folder(place: Path, asked: str = "query,doc\nleave,a\n") -> Path:
 
 
 def told(reference: DatasetReference) -> str:
-    with pytest.raises(InputError) as caught:
-        load(reference)
-    [problem] = caught.value.problems
+    [problem] = refusal(load, reference).problems
     return str(problem)
 
 
@@ -36,18 +34,6 @@ def test_a_row_without_an_id_is_named_by_its_line(tmp_path):
     assert "queries.csv:3: names document 'b', which does not exist" in told(reference_of(path))
     (path / "queries.csv").write_text("id,query,doc\nx,leave,a\ny,travel,b\n")
     assert "queries.csv:3: query 'y' names document 'b', which does not exist" in told(reference_of(path))
-
-
-def book(**sheets: list[list[str]]) -> bytes:
-    book, out = pytest.importorskip("openpyxl").Workbook(), io.BytesIO()
-    pytest.importorskip("python_calamine")
-    book.remove(book.active)
-    for name, rows in sheets.items():
-        sheet = book.create_sheet(name)
-        for row in rows:
-            sheet.append(row)
-    book.save(out)
-    return out.getvalue()
 
 
 def base() -> bytes:
@@ -181,14 +167,10 @@ CONTENTS = {
 def test_a_file_of_another_kind_is_called_so_once(tmp_path, content):
     path = tmp_path / "file"
     path.write_text(content)
-    with pytest.raises(InputError) as told:
-        read_judgments([path])
-    assert [problem.what for problem in told.value.problems] == [
+    assert [problem.what for problem in refusal(read_judgments, [path]).problems] == [
         f"is not JSON Lines: it looks like {CONTENTS[content]}"
     ]
-    with pytest.raises(InputError) as told:
-        read_qrels(path)
-    assert [problem.what for problem in told.value.problems] == [
+    assert [problem.what for problem in refusal(read_qrels, path).problems] == [
         f"holds no TREC judgments: it looks like {CONTENTS[content]}"
     ]
 
@@ -211,9 +193,7 @@ def test_a_first_line_that_is_cut_hides_no_other_problem(tmp_path):
 def test_a_pool_holds_no_judgments(tmp_path):
     path = tmp_path / "my pool.jsonl"
     path.write_text(json.dumps({"pool": 1, "digest": "x", "drawn": {}}) + "\n" + '{"query_id": "q"}\n' * 30)
-    with pytest.raises(InputError) as told:
-        read_judgments([path])
-    [problem] = told.value.problems
+    [problem] = refusal(read_judgments, [path]).problems
     assert (problem.what, problem.remedy) == (
         "is a pool: what is to be judged, and nothing that was", f"judge it first: harness judge '{path}'"
     )  # fmt: skip

@@ -48,12 +48,6 @@ class Counting(Encoder):
         return np.array([[len(t), sum(map(ord, t)), hash(t) % 997] for t in texts], dtype=np.float32).reshape(-1, 3)
 
 
-@pytest.fixture
-def cache(tmp_path):
-    with Cache(tmp_path / "c") as opened:
-        yield opened
-
-
 @settings(max_examples=50, deadline=None)
 @given(first=st.lists(st.text(min_size=1)), second=st.lists(st.text(min_size=1)), width=st.integers(1, 4))
 def test_every_text_gets_its_own_vector_and_is_sent_once(tmp_path_factory, first, second, width):

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from retrievers.cache import Cache, keys
+from retrievers.cache import keys
 from retrievers.embedding import Embedder
 from retrievers.encoders.sentence_transformers import (
     LateInteractionEncoder,
@@ -110,30 +110,28 @@ def test_tokens_are_counted_without_the_model_as_it_reads_them(models, name, rol
 
 
 @pytest.mark.parametrize("name", ("splade", "inference-free", "colbert"))
-def test_nothing_is_embedded_twice_and_what_is_read_back_is_the_same(models, name, tmp_path, monkeypatch):
-    with Cache(tmp_path / "c") as cache:
-        cold = Meter()
-        first = {role: Embedder(encoder(models, name), cache).embed([*TEXTS, "heat"], role, cold) for role in ROLES}
-        monkeypatch.setattr(Setup, "load", lambda *_: pytest.fail("a model was loaded"))
-        warm = Meter()
-        for role in ROLES:
-            again = Embedder(encoder(models, name), cache).embed([*TEXTS, "heat"], role, warm)
-            assert type(again.vectors) is type(first[role].vectors)
-            for ours, before in zip(flat(again.vectors), flat(first[role].vectors), strict=True):
-                assert np.array_equal(ours, before)
-            assert again.truncated_tokens.tolist() == first[role].truncated_tokens.tolist()
+def test_nothing_is_embedded_twice_and_what_is_read_back_is_the_same(models, name, cache, monkeypatch):
+    cold = Meter()
+    first = {role: Embedder(encoder(models, name), cache).embed([*TEXTS, "heat"], role, cold) for role in ROLES}
+    monkeypatch.setattr(Setup, "load", lambda *_: pytest.fail("a model was loaded"))
+    warm = Meter()
+    for role in ROLES:
+        again = Embedder(encoder(models, name), cache).embed([*TEXTS, "heat"], role, warm)
+        assert type(again.vectors) is type(first[role].vectors)
+        for ours, before in zip(flat(again.vectors), flat(first[role].vectors), strict=True):
+            assert np.array_equal(ours, before)
+        assert again.truncated_tokens.tolist() == first[role].truncated_tokens.tolist()
     assert cold.counts("")["texts"] == len(TEXTS) * 2 and not cold.counts("").get("cached")
     assert warm.counts("")["cached"] == warm.counts("")["texts"] == len(TEXTS) * 2
 
 
-def test_vectors_of_other_dimensions_in_the_cache_are_refused(tmp_path):
+def test_vectors_of_other_dimensions_in_the_cache_are_refused(cache):
     names = keys("f", "document", ["a", "b"])
     one = np.ones(1, dtype=np.int64)
-    with Cache(tmp_path / "c") as cache:
-        for name, width in zip(names, (4, 5), strict=True):
-            cache.put("f", [name], Embedded(SparseVectors.of(np.eye(1, width)), one, one))
-        with pytest.raises(BackendError, match="several dimensions"):
-            cache.get(names, "sparse")
+    for name, width in zip(names, (4, 5), strict=True):
+        cache.put("f", [name], Embedded(SparseVectors.of(np.eye(1, width)), one, one))
+    with pytest.raises(BackendError, match="several dimensions"):
+        cache.get(names, "sparse")
 
 
 @pytest.mark.parametrize("cls", (LearnedSparseEncoder, LateInteractionEncoder, CrossEncoderReranker))

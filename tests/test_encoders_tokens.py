@@ -11,7 +11,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from retrievers import costs
-from retrievers.cache import Cache
 from retrievers.costs import PRICES, estimate, list_price, openai_tokens
 from retrievers.embedding import Embedder
 from retrievers.encoders.hashing import HashingEncoder
@@ -44,12 +43,11 @@ def test_a_folder_without_a_tokenizer_is_estimated(tmp_path):
     assert np.array_equal(found.counts, estimate(TEXTS))
 
 
-def test_a_model_that_is_not_on_this_machine_is_estimated(tmp_path, monkeypatch):
+def test_a_model_that_is_not_on_this_machine_is_estimated(tmp_path, cache, monkeypatch):
     monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path))
     encoder = SentenceTransformerEncoder("intfloat/multilingual-e5-base")
     assert not encoder.at_hand
-    with Cache(tmp_path / "c") as cache:
-        found = Embedder(encoder, cache).forecast(["cat", "dog", "cat", " "], "document")
+    found = Embedder(encoder, cache).forecast(["cat", "dog", "cat", " "], "document")
     # "passage: cat" is estimated at 4 tokens.
     assert found == (2, 0, 1, 8, False)
 
@@ -99,39 +97,36 @@ def test_tiktoken_is_used_only_where_its_vocabulary_lies_cached(tmp_path, monkey
     costs._cl100k.cache_clear()
 
 
-def test_the_forecast_is_what_the_run_then_does(tmp_path):
+def test_the_forecast_is_what_the_run_then_does(cache):
     meter = Meter()
     encoder = HashingEncoder()
-    with Cache(tmp_path / "c") as cache:
-        embedder = Embedder(encoder, cache)
-        embedder.embed(["a b c", "d"], "document", meter)
-        texts = ["a b c", "longer", "d", "longer", " ", "e"] + [f"{i} times" for i in range(600)]
-        forecast = embedder.forecast(texts, "document")
-        with meter.stage("run"):
-            embedder.embed([text for text in texts if text.strip()], "document", meter)
-        counts = meter.stages()["run"].counts
-        assert forecast == (counts["texts"], counts["cached"], counts["calls"], counts["tokens"], True)
-        assert embedder.forecast(texts, "document") == (604, 604, 0, 0, True)
+    embedder = Embedder(encoder, cache)
+    embedder.embed(["a b c", "d"], "document", meter)
+    texts = ["a b c", "longer", "d", "longer", " ", "e"] + [f"{i} times" for i in range(600)]
+    forecast = embedder.forecast(texts, "document")
+    with meter.stage("run"):
+        embedder.embed([text for text in texts if text.strip()], "document", meter)
+    counts = meter.stages()["run"].counts
+    assert forecast == (counts["texts"], counts["cached"], counts["calls"], counts["tokens"], True)
+    assert embedder.forecast(texts, "document") == (604, 604, 0, 0, True)
 
 
-def test_an_encoder_that_cannot_count_is_estimated(tmp_path):
-    with Cache(tmp_path / "c") as cache:
-        found = Embedder(Counting(), cache).forecast(["abc", "efgh", "efghi"], "query")
+def test_an_encoder_that_cannot_count_is_estimated(cache):
+    found = Embedder(Counting(), cache).forecast(["abc", "efgh", "efghi"], "query")
     assert found == (3, 0, 1, 4, False)
 
 
-def test_drift(tmp_path):
+def test_drift(cache):
     texts = [f"text {i}" for i in range(50)]
-    with Cache(tmp_path / "c") as cache:
-        same = Embedder(Counting(), cache)
-        same.embed(texts, "document", Meter())
-        assert same.drift([*texts, "not cached"], "document") == (50, pytest.approx(0, abs=1e-12), pytest.approx(0), 0)
-        assert same.drift(texts, "document", sample=7).compared == 7
-        assert same.drift(["nothing"], "document") == (0, 0, 0, 0)
-        turned = Counting(spoil=lambda whole, _: whole._replace(vectors=-whole.vectors))
-        found = Embedder(turned, cache).drift(texts, "document", sample=5)
-        assert found == (5, pytest.approx(2), pytest.approx(2), 5)
-        assert cache.info()[0].rows == 50
+    same = Embedder(Counting(), cache)
+    same.embed(texts, "document", Meter())
+    assert same.drift([*texts, "not cached"], "document") == (50, pytest.approx(0, abs=1e-12), pytest.approx(0), 0)
+    assert same.drift(texts, "document", sample=7).compared == 7
+    assert same.drift(["nothing"], "document") == (0, 0, 0, 0)
+    turned = Counting(spoil=lambda whole, _: whole._replace(vectors=-whole.vectors))
+    found = Embedder(turned, cache).drift(texts, "document", sample=5)
+    assert found == (5, pytest.approx(2), pytest.approx(2), 5)
+    assert cache.info()[0].rows == 50
 
 
 def test_every_price_says_when_and_where_it_was_read():

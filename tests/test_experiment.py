@@ -15,9 +15,7 @@ from harness.labels.pool import read_pool
 from harness.stats.settings import Statistics
 from retrievers.errors import InputError
 from tests import small
-from tests.test_cli import Call, call, results
-
-__all__ = ["call", "results"]
+from tests.small import Call, refusal
 
 HEAD = """
 name = "x"
@@ -42,9 +40,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def told(folder: Path, text: str) -> str:
     path = folder / "e.toml"
     path.write_text(text, encoding="utf-8")
-    with pytest.raises(InputError) as caught:
-        load(path)
-    return str(caught.value)
+    return str(refusal(load, path))
 
 
 def test_defaults_are_filled_in(folder: Path) -> None:

@@ -10,7 +10,6 @@ from harness.console.printing import print_results
 from harness.experiment import load
 from harness.pipeline import run
 from harness.reproduce import reproduce
-from harness.running.check import check
 from harness.running.options import Options
 from retrievers.cache import Cache
 from retrievers.errors import BackendError, InputError
@@ -85,7 +84,8 @@ def load_documents(folder: Path):
      ("r.jsonl", '{"query_id": "a", "doc_id": "b"}', "r.jsonl:1: has no query"), ("r.jsonl", "", "there is no line"),
      ("r.jsonl", '{"query_id": "a", "doc_id": "b", "score": "x"}', "'x' is no score"),
      ("r.jsonl", '{"query_id": "a", "doc_id": "b", "score": 1}\n' * 2, "r.jsonl:2: document 'b' is ranked twice"),
-     ("r.jsonl", b"\xff", "is not UTF-8"), ("r.parquet", "x", "is no Parquet file"),
+     ("r.jsonl", "[" * 100_000, "r.jsonl:1: is nested too deep"), ("r.jsonl", b"\xff", "is not UTF-8"),
+     ("r.parquet", "x", "is no Parquet file"),
      ("r.trec", "a Q0 b 1 x t", "r.trec:1"), ("r.trec", "", "there is no line"), ("none.trec", None, "cannot be read"),
      ("none.jsonl", None, "cannot be read")],
 )  # fmt: skip
@@ -134,20 +134,6 @@ def test_a_function_of_ones_own_sync_or_async(tmp_path, module):
 def test_functions_that_are_not_there(call, told):
     with pytest.raises(InputError, match=told):
         PythonRetriever(call=call).check()
-
-
-@pytest.mark.parametrize(
-    ("block", "told"),
-    [('kind = "python"\ncall = "evil:run"', "call = evil:run"),
-     ('kind = "somebodys"', "kind = somebodys, of another package"),
-     ('encoder = { kind = "sentence-transformers", model = "x", trust_remote_code = true }', "encoder.trust_remote")],
-)  # fmt: skip
-def test_no_code_refuses_what_would_run_code_and_imports_nothing(tmp_path, block, told):
-    (tmp_path / "evil.py").write_text("raise SystemExit('it ran')")
-    path = small.experiment(tmp_path, retrievers=f'{BM25}[[retrievers]]\nname = "theirs"\n{block}\n')
-    for refuse in (lambda: load(path, code=False), lambda: check(path, code=False)):
-        with pytest.raises(InputError, match=rf"retrievers\[1\]: runs code: {told}"):
-            refuse()
 
 
 def page_blocks(name: str) -> list[str]:

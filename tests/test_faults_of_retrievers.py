@@ -8,6 +8,7 @@ import pytest
 from harness import records
 from tests import small
 from tests.small import BM25, ended
+from tests.test_waiting import BLOCKS as SERVICES
 
 MODULE = '''
 import asyncio
@@ -135,23 +136,14 @@ def test_a_saved_run_with_such_a_hit_is_one_message(tmp_path, monkeypatch, hit):
     assert ended("run", small.experiment(tmp_path, retrievers=block + BM25)) in (2, 3)
 
 
-NEEDS_CERTIFICATES = (
-    'encoder = { kind = "openai", model = "m", base_url = "https://127.0.0.1:9", dimensions = 4, patience = 0.1 }',
-    'kind = "http"\nids = "[*]"\nurl = "https://127.0.0.1:9/?q={query}"\npatience = 0.1',
-    'encoder = { kind = "cohere", model = "m", base_url = "https://127.0.0.1:9", patience = 0.1 }',
-    'encoder = { kind = "bedrock", model = "amazon.titan-embed-text-v2:0", endpoint_url = "https://127.0.0.1:9", '
-    'region = "eu-west-1", patience = 0.1 }',
-    'encoder = { kind = "hashing" }\nstore = "https://127.0.0.1:9"',
-)
-
-
 def test_certificates_that_are_not_there_fail_what_needs_them(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "none.pem"))
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", "AKIA0000000000000000")
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "0123456789abcdefghijklmnopqrst")
-    blocks = "".join(f'[[retrievers]]\nname = "r{n}"\n{one}\n' for n, one in enumerate(NEEDS_CERTIFICATES))
+    blocks = "".join(f'[[retrievers]]\nname = "{name}"\n{one}\n' for name, one in SERVICES.items())
+    blocks = blocks.replace("http://", "https://")
     assert ended("run", small.experiment(tmp_path, retrievers=blocks + BM25)) == 3
     failed = failed_of(tmp_path)
-    assert len(failed) == len(NEEDS_CERTIFICATES)
+    assert failed.keys() == SERVICES.keys()
     assert all("SSL_CERT_FILE: cannot be read" in told for told in failed.values()), failed

@@ -12,9 +12,8 @@ from harness.reproduce import reproduce
 from harness.stats.settings import Settings
 from retrievers.errors import InputError
 from tests import small
-from tests.test_cli import Call, call
+from tests.small import Call
 
-__all__ = ["call"]
 OTHER = '[[retrievers]]\nname = "bm25"\nencoder = { kind = "hashing", dimensions = 3 }\n'
 HASHING = '\n[[retrievers]]\nname = "hashing"\nencoder = { kind = "hashing", dimensions = 64 }\n'
 

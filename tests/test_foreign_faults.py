@@ -15,7 +15,7 @@ from harness.running.check import check
 from harness.running.options import Options
 from retrievers import is_built_in
 from retrievers.bm25 import BM25Retriever
-from retrievers.cache import Cache, UsesCache
+from retrievers.cache import UsesCache
 from retrievers.errors import InputError
 from retrievers.external import accepted
 from retrievers.filters import Condition, FilteredRetriever
@@ -281,7 +281,7 @@ def test_vectors_of_another_form_are_named(tmp_path):
     assert results.manifest.failed["a"] == "sparse vectors came back from an encoder of dense ones"
 
 
-def test_a_filtered_retriever_has_the_cache_too(tmp_path):
+def test_a_filtered_retriever_has_the_cache_too(cache):
     class Keeps(Retriever):
         caches = ()
 
@@ -297,9 +297,8 @@ def test_a_filtered_retriever_has_the_cache_too(tmp_path):
     keeps = Keeps()
     narrowed = FilteredRetriever(keeps, [Condition("language", ("de",))])
     assert isinstance(narrowed, UsesCache)
-    with Cache(tmp_path / "cache.sqlite") as cache:
-        narrowed.use(cache)
-        assert keeps.caches == (cache,)
+    narrowed.use(cache)
+    assert keeps.caches == (cache,)
 
 
 def test_kinds_of_ours_are_known():

@@ -114,13 +114,12 @@ class Plain(Store):
 class Overlap(Retriever):
     """Ranks by the words in common."""
 
-    def __init__(self, *, fails: bool = False) -> None:
+    def __init__(self, *, folded: bool = False) -> None:
         """Describe it.
 
         Args:
-            fails: whether it fails at the search.
+            folded: whether case counts.
         """
-        self._fails = fails
 
     @property
     def provenance(self):
@@ -130,10 +129,6 @@ class Overlap(Retriever):
         self._words = {document.id: set(document.content.split()) for document in documents}
 
     def search(self, queries, depth, meter):
-        if self._fails:
-            from retrievers.errors import BackendError
-
-            raise BackendError("their server is down")
         meter.count(calls=len(queries))
         return [
             ranked(list(self._words), [float(len(set(query.text.split()) & words)) for words in self._words.values()],
@@ -243,15 +238,6 @@ def test_a_store_is_named_by_a_word_or_by_its_scheme(tmp_path: Path) -> None:
         parse(experiment([sparse]))
 
 
-def test_one_that_fails_fails_alone(tmp_path: Path) -> None:
-    blocks = BLOCKS.replace('kind = "overlap"', 'kind = "overlap"\nfails = true')
-    results = run(small.experiment(tmp_path, retrievers=blocks), Options(tmp_path / "out"))
-    errors = {name: facts.error for name, facts in results.manifest.retrievers.items()}
-    assert errors["vowels"] == ""
-    assert errors["overlap"] == "their server is down"
-    assert errors["hybrid"] == errors["short"] == "it is made of overlap, which failed"
-
-
 def test_their_options_stand_in_the_schema() -> None:
     schema = experiment_schema()
     tables, validator = schema["$defs"], jsonschema.Draft202012Validator(schema)
@@ -261,8 +247,8 @@ def test_their_options_stand_in_the_schema() -> None:
     }
     assert '"The letters that are counted."' in kinds["Encoder"]
     assert '"How many candidates are scored."' in kinds["Reranker"]
-    assert '"Whether it fails at the search."' in kinds["Standalone"]
-    good = experiment([{"name": "a", "encoder": {"kind": "vowels"}}, {"name": "b", "kind": "overlap", "fails": True}])
+    assert '"Whether case counts."' in kinds["Standalone"]
+    good = experiment([{"name": "a", "encoder": {"kind": "vowels"}}, {"name": "b", "kind": "overlap", "folded": True}])
     parse(good)
     validator.validate(good)
     for wrong in ({"name": "a", "encoder": {"kind": "vowels", "vowel": "a"}}, {"name": "b", "kind": "overlap", "f": 1}):

@@ -9,7 +9,6 @@ import pytest
 from harness import records
 from harness.evaluation.costs import costs_of
 from harness.running.plan import plan
-from retrievers.cache import Cache
 from retrievers.encoders.openai import OpenAIEncoder
 from retrievers.errors import BackendError, InputError, OverBudget
 from retrievers.meter import Budget, Meter, single_call
@@ -18,15 +17,11 @@ from retrievers.reranking import CachedReranker
 from retrievers.types import Document, Query, ranked
 from tests import small
 from tests.dialects import KEY, RerankProvider, Tei, Vllm, overlap
-from tests.provider_blocks import BLOCKS, at, set_keys
+from tests.provider_blocks import BLOCKS, at
 from tests.servers import Refusal, serving, tokens_of
 from tests.small import ended
 
-
-@pytest.fixture(autouse=True)
-def keys(monkeypatch):
-    set_keys(monkeypatch)
-
+pytestmark = pytest.mark.usefixtures("keys")
 
 DOCUMENTS = {
     f"d{i}": Document(f"d{i}", "", f"{'the wing of' if i % 2 else 'a'} plane {i} " + "x " * i) for i in range(8)
@@ -56,8 +51,8 @@ def expected():
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)
-def test_every_dialect_reranks_and_is_asked_once(dialect, tmp_path):
-    with serving(RerankProvider(dialect=dialect)) as provider, Cache(tmp_path / "c") as cache:
+def test_every_dialect_reranks_and_is_asked_once(dialect, cache):
+    with serving(RerankProvider(dialect=dialect)) as provider:
         meter = Meter()
         found = rerank(provider, cache, meter)
         assert [one.doc_ids for one in found] == [one.doc_ids for one in expected()]
@@ -82,8 +77,8 @@ def test_a_block_of_a_reranker_is_ready(dialect):
         assert scored.truncated_tokens.tolist() == [0] * 8
 
 
-def test_scores_that_depend_on_companions_are_kept_by_list(tmp_path):
-    with serving(RerankProvider(dialect="vllm", companions=True)) as provider, Cache(tmp_path / "c") as cache:
+def test_scores_that_depend_on_companions_are_kept_by_list(cache):
+    with serving(RerankProvider(dialect="vllm", companions=True)) as provider:
         meter = Meter()
         found = rerank(provider, cache, meter)
         assert meter.counts("")["listwise"] == 1
@@ -96,8 +91,8 @@ def test_scores_that_depend_on_companions_are_kept_by_list(tmp_path):
         assert len(provider.requests) == sent + 3
 
 
-def test_documents_are_cut_and_counted(tmp_path):
-    with serving(RerankProvider(dialect="tei")) as provider, Cache(tmp_path / "c") as cache:
+def test_documents_are_cut_and_counted(cache):
+    with serving(RerankProvider(dialect="tei")) as provider:
         meter = Meter()
         rerank(provider, cache, meter, max_tokens=5)
         assert max(tokens_of(document) for _, document in provider.scored) <= 5
@@ -120,8 +115,8 @@ def test_a_limit_of_documents_is_learnt_from_the_refusal():
     [*(("cohere", fault) for fault in ("few", "many", "twice", "empty", "nan", "index-null", "score-text", "expired")),
      *((dialect, fault) for dialect in ("voyage", "tei") for fault in ("few", "index-null", "score-text"))],
 )  # fmt: skip
-def test_a_reranker_that_fails_for_good_is_one_message(dialect, fault, tmp_path):
-    with serving(RerankProvider(always=fault, dialect=dialect)) as provider, Cache(tmp_path / "c") as cache:
+def test_a_reranker_that_fails_for_good_is_one_message(dialect, fault, cache):
+    with serving(RerankProvider(always=fault, dialect=dialect)) as provider:
         with pytest.raises(BackendError) as caught:
             rerank(provider, cache, patience=0.1)
         assert "\n" not in str(caught.value)
@@ -130,8 +125,8 @@ def test_a_reranker_that_fails_for_good_is_one_message(dialect, fault, tmp_path)
         assert cache.info() == ()
 
 
-def test_searches_are_billed_and_capped(tmp_path):
-    with serving(RerankProvider(dialect="cohere")) as provider, Cache(tmp_path / "c") as cache:
+def test_searches_are_billed_and_capped(cache):
+    with serving(RerankProvider(dialect="cohere")) as provider:
         meter = Meter(budget=Budget(5.5))
         with pytest.raises(OverBudget):
             rerank(provider, cache, meter, search_price=1000)

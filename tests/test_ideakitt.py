@@ -245,32 +245,3 @@ def test_what_befell_texts_and_requests_is_in_the_manifest_and_in_the_report(tmp
     page = (warm.folder / "report.html").read_text(encoding="utf-8")
     for words in ("truncated documents", "tokens lost by truncation", "empty documents", "zero vectors"):
         assert words in page
-
-
-# Secrets
-
-
-def test_no_key_is_written_anywhere(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    with (
-        serving(OpenAIProvider(["", "429", "expired"])) as openai,
-        serving(BedrockProvider(["", "expired"])) as bedrock,
-        serving(OpenAIProvider()) as well,
-    ):
-        aws = f'model = "amazon.titan-embed-text-v1", endpoint_url = "{bedrock.url}", region = "eu-west-1"'
-        blocks = small.RETRIEVERS + block("expired", openai.url, ", batch_size = 2") + block("well", well.url)
-        blocks += f'[[retrievers]]\nname = "aws"\nencoder = {{ kind = "bedrock", {aws}, concurrency = 1 }}\n'
-        path = small.experiment(tmp_path, retrievers=blocks, report=True)
-        assert ended("run", path, "--results", tmp_path / "out") == 3
-        assert ended("plan", path, "--results", tmp_path / "out", "--json") == 0
-        told = capfd.readouterr()
-        # The keys were used, and the servers sent them back in their refusals.
-        assert CANARIES["GATEWAY_KEY"] in openai.requests[0]["headers"]["authorization"]
-        assert bedrock.requests[0]["headers"]["x-amz-security-token"] == CANARIES["AWS_SESSION_TOKEN"]
-    assert "the key was refused" in told.err
-    assert "renew the credentials" in told.err
-    written = [file for file in tmp_path.rglob("*") if file.is_file()]
-    assert {"manifest.json", "report.html", "costs.csv", "cache.sqlite"} <= {file.name for file in written}
-    for name, canary in CANARIES.items():
-        assert canary not in told.out + told.err, name
-        assert [file for file in written if canary.encode() in file.read_bytes()] == [], name
-    assert "${GATEWAY_KEY}" in (tmp_path / "out" / "small" / "manifest.json").read_text(encoding="utf-8")

@@ -25,12 +25,8 @@ def folder(tmp_path_factory):
 @pytest.fixture(scope="module")
 def incomplete(folder, tmp_path_factory):
     copy = shutil.copytree(folder, tmp_path_factory.mktemp("incomplete") / "copy")
-    manifest = json.loads((copy / "manifest.json").read_text(encoding="utf-8"))
     for name in ("gone", "lost"):
-        manifest["retrievers"][name] = {"error": f"{name}: 401 <b>no key</b>", "provenance": {}}
-        manifest["ledger"][name] = {"notes": {}, "counts": {}}
-        manifest["resolved"]["retrievers"].append({"name": name, "kind": "bm25", "options": {}})
-    (copy / "manifest.json").write_text(json.dumps(manifest), encoding="utf-8")
+        small.with_failed(copy, f"{name}: 401 <b>no key</b>", name)
     write_report(records.read(copy))
     return copy
 

@@ -6,23 +6,19 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
-from retrievers.cache import Cache
 from retrievers.embedding import Embedder
 from retrievers.encoders.cohere import CohereEncoder
 from retrievers.encoders.gemini import GeminiEncoder
 from retrievers.errors import BackendError, InputError
 from retrievers.meter import Meter, single_call
 from tests.dialects import KEY
-from tests.provider_blocks import LONG, TEXTS, check_embeddings, set_keys
+from tests.provider_blocks import LONG, TEXTS, check_embeddings
 from tests.servers import BROKEN_PARTS, BROKEN_ROWS, OpenAIProvider, Refusal, real_vectors, serving, tokens_of
+
+pytestmark = pytest.mark.usefixtures("keys")
 
 FAULTS = ["few", "expired", "embedding-words", "data-null"]
 """Answers that are not of these protocols; what any service may answer is in test_remote_answers.py."""
-
-
-@pytest.fixture(autouse=True)
-def keys(monkeypatch):
-    set_keys(monkeypatch)
 
 
 class Cohere(OpenAIProvider):
@@ -162,8 +158,8 @@ def test_what_gemini_drops_without_a_word_is_counted():
 
 @pytest.mark.parametrize("fault", FAULTS)
 @pytest.mark.parametrize("service", SERVICES, ids=str)
-def test_a_lasting_fault_is_one_message_and_what_was_paid_for_is_kept(service, fault, tmp_path):
-    with serving(service.fake(["", fault])) as provider, Cache(tmp_path / "c") as cache:
+def test_a_lasting_fault_is_one_message_and_what_was_paid_for_is_kept(service, fault, cache):
+    with serving(service.fake(["", fault])) as provider:
         own = encoder(service, provider, batch_size=20, concurrency=1, patience=0.1)
         with pytest.raises(BackendError) as caught:
             Embedder(own, cache).embed(TEXTS, "document", Meter())

@@ -57,18 +57,6 @@ def test_beir_without_qrels_is_a_beginning(tmp_path):
     assert [query.id for query in load(reference_of(folder)).queries] == ["q"]
 
 
-def test_no_question_at_all_is_an_error(folder, tmp_path):
-    with pytest.raises(InputError, match=r"queries\.txt"):
-        write_experiment(folder, tmp_path / "x.toml")
-
-
-def test_one_row_without_its_labels_is_still_an_error(folder):
-    rows = [{"query": "a", "relevant_documents": ["apple"]}, {"query": "b"}]
-    (folder / "queries.json").write_text(json.dumps(rows), encoding="utf-8")
-    with pytest.raises(InputError, match="'relevant_documents' is missing"):
-        load(reference_of(folder))
-
-
 @pytest.fixture
 def answered(folder, tmp_path):
     questions(folder, "json")

@@ -23,11 +23,6 @@ from tests import small
 from tests.labels_small import as_person, judgment, pool, write
 
 
-@pytest.fixture
-def results(finished):
-    return finished.folder
-
-
 def test_the_union_of_the_tops_is_asked_in_an_order_that_tells_nothing(results):
     found = draw(gather([results], 2), Drawing(depth=2, seed=3))
     assert found.drawn.population == found.drawn.sampled == len(found.queries) == len(small.QUERIES)

@@ -1,14 +1,13 @@
 """No file holds what the environment holds: whoever it came from, `${NAME}` stands in its place."""
 
 import json
-from http.server import BaseHTTPRequestHandler
 
 import pytest
 
 from harness.records import create
 from retrievers.remote.redaction import from_environment, masked
 from tests import small
-from tests.servers import running
+from tests.servers import Answering, running
 from tests.small import BM25, ended
 
 SECRET = "open5esame-0123"
@@ -56,18 +55,11 @@ def test_what_a_function_says_is_written_without_keys(tmp_path, place, monkeypat
     assert "${THEIR_API_KEY}" in written
 
 
-class Mirror(BaseHTTPRequestHandler):
+class Mirror(Answering):
     """Finds the request's header."""
 
     def do_GET(self) -> None:
-        raw = json.dumps(["apple", self.headers["Authorization"]]).encode()
-        self.send_response(200)
-        self.send_header("Content-Length", str(len(raw)))
-        self.end_headers()
-        self.wfile.write(raw)
-
-    def log_message(self, *args: object) -> None:
-        pass
+        self.send(200, json.dumps(["apple", self.headers["Authorization"]]).encode())
 
 
 def test_an_endpoint_that_answers_with_its_key_leaves_it_in_no_file(tmp_path, place, monkeypatch, stack):

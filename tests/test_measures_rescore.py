@@ -18,6 +18,7 @@ from harness.evaluation.scores import Scores
 from harness.measures import parse, parse_all
 from harness.measures.table import is_binary
 from retrievers.errors import InputError
+from tests.small import refusal
 
 QRELS = "q1 0 a 1\nq1 0 b 2\nq2 0 a 0\nq3 0 c 1\nq4 0 d 1\n"
 RUN = "q1 Q0 b 1 0.9 t\nq1 Q0 x 2 0.8 t\nq2 Q0 a 1 0.7 t\nq3 Q0 x 1 0.6 t\nq9 Q0 a 1 0.5 t\n"
@@ -135,11 +136,10 @@ def test_runs_as_trec_names_them_are_called_by_their_tags(qrels: Path, tmp_path:
 def test_problems_of_all_files_come_together(qrels: Path, tmp_path: Path) -> None:
     for name, text in (("a", "q1 Q0 x 1 high t\n"), ("b", "q1 Q0 x 1 1 t\nq1 Q0 x 2 1 t\n"), ("c", "7 Q0 x 1 1 t\n")):
         (tmp_path / name).write_text(text)
-    with pytest.raises(InputError) as error:
-        score_runs(qrels, [tmp_path / name for name in "abc"], [parse("P@1")])
-    places = [problem.where for problem in error.value.problems]
+    error = refusal(score_runs, qrels, [tmp_path / name for name in "abc"], [parse("P@1")])
+    places = [problem.where for problem in error.problems]
     assert places == [f"{tmp_path / 'a'}:1", f"{tmp_path / 'b'}:2", str(tmp_path / "c")]
-    assert "none of its queries is judged: ids look like '7' here and 'q1' in the qrels" in str(error.value)
+    assert "none of its queries is judged: ids look like '7' here and 'q1' in the qrels" in str(error)
 
 
 def test_queries_that_are_not_judged_cannot_be_asked_for(qrels: Path, run: Path) -> None:

@@ -12,7 +12,6 @@ import numpy as np
 import pytest
 
 from harness import records
-from harness.cli import main
 from harness.pipeline import run
 from harness.running import components
 from harness.running.noise import measure_noise
@@ -120,20 +119,15 @@ def test_a_difference_below_twice_the_floor_carries_the_sentence(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     experiment, _ = ran(tmp_path, small.RETRIEVERS)
-    main_of = ["noise", str(experiment), "--results", str(tmp_path / "out"), "--json", "--quiet"]
-    with pytest.raises(SystemExit) as stopped:
-        main(main_of)
-    assert stopped.value.code == 0
-    assert json.loads(capsys.readouterr().out)["noise"]["hashing"]["largest"] == 0
+    words = ("noise", experiment, "--results", tmp_path / "out")
+    assert json.loads(small.told(capsys, *words, "--json", "--quiet"))["noise"]["hashing"]["largest"] == 0
     folder = tmp_path / "out" / "small"
     manifest = records.read_manifest(folder)
     floor = manifest.noise["hashing"]
     records.rewrite_manifest(folder, replace(manifest, noise={"hashing": replace(floor, deviation=0.4)}))
-    with pytest.raises(SystemExit):
-        main(["noise", str(experiment), "--results", str(tmp_path / "out"), "--retriever", "bm25"])
-    assert "'bm25' is no retriever that a model has a part in and that has answered" in capsys.readouterr().err
-    with pytest.raises(SystemExit):
-        main(["report", str(folder)])
+    said = small.told(capsys, *words, "--retriever", "bm25", code=2)
+    assert "'bm25' is no retriever that a model has a part in and that has answered" in said
+    assert ended("report", folder) == 0
     page = (folder / "report.html").read_text(encoding="utf-8")
     assert "is below twice the floor of noise" in page
 

@@ -13,7 +13,7 @@ from retrievers.errors import BackendError, InputError, OverBudget
 from retrievers.meter import Budget, Meter, single_call
 from tests import dialects
 from tests.dialects import ALL
-from tests.provider_blocks import BLOCKS, LONG, at, check_embeddings, set_keys
+from tests.provider_blocks import BLOCKS, LONG, at, check_embeddings
 from tests.provider_blocks import TEXTS as PASSAGES
 from tests.servers import OpenAIProvider, real_vectors, serving, stored, tokens_of
 
@@ -51,7 +51,9 @@ def test_vectors_come_back_in_their_texts_places_in_whatever_order_they_are_answ
     assert sorted(provider.embedded) == sorted(TEXTS)
 
 
-@pytest.mark.parametrize("fault", ["429", "429-after", "500", "503", "slow", "drop", "half", "garbage"])
+@pytest.mark.parametrize(
+    "fault", ["429", "429-after", "500", "503", "slow", "drop", "half", "garbage", "nothing", "deep"]
+)
 def test_a_passing_fault_is_tried_again(serve, tmp_path, fault):
     provider = serve(fault)
     meter = Meter()
@@ -188,11 +190,6 @@ ELSEWHERE = ("Cohere", "Gemini")
 """Protocols of their own, with a test file each."""
 
 
-@pytest.fixture
-def keys(monkeypatch):
-    set_keys(monkeypatch)
-
-
 def test_every_block_has_a_fake():
     assert list(BLOCKS) == [*ALL, *ELSEWHERE, *(name for name in BLOCKS if name.endswith("reranking"))]
 
@@ -202,8 +199,8 @@ def test_a_block_of_embeddings_is_ready(keys, name, tmp_path):
     check_embeddings(name, ALL[name], tmp_path)
 
 
-def test_a_limit_of_texts_is_learnt_from_the_refusal(keys, tmp_path):
-    with serving(dialects.Tei()) as provider, Cache(tmp_path / "c") as cache:
+def test_a_limit_of_texts_is_learnt_from_the_refusal(keys, cache):
+    with serving(dialects.Tei()) as provider:
         own = at(BLOCKS["Text Embeddings Inference"], "encoder", provider.url)
         Embedder(own, cache).embed(PASSAGES, "document", Meter())
         assert [len(one["body"]["input"]) for one in provider.requests] == [40, 32, 8]
@@ -212,16 +209,16 @@ def test_a_limit_of_texts_is_learnt_from_the_refusal(keys, tmp_path):
 
 
 @pytest.mark.parametrize("name", ["OpenAI", "vLLM", "llama.cpp"])
-def test_a_text_that_is_refused_for_its_length_is_cut(keys, name, tmp_path):
-    with serving(ALL[name](max_tokens=50)) as provider, Cache(tmp_path / "c") as cache:
+def test_a_text_that_is_refused_for_its_length_is_cut(keys, name, cache):
+    with serving(ALL[name](max_tokens=50)) as provider:
         own = at(BLOCKS[name], "encoder", provider.url)
         embedded = Embedder(own, cache).embed([LONG], "document", Meter())
         assert 40 <= tokens_of(provider.embedded[-1]) <= 50
         assert embedded.truncated_tokens[0] > 60
 
 
-def test_decimals_are_asked_for_once_where_base64_is_refused(keys, serve, tmp_path):
-    with serving(dialects.LiteLlm()) as provider, Cache(tmp_path / "c") as cache:
+def test_decimals_are_asked_for_once_where_base64_is_refused(keys, serve, cache):
+    with serving(dialects.LiteLlm()) as provider:
         own = at(BLOCKS["LiteLLM proxy"], "encoder", provider.url)
         for text in ("a", "b", "c"):
             Embedder(own, cache).embed([text], "document", Meter())
@@ -232,8 +229,8 @@ def test_decimals_are_asked_for_once_where_base64_is_refused(keys, serve, tmp_pa
             always.embed(["a"], "query", single_call())
 
 
-def test_a_servers_own_words_reach_the_user(keys, tmp_path):
-    with serving(dialects.Voyage()) as provider, Cache(tmp_path / "c") as cache:
+def test_a_servers_own_words_reach_the_user(keys, cache):
+    with serving(dialects.Voyage()) as provider:
         block = BLOCKS["Voyage"].replace('input_type = "document"', 'input_type = "paper"')
         with pytest.raises(BackendError, match=r"400 input_type must be one of \('document', 'query'\)"):
             Embedder(at(block, "encoder", provider.url), cache).embed(["a"], "document", Meter())

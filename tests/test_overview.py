@@ -19,11 +19,10 @@ from harness.report.view import identity
 from retrievers.errors import InputError
 from tests import small
 from tests.browser import axe, complaints, needs_browser, requests, resize
-from tests.test_cli import Call, call
+from tests.small import Call
 
 pytestmark = pytest.mark.slow
 
-__all__ = ["call"]
 OTHER = '[[retrievers]]\nname = "bm25"\nencoder = { kind = "hashing", dimensions = 3 }\n'
 RENAMED = '[[retrievers]]\nname = "words"\nkind = "bm25"\n'
 

@@ -157,10 +157,11 @@ def test_a_lock_of_the_cache_that_is_no_file_is_refused(tmp_path):
         Cache(tmp_path / "c.sqlite")
 
 
-def test_two_runs_never_write_to_one_folder(tmp_path):
+@pytest.mark.parametrize("name", ["small", "small.unfinished"])
+def test_two_runs_never_write_to_one_folder(tmp_path, name):
     (tmp_path / "out").mkdir()
     with records.unfinished_folder(tmp_path / "out" / "small"), pytest.raises(InputError, match="another run"):
-        run(tmp_path, "small.unfinished")
+        run(tmp_path, name)
 
 
 def link(aside: Path) -> None:

@@ -14,7 +14,7 @@ from harness.running.plan import RunPlan, plan
 from retrievers.errors import InputError
 from tests import small, tiny
 from tests.servers import OpenAIProvider, serving
-from tests.small import BM25, ended
+from tests.small import BM25, ended, refusal
 
 LISTED = '[[retrievers]]\nname = "{}"\nencoder = {{ kind = "openai", model = "text-embedding-3-small"{} }}\n'
 TIMED = "[latency]\nsample = 4"
@@ -187,14 +187,13 @@ def test_the_command_prints_a_table_or_one_object(tmp_path: Path, capsys: pytest
 def test_a_missing_key_is_told_before_anything_is_embedded(tmp_path: Path) -> None:
     blocks = small.RETRIEVERS + LISTED.format("paid", "")
     blocks += '[[retrievers]]\nname = "aws"\nencoder = { kind = "bedrock", model = "amazon.titan-embed-text-v1" }\n'
-    with pytest.raises(InputError) as refused:
-        run(small.experiment(tmp_path, retrievers=blocks), Options(tmp_path / "out"))
-    assert [problem.where for problem in refused.value.problems] == [
+    refused = refusal(run, small.experiment(tmp_path, retrievers=blocks), Options(tmp_path / "out"))
+    assert [problem.where for problem in refused.problems] == [
         "retriever 'paid': OPENAI_API_KEY",
         "retriever 'aws': AWS credentials",
     ]
     assert not (tmp_path / "out" / "small").exists()
-    assert "embed" not in str(refused.value)
+    assert "embed" not in str(refused)
 
 
 def test_a_run_from_the_cache_alone_needs_no_key(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -65,22 +65,20 @@ def test_an_address_that_needs_no_proxy_is_asked_directly(monkeypatch):
         assert len(asked(provider.url).vectors) == 1
 
 
+INVALID = r"^HTTP_PROXY, HTTPS_PROXY or ALL_PROXY: holds an invalid"
+
+
 @pytest.mark.parametrize(
-    "proxy",
-    [f"ftp://us:{PASSWORD}@127.0.0.1:9", f"http://us:{PASSWORD}@host:notaport",
-     f"http://us:{PASSWORD}@[::1"],
+    ("proxy", "error", "told"),
+    [(f"ftp://us:{PASSWORD}@127.0.0.1:9", InputError, INVALID),
+     (f"http://us:{PASSWORD}@host:notaport", InputError, INVALID), (f"http://us:{PASSWORD}@[::1", InputError, INVALID),
+     (f"socks5://us:{PASSWORD}@127.0.0.1:9", InputError, "pip install socksio"),
+     ("127.0.0.1:9", HarnessError, r"127\.0\.0\.1:9"), (f"us:{PASSWORD}@127.0.0.1:9", HarnessError, r"127\.0\.0\.1:9")],
 )  # fmt: skip
-def test_an_invalid_proxy_is_one_message_without_its_password(monkeypatch, proxy):
-    monkeypatch.setenv("http_proxy", proxy)
-    with pytest.raises(InputError, match=r"^HTTP_PROXY, HTTPS_PROXY or ALL_PROXY: holds an invalid") as refused:
-        asked()
-    assert PASSWORD not in str(refused.value)
-
-
-def test_a_socks_proxy_without_its_package_says_what_to_install(monkeypatch):
-    monkeypatch.setenv("http_proxy", f"socks5://us:{PASSWORD}@127.0.0.1:9")
+def test_a_proxy_that_cannot_be_asked_is_one_message_without_its_password(monkeypatch, proxy, error, told):
     monkeypatch.setitem(sys.modules, "socksio", None)
-    with pytest.raises(InputError, match="pip install socksio") as refused:
+    monkeypatch.setenv("http_proxy", proxy)
+    with pytest.raises(error, match=told) as refused:
         asked()
     assert PASSWORD not in str(refused.value)
 
@@ -89,14 +87,6 @@ def test_a_file_of_certificates_that_is_not_there_is_one_message(monkeypatch):
     monkeypatch.setenv("SSL_CERT_FILE", "/nowhere/ca.pem")
     with pytest.raises(InputError, match="SSL_CERT_FILE: cannot be read: No such"):
         asked()
-
-
-@pytest.mark.parametrize("proxy", ["127.0.0.1:9", f"us:{PASSWORD}@127.0.0.1:9"])
-def test_a_proxy_that_is_not_there_is_one_message_without_its_password(monkeypatch, proxy):
-    monkeypatch.setenv("http_proxy", proxy)
-    with pytest.raises(HarnessError, match=r"127\.0\.0\.1:9") as refused:
-        asked()
-    assert PASSWORD not in str(refused.value)
 
 
 def test_a_proxy_that_asks_for_another_user_says_where_to_look(monkeypatch):

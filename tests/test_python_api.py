@@ -115,14 +115,6 @@ def test_an_experiment_built_in_code_is_the_one_of_the_file(tmp_path):
     assert repr(first) == "<Results 'small': 3 retrievers, 6 queries>"
 
 
-def test_a_dict_with_mistakes_names_its_keys():
-    with pytest.raises(InputError) as told:
-        load({"name": "x", "dataset": "nowhere", "primary": "RR", "measures": ["RR"], "retriever": []})
-    shown = "\n".join(map(str, told.value.problems))
-    assert "retriever: unknown key 'retriever' (did you mean 'retrievers'?)" in shown
-    assert "'nowhere' does not exist" in shown
-
-
 def test_progress_is_shown_where_it_is_wanted_or_seen(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     path = small.experiment(tmp_path)

@@ -75,12 +75,6 @@ def test_an_answer_that_is_not_of_the_protocol_is_one_message_and_is_not_kept(tm
         assert np.array_equal(embed(provider, tmp_path).vectors, real_vectors(TEXTS))
 
 
-@pytest.mark.parametrize("fault", ["nothing", "deep"])
-def test_an_answer_that_is_no_whole_json_is_asked_for_again(tmp_path, fault):
-    with serving(OpenAIProvider([fault])) as provider:
-        assert np.array_equal(embed(provider, tmp_path, patience=60).vectors, real_vectors(TEXTS))
-
-
 def test_the_message_says_what_came_instead(tmp_path):
     with (
         serving(OpenAIProvider(always="page")) as provider,

@@ -113,7 +113,8 @@ def test_a_report_of_the_same_folder_is_the_same(results):
 
 def test_a_report_needs_no_engine_and_no_model(results, tmp_path):
     code = (
-        "import sys; from harness import records; from harness.report import write_report\n"
+        "import sys; import harness.evaluation.folders; from harness import records\n"
+        "from harness.report import write_report\n"
         f"write_report(records.read({str(results.folder)!r}))\n"
         "print([name for name in ('torch', 'qdrant_client', 'openai', 'boto3', 'sentence_transformers', 'bm25s')"
         " if name in sys.modules])"

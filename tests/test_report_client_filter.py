@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import json
 import re
 from urllib.parse import quote
@@ -17,6 +16,7 @@ from harness.report.sections.reranked import rerun_rows
 from harness.report.view import view_of
 from tests import small
 from tests.browser import complaints, needs_browser, resize, scroll_through, settled
+from tests.test_foreign_parts import PACKAGE, POINTS, install
 
 pytestmark = needs_browser
 RERANKED = """
@@ -26,26 +26,6 @@ of = "bm25"
 rerank = { kind = "shorter", depth = 3 }
 """
 WORDS = ("apples", "pears", "cars", "trains", "boats", "fish")
-PACKAGE = """
-import numpy as np
-from retrievers.types import PairScores, Reranker
-
-class Shorter(Reranker):
-    \"\"\"Prefers short documents.\"\"\"
-
-    def __init__(self, *, depth: int = 3) -> None:
-        self._depth = depth
-
-    fingerprint = "shorter"
-
-    @property
-    def depth(self):
-        return self._depth
-
-    def score(self, pairs, call):
-        scores = np.array([-float(len(document)) for _, document in pairs])
-        return PairScores(scores, *np.ones((2, len(pairs)), dtype=np.int64))
-"""
 
 
 @pytest.fixture(scope="module")
@@ -271,14 +251,7 @@ def test_the_scores_of_the_page_are_those_of_the_folder(results):
 
 
 def test_the_ceiling_bounds_what_a_reranker_reaches(tmp_path, monkeypatch):
-    info = tmp_path / "site" / "theirs-1.0.dist-info"
-    info.mkdir(parents=True)
-    (tmp_path / "site" / "shorter_part.py").write_text(PACKAGE, encoding="utf-8")
-    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: theirs\nVersion: 1.0\n", encoding="utf-8")
-    points = "[retriever_harness.rerankers]\nshorter = shorter_part:Shorter\n"
-    (info / "entry_points.txt").write_text(points, encoding="utf-8")
-    monkeypatch.syspath_prepend(str(tmp_path / "site"))
-    importlib.invalidate_caches()
+    install(tmp_path, monkeypatch, PACKAGE, POINTS)
     path = small.experiment(tmp_path, retrievers=small.RETRIEVERS + RERANKED, report=True)
     run = harness.run(path, harness.Options(results=tmp_path / "results"))
     page = (run.folder / "report.html").read_text(encoding="utf-8")

@@ -5,7 +5,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from retrievers.cache import Cache
 from retrievers.errors import InputError
 from retrievers.local.forward import Setup
 from retrievers.meter import Meter, single_call
@@ -45,12 +44,6 @@ def folder(tmp_path_factory):
 @pytest.fixture(scope="module")
 def bi_encoder(tmp_path_factory):
     return tiny.bi_encoder(tmp_path_factory.mktemp("bi"))
-
-
-@pytest.fixture
-def cache(tmp_path):
-    with Cache(tmp_path / "c") as opened:
-        yield opened
 
 
 def reranker(folder, cache, cls=CrossEncoderReranker, **more):

@@ -19,6 +19,7 @@ from retrievers.errors import BackendError, InputError, NotShown
 from tests import small, tiny
 from tests.disks import small_disk
 from tests.recompute import verified
+from tests.small import refusal
 
 
 def digests(folder: Path) -> dict[str, str]:
@@ -115,14 +116,6 @@ def test_results_of_another_question_are_moved_aside(tmp_path: Path) -> None:
     assert records.read_manifest(tmp_path / "out" / "small").resolved.seed == 1
 
 
-def test_a_second_run_at_the_same_time_is_refused(tmp_path: Path) -> None:
-    from filelock import FileLock
-
-    (tmp_path / "out").mkdir()
-    with FileLock(tmp_path / "out" / ".small.lock"), pytest.raises(InputError, match="another run"):
-        run(small.experiment(tmp_path), Options(tmp_path / "out"))
-
-
 def test_a_failed_retriever_leaves_the_others_whole(tmp_path: Path) -> None:
     failing = (
         small.RETRIEVERS
@@ -173,21 +166,6 @@ def test_a_fusion_is_the_sum_of_reciprocal_ranks(finished: Results) -> None:
     for hit in fused:
         expected = sum(1 / (61 + place.index(hit.doc_id)) for place in places if hit.doc_id in place)
         assert hit.score == pytest.approx(expected, abs=1e-6 * fused.scores[0])
-
-
-GROUPS = [
-    {"id": "q-fruit", "query": "fruit that grows on trees", "relevant_documents": [["apple", "pear"]]},
-    {"id": "q-wheels", "query": "things with wheels", "relevant_documents": [["train"], ["car", "boat"]]},
-]
-
-
-def test_groups_of_alternatives_are_measured(tmp_path: Path) -> None:
-    path = small.experiment(tmp_path)
-    (tmp_path / "data" / "queries.json").write_text(json.dumps(GROUPS), encoding="utf-8")
-    path.write_text(path.read_text().replace('"Success@1"', "\"R(groups='first')@3\""))
-    scores = run(path, Options(tmp_path / "out")).scores
-    bm25 = scores[(scores["retriever"] == "bm25") & (scores["measure"] == "R(groups='first')@3")]
-    assert dict(zip(bm25["query_id"], bm25["value"], strict=True)) == {"q-fruit": 1.0, "q-wheels": 1.0}
 
 
 def test_measures_that_the_labels_cannot_feed_are_refused_before_anything_is_embedded(tmp_path: Path) -> None:
@@ -331,31 +309,11 @@ def test_what_cannot_be_built_is_told_by_check_and_leaves_nothing_behind(tmp_pat
     )
     path = small.experiment(tmp_path, retrievers=odd)
     for attempt in (lambda: check(path), lambda: run(path, Options(tmp_path / "out"))):
-        with pytest.raises(InputError) as caught:
-            attempt()
-        told = str(caught.value)
+        told = str(refusal(attempt))
         assert "small.toml: retriever 'a': stemming: unknown language 'klingon'" in told
         assert "retriever 'b'" in told
         assert "retriever 'c'" in told
     assert not (tmp_path / "out").exists()
-
-
-def test_a_damaged_results_folder_is_named(tmp_path: Path, finished: Results) -> None:
-    folder = shutil.copytree(finished.folder, tmp_path / "small")
-    for name, damage, told in (
-        ("rankings/bm25.jsonl", lambda text: text[: len(text) // 2], "cannot be read whole"),
-        ("rankings/bm25.jsonl", lambda text: text.split("\n", 1)[1], "changed or cut since"),
-        ("labels.jsonl", lambda text: text.split("\n", 1)[1], "labels.jsonl: .*changed or cut since"),
-        ("scores.csv", lambda text: "garbage", "scores.csv: .*changed or cut since"),
-        ("manifest.json", lambda text: "[]", "is of version None, and this program reads version 1"),
-    ):
-        file = folder / name
-        whole = file.read_text(encoding="utf-8")
-        file.write_text(damage(whole), encoding="utf-8")
-        with pytest.raises(InputError, match=told):
-            records.read(folder).rankings("bm25")
-        file.write_text(whole, encoding="utf-8")
-    assert records.read(folder).rankings("bm25")
 
 
 @pytest.mark.parametrize("name", ["scores", "summary", "comparisons", "rankings/bm25"])

@@ -146,6 +146,7 @@ def traces(request, tmp_path_factory):
         patch = stack.enter_context(pytest.MonkeyPatch.context())
         patch.setenv("AWS_ACCESS_KEY_ID", "AKIA0000000000000000")
         patch.setenv("AWS_SECRET_ACCESS_KEY", f"{canary('bedrock')}-0123456789abcdefghijklmnopqrst")
+        patch.setenv("AWS_SESSION_TOKEN", f"{canary('bedrock')}/session+token==0123456789abcdef")
         patch.setenv("AWS_EC2_METADATA_DISABLED", "true")
         patch.setenv("HARNESS_CACHE", str(place / "cache"))
         patch.setenv("JUDGE_KEY", f"{canary('chat judge')}-key")

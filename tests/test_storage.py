@@ -6,7 +6,6 @@ import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -21,7 +20,7 @@ from retrievers.remote.redaction import Expanded
 from retrievers.storage import open_storage
 from retrievers.vector_shards import VectorShards, list_files, stored, vector_keys, write_shard
 from tests.disks import small_disk
-from tests.servers import running
+from tests.servers import Answering, running
 from tests.shards import write_vectors
 from tests.test_vector_shards import PRINT, embedded, texts
 
@@ -175,7 +174,7 @@ def test_parts_lie_on_an_object_store(s3):
     assert stored(storage) == [(PRINT, "document")]
 
 
-class Refusing(BaseHTTPRequestHandler):
+class Refusing(Answering):
     """Answers each upload with the next of the server's refusals; when there are none left, it takes it."""
 
     protocol_version = "HTTP/1.1"  # by the older one nothing answers `Expect: 100-continue`, and each upload waits 1 s
@@ -187,14 +186,7 @@ class Refusing(BaseHTTPRequestHandler):
         self.rfile.read(int(self.headers["Content-Length"]))
         self.server.asked.append(self.headers["If-None-Match"])
         status, code = self.server.refusals.pop(0) if self.server.refusals else (200, "")
-        body = f"<Error><Code>{code}</Code><Message>no</Message></Error>".encode() if code else b""
-        self.send_response(status)
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-
-    def log_message(self, *words):
-        pass
+        self.send(status, f"<Error><Code>{code}</Code><Message>no</Message></Error>".encode() if code else b"")
 
 
 @contextmanager

@@ -20,16 +20,9 @@ from retrievers.stores import StoreOptions, open_store
 from retrievers.stores.points import DOCUMENTS, EngineHits, past_ties, point_id
 from retrievers.types import RESOLUTION, ranked, rounded
 from tests.disks import small_disk
-from tests.store_places import KEEPING, LOCATIONS
+from tests.store_places import KEEPING, LOCATIONS, fill
 
 PROJECT = Path(__file__).parents[1]
-
-
-def fill(store, ids, vectors, notes=None):
-    store.create(vectors.shape[1])
-    for start in range(0, len(ids), 200):
-        store.upsert(ids[start : start + 200], vectors[start : start + 200])
-    store.finish(notes or {})
 
 
 def random_vectors(count, dimensions, seed=1):
@@ -406,29 +399,17 @@ def test_a_tie_at_the_limit_is_resolved_however_the_engine_orders_it(scores, lim
     assert ranking.doc_ids == ranked(ids, values, limit).doc_ids
 
 
-def test_a_folder_answers_a_query_that_wants_nothing_beside_one_that_does(tmp_path):
-    from retrievers.meter import Meter
-    from retrievers.stores import Opening, StoreOptions
-    from retrievers.stores.qdrant import QdrantStore
-
-    options = StoreOptions(location=str(tmp_path / "vectors"))
-    store = QdrantStore(Opening(options, "c", 2, tmp_path, Meter(), "dense"))
+def test_a_folder_answers_a_query_that_wants_nothing_beside_one_that_does(places):
+    store, vectors = places("folder"), np.eye(2, dtype=np.float32)
     store.create(2)
-    vectors = np.eye(2, dtype=np.float32)
     store.upsert(["a", "b"], vectors, [{"l": "x"}, {"l": "y"}])
     store.finish({})
     found = store.search(vectors, 2, wanted=[(("l", ("y",)),), ()])
-    store.close()
     assert [one.doc_ids for one in found] == [("b",), ("b", "a")]
 
 
-def test_a_collection_without_points_answers_with_nothing_with_a_filter_too(tmp_path):
-    from retrievers.meter import Meter
-    from retrievers.stores import Opening, StoreOptions
-    from retrievers.stores.qdrant import QdrantStore
-
-    store = QdrantStore(Opening(StoreOptions(location=":memory:"), "c", 0, tmp_path, Meter(), "dense"))
+def test_a_collection_without_points_answers_with_nothing_with_a_filter_too(places):
+    store = places(":memory:", documents=0)
     store.create(2)
     found = store.search(np.eye(2, dtype=np.float32), 2, wanted=[(("l", ("y",)),), ()])
-    store.close()
     assert [one.doc_ids for one in found] == [(), ()]

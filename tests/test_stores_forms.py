@@ -15,7 +15,7 @@ from retrievers.ragged import SparseVectors, TokenVectors, flat, joined, packed,
 from retrievers.stores import StoreOptions, open_store, qdrant
 from retrievers.types import RESOLUTION, ranked
 from tests import tiny
-from tests.store_places import KEEPING, LOCATIONS, REAL, with_first
+from tests.store_places import KEEPING, LOCATIONS, REAL, fill, with_first
 
 pytestmark = pytest.mark.slow
 
@@ -44,14 +44,6 @@ def embedded(tmp_path_factory):
         return made[name]
 
     return vectors
-
-
-def fill(store, ids, vectors, notes=None):
-    store.create(vectors.shape[1])
-    for start in range(0, len(ids), 300):
-        store.upsert(ids[start : start + 300], vectors[start : start + 300])
-    store.finish(notes or {})
-    return store
 
 
 def products(queries, documents):

@@ -7,7 +7,6 @@ import threading
 import numpy as np
 import pytest
 
-from harness.cli import main
 from retrievers import retrying
 from retrievers.errors import BackendError, InputError
 from retrievers.meter import Meter
@@ -15,6 +14,7 @@ from retrievers.stores import StoreOptions, collection_name, connection, qdrant
 from retrievers.stores.connection import Collections
 from tests.qdrant_fake import fake_qdrant, store_at
 from tests.servers import PATIENCE, OpenAIProvider, serving
+from tests.small import call
 
 RNG = np.random.default_rng(11)
 COUNT = 100
@@ -372,10 +372,7 @@ def test_an_answer_that_is_not_of_the_protocol_is_one_error_or_none(fake, store,
 
 def test_the_command_line_lists_and_removes_what_runs_have_left_on_a_server(fake, opened, capsys, monkeypatch):
     def command(*words):
-        with pytest.raises(SystemExit) as stopped:
-            main(["cache", *words, "--store", fake.url])
-        told = capsys.readouterr()
-        return stopped.value.code, told.out, told.err
+        return call(capsys, "cache", *words, "--store", fake.url)
 
     build(opened())
     opened(content="half").create(8)
@@ -391,6 +388,4 @@ def test_the_command_line_lists_and_removes_what_runs_have_left_on_a_server(fake
     assert command("clear", NAME, "--key", "QDRANT_KEY")[1] == f"{fake.url}: 1 collection removed\n"
     assert command("clear", "--all", "--key", "QDRANT_KEY")[1] == f"{fake.url}: 1 collection removed\n"
     assert fake.engine.get_collections().collections == []
-    with pytest.raises(SystemExit):
-        main(["cache", "info", "--key", "QDRANT_KEY"])
-    assert "--key: is of a server" in capsys.readouterr().err
+    assert "--key: is of a server" in call(capsys, "cache", "info", "--key", "QDRANT_KEY").err

@@ -5,11 +5,10 @@ import pytest
 
 from retrievers.errors import InputError
 from retrievers.meter import Meter
-from tests.qdrant_fake import store_at
 from tests.qdrant_fake_grpc import fake_qdrant_grpc
-from tests.test_stores_server import COUNT, VECTORS, build, hasty
+from tests.test_stores_server import COUNT, VECTORS, build, hasty, opened, patient
 
-__all__ = ["hasty"]
+__all__ = ["hasty", "opened", "patient"]
 
 
 @pytest.fixture
@@ -17,19 +16,6 @@ def fake():
     with fake_qdrant_grpc() as (running, url):
         running.url = url
         yield running
-
-
-@pytest.fixture
-def opened(fake):
-    stores = []
-
-    def one(**options):
-        stores.append(store_at(fake.url, **options))
-        return stores[-1]
-
-    yield one
-    for store in stores:
-        store.close()
 
 
 def test_all_that_an_experiment_says_travels(fake, opened):
@@ -49,6 +35,7 @@ def test_all_that_an_experiment_says_travels(fake, opened):
     assert ranking.scores[0] == pytest.approx(1)
 
 
+@pytest.mark.usefixtures("patient")
 @pytest.mark.parametrize("method", ["HealthCheck", "CollectionExists", "Create", "Upsert", "Count", "Update"])
 @pytest.mark.parametrize("code", [grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.DEADLINE_EXCEEDED])
 def test_a_fault_that_passes_is_retried_and_counted(fake, opened, method, code):

@@ -261,9 +261,6 @@ def test_messages() -> None:
     ]  # fmt: skip
     many = [Problem(f"a:{n}", "is no grade") for n in range(1, 31)]
     assert printing.message(InputError(many)).split("\n")[20:] == ["  a:20: is no grade", "  and 10 more"]
-    counted = [*many[:20], Problem("a", "and 3,921 more like these", stands_for=3921)]
-    told = printing.message(InputError(counted)).split("\n")
-    assert (told[0], len(told), told[-1]) == ("error: 3,941 problems", 22, "  and 3,921 more")
     assert printing.message(NotShown("gate failed: no")) == "gate failed: no"
     assert printing.message(BackendError("x: y")) == "error: x: y"
 

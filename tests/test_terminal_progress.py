@@ -27,7 +27,7 @@ from tests.small import told
 @pytest.fixture(autouse=True)
 def clock(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
     """The clock of progress, which stands still, and of meters, by which everything takes a thousandth of a second."""
-    still, ticks = SimpleNamespace(monotonic=lambda: 100.0), count(0, 0.001)
+    still, ticks = SimpleNamespace(now=100.0, monotonic=lambda: still.now), count(0, 0.001)
     monkeypatch.setattr(progress, "time", still)
     monkeypatch.setattr(meter, "time", SimpleNamespace(perf_counter=lambda: next(ticks)))
     return still
@@ -85,14 +85,12 @@ def test_a_stage_that_fails_is_told_too() -> None:
 
 
 def test_a_log_hears_now_and_then_how_far_a_long_stage_is(clock: SimpleNamespace) -> None:
-    now = 100.0
-    clock.monotonic = lambda: now
     console, budget = log(), Budget()
     with Progress(console) as shown:
         counted = watched(shown, "openai", budget)
         with counted.stage("embed-documents", total=10_000):
             for _ in range(10):
-                now += 7
+                clock.now += 7
                 budget.take(0.001)
                 counted.count(texts=110, cached=40)
     assert lines(console)[:2] == [
@@ -141,32 +139,28 @@ def test_a_stage_for_all_retrievers_has_a_name_of_its_own() -> None:
 
 
 def test_latency_is_told_in_steps_with_the_time_left(clock: SimpleNamespace) -> None:
-    now = 100.0
-    clock.monotonic = lambda: now
     console = log()
     with Progress(console) as shown:
         counted = watched(shown, "minilm")
         with counted.stage("latency", total=103):
             for _ in range(5):
-                now += 8
+                clock.now += 8
                 counted.step()
     assert lines(console) == ["minilm: latency: 4 of 103, 0.1/s, 13:12 left", "minilm: latency: 0.0 s"]
     assert counted.counts("latency") == {}, "steps reach no table"
 
 
 def test_a_stage_that_counts_nothing_says_how_long_it_has_lasted(clock: SimpleNamespace) -> None:
-    now = 100.0
-    clock.monotonic = lambda: now
     console = log()
     with Progress(console) as shown:
         counted = watched(shown, "x")
         with counted.stage("judge"):
-            now += 40
+            clock.now += 40
             counted.count(calls=1)
     assert lines(console)[0] == "x: judge: for 0:40"
 
 
-def test_passages_are_counted_against_passages(tmp_path: Path) -> None:
+def test_passages_are_counted_against_passages(cache: Cache) -> None:
     texts = [Document(str(i), "", "one two three four five six " * 3) for i in range(40)]
     texts.append(replace(texts[0], id="the same once more"))
     shares: list[tuple[int, int | None]] = []
@@ -176,9 +170,8 @@ def test_passages_are_counted_against_passages(tmp_path: Path) -> None:
         )
     )
     chunks = Chunks(20)
-    with Cache(tmp_path / "cache.sqlite") as cache:
-        embedder = Embedder(HashingEncoder(dimensions=8), cache)
-        VectorRetriever(embedder, lambda _: store_at(":memory:"), chunks=chunks).index(texts, counted)
+    embedder = Embedder(HashingEncoder(dimensions=8), cache)
+    VectorRetriever(embedder, lambda _: store_at(":memory:"), chunks=chunks).index(texts, counted)
     distinct = {piece.content for piece in pieces(texts, chunks)}
     assert 1 < len(distinct) < 41 * len(passages(texts[0], chunks))
     assert shares[-1] == (len(distinct), len(distinct))

@@ -267,6 +267,8 @@ def test_other_programs_take_the_apostrophe_away_as_the_documentation_says(hosti
 EVIL = {
     "function": '[[retrievers]]\nname = "theirs"\nkind = "python"\ncall = "evil:run"\n',
     "kind": '[[retrievers]]\nname = "theirs"\nencoder = { kind = "evil" }\n',
+    "model": """[[retrievers]]\nname = "m"
+encoder = { kind = "sentence-transformers", model = "x", trust_remote_code = true }""",
     "judge": '[[retrievers]]\nname = "b"\nkind = "bm25"\n[judge]\nkind = "lexical"\nencoder = { kind = "evil" }\n',
 }
 
@@ -292,7 +294,10 @@ def test_every_command_that_reads_an_experiment_can_refuse_code():
 
 @pytest.mark.parametrize(
     ("name", "evil"),
-    [*((name, "function") for name in COMMANDS if name != "reproduce"), ("check", "kind"), ("check", "judge")],
+    [
+        *((name, "function") for name in COMMANDS if name not in ("check", "reproduce")),
+        *(("check", evil) for evil in EVIL),
+    ],
 )
 def test_no_code_refuses_with_one_message_and_imports_nothing(tmp_path, capsys, monkeypatch, name, evil):
     monkeypatch.chdir(tmp_path)

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from retrievers import shard_file
-from retrievers.cache import Cache, keys
+from retrievers.cache import keys
 from retrievers.errors import InputError
 from retrievers.ragged import SparseVectors, TokenVectors, flat
 from retrievers.shard_file import Keys
@@ -167,7 +167,7 @@ def ragged(form: str, count: int) -> Embedded:
 
 
 @pytest.mark.parametrize("form", ["sparse", "multivector"])
-def test_vectors_of_every_form_are_read_as_they_were_written(tmp_path, form):
+def test_vectors_of_every_form_are_read_as_they_were_written(tmp_path, cache, form):
     storage = open_storage(str(tmp_path))
     names, whole = vector_keys(PRINT, "document", texts(30)), ragged(form, 30)
     for rows in (np.arange(0, 11), np.arange(11, 30)):
@@ -179,14 +179,13 @@ def test_vectors_of_every_form_are_read_as_they_were_written(tmp_path, form):
     expected = flat(whole.vectors)
     for place, numbers in zip(positions.tolist(), flat(read.vectors), strict=True):
         assert numbers.tobytes() == expected[order[place]].tobytes()
-    with Cache(tmp_path / "cache") as cache:
-        assert import_into(cache, storage) == [(PRINT, "document", 30, 0)]
-        held, cached = cache.get(keys(PRINT, "document", texts(30)), form)
+    assert import_into(cache, storage) == [(PRINT, "document", 30, 0)]
+    held, cached = cache.get(keys(PRINT, "document", texts(30)), form)
     assert [one.tobytes() for one in flat(cached.vectors)] == [expected[place].tobytes() for place in held.tolist()]
 
 
 @pytest.mark.parametrize("what", ["fingerprint", "role"])
-def test_a_file_of_another_encoder_is_refused(tmp_path, what):
+def test_a_file_of_another_encoder_is_refused(tmp_path, cache, what):
     storage = open_storage(str(tmp_path))
     path = Path(write_vectors(storage, PRINT, "document", vector_keys(PRINT, "document", texts(3)), embedded(3)))
     fingerprint, role = ("other", "document") if what == "fingerprint" else (PRINT, "query")
@@ -195,7 +194,7 @@ def test_a_file_of_another_encoder_is_refused(tmp_path, what):
     path.rename(there / path.name)
     with pytest.raises(InputError, match="not of the encoder and role of its folder"):
         VectorShards(storage, fingerprint, role)
-    with Cache(tmp_path / "cache") as cache, pytest.raises(InputError, match="not of the encoder"):
+    with pytest.raises(InputError, match="not of the encoder"):
         import_into(cache, storage)
 
 
@@ -304,7 +303,7 @@ def test_a_key_that_stands_twice_in_a_file_is_refused(tmp_path):
 
 @pytest.mark.parametrize("form", ["dense", "sparse", "multivector"])
 @pytest.mark.parametrize("change", ["rounding", "another model"])
-def test_two_files_that_hold_one_text_may_differ_by_rounding_alone(tmp_path, form, change):
+def test_two_files_that_hold_one_text_may_differ_by_rounding_alone(tmp_path, cache, form, change):
     storage = open_storage(str(tmp_path))
     names = vector_keys(PRINT, "document", texts(8))
     whole = embedded(8) if form == "dense" else ragged(form, 8)
@@ -320,12 +319,11 @@ def test_two_files_that_hold_one_text_may_differ_by_rounding_alone(tmp_path, for
         return
     held = VectorShards(storage, PRINT, "document")
     assert (held.repeated, len(held.get(names)[0])) == (3, 8)
-    with Cache(tmp_path / "cache") as cache:
-        assert import_into(cache, storage) == [(PRINT, "document", 8, 3)]
+    assert import_into(cache, storage) == [(PRINT, "document", 8, 3)]
 
 
 @pytest.mark.parametrize("what", ["folder", "fifo", "link to nothing", "link out"])
-def test_what_is_named_like_a_file_and_is_none_is_refused(tmp_path, what):
+def test_what_is_named_like_a_file_and_is_none_is_refused(tmp_path, cache, what):
     storage, _, path = written(tmp_path / "place", 2)
     write_vectors(storage, PRINT, "query", vector_keys(PRINT, "query", texts(1, "other")), embedded(1))
     path.rename(tmp_path / "outside")
@@ -341,34 +339,32 @@ def test_what_is_named_like_a_file_and_is_none_is_refused(tmp_path, what):
     told = "is named like a file of vectors, and is no file, or a link that leads out of the storage"
     with pytest.raises(InputError, match=rf"\.parquet: .*{told}"):
         VectorShards(storage, PRINT, "query")
-    with Cache(tmp_path / "cache") as cache, pytest.raises(InputError, match=told):
+    with pytest.raises(InputError, match=told):
         import_into(cache, storage)
 
 
-def test_a_file_replaces_no_row_of_the_cache(tmp_path):
+def test_a_file_replaces_no_row_of_the_cache(tmp_path, cache):
     """What the cache holds is true already, and the first half of a key alone says nothing of its model."""
     storage = open_storage(str(tmp_path))
     own, theirs = keys("victim", "document", ["hello"]), vector_keys("mallory", "document", ["hello"])
     forged = np.frombuffer(own[0] + theirs.tobytes()[16:], dtype="V32")
-    with Cache(tmp_path / "cache") as cache:
-        cache.put("victim", own, embedded(1))
-        write_vectors(storage, "victim", "document", vector_keys("victim", "document", ["hello"]), embedded(1, start=9))
-        assert import_into(cache, storage) == [("victim", "document", 1, 0)]
-        assert cache.get(own)[1].vectors.tolist() == embedded(1).vectors.tolist()
-        write_vectors(storage, "mallory", "document", forged, embedded(1, start=9))
-        with pytest.raises(InputError, match="1 of the keys of mallory is that of a row of another model"):
-            import_into(cache, storage)
-        assert cache.get(own)[1].vectors.tolist() == embedded(1).vectors.tolist()
+    cache.put("victim", own, embedded(1))
+    write_vectors(storage, "victim", "document", vector_keys("victim", "document", ["hello"]), embedded(1, start=9))
+    assert import_into(cache, storage) == [("victim", "document", 1, 0)]
+    assert cache.get(own)[1].vectors.tolist() == embedded(1).vectors.tolist()
+    write_vectors(storage, "mallory", "document", forged, embedded(1, start=9))
+    with pytest.raises(InputError, match="1 of the keys of mallory is that of a row of another model"):
+        import_into(cache, storage)
+    assert cache.get(own)[1].vectors.tolist() == embedded(1).vectors.tolist()
 
 
-def test_a_damaged_row_is_replaced_by_a_file(tmp_path):
+def test_a_damaged_row_is_replaced_by_a_file(tmp_path, cache):
     storage = open_storage(str(tmp_path))
     names = keys(PRINT, "document", ["hello"])
     write_vectors(storage, PRINT, "document", vector_keys(PRINT, "document", ["hello"]), embedded(1))
-    with Cache(tmp_path / "cache") as cache:
-        cache.put(PRINT, names, embedded(1, start=9))
-        with closing(sqlite3.connect(tmp_path / "cache")) as opened:
-            opened.execute("UPDATE rows SET checksum = 0")
-            opened.commit()
-        import_into(cache, storage)
-        assert cache.get(names)[1].vectors.tolist() == embedded(1).vectors.tolist()
+    cache.put(PRINT, names, embedded(1, start=9))
+    with closing(sqlite3.connect(tmp_path / "c")) as opened:
+        opened.execute("UPDATE rows SET checksum = 0")
+        opened.commit()
+    import_into(cache, storage)
+    assert cache.get(names)[1].vectors.tolist() == embedded(1).vectors.tolist()

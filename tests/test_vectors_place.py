@@ -2,10 +2,8 @@
 
 import pytest
 
-from tests.small import experiment
-from tests.test_cli import Call, call
+from tests.small import Call, experiment
 
-__all__ = ["call"]
 pytestmark = pytest.mark.usefixtures("own_cache", "in_tmp")
 
 HASHING = '[[retrievers]]\nname = "hashing"\nencoder = { kind = "hashing", dimensions = 64 }\n'
