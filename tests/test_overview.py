@@ -14,6 +14,8 @@ from harness import records
 from harness.dataset import DatasetReference
 from harness.dataset.load import load
 from harness.overview import holds_results, listing, write_index
+from harness.overview.listing import EmbeddedScores, Listing
+from harness.overview.page import page
 from harness.overview.panels import axis_of, groups, marks_of
 from harness.report.view import identity
 from retrievers.errors import InputError
@@ -269,6 +271,18 @@ def test_any_two_stand_side_by_side_and_their_counts_are_those_of_compare(driver
     )
     assert not complaints(driver)
     assert not requests(driver)
+
+
+@needs_browser
+def test_queries_whose_ids_are_numbers_keep_their_scores_and_weights(driver, place: Path, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    (entry,) = [one for one in listing(place).entries if one.folder == "small"]
+    ids, weights = {"10": "x", "2": "y"}, (3.0, 1.0)
+    sides = tuple(replace(entry, folder=name, scored=EmbeddedScores(ids, {"bm25": [score, 0.5]}, weights))
+                  for name, score in (("a", 1.0), ("b", 0.0)))  # fmt: skip
+    (tmp_path / "index.html").write_text(page(Listing(sides, ()), "out"), encoding="utf-8")
+    driver.get((tmp_path / "index.html").as_uri() + "#a=a&b=b")
+    assert [row[0] for row in cells(driver, "moved")] == ["10"]
+    assert cells(driver, "means")[0][2:] == ["0.875", "0.125", "\N{MINUS SIGN}0.750", "0 / 1 / 1"]
 
 
 @needs_browser

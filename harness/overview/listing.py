@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 from harness import records
 from harness.english import counted, join
+from harness.evaluation.question_units import weights_of
 from harness.evaluation.readers import primary_of
 from harness.evaluation.scores import by_mean
 from harness.evaluation.verdict import Verdict
@@ -43,6 +44,8 @@ class EmbeddedScores(NamedTuple):
     """Query id -> a digest of its text and its grades: the same where the query asks the same."""
     values: dict[str, list[float | None]]
     """Retriever -> its scores, in the order of the queries; None where undefined."""
+    weights: tuple[float, ...] | None = None
+    """How much each query counts in a mean; None: all alike."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -174,7 +177,9 @@ def _with_scores(entry: Entry, place: Path) -> Entry:
         for query in wide.index
     }
     values = {name: [_known(value) for value in wide[name].tolist()] for name in entry.manifest.finished}
-    return replace(entry, scored=EmbeddedScores(digests, values))
+    declared = entry.manifest.resolved.statistics.get("weight")
+    weights = weights_of([queries[query].query for query in digests], declared)
+    return replace(entry, scored=EmbeddedScores(digests, values, weights))
 
 
 def _digest(*values: Any) -> str:

@@ -124,7 +124,9 @@ def _facts(entry: Entry, drawn: Mapping[str, Mark]) -> dict[str, Any]:
         "retrievers": [
             {"name": one.retriever, "key": keys.index(one.identity), "mean": one.mean} for one in entry.standings
         ],
-        "queries": {} if scored is None else scored.queries,
+        # A list: a script would put the keys of an object that are numbers in another order.
+        "queries": [] if scored is None else [[*query] for query in scored.queries.items()],
+        "weights": None if scored is None else scored.weights,
         "values": {}
         if scored is None
         else {

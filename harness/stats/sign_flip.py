@@ -227,8 +227,9 @@ def _lower(differences: Floats, units: Units, best: int, how: tuple[float, int])
         return None
     centred, seen = centred[:, known], 1 / (1 - shares) ** 2
     squares, more, largest = (seen * centred**2).sum(axis=0), (seen * shares**2).sum(), []
-    for some in _flips(np.hstack([centred, seen * shares * centred]), seed):
-        sums, crossed = np.hsplit(some, 2)
+    alike, cross = float(np.ptp(shares)) == 0, seen * shares  # one product does for units of equal weight
+    for some in _flips(centred if alike else np.hstack([centred, cross * centred]), seed):
+        sums, crossed = (some, some * cross[0]) if alike else np.hsplit(some, 2)
         errors = np.maximum(squares - 2 * sums * crossed + sums**2 * more, SLACK * squares)
         largest.append((sums / np.sqrt(errors)).max(axis=1))
     c = float(np.quantile(np.concatenate(largest), 1 - alpha / 2, method="inverted_cdf"))

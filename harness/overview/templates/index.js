@@ -15,7 +15,8 @@ filter.addEventListener("input", () => {
   const byName = new Map(folders.map((one) => [one.folder, one]));
 
   const score = (value = NaN) => round(value);
-  const mean = (values) => values.reduce((sum, value) => sum + value, 0) / values.length;
+  const mean = (values, weights) =>
+    values.reduce((sum, value, i) => sum + weights[i] * value, 0) / weights.reduce((sum, weight) => sum + weight, 0);
 
   const row = (table, cells, numbers) => {
     const line = $(table).tBodies[0].insertRow();
@@ -38,10 +39,10 @@ filter.addEventListener("input", () => {
 
   // The places of the queries that both ask the same: [place in one, place in the other, id].
   const common = (one, other) => {
-    const places = new Map(Object.keys(other.queries).map((id, place) => [id, place]));
-    return Object.entries(one.queries)
-      .map(([id, digest], place) => [place, places.get(id), id, digest])
-      .filter(([, there, id, digest]) => there !== undefined && other.queries[id] === digest);
+    const places = new Map(other.queries.map(([id, digest], place) => [JSON.stringify([id, digest]), place]));
+    return one.queries
+      .map((query, place) => [place, places.get(JSON.stringify(query)), query[0]])
+      .filter(([, there]) => there !== undefined);
   };
 
   const pairs = (one, other) => {
@@ -58,11 +59,11 @@ filter.addEventListener("input", () => {
   const ground = (one, other, shared) => {
     if (![one, other].every(({ retrievers }) => retrievers.length)) return "Nobody judged one of the two: there is nothing to compare.";
     if (one.primary !== other.primary) return `Decided by different measures, ${one.primary} and ${other.primary}: no means are compared.`;
-    if (!Object.keys(one.queries).length || !Object.keys(other.queries).length)
+    if (!one.queries.length || !other.queries.length)
       return one.digest === other.digest
         ? "The data are the same. The scores of one run are not in this page: means over all queries."
         : "The data are not the same, and the scores of one run are not in this page: the means are not over the same queries.";
-    const all = new Set([...Object.keys(one.queries), ...Object.keys(other.queries)]).size;
+    const all = new Set([...one.queries, ...other.queries].map(([id]) => id)).size;
     return `${one.primary} on ${shared.length} common ${shared.length === 1 ? "query" : "queries"} of ${all}.`;
   };
 
@@ -78,10 +79,11 @@ filter.addEventListener("input", () => {
       const name = !from || !to || from.name === to.name ? (from || to).name : `${from.name}, ${to.name}`;
       const [left, right] = [from && one.values[from.name], to && other.values[to.name]];
       if (comparable && left && right) {
-        const both = shared.map(([i, j, id]) => [left[i], right[j], id]).filter(([x, y]) => x !== null && y !== null);
+        const both = shared.map(([i, j, id]) => [left[i], right[j], id, one.weights?.[i] ?? 1]).filter(([x, y]) => x !== null && y !== null);
         const changes = both.map(([x, y]) => y - x);
         const counts = [changes.filter((x) => x > 1e-9), changes.filter((x) => Math.abs(x) <= 1e-9), changes.filter((x) => x < -1e-9)];
-        const means = both.length ? [mean(both.map(([x]) => x)), mean(both.map(([, y]) => y))] : [NaN, NaN];
+        const weights = both.map(([, , , weight]) => weight); // those of the first, as in harness compare
+        const means = both.length ? [0, 1].map((side) => mean(both.map((of) => of[side]), weights)) : [NaN, NaN];
         row("means", [name, state, score(means[0]), score(means[1]), both.length ? signed(means[1] - means[0]) : "–",
           counts.map((some) => some.length).join(" / ")], 2);
         both.forEach(([x, y, id]) => { if (Math.abs(y - x) > 1e-9) moved.push([id, name, x, y]); });
