@@ -22,7 +22,6 @@ from retrievers.remote.chat import Chat, example_of, one_object, quoted
 from retrievers.remote.chat_model import Prompt
 from retrievers.types import Document
 
-VERSION = "draft-1"
 STYLES = {
     "keywords": "two to five words, as typed into a search box, without a verb",
     "question": "a whole question, as asked of a colleague",
