@@ -245,7 +245,7 @@ def test_ragas_context_precision_keeps_its_epsilon() -> None:
 def test_ragas_answers_without_anything_to_divide_by() -> None:
     import numpy as np
 
-    assert ragas.supported([]) is ragas.context_relevancy([]) is ragas.context_relevance([]) is None
+    assert ragas.supported([]) is ragas.context_relevance([]) is None
     assert ragas.supported([[], []]) == 0
     question = np.array([1.0, 0.0], dtype=np.float32)
     assert ragas.answer_relevancy(question, np.zeros((0, 2), dtype=np.float32), []) is None

@@ -39,7 +39,8 @@ def test_from_questions_to_labels(begun, capsys):
     said = harness(capsys, "pool", "results/small", "--sample", "4", "--seed", "1")
     assert "4 of 6 questions" in said
     assert "pool.jsonl: " in harness(capsys, "judge", "pool.jsonl").replace("judge.html", "pool.jsonl")
-    assert Path("judge.html").is_file()
+    assert Path("judge.html").is_file() and small.ended("judge", "pool.jsonl") == 0
+    assert small.ended("judge", "pool.jsonl", "--output", "pool.jsonl") == 2
     pool = read_pool(Path("pool.jsonl"))
     write(Path("ann.jsonl"), as_person(pool))
     said = harness(capsys, "labels", "merge", "ann.jsonl", "--into", "data")

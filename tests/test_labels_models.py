@@ -10,7 +10,7 @@ import pytest
 from harness.dataset import load, reference_of
 from harness.dataset.judgments import read_judgments
 from harness.dataset.load import load_documents
-from harness.labels.drafts import STYLES, draft, keeping_pool, kept_drafts, overlap, prompts_for, write_drafts
+from harness.labels.drafts import KEEP, STYLES, draft, keeping_pool, kept_drafts, overlap, prompts_for, write_drafts
 from harness.labels.judging_page import judging_page
 from harness.labels.model_grades import (
     ONCE,
@@ -21,7 +21,7 @@ from harness.labels.model_grades import (
     prompt_digest,
     system_prompt,
 )
-from harness.labels.pool import CANNOT_TELL, DEFAULT
+from harness.labels.pool import CANNOT_TELL, DEFAULT, digest_of
 from retrievers.cache import Cache
 from retrievers.errors import BackendError, InputError, OverBudget
 from retrievers.meter import Budget, Meter
@@ -281,8 +281,10 @@ def test_the_commands(folder, tmp_path, monkeypatch, capsys):
         assert "drafts; 0 answers could not be read" in small.told(capsys, *asks)
     assert Path("drafts.html").is_file()
     rows = [json.loads(line) for line in Path("drafts.jsonl").read_text(encoding="utf-8").splitlines()]
-    write(Path("j.jsonl"), [judgment(row["id"], row["document_id"], 1) for row in rows])
+    write(Path("j.jsonl"), [judgment(row["id"], row["document_id"], 1, prompt=digest_of(KEEP)) for row in rows])
     small.told(capsys, "queries", "keep", "drafts.jsonl", "j.jsonl", "--output", "data/queries.jsonl")
+    assert small.ended("labels", "merge", "j.jsonl", "--into", "data") == 2  # they were grades, all of 1
+    assert "keeps or drops a draft" in capsys.readouterr().err
     asked = load(reference_of(folder)).queries
     assert [query.text for query in asked] == [row["query"] for row in rows]
     assert {query.fields["origin"] for query in asked} == {"llm:m"}

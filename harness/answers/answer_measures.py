@@ -15,6 +15,7 @@ from harness.answers.overlap import Tokenizer, bleu_signature, corpus_bleu, need
 from harness.answers.ragchecker import Entailments
 from harness.answers.systems import System
 from harness.evaluation.scores import Scores, scores_from_rows
+from harness.measures.claims import share
 from harness.records import Readings
 from retrievers.embedding import Embedder
 from retrievers.meter import Meter
@@ -90,9 +91,10 @@ def _context_utilization(reading: Reading) -> float | None:
 
 
 def _context_relevancy(reading: Reading) -> float | None:
+    """The article's form, which RAGAS 0.1 had: sentences that help / all; undefined without a sentence."""
     case = reading.case
     parts = [one for context in case.answer.contexts for one in sentences(context.text)]
-    return ragas.context_relevancy([case.readings.opinion("helps", case.query.text, one) for one in parts])
+    return share([case.readings.opinion("helps", case.query.text, one) for one in parts])
 
 
 def _context_relevance(reading: Reading) -> float | None:

@@ -23,10 +23,12 @@ from harness.evaluation.compare import family
 from harness.evaluation.evaluation import Evaluation, settings_of
 from harness.evaluation.labellers import interval_words, weighted, why_no_estimate
 from harness.evaluation.question_units import clusters_of
+from harness.evaluation.wording import minus
 from harness.measures import parse, score
 from harness.records import WORDS, By, Readings, Results, Word
 from harness.stats.agreement import cohen_kappa, confusion
 from harness.stats.differences import units_of
+from harness.stats.intervals import NONE
 from harness.stats.prediction import ENOUGH, Predicted, predicted
 from retrievers.types import Floats, Query
 
@@ -53,7 +55,7 @@ class WithPerson(NamedTuple):
         """What stands beside every measure that the judge's verdicts make."""
         if not self.both:
             return f"{self.person} judged none of these pairs"
-        kappa = "" if self.kappa != self.kappa else f", Cohen's kappa {self.kappa:.2f}"
+        kappa = "" if self.kappa != self.kappa else minus(f", Cohen's kappa {self.kappa:.2f}")
         return f"{self.person} agrees with the judge on {self.same:,} of {self.both:,} verdicts{kappa}"
 
 
@@ -102,7 +104,8 @@ class TrustedMean(NamedTuple):
         """The same in words."""
         what = f"{self.a} less {self.b}" if self.b else self.a
         one, sign = self.estimate, "+" if self.b else ""
-        people = f"{self.measure}, {what}: {one.people:{sign}.4f} by people's verdicts on {one.n:,} queries"
+        mean = interval_words(one.people, NONE, sign)
+        people = f"{self.measure}, {what}: {mean} by people's verdicts on {one.n:,} queries"
         if one.powered is None:
             return f"{people}; no estimate with the judge's: {why_no_estimate(one)}."
         both = interval_words(one.powered.estimate, one.interval, sign)

@@ -49,17 +49,6 @@ def context_precision(useful: Sequence[Truth]) -> float | None:
     return rank_precision(useful, EPSILON) if useful else None
 
 
-def context_relevancy(sentences: Sequence[Truth]) -> float | None:
-    """Context relevancy, the article's form: sentences of the passages that help with the question / all sentences.
-
-    RAGAS 0.1 had it; today's version has `context_relevance` in its place. Range 0 to 1; undefined without a sentence.
-
-    >>> context_relevancy([True, False, False, False])
-    0.25
-    """
-    return share(sentences)
-
-
 def context_relevance(ratings: Sequence[int | None]) -> float | None:
     """Context relevance, today's form: the ratings 0, 1 or 2 of the prompts that were read, averaged and halved.
 

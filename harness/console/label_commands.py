@@ -25,8 +25,6 @@ from harness.console.shared_options import (
 from retrievers.errors import InputError, Problem
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from harness.answers.asking import AskedModel
     from harness.dataset.judgments import Dispute
     from harness.labels.agree import Agreements, PairOfJudges

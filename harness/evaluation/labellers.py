@@ -124,7 +124,7 @@ class ModelAgreement(NamedTuple):
         guess = "" if self.shown else (
             " This is not shown to differ from chance: what the model says may be guessed, and no help is shown."
         )  # fmt: skip
-        return f"{both}, Cohen's kappa is {self.kappa.value:.2f}{between}.{guess}"
+        return f"{both}, Cohen's kappa is {minus(f'{self.kappa.value:.2f}{between}')}.{guess}"
 
 
 class PeopleAndModel(NamedTuple):

@@ -6,12 +6,15 @@ No retriever takes part: a filter by what some retriever finds would favour that
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple
 
+import regex
+
 from harness.answers.asking import ChatRequest, answers_of, form_of, nothing_read, shown_of
+from harness.answers.overlap import KEPT
 from harness.dataset import Dataset
 from harness.dataset.judgments import read_judgments
 from harness.dataset.rows import read_jsonl
@@ -22,7 +25,6 @@ from retrievers.remote.chat import Chat, example_of, one_object, quoted
 from retrievers.remote.chat_model import Prompt
 from retrievers.types import Document
 
-VERSION = "draft-1"
 STYLES = {
     "keywords": "two to five words, as typed into a search box, without a verb",
     "question": "a whole question, as asked of a colleague",
@@ -36,7 +38,7 @@ has not seen it: {style}. Do not copy a phrase of the document. Write in the doc
 Answer with one JSON object and nothing else: {{"query": "..."}}"""
 SAME, NEAR = 0.8, 0.5
 """Overlap of character trigrams from which two queries are duplicates, and from which they are one need."""
-WORD = r"[^\W_]+"
+WORD = regex.compile(rf"(?V1)[{KEPT}]+")
 LONGEST = 300
 """Characters of a query."""
 FORM = form_of(query={"type": "string"})
@@ -180,6 +182,7 @@ def _read(path: Path) -> Iterator[Draft]:
         raise InputError(problems)
 
 
-def _trigrams(text: str) -> set[str]:
-    plain = f" {' '.join(re.findall(WORD, text.casefold()))} "
-    return {plain[i : i + 3] for i in range(max(1, len(plain) - 2))}
+@lru_cache(maxsize=1 << 17)
+def _trigrams(text: str) -> frozenset[str]:
+    plain = f" {' '.join(WORD.findall(text.casefold()))} "
+    return frozenset(plain[i : i + 3] for i in range(max(1, len(plain) - 2)))

@@ -13,6 +13,7 @@ from markupsafe import Markup
 from harness.dataset.judgments import JudgeKind, Judgment
 from harness.labels.pool import GRADE_WORDS, Pool, PooledDocument, PooledQuery, digest_of, shuffled_place
 from harness.pages import embedded, head, policy
+from retrievers.errors import InputError, Problem
 from retrievers.opening import masking, writing
 
 REPEATED = 0.1
@@ -132,7 +133,10 @@ def write_page(
     path: Path, pool: Pool, *, title: str = "Judge documents", choices: Mapping[int, str] | None = None,
     asked: str = "Question",
 ) -> None:  # fmt: skip
-    """Write the page of a pool; InputError where that cannot be done."""
+    """Write the page of a pool; InputError where that cannot be done, or a file that is no page would be lost."""
+    with writing(path):
+        if path.is_file() and not path.read_bytes().startswith((b"<!doctype html>", b"<!DOCTYPE html>")):
+            raise InputError(Problem(str(path), "is there already, and is no page", "name another file with --output"))
     with writing(path), masking(path, "w") as file:
         file.write(judging_page(pool, title=title, choices=choices, asked=asked))
 

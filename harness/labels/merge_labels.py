@@ -23,7 +23,8 @@ from harness.dataset.judgments import (
 )
 from harness.dataset.source import Findings
 from harness.evaluation.grading import labels_that_count
-from harness.labels.pool import DrawnPool, Pool, pool_of, pooled_query
+from harness.labels.drafts import KEEP
+from harness.labels.pool import DrawnPool, Pool, digest_of, pool_of, pooled_query
 from retrievers.errors import InputError, Problem, did_you_mean
 from retrievers.opening import masking, writing
 
@@ -176,7 +177,9 @@ def _check(judgments: Sequence[Judgment], dataset: Dataset) -> None:
     problems: list[Problem] = []
     for one in judgments:
         where = f"query {one.query_id!r}, document {one.document_id!r}"
-        if one.query_id not in queries:
+        if one.prompt == digest_of(KEEP):
+            problems.append(Problem(where, "keeps or drops a draft, and grades no document", "harness queries keep"))
+        elif one.query_id not in queries:
             remedy = did_you_mean(one.query_id, queries) if len(queries) <= 2_000 else ""
             problems.append(Problem(where, f"the data set asks no such question: a pool of other queries? {remedy}"))
         elif one.document_id not in texts:
