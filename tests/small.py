@@ -161,8 +161,14 @@ def call(capsys: pytest.CaptureFixture[str], *words: object) -> Told:
     return Told(ended(*words), *capsys.readouterr())
 
 
-def told(capsys: pytest.CaptureFixture[str], *words: object, code: int = 0) -> str:
-    """Run a command that ends with this code, and return what it printed."""
+def ends(capsys: pytest.CaptureFixture[str], code: int, *words: object) -> Told:
+    """Run a command that ends with this code."""
     said = call(capsys, *words)
     assert said.code == code, said.err
+    return said
+
+
+def told(capsys: pytest.CaptureFixture[str], *words: object, code: int = 0) -> str:
+    """Run a command that ends with this code, and return what it printed."""
+    said = ends(capsys, code, *words)
     return said.out + said.err

@@ -21,7 +21,7 @@ from retrievers.stores.matrices import QuantizedStore, calibrated, from_bytes, t
 from retrievers.types import Vectors, ranked, rounded
 from tests import small, tiny
 from tests.servers import OpenAIProvider, serving
-from tests.small import ended, refusal
+from tests.small import ends, refusal
 
 pytestmark = pytest.mark.slow
 
@@ -175,8 +175,7 @@ def test_a_service_that_gives_something_else_is_not_believed(
 ) -> None:
     with serving(Stubborn()) as provider:
         path = small.experiment(tmp_path, retrievers=PAID.format(url=provider.url, more=""))
-        assert ended("run", path, "--results", tmp_path / "out") == 3
-        shown = capsys.readouterr()
+        shown = ends(capsys, 3, "run", path, "--results", tmp_path / "out")
         message = "cutting to 64 dimensions is not what the service gives when it is asked for them: it gave others"
         assert " ".join(shown.err.split()).count(message) == 3  # of each retriever with 64 dimensions one
         trusting = small.experiment(
