@@ -13,6 +13,9 @@ import pytest
 
 from harness import records
 from harness.cli import main
+from harness.pipeline import run
+from harness.records import Results
+from harness.running.options import Options
 from retrievers.errors import InputError
 
 TEXTS = {
@@ -98,6 +101,11 @@ def experiment(
         encoding="utf-8",
     )
     return path
+
+
+def ran(folder: Path, **options: Any) -> Results:
+    """The results of such an experiment, in the folder `out` beside it."""
+    return run(experiment(folder, **options), Options(folder / "out"))
 
 
 def by_claims(path: Path, data: Path, measures: Sequence[str], *, judge: str = LEXICAL, more: str = "") -> Path:

@@ -394,8 +394,7 @@ def test_score_of_a_results_folder_is_what_the_run_found(call: Call, results: Pa
 
 def test_score_by_another_grade_rule_is_what_a_run_with_it_finds(call: Call, tmp_path: Path, results: Path) -> None:
     for rule, written in (("binary", '"binary"'), ("[[1, 3], [2, 1]]", "[[1, 3], [2, 1]]")):
-        path = small.experiment(tmp_path, more=f"[relevance]\ngrades = {written}")
-        other = run(path, Options(tmp_path / "out")).folder
+        other = small.ran(tmp_path, more=f"[relevance]\ngrades = {written}").folder
         found = json.loads(call("score", results, "--grades", rule, "--json").out)["summary"]
         assert [{k: told(v) for k, v in row.items()} for row in found] == table(other / "summary.csv")
     assert "is no grade rule" in call("score", results, "--grades", "binar").err

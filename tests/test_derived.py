@@ -284,8 +284,6 @@ def test_what_makes_no_sense_is_refused_once(tables: dict[str, Any], message: st
 
 def test_more_dimensions_than_there_are_fail_alone(tmp_path: Path) -> None:
     blocks = '[[retrievers]]\nname = "h"\nencoder = { kind = "hashing", dimensions = 64 }\n'
-    results = run(
-        small.experiment(tmp_path, retrievers=blocks + "derive = { dimensions = [65] }\n"), Options(tmp_path / "out")
-    )
+    results = small.ran(tmp_path, retrievers=blocks + "derive = { dimensions = [65] }\n")
     assert list(results.retrievers) == ["h"]
     assert "have 64 dimensions: 65 cannot be kept" in str(results.manifest.failed["h-65"])

@@ -5,7 +5,6 @@ import shutil
 
 import pytest
 
-import harness
 from harness import records
 from harness.records import RetrieverLedger
 from harness.report import write_report
@@ -18,8 +17,7 @@ from tests.small import call, ends
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     place = tmp_path_factory.mktemp("incomplete")
-    path = small.experiment(place, more="[statistics]\nmargin = 0.9", report=True)
-    return harness.run(path, harness.Options(results=place / "results")).folder
+    return small.ran(place, more="[statistics]\nmargin = 0.9", report=True).folder
 
 
 @pytest.fixture(scope="module")
