@@ -118,14 +118,15 @@ def results(finished: Results) -> Path:
 
 @pytest.fixture
 def call(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Call:
-    """Run the command line in this process."""
+    """Run the command line in this process, which ends with the code that is given."""
     from tests import small
 
     monkeypatch.setenv("COLUMNS", "80")
 
-    def called(*words: object) -> Told:
+    def called(*words: object, code: int | None = None) -> Told:
         told = small.call(capsys, *words)
         assert "Traceback" not in told.err
+        assert code in (None, told.code), told.err
         return told
 
     return called

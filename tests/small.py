@@ -13,6 +13,9 @@ import pytest
 
 from harness import records
 from harness.cli import main
+from harness.pipeline import run
+from harness.records import Results
+from harness.running.options import Options
 from retrievers.errors import InputError
 
 TEXTS = {
@@ -100,6 +103,11 @@ def experiment(
     return path
 
 
+def ran(folder: Path, **options: Any) -> Results:
+    """The results of such an experiment, in the folder `out` beside it."""
+    return run(experiment(folder, **options), Options(folder / "out"))
+
+
 def by_claims(path: Path, data: Path, measures: Sequence[str], *, judge: str = LEXICAL, more: str = "") -> Path:
     """An experiment file of two retrievers that are measured by claims, too; the first measure decides."""
     hashing = '[[retrievers]]\nname = "hashing"\nencoder = { kind = "hashing" }\n'
@@ -161,8 +169,14 @@ def call(capsys: pytest.CaptureFixture[str], *words: object) -> Told:
     return Told(ended(*words), *capsys.readouterr())
 
 
-def told(capsys: pytest.CaptureFixture[str], *words: object, code: int = 0) -> str:
-    """Run a command that ends with this code, and return what it printed."""
+def ends(capsys: pytest.CaptureFixture[str], code: int, *words: object) -> Told:
+    """Run a command that ends with this code."""
     said = call(capsys, *words)
     assert said.code == code, said.err
+    return said
+
+
+def told(capsys: pytest.CaptureFixture[str], *words: object, code: int = 0) -> str:
+    """Run a command that ends with this code, and return what it printed."""
+    said = ends(capsys, code, *words)
     return said.out + said.err

@@ -12,6 +12,7 @@ from harness.report import write_report
 from harness.reproduce import reproduce
 from tests import small
 from tests.small import ended as harness
+from tests.small import ends
 
 DOCUMENTS = {
     "fees": "The fee is monthly. It is paid in advance.",
@@ -98,8 +99,7 @@ def test_saved_rankings_are_scored_by_other_cutoffs_and_not_deeper_than_was_judg
     assert {row["measure"]: row["count"] for row in told} == {"ClaimRecall@1": 2, "ClaimPrecision@2": 2}
     assert harness("compare", results.folder, "-m", "ClaimRecall@1", "--json") == 0
     assert json.loads(capsys.readouterr().out)["comparisons"][0]["n"] == 2
-    assert harness("score", results.folder, "-m", "ClaimRecall@3") == 2
-    assert "judged further down" in capsys.readouterr().err
+    assert "judged further down" in ends(capsys, 2, "score", results.folder, "-m", "ClaimRecall@3").err
 
 
 def test_a_second_run_takes_the_verdicts_over(club, results, monkeypatch) -> None:
@@ -150,8 +150,7 @@ def unlabelled(club):
 
 
 def test_claims_alone_are_a_complete_data_set(unlabelled, club, capsys) -> None:
-    assert harness("check", unlabelled) == 0
-    assert "in no mean but those of claims" in capsys.readouterr().out
+    assert "in no mean but those of claims" in ends(capsys, 0, "check", unlabelled).out
     assert harness("run", unlabelled, "--results", club / "results") == 0
     assert "2 queries · 4 documents · ClaimRecall@1" in capsys.readouterr().out
     folder = club / "results" / "unlabelled"
@@ -172,8 +171,7 @@ def test_queries_with_claims_alone_stand_among_those_with_labels(club, capsys) -
     data = small.markdown(club / "both", DOCUMENTS, [*QUERIES, bare])
     for primary, *others in (["nDCG@3", *CLAIMED], ["ClaimRecall@2", "nDCG@3"]):
         path = small.by_claims(club / f"both-{primary[:4]}.toml", data, [primary, *others])
-        assert harness("run", path, "--results", club / "results") == 0
-        assert f"3 queries · 4 documents · {primary}" in capsys.readouterr().out
+        assert f"3 queries · 4 documents · {primary}" in ends(capsys, 0, "run", path, "--results", club / "results").out
         found = records.read(club / "results" / f"both-{primary[:4]}")
         table = found.scores[found.scores["retriever"] == "bm25"].set_index(["measure", "query_id"])["value"]
         assert table.isna()["nDCG@3", "q4"] and table["ClaimRecall@2", "q4"] == 1
@@ -184,26 +182,22 @@ def test_queries_with_claims_alone_stand_among_those_with_labels(club, capsys) -
 def test_labels_that_decide_are_still_asked_for_where_there_are_none(unlabelled, club, capsys) -> None:
     text = unlabelled.read_text(encoding="utf-8").replace('["ClaimRecall@1"', '["nDCG@3", "ClaimRecall@1"')
     (club / "beginning.toml").write_text(text.replace('= "ClaimRecall@1"', '= "nDCG@3"'), encoding="utf-8")
-    assert harness("run", club / "beginning.toml", "--results", club / "begun") == 0
-    assert "No question has labels" in capsys.readouterr().out
+    assert "No question has labels" in ends(capsys, 0, "run", club / "beginning.toml", "--results", club / "begun").out
     folder = club / "begun" / "unlabelled"
     gate = ("gate", folder, "--baseline", "bm25", "--challenger", "hashing", "--margin", "0.5")
     for words in (gate, ("score", folder), ("compare", folder), ("export", folder, "--as", "mteb")):
-        assert harness(*words) == 2
-        assert "no query has labels" in capsys.readouterr().err
+        assert "no query has labels" in ends(capsys, 2, *words).err
 
 
 def test_check_counts_references_and_claims(club, capsys) -> None:
-    assert harness("check", club / "club.toml") == 0
-    assert "2 queries with a reference answer, 1 query with claims" in capsys.readouterr().out
+    assert "2 queries with a reference answer, 1 query with claims" in ends(capsys, 0, "check", club / "club.toml").out
 
 
 def test_what_a_measure_by_claims_needs_is_asked_for_before_the_run(club, tmp_path, capsys, monkeypatch) -> None:
     text = (club / "club.toml").read_text(encoding="utf-8")
     bare = tmp_path / "bare.toml"
     bare.write_text(text.replace('[judge]\nkind = "lexical"\n', ""), encoding="utf-8")
-    assert harness("check", bare) == 2
-    assert '[judge] kind = "lexical"' in capsys.readouterr().err
+    assert '[judge] kind = "lexical"' in ends(capsys, 2, "check", bare).err
     for written in ('kind = "nli"', 'kind = "lexical"\nmodel = "x"', 'kind = "openai"\nmodel = "x"\nthreshold = 0.5'):
         wrong = tmp_path / "wrong.toml"
         wrong.write_text(text.replace('kind = "lexical"', written, 1), encoding="utf-8")
@@ -211,13 +205,11 @@ def test_what_a_measure_by_claims_needs_is_asked_for_before_the_run(club, tmp_pa
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     keyless = tmp_path / "keyless.toml"
     keyless.write_text(text.replace('kind = "lexical"', 'kind = "openai"\nmodel = "x"', 1), encoding="utf-8")
-    assert harness("check", keyless) == 2
-    assert "export OPENAI_API_KEY" in capsys.readouterr().err
+    assert "export OPENAI_API_KEY" in ends(capsys, 2, "check", keyless).err
     data = small.markdown(tmp_path / "data", {"a": "fee"}, [{"query": "fee", "relevant_documents": ["a"]}])
     none = tmp_path / "none.toml"
     none.write_text(text.replace((club / "data").as_posix(), data.as_posix()), encoding="utf-8")
-    assert harness("check", none) == 2
-    assert "no query has any" in capsys.readouterr().err
+    assert "no query has any" in ends(capsys, 2, "check", none).err
 
 
 @pytest.fixture
@@ -237,18 +229,14 @@ def answers(tmp_path):
 
 def test_answers_are_checked_judged_and_scored(club, answers, capsys) -> None:
     experiment = club / "club.toml"
-    assert harness("answers", "score", experiment, answers) == 2
-    assert "harness answers judge" in capsys.readouterr().err
-    assert harness("answers", "check", experiment, answers, "--json") == 0
-    told = json.loads(capsys.readouterr().out)
+    assert "harness answers judge" in ends(capsys, 2, "answers", "score", experiment, answers).err
+    told = json.loads(ends(capsys, 0, "answers", "check", experiment, answers, "--json").out)
     assert [(one["system"], one["missing"]) for one in told["systems"]] == [("careful", 0), ("lazy", 1)]
     assert harness("answers", "judge", experiment, answers, "--plan") == 0
     assert "on this machine" in capsys.readouterr().out and not (answers / "verdicts.jsonl").exists()
-    assert harness("answers", "judge", experiment, answers) == 0
-    assert "weak" in capsys.readouterr().out
+    assert "weak" in ends(capsys, 0, "answers", "judge", experiment, answers).out
     page = answers / "page" / "blame.html"
-    assert harness("answers", "score", experiment, answers, "--report", page) == 0
-    out = capsys.readouterr().out
+    out = ends(capsys, 0, "answers", "score", experiment, answers, "--report", page).out
     assert "ragchecker.recall" in out and "tok:13a" in out and "undefined for some" in out
     with (answers / "scores.csv").open(encoding="utf-8") as file:
         scores = {(row["retriever"], row["query_id"], row["measure"]): row["value"] for row in csv.DictReader(file)}

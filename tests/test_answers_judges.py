@@ -23,6 +23,7 @@ from tests import small
 from tests.chat_fake import ChatProvider, quotation
 from tests.servers import serving
 from tests.small import ended as harness
+from tests.small import ends
 
 pytestmark = pytest.mark.usefixtures("no_keys")
 
@@ -269,8 +270,7 @@ def judge_row(plan):
 
 
 def test_a_run_is_planned_paid_for_and_told(paid, tmp_path, capsys) -> None:
-    assert harness("plan", "paid.toml", "--json") == 0
-    planned = judge_row(json.loads(capsys.readouterr().out))
+    planned = judge_row(json.loads(ends(capsys, 0, "plan", "paid.toml", "--json").out))
     assert paid.requests == [] and planned["retriever"] == ""
     assert harness("run", "paid.toml", "--quiet", "--max-cost", "1") == 0
     results = records.read(tmp_path / "results" / "paid")
@@ -282,8 +282,7 @@ def test_a_run_is_planned_paid_for_and_told(paid, tmp_path, capsys) -> None:
     page = (results.folder / "report.html").read_text(encoding="utf-8")
     assert f"Judging the claims took {row['calls']:,} requests" in page
     capsys.readouterr()
-    assert harness("plan", "paid.toml", "--json") == 0
-    again = judge_row(json.loads(capsys.readouterr().out))
+    again = judge_row(json.loads(ends(capsys, 0, "plan", "paid.toml", "--json").out))
     assert (again["calls"], again["usd"], again["cached"]) == (0, 0.0, again["texts"])
     address = paid.url.encode()
     assert not [path for path in (tmp_path / "results").rglob("*") if path.is_file() and address in path.read_bytes()]
@@ -295,16 +294,13 @@ def test_the_limit_of_dollars_holds_for_the_judge_and_needs_prices(paid, tmp_pat
     assert (tmp_path / "results" / "paid.unfinished" / "rankings" / "bm25.jsonl").is_file()
     text = (tmp_path / "paid.toml").read_text(encoding="utf-8").replace(PRICES, "")
     (tmp_path / "free.toml").write_text(text.replace("${JUDGE_URL}", "https://example.org/v1"), encoding="utf-8")
-    assert harness("run", "free.toml", "--quiet", "--max-cost", "1") == 2
-    assert "price of judge-1 is not known" in capsys.readouterr().err
-    assert harness("plan", "free.toml", "--json") == 0
-    assert judge_row(json.loads(capsys.readouterr().out))["usd"] is None
+    assert "price of judge-1 is not known" in ends(capsys, 2, "run", "free.toml", "--quiet", "--max-cost", "1").err
+    assert judge_row(json.loads(ends(capsys, 0, "plan", "free.toml", "--json").out))["usd"] is None
 
 
 def test_a_judge_that_decides_and_fails_ends_the_run_without_its_address(paid, capsys, monkeypatch) -> None:
     paid.always = "expired"
-    assert harness("run", "paid.toml", "--quiet") == 3
-    message = capsys.readouterr().err
+    message = ends(capsys, 3, "run", "paid.toml", "--quiet").err
     assert "claims were not judged" in message and paid.url not in message
 
 
@@ -324,13 +320,11 @@ def test_a_dry_run_of_judging_counts_every_task(paid, tmp_path, capsys) -> None:
     contexts = [{"id": name, "text": text} for name, text in DOCUMENTS.items()]
     row = {"query_id": "q1", "response": "The fee is monthly. Half for students.", "contexts": contexts}
     (answers / "system.jsonl").write_text(json.dumps(row) + "\n", encoding="utf-8")
-    assert harness("answers", "judge", "paid.toml", answers, "--plan", "--json") == 0
-    planned = json.loads(capsys.readouterr().out)["plan"]
+    planned = json.loads(ends(capsys, 0, "answers", "judge", "paid.toml", answers, "--plan", "--json").out)["plan"]
     assert (
         paid.requests == [] and planned["texts"] == 2 and sorted(p.name for p in answers.iterdir()) == ["system.jsonl"]
     )
-    assert harness("answers", "judge", "paid.toml", answers, "--plan") == 0
-    assert "requests and about" in capsys.readouterr().out
+    assert "requests and about" in ends(capsys, 0, "answers", "judge", "paid.toml", answers, "--plan").out
     assert harness("answers", "judge", "paid.toml", answers, "--max-cost", "1", "--json") == 0
     assert len(paid.requests) <= planned["calls"] and planned["verdicts"] > 0
     judged = json.loads(capsys.readouterr().out)

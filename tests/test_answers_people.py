@@ -20,6 +20,7 @@ from tests import small
 from tests.browser import judged_by_keyboard, needs_browser
 from tests.labels_small import write
 from tests.small import ended as harness
+from tests.small import ends
 
 pytestmark = pytest.mark.slow
 
@@ -81,15 +82,13 @@ def test_whole_queries_are_drawn_and_a_larger_sample_holds_a_smaller(ran) -> Non
 def test_people_are_merged_shown_and_kept_by_the_next_run(ran, tmp_path, capsys, monkeypatch) -> None:
     monkeypatch.setenv("HARNESS_CACHE", str(ran.parent.parent / "cache"))
     assert "no person checked a sample" in (ran / "report.md").read_text(encoding="utf-8")
-    assert harness("answers", "sample", ran, "--sample", 34, "--output", tmp_path / "v.html") == 0
-    said = capsys.readouterr().out
+    said = ends(capsys, 0, "answers", "sample", ran, "--sample", 34, "--output", tmp_path / "v.html").out
     assert "34 of 44 queries" in said and "harness answers merge" in said
     page = (tmp_path / "v.html").read_text(encoding="utf-8")
     assert "Judge claims" in page and ">Claim<span" in page and "contradicted: the passage says otherwise" in page
     pool = verdict_pool(pairs_of_results(ran), 34, 0)
     exported = write(tmp_path / "judgments.jsonl", judged(pool))
-    assert harness("answers", "merge", exported, "--into", ran) == 0
-    assert f"{pool.pairs:,} verdicts of ann" in capsys.readouterr().out
+    assert f"{pool.pairs:,} verdicts of ann" in ends(capsys, 0, "answers", "merge", exported, "--into", ran).out
     results = records.read(ran)  # the folder is still whole
     trust = trust_in_results(results)
     (ann,) = trust.people

@@ -16,6 +16,7 @@ from harness.stats.settings import Settings
 from retrievers.errors import InputError
 from tests.scored import compare
 from tests.small import ended as harness
+from tests.small import ends
 
 NAN = math.nan
 RNG = np.random.default_rng(11)
@@ -141,22 +142,19 @@ def scores_file(tmp_path):
 
 def test_compare_takes_the_scores_of_any_tool(tmp_path, capsys) -> None:
     page = tmp_path / "page.html"
-    assert harness("compare", scores_file(tmp_path), "--report", page, "--json") == 0
-    told = json.loads(capsys.readouterr().out)
+    told = json.loads(ends(capsys, 0, "compare", scores_file(tmp_path), "--report", page, "--json").out)
     (row,) = told["comparisons"]
     assert (row["measure"], row["n"], row["verdict"]) == ("faithfulness", 19, "worse")
     html = page.read_text(encoding="utf-8")
     assert "Content-Security-Policy" in html and "<script" not in html and "19" in html
-    assert harness("compare", scores_file(tmp_path)) == 0
-    out = capsys.readouterr().out
+    out = ends(capsys, 0, "compare", scores_file(tmp_path)).out
     assert "faithfulness" in out and "b" in out
 
 
 def test_compare_refuses_what_does_not_go_with_a_file_of_scores(tmp_path, capsys) -> None:
     for more in (["run.trec"], ["--grades", "binary"], ["--skip-no-relevant"]):
         assert harness("compare", scores_file(tmp_path), *more) == 2
-    assert harness("compare", write(tmp_path / "one.csv", ["a,1,m,1"])) == 2
-    assert "only one" in capsys.readouterr().err
+    assert "only one" in ends(capsys, 2, "compare", write(tmp_path / "one.csv", ["a,1,m,1"])).err
 
 
 def stars_file(tmp_path):
@@ -171,8 +169,7 @@ def stars_file(tmp_path):
 def test_scores_outside_0_and_1_are_equivalent_only_where_their_range_is_given(
     tmp_path, capsys, more, verdict, noted
 ) -> None:
-    assert harness("compare", stars_file(tmp_path), "--margin", "0.5", *more, "--json") == 0
-    told = json.loads(capsys.readouterr().out)
+    told = json.loads(ends(capsys, 0, "compare", stars_file(tmp_path), "--margin", "0.5", *more, "--json").out)
     assert told["comparisons"][0]["verdict"].startswith(verdict)
     assert ("Give --range LOW HIGH" in " ".join(told["notes"])) == noted
 
@@ -187,5 +184,4 @@ def test_scores_outside_0_and_1_are_equivalent_only_where_their_range_is_given(
     ],
 )
 def test_a_range_that_is_none_or_too_narrow_is_refused(tmp_path, capsys, bounds, message) -> None:
-    assert harness("compare", stars_file(tmp_path), "--margin", "0.5", "--range", *bounds) == 2
-    assert message in capsys.readouterr().err
+    assert message in ends(capsys, 2, "compare", stars_file(tmp_path), "--margin", "0.5", "--range", *bounds).err

@@ -15,7 +15,6 @@ from filelock import FileLock, Timeout
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import harness
 from harness.experiment import unexpanded
 from retrievers.cache import Cache, default_path, keys
 from retrievers.embedding import Embedder
@@ -305,8 +304,7 @@ def run(tmp_path, monkeypatch, provider):
     with Cache(tmp_path / "cache" / "cache.sqlite") as cache:
         old = Embedded(np.ones((3, 128), dtype=np.float32), *np.ones((2, 3), dtype=int))
         cache.put(fingerprint, keys(fingerprint, "document", texts), old)
-    path = small.experiment(tmp_path, retrievers=BLOCKS, report=True)
-    return harness.run(path, harness.Options(tmp_path / "results")).folder
+    return small.ran(tmp_path, retrievers=BLOCKS, report=True).folder
 
 
 def test_a_cache_of_two_models_is_news_on_the_first_screen_and_no_address_is_written(tmp_path, monkeypatch):

@@ -20,7 +20,7 @@ from harness.running.plan import plan
 from retrievers.errors import InputError
 from retrievers.types import Document, sample
 from tests import layouts, small, tiny
-from tests.small import ended, refusal
+from tests.small import ended, ends, refusal
 from tests.test_report_slices import view_of
 
 pytestmark = pytest.mark.usefixtures("own_cache")
@@ -190,8 +190,7 @@ def test_a_cluster_or_a_weight_that_is_no_field_is_refused_with_the_other_proble
 
 
 def test_the_command_as_json(tmp_path, capsys):
-    assert ended("check", layouts.beir(tmp_path / "data"), "--json") == 0
-    said = json.loads(capsys.readouterr().out)
+    said = json.loads(ends(capsys, 0, "check", layouts.beir(tmp_path / "data"), "--json").out)
     assert said["portrait"]["sampled"] == 4
     assert said["problems"] == []
 
@@ -241,8 +240,7 @@ def test_a_results_folder_is_called_so_and_no_data_set(tmp_path, monkeypatch, ca
     only = '[[retrievers]]\nname = "bm25"\nkind = "bm25"\n'
     run(small.experiment(tmp_path, retrievers=only), Options(tmp_path)).folder.rename(name)
     for command in ("check", "init"):
-        assert ended(command, name) == 2
-        said = capsys.readouterr().err
+        said = ends(capsys, 2, command, name).err
         assert f"{name}: is a results folder, no data set" in said
         assert f"harness report {shlex.quote(name)} shows what it says" in said
 
@@ -319,8 +317,7 @@ def test_what_is_told_before_is_what_the_run_counts(tmp_path: Path, model: str) 
 
 @pytest.mark.parametrize("words", [[], ["--json"]])
 def test_the_plan_tells_it(words: list[str], tmp_path: Path, model: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert ended("plan", experiment(tmp_path, model), "--results", tmp_path, *words) == 0
-    printed = capsys.readouterr().out
+    printed = ends(capsys, 0, "plan", experiment(tmp_path, model), "--results", tmp_path, *words).out
     if words:
         (reach,) = json.loads(printed)["reaches"]
         assert (reach["retriever"], reach["others"]) == ("m", ["hybrid", "again"])

@@ -68,8 +68,7 @@ def told(value: Any) -> str:
 
 
 def test_without_words_the_help_is_shown(call: Call) -> None:
-    told = call()
-    assert told.code == 0
+    told = call(code=0)
     assert "Usage: harness " in told.out
     assert all(name.split()[0] in told.out for name, _ in commands(app))
 
@@ -89,8 +88,7 @@ def test_without_words_the_help_is_shown(call: Call) -> None:
     ],
 )
 def test_a_misspelt_command_line_gets_one_line_and_exit_code_2(call: Call, words: list[str], said: str) -> None:
-    told = call(*words)
-    assert told.code == 2
+    told = call(*words, code=2)
     assert not told.out
     assert told.err.startswith("error: ")
     assert said in told.err
@@ -99,8 +97,7 @@ def test_a_misspelt_command_line_gets_one_line_and_exit_code_2(call: Call, words
 
 @pytest.mark.parametrize("words", [["run"], ["check"], ["init"], ["cache verify"]])
 def test_a_path_that_is_not_there_is_named(call: Call, words: list[str]) -> None:
-    told = call(*words[0].split(), "nowhere")
-    assert told.code == 2
+    told = call(*words[0].split(), "nowhere", code=2)
     assert "nowhere" in told.err
 
 
@@ -113,8 +110,7 @@ def test_a_results_folder_that_is_not_there_does_not_exist(call: Call, words: li
 
 
 def test_run_prints_means_comparisons_and_the_verdict_in_words(call: Call, tmp_path: Path) -> None:
-    told = call("run", small.experiment(tmp_path, report=True), "--results", tmp_path / "out")
-    assert told.code == 0
+    told = call("run", small.experiment(tmp_path, report=True), "--results", tmp_path / "out", code=0)
     head, verdict, *_ = told.out.splitlines()
     assert head == "small · 6 queries · 6 documents · nDCG@3"
     assert verdict == "No difference shown: 6 queries cannot tell the 3 retrievers apart."
@@ -135,8 +131,7 @@ def test_a_run_without_a_report_says_where_its_results_are_and_another_command_w
 ) -> None:
     path, place = small.experiment(tmp_path), tmp_path / "out"
     folder, page = place / "small", place / "small" / "report.html"
-    told = call("run", path, "--results", place)
-    assert told.code == 0
+    told = call("run", path, "--results", place, code=0)
     assert told.out.endswith(f"\nresults: {folder}\n")
     assert "report:" not in told.out
     parts = {"report.html", "report.md", "figures", "tables"}
@@ -225,8 +220,7 @@ def test_check_warns_of_a_key_that_is_missing(call: Call, tmp_path: Path, monkey
 
 def test_a_backend_that_fails_ends_in_3_with_the_others_done(call: Call, tmp_path: Path) -> None:
     path = small.experiment(tmp_path, retrievers=with_api(f"http://127.0.0.1:{closed_port()}/v1"))
-    said = call("run", path, "--results", tmp_path / "out")
-    assert said.code == 3
+    said = call("run", path, "--results", tmp_path / "out", code=3)
     assert "error: api: " in said.err
     assert (said.out + said.err).count("Connection refused") <= 1  # why is told once
     assert "api failed" not in said.out
@@ -312,11 +306,9 @@ def test_check_lists_every_problem(call: Call, tmp_path: Path) -> None:
     rows[0]["relevant_documents"] = ["appel"]
     rows[1]["quary"] = "?"
     labels.write_text(json.dumps(rows), encoding="utf-8")
-    said = call("check", path)
-    assert said.code == 2
+    said = call("check", path, code=2)
     assert "error: 2 problems" in said.err
-    found = call("check", path, "--json")
-    assert found.code == 2
+    found = call("check", path, "--json", code=2)
     assert not found.err
     assert {problem["where"].rpartition("/")[2] for problem in json.loads(found.out)["problems"]} == {
         "queries.json[0]", "queries.json[1]"
@@ -389,8 +381,7 @@ def test_score_shows_every_measure_of_every_run_whatever_the_room(
     ],
 )
 def test_score_refuses(call: Call, files: Path, words: list[str], said: str) -> None:
-    ended = call("score", *words)
-    assert ended.code == 2
+    ended = call("score", *words, code=2)
     assert said in ended.err
 
 
@@ -403,8 +394,7 @@ def test_score_of_a_results_folder_is_what_the_run_found(call: Call, results: Pa
 
 def test_score_by_another_grade_rule_is_what_a_run_with_it_finds(call: Call, tmp_path: Path, results: Path) -> None:
     for rule, written in (("binary", '"binary"'), ("[[1, 3], [2, 1]]", "[[1, 3], [2, 1]]")):
-        path = small.experiment(tmp_path, more=f"[relevance]\ngrades = {written}")
-        other = run(path, Options(tmp_path / "out")).folder
+        other = small.ran(tmp_path, more=f"[relevance]\ngrades = {written}").folder
         found = json.loads(call("score", results, "--grades", rule, "--json").out)["summary"]
         assert [{k: told(v) for k, v in row.items()} for row in found] == table(other / "summary.csv")
     assert "is no grade rule" in call("score", results, "--grades", "binar").err
@@ -526,8 +516,7 @@ def test_gate_refuses(call: Call, results: Path) -> None:
         in call("gate", results, "--baseline", "hashing", "--challenger", "bm2", "--margin", "0").err
     )
     for margin in ("-1", "0", "nan", "inf"):
-        refused = call("gate", results, "--baseline", "hashing", "--challenger", "bm25", "--margin", margin)
-        assert refused.code == 2
+        refused = call("gate", results, "--baseline", "hashing", "--challenger", "bm25", "--margin", margin, code=2)
         assert "is not a finite number above 0" in refused.err
 
 
@@ -567,12 +556,10 @@ def test_reproduce_says_what_differs(call: Call, copied: Path) -> None:
     )
     summary.write_text(moved(5e-5), encoding="utf-8")
     small.signed_anew(copied)
-    said = call("reproduce", copied)
-    assert said.code == 0
+    said = call("reproduce", copied, code=0)
     assert "means within 0.0001 (largest difference 5e-05); not the same to the byte: rankings/bm25.jsonl" in said.out
     summary.write_text(moved(0.01), encoding="utf-8")
-    said = call("reproduce", copied)
-    assert said.code == 2
+    said = call("reproduce", copied, code=2)
     assert "summary.csv: cannot be read whole: it was changed" in said.err
     small.signed_anew(copied)
     said = call("reproduce", copied)
@@ -604,8 +591,7 @@ def test_reproduce_fails_where_a_retriever_answers_otherwise_or_no_more(
 
 def test_reproduce_wants_the_same_data(call: Call, copied: Path, tmp_path: Path) -> None:
     (tmp_path / "data" / "pear.md").write_text("# pear\n\nanother text", encoding="utf-8")
-    said = call("reproduce", copied)
-    assert said.code == 2
+    said = call("reproduce", copied, code=2)
     assert "is not the data of these results: a document, query or label has changed (" in said.err
 
 
@@ -613,8 +599,7 @@ def test_reproduce_names_the_version_as_a_cause_for_results_of_before(call: Call
     manifest = records.read_manifest(copied)
     old = replace(manifest, dataset=replace(manifest.dataset, digest="0" * 64), tables={})
     records.write_manifest(copied, old)
-    said = call("reproduce", copied)
-    assert said.code == 2
+    said = call("reproduce", copied, code=2)
     assert "a document, query or label has changed, or the program, which took digests" in said.err
 
 
@@ -644,8 +629,7 @@ def test_cache(call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
 def test_a_model_that_moved_is_told(call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HARNESS_CACHE", str(tmp_path))
     monkeypatch.setattr("harness.running.embed_shards.drifts", lambda _, code: [cli_drift(0.5)])
-    said = call("cache", "verify", "x")
-    assert said.code == 1
+    said = call("cache", "verify", "x", code=1)
     assert said.err == "e5: no longer the model that was cached; run with --fresh\n"
 
 

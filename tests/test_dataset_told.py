@@ -14,7 +14,7 @@ from harness.running.check import check
 from retrievers.errors import InputError
 from tests import labels_small
 from tests.layouts import book
-from tests.small import ended, refusal
+from tests.small import ends, refusal
 
 
 def folder(place: Path, asked: str = "query,doc\nleave,a\n") -> Path:
@@ -133,8 +133,7 @@ def test_the_worst_of_files_get_one_sentence(variant, tmp_path, monkeypatch, cap
         path, raw = Path(name), content() if callable(content) else content
         path.parent.mkdir(exist_ok=True, parents=True)
         path.write_bytes(raw if isinstance(raw, bytes) else str(raw).encode())
-    assert ended("init", *words.split()) == 2
-    said = capsys.readouterr().err
+    said = ends(capsys, 2, "init", *words.split()).err
     assert said.count("\n") == said.count("error: ") == 1
     assert expected in said
 

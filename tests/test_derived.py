@@ -21,7 +21,7 @@ from retrievers.stores.matrices import QuantizedStore, calibrated, from_bytes, t
 from retrievers.types import Vectors, ranked, rounded
 from tests import small, tiny
 from tests.servers import OpenAIProvider, serving
-from tests.small import ended, refusal
+from tests.small import ends, refusal
 
 pytestmark = pytest.mark.slow
 
@@ -175,8 +175,7 @@ def test_a_service_that_gives_something_else_is_not_believed(
 ) -> None:
     with serving(Stubborn()) as provider:
         path = small.experiment(tmp_path, retrievers=PAID.format(url=provider.url, more=""))
-        assert ended("run", path, "--results", tmp_path / "out") == 3
-        shown = capsys.readouterr()
+        shown = ends(capsys, 3, "run", path, "--results", tmp_path / "out")
         message = "cutting to 64 dimensions is not what the service gives when it is asked for them: it gave others"
         assert " ".join(shown.err.split()).count(message) == 3  # of each retriever with 64 dimensions one
         trusting = small.experiment(
@@ -285,8 +284,6 @@ def test_what_makes_no_sense_is_refused_once(tables: dict[str, Any], message: st
 
 def test_more_dimensions_than_there_are_fail_alone(tmp_path: Path) -> None:
     blocks = '[[retrievers]]\nname = "h"\nencoder = { kind = "hashing", dimensions = 64 }\n'
-    results = run(
-        small.experiment(tmp_path, retrievers=blocks + "derive = { dimensions = [65] }\n"), Options(tmp_path / "out")
-    )
+    results = small.ran(tmp_path, retrievers=blocks + "derive = { dimensions = [65] }\n")
     assert list(results.retrievers) == ["h"]
     assert "have 64 dimensions: 65 cannot be kept" in str(results.manifest.failed["h-65"])

@@ -22,7 +22,7 @@ from tests import small, tiny
 from tests.disks import small_disk
 from tests.mortal import forking
 from tests.servers import OpenAIProvider, serving
-from tests.small import ended
+from tests.small import ended, ends
 from tests.test_kill import DOCUMENTS, QUERIES, corpus, experiment
 from tests.test_storage import refusing_store
 
@@ -125,8 +125,7 @@ def test_vectors_are_taken_over_into_a_cache(tmp_path, capsys):
     path, url = hashed(tmp_path), str(tmp_path / "parts")
     assert ended("embed", path, "--to", url, "--quiet") == 0
     os.environ["HARNESS_CACHE"] = str(tmp_path / "other")
-    assert ended("cache", "import", url, "--json") == 0
-    rows = json.loads(capsys.readouterr().out)["imported"]
+    rows = json.loads(ends(capsys, 0, "cache", "import", url, "--json").out)["imported"]
     assert {row["role"]: row["rows"] for row in rows}["query"] == ASKED
     results = pipeline.run(path, Options(tmp_path / "results"))
     assert not results.manifest.ledger.retrievers["whole"].counts.get("embed-documents", {}).get("imported")
@@ -147,10 +146,8 @@ def test_a_plan_says_what_a_share_takes(tmp_path, capsys, monkeypatch):
         pipeline.run(path, Options(tmp_path / "measured"))
         monkeypatch.setenv("HARNESS_CACHE", str(tmp_path / "cold"))
         words = ["plan", str(path), "--results", str(tmp_path / "measured"), "--shards", "4"]
-        assert ended(*words, "--json") == 0
-        told = json.loads(capsys.readouterr().out)
-        assert ended(*words) == 0
-        assert "each of 4 shards: 36 texts" in capsys.readouterr().out  # by two encoders
+        told = json.loads(ends(capsys, 0, *words, "--json").out)
+        assert "each of 4 shards: 36 texts" in ends(capsys, 0, *words).out  # by two encoders
         shares = [
             share for number in (1, 2, 3, 4) for share in embed(path, str(tmp_path / "p"), shard=Shard(number, 4))
         ]
@@ -182,8 +179,7 @@ def test_ray_is_loaded_only_where_it_is_asked_for(tmp_path):
     ],
 )
 def test_options_that_would_do_nothing_are_refused(tmp_path, capsys, words, told):
-    assert ended("embed", hashed(tmp_path), "--to", tmp_path / "parts", *words) == 2
-    assert told in capsys.readouterr().err
+    assert told in ends(capsys, 2, "embed", hashed(tmp_path), "--to", tmp_path / "parts", *words).err
     assert not (tmp_path / "parts").exists()
 
 

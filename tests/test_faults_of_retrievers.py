@@ -7,7 +7,7 @@ import pytest
 
 from harness import records
 from tests import small
-from tests.small import BM25, ended
+from tests.small import BM25, ended, ends
 from tests.test_waiting import BLOCKS as SERVICES
 
 MODULE = '''
@@ -101,12 +101,10 @@ def test_a_failure_names_file_and_line_of_the_users_code_and_debug_shows_all(tmp
     blocks = "".join(f'[[retrievers]]\nname = "{name}"\nkind = "python"\ncall = "{module}:{name}"\n' for name in RAISED)
     path = small.experiment(tmp_path, retrievers=blocks + BM25)
     lines = [1 + next(n for n, said in enumerate(MODULE.splitlines()) if raised in said) for raised in RAISED.values()]
-    assert ended("run", path) == 3
-    first = capsys.readouterr().err
+    first = ends(capsys, 3, "run", path).err
     assert all(f"({module}.py:{line})" in first for line in lines)
     assert "Traceback" not in first
-    assert ended("run", path, "--debug") == 3
-    assert "Traceback" in (told := capsys.readouterr().err)
+    assert "Traceback" in (told := ends(capsys, 3, "run", path, "--debug").err)
     assert all(f'{module}.py", line {line}, in' in told for line in lines)
 
 
@@ -124,8 +122,7 @@ def test_a_module_that_exits_when_it_is_imported_is_one_message(tmp_path, module
     block = f'[[retrievers]]\nname = "theirs"\nkind = "python"\ncall = "{module}:ask"\n'
     path = small.experiment(tmp_path, retrievers=block + BM25)
     for command in ("check", "run"):
-        assert ended(command, path) == 2
-        assert f"cannot be imported: {module}: SystemExit ({module}.py:2)" in capsys.readouterr().err
+        assert f"cannot be imported: {module}: SystemExit ({module}.py:2)" in ends(capsys, 2, command, path).err
 
 
 @pytest.mark.parametrize("hit", [{"doc_id": "\ud800", "score": 1}, {"doc_id": "apple", "score": 10**400}])

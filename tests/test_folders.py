@@ -129,8 +129,7 @@ GATE = ("--baseline", "bm25", "--challenger", "bm25", "--margin", "0.9")
 
 
 def test_a_gate_takes_its_baseline_from_an_earlier_folder(call: Call, new: Path, release: Path) -> None:
-    said = call("gate", new, "--from", release, *GATE)
-    assert said.code == 0
+    said = call("gate", new, "--from", release, *GATE, code=0)
     assert said.out.startswith("gate passed: not worse by 0.9: ")
     assert said.err == "Compared on all 6 queries, the same in every folder.\n"
     told = json.loads(call("gate", new, "--from", release, *GATE, "--json").out)
@@ -161,8 +160,7 @@ def test_a_gate_refuses_a_baseline_on_other_ground(call: Call, tmp_path: Path, r
     assert "has 2 of the same queries with another text or other grades than" in said.err
     small.dataset(tmp_path / "documents" / "data")
     (tmp_path / "documents" / "data" / "bird.md").write_text("# bird\n\nbirds fly\n", encoding="utf-8")
-    said = call("gate", made(tmp_path / "documents", "new"), "--from", release, *GATE)
-    assert said.code == 2
+    said = call("gate", made(tmp_path / "documents", "new"), "--from", release, *GATE, code=2)
     assert "holds results on other documents than" in said.err
     path = small.experiment(tmp_path, name="by-ap")
     path.write_text(path.read_text(encoding="utf-8").replace('primary = "nDCG@3"', 'primary = "AP"'), encoding="utf-8")
@@ -172,8 +170,7 @@ def test_a_gate_refuses_a_baseline_on_other_ground(call: Call, tmp_path: Path, r
 
 
 def test_a_folder_of_results_is_needed(call: Call, release: Path) -> None:
-    said = call("gate", release, "--from", release.parent, *GATE)
-    assert said.code == 2
+    said = call("gate", release, "--from", release.parent, *GATE, code=2)
     assert "is no results folder" in said.err
 
 
@@ -216,13 +213,11 @@ def test_comparing_claims_nothing_once_the_planned_looks_have_spent_alpha(tmp_pa
 def test_a_margin_that_no_difference_can_reach_is_refused(call: Call, tmp_path: Path, release: Path) -> None:
     path = small.experiment(tmp_path, more="[statistics]\nmargin = 5\n")
     for command in ("check", "run"):
-        refused = call(command, path)
-        assert refused.code == 2
+        refused = call(command, path, code=2)
         assert "[statistics] margin: 5 is not below the measure's range, 1: everything would pass" in refused.err
     gate = ("gate", release, "--baseline", "bm25", "--challenger", "hybrid")
     for words in (gate, ("compare", release), ("compare", release / "scores.csv")):
-        refused = call(*words, "--margin", "2")
-        assert refused.code == 2
+        refused = call(*words, "--margin", "2", code=2)
         assert "--margin: 2 is not below" in refused.err
 
 

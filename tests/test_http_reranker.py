@@ -19,7 +19,7 @@ from tests import small
 from tests.dialects import KEY, RerankProvider, Tei, Vllm, overlap
 from tests.provider_blocks import BLOCKS, at
 from tests.servers import Refusal, serving, tokens_of
-from tests.small import ended
+from tests.small import ended, ends
 
 pytestmark = pytest.mark.usefixtures("keys")
 
@@ -201,8 +201,7 @@ def test_a_paid_reranker_is_planned_and_billed_and_a_broken_server_fails_alone(t
 
 def test_a_cap_without_a_price_is_refused(tmp_path, monkeypatch, capsys):
     places = {"url": "http://gpu.example.org", "broken": "https://models.example.org/v1", "price": "rpm = 0"}
-    assert ended("run", experiment(tmp_path, monkeypatch, **places), "--max-cost", "1") == 2
-    told = capsys.readouterr().err
+    told = ends(capsys, 2, "run", experiment(tmp_path, monkeypatch, **places), "--max-cost", "1").err
     assert "'reranked': rerank.price" in told
     assert "'broken': encoder.price" in told
 

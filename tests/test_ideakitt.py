@@ -18,7 +18,7 @@ from retrievers.costs import estimate
 from tests import small, tiny
 from tests.recompute import verified
 from tests.servers import BedrockProvider, OpenAIProvider, serving, tokens_of
-from tests.small import ended
+from tests.small import ended, ends
 from tests.test_run import digests
 
 pytestmark = pytest.mark.slow
@@ -198,8 +198,7 @@ def test_a_run_stops_before_it_would_cost_too_much(tmp_path: Path, capsys: pytes
         billed = sum(map(tokens_of, first + second))
         limit = billed + int(estimate(third).sum()) - 1
 
-        assert ended(*words, "--max-cost", limit) == 3
-        told = capsys.readouterr().err
+        told = ends(capsys, 3, *words, "--max-cost", limit).err
         assert "paid: the next request costs about" in told
         assert "--max-cost" in told
         assert [request["body"]["input"] for request in provider.requests] == [first, second]

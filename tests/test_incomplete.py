@@ -5,21 +5,19 @@ import shutil
 
 import pytest
 
-import harness
 from harness import records
 from harness.records import RetrieverLedger
 from harness.report import write_report
 from harness.report.sections import trust
 from retrievers.errors import InputError
 from tests import small
-from tests.small import call
+from tests.small import call, ends
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     place = tmp_path_factory.mktemp("incomplete")
-    path = small.experiment(place, more="[statistics]\nmargin = 0.9", report=True)
-    return harness.run(path, harness.Options(results=place / "results")).folder
+    return small.ran(place, more="[statistics]\nmargin = 0.9", report=True).folder
 
 
 @pytest.fixture(scope="module")
@@ -51,8 +49,7 @@ def test_the_report_says_first_that_it_is_incomplete(incomplete):
 
 def test_the_terminal_and_json_say_it_too(incomplete, capsys, monkeypatch):
     monkeypatch.setenv("COLUMNS", "160")
-    streams = call(capsys, "report", incomplete)
-    assert streams.code == 0
+    streams = ends(capsys, 0, "report", incomplete)
     assert streams.out.splitlines()[1].startswith(HEAD)
     assert "gone failed: gone: 401" in streams.err
     assert not any(words in streams.out for words in RECOMMENDS)
@@ -93,8 +90,7 @@ def test_small_slices_are_named(folder):
 
 @pytest.mark.parametrize("option", ["--skip-no-relevant", "--intersection", "--double"])
 def test_what_a_results_folder_cannot_heed_is_refused(folder, option, capsys):
-    streams = call(capsys, "score", folder, option)
-    assert streams.code == InputError.exit_code
+    streams = ends(capsys, InputError.exit_code, "score", folder, option)
     assert f"{option}: is for TREC runs" in streams.err
     if option == "--skip-no-relevant":
         assert call(capsys, "compare", folder, option).code == InputError.exit_code

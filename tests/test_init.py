@@ -168,8 +168,7 @@ def test_a_file_that_is_there_stays(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["my exp.toml", "-x.toml", "é.toml", "_.toml", "con.toml", "a" * 80 + ".toml"])
 def test_what_init_writes_is_read_by_the_command_that_it_prints(call: Call, name):
     small.dataset(Path("mine"))
-    written = call("init", "mine", "--output", name)
-    assert written.code == 0
+    written = call("init", "mine", "--output", name, code=0)
     command = next(line for line in written.out.splitlines() if "harness check" in line)
     assert call(*shlex.split(command)[1:]).code == 0
 

@@ -12,7 +12,7 @@ from harness.evaluation.gate import gate
 from harness.evaluation.readers import scores_of_results
 from harness.report import write_report
 from retrievers.errors import InputError
-from tests import small
+from tests.small import ends
 
 GATE = ("--baseline", "bm25", "--challenger", "hashing", "--margin", "0.5")
 
@@ -54,8 +54,7 @@ def infinite(text: str) -> str:
 )
 def test_a_cut_or_blanked_table_passes_no_gate(folder, capsys, name, change):
     edited(folder, name, change)
-    assert small.ended("gate", folder, *GATE) == 2
-    said = capsys.readouterr()
+    said = ends(capsys, 2, "gate", folder, *GATE)
     assert said.out == ""
     assert f"{name}: cannot be read whole: it was changed or cut" in said.err
 
@@ -64,23 +63,20 @@ def test_a_cut_or_blanked_table_passes_no_gate(folder, capsys, name, change):
 def test_a_gate_needs_the_rankings_that_it_reports_on(folder, capsys, digests):
     for path in ((folder if digests else without_digests(folder)) / "rankings").iterdir():
         path.unlink()
-    assert small.ended("gate", folder, *GATE) == 2
-    assert "rankings" in (said := capsys.readouterr()).err and said.out == ""
+    assert "rankings" in (said := ends(capsys, 2, "gate", folder, *GATE)).err and said.out == ""
 
 
 def test_a_gate_refuses_the_rankings_of_another_run(folder, capsys):
     other = folder / "rankings" / "bm25.jsonl"
     other.write_bytes((folder / "rankings" / "hashing.jsonl").read_bytes())
-    assert small.ended("gate", folder, *GATE) == 2
-    assert "bm25.jsonl: cannot be read whole: it was changed or cut" in capsys.readouterr().err
+    assert "bm25.jsonl: cannot be read whole: it was changed or cut" in ends(capsys, 2, "gate", folder, *GATE).err
 
 
 @pytest.mark.parametrize("change", [cut, infinite])
 def test_scores_must_be_whole_even_where_no_digest_is_known(folder, capsys, change):
     edited(without_digests(folder), "scores.csv", change)
     for command in (("gate", folder, *GATE), ("report", folder), ("reproduce", folder)):
-        assert small.ended(*command) == 2
-        assert "scores.csv: " in capsys.readouterr().err
+        assert "scores.csv: " in ends(capsys, 2, *command).err
 
 
 def test_evidence_that_is_missing_is_named(folder):
@@ -160,8 +156,7 @@ def renamed(content: dict, name: str) -> dict:
 @pytest.mark.parametrize("name", ["../../escaped", "/tmp/escaped", "a/b", "..", "", "a\nb", "x" * 65, "a\\b"])
 def test_a_name_that_leads_elsewhere_is_refused(folder, name, capsys):
     edited(folder, "manifest.json", lambda text: json.dumps(renamed(json.loads(text), name)))
-    assert small.ended("report", folder) == 2
-    assert "is no name" in capsys.readouterr().err
+    assert "is no name" in ends(capsys, 2, "report", folder).err
 
 
 @pytest.mark.parametrize("name", ["report.html", "report.md", "tables", "figures", "scores.csv", "rankings/bm25.jsonl"])
@@ -177,8 +172,7 @@ def test_a_link_in_the_folder_is_refused_and_never_written_through(folder, tmp_p
         original.unlink()
     original.symlink_to(target)
     before = sorted(target.rglob("*")) if target.is_dir() else target.read_text()
-    assert small.ended("report", folder) == 2
-    assert f"{name}: is a link" in capsys.readouterr().err
+    assert f"{name}: is a link" in ends(capsys, 2, "report", folder).err
     assert (sorted(target.rglob("*")) if target.is_dir() else target.read_text()) == before
 
 

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-import harness
 from harness import records
 from harness.evaluation.readers import primary_of
 from harness.experiment import Experiment
@@ -17,8 +16,7 @@ from tests.small import refusal
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    place = tmp_path_factory.mktemp("manifest")
-    return harness.run(small.experiment(place), harness.Options(results=place / "results")).folder
+    return small.ran(tmp_path_factory.mktemp("manifest")).folder
 
 
 def changed(folder: Path, place: Path, change) -> Path:

@@ -13,7 +13,7 @@ from retrievers.retrying import answers
 from tests import small
 from tests.chat_fake import ChatProvider
 from tests.servers import OpenAIProvider, serving, tokens_of
-from tests.small import BM25, ended
+from tests.small import BM25, ended, ends
 
 
 class Dear(OpenAIProvider):
@@ -45,8 +45,7 @@ def paid(url: str) -> str:
 def test_a_last_request_that_is_billed_a_thousandfold_ends_with_3_and_all_is_kept(place, capsys):
     with serving(Dear()) as provider:
         path = small.experiment(place, retrievers=paid(provider.url))
-        assert ended("run", path, "--max-cost", "0.001") == 3
-        told = capsys.readouterr().err
+        told = ends(capsys, 3, "run", path, "--max-cost", "0.001").err
         assert "more than the $0.001000 of --max-cost" in told
         assert "results/small" in told
         kept = records.read(place / "results" / "small")

@@ -22,7 +22,7 @@ from retrievers.types import Embedded, Role, Vectors
 from tests import layouts, small
 from tests.recompute import score
 from tests.servers import OpenAIProvider, serving
-from tests.small import ended
+from tests.small import ended, ends
 from tests.test_foreign_parts import PACKAGE, POINTS, install
 
 pytestmark = pytest.mark.usefixtures("own_cache")
@@ -144,8 +144,7 @@ def test_where_nothing_can_be_measured_one_sentence_says_why(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], retrievers: str, arguments: list[str], message: str
 ) -> None:
     experiment, _ = ran(tmp_path, retrievers)
-    assert ended("noise", experiment, "--results", tmp_path / "out", *arguments) == 2
-    assert message in capsys.readouterr().err
+    assert message in ends(capsys, 2, "noise", experiment, "--results", tmp_path / "out", *arguments).err
 
 
 def test_what_a_reranker_read_beyond_the_first_hundred_is_in_the_sample(

@@ -178,8 +178,7 @@ def test_a_link_in_the_place_of_the_page_is_replaced_and_never_followed(tmp_path
 
 
 def test_the_command_line_lists_and_says_what_is_not_listed(call: Call, place: Path) -> None:
-    said = call("report", place)
-    assert said.code == 0
+    said = call("report", place, code=0)
     assert [line.split()[0] for line in said.out.splitlines() if re.search(" 202[56]-", line)] == [
         "fewer", "other", "small", "small.1", "third",
     ]  # fmt: skip

@@ -20,8 +20,7 @@ FAILS = '[[retrievers]]\nname = "far"\nencoder = { kind = "sentence-transformers
 
 
 def run(place: Path, name: str = "small", retrievers: str = BM25, *, report: bool = False) -> Path:
-    path = small.experiment(place, retrievers=retrievers, name=name, report=report)
-    return harness.run(path, harness.Options(results=place / "out")).folder
+    return small.ran(place, retrievers=retrievers, name=name, report=report).folder
 
 
 def test_a_data_set_that_holds_its_own_results_stays_what_it_is(tmp_path, monkeypatch):

@@ -14,7 +14,7 @@ from harness.running.plan import RunPlan, plan
 from retrievers.errors import InputError
 from tests import small, tiny
 from tests.servers import OpenAIProvider, serving
-from tests.small import BM25, ended, refusal
+from tests.small import BM25, ended, ends, refusal
 
 LISTED = '[[retrievers]]\nname = "{}"\nencoder = {{ kind = "openai", model = "text-embedding-3-small"{} }}\n'
 TIMED = "[latency]\nsample = 4"
@@ -170,8 +170,7 @@ def test_pairs_of_a_reranker(tmp_path: Path) -> None:
 def test_the_command_prints_a_table_or_one_object(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = small.experiment(tmp_path, retrievers=LISTED.format("listed", "") + small.RETRIEVERS)
     for words in ([], ["--json"]):
-        assert ended("plan", path, "--results", tmp_path, *words) == 0
-        told = capsys.readouterr().out
+        told = ends(capsys, 0, "plan", path, "--results", tmp_path, *words).out
         if words:
             said = json.loads(told)
             assert {row["stage"] for row in said["plan"]} == {"embed-documents", "embed-queries"}
@@ -262,8 +261,7 @@ def test_a_plan_of_a_judge_needs_no_key(tmp_path, capsys):
     path.write_text(path.read_text().replace('"DCG@3"]', '"DCG@3", "ClaimRecall@3"]'))
     queries = tmp_path / "data" / "queries.json"
     queries.write_text(queries.read_text().replace('"query":', '"claims": ["It swims."], "query":'))
-    assert ended("plan", path) == 0
-    assert "judge" in capsys.readouterr().out
+    assert "judge" in ends(capsys, 0, "plan", path).out
 
 
 @pytest.mark.usefixtures("no_network")
@@ -280,5 +278,4 @@ def test_a_run_needs_the_key_before_it_begins(tmp_path, capsys, name):
 def test_a_limit_with_an_unknown_price_names_the_key_to_set(tmp_path, monkeypatch, capsys, name):
     monkeypatch.setenv("SOME_KEY", "0123456789")
     path = small.experiment(tmp_path, retrievers=f'{BM25}[[retrievers]]\nname = "theirs"\n{BLOCKS[name][0]}\n')
-    assert ended("run", path, "--max-cost", "1") == 2
-    assert "rerank.price: the price of rerank-v3.5 is not known" in capsys.readouterr().err
+    assert "rerank.price: the price of rerank-v3.5 is not known" in ends(capsys, 2, "run", path, "--max-cost", "1").err

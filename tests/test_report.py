@@ -209,8 +209,7 @@ TWINS = ALONE + '[[retrievers]]\nname = "twin"\nkind = "bm25"\n'
     ],
 )
 def test_every_kind_of_experiment_has_a_report(tmp_path, more, retrievers, sentence):
-    path = small.experiment(tmp_path, more=more, retrievers=retrievers, report=True)
-    folder = harness.run(path, harness.Options(results=tmp_path / "results")).folder
+    folder = small.ran(tmp_path, more=more, retrievers=retrievers, report=True).folder
     assert sentence in (folder / "report.html").read_text(encoding="utf-8")
     assert (folder / "report.md").stat().st_size > 1000
 

@@ -40,8 +40,7 @@ def results(tmp_path_factory):
         for id_, text, docs in small.QUERIES
     ]
     (data / "queries.json").write_text(json.dumps(queries), encoding="utf-8")
-    path = small.experiment(folder, more="[statistics]\nmargin = 0.05", report=True)
-    return harness.run(path, harness.Options(results=folder / "results"))
+    return small.ran(folder, more="[statistics]\nmargin = 0.05", report=True)
 
 
 def look(driver, results, words=""):
@@ -223,12 +222,8 @@ def test_words_are_marked_in_any_script(driver, results, project, query, text, m
 
 
 def test_a_retriever_has_one_colour_in_two_reports(driver, results, tmp_path):
-    alone = harness.run(
-        small.experiment(
-            tmp_path, name="other", retrievers='[[retrievers]]\nname = "again"\nkind = "bm25"\n', report=True
-        ),
-        harness.Options(results=tmp_path / "results"),
-    )
+    again = '[[retrievers]]\nname = "again"\nkind = "bm25"\n'
+    alone = small.ran(tmp_path, name="other", retrievers=again, report=True)
     fills = []
     for folder, name in ((results, "bm25"), (alone, "again")):
         look(driver, folder)
@@ -252,8 +247,7 @@ def test_the_scores_of_the_page_are_those_of_the_folder(results):
 
 def test_the_ceiling_bounds_what_a_reranker_reaches(tmp_path, monkeypatch):
     install(tmp_path, monkeypatch, PACKAGE, POINTS)
-    path = small.experiment(tmp_path, retrievers=small.RETRIEVERS + RERANKED, report=True)
-    run = harness.run(path, harness.Options(results=tmp_path / "results"))
+    run = small.ran(tmp_path, retrievers=small.RETRIEVERS + RERANKED, report=True)
     page = (run.folder / "report.html").read_text(encoding="utf-8")
     held = unpacked(re.search(r'id="evidence">([^<]*)<', page)[1])
     names = [one["name"] for one in held["retrievers"]]

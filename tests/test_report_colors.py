@@ -102,10 +102,7 @@ def test_verdicts_have_hues_of_their_own():
 
 
 def ran(folder, name, retrievers):
-    return harness.run(
-        small.experiment(folder, name=name, retrievers=retrievers, report=True),
-        harness.Options(results=folder / "results"),
-    )
+    return small.ran(folder, name=name, retrievers=retrievers, report=True)
 
 
 def test_a_declared_colour_is_drawn_and_is_no_part_of_what_a_retriever_is(tmp_path):

@@ -13,6 +13,7 @@ from harness.report.sections.tests import in_words, left_out, pair_evidence, sec
 from harness.report.view import View, view_of
 from harness.running.options import Options
 from tests import small
+from tests.small import ends
 
 
 @pytest.fixture(scope="module")
@@ -84,7 +85,6 @@ def test_compare_gives_the_same_evidence_of_every_pair_as_data(
     }
     assert all(0 < row["rbo"] <= 1 and 0 <= row["top_10_in_common"] <= 1 for row in rows)
     runs = sorted((folder / "runs").glob("*.trec"))
-    assert small.ended("compare", folder / "qrels.trec", *runs, "--json") == 0
-    of_files = json.loads(capsys.readouterr().out)["evidence"]
+    of_files = json.loads(ends(capsys, 0, "compare", folder / "qrels.trec", *runs, "--json").out)["evidence"]
     shares = {frozenset((row["a"], row["b"])): row["rbo"] for row in rows}
     assert {frozenset((row["a"], row["b"])): pytest.approx(row["rbo"]) for row in of_files} == shares

@@ -5,7 +5,6 @@ import re
 
 import pytest
 
-import harness
 from harness.report import charts
 from harness.report.elements import figure, svg
 from harness.report.theme import marks
@@ -32,8 +31,7 @@ def page(tmp_path_factory):
         f'\n[[retrievers]]\nname = "{name}"\nkind = "bm25"\nk1 = {i / 10:.1f}\nb = {i % 3 / 2:.1f}\n'
         for i, name in enumerate(NAMES, 1)
     )
-    path = small.experiment(folder, retrievers=blocks, more="[latency]\nsample = 5", report=True)
-    return harness.run(path, harness.Options(results=folder / "results")).folder / "report.html"
+    return small.ran(folder, retrievers=blocks, more="[latency]\nsample = 5", report=True).folder / "report.html"
 
 
 @pytest.fixture

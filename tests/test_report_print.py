@@ -34,10 +34,7 @@ def page(tmp_path_factory):
     blocks = "".join(
         f'\n[[retrievers]]\nname = "{name}"\nkind = "bm25"\nk1 = {i / 10:.1f}\n' for i, name in enumerate(NAMES, 1)
     )
-    results = harness.run(
-        small.experiment(folder, retrievers=blocks, report=True), harness.Options(results=folder / "results")
-    )
-    return (results.folder / "report.html").as_uri()
+    return (small.ran(folder, retrievers=blocks, report=True).folder / "report.html").as_uri()
 
 
 @pytest.fixture(scope="module")

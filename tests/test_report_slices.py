@@ -8,7 +8,6 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-import harness
 from harness.evaluation.board import board_of
 from harness.evaluation.conclusion import Power
 from harness.evaluation.statements import headline as headline_of
@@ -60,7 +59,7 @@ def results(tmp_path_factory):
         for i in range(48)
     ]
     (data / "queries.json").write_text(json.dumps(queries), encoding="utf-8")
-    return harness.run(small.experiment(folder, report=True), harness.Options(results=folder / "results"))
+    return small.ran(folder, report=True)
 
 
 @pytest.fixture(scope="module")
@@ -209,9 +208,8 @@ def test_a_gain_that_changes_says_of_what_and_by_how_much(view, monkeypatch):
 def test_where_all_rank_alike_nothing_is_said_of_differences(tmp_path):
     """No query differs: no size could be found, and no p could have been small."""
     blocks = "".join(f'[[retrievers]]\nname = "{name}"\nkind = "bm25"\n' for name in ("one", "two", "three"))
-    path = small.experiment(tmp_path, retrievers=blocks, more="[statistics]\nmargin = 0.1\n", report=True)
-    page = (harness.run(path, harness.Options(results=tmp_path / "results")).folder / "report.md").read_text("utf-8")
-    first = page.split("## ")[0]
+    run = small.ran(tmp_path, retrievers=blocks, more="[statistics]\nmargin = 0.1\n", report=True)
+    first = (run.folder / "report.md").read_text("utf-8").split("## ")[0]
     assert "rank identically on these 6 queries" in first
     assert "find a true difference" not in first
     assert "could not have shown any" not in first

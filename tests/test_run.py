@@ -149,9 +149,7 @@ def test_wrong_input_and_failures_of_every_retriever_leave_earlier_results_untou
 
 def test_equal_first_stages_are_computed_once(tmp_path: Path) -> None:
     twice = '[[retrievers]]\nname = "{}"\nencoder = {{ kind = "hashing", dimensions = 32 }}\n'
-    results = run(
-        small.experiment(tmp_path, retrievers=twice.format("a") + twice.format("b")), Options(tmp_path / "out")
-    )
+    results = small.ran(tmp_path, retrievers=twice.format("a") + twice.format("b"))
     assert results.rankings("a") == results.rankings("b")
     assert (results.costs["stage"] == "embed-documents").sum() == 1
     assert set(results.comparisons["verdict"]) == {

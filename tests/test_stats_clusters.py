@@ -11,7 +11,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import harness
 from harness.evaluation.families import interactions, slice_family
 from harness.evaluation.question_units import clusters_of, weights_of
 from harness.evaluation.verdict import Verdict
@@ -257,8 +256,7 @@ def test_a_weighted_run_weighs_its_summary_and_says_so(tmp_path):
         for i, (_, text, docs) in enumerate(small.QUERIES)
     ]
     (data / "queries.json").write_text(json.dumps(rows), encoding="utf-8")
-    path = small.experiment(tmp_path, more='[statistics]\nweight = "traffic"\n', report=True)
-    results = harness.run(path, harness.Options(tmp_path / "out"))
+    results = small.ran(tmp_path, more='[statistics]\nweight = "traffic"\n', report=True)
     scores = results.scores[results.scores["measure"] == "nDCG@3"]
     weights = {f"q{i}": 100.0 if i == 0 else 1.0 for i in range(len(rows))}
     summary = results.summary[results.summary["measure"] == "nDCG@3"].set_index("retriever")["mean"]

@@ -115,8 +115,7 @@ def test_an_address_with_a_space_around_it_is_asked_by_nobody(tmp_path, monkeypa
     monkeypatch.setenv("HARNESS_CACHE", str(tmp_path / "cache"))
     with serving(OpenAIProvider()) as server:
         block = '[[retrievers]]\nname = "a"\nencoder = {{ kind = "openai", model = "m", price = 0, base_url = "{}" }}\n'
-        path = small.experiment(tmp_path, retrievers=block.format(server.url))
-        folder = harness.run(path, harness.Options(results=tmp_path / "out")).folder
+        folder = small.ran(tmp_path, retrievers=block.format(server.url)).folder
         asked = len(server.requests)
         manifest = folder / "manifest.json"
         manifest.write_text(manifest.read_text().replace(f'"{server.url}"', f'" {server.url}"'))

@@ -23,7 +23,7 @@ from retrievers.encoders.sentence_transformers import SentenceTransformerEncoder
 from retrievers.errors import InputError
 from tests import small, tiny
 from tests.servers import OpenAIProvider, serving
-from tests.small import ended, refusal
+from tests.small import ends, refusal
 
 PROMPTS = {"query": "query: ", "fast": "the fast ", "document": "passage: "}
 BASE: dict[str, Any] = {"name": "x", "dataset": "d", "primary": "RR", "measures": ["RR"]}
@@ -269,8 +269,7 @@ def test_a_sweep_runs_resumes_and_comes_out_again(
     assert (row["a"], row["b"], row["p_value"]) == (choice.chosen, "bm25", choice.p_value)
     assert reproduce(results.folder, trust=True).differing == ()
     path = small.experiment(tmp_path, retrievers=small.RETRIEVERS + SWEEP)
-    assert ended("run", path, "--results", tmp_path / "out", "--json") == 0
-    told = json.loads(capsys.readouterr().out)["sweep"]
+    told = json.loads(ends(capsys, 0, "run", path, "--results", tmp_path / "out", "--json").out)["sweep"]
     assert (told["chosen"], told["configurations"]) == (choice.chosen, 12)
     assert (results.folder / "scores.csv").read_bytes() == (tmp_path / "out" / "small" / "scores.csv").read_bytes()
 
