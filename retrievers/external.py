@@ -11,6 +11,7 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -30,6 +31,8 @@ DOCUMENT = ("doc_id", "document_id", "corpus-id", "corpus_id", "docno", "docid",
 SCORE = ("score",)
 ROW = '{"query_id": "q1", "doc_id": "d1", "score": 0.5}'
 """Of a saved run, as rows."""
+RISES = 10
+"""Of scores that are given best first, from which on they are no chance."""
 _NOT_IN_IDS = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
 
 
@@ -72,6 +75,14 @@ def count_unknown_ids(rankings: Iterable[Ranking], known: set[str], meter: Meter
         raise BackendError(f"none of its {hits.total():,} hits is a document, such as {next(iter(hits))!r}: {remedy}")
     if foreign:
         meter.count(foreign_hits=sum(foreign.values()), hits_given=hits.total())
+
+
+def refuse_distances(answers: Iterable[Sequence[float]]) -> None:
+    """Raise BackendError where scores of hits, best first, rise ten times and never fall: they would be reversed."""
+    steps = [later - first for scores in answers for first, later in pairwise(scores)]
+    if sum(step > 0 for step in steps) >= RISES and min(steps) >= 0:
+        what = "its scores rise from the first hit to the last, as distances do"
+        raise BackendError(f"{what}: the highest is taken for the best; leave scores out, or give them negated")
 
 
 def accepted(answers: Mapping[str, Ranking], known: set[str], depth: int, meter: Meter) -> dict[str, Ranking]:
@@ -134,7 +145,9 @@ class PythonRetriever(ExternalRetriever):
             for start in range(0, len(queries), size):
                 some = queries[start : start + size]
                 answers = self._called([query.text for query in some], depth)
-                rankings += [self._ranking(query, hits, depth) for query, hits in zip(some, answers, strict=True)]
+                hits = [self._hits(query, given) for query, given in zip(some, answers, strict=True)]
+                refuse_distances(scores for _, scores in hits)
+                rankings += [ranked(ids, scores, depth) for ids, scores in hits]
                 meter.count(calls=1, texts=len(some))
         return self._recognised(rankings, meter)
 
@@ -150,7 +163,7 @@ class PythonRetriever(ExternalRetriever):
             raise BackendError(f"{self._name} returned {len(answers)} lists for {len(texts)} queries; {SHAPE}")
         return answers
 
-    def _ranking(self, query: Query, hits: Any, depth: int) -> Ranking:
+    def _hits(self, query: Query, hits: Any) -> tuple[list[str], list[float]]:
         try:
             if isinstance(hits, str | Mapping | AbstractSet):  # which have no order, or none that was meant
                 raise TypeError
@@ -163,7 +176,7 @@ class PythonRetriever(ExternalRetriever):
         scored = [float(len(pairs) - place) if score is None else score for place, (_, score) in enumerate(pairs)]
         if not all(map(math.isfinite, scored)):
             raise BackendError(f"{self._name}: query {query.id!r} has a score that is no finite number")
-        return ranked(ids, scored, depth)
+        return ids, scored
 
     def _imported(self) -> Callable[[list[str], int], Any]:
         if self._function is None:
@@ -215,6 +228,9 @@ class RunRetriever(ExternalRetriever):
                 if query.id not in run:
                     meter.note("not-answered-query", query.id)
             meter.count(texts=len(queries))
+            if len(queries) > 1 and not any(query.id in run for query in queries):  # one alone is timed
+                what = f"{self._shown} answers none of the queries, but such as {next(iter(run))!r}"
+                raise BackendError(f"{what}: its ids have to be those of the data set")
             hits = [run.get(query.id, ((), ())) for query in queries]
             rankings = [ranked(documents, scores, depth) for documents, scores in hits]
         return self._recognised(rankings, meter)

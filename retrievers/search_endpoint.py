@@ -14,7 +14,7 @@ from pydantic import Field, TypeAdapter, ValidationError
 
 from retrievers.cache import Cache, Texts, keys
 from retrievers.errors import BackendError, InputError, Problem, check_not_negative, check_positive
-from retrievers.external import ExternalRetriever
+from retrievers.external import ExternalRetriever, refuse_distances
 from retrievers.meter import Call, Meter, Stop, single_call
 from retrievers.remote.http_client import HttpClient, Listed, Refusal, Server, check_address
 from retrievers.remote.redaction import as_written, redacted, secrets_in, shown
@@ -113,6 +113,7 @@ class HttpRetriever(ExternalRetriever):
                     self._cache.put_texts(name, [digest], Texts([reply], np.zeros(1, dtype=np.int64)))
         kept = [json.loads(replies[digest]) for digest in digests]
         self._oldest = min((reply["at"] for reply in kept), default="")
+        refuse_distances(reply["scores"] for reply in kept)
         rankings = [ranked(reply["ids"], reply["scores"], depth) for reply in kept]
         return self._recognised(rankings, meter)
 

@@ -69,6 +69,8 @@ def test_what_a_saved_run_lacks_and_has_beyond_is_noted(tmp_path):
     assert answers[0].doc_ids == ("ghost", "apple")
     assert meter.notes()["not-in-corpus"] == ("ghost",)
     assert len(meter.notes()["not-answered-query"]) == len(QUERIES) - 1
+    with pytest.raises(BackendError, match="answers none of the queries, but such as 'q-fruit'"):
+        retriever.search([query for query in QUERIES if query.id != "q-fruit"], 5, meter)
 
 
 def load_documents(folder: Path):

@@ -163,6 +163,7 @@ def test_judgments_of_absent_documents_may_be_left_out():
      (lambda texts: np.full((len(texts), 2), np.nan), "a vector that is not finite came back"),
      (lambda texts: letters(texts) * 1j, "returned complex numbers"),
      (harness.Search(lambda query, depth: 3), "TypeError: 'int' object is not iterable"),
+     (harness.Search(lambda query, depth: [(i, n) for n, i in enumerate("abcdefghijkl")]), "as distances do"),
      (harness.Search(lambda query, depth: {"train": 1, "car": 2}), "the hits of query 'q-fruit' cannot be read"),
      (harness.Search(lambda query, depth: [("a", "b")]), "the hits of query 'q-fruit' cannot be read")],
 )  # fmt: skip
