@@ -82,7 +82,7 @@ def refuse_distances(answers: Iterable[Sequence[float]]) -> None:
     steps = [later - first for scores in answers for first, later in pairwise(scores)]
     if sum(step > 0 for step in steps) >= RISES and min(steps) >= 0:
         what = "its scores rise from the first hit to the last, as distances do"
-        raise BackendError(f"{what}: the highest is taken for the best; leave scores out, or give them negated")
+        raise BackendError(f"{what}: give hits best first, the highest score the best; of distances, none or negated")
 
 
 def accepted(answers: Mapping[str, Ranking], known: set[str], depth: int, meter: Meter) -> dict[str, Ranking]:
