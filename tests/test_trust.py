@@ -264,11 +264,12 @@ def test_other_programs_take_the_apostrophe_away_as_the_documentation_says(hosti
 
 
 EVIL = {
-    "function": '[[retrievers]]\nname = "theirs"\nkind = "python"\ncall = "evil:run"\n',
-    "kind": '[[retrievers]]\nname = "theirs"\nencoder = { kind = "evil" }\n',
-    "model": """[[retrievers]]\nname = "m"
+    "[0]: runs code: call = evil:run": '[[retrievers]]\nname = "theirs"\nkind = "python"\ncall = "evil:run"\n',
+    "[0]: runs code: kind = evil, of another package": '[[retrievers]]\nname = "theirs"\nkind = "evil"\n',
+    "[0]: runs code: encoder.kind = evil": '[[retrievers]]\nname = "theirs"\nencoder = { kind = "evil" }\n',
+    "[0]: runs code: encoder.trust_remote_code": """[[retrievers]]\nname = "m"
 encoder = { kind = "sentence-transformers", model = "x", trust_remote_code = true }""",
-    "judge": '[[retrievers]]\nname = "b"\nkind = "bm25"\n[judge]\nkind = "lexical"\nencoder = { kind = "evil" }\n',
+    "judge: runs code: encoder.kind = evil": small.BM25 + '[judge]\nkind = "lexical"\nencoder = { kind = "evil" }\n',
 }
 
 
@@ -294,7 +295,7 @@ def test_every_command_that_reads_an_experiment_can_refuse_code():
 @pytest.mark.parametrize(
     ("name", "evil"),
     [
-        *((name, "function") for name in COMMANDS if name not in ("check", "reproduce")),
+        *((name, next(iter(EVIL))) for name in COMMANDS if name not in ("check", "reproduce")),
         *(("check", evil) for evil in EVIL),
     ],
 )
@@ -309,7 +310,7 @@ def test_no_code_refuses_with_one_message_and_imports_nothing(tmp_path, capsys, 
     words = [*more, "--experiment", path] if named else [path, *more]
     code, _, message = call(capsys, *name.split(), *words, "--no-code")
     assert code == 2
-    assert "runs code: " in message and "--no-code refuses it" in message
+    assert evil in message and "--no-code refuses it" in message
     assert "Traceback" not in message and "it ran" not in message
     assert "evil" not in sys.modules
 
