@@ -1,3 +1,5 @@
+import os
+
 import httpx
 import numpy as np
 import pytest
@@ -183,7 +185,15 @@ def test_a_text_that_cannot_be_cut_to_fit_stops(serve, tmp_path):
     assert len(provider.requests) < 12
 
 
-def test_no_secret_reaches_a_message_or_the_cache(serve, tmp_path):
+@pytest.mark.parametrize("source", ["environment", "profile"])
+def test_no_secret_reaches_a_message_or_the_cache(serve, tmp_path, monkeypatch, tmp_path_factory, source):
+    if source == "profile":  # whose secrets no variable of the environment holds
+        profile = tmp_path_factory.mktemp("aws") / "credentials"
+        names = ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN")
+        profile.write_text("[default]\n" + "".join(f"{name.lower()} = {os.environ[name]}\n" for name in names))
+        monkeypatch.setenv("AWS_SHARED_CREDENTIALS_FILE", str(profile))
+        for name in names:
+            monkeypatch.delenv(name)
     with pytest.raises(BackendError) as caught:
         embed(serve("", always="expired"), tmp_path, concurrency=1)
     own = encoder(serve())
