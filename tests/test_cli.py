@@ -434,7 +434,8 @@ def test_score_of_some_queries(call: Call, tmp_path: Path, results: Path) -> Non
     assert "did you mean 'q-swim'?" in call("score", results, "--queries", chosen).err
     chosen.write_text("\n", encoding="utf-8")
     assert call("score", results, "--queries", chosen).err.startswith(f"error: {chosen}: names no query (")
-    assert "which has its own runs" in call("score", results, "x.run").err
+    assert "x.run: does not exist" in call("score", results, "x.run").err
+    assert "which has its own runs" in call("score", results, results / "manifest.json").err
 
 
 @pytest.mark.slow

@@ -130,6 +130,8 @@ def test_the_hub_by_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, key: s
 
 def test_a_name_of_the_hub_that_cannot_be_had(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
+    with pytest.raises(InputError, match="names no data set"):
+        loaded("hf:@main")
     with pytest.raises(InputError, match=r"hf:nobody/nothing@main: cannot be read"):
         loaded("hf:nobody/nothing@main")
 

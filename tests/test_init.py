@@ -140,6 +140,8 @@ def test_a_split_is_named_where_it_must_be(tmp_path: Path) -> None:
 
 def test_several_files_of_labels(tmp_path: Path) -> None:
     folder = small.dataset(tmp_path / "d")
+    with pytest.raises(InputError, match="has no columns, but keys of its own: grade would be ignored"):
+        write_experiment(DatasetReference(folder, columns={"grade": "rating"}))
     rows = json.loads((folder / "queries.json").read_text(encoding="utf-8"))
     (folder / "again.json").write_text(json.dumps(rows[:2]), encoding="utf-8")
     more = [{"id": "q-more", "query": "green", "relevant_documents": {"pear": 2, "car": 0}}]

@@ -113,6 +113,9 @@ def read(reference: DatasetReference, files: Files) -> MarkdownSource:
     """Open a folder of documents; the query files lie in it, `queries.json` if none is named."""
     if reference.split is not None:
         raise InputError(Problem("dataset.split", "a folder of Markdown has no splits", "name a file: queries = …"))
+    if reference.columns:
+        what = f"queries.json has no columns, but keys of its own: {', '.join(reference.columns)} would be ignored"
+        raise InputError(Problem("columns", what, "leave it out, or give the questions as a table"))
     names = reference.queries or ("queries.json",)
     return MarkdownSource(reference.folder, tuple(files.get(name, File(reference.folder / name)) for name in names))
 

@@ -119,6 +119,8 @@ def _read_named(reference: DatasetReference, files: Files) -> TableSource:
     with needing(reference.name, "datasets", "formats"):
         datasets: Any = importlib.import_module("datasets")
     name, _, revision = str(reference.path).removeprefix(HUB_PREFIX).partition("@")
+    if not name:
+        raise InputError(Problem(reference.name, "names no data set", "hf:NAME, or hf:NAME@REVISION"))
     kwargs: dict[str, Any] = {"revision": revision} if revision else {}
     hub = logging.getLogger("huggingface_hub")
     level = hub.level
@@ -134,7 +136,7 @@ def _read_named(reference: DatasetReference, files: Files) -> TableSource:
             table = datasets.load_dataset(name, config, **kwargs)
             rows[part] = _numbered(reference, part, table[_split_of(reference, part, table)])
     except (OSError, ValueError, datasets.exceptions.DatasetsError) as error:
-        what = f"cannot be read: {str(error).splitlines()[0]}"
+        what = f"cannot be read: {next(iter(str(error).splitlines()), type(error).__name__)}"
         remedy = "see that the name is right and the hub can be reached, or give a folder with its files"
         raise InputError(Problem(reference.name, what, remedy)) from None
     except RuntimeError as error:  # what `datasets` says of a data set that only its own code can read

@@ -281,6 +281,8 @@ def score_rankings(
     queries = None if conventions.queries is None else list(conventions.queries)
     if runs and all(path.is_dir() for path in runs):
         return score_folders(paths, named, rule=rule, queries=queries)
+    if absent := [path for path in runs if not path.exists()]:
+        raise InputError(Problem(str(absent[0]), "does not exist", "give results folders, or judgments and runs"))
     if runs:
         raise InputError(Problem(str(first), "is a results folder, which has its own runs", "give its qrels.trec"))
     results = records.read(first)
