@@ -20,7 +20,7 @@ VISIBLE = 3.0
 """Contrast of a mark with its paper, at least (WCAG 2.2, 1.4.11)."""
 
 OVERVIEW = '<meta name="generator" content="retriever-harness overview">'
-"""By which the page over many results is known: no other is written over, and it is no document of a data set."""
+"""By which the page over many results is known: no other is written over, and it is not a document of a data set."""
 HEAD = 500
 """Bytes of a page within which it names what made it."""
 

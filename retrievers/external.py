@@ -32,7 +32,7 @@ SCORE = ("score",)
 ROW = '{"query_id": "q1", "doc_id": "d1", "score": 0.5}'
 """Of a saved run, as rows."""
 RISES = 10
-"""Of scores that are given best first, from which on they are no chance."""
+"""Of scores that are given best first, from which on they are not chance."""
 _NOT_IN_IDS = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
 
 
@@ -43,14 +43,14 @@ class ExternalRetriever(Retriever):
     _known: set[str] | None = None
 
     def index(self, documents: Iterable[Document], meter: Meter) -> None:
-        """Keep only the ids, to recognise hits that are no documents of the data set."""
+        """Keep only the ids, to recognise hits that are not documents of the data set."""
         made = documents.made if isinstance(documents, Shares) else {}
         if "ids" not in made:
             made["ids"] = {document.id for document in documents}
         self._known = made["ids"]
 
     def _recognised(self, rankings: list[Ranking], meter: Meter) -> list[Ranking]:
-        """Note and count hits that are no documents, where the documents are known."""
+        """Note and count hits that are not documents, where the documents are known."""
         if self._known is not None:
             count_unknown_ids(rankings, self._known, meter)
         return rankings
@@ -68,7 +68,7 @@ def count_unknown_ids(rankings: Iterable[Ranking], known: set[str], meter: Meter
     for doc_id in sorted(foreign):
         if not doc_id.strip() or _NOT_IN_IDS.search(doc_id):
             what = "it is blank, steers a terminal or cannot be written"
-            raise BackendError(f"{doc_id[:80]!r} is among the hits, which is no id: {what}")
+            raise BackendError(f"{doc_id[:80]!r} is among the hits, which is not an id: {what}")
         meter.note("not-in-corpus", doc_id)
     if foreign and len(foreign) == len(hits):
         remedy = "its ids have to be those of the data set"
@@ -238,7 +238,7 @@ class RunRetriever(ExternalRetriever):
     def _read(self) -> dict[str, tuple[tuple[str, ...], Floats]]:
         if self._run is None:
             if self._path.exists() and not self._path.is_file():  # it is read twice, which a pipe cannot be
-                raise InputError(Problem(str(self._path), "is no regular file", "write it to a file first"))
+                raise InputError(Problem(str(self._path), "is not a regular file", "write it to a file first"))
             rows = {".jsonl": _json_rows, ".ndjson": _json_rows, ".parquet": _parquet_rows}.get(self._path.suffix)
             read = read_run(self._path) if rows is None else _gathered(self._path, rows(self._path))
             # Runs are kept until the last one was asked: as arrays they take a fraction, and share their documents.
@@ -257,7 +257,7 @@ def _gathered(path: Path, rows: Iterable[tuple[int, Any]]) -> RunScores:
         if query is None or document is None or score is None:
             problems.add(number, "has no query, document or score", ROW)
         elif isinstance(score, bool) or not isinstance(score, int | float) or not _is_finite(score):
-            problems.add(number, f"{score!r:.60} is no score", "a score is a finite number")
+            problems.add(number, f"{score!r:.60} is not a score", "a score is a finite number")
         elif str(document) in run.setdefault(str(query), {}):
             problems.add(number, f"document {document!r} is ranked twice for query {query!r}", "keep one")
         else:
@@ -304,5 +304,5 @@ def _parquet_rows(path: Path) -> Iterator[tuple[int, Any]]:
             rows = (row for batch in file.iter_batches() for row in batch.to_pylist())
             yield from enumerate(rows, 1)
     except (pa.ArrowException, OSError) as error:
-        what = f"is no Parquet file that can be read: {str(error).splitlines()[0]}"
+        what = f"is not a Parquet file that can be read: {str(error).splitlines()[0]}"
         raise InputError(Problem(str(path), what, "write it again")) from None

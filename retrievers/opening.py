@@ -32,7 +32,7 @@ def opened(path: str | Path) -> io.BufferedReader:
     if stat.S_ISFIFO(mode):
         return _opened_pipe(path)
     if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):  # a folder says by itself that it is one
-        raise InputError(Problem(str(path), "is no file but a device", "give a file"))
+        raise InputError(Problem(str(path), "is not a file but a device", "give a file"))
     return Path(path).open("rb")
 
 
@@ -88,7 +88,7 @@ def check_lock(path: str | Path) -> None:
     except FileNotFoundError:
         return
     if not stat.S_ISREG(mode):
-        raise InputError(Problem(str(path), "is no regular file, so that it cannot be locked", "remove it"))
+        raise InputError(Problem(str(path), "is not a regular file, so that it cannot be locked", "remove it"))
 
 
 def locked(path: Path, what: str, remedy: str) -> AbstractContextManager[object]:

@@ -162,7 +162,7 @@ def _hits_one_by_one(first: int, block: bytes, problems: LineProblems) -> Iterat
             if len(fields) < 6:
                 problems.add(number, f"{len(fields)} fields instead of 6", "query Q0 document rank score tag")
             else:
-                problems.add(number, f"{shown(fields[4])} is no score", "a score is a finite number")
+                problems.add(number, f"{shown(fields[4])} is not a score", "a score is a finite number")
 
 
 def _finite(fields: list[str]) -> list[float] | None:

@@ -193,7 +193,7 @@ def _path(key: str, written: str) -> Any:
     try:
         return jmespath.compile(written)
     except jmespath.exceptions.JMESPathError as error:
-        what = f"{written!r} is no JMESPath: {' '.join(str(error).split())[:120]}"
+        what = f"{written!r} is not JMESPath: {' '.join(str(error).split())[:120]}"
         raise InputError(Problem(key, what, "such as hits.hits[*]._id")) from None
 
 

@@ -151,7 +151,7 @@ class ShardFile:
         return str((self._file.schema_arrow.metadata or {}).get(name.encode(), b"").decode("utf-8", "replace"))
 
     def keys(self) -> Keys:
-        """Return all keys; raises ValueError where one is missing or stands twice."""
+        """Return all keys; raises ValueError where one is missing or occurs twice."""
         names = _keys(self._storage.retry(lambda: self._file.read(columns=["key"])))
         ordered = np.sort(sortable(names))
         if repeated := int((ordered[1:] == ordered[:-1]).sum()):  # `unique` takes four times as long
@@ -266,7 +266,7 @@ def vectors_of(column: ChunkedArray, dimensions: int) -> AnyVectors:
     return SparseVectors(starts, indices, values, dimensions)
 
 
-_NO_FORM = "its vectors are no lists of 32-bit floats"
+_NO_FORM = "its vectors are not lists of 32-bit floats"
 
 
 def _matrix(rows: Array) -> Vectors:
@@ -297,7 +297,7 @@ def _check_form(file: ParquetFile) -> None:
         if (found := schema.names.count(name)) != 1:
             raise ValueError(f"has {found} columns {name!r}" if found else f"has no column {name!r}")
     if schema.field("key").type != pa.binary(KEY_BYTES):
-        raise ValueError(f"its keys are no {KEY_BYTES} bytes each")
+        raise ValueError(f"its keys are not {KEY_BYTES} bytes each")
     for name in _COUNTS:
         if schema.field(name).type != pa.int64():
             raise ValueError(f"its column {name!r} has no 64-bit integers")

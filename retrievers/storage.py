@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 BY_PYARROW = ("s3", "file", "hdfs", "viewfs")
 """Schemes that pyarrow opens; any other is opened by fsspec."""
 PLAIN = {"allow_bucket_creation", "allow_bucket_deletion", "endpoint_override", "region", "scheme"}
-"""Parameters of a URL that are no secret, so that messages may repeat what they say."""
+"""Parameters of a URL that are not secret, so that messages may repeat what they say."""
 PASSING = re.compile(
     r"NETWORK_CONNECTION|SLOW_DOWN|SERVICE_UNAVAILABLE|INTERNAL_FAILURE|THROTTLING|REQUEST_TIMEOUT"
     r"|Couldn't connect|Could not connect|HTTP status (?:429|50[0234])|Connection (?:refused|reset)|timed? ?out",
@@ -161,6 +161,6 @@ def _secrets_of(url: str) -> list[str]:
         return [*secrets_in(url), url.partition("?")[2]]
     hidden = [value for name, values in query.items() if name not in PLAIN for value in values]
     raw = [one.partition("=")[2] for one in parts.query.split("&") if one.partition("=")[0] not in PLAIN]
-    # A name without a password beside it is no key: in `abfs://` it is the container.
+    # A name without a password beside it is not a key: in `abfs://` it is the container.
     account = [parts.username or "", parts.password, unquote(parts.password)] if parts.password else []
     return [*secrets_in(url), *account, *hidden, *raw]

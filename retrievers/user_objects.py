@@ -74,7 +74,7 @@ def named_function(call: str, where: str = "call") -> Callable[..., Any]:
     """
     module, colon, name = call.partition(":")
     if not colon or not module or not name:
-        raise InputError(Problem(where, f"{call!r} is no function", 'write "package.module:function"'))
+        raise InputError(Problem(where, f"{call!r} is not a function", 'write "package.module:function"'))
     here = str(Path.cwd())
     if here not in sys.path:
         sys.path.append(here)

@@ -228,7 +228,7 @@ def list_files(storage: Storage, fingerprint: str, role: Role) -> list[str]:
     """Return the paths of one encoder's files, sorted; none where nothing was written.
 
     Raises:
-        InputError: what is named like a file of vectors is no file, or a link that leads out of the storage.
+        InputError: what is named like a file of vectors is not a file, or a link that leads out of the storage.
         BackendError: the storage cannot be listed.
     """
     from pyarrow import fs
@@ -241,7 +241,7 @@ def list_files(storage: Storage, fingerprint: str, role: Role) -> list[str]:
         files |= {str(one): False for one in named if not one.exists() or not one.resolve().is_relative_to(inside)}
     for path, is_file in sorted(files.items()):
         if not is_file:
-            what = "is named like a file of vectors, and is no file, or a link that leads out of the storage"
+            what = "is named like a file of vectors, and is not a file, or a link that leads out of the storage"
             raise InputError(Problem(storage.where(path), what, "remove it"))
     return sorted(files)
 

@@ -139,7 +139,7 @@ def near(one: float, other: float) -> bool:
 
 
 def rows(path: Path) -> list[dict[str, str]]:
-    """The rows of a CSV file; an apostrophe that keeps a spreadsheet from running a cell is no part of the text."""
+    """The rows of a CSV file; an apostrophe that keeps a spreadsheet from running a cell is not a part of the text."""
     with path.open(encoding="utf-8", newline="") as file:
         return [{key: cell[1:] if cell.startswith("'=") else cell for key, cell in row.items()}
                 for row in csv.DictReader(file)]  # fmt: skip

@@ -213,7 +213,7 @@ def test_a_person_judges_the_page_by_keyboard(ran, tmp_path) -> None:
     write_page(page, pool, title="Judge claims", choices=CHOICES, asked="Claim")
     keys = "".join("1" if right(line.query, doc.text) == "entailed" else "0"
                    for line, doc in (one.shown(pool) for one in in_order(pool)))  # fmt: skip
-    exported = judged_by_keyboard(page, tmp_path, "eve", "3" + keys)  # 3 is no verdict, and does nothing
+    exported = judged_by_keyboard(page, tmp_path, "eve", "3" + keys)  # 3 is not a verdict, and does nothing
     assert merge_verdicts([exported], ran / records.FOLDER) == {"eve": pool.pairs}
     (eve,) = (one for one in trust_in_results(records.read(ran)).people if one.person == "eve")
     assert eve.both == pool.pairs

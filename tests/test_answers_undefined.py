@@ -177,9 +177,9 @@ def test_scores_outside_0_and_1_are_equivalent_only_where_their_range_is_given(
 @pytest.mark.parametrize(
     ("bounds", "message"),
     [
-        (["5", "1"], "5 to 1 is no range"),
-        (["nan", "5"], "is no range"),
-        (["1", "inf"], "is no range"),
+        (["5", "1"], "5 to 1 is not a range"),
+        (["nan", "5"], "is not a range"),
+        (["1", "inf"], "is not a range"),
         (["2", "4"], "scores reach from 1 to 5, outside 2 to 4"),
     ],
 )

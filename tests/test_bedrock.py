@@ -220,7 +220,7 @@ def test_what_is_missing_is_seen_before_the_first_request(monkeypatch):
 @pytest.mark.parametrize(
     ("model", "option", "message"),
     [
-        ("amazon.titan-text-express-v1", {}, "is no embedding model"),
+        ("amazon.titan-text-express-v1", {}, "is not an embedding model"),
         (V1, {"dimensions": 256}, "only its own"),
         (V2, {"dimensions": 300}, "256, 512, 1024"),
         (V2, {"concurrency": 0}, "concurrency"),

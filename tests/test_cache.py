@@ -324,4 +324,4 @@ def test_a_message_holds_the_name_of_a_variable_and_not_its_value(tmp_path, monk
     written = {"encoder": {"options": {"model": "${MODEL}/x", "depth": 3, "headers": {"a": "${SHORT}"}}}}
     monkeypatch.setenv("MODEL", "/home/canary/models")
     monkeypatch.setenv("SHORT", "abc")
-    assert unexpanded("/home/canary/models/x is no abc folder", written) == "${MODEL}/x is no abc folder"
+    assert unexpanded("/home/canary/models/x is not an abc folder", written) == "${MODEL}/x is not an abc folder"

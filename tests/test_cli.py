@@ -397,8 +397,8 @@ def test_score_by_another_grade_rule_is_what_a_run_with_it_finds(call: Call, tmp
         other = small.ran(tmp_path, more=f"[relevance]\ngrades = {written}").folder
         found = json.loads(call("score", results, "--grades", rule, "--json").out)["summary"]
         assert [{k: told(v) for k, v in row.items()} for row in found] == table(other / "summary.csv")
-    assert "is no grade rule" in call("score", results, "--grades", "binar").err
-    assert "is no grade rule" in call("score", results, "--grades", "[[1, 3").err
+    assert "is not a grade rule" in call("score", results, "--grades", "binar").err
+    assert "is not a grade rule" in call("score", results, "--grades", "[[1, 3").err
     assert call("score", results, "--grades", "explicit").err.startswith("error: --grades: query 'q-")
 
 

@@ -85,7 +85,7 @@ def test_each_set_counts_alike_whatever_its_queries_and_three_say_nothing_of_oth
     assert sets_sentences(found, 5)[-1] == "3 sets say nothing of others: that takes five or more."
     many = {"a": np.where(np.arange(100_000) < 10, 0.6, 0.5), "b": np.full(100_000, 0.5)}
     one = Scores(ids=tuple(map(str, range(100_000))), values={"RR": many})
-    assert together({"s": one, "t": one}, None, Settings()).pairs[0].p_value == 2 / 2**20  # few are no float noise
+    assert together({"s": one, "t": one}, None, Settings()).pairs[0].p_value == 2 / 2**20  # few are not float noise
 
 
 def test_every_set_has_a_folder_of_its_own_and_they_share_a_page(
@@ -145,7 +145,7 @@ def test_the_sets_are_gated_compared_and_exported_together(tmp_path: Path, capsy
     code, said = told(["compare", "results/sets", "results/sets/hr"], capsys)
     assert (code, "results/sets/hr: holds no results of several data sets" in said) == (2, True)
     code, said = told(["compare", "results/sets/hr", "results/sets"], capsys)
-    assert (code, "results/sets: is no results folder (give one that it holds, such as" in said) == (2, True)
+    assert (code, "results/sets: is not a results folder (give one that it holds, such as" in said) == (2, True)
     code, said = told(["export", "results/sets", "--as", "mteb"], capsys)
     assert code == 0
     table = (tmp_path / "results" / "sets" / "export" / "mteb" / "table.csv").read_text(encoding="utf-8")
@@ -197,8 +197,8 @@ def test_a_set_that_is_stopped_or_fails_leaves_the_others_whole(
     ("entries", "told_of"),
     [
         ("[]", "is an empty list"),
-        ('["hr", "other/HR"]', "'HR' stands twice"),
-        ('["hr", { path = "it", name = "../it" }]', "'../it' is no name of a folder"),
+        ('["hr", "other/HR"]', "'HR' occurs twice"),
+        ('["hr", { path = "it", name = "../it" }]', "'../it' is not a name of a folder"),
         ('["hr", { path = "it", name = "日本" }]', r"has letters \(A to Z\), digits"),
         ('["hr", 3]', "dataset"),
     ],
@@ -220,7 +220,7 @@ def test_several_experiments_run_in_turn_with_one_summary(tmp_path: Path, capsys
     assert "first: bm25: index: " in said
     assert "second: bm25: index: " in said
     assert told(["run", str(first), str(first)], capsys) == (
-        2, f"error: {first}: name: 'first' stands in two files (rename one)\n",
+        2, f"error: {first}: name: 'first' is in two files (rename one)\n",
     )  # fmt: skip
     second.write_text(second.read_text(encoding="utf-8").replace('"nDCG@3"\n', '"nDCG@4"\n'), encoding="utf-8")
     code, said = told(["run", str(first), str(second), "--json"], capsys)

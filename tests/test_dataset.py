@@ -125,14 +125,14 @@ def test_every_fault_is_told_in_one_pass(tmp_path: Path) -> None:
     )
     told = "\n".join(problems(folder))
     for expected in (
-        r"DATA/corpus.jsonl:2: document id 'd1' stands twice",
+        r"DATA/corpus.jsonl:2: document id 'd1' occurs twice",
         r"DATA/corpus.jsonl:3: is not JSON",
         r"DATA/corpus.jsonl:4: is not a JSON object",
         r"DATA/corpus.jsonl:5: '_id' is missing",
         r"DATA/corpus.jsonl:6: 'text' is missing",
-        r"DATA/queries.jsonl:2: query id '1' stands twice",
+        r"DATA/queries.jsonl:2: query id '1' occurs twice",
         r"DATA/qrels/test.tsv:2: 2 columns \(expected 3",
-        r"DATA/qrels/test.tsv:3: grade .high. is no whole number",
+        r"DATA/qrels/test.tsv:3: grade .high. is not a whole number",
         r"DATA/qrels/test.tsv:5: query '1' and document 'd1' are judged twice",
         r"query '1' names document 'none', which does not exist",
         r"judgments name query '9', which does not exist",

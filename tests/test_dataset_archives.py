@@ -50,7 +50,7 @@ LOCAL, ENTRY = b"PK\x03\x04", b"PK\x01\x02"
     ("changes", "told"),
     [
         # The version needed to extract: APPNOTE.TXT, 4.4.3.
-        ([(ENTRY, 6, b"\x63")], r"set.zip: is no zip archive that can be read: zip file version 9.9"),
+        ([(ENTRY, 6, b"\x63")], r"set.zip: is not a zip archive that can be read: zip file version 9.9"),
         # Encrypted: 4.4.4.
         ([(LOCAL, 6, b"\x01"), (ENTRY, 8, b"\x01")], r"a.md: cannot be unpacked: .*password required.*unpack it your"),
         # The compressed size: 4.4.8. So do members that are the same compressed bytes.

@@ -121,7 +121,7 @@ def test_rows_of_one_query_may_repeat_its_id_and_text_beside_each_document(tmp_p
     table(path / "queries.csv", ["query_id", "query", "docid", "rating"], rows[:2])
     assert load(reference_of(path)).labels["x"].grades == {"a": 2, "b": 0}
     table(path / "queries.csv", ["query_id", "query", "docid", "rating"], rows)
-    with pytest.raises(InputError, match="query id 'x' stands twice"):
+    with pytest.raises(InputError, match="query id 'x' occurs twice"):
         load(reference_of(path))
 
 

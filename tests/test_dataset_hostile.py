@@ -65,23 +65,23 @@ def test_ids_that_break_the_files_that_are_written_are_refused(tmp_path, id_, re
 
 @pytest.mark.parametrize("grade", ["1_0", "١", "1e0", "nan", "inf", "9" * 400, "0x1", "1.5"])
 def test_grades_that_only_a_programming_language_reads_are_refused(tmp_path, grade):
-    assert "is no whole number" in refused(beir(tmp_path / "set", qrels=f"1\td1\t{grade}\n"))
+    assert "is not a whole number" in refused(beir(tmp_path / "set", qrels=f"1\td1\t{grade}\n"))
 
 
 def test_a_grade_of_four_hundred_digits_in_json_is_refused(tmp_path):
     folder = markdown(tmp_path / "set")
     (folder / "queries.json").write_text('[{"query": "one", "relevant_documents": {"a": %s}}]' % ("9" * 400))
-    assert "is no whole number" in refused(folder)
+    assert "is not a whole number" in refused(folder)
 
 
 def test_a_pipe_in_place_of_a_file_does_not_block(tmp_path):
     folder = markdown(tmp_path / "set")
     os.mkfifo(folder / "b.md")
-    assert "b.md: is no regular file" in refused(folder)
+    assert "b.md: is not a regular file" in refused(folder)
     folder = beir(tmp_path / "other")
     (folder / "queries.jsonl").unlink()
     os.mkfifo(folder / "queries.jsonl")
-    assert "queries.jsonl: is no regular file" in refused(folder)
+    assert "queries.jsonl: is not a regular file" in refused(folder)
 
 
 def test_a_document_larger_than_what_is_read_at_once_is_refused(tmp_path, monkeypatch):
@@ -212,7 +212,7 @@ def test_an_element_of_trec_without_an_end_is_text():
 @pytest.mark.parametrize("read", [read_ids, trec.read_qrels, trec.read_run, read_experiment])
 def test_a_device_and_a_pipe_that_nobody_writes_to_are_refused(tmp_path, monkeypatch, read):
     monkeypatch.setattr(opening, "WAITED", 0.05)
-    with pytest.raises(InputError, match="/dev/zero: is no file but a device"):
+    with pytest.raises(InputError, match="/dev/zero: is not a file but a device"):
         read(Path("/dev/zero"))
     os.mkfifo(tmp_path / "pipe")
     with pytest.raises(InputError, match="is a pipe that nobody writes to"):
@@ -236,8 +236,8 @@ def test_a_file_of_answers_is_read_as_every_other(tmp_path):
         '{"query_id": "q1", "contexts": ["x"], "response": "so [%s]"}\n' % ("9" * 5000)
     )
     caught = refusal(read_systems, tmp_path, ["q1"])
-    for part in ("one.jsonl: is no file (one file a system",
-                 "two.jsonl:1: is not JSON: the key 'response' stands twice",
+    for part in ("one.jsonl: is not a file (one file a system",
+                 "two.jsonl:1: is not JSON: the key 'response' occurs twice",
                  "two.jsonl:2: is not JSON: it is nested too deep",
                  "four.jsonl:1: contexts[1].txt: unknown key 'txt' (did you mean 'text'"):  # fmt: skip
         assert part in str(caught)
@@ -246,7 +246,7 @@ def test_a_file_of_answers_is_read_as_every_other(tmp_path):
 
 def test_a_saved_run_that_is_no_file_is_refused(tmp_path):
     os.mkfifo(tmp_path / "pipe.jsonl")
-    with pytest.raises(InputError, match="is no regular file"):
+    with pytest.raises(InputError, match="is not a regular file"):
         RunRetriever(path=str(tmp_path / "pipe.jsonl")).check()
 
 
@@ -262,7 +262,9 @@ def test_scores_are_read_line_by_line_within_bounds(tmp_path, monkeypatch):
 def test_scores_whose_squares_are_no_numbers_are_refused(tmp_path, value):
     path = tmp_path / "scores.csv"
     path.write_text(f"retriever,query_id,measure,value\na,q1,m,{value}\nb,q1,m,0.5\n")
-    with pytest.raises(InputError, match=rf"scores.csv:2: '{value}' is no score .a number of at most 1e\+100; empty"):
+    with pytest.raises(
+        InputError, match=rf"scores.csv:2: '{value}' is not a score .a number of at most 1e\+100; empty"
+    ):
         read_scores(path)
 
 
@@ -284,7 +286,7 @@ def test_a_value_that_stands_once_and_is_meant_by_every_row_is_refused_in_bounde
 @pytest.mark.parametrize(
     ("names", "values", "what"),
     [
-        (("text", "text"), lambda pa: pa.array(["x", "y"]), "the column 'text' stands twice"),
+        (("text", "text"), lambda pa: pa.array(["x", "y"]), "the column 'text' occurs twice"),
         (("text", "when"), lambda pa: pa.array([2**62, 0], pa.timestamp("us")), "holds a value that cannot be taken"),
         (("text", "when"), lambda pa: pa.array([2**31 - 1, 0], pa.date32()), "holds a value that cannot be taken"),
         (("text", "s"), lambda pa: pa.StructArray.from_arrays([pa.array([1, 2])] * 2, ["a", "a"]), "cannot be taken"),
@@ -310,7 +312,7 @@ def test_the_names_of_many_columns_are_compared_once(tmp_path):
     problems = []
     assert not source.named_twice(Header(f"c{n}" for n in range(100_000)), "wide.csv:1", problems)
     assert source.named_twice(Header(["a", "", "", "b", "a"]), "wide.csv:1", problems)
-    assert [problem.what for problem in problems] == ["the column 'a' stands twice"]
+    assert [problem.what for problem in problems] == ["the column 'a' occurs twice"]
 
 
 def test_a_word_file_that_unpacks_to_far_more_than_a_document_is_not_unpacked(monkeypatch):

@@ -64,17 +64,17 @@ BEIR = [
         append('{"_id": "e", "text": "x", "title": 3}\n'),
         r"corpus.jsonl:5: 'title' is not a string but 3",
     ),
-    ("corpus.jsonl", append('{"_id": ["e"], "text": "x"}\n'), r"corpus.jsonl:5: '_id' is no id but \[\"e\"\]"),
+    ("corpus.jsonl", append('{"_id": ["e"], "text": "x"}\n'), r"corpus.jsonl:5: '_id' is not an id but \[\"e\"\]"),
     (
         "corpus.jsonl",
         append('{"_id": "car", "text": "x"}\n'),
-        r"corpus.jsonl:5: document id 'car' stands twice .*it is at \S*corpus.jsonl:\d too",
+        r"corpus.jsonl:5: document id 'car' occurs twice .*it is at \S*corpus.jsonl:\d too",
     ),
     ("corpus.jsonl", append(json.dumps({"_id": "e", "text": LONG})), r"corpus.jsonl:5: is longer than 2,000 bytes"),
     (
         "queries.jsonl",
         append('{"_id": "q1", "text": "x"}\n'),
-        r"queries.jsonl:4: query id 'q1' stands twice .*it is at \S*queries.jsonl:1 too",
+        r"queries.jsonl:4: query id 'q1' occurs twice .*it is at \S*queries.jsonl:1 too",
     ),
     ("queries.jsonl", empty, "there is no query|judgments name query 'q1'"),
     ("qrels/test.tsv", append("q1\tcra\t1\n"), r"test.tsv:7: query 'q1' names document 'cra', .* \(did you mean 'car'"),
@@ -104,27 +104,27 @@ def written(path: Path, rows: list[dict[str, object]]) -> Change:
 
 
 PARQUET = [
-    ("documents.parquet", empty, r"documents.parquet: is no Parquet file"),
-    ("documents.parquet", cut(20), r"documents.parquet: is no Parquet file"),
+    ("documents.parquet", empty, r"documents.parquet: is not a Parquet file"),
+    ("documents.parquet", cut(20), r"documents.parquet: is not a Parquet file"),
     ("documents.parquet", [{"id": None, "text": "x"}], r"documents.parquet:1: 'id' is missing or empty"),
-    ("documents.parquet", [{"id": 0.5, "text": "x"}], r"documents.parquet:1: 'id' is no id but 0.5"),
+    ("documents.parquet", [{"id": 0.5, "text": "x"}], r"documents.parquet:1: 'id' is not an id but 0.5"),
     ("documents.parquet", [{"id": "a", "text": None}], r"documents.parquet:1: 'text' is not a string but null"),
-    ("qrels.parquet", [{**layouts.qrels()[0], "score": 0.5}], r"qrels.parquet:1: grade 0.5 is no whole number"),
+    ("qrels.parquet", [{**layouts.qrels()[0], "score": 0.5}], r"qrels.parquet:1: grade 0.5 is not a whole number"),
 ]
 TREC = [
     ("documents.trec", append(b"<DOC><DOCNO>e</DOCNO>\n\xe9</DOC>\n"), r"documents.trec:\d+: is not UTF-8"),
     ("documents.trec", empty, r"documents.trec: holds no <doc>"),
     ("documents.trec", cut(8), r"documents.trec:\d+: <doc> has no end \(the file is cut short"),
     ("documents.trec", swap("<DOCNO> car </DOCNO>\n", ""), r"documents.trec:\d+: the document has no <DOCNO>"),
-    ("documents.trec", swap(" car ", " boat "), r"documents.trec:\d+: document id 'boat' stands twice"),
+    ("documents.trec", swap(" car ", " boat "), r"documents.trec:\d+: document id 'boat' occurs twice"),
     ("documents.trec", lambda raw: raw.replace(b"</DOC>", b"", 1), r"documents.trec:1: <doc> has no end before line"),
     ("documents.trec", append("<DOC>" + LONG), r"documents.trec:\d+: is longer than 2,000 bytes"),
     ("topics.txt", swap("<num> Number: q1\n", ""), r"topics.txt:1: the topic has no number"),
     ("topics.txt", swap("<title> green trees", "<title>"), r"topics.txt:\d+: topic q3 has no <title>"),
     ("topics.txt", lambda raw: b"q1 no tab\n", r"topics.txt:1: is neither a topic nor"),
-    ("topics.txt", swap("q2", "q1"), r"topics.txt:\d+: query id 'q1' stands twice"),
+    ("topics.txt", swap("q2", "q1"), r"topics.txt:\d+: query id 'q1' occurs twice"),
     ("qrels.txt", append("q1\tcar\t1\n"), r"qrels.txt:6: 3 fields instead of 4"),
-    ("qrels.txt", append("q1 0 boat high\n"), r"qrels.txt:6: grade 'high' is no whole number"),
+    ("qrels.txt", append("q1 0 boat high\n"), r"qrels.txt:6: grade 'high' is not a whole number"),
     ("qrels.txt", append("q1 0 nowhere 1\n"), r"qrels.txt:6: query 'q1' names document 'nowhere'"),
 ]
 JSONL = [
@@ -167,13 +167,13 @@ KEYED = [
     (whole(corpus={"car": 5}).encode(), r"corpus\['car'\]: 'text' is not a string but 5"),
     (whole(queries=None).encode(), "'queries' is missing"),
     (whole(queries={"q1": None}).encode(), r"queries\['q1'\]: 'text' is not a string"),
-    (b'{"corpus": {"a": "x", "a": "y"}}', "the key 'a' stands twice"),
+    (b'{"corpus": {"a": "x", "a": "y"}}', "the key 'a' occurs twice"),
     (whole(corpus={}).encode(), "the corpus is empty"),
     (b'{"corpus": ' + b"[" * 20_000, "nested too deep|is not JSON"),
 ]
 EMBENCH = [
     *KEYED, (whole(qrels={"q1": 3}).encode(), r"qrels\['q1'\]: relevant documents cannot be read: 3"),
-    (whole(qrels={"q1": {"car": "high"}}).encode(), r"grade 'high' of document 'car' is no whole number"),
+    (whole(qrels={"q1": {"car": "high"}}).encode(), r"grade 'high' of document 'car' is not a whole number"),
 ]  # fmt: skip
 LLAMA = [(whole(relevant_docs={"q1": [0.5]}).encode(), r"relevant_docs\['q1'\]: relevant documents cannot be read")]
 
@@ -199,7 +199,7 @@ SQUAD = [
     (squad(context=["a"]), "'context' is missing, or no text"),
     (squad(id=None), "a question has no id or no text"),
     (squad(question=7), "a question has no id or no text"),
-    (squad(answers=[{"text": 7}]), "'reference' is no text and no list of texts"),
+    (squad(answers=[{"text": 7}]), "'reference' is neither text nor a list of texts"),
     (squad(question=" "), "judged query 'q1' is blank"),
 ]
 GOOD = '{"question": "wheels", "context": "a car"}\n'
@@ -208,8 +208,8 @@ QUOTED = [
     (f"{GOOD}{{".encode(), "data.jsonl:2: is not JSON"),
     (f'{GOOD}{{"question": "x"}}'.encode(), "data.jsonl:2: holds no question with a context"),
     (f'{GOOD}{{"question": 7, "context": "x"}}'.encode(), "data.jsonl:2: holds no question with a context"),
-    (f'{GOOD}{{"question": "x", "context": [7]}}'.encode(), "data.jsonl:2: 'context' is no list of texts"),
-    (f'{GOOD}{{"question": "x", "context": "y", "rating": "high"}}'.encode(), "grade 'high' is no whole number"),
+    (f'{GOOD}{{"question": "x", "context": [7]}}'.encode(), "data.jsonl:2: 'context' is not a list of texts"),
+    (f'{GOOD}{{"question": "x", "context": "y", "rating": "high"}}'.encode(), "grade 'high' is not a whole number"),
     (b'{"question": "x", "context": "y", "score": 1}\n{"question": "x", "context": "y", "score": 2}', "judged twice"),
 ]
 
@@ -265,8 +265,8 @@ SAMPLE = {"user_input": "wheels", "reference_contexts": ["cars drive"], "referen
 OF_SAMPLES = [
     (b"", "there is no query"), (json.dumps(SAMPLE)[:-9].encode(), "t.jsonl:1: is not JSON"),
     (b'{"reference": "x"}\n', "t.jsonl:1: 'user_input' is missing"),
-    (json.dumps({"user_input": [{"content": "hi"}]}).encode(), "'user_input' is no text .*conversations"),
-    (json.dumps({**SAMPLE, "reference_contexts": 5}).encode(), "'reference_contexts' is no list of texts"),
+    (json.dumps({"user_input": [{"content": "hi"}]}).encode(), "'user_input' is neither text .*conversations"),
+    (json.dumps({**SAMPLE, "reference_contexts": 5}).encode(), "'reference_contexts' is not a list of texts"),
     (json.dumps({**SAMPLE, "reference_contexts": ["nowhere"]}).encode(), "no query has a relevant document"),
     (json.dumps({**SAMPLE, "user_input": " "}).encode(), "judged query 'q0' is blank"),
     (json.dumps({**SAMPLE, "reference_context_ids": [[1]]}).encode(), r"the document's id is \[\[1\]\]"),
@@ -279,8 +279,8 @@ OF_OBJECTS = [
     (json.dumps({**EXAMPLE, "inputs": {"a": "b", "c": "d"}}).encode(), "inputs holds a, c; say which"),
     (json.dumps({**EXAMPLE, "outputs": {}}).encode(), "no reference contexts and no ids"),
     (json.dumps({**EXAMPLE, "outputs": {"document_ids": 0.5}}).encode(), "the document's id is 0.5"),
-    ((json.dumps(EXAMPLE) + "\n").encode() * 2, "t.jsonl:2: query id 'e1' stands twice"),
-    (json.dumps({**EXAMPLE, "outputs": {"contexts": [3]}}).encode(), "'contexts' is no list of texts"),
+    ((json.dumps(EXAMPLE) + "\n").encode() * 2, "t.jsonl:2: query id 'e1' occurs twice"),
+    (json.dumps({**EXAMPLE, "outputs": {"contexts": [3]}}).encode(), "'contexts' is not a list of texts"),
 ]  # fmt: skip
 PARAGRAPH = {
     "_id": "h1",
@@ -293,7 +293,7 @@ OF_HOTPOT = [
       for key, wrong in [("_id", None), ("question", 3), ("context", "a car"), ("context", [["Car"]]),
                          ("supporting_facts", None)]],
     (json.dumps({**PARAGRAPH, "context": [["Car", "a"], ["Car", "b"]]}).encode(), "'Car' has another text than before"),
-    (f'{json.dumps(PARAGRAPH)}\n{json.dumps({**PARAGRAPH, "question": "x"})}'.encode(), "query id 'h1' stands twice"),
+    (f'{json.dumps(PARAGRAPH)}\n{json.dumps({**PARAGRAPH, "question": "x"})}'.encode(), "query id 'h1' occurs twice"),
 ]  # fmt: skip
 EXPORTS = {"ragas": OF_SAMPLES, "langsmith": OF_OBJECTS, "hotpotqa": OF_HOTPOT}
 
@@ -315,12 +315,12 @@ MARKDOWN = [
     (b'[{"relevant_documents": ["a"]}]', r"\[0\]: 'query' is missing"),
     (b'[{"query": 3, "relevant_documents": ["a"]}]', "'query' is not a string but 3"),
     (b'[{"query": "x", "relevant_documents": ["a"]}, {"query": "y"}]', "'relevant_documents' is missing"),
-    (b'[{"query": "x", "relevant_documents": "a"}]', "'relevant_documents' is no list"),
-    (b'[{"query": "x", "relevant_documents": {"a": "high"}}]', "grade 'high' of document 'a' is no whole number"),
+    (b'[{"query": "x", "relevant_documents": "a"}]', "'relevant_documents' is not a list"),
+    (b'[{"query": "x", "relevant_documents": {"a": "high"}}]', "grade 'high' of document 'a' is not a whole number"),
     (b'[{"id": 3, "query": "x", "relevant_documents": ["a"]}]', "'id' is 3, not a name"),
     (b'[{"querry": "x", "relevant_documents": ["a"]}]', "unknown key 'querry' .did you mean 'query'"),
     (b'[{"id": "1", "query": "x", "relevant_documents": ["a"]}, {"id": "1", "query": "y", "relevant_documents": []}]',
-     "query id '1' stands twice"),
+     "query id '1' occurs twice"),
 ]  # fmt: skip
 
 
@@ -333,7 +333,7 @@ def test_malformed_queries_beside_text_files(tmp_path, raw, expected):
 
 CATALOGUE = [
     ("docs.tsv", "car\n", "irds:.*cannot be read"), ("docs.tsv", b"car\t\xe9\n", "cannot be read"),
-    ("docs.tsv", "car\tx\ncar\ty\n", "document id 'car' stands twice"),
+    ("docs.tsv", "car\tx\ncar\ty\n", "document id 'car' occurs twice"),
     ("docs.tsv", "boat\tx\n", "names document 'car'"), ("qrels.txt", "q1 0 car high\n", "cannot be read"),
     ("qrels.txt", "q1 0 car 1\nq1 0 car 1\n", "are judged twice"),
 ]  # fmt: skip

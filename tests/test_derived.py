@@ -267,7 +267,7 @@ def test_what_a_table_stands_for_reads_back_as_itself() -> None:
         (derived({"derive": {"dimensions": [8, 8]}}), "names 8 twice"),
         (derived({"derive": {"quantization": ["int4"]}}), "int4"),
         (derived({"derive": {"dimension": [8]}}), "did you mean 'dimensions'"),
-        (derived({"derive": {"dimensions": [8]}}, {"name": "m-8", "kind": "bm25"}), "'m-8' stands twice"),
+        (derived({"derive": {"dimensions": [8]}}, {"name": "m-8", "kind": "bm25"}), "'m-8' occurs twice"),
         (derived({"quantization": "int8", "store": {"location": "edge", "m": 16}}), "searched exactly"),
         (derived({"derived_from": "n"}), "made of unknown 'n'"),
         (

@@ -135,7 +135,7 @@ def test_vectors_are_taken_over_into_a_cache(tmp_path, capsys):
 
 @pytest.mark.parametrize("text", ["", "0/4", "5/4", "1", "1/0", "a/b", "1/4/2", "-1/4"])
 def test_a_share_that_is_none_is_refused(text):
-    with pytest.raises(InputError, match="is no share"):
+    with pytest.raises(InputError, match="is not a share"):
         parse_shard(text)
 
 

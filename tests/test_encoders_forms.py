@@ -142,7 +142,7 @@ def test_a_model_that_would_get_random_layers_is_refused(cls, tmp_path):
 
 
 def test_a_reranker_is_no_encoder(tmp_path):
-    with pytest.raises(InputError, match="is no SentenceTransformer: it scores pairs"):
+    with pytest.raises(InputError, match="is not a SentenceTransformer: it scores pairs"):
         SentenceTransformerEncoder(str(tiny.cross_encoder(tmp_path)))
 
 

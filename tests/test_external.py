@@ -84,10 +84,10 @@ def load_documents(folder: Path):
     ("name", "raw", "told"),
     [("r.jsonl", "{", "r.jsonl:1: is not JSON"), ("r.jsonl", "[]", "r.jsonl:1: has no query, document or score"),
      ("r.jsonl", '{"query_id": "a", "doc_id": "b"}', "r.jsonl:1: has no query"), ("r.jsonl", "", "there is no line"),
-     ("r.jsonl", '{"query_id": "a", "doc_id": "b", "score": "x"}', "'x' is no score"),
+     ("r.jsonl", '{"query_id": "a", "doc_id": "b", "score": "x"}', "'x' is not a score"),
      ("r.jsonl", '{"query_id": "a", "doc_id": "b", "score": 1}\n' * 2, "r.jsonl:2: document 'b' is ranked twice"),
      ("r.jsonl", "[" * 100_000, "r.jsonl:1: is nested too deep"), ("r.jsonl", b"\xff", "is not UTF-8"),
-     ("r.parquet", "x", "is no Parquet file"),
+     ("r.parquet", "x", "is not a Parquet file"),
      ("r.trec", "a Q0 b 1 x t", "r.trec:1"), ("r.trec", "", "there is no line"), ("none.trec", None, "cannot be read"),
      ("none.jsonl", None, "cannot be read")],
 )  # fmt: skip
@@ -131,7 +131,7 @@ def test_a_function_of_ones_own_sync_or_async(tmp_path, module):
 @pytest.mark.parametrize(
     ("call", "told"),
     [("no_such_module_here:f", "cannot be imported: no_such_module_here: ModuleNotFoundError"),
-     ("json:lods", "did you mean 'loads'"), ("json", "is no function")],
+     ("json:lods", "did you mean 'loads'"), ("json", "is not a function")],
 )  # fmt: skip
 def test_functions_that_are_not_there(call, told):
     with pytest.raises(InputError, match=told):
@@ -243,7 +243,7 @@ def test_answers_that_are_not_as_described(options, told):
 
 @pytest.mark.parametrize(
     ("options", "told"),
-    [({"ids": "hits["}, "is no JMESPath"), ({"method": "PUT"}, "is not supported"),
+    [({"ids": "hits["}, "is not JMESPath"), ({"method": "PUT"}, "is not supported"),
      ({"url": "ftp://x"}, "is an invalid URL"), ({"body": {"q": "x"}}, "the query stands nowhere")],
 )  # fmt: skip
 def test_descriptions_that_are_wrong(options, told):
@@ -302,7 +302,7 @@ rerank = {{ kind = "cross-encoder", model = "{model}" }}
 """
     found = run(small.experiment(tmp_path, retrievers=blocks), Options(tmp_path / "out"))
     assert found.manifest.ledger.retrievers["theirs"].notes["not-in-corpus"] == ("ghost",)
-    assert "1 of its hits are no documents of the data set, such as 'ghost'" in found.manifest.failed["better"]
+    assert "1 of its hits are not documents of the data set, such as 'ghost'" in found.manifest.failed["better"]
 
 
 def test_an_experiment_with_a_saved_run_can_be_given_as_an_object(tmp_path):
@@ -324,7 +324,7 @@ def test_a_system_whose_ids_are_all_foreign_fails_and_many_foreign_hits_are_told
     assert said.startswith("none of its 12 hits is a document, such as 'ghost 0': its ids have to be those of the data")
     print_results(results, quiet=False, as_json=False)
     told = " ".join(capsys.readouterr().out.split())
-    assert "12 of 18 hits of some are no documents of the data set, such as 'ghost 0'" in told
+    assert "12 of 18 hits of some are not documents of the data set, such as 'ghost 0'" in told
 
 
 def test_saved_runs_are_ordered_by_the_scores_that_they_give_and_by_nothing_rounded(tmp_path):

@@ -122,7 +122,7 @@ def test_an_id_that_no_document_can_have_is_refused(id_):
     with serving(Endpoint({"hits": ["a", id_], "scores": [2, 1]})) as endpoint:
         asked = retriever(endpoint.url)
         asked.index([Document("a", "", "one")], Meter())
-        with pytest.raises(BackendError, match="is among the hits, which is no id"):
+        with pytest.raises(BackendError, match="is among the hits, which is not an id"):
             asked.search([ASKED], 2, Meter())
 
 

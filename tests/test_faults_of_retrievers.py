@@ -68,7 +68,7 @@ FAULTS = {
     "cancelled": "CancelledError: over",
     "odd": "Odd: over",
     "unwritable": r"ValueError: over \ud800",
-    "surrogate": r"'\ud800' is among the hits, which is no id",
+    "surrogate": r"'\ud800' is among the hits, which is not an id",
     "large": "a score that is no finite number",
     "short": "returned 0 lists for 6 queries",
     "twice": "has a document twice",

@@ -38,7 +38,7 @@ def beir(folder: Path, judgments: list[str]) -> Path:
 
 
 def test_every_list_of_errors_stops_at_20(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Grades in a BEIR folder that are no numbers: 3,941 mistakes, and no two of them equal."""
+    """Grades in a BEIR folder that are not numbers: 3,941 mistakes, and no two of them equal."""
     folder = beir(tmp_path / "b", [f"q{n % 10}\td{n % 10}\tgrade{n}" for n in range(3941)])
     code, _, err = call(capsys, "check", folder)
     lines = err.rstrip("\n").split("\n")

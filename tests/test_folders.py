@@ -171,15 +171,15 @@ def test_a_gate_refuses_a_baseline_on_other_ground(call: Call, tmp_path: Path, r
 
 def test_a_folder_of_results_is_needed(call: Call, release: Path) -> None:
     said = call("gate", release, "--from", release.parent, *GATE, code=2)
-    assert "is no results folder" in said.err
+    assert "is not a results folder" in said.err
 
 
 def test_a_query_that_the_folders_do_not_share_is_refused(tmp_path: Path, release: Path, new: Path, call: Call) -> None:
     (tmp_path / "ids").write_text("q-rails\nq-unknown\n", encoding="utf-8")
     said = call("compare", new, release, "--queries", tmp_path / "ids")
     assert (said.code, said.out) == (2, "")
-    assert "query 'q-unknown': is no query that all folders share" in said.err
-    with pytest.raises(InputError, match="is no results folder"):
+    assert "query 'q-unknown': is not a query that all folders share" in said.err
+    with pytest.raises(InputError, match="is not a results folder"):
         score_folders([new, tmp_path], [])
 
 

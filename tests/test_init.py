@@ -113,7 +113,7 @@ def test_a_reranker_that_knows_the_language_is_proposed(tmp_path: Path, text: st
 
 
 def test_a_folder_in_another_layout_is_not_given_a_document_and_a_label(tmp_path: Path) -> None:
-    """README.md says what the folder holds; it is no document, and the example of a label must not name it."""
+    """README.md says what the folder holds; it is not a document, and the example of a label must not name it."""
     folder = tmp_path / "d"
     folder.mkdir()
     (folder / "README.md").write_text("# Our help pages\n", encoding="utf-8")

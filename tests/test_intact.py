@@ -44,7 +44,7 @@ def blanked(text: str) -> str:
 
 
 def infinite(text: str) -> str:
-    """The last cell that holds anything is no finite number."""
+    """The last cell that holds anything is not a finite number."""
     last = text.rstrip("\n,")
     return last[: last.rfind(",") + 1] + "inf" + text[len(last) :]
 
@@ -113,7 +113,7 @@ def test_evidence_that_was_cut_is_named(folder, name):
         ('{"query_id": "nobody", "doc_ids": ["fish"], "scores": [1.0]}', "was not asked"),
         ('{"query_id": "q-swim", "doc_ids": ["fish", "car"], "scores": [1.0]}', "2 documents have 1 scores"),
         ('{"query_id": "q-swim", "doc_ids": ["fish"], "scores": [1e999]}', "not finite"),
-        ('{"query_id": "q-swim", "doc_ids": ["fish", "fish"], "scores": [2, 1]}', "stands twice"),
+        ('{"query_id": "q-swim", "doc_ids": ["fish", "fish"], "scores": [2, 1]}', "occurs twice"),
         ('{"query_id": "q-swim", "doc_ids": [7], "scores": [1.0]}', "doc_ids.0: Input should be a valid string"),
         ("[" * 100_000, "recursion limit"),
     ],
@@ -156,7 +156,7 @@ def renamed(content: dict, name: str) -> dict:
 @pytest.mark.parametrize("name", ["../../escaped", "/tmp/escaped", "a/b", "..", "", "a\nb", "x" * 65, "a\\b"])
 def test_a_name_that_leads_elsewhere_is_refused(folder, name, capsys):
     edited(folder, "manifest.json", lambda text: json.dumps(renamed(json.loads(text), name)))
-    assert "is no name" in ends(capsys, 2, "report", folder).err
+    assert "is not a name" in ends(capsys, 2, "report", folder).err
 
 
 @pytest.mark.parametrize("name", ["report.html", "report.md", "tables", "figures", "scores.csv", "rankings/bm25.jsonl"])

@@ -1,4 +1,4 @@
-"""Bounds under unjudged documents of measures that are no sums over the ranks, against every outcome of the judging."""
+"""Bounds under unjudged documents of measures that are no sums over the ranks, against every outcome of judging."""
 
 import math
 import tracemalloc

@@ -166,7 +166,7 @@ def test_the_same_labeller_twice_is_still_a_repeated_query(project, tmp_path):
     rows = [{"id": "1", "query": "x", "labelled_by": "a", "relevant_documents": ["x"]}]
     for name in ("one.json", "two.json"):
         (folder / name).write_text(json.dumps(rows), encoding="utf-8")
-    with pytest.raises(InputError, match="query id '1' stands twice"):
+    with pytest.raises(InputError, match="query id '1' occurs twice"):
         load(DatasetReference(folder, queries=("one.json", "two.json")))
 
 

@@ -266,7 +266,7 @@ def test_a_person_keeps_some_and_they_become_questions(folder, tmp_path):
     kept = kept_drafts(tmp_path / "drafts.jsonl", [write(tmp_path / "j.jsonl", said)])
     assert [one.id for one in kept] == [one.id for one in found.drafts[1::2]]
     write(tmp_path / "k.jsonl", [judgment("elsewhere")])
-    with pytest.raises(InputError, match="is none of the drafts"):
+    with pytest.raises(InputError, match="is not one of the drafts"):
         kept_drafts(tmp_path / "drafts.jsonl", [tmp_path / "k.jsonl"])
 
 

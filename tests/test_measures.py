@@ -97,9 +97,9 @@ def test_any_case_is_read_and_one_name_is_written(text: str, canonical: str) -> 
         ("P(rel=2, rel=3)@5", "cannot read (rel=2, rel=3)"),
         ("P(**{'rel': 2})@5", "has no parameter 'none'"),
         ("P(rel=__import__('os').getpid())@5", "cannot read"),
-        ("P)(rel=2)@5", "this is no measure"),
-        ("", "this is no measure"),
-        ("nDCG@-1", "this is no measure"),
+        ("P)(rel=2)@5", "this is not a measure"),
+        ("", "this is not a measure"),
+        ("nDCG@-1", "this is not a measure"),
     ],
 )
 def test_a_wrong_name_says_what_is_wrong_and_what_to_do(text: str, message: str) -> None:

@@ -126,7 +126,7 @@ def test_a_difference_below_twice_the_floor_carries_the_sentence(
     floor = manifest.noise["hashing"]
     records.rewrite_manifest(folder, replace(manifest, noise={"hashing": replace(floor, deviation=0.4)}))
     said = small.told(capsys, *words, "--retriever", "bm25", code=2)
-    assert "'bm25' is no retriever that a model has a part in and that has answered" in said
+    assert "'bm25' is not a retriever that a model has a part in and that has answered" in said
     assert ended("report", folder) == 0
     page = (folder / "report.html").read_text(encoding="utf-8")
     assert "is below twice the floor of noise" in page

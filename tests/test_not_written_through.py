@@ -1,4 +1,4 @@
-"""Folders of somebody else that are no results: no link in them is written through, and no pipe is waited for."""
+"""Folders of somebody else that are not results: no link in them is written through, and no pipe is waited for."""
 
 import os
 import sys
@@ -60,13 +60,13 @@ def test_readings_are_not_added_to_what_a_link_leads_to(answers, precious):
 
 def test_a_pipe_among_answers_is_no_system(answers):
     os.mkfifo(answers / "system.jsonl")
-    with pytest.raises(InputError, match=r"system.jsonl: is no file"):
+    with pytest.raises(InputError, match=r"system.jsonl: is not a file"):
         read_systems(answers, {"q"})
 
 
 def test_a_pipe_in_the_place_of_the_overview_is_none_of_ours(tmp_path):
     os.mkfifo(tmp_path / "index.html")
-    with pytest.raises(InputError, match="is none of ours"):
+    with pytest.raises(InputError, match="is not one of ours"):
         write_index(tmp_path)
 
 

@@ -124,21 +124,21 @@ def test_an_experiment_file_comes_to_the_same_figures(tmp_path):
     [({"qrels": {**QRELS, "q-rails": ["trane"], "q-swim": ["fish", "whale"]}},
       "qrels: 2 of 6 queries name documents that are not there: q-swim -> 'whale', q-rails -> 'trane' ("),
      ({"qrels": {**QRELS, "q-none": ["car"]}}, "qrels: 1 of 7 queries are not among the queries: 'q-none'"),
-     ({"qrels": {"q-rails": 3}}, "qrels['q-rails']: is no dict and no list ({document: grade}, or the relevant"),
-     ({"qrels": 3}, "qrels: is no dict, no file and no frame that can be read (query_id, doc_id, relevance; it is"),
-     ({"documents": {"a": 3}}, "documents['a']: is no text but 3 (a text, or {\"title\": …, \"text\": …})"),
+     ({"qrels": {"q-rails": 3}}, "qrels['q-rails']: is neither a dict nor a list ({document: grade}, or the relevant"),
+     ({"qrels": 3}, "qrels: is neither a dict, a file nor a frame that can be read (query_id, doc_id, relevance"),
+     ({"documents": {"a": 3}}, "documents['a']: is not text but 3 (a text, or {\"title\": …, \"text\": …})"),
      ({"documents": 3}, "documents: cannot be read: it is of type int ({id: text}, a list of texts, a frame"),
-     ({"documents": {"train": Split()}}, "documents['train']: is no text but []"),
+     ({"documents": {"train": Split()}}, "documents['train']: is not text but []"),
      ({"documents": pd.DataFrame({"id": ["a"], "name": ["b"]})}, "documents:1: 'text' is missing"),
-     ({"documents": pd.DataFrame([["a", "b"]], columns=["id"] * 2)}, "documents: the column 'id' stands twice"),
+     ({"documents": pd.DataFrame([["a", "b"]], columns=["id"] * 2)}, "documents: the column 'id' occurs twice"),
      ({"documents": "nowhere.csv"}, "nowhere.csv: no such folder"), ({"queries": None}, "queries: is None ({id"),
-     ({"retrievers": {"my model": letters}}, "retrievers['my model']: is no name: letters, digits"),
+     ({"retrievers": {"my model": letters}}, "retrievers['my model']: is not a name: letters, digits"),
      ({"retrievers": ["bm25"]}, "retrievers: is of type list (give each a name: {"),
-     ({"retrievers": {"a": 3}}, "retrievers['a']: an object of type int is no retriever (a name, an object"),
+     ({"retrievers": {"a": 3}}, "retrievers['a']: an object of type int is not a retriever (a name, an object"),
      ({"retrievers": {"a": {"kind": "bm52"}}}, "retrievers['a']: unknown kind 'bm52' (did you mean 'bm25'?)"),
      ({"retrievers": {"a": "bm25", "b": {"kind": "bm25", "k3": 1}}}, "retrievers['b'].k3: unknown key 'k3'"),
      ({"retrievers": {"a": harness.Fusion("b", "c")}}, "retriever 'a' is made of unknown"),
-     ({"baseline": "b"}, "baseline 'b' is no retriever"), ({"margn": 1}, "margn: unknown key 'margn'"),
+     ({"baseline": "b"}, "baseline 'b' is not a retriever"), ({"margn": 1}, "margn: unknown key 'margn'"),
      ({"primary": "ndgc@3"}, "measure 'ndgc@3': there is no measure 'ndgc' (did you mean 'nDCG'?)")],
 )  # fmt: skip
 def test_mistakes_are_told_with_the_argument(changed, told):
@@ -299,7 +299,7 @@ def test_a_reranker_is_an_object_or_a_name(tmp_path):
     }
     found = evaluated({"bm25": "bm25", **blocks})
     assert found.rankings("object") == found.rankings("name") != found.rankings("bm25")
-    with pytest.raises(harness.InputError, match="reranker: a function is no CrossEncoder"):
+    with pytest.raises(harness.InputError, match="reranker: a function is not a CrossEncoder"):
         harness.Reranked("bm25", letters)
 
 
@@ -342,8 +342,8 @@ def test_a_measure_of_ones_own_is_tested_as_any_other(results, capsys, tmp_path)
 
 @pytest.mark.parametrize(
     ("call", "told"),
-    [(lambda: harness.measure("a b", first), "name: 'a b' is no name of a measure"),
-     (lambda: harness.measure("a", first, range=(1, 1)), "range: (1, 1) is no range"),
+    [(lambda: harness.measure("a b", first), "name: 'a b' is not a name of a measure"),
+     (lambda: harness.measure("a", first, range=(1, 1)), "range: (1, 1) is not a range"),
      (lambda: score([parse("own.x")], {"q": {"d": 1}}, {"q": ["d"]}), "is a function of another process"),
      (lambda: score([parse(harness.measure("x", lambda g, r: 7))], {"q": {"d": 1}}, {"q": ["d"]}),
       "measure 'own.x', query 'q': gave 7.0, which is not between 0 and 1"),
@@ -388,7 +388,7 @@ def test_results_are_saved_for_every_command(results, tmp_path, capsys):
     for name in ("scores", "summary", "comparisons"):
         pd.testing.assert_frame_equal(getattr(saved, name), getattr(results, name))
     results.save(place)
-    with pytest.raises(harness.InputError, match="folder 'my results': is no name"):
+    with pytest.raises(harness.InputError, match="folder 'my results': is not a name"):
         results.save(tmp_path / "my results")
     assert [one.name for one in tmp_path.iterdir() if not one.name.startswith(".")] == ["weekly"]
     others = evaluated({"bm25": "bm25", "letters": lambda texts: letters(texts)[:, :9]})

@@ -76,7 +76,7 @@ def test_what_is_whole_is_listed_and_the_rest_has_its_reason(place: Path) -> Non
     assert list(reasons) == ["cut", "damaged", "notes", "small.unfinished"]
     assert reasons["cut"].startswith("rankings/bm25.jsonl: is missing")
     assert "summary.csv: cannot be read whole" in reasons["damaged"]
-    assert reasons["notes"] == "is no results folder (it holds no manifest.json)"
+    assert reasons["notes"] == "is not a results folder (it holds no manifest.json)"
     assert reasons["small.unfinished"] == "a run that was stopped, or is under way; 1 finished ranking"
     assert str(place) not in " ".join(reasons.values())
 
@@ -148,7 +148,7 @@ def test_changes_have_a_column_only_where_a_retriever_was_in_an_earlier_run(tmp_
 def test_a_page_that_is_none_of_ours_is_left_alone(tmp_path: Path, call: Call, place: Path) -> None:
     shutil.copytree(place / "small", tmp_path / "small")
     (tmp_path / "index.html").write_text("<p>My own</p>", encoding="utf-8")
-    with pytest.raises(InputError, match="is none of ours"):
+    with pytest.raises(InputError, match="is not one of ours"):
         write_index(tmp_path)
     assert (tmp_path / "index.html").read_text(encoding="utf-8") == "<p>My own</p>"
     assert [path.name for path in tmp_path.iterdir()] != [".index.html"]
@@ -194,7 +194,7 @@ def test_a_folder_without_any_results_is_a_mistake(call: Call, tmp_path: Path) -
     assert not holds_results(tmp_path)
     said = call("report", tmp_path)
     assert (said.code, said.out) == (2, "")
-    assert "is no results folder" in said.err
+    assert "is not a results folder" in said.err
 
 
 def test_a_run_writes_the_page_and_its_own_results_do_not_hang_on_it(tmp_path: Path) -> None:
@@ -205,7 +205,7 @@ def test_a_run_writes_the_page_and_its_own_results_do_not_hang_on_it(tmp_path: P
     (tmp_path / "out" / "index.html").write_text("mine", encoding="utf-8")
     harness.run(small.experiment(tmp_path, retrievers=RENAMED), options)
     assert lines == [
-        f"the page of all results is not written: {tmp_path / 'out' / 'index.html'}: is none of ours, "
+        f"the page of all results is not written: {tmp_path / 'out' / 'index.html'}: is not one of ours, "
         "and is not written over (move it elsewhere)"
     ]
 

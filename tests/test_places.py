@@ -145,7 +145,7 @@ def test_a_lock_that_is_no_file_is_refused_and_not_waited_for(tmp_path, name, ki
     precious.write_text("precious")
     path = place.parent / name
     {"pipe": lambda: os.mkfifo(path), "link": lambda: path.symlink_to(precious), "folder": path.mkdir}[kind]()
-    with pytest.raises(InputError, match=r"lock: is no regular file, so that it cannot be locked \(remove it\)"):
+    with pytest.raises(InputError, match=r"lock: is not a regular file, so that it cannot be locked \(remove it\)"):
         run(tmp_path)
     assert precious.read_text() == "precious"
 

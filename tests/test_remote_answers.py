@@ -349,7 +349,7 @@ def test_a_long_refusal_is_not_read_as_json(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("dollars", [float("nan"), float("inf"), -1.0])
 def test_what_is_no_number_of_dollars_is_no_limit_and_no_price(dollars):
-    with pytest.raises(InputError, match="is no number of dollars"):
+    with pytest.raises(InputError, match="is not a number of dollars"):
         Budget(dollars)
     with pytest.raises(ValueError, match="input_price"):
         JudgeOptions(kind="openai", model="m", input_price=dollars, output_price=0)

@@ -124,7 +124,7 @@ def test_a_declared_colour_is_seen_on_a_dark_screen(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("color", "message"), [("red", "'red' is no colour"), ("#ffee00", "is too light to be seen on white paper")]
+    ("color", "message"), [("red", "'red' is not a colour"), ("#ffee00", "is too light to be seen on white paper")]
 )
 def test_a_colour_that_cannot_be_drawn_is_refused(tmp_path, color, message):
     with pytest.raises(InputError, match=message):

@@ -188,7 +188,7 @@ def test_requests_hold_no_more_than_a_server_takes(monkeypatch):
 
 
 def test_a_document_that_stands_twice_is_an_error(places):
-    with pytest.raises(BackendError, match="stands twice"):
+    with pytest.raises(BackendError, match="occurs twice"):
         fill(places("csr", "sparse"), ["a", "a"], SparseVectors.of(np.eye(2)))
 
 

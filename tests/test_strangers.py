@@ -1,4 +1,4 @@
-"""Hits that are no documents of the data set, as another system may give them: kept, counted, and never asked for."""
+"""Hits that are not documents of the data set, as another system may give them: kept, counted, and never asked for."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.small import BM25
 
 
 def theirs(folder) -> str:
-    """A saved run whose first hit of every query is no document."""
+    """A saved run whose first hit of every query is not a document."""
     rows = [{"query_id": id_, "doc_id": doc, "score": score} for id_, _, docs in small.QUERIES
             for doc, score in (("ghost", 9.0), (docs[0], 1.0))]  # fmt: skip
     layouts.jsonl(folder / "run.jsonl", rows)

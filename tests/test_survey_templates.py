@@ -164,7 +164,7 @@ def test_translations_are_paired(templates):
 def test_no_template_repeats_another(templates, language):
     every = templates[language].values()
     assert len({plain(template.name) for template in every}) == len(every)
-    # Stronger than the promised third of a file: no question line stands twice anywhere.
+    # Stronger than the promised third of a file: no question line occurs twice anywhere.
     lines = Counter(plain(question.text) for template in every for question in template.questions)
     assert lines.most_common(1)[0][1] == 1
     size = {"en": 5, "ja": 3}[language]

@@ -259,8 +259,8 @@ def test_messages() -> None:
     assert printing.message(InputError([one, two])).split("\n") == [
         "error: 2 problems", "  a.toml: depth: is 0 (raise it)", "  b: is missing"
     ]  # fmt: skip
-    many = [Problem(f"a:{n}", "is no grade") for n in range(1, 31)]
-    assert printing.message(InputError(many)).split("\n")[20:] == ["  a:20: is no grade", "  and 10 more"]
+    many = [Problem(f"a:{n}", "is not a grade") for n in range(1, 31)]
+    assert printing.message(InputError(many)).split("\n")[20:] == ["  a:20: is not a grade", "  and 10 more"]
     assert printing.message(NotShown("gate failed: no")) == "gate failed: no"
     assert printing.message(BackendError("x: y")) == "error: x: y"
 

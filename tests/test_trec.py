@@ -102,10 +102,10 @@ def test_packed_files_are_read_whatever_their_name(tmp_path: Path) -> None:
     [
         ("q 0 d", "3 fields instead of 4 (query iteration document grade)"),
         ("q 0 d 1 2", "5 fields instead of 4"),
-        ("q 0 d 1.0", "'1.0' is no grade"),
-        ("q 0 d one", "'one' is no grade"),
-        ("q 0 d 1_0", "'1_0' is no grade"),
-        ("q 0 d 2147483648", "'2147483648' is no grade"),
+        ("q 0 d 1.0", "'1.0' is not a grade"),
+        ("q 0 d one", "'one' is not a grade"),
+        ("q 0 d 1_0", "'1_0' is not a grade"),
+        ("q 0 d 2147483648", "'2147483648' is not a grade"),
         ("q 0 a 2", "document 'a' is judged twice for query 'q'"),
     ],
 )
@@ -119,10 +119,10 @@ def test_malformed_judgments(tmp_path: Path, line: str, message: str) -> None:
     [
         ("q Q0 d 1 0.5", "5 fields instead of 6 (query Q0 document rank score tag)"),
         ("q", "1 fields instead of 6"),
-        ("q Q0 d 1 high t", "'high' is no score"),
-        ("q Q0 d 1 nan t", "'nan' is no score"),
-        ("q Q0 d 1 -inf t", "'-inf' is no score"),
-        ("q Q0 d 1 1_000 t", "'1_000' is no score"),
+        ("q Q0 d 1 high t", "'high' is not a score"),
+        ("q Q0 d 1 nan t", "'nan' is not a score"),
+        ("q Q0 d 1 -inf t", "'-inf' is not a score"),
+        ("q Q0 d 1 1_000 t", "'1_000' is not a score"),
         ("q Q0 a 2 0.4 t", "document 'a' is ranked twice for query 'q'"),
     ],
 )

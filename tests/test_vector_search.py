@@ -146,7 +146,7 @@ def test_the_texts_of_a_collection_are_counted_once(tmp_path, meter):
         return retriever.provenance
 
     assert retrieve() == retrieve() == {}
-    assert seen == [3, 3]  # a blank document is no text; one without direction is
+    assert seen == [3, 3]  # a blank document is not text; one without direction is
 
 
 def test_an_approximate_search_is_compared_with_the_exact_one(tmp_path):

@@ -336,7 +336,7 @@ def test_what_is_named_like_a_file_and_is_none_is_refused(tmp_path, cache, what)
             path.symlink_to(tmp_path / "nothing")
         case "link out":
             path.symlink_to(tmp_path / "outside")
-    told = "is named like a file of vectors, and is no file, or a link that leads out of the storage"
+    told = "is named like a file of vectors, and is not a file, or a link that leads out of the storage"
     with pytest.raises(InputError, match=rf"\.parquet: .*{told}"):
         VectorShards(storage, PRINT, "query")
     with pytest.raises(InputError, match=told):

@@ -36,7 +36,7 @@ def test_the_vectors_of_another_encoder_are_no_mistyped_place(tmp_path, call: Ca
 
 def test_an_unset_variable_is_neither_the_whole_nor_the_working_directory(tmp_path, call: Call):
     path = experiment(tmp_path, retrievers=HASHING)
-    for words, told in ((["--shard", "", "--to", "parts"], "'' is no share"), (["--to", ""], BLANK)):
+    for words, told in ((["--shard", "", "--to", "parts"], "'' is not a share"), (["--to", ""], BLANK)):
         answer = call("embed", path, *words)
         assert (answer.code, told in answer.err) == (2, True)
     assert not (tmp_path / "parts").exists()

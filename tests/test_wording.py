@@ -50,7 +50,7 @@ def test_what_is_no_verdict_is_refused(cell):
     if cell == "undecided: ":
         assert read_verdict(cell) == Finding(Verdict.UNDECIDED)
         return
-    with pytest.raises(InputError, match="is no verdict"):
+    with pytest.raises(InputError, match="is not a verdict"):
         read_verdict(cell)
 
 

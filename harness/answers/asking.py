@@ -75,7 +75,7 @@ def opened_chat(asked: AskedModel) -> Iterator[tuple[Chat, Meter]]:
     sent, received = _prices(asked.price)
     problems = list(unset({"--base-url": asked.base_url}))
     if not 0 < len(asked.model) <= LONGEST_NAME:
-        problems.append(Problem("--llm", f"{asked.model[:20]!r} is no name of a model", "as its server calls it"))
+        problems.append(Problem("--llm", f"{asked.model[:20]!r} is not a name of a model", "as its server calls it"))
     if problems:
         raise InputError(problems)
     options = ChatOptions(asked.model, base_url=expanded(asked.base_url), key_name=asked.key_name,
@@ -174,5 +174,5 @@ def _prices(written: str) -> tuple[float | None, float | None]:
             raise ValueError
     except ValueError:
         remedy = "dollars for a million tokens in and out: --price 0.15,0.60"
-        raise InputError(Problem("--price", f"{written!r} is no pair of prices", remedy)) from None
+        raise InputError(Problem("--price", f"{written!r} is not a pair of prices", remedy)) from None
     return sent, received

@@ -105,7 +105,7 @@ def asked_once(
 
 
 class UnpromptedJudge:
-    """What judges share that are no chat models: a text's claims are its sentences; no ratings, and no questions."""
+    """What judges share that are not chat models: a text's claims are its sentences; no ratings, and no questions."""
 
     prompt = ""
     unread = ""

@@ -1,7 +1,7 @@
 """What systems answered: one file a system, `answers/<system>.jsonl`, one answer a line.
 
 A line holds `query_id`, `response`, `contexts` (a list of `{id, text}`, in the order in which the generator read them)
-and, where marks such as [1] are no citations of theirs, `citations`, which nothing measures.
+and, where marks such as [1] are not citations of theirs, `citations`, which nothing measures.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from retrievers.errors import InputError, Problem, did_you_mean
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 MARK = re.compile(r"(?<!\s)\s*+\[(\d{1,9})\]")
-"""A citation, with all white space before it; what lies beyond nine digits is no number of a context."""
+"""A citation, with all white space before it; what lies beyond nine digits is not a number of a context."""
 SHOWN = 20
 """Problems of one file that are named; the rest is counted."""
 
@@ -64,23 +64,23 @@ def read_systems(folder: Path, queries: Collection[str]) -> list[System]:
         queries: the ids of the data set's queries.
 
     Raises:
-        InputError: with every problem of every file; there is no file, or a name is no system's.
+        InputError: with every problem of every file; there is no file, or a name is not a system's.
     """
     if not folder.is_dir():
         remedy = (
             'give the folder with <system>.jsonl, one answer a line: {"query_id": …, "response": …, "contexts": […]}'
         )
-        raise InputError(Problem(str(folder), "is no folder", remedy))
+        raise InputError(Problem(str(folder), "is not a folder", remedy))
     problems: list[Problem] = []
     systems = []
     for path in sorted(folder.glob("*.jsonl")):
         if path.stem in RESERVED:
             continue
         if not NAME.fullmatch(path.stem):
-            problems.append(Problem(str(path), "is no name of a system", "letters, digits, '.', '_' and '-'"))
+            problems.append(Problem(str(path), "is not a name of a system", "letters, digits, '.', '_' and '-'"))
             continue
         if not path.is_file():
-            problems.append(Problem(str(path), "is no file", "one file a system, <system>.jsonl"))
+            problems.append(Problem(str(path), "is not a file", "one file a system, <system>.jsonl"))
             continue
         systems.append(System(path.stem, _answers(path, queries, problems)))
     if not systems and not problems:
@@ -128,7 +128,7 @@ def _answers(path: Path, queries: Collection[str], problems: list[Problem]) -> d
         try:
             row = checked(_AnswerRow, line, "")
             if row.query_id not in queries:
-                what = f"{row.query_id!r} is no query of the data set"
+                what = f"{row.query_id!r} is not a query of the data set"
                 raise InputError(Problem("query_id", what, did_you_mean(row.query_id, queries)))
             if row.query_id in answers:
                 raise InputError(Problem("query_id", f"{row.query_id!r} is answered twice", "one answer a query"))

@@ -352,7 +352,7 @@ def write_tables(folder: Path, scored: AnswerScores) -> None:
 
 def _check_measures(names: Sequence[str]) -> None:
     """Refuse what is no measure of answers, and what no longer is one."""
-    unknown = [Problem(f"measure {name!r}", "is none of answers", did_you_mean(name, MEASURES))
+    unknown = [Problem(f"measure {name!r}", "is not a measure of answers", did_you_mean(name, MEASURES))
                for name in names if name not in (*MEASURES, *RETIRED)]  # fmt: skip
     if problems := [*retired_in(("--measure", name) for name in names), *unknown]:
         raise InputError(problems)

@@ -144,7 +144,7 @@ def _collections(url: str, key: str | None) -> Iterator[Collections]:
         raise InputError(Problem("--key", f"{key} is not set in the environment"))
     options = StoreOptions(url, api_key=os.environ[key] if key else None)
     if not options.on_server:
-        raise InputError(Problem("--store", f"{url!r} is no server", "http://…, https://…, grpc://… or grpcs://…"))
+        raise InputError(Problem("--store", f"{url!r} is not a server", "http://…, https://…, grpc://… or grpcs://…"))
     collections = Collections(options)
     try:
         yield collections

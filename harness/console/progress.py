@@ -43,7 +43,7 @@ class StageProgress(NamedTuple):
     spent: float
     """Dollars of the whole run so far."""
     unit: str = ""
-    """What is counted, where it is no texts and has a name."""
+    """What is counted, where it is not texts and has a name."""
 
     def share(self) -> str:
         """Texts done, of those expected; the time that has passed where nothing is counted.

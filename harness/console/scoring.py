@@ -263,7 +263,7 @@ def _range(low: float, high: float) -> Range:
     from harness.stats.differences import Range
 
     if not -math.inf < low < high < math.inf:
-        raise InputError(Problem("--range", f"{low:g} to {high:g} is no range", "two numbers, the lower one first"))
+        raise InputError(Problem("--range", f"{low:g} to {high:g} is not a range", "two numbers, the lower one first"))
     return Range(low, high)
 
 

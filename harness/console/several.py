@@ -54,7 +54,7 @@ def load_files(paths: Sequence[Path], *, code: bool) -> list[list[Loaded]]:
             problems += error.problems
     names = [_name(sets).lower() for sets in files]
     if twice := [sets[0] for sets, name in zip(files, names, strict=True) if names.count(name) > 1]:
-        problems.append(Problem(f"{twice[-1].path}: name", f"{_name([twice[-1]])!r} stands in two files", "rename one"))
+        problems.append(Problem(f"{twice[-1].path}: name", f"{_name([twice[-1]])!r} is in two files", "rename one"))
     if problems:
         raise InputError(problems)
     return files
@@ -181,6 +181,6 @@ def margins_of(written: Sequence[str]) -> dict[str, float]:
         try:
             margins[name] = float(number)
         except ValueError:
-            what = f"{one!r} is no number"
+            what = f"{one!r} is not a number"
             raise InputError(Problem("--margin", what, "such as 0.02, or of one data set: law=0.05")) from None
     return margins

@@ -150,7 +150,7 @@ def columns_of(written: Sequence[str]) -> dict[str, str]:
     """Read columns as the command line names them.
 
     Raises:
-        InputError: one is no kind with a name behind it, or a kind is given twice.
+        InputError: one is not a kind with a name behind it, or a kind is given twice.
 
     >>> columns_of(["query=search_term"])
     {'query': 'search_term'}

@@ -45,7 +45,7 @@ def regular(path: Path) -> int:
     """
     status = path.stat()
     if not stat.S_ISREG(status.st_mode):
-        raise InputError(Problem(str(path), "is no regular file", "a data set is made of files"))
+        raise InputError(Problem(str(path), "is not a regular file", "a data set is made of files"))
     return status.st_size
 
 
@@ -63,7 +63,7 @@ class Archive:
         """Read the list of members.
 
         Raises:
-            InputError: it is no archive, a name in it leads outside or names nothing, or its members overlap.
+            InputError: it is not an archive, a name in it leads outside or names nothing, or its members overlap.
         """
         self.path = path
         try:
@@ -72,7 +72,7 @@ class Archive:
             what = "has a member whose name is said to be UTF-8 and is not"
             raise InputError(Problem(str(path), what, AGAIN)) from None
         except (OSError, zipfile.BadZipFile, NotImplementedError, ValueError) as error:
-            raise InputError(Problem(str(path), f"is no zip archive that can be read: {error}", AGAIN)) from None
+            raise InputError(Problem(str(path), f"is not a zip archive that can be read: {error}", AGAIN)) from None
         members = [info for info in self._zip.infolist() if not info.is_dir()]
         if sum(info.compress_size for info in members) > path.stat().st_size:
             raise InputError(Problem(str(path), "has members that take more bytes than the whole archive", TRUST))

@@ -71,7 +71,7 @@ class Columns:
     def __post_init__(self) -> None:
         object.__setattr__(self, "declared", dict(kind_first(*pair) for pair in self.declared.items()))
         if wrong := [key for key in self.declared if key not in KINDS]:
-            what = "{!r} is no kind of column"
+            what = "{!r} is not a kind of column"
             raise InputError([Problem("columns", what.format(key), did_you_mean(key, KINDS)) for key in wrong])
 
     def name(self, kind: str, row: Row) -> str | None:
@@ -179,7 +179,7 @@ class Columns:
         if not self.header and any(len(name.split()) > WORDS or name.isdigit() for name in names):
             first = ", ".join(shown(name) for name in names[:8])
             remedy = "write one above it: query,document; or say header = false (--no-header), or true if it is one"
-            return Problem("", f"the first row is no header: {first}", remedy)
+            return Problem("", f"the first row is not a header: {first}", remedy)
         remedy = f"there are: {', '.join(names[:8])}; say which: {declaring(kind)}"
         return Problem("", f"{KNOWN[kind][0]!r} is missing", remedy)
 
@@ -259,7 +259,7 @@ def query_of(
         columns: what they are called.
         problems: where complaints go.
         unnamed: what it is called where there is no column for its id.
-        labelled: whether its labels stand in the row, too: they are no fields of it.
+        labelled: whether its labels stand in the row, too: they are not fields of it.
     """
     named = columns.name("query_id", row) is not None or "query_id" in columns.declared
     id_ = id_in(row, "query_id", place, columns, problems) if named else unnamed
@@ -311,7 +311,7 @@ def id_in(row: Row, kind: str, place: Place, columns: Columns, problems: Finding
             problems.append(columns.lacking(kind, row)._replace(where=str(place)))
         else:
             empty = value is None or isinstance(value, str)
-            what = "is missing or empty" if empty else f"is no id but {shown(value)}"
+            what = "is missing or empty" if empty else f"is not an id but {shown(value)}"
             problems.wrong(place, f"{name!r} {what}", "an id is text or a whole number")
     return id_
 
@@ -322,7 +322,7 @@ def texts_in(cell: object, name: str, place: Place, problems: Findings) -> tuple
     texts = [listed] if isinstance(listed, str) else [] if listed is None else listed
     if isinstance(texts, list) and all(isinstance(one, str) for one in texts):
         return tuple(one for one in texts if one.strip())
-    problems.wrong(place, f"{name.rpartition('.')[2]!r} is no list of texts", "a list of strings")
+    problems.wrong(place, f"{name.rpartition('.')[2]!r} is not a list of texts", "a list of strings")
     return ()
 
 

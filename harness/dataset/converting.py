@@ -82,7 +82,7 @@ class Converter:
         """
         raw = file.read()
         if BEGINNINGS.get(file.suffix, b"") not in raw[:1024]:
-            raise NotConverted(f"it is no {CONVERTED[file.suffix]} file, whatever its name says")
+            raise NotConverted(f"it is not a {CONVERTED[file.suffix]} file, whatever its name says")
         name = f"{version('markitdown')}, no plain text\0{file.suffix}\0".encode()  # as older versions took it for
         kept = _folder() / f"{hashlib.sha256(name + raw).hexdigest()}.json"
         if kept.name in self._undone:
@@ -208,7 +208,7 @@ def serve() -> None:
     A line of JSON says a document's suffix, size and seconds; then come its bytes. A line of JSON answers.
     """
     with os.fdopen(os.dup(1), "w", encoding="utf-8") as answers:
-        os.dup2(2, 1)  # what a parser prints is no answer
+        os.dup2(2, 1)  # what a parser prints is not an answer
         _limit_memory()
         import markitdown.converters
         from markitdown import MarkItDown

@@ -168,7 +168,7 @@ def _checked(
     if again:
         first = _first_places(source, {name for _, name in again})
         for place, name in again:
-            seen.wrong(place, f"document id {name!r} stands twice", f"ids must be unique; it is at {first[name]} too")
+            seen.wrong(place, f"document id {name!r} occurs twice", f"ids must be unique; it is at {first[name]} too")
     documents.digest = digest.hexdigest()
 
 

@@ -13,7 +13,7 @@ from retrievers.types import Claim, Document, Query, Reference
 from retrievers.user_objects import OBJECT
 
 SCHEMES = ("hf:", "irds:", OBJECT)
-"""Beginnings of names that are no paths: Hugging Face's hub, ir_datasets, what is in memory."""
+"""Beginnings of names that are not paths: Hugging Face's hub, ir_datasets, what is in memory."""
 SQL = "sql:"
 """The scheme of every database's URL."""
 LabelSource = Literal["", "people", "model", "mixed"]
@@ -53,7 +53,7 @@ class DatasetReference:
 
     @property
     def scheme(self) -> str:
-        """`hf:`, `irds:` or `sql:` where the reference is no path, else empty."""
+        """`hf:`, `irds:` or `sql:` where the reference is not a path, else empty."""
         database = SQL if isinstance(self.path, str) and "://" in self.path else ""
         return next((scheme for scheme in SCHEMES if str(self.path).startswith(scheme)), database)
 
@@ -66,7 +66,7 @@ class DatasetReference:
     def folder(self) -> Path:
         """The path; ValueError where the reference is none."""
         if self.scheme:
-            raise ValueError(f"{self.path} is no path")
+            raise ValueError(f"{self.path} is not a path")
         return Path(self.path)
 
 
@@ -89,7 +89,7 @@ class Labels:
     source: LabelSource = ""
     """Whose grades these are, where they were merged from judgments: people's, a model's, or of both ("mixed")."""
     model: Mapping[str, int] = field(default_factory=_none)
-    """What a model said about a query that people judged, too; it is no label."""
+    """What a model said about a query that people judged, too; it is not a label."""
     chosen: Mapping[str, int] = field(default_factory=_none)
     """Grades of documents that were judged because they could change a result: they bound it, and make no score."""
     given: Mapping[str, Mapping[str, int]] = field(default_factory=dict)

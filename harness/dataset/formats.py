@@ -107,7 +107,7 @@ def _not_known(reference: DatasetReference, files: Files) -> tuple[str, str]:
         return what, f"say which hold what: --queries {shlex.quote(tables[0])} --documents …"
     path = reference.folder
     if path.suffix.lower() == ".zip" and not holds_files(path):
-        return "is no zip archive that can be read", AGAIN
+        return "is not a zip archive that can be read", AGAIN
     if path.is_file() and not holds_files(path):
         if not path.stat().st_size:
             return "is empty", AGAIN

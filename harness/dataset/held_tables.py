@@ -40,7 +40,7 @@ def sheets_on_disk(path: Path) -> tuple[str, ...]:
     """The names of the sheets of a workbook that hold anything.
 
     Raises:
-        InputError: it is no workbook, or cannot be read.
+        InputError: it is not a workbook, or cannot be read.
     """
     return _named(path, path.stat().st_mtime_ns)
 
@@ -54,7 +54,7 @@ def sheets(raw: bytes, path: Path) -> dict[str, list[list[str]]]:
     """The cells of every sheet that holds anything, by its name.
 
     Raises:
-        InputError: it is no workbook, or unpacks to far more than it takes.
+        InputError: it is not a workbook, or unpacks to far more than it takes.
     """
     with needing(str(path), "python-calamine", "formats"):
         import python_calamine as calamine
@@ -68,7 +68,7 @@ def sheets(raw: bytes, path: Path) -> dict[str, list[list[str]]]:
         book = calamine.CalamineWorkbook.from_filelike(io.BytesIO(raw))
         read = {name: book.get_sheet_by_name(name).to_python(skip_empty_area=False) for name in book.sheet_names}
     except Exception as error:  # calamine has an error of its own for each kind of workbook
-        what = f"is no workbook that can be read: {' '.join(str(error).split())[:120]}"
+        what = f"is not a workbook that can be read: {' '.join(str(error).split())[:120]}"
         raise InputError(Problem(str(path), what, "save it again, or each sheet as CSV")) from None
     cells = {name: [list(map(_text, row)) for row in rows] for name, rows in read.items()}
     return {name: rows for name, rows in cells.items() if any(map(any, rows))}
@@ -147,7 +147,7 @@ def _connected(url: str) -> Iterator[Any]:
         if where.get_backend_name() == "sqlite":
             place = Path(where.database or "")
             if not is_sqlite(place):
-                what = "is no database of SQLite" if place.exists() else "no such file"
+                what = "is not a database of SQLite" if place.exists() else "no such file"
                 raise InputError(Problem(place.as_posix(), what, "a path is seen from the working directory"))
             read_only = f"{place.resolve().as_uri()}?mode=ro"
             options = {"creator": lambda: sqlite3.connect(read_only, uri=True)}
@@ -213,7 +213,7 @@ def columnar_rows(
                     number += 1
                     yield Place(path, number), row
     except (pa.ArrowException, OSError) as error:
-        what = f"is no {kind} file that can be read: {str(error).splitlines()[0]}"
+        what = f"is not a {kind} file that can be read: {str(error).splitlines()[0]}"
         problems.append(Problem(str(path), what, "fetch or write it again"))
     except UnicodeDecodeError:
         problems.append(Problem(str(path), "holds text that is not UTF-8", "write the strings as UTF-8"))

@@ -150,7 +150,7 @@ def _of_items(
             named = recognised("document_id" if where == "documents" else "query_id", tuple(value)) is not None
             yield Place(path, number), dict(value) if named else {"_id": str(key), **value}
         else:
-            what = f"is no text but {_shown(value)}"
+            what = f"is not text but {_shown(value)}"
             problems.append(Problem(f"{where}[{_shown(key)}]", what, 'a text, or {"title": …, "text": …}'))
 
 
@@ -177,7 +177,7 @@ def judgments_of(qrels: Any) -> Qrels:
             entry a query, a frame with query_id, doc_id and relevance (1 where it has none), or a TREC file.
 
     Raises:
-        InputError: they have none of these shapes, a grade is no whole number, or something stands twice.
+        InputError: they have none of these shapes, a grade is not a whole number, or something occurs twice.
 
     >>> judgments_of({"q1": {"d1": 2}, "q2": ["d2", "d3"]})
     {'q1': {'d1': 2}, 'q2': {'d2': 1, 'd3': 1}}
@@ -202,7 +202,7 @@ def _judged_in(given: Any, where: str) -> list[tuple[Any, Any]]:
         return list(given.items())
     if isinstance(given, Sequence | AbstractSet) and not isinstance(given, str | bytes):
         return [(document, 1) for document in _ids(given, where)]
-    raise InputError(Problem(where, "is no dict and no list", "{document: grade}, or the relevant documents"))
+    raise InputError(Problem(where, "is neither a dict nor a list", "{document: grade}, or the relevant documents"))
 
 
 def _judgments_in(frame: Any) -> Qrels:
@@ -235,7 +235,7 @@ def _grades(rows: Sequence[tuple[Any, Any]], query: str) -> dict[str, int]:
     where = f"qrels[{query!r}]"
     for document, grade in rows:
         if isinstance(grade, bool) or not _whole(grade):
-            what = f"grade {_shown(grade)} of document {document!r} is no whole number"
+            what = f"grade {_shown(grade)} of document {document!r} is not a whole number"
             raise InputError(Problem(where, what, "0 is judged and not relevant"))
     return once(((document, int(grade)) for document, grade in rows), where, "document")
 
@@ -257,11 +257,11 @@ def run_of(source: Any, where: str) -> RunScores:
 
 
 def once(pairs: Iterable[tuple[Any, Value]], where: str, what: str) -> dict[str, Value]:
-    """A table by id, as text; InputError where an id stands twice, as 1 and "1" do too."""
+    """A table by id, as text; InputError where an id occurs twice, as 1 and "1" do too."""
     table: dict[str, Value] = {}
     for key, value in pairs:
         if str(key) in table:
-            raise InputError(Problem(where, f"{what} {str(key)!r} stands twice", f"give each {what} once"))
+            raise InputError(Problem(where, f"{what} {str(key)!r} occurs twice", f"give each {what} once"))
         table[str(key)] = value
     return table
 
@@ -291,14 +291,14 @@ def _number(score: Any, where: str) -> float:
     try:
         return float(score)
     except (TypeError, ValueError, OverflowError):
-        raise InputError(Problem(where, f"{_shown(score)} is no score", "a finite number")) from None
+        raise InputError(Problem(where, f"{_shown(score)} is not a score", "a finite number")) from None
 
 
 def _hits(hits: Any, where: str) -> dict[str, float]:
     if isinstance(hits, Mapping):
         return once(((document, _number(score, where)) for document, score in hits.items()), where, "document")
     if isinstance(hits, str | AbstractSet) or not isinstance(hits, Iterable):
-        raise InputError(Problem(where, "is no list and no dict", "documents best first, or {document: score}"))
+        raise InputError(Problem(where, "is neither a list nor a dict", "documents best first, or {document: score}"))
     ids = list(_ids(hits, where))
     if len(set(ids)) < len(ids):
         raise InputError(Problem(where, "has a document twice", "each document once"))
@@ -309,7 +309,7 @@ def _ids(given: Iterable[Any], where: str) -> Iterator[str]:
     """Ids as text; what is not there, or holds several things, is none."""
     for one in given:
         if _is_missing(one) or (isinstance(one, Collection) and not isinstance(one, str)):
-            raise InputError(Problem(where, f"{_shown(one)} is no id", "an id is a text or a number"))
+            raise InputError(Problem(where, f"{_shown(one)} is not an id", "an id is a text or a number"))
         yield str(one)
 
 
@@ -326,7 +326,7 @@ def _columns(frame: Any, where: str, values: Sequence[str], otherwise: int | Non
     named = [next((name for name in names if name in columns), None) for names in (QUERY, DOCUMENT, values)]
     if None in named[:2] or (named[2] is None and otherwise is None):
         there = f"its columns are {', '.join(columns)}" if columns else f"it is of type {type(frame).__name__}"
-        raise InputError(Problem(where, "is no dict, no file and no frame that can be read",
+        raise InputError(Problem(where, "is neither a dict, a file nor a frame that can be read",
                                  f"query_id, doc_id, {values[0]}; {there}"))  # fmt: skip
     lists = tuple(_list_of(frame[name]) for name in named if name is not None)
     for name, column in zip(named[:2], lists, strict=False):

@@ -295,7 +295,7 @@ def _by_pair(judgments: Iterable[Judgment]) -> dict[PairKey, list[Judgment]]:
 
 
 def _finished(people: list[Judgment]) -> bool:
-    """Whether people answered all that their pools asked of this query, also where the answer was no grade."""
+    """Whether people answered all that their pools asked of this query, also where the answer was not a grade."""
     asked: dict[str, int] = {}
     answered: dict[str, set[str]] = {}
     for one in people:

@@ -206,7 +206,7 @@ def list_of(listed: Any, place: Place, problems: Findings) -> Labels | None:
     if isinstance(listed, Mapping):
         grades = {str(doc): grade_of(grade) for doc, grade in listed.items() if grade is not None}
         if wrong := [doc for doc, grade in grades.items() if grade is None]:
-            what = f"grade {repr(listed[wrong[0]])[:40]} of document {wrong[0]!r} is no whole number"
+            what = f"grade {repr(listed[wrong[0]])[:40]} of document {wrong[0]!r} is not a whole number"
             problems.wrong(place, what, WHOLE)
             return None
         return Labels(grades={doc: grade for doc, grade in grades.items() if grade is not None})
@@ -283,7 +283,7 @@ def _grade(row: Row, place: Place, columns: Columns, problems: Findings) -> int 
     written = columns.value("grade", row)
     grade = grade_of(written)
     if grade is None:
-        problems.wrong(place, f"grade {shown(written)} is no whole number", WHOLE)
+        problems.wrong(place, f"grade {shown(written)} is not a whole number", WHOLE)
     return grade
 
 

@@ -141,7 +141,7 @@ def _check_queries(source: Source, seen: Findings) -> dict[str, Query]:
             seen.wrong(place, f"query id {query.id!r} {reason}", "give it another id")
         elif query.id in queries:
             remedy = f"ids must be unique; it is at {first[query.id]} too"
-            seen.wrong(place, f"query id {query.id!r} stands twice", remedy)
+            seen.wrong(place, f"query id {query.id!r} occurs twice", remedy)
         else:
             queries[query.id], first[query.id] = query, place
             if not query.text.strip():

@@ -245,7 +245,7 @@ def parse_labels(row: Mapping[str, Any], place: Place, problems: Findings) -> La
     """Read `relevant_documents`; None after a complaint."""
     listed = row.get("relevant_documents")
     if listed is None or isinstance(listed, str):
-        what = "'relevant_documents' is missing" if listed is None else "'relevant_documents' is no list"
+        what = "'relevant_documents' is missing" if listed is None else "'relevant_documents' is not a list"
         problems.wrong(place, what, "a list of document ids, best first")
         return None
     labels = list_of(listed, place, problems)
@@ -316,7 +316,7 @@ def front_matter(text: str) -> FrontMatter:
 
 
 def _entries(head: str) -> dict[str, str]:
-    """The entries of a head; none where it is no object, or a name stands twice in it."""
+    """The entries of a head; none where it is not an object, or a name occurs twice in it."""
     try:
         if len(head) > LARGEST_HEAD or not _harmless(head):
             return {}

@@ -102,7 +102,7 @@ def _table_rows(files: Sequence[File], columns: Columns, problems: Findings) -> 
             id_ = id_in(row, "query_id", place, columns, problems) or id_
         grade = 1 if grades is None else grade_of(row[grades])
         if grade is None:
-            problems.wrong(place, f"grade {row[str(grades)]!r:.40} is no whole number", WHOLE)
+            problems.wrong(place, f"grade {row[str(grades)]!r:.40} is not a whole number", WHOLE)
             continue
         for one in texts_in(row[context], context, place, problems):
             passages.setdefault(one, Document(f"p{len(passages)}", "", one))

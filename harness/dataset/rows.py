@@ -134,7 +134,7 @@ def read_text(path: Path) -> str:
     """Read a UTF-8 file whole, a byte order mark left out.
 
     Raises:
-        InputError: it cannot be read, is no regular file, is larger than 1 GiB, or has another encoding.
+        InputError: it cannot be read, is not a regular file, is larger than 1 GiB, or has another encoding.
     """
     return decode(File(path).read(), Place(path))
 
@@ -197,7 +197,7 @@ def _separated(file: File, delimiter: str) -> Iterator[tuple[int, list[str]]]:
     """The rows of a table, quoted as RFC 4180 has it, a quoted cell over several lines too, each with its first line.
 
     Raises:
-        InputError: from some line on it is no table.
+        InputError: from some line on it is not a table.
     """
     csv.field_size_limit(LONGEST_LINE)
     with file.open() as handle:

@@ -166,10 +166,10 @@ def decode(raw: bytes, place: Place) -> str:
 
 
 def named_twice(header: Sequence[str], where: str, problems: Complaints) -> bool:
-    """Complain of a column that stands twice; unnamed ones may."""
+    """Complain of a column that occurs twice; unnamed ones may."""
     twice = sorted(name for name, number in Counter(header).items() if name and number > 1)
     if twice:
-        problems.append(Problem(where, f"the column {twice[0]!r} stands twice", "name columns apart"))
+        problems.append(Problem(where, f"the column {twice[0]!r} occurs twice", "name columns apart"))
     return bool(twice)
 
 
@@ -192,7 +192,7 @@ def split_among(where: str, splits: Collection[str], asked: str | None, usual: s
 
 
 def parse_json(text: str) -> Any:
-    r"""Parse JSON; ValueError also for a key that stands twice, for deep nesting, and for half a surrogate pair.
+    r"""Parse JSON; ValueError also for a key that occurs twice, for deep nesting, and for half a surrogate pair.
 
     >>> parse_json('{"text": "cut \\ud83d"}')
     Traceback (most recent call last):
@@ -229,7 +229,7 @@ def _each_key_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(table) < len(pairs):
         keys = [key for key, _ in pairs]
         twice = next(key for key in keys if keys.count(key) > 1)
-        raise ValueError(f"the key {twice!r} stands twice in one object")
+        raise ValueError(f"the key {twice!r} occurs twice in one object")
     return table
 
 
@@ -252,7 +252,7 @@ def id_problem(id_: str) -> str:
 
 
 def grade_of(value: object) -> int | None:
-    """A grade as an integer, None where it is no whole number below 2^31.
+    """A grade as an integer, None where it is not a whole number below 2^31.
 
     >>> grade_of("2"), grade_of(1.0), grade_of("high"), grade_of(0.5), grade_of(True), grade_of("1_0")
     (2, 1, None, None, None, None)
@@ -278,13 +278,13 @@ def read_reference(answers: Any, claims: Any, place: Place, problems: Findings) 
     """
     answers = [answers] if isinstance(answers, str) and answers.strip() else answers or []
     if not isinstance(answers, list | tuple) or not all(isinstance(one, str) and one.strip() for one in answers):
-        problems.wrong(place, "'reference' is no text and no list of texts", "leave it out where empty")
+        problems.wrong(place, "'reference' is neither text nor a list of texts", "leave it out where empty")
         answers = []
     listed = _cell(claims) if isinstance(claims, str) else claims or []
     parsed = [_claim(one) for one in listed] if isinstance(listed, list | tuple) else [None]
     if None in parsed:
         remedy = 'a list such as ["The fee is monthly.", {"text": "Students pay half.", "vital": false}]'
-        problems.wrong(place, "'claims' is no list of texts", remedy)
+        problems.wrong(place, "'claims' is not a list of texts", remedy)
         parsed = []
     return Reference(tuple(answers), tuple(one for one in parsed if one is not None))
 

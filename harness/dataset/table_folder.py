@@ -111,7 +111,7 @@ def documents_of(
         reference: may name them.
         folder: where they are looked for.
         files: those that may be meant.
-        taken: files that are no documents.
+        taken: files that are not documents.
 
     Raises:
         InputError: none are there.

@@ -126,7 +126,7 @@ class Export:
         """A complaint, without its place, that a row has no question."""
         if not self.objects:
             name = self.paths["query"][0]
-            what = f"{name!r} is missing" if row.get(name) is None else f"{name!r} is no text"
+            what = f"{name!r} is missing" if row.get(name) is None else f"{name!r} is not text"
             return Problem("", what, "samples of a single turn are read, conversations are not")
         first, held = self.objects[0], row.get(self.objects[0])
         there = ", ".join(map(str, held)) if isinstance(held, Mapping) else ""

@@ -107,7 +107,7 @@ def _rows_one_by_one(first: int, block: bytes, problems: LineProblems) -> Iterat
             if abs(grade) >= 2**31 or b"_" in fields[3]:
                 raise ValueError
         except ValueError:
-            problems.add(number, f"{shown(fields[3])} is no grade", "a grade is a whole number below 2^31")
+            problems.add(number, f"{shown(fields[3])} is not a grade", "a grade is a whole number below 2^31")
             continue
         try:
             yield number, id_of(fields[0]), id_of(fields[2]), grade
@@ -226,7 +226,7 @@ class TrecSource:
                     problems.wrong(place, f"{len(cells)} fields instead of 4",
                                             "query iteration document grade")  # fmt: skip
                 elif grade is None:
-                    problems.wrong(place, f"grade {cells[3]!r} is no whole number", WHOLE)
+                    problems.wrong(place, f"grade {cells[3]!r} is not a whole number", WHOLE)
                 else:
                     gathered.add(place, decode(cells[0]), decode(cells[2]), grade, problems)
         yield from gathered.labels()

@@ -19,7 +19,7 @@ from retrievers.types import Ranking
 CUT = 0.05
 """Share of the documents of which a model read only the beginning, from which on the first screen says so."""
 FOREIGN = 0.05
-"""Share of a system's hits that are no documents of the data set, from which on the first screen says so."""
+"""Share of a system's hits that are not documents of the data set, from which on the first screen says so."""
 
 
 def judged_shares(
@@ -91,7 +91,7 @@ def foreign_hits(manifest: Manifest) -> Iterator[str]:
         if foreign and foreign >= FOREIGN * hits:
             example = next(iter(own.notes.get("not-in-corpus", ())), "")
             yield (
-                f"{foreign:,.0f} of {counted(round(hits), 'hit')} of {name} are no documents of the data set, such as "
+                f"{foreign:,.0f} of {counted(round(hits), 'hit')} of {name} are not documents of the data set, such as "
                 f"{example!r}: they count as irrelevant. Its index may be of other documents, or have other ids."
             )
 

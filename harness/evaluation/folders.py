@@ -86,7 +86,9 @@ def score_folders(
     ids = shared.ids
     if queries is not None:
         if strangers := [query for query in queries if query not in ids]:
-            raise InputError([Problem(f"query {query!r}", "is no query that all folders share") for query in strangers])
+            raise InputError(
+                [Problem(f"query {query!r}", "is not a query that all folders share") for query in strangers]
+            )
         ids = tuple(query for query in ids if query in queries)
     if not ids:
         raise InputError(Problem(", ".join(map(str, folders)), "share no query with the same text and the same grades"))

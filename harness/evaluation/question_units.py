@@ -59,7 +59,7 @@ def weights_of(queries: Sequence[Query], name: str | None) -> tuple[float, ...] 
     of two, which moves no digit.
 
     Raises:
-        InputError: the field of a query is no number above 0.
+        InputError: the field of a query is not a number above 0.
     """
     if name is None:
         return None

@@ -161,7 +161,7 @@ def score_folder(
     if claims is not None:  # queries that have claims alone were scored, too
         grades = {**{query: {} for query in results.scores["query_id"]}, **grades}
     if unknown := [query for query in queries or () if query not in grades]:
-        what = "is no query with a relevant document here"
+        what = "is not a query with a relevant document here"
         raise InputError([Problem(f"query {query!r}", what, did_you_mean(query, grades)) for query in unknown])
     kept = {query: given for query, given in grades.items() if queries is None or query in queries}
     depth = results.manifest.resolved.depth
@@ -225,7 +225,7 @@ def relevance_of(results: Results, rule: str | None = None) -> Relevance:
         return checked(Relevance, {**declared, "grades": grades, "gain": "linear"}, "")
     except (json.JSONDecodeError, InputError):
         remedy = "linear, binary, reciprocal, explicit, or buckets such as [[1, 3], [10, 1]]"
-        raise InputError(Problem("--grades", f"{rule!r} is no grade rule", remedy)) from None
+        raise InputError(Problem("--grades", f"{rule!r} is not a grade rule", remedy)) from None
 
 
 def scored_grades(results: Results) -> dict[str, dict[str, int]]:
@@ -240,7 +240,7 @@ def read_scores(path: Path) -> Scores:
     An empty value, NaN or null is undefined.
 
     Raises:
-        InputError: with every line that cannot be read, a score that stands twice, or a column that is missing.
+        InputError: with every line that cannot be read, a score that occurs twice, or a column that is missing.
     """
     problems: list[Problem] = []
     rows: dict[tuple[str, str, str], float] = {}
@@ -253,7 +253,7 @@ def read_scores(path: Path) -> Scores:
         value = _number(written)
         if value is None:
             remedy = f"a number of at most {LARGEST_SCORE:g}; empty where undefined"
-            problems.append(Problem(where, f"{written!r} is no score", remedy))
+            problems.append(Problem(where, f"{written!r} is not a score", remedy))
         elif (retriever, query, measure) in rows:
             problems.append(Problem(where, f"{retriever} has two scores of {measure} for query {query!r}", "keep one"))
         else:
@@ -279,7 +279,7 @@ def _lines(path: Path) -> Iterator[tuple[int, Row]]:
 
 
 def _number(written: str) -> float | None:
-    """A score; NaN where it is undefined, None where it is no number, or too large a one.
+    """A score; NaN where it is undefined, None where it is not a number, or too large a one.
 
     >>> _number("0.5"), _number("inf"), _number(""), _number("-1e308")
     (0.5, None, nan, None)

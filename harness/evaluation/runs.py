@@ -156,7 +156,7 @@ def _scored_file(
         scores = scored(trec.stream_run(path))
     except _QueryApart:
         if not Path(path).is_file():
-            what = "the lines of a query do not stand together, and it cannot be read again: it is no regular file"
+            what = "the lines of a query do not stand together, and it cannot be read again: it is not a regular file"
             raise InputError(Problem(str(path), what, "write it to a file first")) from None
         met.clear()
         scores = scored(iter(trec.read_run(path).items()))

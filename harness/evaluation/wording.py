@@ -82,7 +82,7 @@ def read_verdict(cell: str) -> Finding:
     """Read what `verdict_cell` wrote.
 
     Raises:
-        InputError: it is no verdict.
+        InputError: it is not a verdict.
 
     >>> read_verdict("equivalent: identical on these queries").reason.name
     'IDENTICAL'
@@ -92,7 +92,7 @@ def read_verdict(cell: str) -> Finding:
     reasons = {text: reason for reason, text in REASONS.items()} | {"": None}
     plain = word.removesuffix(NEGLIGIBLE)
     if plain not in verdicts or why not in reasons:
-        raise InputError(Problem("comparisons.csv", f"{cell!r} is no verdict", "run the experiment again"))
+        raise InputError(Problem("comparisons.csv", f"{cell!r} is not a verdict", "run the experiment again"))
     return Finding(verdicts[plain], reasons[why], word != plain)
 
 

@@ -56,7 +56,7 @@ SWEPT = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}(\[[A-Za-z0-9._+-][A-Za-z0-9._+, -]{0,
 RESERVED = {"name", "kind", "of", "encoder", "rerank", "store", "filter", "color", "options"}
 """What keys of retrievers mean everywhere: no option of a whole retriever has such a name."""
 OWN = ("name", "kind", "rerank", "color", "filter")
-"""The keys of a whole retriever that are no options of its class."""
+"""The keys of a whole retriever that are not options of its class."""
 EncoderTable = Annotated[Kind, KindOf("Encoder", encoder_class, encoder_kinds)]
 RerankerTable = Annotated[Kind, KindOf("Reranker", reranker_class, reranker_kinds)]
 StoreTable = Annotated[dict[str, Any], TableOf(StoreOptions, text="location")]
@@ -121,7 +121,7 @@ class Block(Strict):
     @classmethod
     def _is_seen(cls, color: str) -> str:
         if color and not is_color(color.lower()):
-            raise ValueError(f"{color!r} is no colour; write six hexadecimal digits, such as '#0b6e4f'")
+            raise ValueError(f"{color!r} is not a colour; write six hexadecimal digits, such as '#0b6e4f'")
         if color and contrast(color, WHITE) < VISIBLE:
             raise ValueError(
                 f"{color!r} is too light to be seen on white paper (contrast {contrast(color, WHITE):.1f} : 1); "
@@ -280,7 +280,7 @@ class Fusion(Block):
     def _each_once(self) -> Self:
         twice = [name for name in dict.fromkeys(self.of) if self.of.count(name) > 1]
         if twice:
-            raise ValueError(f"{', '.join(map(repr, twice))} stands twice in `of`; name each retriever once")
+            raise ValueError(f"{', '.join(map(repr, twice))} occurs twice in `of`; name each retriever once")
         return self
 
     @model_validator(mode="after")

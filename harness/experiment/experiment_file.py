@@ -106,10 +106,10 @@ def _each(listed: Sequence[Any], path: Path) -> list[tuple[str, Any]]:
         name = table.pop("name", None) or PurePosixPath(str(table.get("path"))).stem
         where, remedy = f"{path}: dataset[{place}]", '{ path = "…", name = "…" }'
         if not isinstance(name, str) or not re.fullmatch(NAME, name):
-            what = f"{name!r} is no name of a folder, which has {NAME_RULE}"
+            what = f"{name!r} is not a name of a folder, which has {NAME_RULE}"
             raise InputError(Problem(where, what, f"name it: {remedy}"))
         if name.lower() in [known.lower() for known, _ in sets]:
-            raise InputError(Problem(where, f"{name!r} stands twice", f"give it another name: {remedy}"))
+            raise InputError(Problem(where, f"{name!r} occurs twice", f"give it another name: {remedy}"))
         sets.append((name, table if isinstance(entry, Mapping) else entry))
     if not sets:
         raise InputError(Problem(f"{path}: dataset", "is an empty list", "name one data set, or several"))
@@ -140,7 +140,7 @@ def reference_in(path: Path) -> tuple[DatasetReference, bool]:
     """Find the data set of an experiment file that may be wrong elsewhere, and whether dangling labels are dropped.
 
     Raises:
-        InputError: the file is no TOML, or its data set cannot be found.
+        InputError: the file is not TOML, or its data set cannot be found.
     """
     tables = _read(path)
     relevance = tables.get("relevance")
@@ -232,7 +232,7 @@ def question_of(experiment: Experiment) -> Question:
             problems += [Problem(f"{where}: {text[:LONGEST_NAME]!r}", p.what, p.remedy) for p in error.problems]
             continue
         if where == "measures" and parsed[0] in named[1:]:
-            problems.append(Problem(where, f"{text} stands twice", "name each measure once"))
+            problems.append(Problem(where, f"{text} occurs twice", "name each measure once"))
         named += parsed[:1] if where == "primary" else parsed
         if where == "measures" and (parsed[0].cutoff or 0) > experiment.depth:
             problems.append(Problem(where, f"{text} looks below depth {experiment.depth}", "raise depth"))

@@ -237,11 +237,11 @@ class Experiment(Strict):
         for number, name in enumerate(names):
             alike = [other for other in names[:number] if other.lower() == name.lower()]
             if alike:
-                twice = f"{name!r} stands twice" if name in alike else f"{alike[0]!r} and {name!r} differ by case only"
+                twice = f"{name!r} occurs twice" if name in alike else f"{alike[0]!r} and {name!r} differ by case only"
                 raise ValueError(f"retriever names: {twice}; names must differ by more than case")
         if self.sweep is not None and self.sweep.default not in names:
             default = self.sweep.default
-            raise ValueError(f"sweep.default {default!r} is no retriever; {did_you_mean(default, names)}")
+            raise ValueError(f"sweep.default {default!r} is not a retriever; {did_you_mean(default, names)}")
         if self.sweep is not None and self.baseline != self.sweep.default:
             raise ValueError(
                 f"baseline {self.baseline!r} is not sweep.default: leave the baseline out, or name it there"
@@ -249,7 +249,7 @@ class Experiment(Strict):
         if self.sweep is not None and not set(self.sweep.cells) - {self.sweep.default}:
             raise ValueError("sweep: the default is its only configuration; name more values")
         if self.baseline is not None and self.baseline not in names:
-            raise ValueError(f"baseline {self.baseline!r} is no retriever; {did_you_mean(self.baseline, names)}")
+            raise ValueError(f"baseline {self.baseline!r} is not a retriever; {did_you_mean(self.baseline, names)}")
         self._check_graph(names)
         return self
 
@@ -336,7 +336,7 @@ def _refused(where: str, runs: str) -> Problem:
 
 def _block(entry: object, where: str) -> Block:
     if not isinstance(entry, Mapping):
-        raise InputError(Problem("retrievers", "is no list of tables", "write each under [[retrievers]]"))
+        raise InputError(Problem("retrievers", "is not a list of tables", "write each under [[retrievers]]"))
     kind = _kind_in(entry, where)
     return checked(KINDS.get(kind, Standalone), {**entry, "kind": kind}, where)
 

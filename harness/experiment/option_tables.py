@@ -93,7 +93,7 @@ class KindOf:
             return table
         with as_validation_error():
             if not isinstance(table, Mapping) or not isinstance(table.get("kind"), str):
-                raise InputError(Problem("", "is no table with a kind", '{ kind = "…", model = "…" }'))
+                raise InputError(Problem("", "is not a table with a kind", '{ kind = "…", model = "…" }'))
             options = {key: value for key, value in table.items() if key != "kind"}
             model = options_of(self.find(table["kind"]))
             return Kind(kind=table["kind"], options=checked(model, options, "").model_dump())

@@ -154,7 +154,7 @@ def swept(tables: Mapping[str, Any]) -> tuple[dict[str, Any], list[tuple[str, di
     of = (table.of,) if isinstance(table.of, str) else table.of
     if unknown := [name for name in of if name not in blocks]:
         raise InputError(
-            [Problem("sweep.of", f"{name!r} is no retriever", did_you_mean(name, blocks)) for name in unknown]
+            [Problem("sweep.of", f"{name!r} is not a retriever", did_you_mean(name, blocks)) for name in unknown]
         )
     axes = _axes(table.model_extra or {}, of, blocks)
     count = sum(math.prod(len(axis.values) for axis in axes if axis.block in _parts(name, blocks)) for name in of)
@@ -224,13 +224,13 @@ def _axes(written: Mapping[str, Any], of: Sequence[str], blocks: Mapping[str, Ma
                 Problem(where, "is a table", f'quote the whole key: "{key}.{next(iter(values), "…")}" = […]')
             )
         elif not isinstance(values, tuple) or not values:
-            problems.append(Problem(where, f"{values!r} is no list of values", f'"{key}" = [128, 256]'))
+            problems.append(Problem(where, f"{values!r} is not a list of values", f'"{key}" = [128, 256]'))
         elif block not in parts:
             problems.append(Problem(where, f"{' and '.join(of)} is not made of {block!r}", "name a part of it"))
         elif path.split(".")[0] in (*OWN, "of"):
             problems.append(Problem(where, "cannot be swept", "name a key that changes what is found"))
         elif twice := [one for place, one in enumerate(values) if one in values[:place]]:
-            problems.append(Problem(where, f"{twice[0]!r} stands twice", "name each value once"))
+            problems.append(Problem(where, f"{twice[0]!r} occurs twice", "name each value once"))
         else:
             axes.append(_Axis(key, block, tuple(path.split(".")), values, _words(values, path)))
     if not axes and not problems:
@@ -261,7 +261,7 @@ def _set(table: dict[str, Any], axis: _Axis, value: Any) -> None:
     for key in outer:
         inner = table.setdefault(key, {})
         if not isinstance(inner, dict):
-            raise InputError(Problem(f"sweep.{axis.key}", f"{key} of {axis.block!r} is no table", "write it as one"))
+            raise InputError(Problem(f"sweep.{axis.key}", f"{key} of {axis.block!r} is not a table", "write it as one"))
         table = inner
     table[last] = list(value) if isinstance(value, tuple) else value
 

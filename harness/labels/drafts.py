@@ -165,7 +165,7 @@ def kept_drafts(path: Path, judgments: Sequence[Path]) -> list[Draft]:
     drafts = {one.id: one for one in _read(path)}
     judged = read_judgments(judgments)
     if foreign := next((one for one in judged if one.query_id not in drafts), None):
-        what = f"query {foreign.query_id!r} is none of the drafts"
+        what = f"query {foreign.query_id!r} is not one of the drafts"
         raise InputError(Problem(str(path), what, "give the judgments of this file's page"))
     kept = {one.query_id for one in judged if one.round == 1 and one.grade == 1}
     return [one for id_, one in drafts.items() if id_ in kept]
@@ -175,7 +175,7 @@ def _read(path: Path) -> Iterator[Draft]:
     problems: list[Problem] = []
     for place, row in read_jsonl(path, problems):
         if row.keys() != set(Draft._fields) or not all(isinstance(value, str) for value in row.values()):
-            problems.append(Problem(str(place), "is no draft", "give what `harness queries draft` wrote"))
+            problems.append(Problem(str(place), "is not a draft", "give what `harness queries draft` wrote"))
         else:
             yield Draft(**row)
     if problems:

@@ -95,7 +95,7 @@ def _shuffled(query: str, documents: frozenset[str], done: set[PairKey], seed: i
 def pooled(material: FoundDocuments, asked: Mapping[str, Sequence[str]], inclusion: float) -> tuple[PooledQuery, ...]:
     """The lines of a pool: questions with their documents in the given order, those without any left out.
 
-    Hits that are no documents of the data set, as another system may give them, cannot be judged.
+    Hits that are not documents of the data set, as another system may give them, cannot be judged.
     """
     texts = material.dataset.texts({document for documents in asked.values() for document in documents})
     there = {query: [texts[id_] for id_ in documents if id_ in texts] for query, documents in asked.items()}
@@ -174,7 +174,7 @@ def next_to_judge(results: Results, material: FoundDocuments, names: Sequence[st
         policy: the labelling policy.
 
     Raises:
-        InputError: the retrievers are not two of the folder's, or the primary measure is no sum over the ranks.
+        InputError: the retrievers are not two of the folder's, or the primary measure is not a sum over the ranks.
     """
     a, b = _two(results, names)
     difference = open_pairs(results, a, b)

@@ -136,7 +136,9 @@ def write_page(
     """Write the page of a pool; InputError where that cannot be done, or a file that is no page would be lost."""
     with writing(path):
         if path.is_file() and not path.read_bytes().startswith((b"<!doctype html>", b"<!DOCTYPE html>")):
-            raise InputError(Problem(str(path), "is there already, and is no page", "name another file with --output"))
+            raise InputError(
+                Problem(str(path), "is there already, and is not a page", "name another file with --output")
+            )
     with writing(path), masking(path, "w") as file:
         file.write(judging_page(pool, title=title, choices=choices, asked=asked))
 

@@ -61,7 +61,7 @@ def merge_into(paths: Sequence[Path], reference: DatasetReference, corrected: Co
             contradicts another judgment of the same judge; nothing is written then.
     """
     if reference.scheme or not reference.folder.is_dir():
-        raise InputError(Problem(reference.name, "is no folder", "judgments are written beside its queries"))
+        raise InputError(Problem(reference.name, "is not a folder", "judgments are written beside its queries"))
     path = reference.folder / NAME
     dataset, seen = load(reference), Findings()
     there = list(read_file(path, seen)) if path.is_file() else []

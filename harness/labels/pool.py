@@ -173,7 +173,7 @@ def read_pool(path: Path) -> Pool:
     if problems:
         raise InputError(problems)
     if not rows or rows[0][1].get("pool") != VERSION:
-        what = "is no pool" if not rows or "pool" not in rows[0][1] else f"is not a pool of version {VERSION}"
+        what = "is not a pool" if not rows or "pool" not in rows[0][1] else f"is not a pool of version {VERSION}"
         raise InputError(Problem(str(path), what, "harness pool RESULTS makes one"))
     head = rows[0][1]
     try:

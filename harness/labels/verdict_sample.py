@@ -127,10 +127,10 @@ def merge_verdicts(paths: Sequence[Path], folder: Path) -> dict[str, int]:
     for one in judgments:
         claim = asked.get((one.query_id.rpartition("#")[2], one.document_id))
         if one.prompt != policy_digest(POLICY) or claim is None:
-            what = f"judges {one.query_id!r} and {one.document_id!r}, which is no claim and passage of this folder"
+            what = f"judges {one.query_id!r} and {one.document_id!r}, which is not a claim and passage of this folder"
             problems.append(Problem(one.judge, what, "give what the page of `harness answers sample` exported"))
         elif one.grade is not None and one.grade not in WORDS:
-            problems.append(Problem(one.judge, f"grade {one.grade} is no verdict: 0, 1 or 2"))
+            problems.append(Problem(one.judge, f"grade {one.grade} is not a verdict: 0, 1 or 2"))
         else:
             _take(one, claim, rows.setdefault((one.judge, one.round), {}), problems)
     before = {key: read_readings(folder, By(PERSON + key[0])).verdicts.get(key[1], {}) for key in rows}

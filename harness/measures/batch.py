@@ -125,7 +125,7 @@ def by_score(
     lengths, known = _lengths(hits), _lengths(judgments)
     flat, judged = _flat((s.values() for s in hits), np.float64), _flat((j.values() for j in judgments), np.int64)
     if not np.isfinite(flat).all():
-        raise InputError("a score is no finite number")
+        raise InputError("a score is not a finite number")
     pairs = zip(judgments, hits, strict=True)
     if known.sum() < lengths.sum():  # the fewer are looked up among the more
         looked_up, grade = known, judged

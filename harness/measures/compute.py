@@ -90,7 +90,7 @@ def score(
         largest: the G of ERR at least, where other judgments beside these have larger grades.
 
     Raises:
-        InputError: a document stands twice in a ranking; exponential gain meets a grade above 30; a measure asks
+        InputError: a document occurs twice in a ranking; exponential gain meets a grade above 30; a measure asks
             for groups or claims and there are none.
 
     >>> score([parse("P@2"), parse("RR")], {"q": {"a": 1}}, {"q": ["b", "a"]}).values.tolist()

@@ -104,9 +104,9 @@ def measure(
     """
     low, high = map(float, range)
     if not NAME.fullmatch(name):
-        raise InputError(Problem("name", f"{name!r} is no name of a measure", "letters, digits and underscores"))
+        raise InputError(Problem("name", f"{name!r} is not a name of a measure", "letters, digits and underscores"))
     if not (math.isfinite(low) and math.isfinite(high) and low < high):
-        raise InputError(Problem("range", f"{range} is no range", "the least value and the largest: (0, 1)"))
+        raise InputError(Problem("range", f"{range} is not a range", "the least value and the largest: (0, 1)"))
     limits = [f"high={high}"] * (high != 1) + [f"low={low}"] * (low != 0)
     return NamedObject(f"{OWN}{name}" + (f"({', '.join(limits)})" if limits else ""), OwnFunction(function, low, high))
 

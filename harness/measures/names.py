@@ -62,7 +62,7 @@ def parse(text: str, *, gain: Gain | None = None, ideal: Ideal | None = None, re
     if shape is not None and len(shape[3] or "") > DIGITS:
         raise _refusal(text[:SHOWN] + "…", "no ranking is that deep", f"a cutoff has at most {DIGITS} digits")
     if shape is None:
-        raise _refusal(text, "this is no measure", "a measure looks like nDCG@10 or P(rel=2)@5")
+        raise _refusal(text, "this is not a measure", "a measure looks like nDCG@10 or P(rel=2)@5")
     name = _name(text, shape[1])
     options = row_named(name).options
     params = {key: _value(text, key, value) for key, value in _arguments(text, name, shape[2] or "").items()}

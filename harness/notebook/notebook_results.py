@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-BAD_NAME = "is no name: letters, digits, '.', '_' and '-', at most 64"
+BAD_NAME = "is not a name: letters, digits, '.', '_' and '-', at most 64"
 
 
 class Picture(str):

@@ -108,7 +108,9 @@ def Reranked(of: str, reranker: Any, *, depth: int = 10, **options: Any) -> Retr
     model = {"model": reranker}
     if not isinstance(reranker, str):
         if library_kind(reranker) != "cross-encoder":
-            raise InputError(Problem("reranker", f"a {type(reranker).__name__} is no CrossEncoder", "or give its name"))
+            raise InputError(
+                Problem("reranker", f"a {type(reranker).__name__} is not a CrossEncoder", "or give its name")
+            )
         model = {"model": NamedObject.of(reranker, PART), "device": str(reranker.device)}
     return {"of": of, "rerank": {"kind": "cross-encoder", **model, "depth": depth, **options}}
 

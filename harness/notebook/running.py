@@ -209,7 +209,7 @@ def _table(value: Any, name: Any) -> RetrieverTable:
     if isinstance(value, str | Path):
         return {"kind": value} if value in retriever_kinds() else Encoder(str(value))
     if not callable(value) and not any(hasattr(value, one) for one in ("encode", "encode_document")):
-        what = f"an object of type {type(value).__name__} is no retriever"
+        what = f"an object of type {type(value).__name__} is not a retriever"
         remedy = "a name, an object with encode, a function of texts; harness.Search for a function that searches"
         raise InputError(Problem(f"retrievers[{name!r}]", what, remedy))
     return Encoder(value)

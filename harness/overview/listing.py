@@ -84,12 +84,12 @@ class Listing(NamedTuple):
 
 
 def holds_results(place: Path) -> bool:
-    """Whether a folder is no results folder itself, and holds one at least, whole or damaged."""
+    """Whether a folder is not a results folder itself, and holds one at least, whole or damaged."""
     return place.is_dir() and not (place / "manifest.json").exists() and any(place.glob("*/manifest.json"))
 
 
 def listing(place: Path) -> Listing:
-    """Read every folder of a folder; what cannot be read is no error, and stands there with its reason."""
+    """Read every folder of a folder; what cannot be read is not an error, and stands there with its reason."""
     entries, unread, left = [], [], EMBEDDED
     for folder in _folders(place):
         name = folder.relative_to(place).as_posix()

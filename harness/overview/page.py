@@ -28,13 +28,13 @@ def write_index(place: Path) -> Listing:
     """Write index.html into a folder of results folders.
 
     Raises:
-        InputError: it cannot be written, or there is an index.html that is none of ours.
+        InputError: it cannot be written, or there is an index.html that is not one of ours.
     """
     path = place / NAME
     aside = place / f".{NAME}.{os.getpid()}"
     with writing(path):
         if path.exists() and not is_overview(path):
-            raise InputError(Problem(str(path), "is none of ours, and is not written over", "move it elsewhere"))
+            raise InputError(Problem(str(path), "is not one of ours, and is not written over", "move it elsewhere"))
         read = listing(place)
         with create(aside) as file:
             file.write(page(read, place.resolve().name))

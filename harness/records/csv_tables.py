@@ -129,7 +129,7 @@ def read_table(path: Path) -> pd.DataFrame:
 
     Raises:
         OSError: it cannot be read.
-        ValueError: it is no table, lacks a column that is needed, or a number in it is none, or is not finite.
+        ValueError: it is not a table, lacks a column that is needed, or a number in it is none, or is not finite.
     """
     import pandas as pd
 

@@ -209,7 +209,7 @@ def ranking(line: bytes) -> tuple[str, Ranking]:
     if not np.isfinite(scores).all():
         raise ValueError("a score is not finite")
     if len(set(row.doc_ids)) < len(row.doc_ids):
-        raise ValueError("a document stands twice")
+        raise ValueError("a document occurs twice")
     return row.query_id, Ranking(tuple(row.doc_ids), scores)
 
 

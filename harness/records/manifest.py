@@ -37,7 +37,7 @@ NAMED = 5
 def _no_path(pattern: str) -> Callable[[str], str]:
     def check(name: str) -> str:
         if not re.fullmatch(pattern, name) or name.endswith("\n"):
-            raise PydanticCustomError("name", "{name} is no name", {"name": repr(name)})
+            raise PydanticCustomError("name", "{name} is not a name", {"name": repr(name)})
         return name
 
     return check
@@ -297,7 +297,7 @@ def read_manifest(folder: Path) -> Manifest:
         if folder.is_dir():
             inner = min(folder.glob("*/manifest.json"), default=None)
             remedy = f"give one that it holds, such as {inner.parent}" if inner else "it holds no manifest.json"
-            raise InputError(Problem(str(folder), "is no results folder", remedy)) from None
+            raise InputError(Problem(str(folder), "is not a results folder", remedy)) from None
         what = "is a file, not a results folder" if folder.exists() else "does not exist"
         stopped = folder.with_name(f"{folder.name}.unfinished").is_dir()
         remedy = "its run was stopped: run it again" if stopped else "give the folder that `harness run` wrote"

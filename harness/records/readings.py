@@ -107,7 +107,7 @@ def read_readings(folder: Path, by: By) -> Readings:
                 if (row["judge"], row.get("prompt", "")) == by:
                     put(readings, row)
             except (KeyError, TypeError, ValueError, OverflowError) as error:
-                problems.append(Problem(place, f"is no entry of {name}: {error}", "remove the line"))
+                problems.append(Problem(place, f"is not an entry of {name}: {error}", "remove the line"))
     if problems:
         raise InputError(problems)
     return readings
@@ -200,7 +200,7 @@ def _put_claims(readings: Readings, row: Mapping[str, Any]) -> None:
 def _put_verdict(readings: Readings, row: Mapping[str, Any]) -> None:
     word = row["verdict"]
     if word is not None and word not in WORDS:
-        raise ValueError(f"{word!r} is no verdict ({', '.join(WORDS)} or null)")
+        raise ValueError(f"{word!r} is not a verdict ({', '.join(WORDS)} or null)")
     readings.verdicts.setdefault(int(row.get("round", 1)), {})[str(row["claim"]), str(row["passage"])] = word
 
 
@@ -210,7 +210,7 @@ def _put_opinion(readings: Readings, row: Mapping[str, Any]) -> None:
 
 def _texts(key: str, value: object) -> tuple[str, ...]:
     if not isinstance(value, list) or not all(isinstance(text, str) for text in value):
-        raise ValueError(f"{key} is no list of texts")  # a text would be read as its letters
+        raise ValueError(f"{key} is not a list of texts")  # a text would be read as its letters
     return tuple(value)
 
 

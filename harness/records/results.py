@@ -168,7 +168,7 @@ def glance(folder: Path) -> Glance:
     """Read a folder's summary and comparisons; whether its scores and its evidence are there is only looked at.
 
     Raises:
-        InputError: it is no results folder, or a part of it is missing or cannot be read.
+        InputError: it is not a results folder, or a part of it is missing or cannot be read.
     """
     manifest = read_manifest(folder)
     refuse_links(folder)
@@ -260,7 +260,7 @@ def data_reference(results: Results) -> DatasetReference:
 def earlier_queries(place: Path, manifest: Manifest, queries: ScoredQueries) -> Iterator[ScoredQueries]:
     """Yield the queries of each whole results folder that asked the same of the same documents, with fewer queries.
 
-    A folder that is damaged says nothing of what it tested, and is passed over: it is no part of this run.
+    A folder that is damaged says nothing of what it tested, and is passed over: it is not a part of this run.
 
     Args:
         place: where this run's results go; the folders beside it are looked through, and what is there now.

@@ -45,7 +45,7 @@ def refuse_links(folder: Path) -> None:
             if stat.S_ISLNK(mode):
                 problems.append(Problem(str(path), "is a link, which could lead out of the results", COPY))
             elif not stat.S_ISDIR(mode) and not stat.S_ISREG(mode):
-                problems.append(Problem(str(path), "is no regular file", "remove it"))
+                problems.append(Problem(str(path), "is not a regular file", "remove it"))
     if problems:
         raise InputError(problems)
 
@@ -59,7 +59,7 @@ def regular(path: Path) -> Path:
     """
     mode = path.lstat().st_mode
     if not stat.S_ISREG(mode):
-        raise ValueError("it is a link" if stat.S_ISLNK(mode) else "it is no regular file")
+        raise ValueError("it is a link" if stat.S_ISLNK(mode) else "it is not a regular file")
     return path
 
 
@@ -95,7 +95,7 @@ def read_jsonl(path: Path, parse: Callable[[bytes], Row] = json.loads, *, digest
 
     Raises:
         OSError: the file cannot be read.
-        ValueError: a line is no row, or longer than 64 MiB; after the last line, the digest is another.
+        ValueError: a line is not a row, or longer than 64 MiB; after the last line, the digest is another.
     """
     hashed = hashlib.sha256()
     with regular(path).open("rb") as handle:

@@ -74,7 +74,7 @@ def parse_shard(text: str) -> Shard:
     """
     match = SHARD.fullmatch(text)
     if match is None or int(match[1]) > int(match[2]):
-        raise InputError(Problem("--shard", f"{text!r} is no share", "write 3/16 for the third of sixteen"))
+        raise InputError(Problem("--shard", f"{text!r} is not a share", "write 3/16 for the third of sixteen"))
     return Shard(int(match[1]), int(match[2]))
 
 

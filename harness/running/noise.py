@@ -144,7 +144,7 @@ def _measured(loaded: Loaded, results: Results, names: Sequence[str]) -> dict[st
         raise InputError(Problem(str(loaded.path), what, "what only compares words has no noise"))
     for name in names:
         if name not in able:
-            what = f"{name!r} is no retriever that a model has a part in and that has answered"
+            what = f"{name!r} is not a retriever that a model has a part in and that has answered"
             raise InputError(Problem("--retriever", what, did_you_mean(name, able)))
     return {name: of for name, of in able.items() if not names or name in names}
 

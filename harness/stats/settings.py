@@ -16,7 +16,7 @@ Correction = Literal["holm", "bonferroni", "bh"]
 EXAMPLE = 0.05
 """Of the measure's range: the difference that a plan is for where none was declared."""
 LARGEST_MARGIN = 1e100
-"""No measure has such a range; squares of more are no numbers."""
+"""No measure has such a range; squares of more are not numbers."""
 RETIRED: Mapping[str, str] = {"zeros": "wilcox", "interval": "t"}
 """Keys that manifests of earlier versions hold -> the value that means what is done today."""
 

@@ -2,7 +2,7 @@
 
 For measures that are sums of gains times a weight of the rank, for nDCG, whose ideal further judgments change, and for
 RR, Success, recall and AP. Choosing what to judge next by these numbers is as in minimal test collections (Carterette,
-Allan & Sitaraman 2006); labels that were chosen this way are no random sample, so that no test may be made of them.
+Allan & Sitaraman 2006); labels that were chosen this way are not a random sample, so that no test may be made of them.
 """
 
 from __future__ import annotations

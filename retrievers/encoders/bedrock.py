@@ -255,7 +255,9 @@ def _family(model: str) -> _Family:
     family = next((family for name, family in _FAMILIES.items() if name in model), None)
     if family is None:
         known = ", ".join(_FAMILIES)
-        raise InputError(Problem("encoder.model", f"{model!r} is no embedding model of Bedrock's", f"known: {known}…"))
+        raise InputError(
+            Problem("encoder.model", f"{model!r} is not an embedding model of Bedrock's", f"known: {known}…")
+        )
     return family
 
 

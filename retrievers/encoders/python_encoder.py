@@ -115,7 +115,7 @@ class PythonEncoder(Encoder):
                 with_role = name == "encode" and "prompt_type" in _parameters(method)  # as models of MTEB are asked
                 return (lambda texts: method(texts, prompt_type=role)) if with_role else method
         if not callable(found):
-            what = f"{self._name!r} is no function, and has no encode"
+            what = f"{self._name!r} is not a function, and has no encode"
             raise InputError(Problem("call", what, "give a function of texts that returns a row for each"))
         places = [
             one for one in _parameters(found).values() if one.kind in (one.POSITIONAL_ONLY, one.POSITIONAL_OR_KEYWORD)

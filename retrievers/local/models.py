@@ -89,7 +89,7 @@ class LocalModel(Model):
             why = "layers with random weights would be put on top of it"
             if self.library == "SentenceTransformer":
                 why = "it scores pairs, as a reranker does, and its numbers of single texts mean nothing"
-            what = f"{self._weights.model} is no {self.library}: {why}"
+            what = f"{self._weights.model} is not a {self.library}: {why}"
             raise InputError(Problem("model", what, f"name a model that was trained as a {self.library}"))
 
 

@@ -94,7 +94,7 @@ class Chat:
     ) -> Iterator[tuple[int, Reply]]:
         """Yield each prompt's place with its reply: those from the cache first, the others as they arrive.
 
-        A prompt that stands twice is asked once. Replies are cached at once; those that are declined, cut, or cannot be
+        A prompt that occurs twice is asked once. Replies are cached at once; those that are declined, cut, or cannot be
         read are not.
 
         Raises:

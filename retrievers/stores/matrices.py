@@ -46,9 +46,9 @@ class _Points(Store):
         self._fields += fields
 
     def finish(self, notes: Mapping[str, Sequence[str]]) -> None:
-        """Put all points into one matrix; raises BackendError where an id stands twice."""
+        """Put all points into one matrix; raises BackendError where an id occurs twice."""
         if len(set(self._ids)) < len(self._ids):
-            raise BackendError("a document's id stands twice")
+            raise BackendError("a document's id occurs twice")
         self._values = FieldValues({name for own in self._fields for name in own})
         for own in self._fields:
             self._values.add(own)
@@ -81,7 +81,7 @@ class CsrStore(_Points):
         self._parts.append(vectors)
 
     def finish(self, notes: Mapping[str, Sequence[str]]) -> None:
-        """Put all points into one index; raises BackendError where an id stands twice."""
+        """Put all points into one index; raises BackendError where an id occurs twice."""
         super().finish(notes)
         self._postings = _csr(joined(self._parts)).T.tocsr()
         self._parts = []
@@ -138,7 +138,7 @@ class QuantizedStore(_Points):
             self._codes.append(to_bits(units))
 
     def finish(self, notes: Mapping[str, Sequence[str]]) -> None:
-        """Put all codes together; raises BackendError where an id stands twice."""
+        """Put all codes together; raises BackendError where an id occurs twice."""
         super().finish(notes)
         self._codes = [np.concatenate(self._codes)] if self._codes else []
 

@@ -172,7 +172,7 @@ def past_ties(ask: Callable[[list[int], int], Iterable[EngineHits]], vectors: An
         vectors: of the queries.
         limit: hits to keep, at least 1.
     """
-    sparse = isinstance(vectors, SparseVectors)  # what shares nothing with a query is no answer to it
+    sparse = isinstance(vectors, SparseVectors)  # what shares nothing with a query is not an answer to it
 
     def settled(_: int, found: EngineHits, size: int) -> Ranking | None:
         doc_ids, scores = found

@@ -42,7 +42,7 @@ FAMILIES = {
 LOOKED_AT = 4_000
 """Pairs times queries that the page looks at: half a second; `harness compare --json` has more of them."""
 ROWS = 60
-"""Rows of an exploratory family that the page shows, or those of the leader and the baseline: it is no archive."""
+"""Rows of an exploratory family that the page shows, or those of the leader and the baseline: it is not an archive."""
 GROWN = 12
 """Numbers of queries at which the leader's difference is drawn."""
 RANKS = (1, 2, 3, 4, 6, 11, 21, 101)

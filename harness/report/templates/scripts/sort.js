@@ -13,7 +13,7 @@ for (const table of found("table.sortable")) {
       heads.forEach((other) => other.removeAttribute("aria-sort"));
       if (next) head.setAttribute("aria-sort", next);
       const keyed = rows.map((row) => [key(row.cells[column]), row]);
-      // What is no number comes last either way.
+      // What is not a number comes last either way.
       if (next) keyed.sort(([x], [y]) => Number.isNaN(x) - Number.isNaN(y) || sign * order(x, y));
       body.append(...keyed.map(([, row]) => row));
     });
