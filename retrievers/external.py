@@ -304,5 +304,5 @@ def _parquet_rows(path: Path) -> Iterator[tuple[int, Any]]:
             rows = (row for batch in file.iter_batches() for row in batch.to_pylist())
             yield from enumerate(rows, 1)
     except (pa.ArrowException, OSError) as error:
-        what = f"is not a Parquet file that can be read: {str(error).splitlines()[0]}"
+        what = f"cannot be read as Parquet: {str(error).splitlines()[0]}"
         raise InputError(Problem(str(path), what, "write it again")) from None

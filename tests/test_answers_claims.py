@@ -125,7 +125,7 @@ def test_claims_that_are_no_list_of_texts_are_named(tmp_path, claims) -> None:
     """A text in their place would be read as its letters, a claim each."""
     row = {"text": "A text.", "claims": claims, "judge": "lexical 0.8", "prompt": ""}
     (tmp_path / readings.CLAIMS).write_text(json.dumps(row) + "\n", encoding="utf-8")
-    with pytest.raises(InputError, match=r"claims\.jsonl:1: .*no list of texts"):
+    with pytest.raises(InputError, match=r"claims\.jsonl:1: .*not a list of texts"):
         records.read_readings(tmp_path, By("lexical 0.8"))
 
 

@@ -59,7 +59,7 @@ def test_answers_are_read_by_system_and_a_missing_one_is_empty(tmp_path) -> None
         ("nonsense\n", "JSON"),
         ("[]\n", "object"),
         ({**GOOD, "answer": "x"}, "unknown key 'answer'"),
-        ({**GOOD, "query_id": "q9"}, "no query of the data set"),
+        ({**GOOD, "query_id": "q9"}, "not a query of the data set"),
         ({**GOOD, "response": None}, "response: None"),
         ({**GOOD, "contexts": "c1"}, "contexts: 'c1': should be a list"),
         ({**GOOD, "contexts": [{"id": "c1"}]}, r"contexts\[0\].text: is missing"),
@@ -73,13 +73,13 @@ def test_a_wrong_line_is_named_with_its_place(tmp_path, row, what) -> None:
 
 
 def test_what_is_no_folder_of_answers_is_refused(tmp_path) -> None:
-    with pytest.raises(InputError, match="no folder"):
+    with pytest.raises(InputError, match="not a folder"):
         read_systems(tmp_path / "absent", {"q1"})
     with pytest.raises(InputError, match="no answers"):
         read_systems(tmp_path, {"q1"})
     with pytest.raises(InputError, match="twice"):
         read(tmp_path, a=[GOOD, GOOD])
-    with pytest.raises(InputError, match="no name"):
+    with pytest.raises(InputError, match="not a name"):
         read_systems(answers(tmp_path, **{"my system!": [GOOD]}), {"q1"})
 
 

@@ -98,8 +98,8 @@ def test_scores_of_any_tool_are_read(tmp_path) -> None:
 @pytest.mark.parametrize(
     ("rows", "what"),
     [
-        (["a,1,m,high"], "no score"),
-        (["a,1,m,inf"], "no score"),
+        (["a,1,m,high"], "not a score"),
+        (["a,1,m,inf"], "not a score"),
         (["a,1,m,1", "a,1,m,2"], "two scores"),
         (["a,,m,1"], "lacks"),
         ([], r"has no row below its first one, .* \(write rows below it\)$"),

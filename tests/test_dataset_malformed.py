@@ -104,8 +104,8 @@ def written(path: Path, rows: list[dict[str, object]]) -> Change:
 
 
 PARQUET = [
-    ("documents.parquet", empty, r"documents.parquet: is not a Parquet file"),
-    ("documents.parquet", cut(20), r"documents.parquet: is not a Parquet file"),
+    ("documents.parquet", empty, r"documents.parquet: cannot be read as Parquet"),
+    ("documents.parquet", cut(20), r"documents.parquet: cannot be read as Parquet"),
     ("documents.parquet", [{"id": None, "text": "x"}], r"documents.parquet:1: 'id' is missing or empty"),
     ("documents.parquet", [{"id": 0.5, "text": "x"}], r"documents.parquet:1: 'id' is not an id but 0.5"),
     ("documents.parquet", [{"id": "a", "text": None}], r"documents.parquet:1: 'text' is not a string but null"),
@@ -265,7 +265,7 @@ SAMPLE = {"user_input": "wheels", "reference_contexts": ["cars drive"], "referen
 OF_SAMPLES = [
     (b"", "there is no query"), (json.dumps(SAMPLE)[:-9].encode(), "t.jsonl:1: is not JSON"),
     (b'{"reference": "x"}\n', "t.jsonl:1: 'user_input' is missing"),
-    (json.dumps({"user_input": [{"content": "hi"}]}).encode(), "'user_input' is neither text .*conversations"),
+    (json.dumps({"user_input": [{"content": "hi"}]}).encode(), "'user_input' is not text .*conversations"),
     (json.dumps({**SAMPLE, "reference_contexts": 5}).encode(), "'reference_contexts' is not a list of texts"),
     (json.dumps({**SAMPLE, "reference_contexts": ["nowhere"]}).encode(), "no query has a relevant document"),
     (json.dumps({**SAMPLE, "user_input": " "}).encode(), "judged query 'q0' is blank"),

@@ -54,9 +54,9 @@ WORST: dict[str, tuple[dict[str, object], str, str]] = {
     "one row without a header": ({"d/queries.csv": "how much leave do I have,a\n"}, "d", "--no-header"),
     "words without a header": (
         {"d/queries.csv": "how much leave do I have,a\n" * 3}, "d",
-        'no header: "how much leave do I have", "a", as at 1 more place (write one above it: query,document'),
+        'not a header: "how much leave do I have", "a", as at 1 more place (write one above it: query,document'),
     "numbers without a header": ({"d/queries.csv": "1,a\n2,a\n"}, "d", "the first row is not a header"),
-    "a damaged table alone": ({"asked.parquet": b"PAR1 cut"}, "asked.parquet", "is not a Parquet file"),
+    "a damaged table alone": ({"asked.parquet": b"PAR1 cut"}, "asked.parquet", "cannot be read as Parquet"),
     "a document that is misspelt": ({"d/queries.csv": "query,doc\nleave,b\n"}, "d", ":2: names document 'b'"),
     "no document at all": ({"d/queries.csv": "query,url\nleave,x\ntax,y\n"}, "d", "'url' was taken for"),
     "grades in words": ({"d/queries.csv": "query,doc,rating\nleave,a,high\n"}, "d", 'grade "high" is not a whole'),
@@ -85,8 +85,8 @@ WORST: dict[str, tuple[dict[str, object], str, str]] = {
     "sheets of other names": (
         {"all.xlsx": lambda: book(May=ASKED, June=ASKED)}, "all.xlsx", "none of them is called queries"),
     "no such sheet": ({"d/log.xlsx": lambda: book(May=ASKED)}, "d --queries log.xlsx#Mai", "has no sheet 'Mai'"),
-    "CSV called Parquet": ({"d/queries.parquet": GOOD}, "d", "is not a Parquet file that can be read"),
-    "CSV called Arrow": ({"d/queries.arrow": GOOD}, "d", "is not an Arrow file that can be read"),
+    "CSV called Parquet": ({"d/queries.parquet": GOOD}, "d", "cannot be read as Parquet"),
+    "CSV called Arrow": ({"d/queries.arrow": GOOD}, "d", "cannot be read as Arrow"),
     "other tables": ({"help.db": base}, "help.db", "none of them is called queries"),
     "other tables behind a URL": ({"help.db": base}, "sqlite:///help.db", "say which hold what: --queries t --doc"),
     "a table of a database alone": (

@@ -245,7 +245,7 @@ def test_what_cannot_be_scored_is_refused() -> None:
         score([parse("AP")], {"q": {"a": 1}}, {"q": ["a", "b", "a"]})
     with pytest.raises(InputError, match="exponential gain of grade 31"):
         score([parse("nDCG(dcg='exp-log2')")], {"q": {"a": 31}}, {})
-    with pytest.raises(InputError, match="no finite number"):
+    with pytest.raises(InputError, match="not a finite number"):
         score_run([parse("AP")], {"q": {"a": 1}}, [("q", {"a": math.nan})])
     with pytest.raises(InputError, match="no AND/OR groups"):
         score([parse("AP(groups='first')")], {"q": {"a": 1}}, {})

@@ -82,7 +82,7 @@ class Converter:
         """
         raw = file.read()
         if BEGINNINGS.get(file.suffix, b"") not in raw[:1024]:
-            raise NotConverted(f"it is not a {CONVERTED[file.suffix]} file, whatever its name says")
+            raise NotConverted(f"its content is not {CONVERTED[file.suffix]}, whatever its name says")
         name = f"{version('markitdown')}, no plain text\0{file.suffix}\0".encode()  # as older versions took it for
         kept = _folder() / f"{hashlib.sha256(name + raw).hexdigest()}.json"
         if kept.name in self._undone:

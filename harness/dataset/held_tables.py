@@ -213,7 +213,7 @@ def columnar_rows(
                     number += 1
                     yield Place(path, number), row
     except (pa.ArrowException, OSError) as error:
-        what = f"is not a {kind} file that can be read: {str(error).splitlines()[0]}"
+        what = f"cannot be read as {kind}: {str(error).splitlines()[0]}"
         problems.append(Problem(str(path), what, "fetch or write it again"))
     except UnicodeDecodeError:
         problems.append(Problem(str(path), "holds text that is not UTF-8", "write the strings as UTF-8"))
