@@ -64,6 +64,15 @@ def asked(queries: int, clusters: int | None) -> str:
     return f"{count(queries)} ({counted(clusters, 'different question')})"
 
 
+def these(queries: int, clusters: int | None) -> str:
+    """Return the same within a sentence.
+
+    >>> these(150, None), these(1, None)
+    ('these 150 queries', 'this query')
+    """
+    return "this query" if queries == 1 else f"these {asked(queries, clusters)}"
+
+
 def join(names: Sequence[str]) -> str:
     """Return names as a list in a sentence.
 

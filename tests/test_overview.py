@@ -316,6 +316,7 @@ def test_runs_are_sorted_filtered_and_compared(driver, place: Path) -> None:  # 
         "const box = document.querySelector('#wanted'); box.value = 'OTHER words';box.dispatchEvent(new Event('input'))"
     )
     assert driver.execute_script(column) == ["other"]
+    assert driver.find_element("id", "listed").text == f"1 of {len(dated)}"
     (link,) = driver.execute_script(
         "return [...document.querySelectorAll('.runs tr:not([hidden]) a[href^=\"#a=\"]')].map((x) => x.textContent)"
     )

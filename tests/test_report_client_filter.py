@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 from urllib.parse import quote
 
 import pytest
@@ -138,6 +139,26 @@ def test_the_differences_follow_the_lens_and_their_marks_are_links(driver, resul
     """)
     assert clicked == rows[0][0]
     assert complaints(driver) == []
+
+
+def test_no_other_query_is_shown_in_the_place_of_one_that_was_asked_for(driver, results, tmp_path, monkeypatch):
+    monkeypatch.setattr("harness.report.sections.queries.BUDGET", 1_000)
+    light = records.read(shutil.copytree(results.folder, tmp_path / "light"))
+    write_report(light)
+    page = (light.folder / "report.html").read_text(encoding="utf-8")
+    evidence = unpacked(re.search(r'id="evidence">([^<]*)<', page)[1])
+    held = [query["id"] for query in evidence["queries"]]
+    left = next(one for one in evidence["order"] if one not in held)
+    look(driver, light, f"#slice={quote('tags: names' if '=words' in held[0] else 'tags: =words')}")
+    click = """
+        const row = document.querySelector(".failure_map > svg"), x = row.getBoundingClientRect();
+        const clientX = x.left + ((arguments[0] + 0.5) * x.width) / arguments[1];
+        row.dispatchEvent(new MouseEvent("click", { clientX }));
+    """
+    for query, checked in ((held[0], held[:1]), (left, [])):
+        driver.execute_script(click, evidence["order"].index(query), len(evidence["order"]))
+        assert texts(driver, "#look-list input:checked + .i") == checked
+        assert text_of(driver, "#look-count").endswith(f"; {left} is not on this page") == (query == left)
 
 
 def test_a_figure_is_copied_as_tsv_that_no_spreadsheet_runs(driver, results):

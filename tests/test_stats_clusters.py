@@ -202,7 +202,7 @@ def test_a_weighted_experiment_is_decided_by_sign_flips_of_the_weighted_mean():
     found = concluded({"a": a, "b": b}, [row], settings=chosen, weights=weights)
     assert found.leader == "b"
     assert found.effective == pytest.approx(439**2 / (400**2 + 39))
-    assert "Means are weighted by traffic: 40 queries tell as much as about 1 queries of equal weight." in sentences(
+    assert "Means are weighted by traffic: 40 queries tell as much as about 1 query of equal weight." in sentences(
         found, chosen
     )
 

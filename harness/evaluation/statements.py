@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from enum import Enum, auto
 from typing import NamedTuple
 
-from harness.english import asked, counted, few_names, format_p, join, related, short_p
+from harness.english import asked, counted, few_names, format_p, join, related, short_p, these
 from harness.evaluation.across_sets import PairOnSets, SetsTogether
 from harness.evaluation.conclusion import Conclusion
 from harness.evaluation.sweep_choice import SweepChoice
@@ -112,12 +112,12 @@ def sweep_statements(result: Conclusion, choice: SweepChoice, settings: Settings
     yield Statement(
         Topic.PLAN,
         f"Chosen on these queries, {choice.chosen} is {_ahead(choice)}{expected}; {least}. "
-        f"p {related(format_p(choice.p_value))} by the max-T test over all {choice.configurations} configurations "
-        f"(one-sided, level {settings.alpha / 2:.3g}).",
+        f"p {related(format_p(choice.p_value))} by the max-T test over "
+        f"{counted(choice.configurations, 'configuration')} (one-sided, level {settings.alpha / 2:.3g}).",
     )
     if result.effective is not None:
         yield Statement(Topic.WEIGHTS, weights_sentence(result, settings))
-    yield Statement(Topic.PLAN, alike_sentence(choice, queries))
+    yield Statement(Topic.PLAN, alike_sentence(choice, these(result.n, result.clusters)))
 
 
 def _ahead(choice: SweepChoice) -> str:
@@ -141,15 +141,15 @@ def sweep_headline(choice: SweepChoice) -> str:
     return f"{choice.chosen} has the highest mean of {best}, and is not shown to beat {today}"
 
 
-def alike_sentence(choice: SweepChoice, queries: str) -> str:
+def alike_sentence(choice: SweepChoice, these_queries: str) -> str:
     """Return which configurations could be taken instead of the chosen one."""
     if len(choice.alike) == 1:
-        return f"These {queries} tell {choice.chosen} from every other configuration."
+        return f"{these_queries.capitalize()} tell {choice.chosen} from every other configuration."
     named, more = choice.alike[:NAMED], len(choice.alike) - NAMED
     listed = f"{', '.join(named)} and {more} more" if more > 0 else join(named)
     return (
-        f"These {queries} cannot tell {choice.chosen} from {len(choice.alike) - 1} of the others; the cheapest and "
-        f"fastest first, itself among them: {listed}."
+        f"{these_queries.capitalize()} cannot tell {choice.chosen} from {len(choice.alike) - 1} of the others; "
+        f"the cheapest and fastest first, itself among them: {listed}."
     )
 
 
@@ -203,10 +203,10 @@ def weights_sentence(result: Conclusion, settings: Settings) -> str:
     """Return by what queries are weighted, and how many of equal weight would tell as much; "" without weights."""
     if result.effective is None:
         return ""
-    things = "queries" if result.clusters is None else "questions"
+    alike = counted(round(result.effective), "query" if result.clusters is None else "question")
     return (
-        f"Means are weighted by {settings.weight}: {asked(result.n, result.clusters)} tell as much as about "
-        f"{result.effective:,.0f} {things} of equal weight."
+        f"Means are weighted by {settings.weight}: {asked(result.n, result.clusters)} "
+        f"tell{'s' * (result.n == 1)} as much as about {alike} of equal weight."
     )
 
 
@@ -225,7 +225,6 @@ def _within(result: Conclusion, settings: Settings, *, complete: bool) -> Iterat
 
 
 def _unresolved(result: Conclusion, settings: Settings) -> Iterator[Statement]:
-    these = "This query" if result.n == 1 else f"These {asked(result.n, result.clusters)}"
     same, others = _alike(result), [name for name in result.unresolved if name not in _alike(result)]
     if same:
         unchanged = unchanged_sentence(result.n, result.clusters)
@@ -234,7 +233,7 @@ def _unresolved(result: Conclusion, settings: Settings) -> Iterator[Statement]:
     if not others:
         return
     apart = f"{result.leader} and {others[0]} apart" if len(others) == 1 else f"{result.leader} from {join(others)}"
-    yield Statement(Topic.UNRESOLVED, f"{these} cannot tell {apart}.")
+    yield Statement(Topic.UNRESOLVED, f"{these(result.n, result.clusters).capitalize()} cannot tell {apart}.")
     yield from _plans(result, settings)
     yield from _limits(result, settings)
     yield Statement(Topic.CAVEAT, "That no difference was shown does not mean that there is none.")
@@ -381,7 +380,7 @@ def _against_leader(result: Conclusion, settings: Settings, family: Sequence[Com
     queries, leader, others = asked(result.n, result.clusters), result.leader, result.others
     if len(_alike(result)) == len(others):
         which = join([leader, *others]) if len(others) == 1 else f"The {len(result.means)} retrievers"
-        return f"{which} rank identically on these {queries}"
+        return f"{which} rank identically on {these(result.n, result.clusters)}"
     if len(result.unresolved) == len(others):
         if any(row.verdict.separates for row in family):
             return f"{leader} leads, but {queries} cannot tell it from any other"
@@ -392,6 +391,6 @@ def _against_leader(result: Conclusion, settings: Settings, family: Sequence[Com
     if len(result.within_margin) > 1:
         close = result.within_margin
         if all(result.against[name].reason is Reason.IDENTICAL for name in close[1:]):
-            return f"{few_names(close, 2)} rank identically on these {queries}"
+            return f"{few_names(close, 2)} rank identically on {these(result.n, result.clusters)}"
         return f"{few_names(close, 2)} are equally good within {settings.margin:g}"
     return f"Use {leader}"

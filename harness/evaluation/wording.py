@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from typing import Any
 
-from harness.english import asked, count, few_names, format_p, related, short_p
+from harness.english import asked, count, few_names, format_p, related, short_p, these
 from harness.evaluation.verdict import Comparison, Finding, Gate, Reason, Verdict
 from harness.stats.multiplicity import adjust
 from harness.stats.power import FEWEST
@@ -163,7 +163,8 @@ def why(row: Comparison, settings: Settings) -> str:
         case Reason.NOTHING_MEASURED:
             return f"every score of {row.measure} is 0, so that nothing was measured"
         case Reason.IDENTICAL:
-            return f"the rankings are identical on these {queries}: {unchanged_sentence(row.n, row.clusters)}"
+            where = these(row.n, row.clusters)
+            return f"the rankings are identical on {where}: {unchanged_sentence(row.n, row.clusters)}"
         case Reason.NO_QUERY_DIFFERS:
             return f"no query of {row.n:,} tells them apart"
         case Reason.DISAGREE:

@@ -32,7 +32,7 @@ class RetrieverMean(NamedTuple):
     identity: str
     """The same wherever the same retriever stands, whatever it is called there."""
     mean: float
-    """On the primary measure; NaN where it is undefined for every query."""
+    """On the primary measure."""
     low: float | None
     high: float | None
 
@@ -137,7 +137,7 @@ def _entry(folder: Path, name: str, glance: Glance) -> Entry:
             _known(row.get("ci_high")),
         )
         for row in rows
-        if row["retriever"] in manifest.finished
+        if row["retriever"] in manifest.finished and _known(row["mean"]) is not None
     }
     ranked = [standings[name] for name in by_mean({name: one.mean for name, one in standings.items()})]
     queries = manifest.dataset.scored

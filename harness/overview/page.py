@@ -105,6 +105,7 @@ def _facts(entry: Entry, drawn: Mapping[str, Mark]) -> dict[str, Any]:
     manifest, dataset = entry.manifest, entry.manifest.dataset
     keys = list(drawn)
     scored = entry.scored
+    values = {} if scored is None else scored.values
     return {
         "folder": entry.folder,
         "reported": entry.reported,
@@ -122,17 +123,17 @@ def _facts(entry: Entry, drawn: Mapping[str, Mark]) -> dict[str, Any]:
             "failed": ", ".join(manifest.failed),
         },
         "retrievers": [
-            {"name": one.retriever, "key": keys.index(one.identity), "mean": one.mean} for one in entry.standings
+            {
+                "name": one.retriever,
+                "key": keys.index(one.identity),
+                "mean": one.mean,
+                "values": [None if value is None else round(value, 6) for value in values.get(one.retriever, ())],
+            }
+            for one in entry.standings
         ],
         # A list: a script would put the keys of an object that are numbers in another order.
         "queries": [] if scored is None else [[*query] for query in scored.queries.items()],
         "weights": None if scored is None else scored.weights,
-        "values": {}
-        if scored is None
-        else {
-            name: [None if value is None else round(value, 6) for value in values]
-            for name, values in scored.values.items()
-        },
     }
 
 

@@ -1,10 +1,11 @@
 const filter = $("wanted");
 filter.addEventListener("input", () => {
-  const words = fold(filter.value).split(/\s+/);
-  for (const row of document.querySelector("table.runs").tBodies[0].rows) {
+  const words = fold(filter.value).split(/\s+/), rows = [...first("table.runs").tBodies[0].rows];
+  for (const row of rows) {
     const text = fold([...row.cells].slice(0, 9).map((cell) => cell.textContent).join(" ")); // not the run it is compared with
     row.hidden = !words.every((word) => text.includes(word));
   }
+  $("listed").textContent = `${count(rows.filter(({ hidden }) => !hidden).length)} of ${count(rows.length)}`;
 });
 
 (() => {
@@ -77,8 +78,8 @@ filter.addEventListener("input", () => {
     const moved = [];
     for (const [from, to, state] of pairs(one, other)) {
       const name = !from || !to || from.name === to.name ? (from || to).name : `${from.name}, ${to.name}`;
-      const [left, right] = [from && one.values[from.name], to && other.values[to.name]];
-      if (comparable && left && right) {
+      const [left, right] = [from?.values, to?.values];
+      if (comparable && left?.length && right?.length) {
         const both = shared.map(([i, j, id]) => [left[i], right[j], id, one.weights?.[i] ?? 1]).filter(([x, y]) => x !== null && y !== null);
         const changes = both.map(([x, y]) => y - x);
         const counts = [changes.filter((x) => x > 1e-9), changes.filter((x) => Math.abs(x) <= 1e-9), changes.filter((x) => x < -1e-9)];

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from itertools import combinations
 
-from harness.english import asked
+from harness.english import these
 from harness.evaluation.costs import Cost, costs_of
 from harness.evaluation.evaluation import sweep_of
 from harness.evaluation.statements import alike_sentence
@@ -43,7 +43,7 @@ def section(view: View) -> Section | None:
             "maps": maps,
             "effects": choice.effects,
             "plane": plane,
-            "alike": alike_sentence(choice, asked(view.n, view.conclusion.clusters)),
+            "alike": alike_sentence(choice, these(view.n, view.conclusion.clusters)),
             "rows": rows,
             "more": len(choice.alike) - len(rows),
             "choice": choice,

@@ -25,7 +25,7 @@ const drawApart = () => {
   const [a, b] = pair(), from = Number(axis.dataset.from), sorted = [...differences].sort(([, x], [, y]) => y - x);
   const evenly = (_, i) => sorted[Math.round((i * (sorted.length - 1)) / (BARS - 1))];
   const bars = sorted.length > BARS ? Array.from({ length: BARS }, evenly) : sorted;
-  const wide = Math.max(1, Math.floor(BARS / bars.length)), x2 = from + wide * bars.length;
+  const wide = Math.max(1, Math.floor(BARS / (bars.length || 1))), x2 = from + wide * bars.length;
   const at = scaled(axis, Math.max(0, ...bars.map(([, d]) => Math.abs(d))) || 1, x2);
   first(".bars", svg).replaceChildren(...bars.map(([place, d], i) => drawn("rect", {
     "data-at": place, fill: colors[d > 0 ? a : b],
@@ -45,7 +45,7 @@ const drawCharts = () => {
   if (apart) drawApart();
 };
 const lookInto = (q = "") => {
-  change({ q, group: "" });
+  change({ q, group: "", ...(!inside.has(places.get(q)) && { slice: "" }) }); // A slice without it is left.
   browser.scrollIntoView();
 };
 // A mark stands for a query or a slice.

@@ -29,8 +29,8 @@ const compared = () => {
   return { differences, mean, record: `higher on ${those(1)}, equal on ${those(0)}, lower on ${those(-1)}.` };
 };
 const among = () => {
-  const asked = state.slice ? `${count(inside.size)} of` : "all";
-  return `${state.measure}, ${asked} ${count(data.ids.length)} queries${state.slice && ` (${state.slice})`}`;
+  const asked = state.slice ? `${count(inside.size)} of ` : data.ids.length > 1 ? "all " : "";
+  return `${state.measure}, ${asked}${queries(data.ids.length)}${state.slice && ` (${state.slice})`}`;
 };
 const reading = () => {
   const [a, b] = pair(), name = data.retrievers, start = `${among()}: ${name[a]} ${round(mean(a))}`;

@@ -89,10 +89,11 @@ const list = () => {
     && [query.text, query.id].some((text) => query.id === q || fold(text).includes(asked)));
   if (order?.value === "flip") matching.sort((one, other) => (Math.abs(other.ahead) || 0) - (Math.abs(one.ahead) || 0));
   const means = [...new Set([x, y])].map((r) => `${data.retrievers[r]} ${round(mean(r, matching.map(({ query }) => places.get(query.id))))}`);
-  $("look-count").textContent = `${count(matching.length)} of ${count(evidence.queries.length)} queries${matching.length ? `; mean ${state.measure}: ${means.join(", ")}` : ""}`;
+  const elsewhere = q && evidence.queries.every(({ id }) => id !== q);
+  $("look-count").textContent = `${count(matching.length)} of ${queries(evidence.queries.length)}${matching.length ? `; mean ${state.measure}: ${means.join(", ")}` : ""}${elsewhere ? `; ${q} is not on this page` : ""}`;
   // A query that was asked for is listed, however far down it stands; another stays where it is in sight.
   const at = matching.findIndex(({ query }) => query.id === q), shown = matching.slice(0, at < most ? most : Infinity);
-  show((matching[at] ?? shown.find(({ query }) => query === current) ?? shown[0])?.query);
+  show(elsewhere ? null : (matching[at] ?? shown.find(({ query }) => query === current) ?? shown[0])?.query);
   listed.replaceChildren(...shown.map(({ query, ahead }) => label(query, ahead)));
   if (at >= 0) listed.scrollTop = listed.children[at].offsetTop - listed.offsetTop;
   if (matching.length > shown.length) {

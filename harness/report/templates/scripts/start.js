@@ -28,6 +28,7 @@ const button = (text, act) => {
 };
 const minus = (text) => text.replace("-", "\u2212");
 const count = (number) => number.toLocaleString("en");
+const queries = (number) => `${count(number)} ${number === 1 ? "query" : "queries"}`;
 // Rounded as Python rounds.
 const decimals = (signDisplay) => {
   const digits = { minimumFractionDigits: 3, maximumFractionDigits: 3, roundingMode: "halfEven", signDisplay };
