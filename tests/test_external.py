@@ -232,13 +232,13 @@ def test_a_query_is_put_in_as_data_never_as_json():
 @pytest.mark.parametrize(
     ("options", "told"),
     [({"ids": "hits.none"}, "`ids` finds no list"), ({"scores": "hits.hits[*]._id"}, "`scores` does not find one"),
-     ({"url": "{}/none"}, "404")],
+     ({"scores": "reverse(hits.hits[*]._score)"}, "as distances do"), ({"url": "{}/none"}, "404")],
 )  # fmt: skip
 def test_answers_that_are_not_as_described(options, told):
     with service("elasticsearch") as (url, _):
         changed = {key: value.replace("{}", url) for key, value in options.items()}
         with pytest.raises(BackendError, match=told):
-            http(url, **changed).search(QUERIES[:1], 3, Meter())
+            http(url, **changed).search([Query(str(n), " ".join(small.TEXTS.values())) for n in range(9)], 6, Meter())
 
 
 @pytest.mark.parametrize(
