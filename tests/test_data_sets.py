@@ -202,6 +202,7 @@ def test_a_set_that_is_stopped_or_fails_leaves_the_others_whole(
         ("[]", "is an empty list"),
         ('["hr", "other/HR"]', "'HR' occurs twice"),
         ('["hr", { path = "it", name = "../it" }]', "'../it' is not a name of a folder"),
+        (r'["hr", { path = "it", name = "it\n" }]', "is not a name of a folder"),
         ('["hr", { path = "it", name = "日本" }]', r"has letters \(A to Z\), digits"),
         ('["hr", 3]', "dataset"),
     ],
