@@ -71,6 +71,7 @@ def test_what_a_saved_run_lacks_and_has_beyond_is_noted(tmp_path):
     assert len(meter.notes()["not-answered-query"]) == len(QUERIES) - 1
     with pytest.raises(BackendError, match="answers none of the queries, but such as 'q-fruit'"):
         retriever.search([query for query in QUERIES if query.id != "q-fruit"], 5, meter)
+    assert [retriever.search([query], 5, meter)[0].doc_ids for query in QUERIES].count(()) == len(QUERIES) - 1
 
 
 def load_documents(folder: Path):
