@@ -78,7 +78,10 @@ def count_unknown_ids(rankings: Iterable[Ranking], known: set[str], meter: Meter
 
 
 def refuse_distances(answers: Iterable[Sequence[float]]) -> None:
-    """Raise BackendError where scores of hits, best first, rise ten times and never fall: they would be reversed."""
+    """Raise BackendError where scores of hits, best first, rise ten times and never fall: they would be reversed.
+
+    >>> refuse_distances([[3.0, 1.0, *range(20)]])  # scores of hits in no order
+    """
     steps = [later - first for scores in answers for first, later in pairwise(scores)]
     if sum(step > 0 for step in steps) >= RISES and min(steps) >= 0:
         what = "its scores rise from the first hit to the last, as distances do"

@@ -248,11 +248,13 @@ def test_answers_are_checked_judged_and_scored(club, answers, capsys) -> None:
     told = json.loads(capsys.readouterr().out)
     assert {row["measure"] for row in told["summary"]} == {"ROUGE-L"} and told["comparisons"][0]["n"] == 2
     weighted = club / "weighted.toml"
-    text = experiment.read_text(encoding="utf-8")
-    weighted.write_text(text + '\n[statistics]\nweight = "traffic"\n', encoding="utf-8")
+    declared = '\n[statistics]\nweight = "traffic"\ncluster = "traffic"\nlooks = { queries = [2, 50] }\n'
+    weighted.write_text(experiment.read_text(encoding="utf-8") + declared, encoding="utf-8")
     assert harness("answers", "score", weighted, answers, "-m", "ragchecker.recall", "--json") == 0
     told = json.loads(capsys.readouterr().out)
     assert {row["retriever"]: row["mean"] for row in told["summary"]} == {"careful": (3 * 2 / 3 + 1) / 4, "lazy": 0}
+    assert told["comparisons"][0]["clusters"] == 2
+    assert told["summary"][0]["ci_low"] < 1e-99  # at the level of the first of two looks; 1e-41 at that of both
     for wrong in (["-m", "RUGE"], ["--tokenizer", "flores200"], ["--baseline", "x"]):
         assert harness("answers", "score", experiment, answers, *wrong) == 2
 

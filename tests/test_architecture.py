@@ -178,6 +178,10 @@ def test_a_command_loads_only_what_it_uses(project: Path, tmp_path: Path) -> Non
     assert [line for line in told.stderr.splitlines() if line.endswith("]")] == ["0 []"] * len(SPARING), told.stderr
 
 
+def test_datasets_hold_no_python(project: Path) -> None:
+    assert not list((project / "datasets").rglob("*.py"))
+
+
 def test_every_exported_name_exists_once(graph: dict[str, set[str]]) -> None:
     import importlib
 

@@ -9,7 +9,8 @@ import pytest
 from statsmodels.stats.power import TTestPower
 
 from harness.dataset import load, reference_of
-from harness.evaluation.evaluation import planned_pairs
+from harness.evaluation.conclusion import power_of
+from harness.evaluation.evaluation import evaluation_of, planned_pairs
 from harness.pipeline import run
 from harness.report.sections.decision import alerts
 from harness.running.capacity import Capacity
@@ -137,6 +138,11 @@ def test_an_earlier_run_of_the_same_data_tells_what_its_pairs_would_need(tmp_pat
     blocks += 'encoder = { kind = "hashing", dimensions = 64 }\n'
     path = small.experiment(tmp_path, retrievers=blocks)
     results = run(path, Options(tmp_path / "out"))
+    blocks += '[[retrievers]]\nname = "few"\nencoder = { kind = "hashing", dimensions = 8 }\n'
+    three = small.ran(tmp_path, name="three", retrievers=blocks, more='baseline = "hash"')
+    for one in planned_pairs(three, 0.05):
+        alpha = 0.05 / {"hash": 2, "few": 3}[one.b]  # few is in no pair with the baseline
+        assert one.needed and one.needed == power_of(evaluation_of(three).scores, one[:2], alpha, 0.05).needed
     before, after = check(path, results=tmp_path / "none"), check(path, results=tmp_path / "out")
     assert not before.capacity.earlier and len(after.capacity.earlier) == 1
     (expected,) = planned_pairs(results, 0.05)

@@ -15,7 +15,7 @@ import harness
 from harness import pipeline
 from harness.evaluation.across_sets import together
 from harness.evaluation.scores import Scores
-from harness.evaluation.set_folders import read_sets, results_together
+from harness.evaluation.set_folders import _strictest, read_sets, results_together
 from harness.evaluation.statements import sets_sentence, sets_sentences
 from harness.evaluation.verdict import Verdict
 from harness.experiment import Loaded, load, load_sets
@@ -73,6 +73,9 @@ def test_what_six_sets_say_is_the_known_answer() -> None:
     assert together(sets, "b", Settings(spent=True)).pairs[0].verdict is Verdict.UNDECIDED
     turned = together({f"s{i}": scores_of(d, 11 + i) for i, d in enumerate(KNOWN)}, "a", Settings())
     assert sets_sentence(turned.pairs[0]) == sentence  # however the pair is turned
+    each = [Settings(alpha=0.05), Settings(alpha=0.01), Settings(spent=True), Settings(by_people=False)]
+    for turn in (1, -1):  # sets of different sizes are at different looks, in any order
+        assert [_strictest(each[:count][::turn]) for count in range(1, 5)] == each
 
 
 def test_each_set_counts_alike_whatever_its_queries_and_three_say_nothing_of_others() -> None:
@@ -199,6 +202,7 @@ def test_a_set_that_is_stopped_or_fails_leaves_the_others_whole(
         ("[]", "is an empty list"),
         ('["hr", "other/HR"]', "'HR' occurs twice"),
         ('["hr", { path = "it", name = "../it" }]', "'../it' is not a name of a folder"),
+        (r'["hr", { path = "it", name = "it\n" }]', "is not a name of a folder"),
         ('["hr", { path = "it", name = "日本" }]', r"has letters \(A to Z\), digits"),
         ('["hr", 3]', "dataset"),
     ],

@@ -279,6 +279,9 @@ def test_a_value_that_stands_once_and_is_meant_by_every_row_is_refused_in_bounde
     number = sum(1 for _ in rows.read_rows(files.File(path), problems))
     assert [problem.what for problem in problems] == ["unpacks to far more than text would"]
     assert number < 5_000
+    parquet.write_table(pa.table({"_id": ["x" * 100] * 100_000}), tmp_path / "plain.parquet")  # of 10 MB
+    assert sum(1 for _ in rows.read_rows(files.File(tmp_path / "plain.parquet"), problems)) < 100_000
+    assert [problem.what for problem in problems[1:]] == ["unpacks to far more than text would"]
     with parquet.ParquetFile(path) as table:
         assert next(held_tables._batches(table, "Parquet")).num_rows < 3_000
 

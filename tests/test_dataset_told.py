@@ -49,7 +49,7 @@ def base() -> bytes:
 GOOD = "query,doc\nleave,a\n"
 ASKED = [["query", "doc"], ["leave", "a"]]
 WORST: dict[str, tuple[dict[str, object], str, str]] = {
-    "an empty table": ({"d/queries.csv": ""}, "d", "d/queries.csv: is empty"),
+    "an empty table": ({"d/queries.csv": ""}, "d", "d/queries.csv: is empty (a header, then"),
     "a header alone": ({"d/queries.csv": "query,doc\n"}, "d", "has no row below its first one, query, doc"),
     "one row without a header": ({"d/queries.csv": "how much leave do I have,a\n"}, "d", "--no-header"),
     "words without a header": (
@@ -68,7 +68,9 @@ WORST: dict[str, tuple[dict[str, object], str, str]] = {
     "two grades of a pair": (
         {"d/queries.csv": "query,doc,rating\nleave,a,2\nleave,a,1\n"}, "d", ":3: the query and document 'a'"),
     "a cell too many": ({"d/queries.csv": "query,doc\nleave,a,b\n"}, "d", "queries.csv:2: 3 columns (the header has 2"),
-    "an open quote": ({"d/queries.csv": 'query,doc\n"leave,a\n'}, "d", "cannot be read as a table"),
+    "an open quote": (
+        {"d/queries.csv": 'query,doc\n"leave,a\n'}, "d",
+        "queries.csv:2: cannot be read as a table: unexpected end of data (a quote is doubled within quotes"),
     "UTF-16": ({"d/queries.csv": GOOD.encode("utf-16")}, "d", "queries.csv:1: is not UTF-8 but UTF-16"),
     "Latin 1": ({"d/queries.csv": b"query,doc\ncaf\xe9,a\n"}, "d", "queries.csv:2: is not UTF-8 (byte 0xe9"),
     "a zero byte": ({"d/queries.csv": b"query,doc\nle\0ave,a\n"}, "d", "queries.csv:2: holds a zero byte"),
@@ -100,7 +102,7 @@ WORST: dict[str, tuple[dict[str, object], str, str]] = {
     "an empty file": ({"log.csv": ""}, "log.csv", "log.csv: is empty"),
     "a table alone": ({"log.csv": GOOD}, "log.csv", "is a table that names no documents"),
     "no such documents": ({"log.csv": GOOD}, "log.csv --documents dd", "dd: no such file (did you mean 'd'"),
-    "any file": ({"log.bin": "x"}, "log.bin", "is a file that no reader takes"),
+    "any file": ({"log.bin": "x"}, "log.bin", "is a file that no reader takes (say what it is: format = "),
     "a tar": ({"d.tar.gz": "x"}, "d.tar.gz", "is an archive of a kind that is not read: only zip is"),
     "a zip that is cut": ({"d.zip": b"PK\3\4 cut"}, "d.zip", "is not a zip archive that can be read"),
     "splits": ({f"s/{name}-00000-of-00001.parquet": "" for name in ("dev", "test")}, "s", "has the splits dev, test"),

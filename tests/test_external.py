@@ -71,6 +71,7 @@ def test_what_a_saved_run_lacks_and_has_beyond_is_noted(tmp_path):
     assert len(meter.notes()["not-answered-query"]) == len(QUERIES) - 1
     with pytest.raises(BackendError, match="answers none of the queries, but such as 'q-fruit'"):
         retriever.search([query for query in QUERIES if query.id != "q-fruit"], 5, meter)
+    assert [retriever.search([query], 5, meter)[0].doc_ids for query in QUERIES].count(()) == len(QUERIES) - 1
 
 
 def load_documents(folder: Path):
@@ -232,13 +233,13 @@ def test_a_query_is_put_in_as_data_never_as_json():
 @pytest.mark.parametrize(
     ("options", "told"),
     [({"ids": "hits.none"}, "`ids` finds no list"), ({"scores": "hits.hits[*]._id"}, "`scores` does not find one"),
-     ({"url": "{}/none"}, "404")],
+     ({"scores": "reverse(hits.hits[*]._score)"}, "as distances do"), ({"url": "{}/none"}, "404")],
 )  # fmt: skip
 def test_answers_that_are_not_as_described(options, told):
     with service("elasticsearch") as (url, _):
         changed = {key: value.replace("{}", url) for key, value in options.items()}
         with pytest.raises(BackendError, match=told):
-            http(url, **changed).search(QUERIES[:1], 3, Meter())
+            http(url, **changed).search([Query(str(n), " ".join(small.TEXTS.values())) for n in range(9)], 6, Meter())
 
 
 @pytest.mark.parametrize(

@@ -255,6 +255,8 @@ def test_a_query_that_is_asked_already_is_a_duplicate(folder, tmp_path):
 def test_more_queries_than_documents_are_refused(folder):
     with pytest.raises(InputError, match="7 queries from 6 documents"):
         prompts_for(load_documents(reference_of(folder)), 7, (), 0)
+    ((*_, long),) = prompts_for(load_documents(reference_of(folder)), 1, ["where is my parcel"] * 30_000, 0)
+    assert len(str(long)) < 8_000 * 5  # a log of questions goes into every prompt
 
 
 def test_a_person_keeps_some_and_they_become_questions(folder, tmp_path):

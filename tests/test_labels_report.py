@@ -10,7 +10,7 @@ import harness
 from harness.dataset import DatasetReference, load
 from harness.evaluation.cautions import cautions
 from harness.evaluation.evaluation import evaluation_of
-from harness.evaluation.grading import by_labeller
+from harness.evaluation.grading import alternatives, by_labeller
 from harness.evaluation.labellers import (
     LabellerVerdict,
     _scores,
@@ -236,8 +236,6 @@ def test_what_people_did_not_finish_makes_no_score(ran):
 
 
 def test_each_persons_labels_are_another_reading(ran):
-    from harness.evaluation.grading import alternatives
-
     results = ran(lambda folder: [*judged(folder, ALL), *judged(folder, ALL, "ben", noise=4)])
     readings = alternatives({q: said.labels for q, said in results.queries.items()}, Relevance())
     assert {"as given", "by ann", "by ben"} <= set(readings)
@@ -298,6 +296,8 @@ def test_a_labeller_of_lists_keeps_his_order_under_every_rule(project):
     own = {query: given.ranked for query, given in by_labeller(labels)["a"].items()}
     alone = load(DatasetReference(folder, queries=("labels-a.json",))).labels
     assert own == {query: given.ranked for query, given in alone.items()}
+    readings = alternatives(labels, Relevance())
+    assert {"linear", "by b"} <= set(readings) and readings["by a"] == alternatives(alone, Relevance())["linear"]
 
 
 @pytest.mark.parametrize("name", ["nDCG@3", "nDCG(dcg='exp-log2')@3", "DCG@4", "P@2", "RBP(p=0.5)"])

@@ -337,13 +337,19 @@ def test_max_t_of_one_column_counts_what_plain_enumeration_counts() -> None:
     assert max_t(ROWS[:, 1:2], singles(8)).p_value == 6 / 256
 
 
-def test_the_lower_bound_is_the_quantile_of_the_largest_centred_column_each_flip_by_its_own_scatter() -> None:
-    n, centred = len(ROWS), ROWS - ROWS.mean(axis=0)
-    flipped = [np.array(signs)[:, None] * centred for signs in itertools.product((1, -1), repeat=n)]
-    largest = sorted(max(one.mean(axis=0) / one.std(axis=0, ddof=1) * n**0.5) for one in flipped)
+@pytest.mark.parametrize("weights", [None, [1, 8, 1, 2, 1, 1, 5, 1]])
+def test_the_lower_bound_is_the_quantile_of_the_largest_centred_column_each_flip_by_its_own_scatter(weights) -> None:
+    n, h = len(ROWS), np.array(weights or [1] * len(ROWS)) / (sum(weights) if weights else len(ROWS))
+
+    def error(one):  # DEFINITIONS: e_g = h (d - mean) / (1 - h_g); a factor of all of them changes no bound
+        return np.sqrt((((one - h @ one) * (h / (1 - h))[:, None]) ** 2).sum(axis=0))
+
+    flipped = [np.array(signs)[:, None] * (ROWS - h @ ROWS) for signs in itertools.product((1, -1), repeat=n)]
+    largest = sorted(max(h @ one / error(one)) for one in flipped)
     c = largest[int(np.ceil(0.975 * 2**n)) - 1]
-    low = max_t(ROWS, singles(n)).low
-    assert low == pytest.approx(ROWS[:, 1].mean() - c * ROWS[:, 1].std(ddof=1) / n**0.5, rel=1e-12)
+    found = max_t(ROWS, singles(n, weights and np.array(weights, dtype=float)))
+    best = int(np.argmax(h @ ROWS))
+    assert (found.best, found.low) == (best, pytest.approx((h @ ROWS - c * error(ROWS))[best], rel=1e-12))
 
 
 @pytest.mark.parametrize("n", [12, 60])
@@ -361,6 +367,7 @@ def test_a_default_in_the_grid_and_a_constant_gain_are_no_trouble() -> None:
     found = max_t(np.column_stack([np.zeros(8), np.full(8, 0.1)]), singles(8))
     assert (found.best, found.p_value, found.low) == (1, 1 / 256, None)
     assert max_t(np.zeros((8, 2)), singles(8)).p_value == 1.0
+    assert str(max_t(np.array([[0.3, -0.1, -0.2]] * 2).T, singles(3)).gain) == "0.0"  # not -1e-17 by float noise
     alone = singles(8, np.array([1e17, *[1.0] * 7]))  # as one query: nothing tells how far differences scatter
     assert (max_t(ROWS, alone).low, mean_interval(ROWS[:, 0], units=alone).method) == (None, "not estimable")
     assert told_apart(np.ones((8, 1)), singles(8), 0) == [False]

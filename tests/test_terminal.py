@@ -158,6 +158,8 @@ def test_the_best_stands_first_whatever_the_order_of_the_rows() -> None:
     lines = rendered(tables.leaderboard(summary(["a", "b"], ["nDCG@10", "RR"])[::-1], "nDCG@10", width=80), 80)
     assert [line.split()[0] for line in lines[4:6]] == ["a", "b"]
     assert lines[0] == "nDCG@10 over 138 queries"
+    low = tables.leaderboard(summary(["a", "b"], ["nDCG@10"]), "nDCG@10", width=80, low_is_good={"nDCG@10"})
+    assert [line.split()[0] for line in rendered(low, 80)[-2:]] == ["b", "a"]
 
 
 def test_a_baseline_is_named_once() -> None:

@@ -259,7 +259,11 @@ def without_user_part(url: str) -> str:
 
 
 def error_in(body: bytes) -> tuple[str, str]:
-    """Return the code and the words of an error, in the forms that services use; "" where it has neither."""
+    """Return the code and the words of an error, in the forms that services use; "" where it has neither.
+
+    >>> error_in(b'{"message": "no such model", "code": 404}'), error_in(b'{"Message": "expired", "__type": "Token"}')
+    (('404', 'no such model'), ('Token', 'expired'))
+    """
     try:
         content = json.loads(body) if len(body) <= _LONGEST_REFUSAL else None
     except (ValueError, RecursionError):
