@@ -137,6 +137,9 @@ def test_the_sets_are_gated_compared_and_exported_together(tmp_path: Path, capsy
     assert "Shared data sets: hr; law only in results/sets; it only in results/sets; other only in results/two." in said
     code, said = told(["compare", "results/sets", "results/two", "--baseline", "bm52"], capsys)
     assert (code, "no retriever is called 'bm52' (did you mean 'bm25'?)" in said) == (2, True)
+    for option in (["--margin", "0.02"], ["--test", "t"]):
+        code, said = told(["compare", "results/sets", "results/two", *option], capsys)
+        assert (code, f"{option[0]}: is for the results of one data set" in said) == (2, True)
     text = fewer.read_text(encoding="utf-8").replace("dimensions = 64", "dimensions = 8")
     fewer.write_text(text.replace('["hr", { path = "data", name = "other" }]', '["hr", "it"]'), encoding="utf-8")
     told(["run", str(fewer), "--quiet"], capsys)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from harness.dataset import load, reference_of
 from harness.measures import parse, score
-from harness.stats.differences import singles, units_of
+from harness.stats.differences import UNIT, singles, units_of
 from harness.stats.prediction import predicted, prediction_powered
 from harness.stats.unjudged_bounds import Linear, log_discounts, query_bounds
 from tests.test_outside import BM25, outside, results
@@ -74,6 +74,9 @@ def test_a_model_that_knows_nothing_is_left_out():
     assert found.powered.estimate == pytest.approx(found.people)
     assert found.interval == pytest.approx(found.people_interval)
     assert found.as_narrow_as == pytest.approx(40)
+    near_one = np.where(np.arange(40) < 39, 1.0, 0.5)
+    ends = [predicted(near_one, model, elsewhere, bounds=one).people_interval.high for one in (None, UNIT)]
+    assert ends[0] > 1 > ends[1]
 
 
 def test_without_other_queries_people_stand_alone():

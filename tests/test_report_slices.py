@@ -212,7 +212,8 @@ def test_a_gain_that_changes_says_of_what_and_by_how_much(view, monkeypatch):
     monkeypatch.setattr(decision, "pair_of", lambda *of: tested)
     (clause,) = decision._gain(view)
     assert clause.text == (
-        f"Lead of {leader} over {second} by tags (exploratory): vague +0.250 (n = 24), {'x' * 59}… −0.050 (n = 24)."
+        f"Lead of {leader} over {second} by tags (exploratory): vague +0.250 (n = 24), "
+        f"{'x' * 30}…{'x' * 29} −0.050 (n = 24)."
     )
 
 

@@ -27,7 +27,7 @@ from harness.evaluation.wording import minus
 from harness.measures import parse, score
 from harness.records import WORDS, By, Readings, Results, Word
 from harness.stats.agreement import cohen_kappa, confusion
-from harness.stats.differences import units_of
+from harness.stats.differences import UNIT, Range, units_of
 from harness.stats.intervals import NONE
 from harness.stats.prediction import ENOUGH, Predicted, predicted
 from retrievers.types import Floats, Query
@@ -254,5 +254,7 @@ def estimates(people: ByName, judge: ByName, design: PeopleSample, level: float)
                 continue
             clusters = design.clusters and [design.clusters[place] for place in (*both, *others)]
             units = None if clusters is None else units_of(clusters)
-            estimate = predicted(human[both], model[both], model[others], level=level, units=units)
+            estimate = predicted(
+                human[both], model[both], model[others], level=level, units=units, bounds=Range(-1, 1) if b else UNIT
+            )
             yield TrustedMean(measure, a, b, estimate)

@@ -163,8 +163,9 @@ def compare(
         return
     refuse({"--report": report, "--range": range_}, "is for a file of scores")
     if holds_sets(qrels):
-        of_one = {"--queries": queries, "--grades": grades, "--skip-no-relevant": skip_no_relevant}
-        refuse({**of_one, "--format csv": form == "csv"}, "is for the results of one data set")
+        of_one: dict[str, object] = {"--queries": queries, "--grades": grades, "--skip-no-relevant": skip_no_relevant}
+        of_one |= {"--format csv": form == "csv", "--margin": margin, "--test": test}
+        refuse({**of_one, "--measures": measures, "--pairs": pairs}, "is for the results of one data set")
         found, notes = compared_sets(paths, measure or (), baseline, settings)
         notes = [*filter(None, [declared.note]), *notes]
         warn(*notes)

@@ -10,6 +10,7 @@ import numpy as np
 from harness.evaluation.compare import Key, corrected, evidence_of, finding_on, observe
 from harness.evaluation.scores import Scores
 from harness.evaluation.verdict import Finding, Reason
+from harness.records import CONTROL
 from harness.stats.differences import differences
 from harness.stats.heterogeneity import FEWEST, large_slices, length_slices, permuted_welch
 from harness.stats.multiplicity import adjust, friedman
@@ -103,13 +104,17 @@ def pair_family(scores: Scores, pairs: Pairs, name: str, settings: Settings) -> 
 
 
 def slices_of(queries: Sequence[Query], cluster: str | None = None) -> dict[str, list[str]]:
-    """Return family -> each query's slice: by its text's length, and by each field that queries have.
+    r"""Return family -> each query's slice: by its text's length, and by each field that queries have.
 
-    A field whose values are the clusters makes no slices.
+    A field whose values are the clusters makes no slices. Names are as tests.csv has them, by which they are found.
+
+    >>> slices_of([Query("1", "a", {"ki\nd": "x\ty"})])["field ki d"]
+    ['x y']
     """
     kinds = {"query length": length_slices([query.text for query in queries])} if queries else {}
     for name in sorted({name for query in queries for name in query.fields} - {cluster}):
-        kinds[f"field {name}"] = [query.fields.get(name, "") for query in queries]
+        labels = [CONTROL.sub(" ", query.fields.get(name, "")) for query in queries]
+        kinds[CONTROL.sub(" ", f"field {name}")] = labels
     return kinds
 
 

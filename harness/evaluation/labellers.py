@@ -23,11 +23,11 @@ from harness.evaluation.readers import Judged, compared_pairs, lists_of, primary
 from harness.evaluation.verdict import Comparison, Verdict
 from harness.evaluation.wording import minus, verdict_word
 from harness.experiment import Relevance
-from harness.measures import Measure, parse, score
+from harness.measures import Measure, bounds, parse, score
 from harness.measures.compute import largest_grade
 from harness.records import Results
 from harness.stats.agreement import ENOUGH_QUERIES, Agreement, by_query, cohen_kappa, confusion
-from harness.stats.differences import units_of
+from harness.stats.differences import Range, units_of
 from harness.stats.intervals import Interval
 from harness.stats.power import at_look
 from harness.stats.prediction import ENOUGH, ENOUGH_DIFFERENT, Predicted, predicted
@@ -161,8 +161,10 @@ def combined(results: Results) -> PeopleAndModel | None:
         return PeopleAndModel(measure, len(both), len(alone), (), reason, agreement)
     tables = {q: given.grades or {} for q, given in both.items()}, {q: given.model for q, given in both.items()}, alone
     scores = _scores(results, parse(measure), tables)
+    low, high = bounds(parse(measure), tables[0])
+    gap = Range(low - high, high - low)
     pairs = tuple(
-        CombinedPair(a, b, predicted(*(of[a] - of[b] for of in scores), level=declared.level, units=units))
+        CombinedPair(a, b, predicted(*(of[a] - of[b] for of in scores), level=declared.level, units=units, bounds=gap))
         for a, b in compared_pairs(results)
     )
     return PeopleAndModel(measure, len(both), len(alone), pairs, "", agreement)

@@ -1,7 +1,7 @@
 """A run and its results folder: the one format on disk."""
 
 from harness.records.atomic_write import LAST_FILE, experiment_and_data, put_in_place, unfinished, unfinished_folder
-from harness.records.csv_tables import as_cell, file_digests, read_costs, write_costs, write_table
+from harness.records.csv_tables import CONTROL, as_cell, file_digests, read_costs, write_costs, write_table
 from harness.records.kept import (
     LENGTHS,
     SHOWN,
@@ -66,6 +66,7 @@ from harness.records.results import (
 from harness.records.safe_files import create, read_jsonl, refuse_links, write_jsonl
 
 __all__ = [
+    "CONTROL",
     "FOLDER",
     "LAST_FILE",
     "LENGTHS",

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy import special
 
-from harness.stats.differences import SLACK, Integers, Units, singles
+from harness.stats.differences import SLACK, Integers, Range, Units, singles
 from harness.stats.intervals import NONE, Interval, mean, standard_error, student
 from retrievers.types import Floats
 
@@ -61,8 +61,9 @@ class Predicted(NamedTuple):
 
 
 def predicted(
-    people: Floats, model: Floats, elsewhere: Floats, *, level: float = 0.95, units: Units | None = None
-) -> Predicted:
+    people: Floats, model: Floats, elsewhere: Floats, *, level: float = 0.95, units: Units | None = None,
+    bounds: Range | None = None,
+) -> Predicted:  # fmt: skip
     """Combine people's values on a random sample of the queries with a model's values on all of them.
 
     The interval is Student's t with n - 1 degrees of freedom; with clusters n^2 / sum n_g^2 - 1, n_g the queries of
@@ -74,6 +75,7 @@ def predicted(
         elsewhere: (N,) values by the model's grades for the other queries; may be empty.
         level: confidence.
         units: clusters of the n + N queries, those that people judged first; None where each stands for itself.
+        bounds: what the mean cannot leave, nor its interval by people alone; None where it is not known.
 
     Raises:
         ValueError: there is no query that both judged, or units are not of n + N queries.
@@ -101,7 +103,7 @@ def predicted(
         units=len(judged),
         differing=differing,
         people=mean(people),
-        people_interval=student(people, level, units=judged),
+        people_interval=student(people, level, bounds=bounds, units=judged),
         powered=powered,
         interval=interval,
         as_narrow_as=as_narrow_as,

@@ -178,7 +178,9 @@ def label_of(family: str, kind: str) -> str:
     """
     if family == BY_LENGTH:
         kind = ONE_LENGTH.sub(r"\1", kind).replace(")", UNIT)
-    return f"{text.shortened(divided(family), 40)}: {text.shortened(kind, 60)}"
+    kind = text.shortened(kind, 4_000)
+    ends = kind if len(kind) <= 60 else f"{kind[:30].rstrip()}…{kind[-29:]}"  # long ones often differ at the end alone
+    return f"{text.shortened(divided(family), 40)}: {ends}"
 
 
 def divided(family: str) -> str:
