@@ -213,7 +213,7 @@ def test_a_list_that_cannot_be_is_refused(tmp_path: Path, entries: str, told_of:
 
 
 def test_a_name_that_windows_takes_for_a_device_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="'nul' .* a device on Windows"):
+    with pytest.raises(InputError, match=r"'nul' .* a device on Windows"):
         load_sets(several(tmp_path, name="nul"))
 
 
