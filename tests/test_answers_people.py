@@ -146,9 +146,9 @@ def test_fewer_queries_show_agreement_and_say_what_is_missing(ran, tmp_path) -> 
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"prompt": "another policy"}, "no claim and passage of this folder"),
-        ({"document_id": "0" * 16}, "no claim and passage of this folder"),
-        ({"grade": 3}, "no verdict"),
+        ({"prompt": "another policy"}, "not a claim and passage of this folder"),
+        ({"document_id": "0" * 16}, "not a claim and passage of this folder"),
+        ({"grade": 3}, "not a verdict"),
     ],
 )
 def test_what_does_not_belong_is_refused_whole(ran, tmp_path, change, message) -> None:
