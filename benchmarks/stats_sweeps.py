@@ -129,5 +129,26 @@ def sweeps(experiments: int) -> Iterator[str]:
             yield f"| {name} | {n} | {gain} | {rates} |"
 
 
+def bounds(experiments: int) -> Iterator[str]:
+    """How often the lower bound of the gain lies above the truth, 0 for all of six equal configurations."""
+    rounds = min(experiments, 1_000)
+    shapes: dict[str, Callable[[np.random.Generator, int], Floats]] = {
+        "normal": lambda rng, n: rng.standard_normal((n, 6)),
+        "exponential, rare large losses": lambda rng, n: 1 - rng.standard_exponential((n, 6)),
+    }
+    yield "| differences | weights | queries | bound above 0 |"
+    yield "| --- | --- | ---: | ---: |"
+    for name, draw in shapes.items():
+        for spread in (0.0, 1.0):
+            for n in (13, 30, 100):
+                rng = np.random.default_rng([n, len(name), int(spread)])
+                above = 0
+                for _ in range(rounds):
+                    weights = rng.lognormal(sigma=spread, size=n) if spread else None
+                    low = max_t(0.1 * draw(rng, n), singles(n, weights), seed=int(rng.integers(1 << 30))).low
+                    above += low is not None and low > 0
+                yield f"| {name} | {'lognormal' if spread else 'equal'} | {n} | {above / rounds:.1%} |"
+
+
 if __name__ == "__main__":
     compute(Path(sys.argv[1]))

@@ -128,7 +128,7 @@ def _ahead(choice: SweepChoice) -> str:
 
 
 def _signed(value: float) -> str:
-    return minus(f"{round(value, 4) + 0.0:+.4f}")  # float noise below 0 is not a minus
+    return minus(f"{round(value, 4) + 0.0:+.4f}")  # float noise below 0 shows no minus
 
 
 def sweep_headline(choice: SweepChoice) -> str:

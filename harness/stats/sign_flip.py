@@ -214,8 +214,7 @@ def _lower(differences: Floats, units: Units, best: int, how: tuple[float, int])
     """The mean of the best column less c standard errors, c from the largest studentised, centred column of all.
 
     Each flip is studentised by its own standard error, that of `standard_error`: by the observed one, c would be too
-    small (of six configurations, bounds of 97.5 % held in 88 % of cases with 13 queries, with 30 of very unequal
-    weights in 59 %).
+    small, most with few queries or unequal weights.
     """
     alpha, seed = how
     shares = (units.totals / units.totals.sum())[:, None]
