@@ -83,10 +83,12 @@ def score_lists(judged: Judged, lists: Mapping[str, Callable[[], Lists]]) -> Sco
 def scores_of_results(results: Results) -> Scores:
     """Read the scores that a results folder holds; measures that are undefined everywhere are left out."""
     primary, table = primary_of(results.manifest.resolved), results.scores.reset_index(drop=True)
-    ids = tuple(sorted(table["query_id"].unique()))
+    codes, asked = table["query_id"].factorize()
+    ids = tuple(sorted(asked))
     place = {query_id: i for i, query_id in enumerate(ids)}
     values: dict[str, dict[str, Floats]] = {primary: {}}  # it comes first
-    column, value = table["query_id"].map(place).to_numpy(), table["value"].to_numpy(dtype=np.float64)
+    column = np.array([place[query_id] for query_id in asked], dtype=np.int64)[codes]
+    value = table["value"].to_numpy(dtype=np.float64)
     for (measure, retriever), group in table.groupby(["measure", "retriever"], sort=False):
         row = np.zeros(len(ids))
         row[column[group.index]] = value[group.index]

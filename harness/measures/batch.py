@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence, Sized
 from dataclasses import dataclass, field
-from itertools import repeat
+from itertools import chain, repeat
 from math import log2, nan
 from typing import Any
 
@@ -175,10 +175,7 @@ def _lengths(rows: Sequence[Sized]) -> Ints:
 
 def _flat(rows: Iterable[Iterable[float]], kind: type) -> Array:
     """All values of some rows, one after another."""
-    values: list[float] = []
-    for row in rows:
-        values += row
-    return np.fromiter(values, kind, len(values))
+    return np.fromiter(chain.from_iterable(rows), kind)
 
 
 def _best_first(flat: Ints, lengths: Ints) -> Ints:

@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import chain
 from typing import Literal, TypeVar
 
 import numpy as np
@@ -99,7 +100,10 @@ def score(
     everything = tuple(measures)
     by_claims = claims is not None
     plain = tuple(m for m in everything if not m.get("groups") and not m.own and not (by_claims and m.claimed))
-    scores = _scored(plain, judgments, _each_once(judgments, rankings), in_order, largest)
+    known = _each_once(judgments, rankings)
+    one_portion = len(known) * max(map(len, chain(known, judgments.values())), default=1) <= CELLS
+    portions = [(list(judgments), known)] if one_portion else _portions(judgments, zip(judgments, known, strict=True))
+    scores = _scored(plain, judgments, portions, in_order, largest)
     if plain == everything:
         return scores
     rows = dict(zip(plain, scores.values, strict=True))
@@ -141,7 +145,7 @@ def score_run(
     [[0.0]]
     """
     make = partial(by_score, single=precision == "single")
-    return _scored(tuple(measures), judgments, _each_judged(judgments, run), make)
+    return _scored(tuple(measures), judgments, _portions(judgments, _each_judged(judgments, run)), make)
 
 
 def span(measure: Measure, judgments: Judgments) -> float:
@@ -181,15 +185,15 @@ def value(name: str, judged: Mapping[str, int], ranking: Sequence[str]) -> float
 def _scored(
     measures: tuple[Measure, ...],
     judgments: Judgments,
-    answers: Iterable[tuple[str, Retrieved]],
-    make: Callable[[list[Mapping[str, int]], list[Retrieved], int], Batch],
+    portions: Iterable[tuple[Sequence[str], Sequence[Retrieved]]],
+    make: Callable[[Sequence[Mapping[str, int]], Sequence[Retrieved], int], Batch],
     least: int = 0,
 ) -> MeasureValues:
     """Compute the columns of all answers, portion by portion."""
     largest = max(least, largest_grade(measures, judgments))
     column = {query_id: i for i, query_id in enumerate(judgments)}
     values = np.zeros((len(measures), len(judgments)))
-    for ids, portion in _portions(judgments, answers):
+    for ids, portion in portions:
         batch = make([judgments[query_id] for query_id in ids], portion, largest)
         columns = [column[query_id] for query_id in ids]
         for row, measure in enumerate(measures):
@@ -247,14 +251,14 @@ def _each_judged(
         yield query_id, {}
 
 
-def _each_once(judgments: Judgments, rankings: Mapping[str, Sequence[str]]) -> Iterator[tuple[str, Sequence[str]]]:
+def _each_once(judgments: Judgments, rankings: Mapping[str, Sequence[str]]) -> list[Sequence[str]]:
     """The ranking of each judged query; refuses one that holds a document twice."""
-    for query_id in judgments:
-        ranking = rankings.get(query_id, ())
-        if len(set(ranking)) < len(ranking):
-            again = next(d for d in ranking if ranking.count(d) > 1)
-            raise InputError(Problem(f"query {query_id!r}", f"document {again!r} is ranked twice"))
-        yield query_id, ranking
+    known = [rankings.get(query_id, ()) for query_id in judgments]
+    if sum(map(len, map(set, known))) < sum(map(len, known)):
+        query_id, ranking = next(pair for pair in zip(judgments, known, strict=True) if len({*pair[1]}) < len(pair[1]))
+        again = next(d for d in ranking if ranking.count(d) > 1)
+        raise InputError(Problem(f"query {query_id!r}", f"document {again!r} is ranked twice"))
+    return known
 
 
 def largest_grade(measures: Sequence[Measure], judgments: Judgments) -> int:

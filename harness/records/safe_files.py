@@ -85,24 +85,21 @@ def write_jsonl(path: Path, rows: Iterable[Mapping[str, Any]]) -> None:
         handle.writelines(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
 
 
-def read_jsonl(path: Path, parse: Callable[[bytes], Row] = json.loads, *, digest: str = "") -> Iterator[Row]:
+def read_jsonl(path: Path, parse: Callable[[bytes], Row] = json.loads) -> Iterator[Row]:
     """Stream the rows of a file.
 
     Args:
         path: the file.
         parse: one line to a row; ValueError where it is none.
-        digest: the SHA-256 that the file must have; "" where that is not known.
 
     Raises:
         OSError: the file cannot be read.
-        ValueError: a line is not a row, or longer than 64 MiB; after the last line, the digest is another.
+        ValueError: a line is not a row, or longer than 64 MiB.
     """
-    hashed = hashlib.sha256()
     with regular(path).open("rb") as handle:
         number = 0
         while line := handle.readline(LONGEST_LINE + 1):
             number += 1
-            hashed.update(line)
             if len(line) > LONGEST_LINE:
                 raise ValueError(f"line {number} is longer than {LONGEST_LINE:,} bytes")
             if line.strip():
@@ -113,7 +110,11 @@ def read_jsonl(path: Path, parse: Callable[[bytes], Row] = json.loads, *, digest
                 except ValueError as error:
                     raise ValueError(f"line {number}: {error}") from None
                 yield row
-    if digest and hashed.hexdigest() != digest:
+
+
+def refuse_change(path: Path, digest: str) -> None:
+    """Raise ValueError where a file has another SHA-256 than this one; nothing where "" says that none is known."""
+    if digest and digest != sha256_of(path):
         raise ValueError(CHANGED)
 
 

@@ -152,8 +152,9 @@ def top_k_of(
     documents, judged, gains = np.full(there.shape, ENDED), np.zeros(there.shape, np.bool_), np.zeros(there.shape)
     documents[there] = [numbers.setdefault(document, len(numbers)) for one in lists for document in one]
     grades = [of.get(document) for one, of in zip(lists, known, strict=True) for document in one]
+    worth = {grade: 0.0 if grade is None else linear.gain(grade) for grade in {*grades}}
     judged[there] = [grade is not None for grade in grades]
-    gains[there] = [0.0 if grade is None else linear.gain(grade) for grade in grades]
+    gains[there] = [worth[grade] for grade in grades]
     return TopK(documents, judged, gains)
 
 
