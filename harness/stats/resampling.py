@@ -13,14 +13,12 @@ import numpy.typing as npt
 from harness.stats.differences import Differences, Floats, ScoreTable, Units, generator, highest
 from harness.stats.intervals import NONE, Interval, mean
 
-RESAMPLES = 10_000
-EFFECT_RESAMPLES = 2_000
-"""Of the interval of the effect size."""
+RESAMPLES = 2_000
 PARTS = 5
 """Of the queries, for cross-fitting."""
 BLOCK = 1 << 22
 """Counts turned into floats at once; it bounds the memory and moves no result."""
-KEPT = 1 << 28
+KEPT = 1 << 26
 """Bytes of resamples that are kept from one measure to the next; more are drawn again, in blocks."""
 DRAWN = 2**16
 """Queries drawn at once: the same as one resample after the other, in a sixth of the time."""
@@ -30,21 +28,21 @@ ResampleCounts = npt.NDArray[np.uint8]
 
 
 @lru_cache(maxsize=1)
-def resample_counts(n: int, seed: int, resamples: int = RESAMPLES) -> ResampleCounts:
-    """Return how often each of n queries stands in each bootstrap resample: (resamples, n), rows sum to n."""
-    counts = _drawn(generator(seed, "bootstrap", n), n, resamples)
+def resample_counts(n: int, seed: int) -> ResampleCounts:
+    """Return how often each of n queries stands in each bootstrap resample: (RESAMPLES, n), rows sum to n."""
+    counts = _drawn(generator(seed, "bootstrap", n), n, RESAMPLES)
     counts.setflags(write=False)
     return counts
 
 
-def resample_blocks(n: int, seed: int, resamples: int = RESAMPLES) -> Iterator[ResampleCounts]:
-    """Yield the first rows of `resample_counts` in blocks: of many queries all of them would take gigabytes."""
+def resample_blocks(n: int, seed: int) -> Iterator[ResampleCounts]:
+    """Yield the rows of `resample_counts` in blocks: of many queries all of them would take gigabytes."""
     if n * RESAMPLES <= KEPT:
-        yield resample_counts(n, seed)[:resamples]
+        yield resample_counts(n, seed)
         return
     rng, rows = generator(seed, "bootstrap", n), max(1, KEPT // 16 // n)
-    for start in range(0, resamples, rows):
-        yield _drawn(rng, n, min(rows, resamples - start))
+    for start in range(0, RESAMPLES, rows):
+        yield _drawn(rng, n, min(rows, RESAMPLES - start))
 
 
 def _drawn(rng: np.random.Generator, n: int, resamples: int) -> ResampleCounts:
@@ -121,7 +119,7 @@ def effect_interval(by_unit: Differences, level: float, *, seed: int = 0) -> Int
     rows = max(1, BLOCK // len(by_unit.groups))
     parts = [
         _effects(by_unit, counts[i : i + rows])
-        for counts in resample_blocks(len(by_unit.groups), seed, EFFECT_RESAMPLES)
+        for counts in resample_blocks(len(by_unit.groups), seed)
         for i in range(0, len(counts), rows)
     ]
     low, high = np.quantile(np.concatenate(parts), [(1 - level) / 2, (1 + level) / 2]).tolist()
