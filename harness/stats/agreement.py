@@ -10,7 +10,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from functools import lru_cache
-from itertools import accumulate
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -19,6 +18,7 @@ import numpy.typing as npt
 from harness.stats.differences import generator
 from retrievers.types import Floats
 
+Ints = npt.NDArray[np.int64]
 Level = Literal["nominal", "ordinal", "interval"]
 RESAMPLES = 2_000
 ENOUGH_QUERIES = 10
@@ -223,33 +223,32 @@ def overlap(a: Sequence[str], b: Sequence[str], p: float = PERSISTENCE) -> Overl
         return Overlap(float(not long), float(not long), float(bool(long)), float(not long))
     shared = _shared(short, long)
     s, n = len(short), len(long)
-    x_s, x_n = shared[s - 1], shared[n - 1]
-    weights = _weights(n, p)
-    agreed = math.fsum([count / d * weight for d, (count, weight) in enumerate(zip(shared, weights, strict=True), 1)])
-    uneven = math.fsum([x_s * (d - s) / (s * d) * weights[d - 1] for d in range(s + 1, n + 1)])
-    extrapolated = (1 - p) / p * (agreed + uneven) + ((x_n - x_s) / n + x_s / s) * weights[n - 1]
+    x_s, x_n = int(shared[s - 1]), int(shared[n - 1])
+    depths, weights = _weights(n, p)
+    agreed = math.fsum((shared / depths * weights).tolist())
+    beyond = depths[s:]
+    uneven = math.fsum((x_s * (beyond - s) / (s * beyond) * weights[s:]).tolist())
+    extrapolated = (1 - p) / p * (agreed + uneven) + ((x_n - x_s) / n + x_s / s) * float(weights[n - 1])
     # What is certain: the overlap at the depth of both lists goes on, and nothing is added.
-    head = math.fsum([
-        (count - x_n) / d * weight for d, (count, weight) in enumerate(zip(shared, weights, strict=True), 1)
-    ])  # fmt: skip
+    head = math.fsum(((shared - x_n) / depths * weights).tolist())
     minimum = (1 - p) / p * (head - x_n * math.log(1 - p))
     return Overlap(extrapolated, minimum, _residual(s, n, x_n, p), _top_share(short, long))
 
 
 @lru_cache(maxsize=1 << 12)
-def _weights(n: int, p: float) -> tuple[float, ...]:
-    """The weight of each depth."""
-    return tuple(p**depth for depth in range(1, n + 1))
+def _weights(n: int, p: float) -> tuple[Ints, Floats]:
+    """Each depth, and its weight: (n,) both."""
+    return np.arange(1, n + 1), np.array([p**depth for depth in range(1, n + 1)])
 
 
-def _shared(short: Sequence[str], long: Sequence[str]) -> list[int]:
-    """Return how many documents the two have in common down to each depth of the longer one."""
+def _shared(short: Sequence[str], long: Sequence[str]) -> Ints:
+    """Return how many documents the two have in common down to each depth of the longer one: (n,)."""
     places = {document: place for place, document in enumerate(short)}
     met = [0] * len(long)
     for place, document in enumerate(long):
         if document in places:
             met[max(place, places[document])] += 1
-    return list(accumulate(met))
+    return np.cumsum(met)
 
 
 @lru_cache(maxsize=1 << 16)
