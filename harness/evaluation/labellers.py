@@ -161,7 +161,7 @@ def combined(results: Results) -> PeopleAndModel | None:
         return PeopleAndModel(measure, len(both), len(alone), (), reason, agreement)
     tables = {q: given.grades or {} for q, given in both.items()}, {q: given.model for q, given in both.items()}, alone
     scores = _scores(results, parse(measure), tables)
-    low, high = bounds(parse(measure), tables[0])
+    low, high = bounds(parse(measure), {**tables[0], **alone})
     gap = Range(low - high, high - low)
     pairs = tuple(
         CombinedPair(a, b, predicted(*(of[a] - of[b] for of in scores), level=declared.level, units=units, bounds=gap))

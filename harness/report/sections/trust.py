@@ -107,7 +107,7 @@ def _judged(view: View) -> list[str]:
     if all(grade > 0 for judged in view.grades.values() for grade in judged.values()):
         # Judged is precision then, and says nothing of pooling.
         return [judged_only_sentence()]
-    shares = {name: math.fsum(answers.judged) / view.n for name, answers in view.answers.items()}
+    shares = {name: answers.judged for name, answers in view.answers.items()}
     leader = view.conclusion.leader
     notes = (judged_note(leader, other, shares[leader], shares[other]) for other in view.ranked[1:])
     return [note for note in notes if note]
@@ -297,13 +297,13 @@ def claims_sentence(judge: Mapping[str, str], queries: int, checked: bool = Fals
 
 
 def unjudged(view: View) -> dict[str, float]:
-    """Retriever -> share of its hits within the primary cutoff that nobody judged, a mean over the queries.
+    """Retriever -> share of its hits within the primary cutoff that nobody judged, a mean over queries with a hit.
 
     Empty where only relevant documents are listed: there nothing tells an unjudged document from an irrelevant one.
     """
     if parse(view.primary).claimed or all(grade > 0 for judged in view.grades.values() for grade in judged.values()):
         return {}
-    return {name: 1 - math.fsum(answers.judged) / view.n for name, answers in view.answers.items()}
+    return {name: 1 - answers.judged for name, answers in view.answers.items()}
 
 
 def inherited(manifest: Manifest, retriever: str) -> RetrieverLedger:
