@@ -114,9 +114,16 @@ def merge_people(
     """Write people's verdicts beside the judge's; all or nothing. The report and `answers score` then compare them."""
     from harness.labels.verdict_sample import merge_verdicts
     from harness.records import FOLDER
+    from retrievers.opening import locked, writing
 
-    place = into / FOLDER if (into / "manifest.json").is_file() else into
-    people = merge_verdicts(paths, place)
+    of_a_run = (into / "manifest.json").is_file()
+    place, file = (into / FOLDER, into.resolve()) if of_a_run else (into, into / "verdicts.jsonl")
+    with writing(file):
+        file.parent.stat()  # a lock would make the folder
+        # What a run puts in its place would not hold what is merged into the folder of before.
+        alone = locked(file, "is written by another command", "wait for it, and merge again")
+    with alone:
+        people = merge_verdicts(paths, place)
     following = f"report {quote(str(into))}" if place != into else "answers score EXPERIMENT ANSWERS"
     lines = [f"{place}: {number:,} verdicts of {person}" for person, number in people.items()]
     print_result([*lines, f"next: harness {following}"], as_json=as_json, path=str(place), people=people)

@@ -24,7 +24,7 @@ from harness.dataset.judgments import (
 from harness.dataset.source import Findings
 from harness.evaluation.grading import labels_that_count
 from harness.labels.drafts import KEEP
-from harness.labels.pool import DrawnPool, Pool, digest_of, pool_of, pooled_query
+from harness.labels.pool import DrawnPool, Pool, check_new, digest_of, pool_of, pooled_query
 from retrievers.errors import InputError, Problem, did_you_mean
 from retrievers.opening import masking, writing
 
@@ -114,14 +114,15 @@ def export_labels(dataset: Dataset, path: Path, form: Literal["trec", "json"], *
 
     Args:
         dataset: whose labels.
-        path: the file to write.
+        path: the file to write, which is not there yet.
         form: of the file; JSON says of each question who labelled it, models as `llm:NAME`.
         with_model: also write what a model judged where there are people's labels; else those alone are written, as
             those alone make a score.
 
     Raises:
-        InputError: the file cannot be written, or there are no labels.
+        InputError: the file is there already or cannot be written, or there are no labels.
     """
+    check_new(path)  # it may be that of the judgments themselves
     there = {query: given for query, given in dataset.labels.items() if given.judged}
     if not there:
         raise InputError(Problem(dataset.path, "has no labels", "harness labels merge brings judgments into it"))
