@@ -289,7 +289,7 @@ def test_the_commands(folder, tmp_path, monkeypatch, capsys):
         assert "4 calls" in small.told(capsys, *asks, "--plan")
         with locked(Path("drafts.jsonl"), "", ""):
             assert small.ended(*asks) == small.ended(*asks, "--output", "drafts.html") == 2 and not provider.requests
-        assert "drafts; 0 answers could not be read" in small.told(capsys, *asks)
+        assert "drafts; answers that could not be read: 0" in small.told(capsys, *asks)
     assert Path("drafts.html").is_file()
     rows = [json.loads(line) for line in Path("drafts.jsonl").read_text(encoding="utf-8").splitlines()]
     write(Path("j.jsonl"), [judgment(row["id"], row["document_id"], 1, prompt=digest_of(KEEP)) for row in rows])

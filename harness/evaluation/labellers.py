@@ -14,7 +14,7 @@ import numpy as np
 
 from harness.dataset import Labels
 from harness.dataset.judgments import GRADES
-from harness.english import asked
+from harness.english import asked, count, counted
 from harness.evaluation.compare import compare
 from harness.evaluation.evaluation import settings_of
 from harness.evaluation.grading import by_labeller, grade_labels, grades_under, labels_that_count
@@ -116,7 +116,7 @@ class ModelAgreement(NamedTuple):
 
     def sentence(self) -> str:
         """The same in words, with a warning where the model may as well have guessed."""
-        both = f"On {self.pairs:,} documents of {self.queries:,} queries that people and the model judged"
+        both = f"On {counted(self.pairs, 'document')} of {count(self.queries)} that people and the model judged"
         if math.isnan(self.kappa.value):
             return f"{both}, Cohen's kappa is undefined: all fell into one grade."
         low, high = self.kappa.low, self.kappa.high

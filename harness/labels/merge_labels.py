@@ -22,6 +22,7 @@ from harness.dataset.judgments import (
     text_digest,
 )
 from harness.dataset.source import Findings
+from harness.english import counted
 from harness.evaluation.grading import labels_that_count
 from harness.labels.drafts import KEEP
 from harness.labels.pool import DrawnPool, Pool, check_new, digest_of, pool_of, pooled_query
@@ -106,7 +107,7 @@ class Exported(NamedTuple):
         """The same in words."""
         of_model = f", {self.model:,} of them judged by a model, wholly or in part" if self.model else ""
         left = f"; {self.left:,} that a model judged are left out (--with-model writes them too)" if self.left else ""
-        return f"labels of {self.people + self.model:,} questions{of_model}{left}"
+        return f"labels of {counted(self.people + self.model, 'question')}{of_model}{left}"
 
 
 def export_labels(dataset: Dataset, path: Path, form: Literal["trec", "json"], *, with_model: bool = False) -> Exported:

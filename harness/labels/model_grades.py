@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 from harness.answers.asking import LONGEST, ChatRequest, answers_of, form_of, nothing_read, shown_of
 from harness.dataset.judgments import GRADES, Judgment, read_judgments
+from harness.english import counted
 from harness.labels.judging_page import OrderedPair, Signature, ids, judgment_of, round_of
 from harness.labels.pool import CANNOT_TELL, GRADE_WORDS, Pool, PooledDocument, PooledQuery, digest_of
 from retrievers.errors import InputError, Problem
@@ -123,7 +124,7 @@ class ModelJudging(NamedTuple):
         nulls = f", {self.unreadable:,} unreadable and {self.declined:,} declined (null, never 0)"
         cut = f"; {self.truncated:,} by the beginning of a longer document (--longest)" if self.truncated else ""
         plain = f"; {self.without_schema:,} replies came without a schema" if self.without_schema else ""
-        whole = f"{self.asked:,} pairs asked, {self.cached:,} of them from the cache: {self.graded:,} graded"
+        whole = f"{counted(self.asked, 'pair')} asked, {self.cached:,} of them from the cache: {self.graded:,} graded"
         return f"{whole}{nulls}{cut}{plain}"
 
 

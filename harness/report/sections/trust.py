@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from harness.answers.judge_trust import by_person, trust_in_results
-from harness.english import join
+from harness.english import count, counted, join
 from harness.evaluation.board import reference_of
 from harness.evaluation.cautions import flattery_sentence, judged_note, judged_only_sentence
 from harness.evaluation.labellers import CombinedPair, combined, sentence
@@ -290,8 +290,8 @@ def claims_sentence(judge: Mapping[str, str], queries: int, checked: bool = Fals
         else "no person has checked a sample of its verdicts here"
     )
     return (
-        f"Measures by claims rest on {int(judge['verdicts']):,} verdicts of the judge {judge['judge']} on "
-        f"{int(judge['claims']):,} claims of {int(judge['queries']):,} of {queries:,} queries, "
+        f"Measures by claims rest on {counted(int(judge['verdicts']), 'verdict')} of the judge {judge['judge']} on "
+        f"{counted(int(judge['claims']), 'claim')} of {int(judge['queries']):,} of {count(queries)}, "
         f"{int(judge['unreadable']):,} of them unreadable; {trust}. They are undefined for the other queries."
     )
 
