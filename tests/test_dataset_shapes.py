@@ -370,3 +370,16 @@ def test_the_report_says_that_labels_are_clicks(here: Path) -> None:
     said = "The labels of 20 queries are clicks: what people opened of what some search showed them"
     assert said in Path("results/made/report.md").read_text()
     assert said in Path("results/made/report.html").read_text()
+
+
+def test_a_query_without_labels_may_lack_their_key_and_a_file_of_such_queries_may_not(tmp_path: Path):
+    layouts.jsonl(tmp_path / "documents.jsonl", [{"id": id_, "text": text} for id_, text in FIFTY.documents.items()])
+    bare = [{"id": f"{id_}-bare", "query": f"{text}?"} for id_, text in list(FIFTY.queries.items())[:3]]
+    listed = [{"id": id_, "query": text, "relevant_documents": RELEVANT[id_]} for id_, text in FIFTY.queries.items()]
+    layouts.jsonl(tmp_path / "queries.jsonl", [bare[0], *listed, *bare[1:]])
+    data = load(reference_of(str(tmp_path)))
+    assert (len(data.labels), len(data.queries)) == (20, 20)
+    assert data.ledger["unjudged-query"] == ("q00-bare", "q01-bare", "q02-bare")
+    layouts.jsonl(tmp_path / "queries.jsonl", [{**row, "rating": 1} for row in bare])
+    with pytest.raises(InputError, match="could hold grades, and no column names the documents"):
+        load(reference_of(str(tmp_path)))
