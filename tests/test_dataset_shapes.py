@@ -383,3 +383,18 @@ def test_a_query_without_labels_may_lack_their_key_and_a_file_of_such_queries_ma
     layouts.jsonl(tmp_path / "queries.jsonl", [{**row, "rating": 1} for row in bare])
     with pytest.raises(InputError, match="could hold grades, and no column names the documents"):
         load(reference_of(str(tmp_path)))
+
+
+def test_judgments_beside_a_corpus_of_beir_are_read_and_in_another_form_refused(tmp_path: Path):
+    layouts.jsonl(tmp_path / "corpus.jsonl", [{"_id": id_, "text": text} for id_, text in FIFTY.documents.items()])
+    layouts.jsonl(tmp_path / "queries.jsonl", [{"_id": id_, "text": text} for id_, text in FIFTY.queries.items()])
+    rows = [{"query-id": query, "corpus-id": doc, "score": grade} for query, doc, grade in PAIRS]
+    layouts.table(tmp_path / "qrels.tsv", rows, delimiter="\t")
+    beside = load(reference_of(str(tmp_path)))
+    assert Counter(grade for labels in beside.labels.values() for grade in labels.grades.values()) == GRADES
+    (tmp_path / "qrels").mkdir()
+    (tmp_path / "qrels.tsv").rename(tmp_path / "qrels" / "test.txt")
+    with pytest.raises(InputError, match=r"holds no .tsv .such as qrels/test.tsv"):  # nobody seemed to have judged
+        load(reference_of(str(tmp_path)))
+    (tmp_path / "qrels" / "test.txt").rename(tmp_path / "qrels" / "test.tsv")
+    assert load(reference_of(str(tmp_path))).digest == beside.digest
