@@ -14,7 +14,7 @@ from harness.dataset import DatasetReference, load, reference_of
 from harness.experiment import init
 from harness.experiment import load as load_experiment
 from retrievers.errors import InputError
-from tests import layouts
+from tests import layouts, small
 from tests.layouts import Collection, Rows, jsonl, parquet
 from tests.small import ended
 from tests.test_dataset_converting import docx
@@ -398,3 +398,15 @@ def test_judgments_beside_a_corpus_of_beir_are_read_and_in_another_form_refused(
         load(reference_of(str(tmp_path)))
     (tmp_path / "qrels" / "test.txt").rename(tmp_path / "qrels" / "test.tsv")
     assert load(reference_of(str(tmp_path))).digest == beside.digest
+
+
+def test_a_table_that_may_hold_the_labels_under_a_name_of_its_own_is_named(tmp_path: Path, capsys):
+    layouts.jsonl(tmp_path / "documents.jsonl", [{"id": id_, "text": text} for id_, text in FIFTY.documents.items()])
+    layouts.jsonl(tmp_path / "queries.jsonl", [{"id": id_, "query": text} for id_, text in FIFTY.queries.items()])
+    rows = [{"query_id": query, "doc_id": doc, "grade": grade} for query, doc, grade in PAIRS]
+    layouts.table(tmp_path / "gold.csv", rows)
+    assert load(reference_of(str(tmp_path))).ledger["unread-table"] == ("gold.csv",)
+    told = small.told(capsys, "check", tmp_path)
+    assert "tables that are not read, where no query has labels: --labels names one that holds them (1): gold" in told
+    given = load(DatasetReference(tmp_path, labels="gold.csv"))
+    assert len(given.labels) == 20 and "unread-table" not in given.ledger

@@ -48,6 +48,7 @@ MEANINGS = {
     "contradicting-labels": "queries that ask what another asks and have other labels: one of the two must be wrong",
     "document-without-key": "documents without the fields by which labels name documents: no label can mean them",
     "unread-file": "files that no reader takes",
+    "unread-table": "tables that are not read, where no query has labels: --labels names one that holds them",
     "unconverted-file": "files that could not be converted",
     "unmatched-context": "reference contexts that are the text of no document",
 }
