@@ -290,6 +290,7 @@ def export(
     from harness.records.export import export as write
 
     if form in TRACKERS:
+        refuse({"--output": output}, f"cannot go with --as {form}, which writes no file")
         logged = log_to(records.read(results), form)
         print_result([f"{form}: run {logged}"], as_json=as_json, run=logged)
         return

@@ -149,8 +149,10 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
     "did you mean 'nDCG'?"
     >>> did_you_mean("zebra", ["nDCG", "AP"])
     'known: AP, nDCG'
+    >>> did_you_mean("zebra", [])
+    'known: none'
     """
     names = sorted(known)
     folded = {name.lower(): name for name in names}
     near = difflib.get_close_matches(word.lower(), folded, n=1)
-    return f"did you mean {folded[near[0]]!r}?" if near else f"known: {', '.join(names)}"
+    return f"did you mean {folded[near[0]]!r}?" if near else f"known: {', '.join(names) or 'none'}"

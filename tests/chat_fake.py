@@ -26,13 +26,14 @@ ANSWERS = {
 class ChatProvider(OpenAIProvider):
     """POST /v1/chat/completions; `reply` turns the user's message into the text of the answer.
 
-    `schemas`: what a server says that takes no schema for its replies; "" for one that does.
+    `schemas`: what a server says that takes no schema for its replies; "" for one that does. `temperatures`: likewise.
     """
 
-    def __init__(self, script=(), *, reply: Callable[[str], str] = lambda user: '{"grade": 1}', schemas="", **more):
+    def __init__(self, script=(), *, reply: Callable[[str], str] = lambda user: '{"grade": 1}', schemas="",
+                 temperatures="", **more):  # fmt: skip
         super().__init__(script, **more)
         self.reply = reply
-        self.schemas = schemas
+        self.schemas, self.temperatures = schemas, temperatures
 
     def refusal(self, fault, headers):
         if fault == "filter":
@@ -45,8 +46,9 @@ class ChatProvider(OpenAIProvider):
 
     def answer(self, path, body, headers, fault):
         assert path.endswith("/chat/completions")
-        if self.schemas and "response_format" in body:
-            raise Refusal(400, "invalid_request_error", self.schemas)
+        for said, key in ((self.schemas, "response_format"), (self.temperatures, "temperature")):
+            if said and key in body:
+                raise Refusal(400, "invalid_request_error", said)
         user = body["messages"][-1]["content"]
         text = ANSWERS.get(fault, self.reply(user))
         finish = "length" if fault == "cut" else "content_filter" if fault == "filtered" else "stop"

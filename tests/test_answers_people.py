@@ -16,6 +16,7 @@ from harness.records import By, ClaimPassage
 from harness.report import write_report
 from harness.stats.prediction import ENOUGH, predicted
 from retrievers.errors import InputError
+from retrievers.opening import locked
 from tests import small
 from tests.browser import judged_by_keyboard, needs_browser
 from tests.labels_small import write
@@ -108,6 +109,8 @@ def test_people_are_merged_shown_and_kept_by_the_next_run(ran, tmp_path, capsys,
     assert harness("run", ran.parent.parent / "claims.toml", "--results", ran.parent, "--quiet") == 0
     assert by_person(ran / records.FOLDER) == before
     assert harness("answers", "merge", exported, "--into", ran) == 0  # the same again adds nothing
+    with locked(ran, "", ""):  # a run would put a folder without them in its place
+        assert "is written by another command" in ends(capsys, 2, "answers", "merge", exported, "--into", ran).err
     assert by_person(ran / records.FOLDER) == before
 
 
@@ -192,7 +195,12 @@ def test_what_people_say_of_answers_stands_in_the_notes(ran, tmp_path, capsys, m
     from harness.labels.verdict_sample import pairs_of_answers
 
     pool = verdict_pool(pairs_of_answers(experiment, answers), 34, 0)
-    assert harness("answers", "merge", write(tmp_path / "j.jsonl", judged(pool)), "--into", answers) == 0
+    exported = write(tmp_path / "j.jsonl", judged(pool))
+    with locked(answers / "verdicts.jsonl", "", ""):
+        assert harness("answers", "merge", exported, "--into", answers) == 2
+    assert harness("answers", "merge", exported, "--into", answers) == 0
+    assert harness("answers", "merge", exported, "--into", tmp_path / "none") == 2
+    assert not (tmp_path / "none").exists()
     assert by_person(answers)["ann"] and By(PERSON + "ann") in records.judges_in(answers)
     capsys.readouterr()
     assert harness("answers", "score", experiment, answers, "-m", "ragchecker.claim_recall", "--json") == 0

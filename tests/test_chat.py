@@ -97,6 +97,16 @@ def test_a_server_that_takes_no_schema_is_asked_without_and_each_reply_is_counte
         assert meter.counts("judge")["without_schema"] == 4 == meter.counts("judge")["calls"]
 
 
+@pytest.mark.parametrize(("schemas", "refused"), [("", 1), ("response_format is not supported", 3), ("Bad Request", 3)])
+def test_a_model_that_takes_no_temperature_is_asked_without_and_that_is_said_once(tmp_path, caplog, schemas, refused):
+    words = "Unsupported value: 'temperature' does not support 0 with this model. Only the default (1) is supported."
+    with serving(ChatProvider(schemas=schemas, temperatures=words)) as provider:
+        assert len(ask(provider, tmp_path, SHAPED)) == 4
+        assert len(provider.requests) == 4 + refused
+    (said,) = caplog.messages
+    assert said.endswith("(judge) takes no temperature but its own: its replies may vary from run to run")
+
+
 def test_a_request_that_is_wrong_with_and_without_a_schema_is_one_message(tmp_path):
     with serving(ChatProvider(always="unknown-parameter")) as provider:
         with pytest.raises(BackendError, match="max_tokens"):

@@ -511,6 +511,18 @@ def test_gate(call: Call, results: Path) -> None:
     assert (found.code, json.loads(found.out)["passed"], json.loads(found.out)["n"]) == (1, False, 6)
 
 
+def test_gate_in_a_job_of_github(call: Call, results: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    summary = tmp_path / "summary.md"
+    monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(summary))
+    words = ("gate", results, "--format", "github", "--baseline", "hashing", "--challenger", "bm25", "--margin")
+    for margin, code, begins in (("0.9", 0, "::notice title=Retrieval gate passed::not worse by 0.9: shown on"),
+                                 ("0.01", 1, "::error title=Retrieval gate failed::")):  # fmt: skip
+        told = call(*words, margin)
+        assert (told.code, told.out.count("\n")) == (code, 1) and told.out.startswith(begins)
+    text = summary.read_text(encoding="utf-8")
+    assert text.startswith("### Retrieval gate passed\n\n") and text.count("```text") == 2 and "● bm25" in text
+
+
 def test_gate_refuses(call: Call, results: Path) -> None:
     assert (
         "did you mean 'bm25'?"

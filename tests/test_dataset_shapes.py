@@ -14,7 +14,7 @@ from harness.dataset import DatasetReference, load, reference_of
 from harness.experiment import init
 from harness.experiment import load as load_experiment
 from retrievers.errors import InputError
-from tests import layouts
+from tests import layouts, small
 from tests.layouts import Collection, Rows, jsonl, parquet
 from tests.small import ended
 from tests.test_dataset_converting import docx
@@ -370,3 +370,43 @@ def test_the_report_says_that_labels_are_clicks(here: Path) -> None:
     said = "The labels of 20 queries are clicks: what people opened of what some search showed them"
     assert said in Path("results/made/report.md").read_text()
     assert said in Path("results/made/report.html").read_text()
+
+
+def test_a_query_without_labels_may_lack_their_key_and_a_file_of_such_queries_may_not(tmp_path: Path):
+    layouts.jsonl(tmp_path / "documents.jsonl", [{"id": id_, "text": text} for id_, text in FIFTY.documents.items()])
+    bare = [{"id": f"{id_}-bare", "query": f"{text}?"} for id_, text in list(FIFTY.queries.items())[:3]]
+    listed = [{"id": id_, "query": text, "relevant_documents": RELEVANT[id_]} for id_, text in FIFTY.queries.items()]
+    layouts.jsonl(tmp_path / "queries.jsonl", [bare[0], *listed, *bare[1:]])
+    data = load(reference_of(str(tmp_path)))
+    assert (len(data.labels), len(data.queries)) == (20, 20)
+    assert data.ledger["unjudged-query"] == ("q00-bare", "q01-bare", "q02-bare")
+    layouts.jsonl(tmp_path / "queries.jsonl", [{**row, "rating": 1} for row in bare])
+    with pytest.raises(InputError, match="could hold grades, and no column names the documents"):
+        load(reference_of(str(tmp_path)))
+
+
+def test_judgments_beside_a_corpus_of_beir_are_read_and_in_another_form_refused(tmp_path: Path):
+    layouts.jsonl(tmp_path / "corpus.jsonl", [{"_id": id_, "text": text} for id_, text in FIFTY.documents.items()])
+    layouts.jsonl(tmp_path / "queries.jsonl", [{"_id": id_, "text": text} for id_, text in FIFTY.queries.items()])
+    rows = [{"query-id": query, "corpus-id": doc, "score": grade} for query, doc, grade in PAIRS]
+    layouts.table(tmp_path / "qrels.tsv", rows, delimiter="\t")
+    beside = load(reference_of(str(tmp_path)))
+    assert Counter(grade for labels in beside.labels.values() for grade in labels.grades.values()) == GRADES
+    (tmp_path / "qrels").mkdir()
+    (tmp_path / "qrels.tsv").rename(tmp_path / "qrels" / "test.txt")
+    with pytest.raises(InputError, match=r"holds no .tsv .such as qrels/test.tsv"):  # nobody seemed to have judged
+        load(reference_of(str(tmp_path)))
+    (tmp_path / "qrels" / "test.txt").rename(tmp_path / "qrels" / "test.tsv")
+    assert load(reference_of(str(tmp_path))).digest == beside.digest
+
+
+def test_a_table_that_may_hold_the_labels_under_a_name_of_its_own_is_named(tmp_path: Path, capsys):
+    layouts.jsonl(tmp_path / "documents.jsonl", [{"id": id_, "text": text} for id_, text in FIFTY.documents.items()])
+    layouts.jsonl(tmp_path / "queries.jsonl", [{"id": id_, "query": text} for id_, text in FIFTY.queries.items()])
+    rows = [{"query_id": query, "doc_id": doc, "grade": grade} for query, doc, grade in PAIRS]
+    layouts.table(tmp_path / "gold.csv", rows)
+    assert load(reference_of(str(tmp_path))).ledger["unread-table"] == ("gold.csv",)
+    told = small.told(capsys, "check", tmp_path)
+    assert "tables that are not read, where no query has labels: --labels names one that holds them (1): gold" in told
+    given = load(DatasetReference(tmp_path, labels="gold.csv"))
+    assert len(given.labels) == 20 and "unread-table" not in given.ledger

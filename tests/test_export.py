@@ -88,6 +88,8 @@ def test_the_command(results, tmp_path, capsys):
     assert "qrels.trec" in small.told(capsys, "export", results.folder, "--as", "trec", "--output", tmp_path / "out")
     wrong = ("export", results.folder, "--as", "trex", "--output", tmp_path / "other")
     assert "did you mean 'trec'" in small.told(capsys, *wrong, code=2)
+    wandb = ("export", results.folder, "--as", "wandb", "--output", tmp_path / "out")
+    assert "--output: cannot go with --as wandb, which writes no file" in small.told(capsys, *wandb, code=2)
     assert "known: beir, ir-measures, mlflow" in small.told(capsys, "export", results.folder, "--as", "foo", code=2)
 
 

@@ -92,6 +92,8 @@ def test_the_corpus_is_indexed_once_whatever_queries_want_and_filters_on_a_field
     ("said", "told"),
     [('filter = { langauge = "ja" }', "is a field of no document .did you mean 'language'"),
      ('filter = { language = { query = "speak" } }', "'speak' is a field of no query .did you mean 'speaks'"),
+     ('filter = { language = "jaa" }', "filter.language: no document holds 'jaa' .did you mean 'ja'"),
+     ('filter = { language = ["fr", "xx"] }', "no document holds 'fr' or 'xx' .known: de, en, ja"),
      ("filter = { language = 3 }", "filter")],
 )  # fmt: skip
 def test_filters_that_name_nothing(tmp_path, said, told):

@@ -146,6 +146,16 @@ shorter = theirs:Shorter
 [retriever_harness.retrievers]
 overlap = theirs:Overlap
 """
+FILTERED = """
+[[retrievers]]
+name = "overlap"
+kind = "overlap"
+
+[[retrievers]]
+name = "of-trees"
+kind = "overlap"
+filter = { of = "trees" }
+"""
 BLOCKS = """
 [[retrievers]]
 name = "vowels"
@@ -187,6 +197,22 @@ def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def experiment(blocks: list[dict[str, object]]) -> dict[str, object]:
     return {"name": "x", "dataset": "d", "primary": "RR", "measures": ["RR"], "retrievers": blocks}
+
+
+def test_a_retriever_of_theirs_is_filtered_in_a_run(tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    (data / "qrels").mkdir(parents=True)
+    rows = [
+        {"_id": id_, "text": text, "of": "trees" if "trees" in text else "else"} for id_, text in small.TEXTS.items()
+    ]
+    for name, lines in (("corpus", rows), ("queries", [{"_id": q, "text": text} for q, text, _ in small.QUERIES])):
+        (data / f"{name}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in lines), encoding="utf-8")
+    labels = "".join(f"{q}\t{doc}\t1\n" for q, _, documents in small.QUERIES for doc in documents)
+    (data / "qrels" / "test.tsv").write_text(f"query-id\tcorpus-id\tscore\n{labels}", encoding="utf-8")
+    results = run(small.experiment(tmp_path, retrievers=FILTERED), Options(tmp_path / "out"))
+    assert results.manifest.retrievers["of-trees"].provenance["filter"] == '{"of": ["trees"]}'
+    found = [set(ranking.doc_ids) for ranking in results.rankings("of-trees").values()]
+    assert found == [{"apple", "pear"}] * len(small.QUERIES)
 
 
 def test_they_run_cost_and_are_described_like_any_other(tmp_path: Path) -> None:

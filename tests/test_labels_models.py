@@ -56,7 +56,7 @@ def test_each_pair_gets_its_own_grade(tmp_path):
     said = read_judgments([tmp_path / "llm.jsonl"])
     assert {one.key: one.grade for one in said} == {(f"q{q}", f"d{d}"): d for q in range(4) for d in range(3)}
     assert {(one.judge, one.kind, one.pool, one.prompt) for one in said} == {
-        ("judge-1", "llm", made.digest, prompt_digest(made.policy))
+        ("judge-1", "llm", made.digest, prompt_digest(made.policy, server=provider.url))
     }
     assert all(body["temperature"] == 0 for body in bodies)
     assert all(made.policy.removesuffix(CANNOT_TELL) in body["messages"][0]["content"] for body in bodies)
@@ -111,6 +111,15 @@ def test_a_judge_that_was_stopped_goes_on_where_it_was(tmp_path):
         assert (again.asked, len(provider.requests)) == (0, 14)
         path.unlink()
         assert judge(provider, tmp_path, made, cache="other").cached == 10
+
+
+def test_a_model_of_that_name_on_another_server_is_another_judge(tmp_path):
+    made = pool(1, 2)
+    with serving(ChatProvider()) as one, serving(ChatProvider()) as other:
+        judge(one, tmp_path, made)
+        with pytest.raises(InputError, match="holds judgments of judge-1 of another server"):  # it asked nothing
+            judge(other, tmp_path, made)
+    assert len({prompt_digest("a"), prompt_digest("a", server="http://a/v1"), prompt_digest("a", server="b")}) == 3
 
 
 def test_repeating_asks_anew_and_measures_the_judge(tmp_path):
@@ -280,7 +289,7 @@ def test_the_commands(folder, tmp_path, monkeypatch, capsys):
         assert "4 calls" in small.told(capsys, *asks, "--plan")
         with locked(Path("drafts.jsonl"), "", ""):
             assert small.ended(*asks) == small.ended(*asks, "--output", "drafts.html") == 2 and not provider.requests
-        assert "drafts; 0 answers could not be read" in small.told(capsys, *asks)
+        assert "drafts; answers that could not be read: 0" in small.told(capsys, *asks)
     assert Path("drafts.html").is_file()
     rows = [json.loads(line) for line in Path("drafts.jsonl").read_text(encoding="utf-8").splitlines()]
     write(Path("j.jsonl"), [judgment(row["id"], row["document_id"], 1, prompt=digest_of(KEEP)) for row in rows])

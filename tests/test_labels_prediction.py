@@ -79,6 +79,20 @@ def test_a_model_that_knows_nothing_is_left_out():
     assert ends[0] > 1 > ends[1]
 
 
+def test_no_interval_leaves_what_a_mean_can_be():
+    people = np.where(np.arange(40) < 36, 1.0, 0.2)
+    model = np.where(np.arange(40) < 34, 1.0, 0.3)
+    free, kept = (predicted(people, model, np.ones(60), bounds=bounds) for bounds in (None, UNIT))
+    assert free.powered == kept.powered and free.interval.high > 1 > kept.interval.high > kept.powered.estimate
+    assert kept.interval.method == "logit"
+    assert free.as_narrow_as == kept.as_narrow_as
+    # What the model says elsewhere may lead beyond every possible mean: the end of the range, without an interval.
+    free, kept = (predicted(people, 0.5 * model, np.ones(400), bounds=bounds) for bounds in (None, UNIT))
+    assert free.powered.estimate > 1 == kept.powered.estimate
+    assert kept.interval.low is None and math.isnan(kept.as_narrow_as)
+    assert kept.favour_interval.high <= 1
+
+
 def test_without_other_queries_people_stand_alone():
     people, model, _ = drawn(40, 0)
     found = predicted(people, model, np.array([]))

@@ -465,6 +465,13 @@ def test_trackers_that_are_not_there(results, monkeypatch, tracker, told):
         results.log_to(tracker)
 
 
+def test_a_tracker_that_lacks_what_its_store_needs_is_one_message(results, monkeypatch):
+    lacks = SimpleNamespace(run=None, init=lambda **_: (_ for _ in ()).throw(ModuleNotFoundError("x", name="alembic")))
+    monkeypatch.setitem(sys.modules, "wandb", lacks)
+    with pytest.raises(harness.InputError, match=r"wandb needs the package alembic .pip install wandb"):
+        results.log_to("wandb")
+
+
 def test_names_are_all_that_there_is():
     assert dir(harness) == sorted(harness.__all__)
     assert all(getattr(harness, name).__doc__ for name in harness.__all__)

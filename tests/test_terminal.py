@@ -272,3 +272,14 @@ def test_the_axis_has_no_minus_zero() -> None:
     board = board_of(evaluate(scored(values, "nDCG@10"), baseline=None, settings=Settings()))
     assert -0.005 < board.span[0] < 0
     assert rendered(forest(board, width=80), 80)[-1].split() == ["0", f"{board.span[1]:.2f}".removeprefix("0")]
+
+
+@pytest.mark.parametrize(
+    ("reach", "words"), [(0.25, "−.25 0 .25"), (1.0, "−1 0 1"), (10.05, "−10.05 0 10.05"), (20.0, "−20 0 20")]
+)
+def test_the_axis_says_how_far_the_drawing_reaches(reach: float, words: str) -> None:
+    values: dict[str, Floats] = {"x": np.linspace(0.5, 1, 20), "y": np.linspace(0, 0.4, 20)}
+    board = board_of(evaluate(scored(values, "nDCG@10"), baseline=None, settings=Settings()))
+    rows = tuple(row._replace(difference=0.0, low=-reach, high=reach) for row in board.rows)
+    axis = rendered(forest(replace(board, rows=rows), width=80), 80)[-1]
+    assert axis.split() == words.split()  # 1 was "10", and 10.05 "1.05"

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import NamedTuple, Protocol, TypeVar
 
+from harness.english import counted
 from harness.experiment import JudgeOptions, expanded, unset
 from retrievers.cache import Cache, default_path
 from retrievers.costs import beginning
@@ -159,10 +160,9 @@ def forecast_sentence(forecast: ChatForecast) -> str:
     dollars = "at an unknown price (--price IN,OUT)" if forecast.usd is None else f"about ${forecast.usd:.4f}"
     if forecast.calls and forecast.usd == 0:  # a server on this machine is free until a price is given
         dollars = "at no price (--price IN,OUT)"
-    return (
-        f"{forecast.prompts:,} prompts, {forecast.cached:,} of them cached: {forecast.calls:,} calls, "
-        f"about {forecast.tokens:,} tokens with replies at their longest, {dollars}"
-    )
+    prompts, calls = counted(forecast.prompts, "prompt"), counted(forecast.calls, "call")
+    longest = f"about {forecast.tokens:,} tokens with replies at their longest"
+    return f"{prompts}, {forecast.cached:,} of them cached: {calls}, {longest}, {dollars}"
 
 
 def _prices(written: str) -> tuple[float | None, float | None]:

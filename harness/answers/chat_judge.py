@@ -21,8 +21,7 @@ from harness.records import WORDS, ClaimPassage, Word
 from retrievers.meter import Meter
 from retrievers.remote.chat import Chat, example_of, one_object, quoted
 from retrievers.remote.chat_model import ChatForecast, ChatModel, Prompt, Reply
-from retrievers.remote.http_client import OPENAI_URL
-from retrievers.remote.redaction import as_written, shown
+from retrievers.remote.redaction import as_written
 
 MARKS = re.compile(r"<\s*+(/?)\s*+(PASSAGE|CLAIM|ANSWER|QUESTION|SENTENCE|TEXT)", re.IGNORECASE)
 CLAIMS_TAKEN = 5
@@ -176,9 +175,7 @@ class ModelJudge:
         self._chat, self._meter, self._longest = chat, meter, longest
         self.unread = ""
         options = chat.model.options
-        model = as_written(options.model)
-        server = options.base_url or ("" if options.server == OPENAI_URL else options.server)  # of OPENAI_BASE_URL
-        self.name = f"openai {model}" + (f" at {shown(server)}" if server else "")
+        self.name = f"openai {as_written(options.model)}" + (f" at {options.elsewhere}" if options.elsewhere else "")
         if longest != LONGEST:
             self.name += f", first {longest} tokens"
 

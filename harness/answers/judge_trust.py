@@ -19,6 +19,7 @@ from harness.answers.answer_measures import MEASURES, Reading
 from harness.answers.cases import Case, pairs_of
 from harness.answers.rankings import PERSON, judged_documents
 from harness.answers.systems import System
+from harness.english import count
 from harness.evaluation.compare import family
 from harness.evaluation.evaluation import Evaluation, settings_of
 from harness.evaluation.labellers import interval_words, weighted, why_no_estimate
@@ -105,7 +106,7 @@ class TrustedMean(NamedTuple):
         what = f"{self.a} less {self.b}" if self.b else self.a
         one, sign = self.estimate, "+" if self.b else ""
         mean = interval_words(one.people, NONE, sign)
-        people = f"{self.measure}, {what}: {mean} by people's verdicts on {one.n:,} queries"
+        people = f"{self.measure}, {what}: {mean} by people's verdicts on {count(one.n)}"
         if one.powered is None:
             return f"{people}; no estimate with the judge's: {why_no_estimate(one)}."
         both = interval_words(one.powered.estimate, one.interval, sign)
@@ -131,7 +132,7 @@ class Trust(NamedTuple):
         if self.people and self.weight is not None:
             yield weighted(self.weight)
         elif self.people and self.whole < ENOUGH:
-            yield f"people judged every pair of {self.whole:,} queries; from {ENOUGH} on, intervals use both"
+            yield f"people judged every pair of {count(self.whole)}; from {ENOUGH} on, intervals use both"
 
 
 def trust_in_results(results: Results) -> Trust | None:

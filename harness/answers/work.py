@@ -20,6 +20,7 @@ from harness.answers.judging import Judge, signed
 from harness.answers.overlap import TOKENIZERS, Tokenizer, tokenizer_of
 from harness.answers.systems import System, read_systems
 from harness.dataset import load as load_dataset
+from harness.english import count, counted
 from harness.evaluation.evaluation import Evaluation, evaluate
 from harness.evaluation.question_units import clusters_of, weights_of
 from harness.evaluation.score_tables import settings_of
@@ -85,7 +86,7 @@ def read_inputs(experiment: Path, folder: Path, *, code: bool = True) -> Inputs:
     return Inputs(loaded, measured, tuple(systems), len(known) - len(measured))
 
 
-def counted(inputs: Inputs) -> list[SystemCounts]:
+def answer_counts(inputs: Inputs) -> list[SystemCounts]:
     """Count what each system's file holds."""
     asked = [query.id for query in inputs.queries]
     return [
@@ -104,12 +105,14 @@ def lines_of(inputs: Inputs) -> Iterator[str]:
     """What `harness answers check` prints."""
     claims = sum(len(query.reference.claims) for query in inputs.queries)
     answers = sum(bool(query.reference.answers) for query in inputs.queries)
-    yield f"{inputs.loaded.dataset.path}: {len(inputs.queries):,} queries to measure: {answers:,} reference answers, "
-    yield f"  {claims:,} claims; {inputs.bare:,} queries without either are left aside"
-    for one in counted(inputs):
+    have = (
+        f"{count(len(inputs.queries))} to measure: {counted(answers, 'reference answer')}, {counted(claims, 'claim')}"
+    )
+    yield f"{inputs.loaded.dataset.path}: {have}; left aside without either: {inputs.bare:,}"
+    for one in answer_counts(inputs):
         yield (
-            f"{one.system}: {one.answers:,} answers, {one.missing:,} missing (each counts as an empty answer), "
-            f"{one.empty:,} empty, {one.without_contexts:,} without contexts"
+            f"{one.system}: {counted(one.answers, 'answer')}, {one.missing:,} missing "
+            f"(each counts as an empty answer), {one.empty:,} empty, {one.without_contexts:,} without contexts"
         )
     yield "nothing is wrong"
 
@@ -140,9 +143,9 @@ class VerdictCounts(NamedTuple):
 
     def lines(self) -> Iterator[str]:
         """What `harness answers judge` prints."""
-        yield f"{self.judge}: {self.verdicts:,} verdicts, {self.unreadable:,} unreadable (undefined, never 0)"
+        yield f"{self.judge}: {counted(self.verdicts, 'verdict')}, {self.unreadable:,} unreadable (undefined, never 0)"
         if self.claims_missing:
-            yield f"the claims of {self.claims_missing:,} texts could not be read"
+            yield f"the claims of {counted(self.claims_missing, 'text')} could not be read"
         yield from asking_lines(self.truncated, self.without_schema)
         if self.noise.twice:
             share = self.noise.differing / self.noise.twice
@@ -213,12 +216,15 @@ class JudgingForecast(NamedTuple):
 
     def sentence(self) -> str:
         """What `harness answers judge --plan` prints."""
-        work = f"{self.judge}: {self.verdicts:,} verdicts to give; claims to be taken out of {self.texts:,} texts first"
+        first = f"claims to be taken out of {counted(self.texts, 'text')} first"
+        work = f"{self.judge}: {counted(self.verdicts, 'verdict')} to give; {first}"
         if self.calls is None:
             return work + "; on this machine"
         cost = "at an unknown price" if self.usd is None else f"about ${self.usd:.4f}"
         guess = f", each taken to make {CLAIMS_TAKEN}" if self.texts else ""
-        tokens = f"{self.calls:,} requests and about {self.tokens:,} tokens for all tasks, replies at their longest"
+        tokens = (
+            f"{counted(self.calls, 'request')} and about {self.tokens:,} tokens for all tasks, replies at their longest"
+        )
         return f"{work}{guess}; {tokens}, {cost}"
 
 
@@ -377,5 +383,5 @@ def _notes(inputs: Inputs, scores: Scores, tokenizer: Tokenizer, judged_: Verdic
     for measure, of in scores.undefined().items():
         counts = ", ".join(f"{number} of {system}" for system, number in of.items())
         alike.setdefault(counts, []).append(measure)
-    head = f"undefined for some of {len(scores.ids)} queries"
+    head = f"undefined for some of {count(len(scores.ids))}"
     return notes + [f"{head} ({counts}): {', '.join(names)}" for counts, names in alike.items()]

@@ -45,10 +45,10 @@ def check_answers(
     experiment: ExperimentFile, folder: SystemFolder, no_code: NoCode = False, as_json: Json = False
 ) -> None:
     """List every problem in files of answers, and what will be counted."""
-    from harness.answers.work import counted, lines_of, read_inputs
+    from harness.answers.work import answer_counts, lines_of, read_inputs
 
     inputs = read_inputs(experiment, folder, code=not no_code)
-    values = {"queries": len(inputs.queries), "without_reference": inputs.bare, "systems": counted(inputs)}
+    values = {"queries": len(inputs.queries), "without_reference": inputs.bare, "systems": answer_counts(inputs)}
     print_result(lines_of(inputs), as_json=as_json, **values)
 
 
@@ -90,13 +90,14 @@ def sample_verdicts(
     as_json: Json = False,
 ) -> None:
     """Write a page on which a person judges what the judge has judged for some queries, without seeing its verdicts."""
+    from harness.english import count
     from harness.labels.judging_page import twice_sentence, write_page
     from harness.labels.verdict_sample import CHOICES, pairs_of_answers, pairs_of_results, verdict_pool
 
     pairs = pairs_of_results(folder) if experiment is None else pairs_of_answers(experiment, folder, code=not no_code)
     pool = verdict_pool(pairs, sample, seed)
     write_page(output, pool, title="Judge claims", choices=CHOICES, asked="Claim")
-    of = f"claims and passages of {sample:,} of {pool.drawn.population:,} queries"
+    of = f"claims and passages of {sample:,} of {count(pool.drawn.population)}"
     lines = [
         f"{output}: {pool.pairs:,} {of}, {twice_sentence(pool)}",
         f"it exports judgments.jsonl; then: harness answers merge judgments.jsonl --into {quote(str(folder))}",
@@ -112,13 +113,21 @@ def merge_people(
     as_json: Json = False,
 ) -> None:
     """Write people's verdicts beside the judge's; all or nothing. The report and `answers score` then compare them."""
+    from harness.english import counted
     from harness.labels.verdict_sample import merge_verdicts
     from harness.records import FOLDER
+    from retrievers.opening import locked, writing
 
-    place = into / FOLDER if (into / "manifest.json").is_file() else into
-    people = merge_verdicts(paths, place)
+    of_a_run = (into / "manifest.json").is_file()
+    place, file = (into / FOLDER, into.resolve()) if of_a_run else (into, into / "verdicts.jsonl")
+    with writing(file):
+        file.parent.stat()  # a lock would make the folder
+        # What a run puts in its place would not hold what is merged into the folder of before.
+        alone = locked(file, "is written by another command", "wait for it, and merge again")
+    with alone:
+        people = merge_verdicts(paths, place)
     following = f"report {quote(str(into))}" if place != into else "answers score EXPERIMENT ANSWERS"
-    lines = [f"{place}: {number:,} verdicts of {person}" for person, number in people.items()]
+    lines = [f"{place}: {counted(number, 'verdict')} of {person}" for person, number in people.items()]
     print_result([*lines, f"next: harness {following}"], as_json=as_json, path=str(place), people=people)
 
 

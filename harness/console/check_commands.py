@@ -25,6 +25,7 @@ from harness.console.shared_options import (
     data_set,
     refuse,
 )
+from harness.english import counted
 from retrievers.errors import InputError, Problem
 
 RESULTS = Path("results")
@@ -170,10 +171,14 @@ def plan_table(forecast: RunPlan, shards: int | None = None, *, width: int) -> I
     if shards is not None:
         share = forecast.share(shards)
         usd, minutes = _amount(share["usd"], 4, ""), _amount(share["minutes"], 1, "≈")
-        yield text_line(f"each of {shards} shards: {share['texts']:,} texts, {usd} dollars, {minutes} minutes", "bold")
+        yield text_line(
+            f"each of {shards} shards: {counted(share['texts'], 'text')}, {usd} dollars, {minutes} minutes", "bold"
+        )
     for row in forecast.axes:
-        takes = f"{row.texts:,} texts, {_amount(row.usd, 4, '')} dollars, {_amount(row.minutes, 1, '≈')} minutes"
-        yield text_line(f"{row.axis} = {row.value} ({row.configurations} configurations): {takes}")
+        takes = (
+            f"{counted(row.texts, 'text')}, {_amount(row.usd, 4, '')} dollars, {_amount(row.minutes, 1, '≈')} minutes"
+        )
+        yield text_line(f"{row.axis} = {row.value} ({counted(row.configurations, 'configuration')}): {takes}")
     yield from (text_line(note, "dim") for note in forecast.notes)
 
 

@@ -22,6 +22,7 @@ from harness.console.shared_options import (
     Prices,
     refuse,
 )
+from harness.english import count, counted
 from retrievers.errors import InputError, Problem
 
 if TYPE_CHECKING:
@@ -50,7 +51,7 @@ queries_app = typer.Typer(
 def agreement_lines(agreements: Agreements) -> Iterator[str]:
     """Every coefficient with its interval, the confusion tables, and the pairs worth talking about."""
     for pair in agreements.pairs:
-        yield f"{pair.a} and {pair.b}: {pair.units:,} pairs of {pair.queries:,} queries judged by both"
+        yield f"{pair.a} and {pair.b}: {counted(pair.units, 'pair')} of {count(pair.queries)} judged by both"
         yield f"  Cohen's kappa           {_shown(pair.kappa)}"
         if pair.weighted is not None:
             yield f"  … with squared weights  {_shown(pair.weighted)}"
@@ -67,7 +68,7 @@ def agreement_lines(agreements: Agreements) -> Iterator[str]:
             yield f"  alpha, {level:<16} {_shown(getattr(together, level))}"
     for one in agreements.themselves:
         same = f"{100 * one.same:.0f} % the same, kappa with squared weights"
-        yield f"{one.judge} asked twice, {one.pairs:,} pairs: {same} {_shown(one.weighted)}"
+        yield f"{one.judge} asked twice, {counted(one.pairs, 'pair')}: {same} {_shown(one.weighted)}"
     yield from _listed("worth talking about", agreements.disputed)
     yield from _listed("people and model far apart", agreements.apart)
 
@@ -143,7 +144,7 @@ def merge(
         print_json(**{**merged._asdict(), "path": str(merged.path)})
         return
     of_people = f"questions judged by people {merged.people:,}, begun by people {merged.mixed:,}"
-    say(f"{merged.path}: {merged.judgments:,} judgments, {merged.added:,} of them new")
+    say(f"{merged.path}: {counted(merged.judgments, 'judgment')}, {merged.added:,} of them new")
     say(f"{of_people}, by a model alone {merged.model:,}")
     if adjudicate is not None and not merged.disputed:
         say(f"people differ by two grades on no document: there is nothing to settle, and {adjudicate} is not written")
@@ -219,8 +220,8 @@ def draft(
         write_page(page, keeping_pool(written.drafts, texts), choices={0: "drop it", 1: "keep it"})
     keep = f"harness queries keep {quote(str(output))} judgments.jsonl --output queries.jsonl"
     say(
-        f"{output}: {len(written.drafts):,} drafts; {written.unreadable:,} answers could not be read, "
-        f"{written.duplicates:,} near-duplicates were refused",
+        f"{output}: {counted(len(written.drafts), 'draft')}; answers that could not be read: {written.unreadable:,}, "
+        f"near-duplicates that were refused: {written.duplicates:,}",
         f"{page}: keep or drop each; then: {keep}",
     )
 
@@ -236,7 +237,7 @@ def keep(
 
     kept = kept_drafts(drafts, judgments)
     write_drafts(output, kept)
-    say(f"{output}: {len(kept):,} questions")
+    say(f"{output}: {counted(len(kept), 'question')}")
 
 
 ManyResults = Annotated[list[Path], typer.Argument(metavar="RESULTS", help="Results folders over the same documents.")]
@@ -275,7 +276,6 @@ def pool(
     as_json: Json = False,
 ) -> None:
     """Choose what to judge: a sample of the questions, the top documents of every retriever, in hashed order."""
-    from harness.english import counted
     from harness.labels.drawing import Drawing, draw, gather, known_judgments
     from harness.labels.pool import read_policy, write_pool
 
@@ -295,8 +295,9 @@ def pool(
     write_pool(output, drawn_pool)
     drawn, left = drawn_pool.drawn, len(material.queries) - drawn_pool.drawn.population
     lines = [f"left out: {counted(left, 'question')} that another one asks, but for case and white space"] * bool(left)
+    to_judge = counted(drawn_pool.pairs, "document")
     lines += [
-        f"{output}: {drawn.sampled:,} of {drawn.population:,} questions, {drawn_pool.pairs:,} documents to judge",
+        f"{output}: {drawn.sampled:,} of {counted(drawn.population, 'question')}, {to_judge} to judge",
         f"next: harness judge {quote(str(output))}" + (" --llm MODEL" if audience == "llm" else ""),
     ]
     print_result(lines, as_json=as_json, path=str(output), digest=drawn_pool.digest, pairs=drawn_pool.pairs,
@@ -318,7 +319,9 @@ def _next(
     lines = [upcoming.sentence()]
     if upcoming.pool is not None:
         following = f"harness judge {quote(str(output))}"
-        lines.append(f"{output}: {upcoming.pool.pairs:,} documents that could change the most; next: {following}")
+        lines.append(
+            f"{output}: {counted(upcoming.pool.pairs, 'document')} that could change the most; next: {following}"
+        )
     print_result(lines, as_json=as_json, a=upcoming.a, b=upcoming.b, measure=upcoming.measure,
                  low=upcoming.bounds.low, high=upcoming.bounds.high, decided=upcoming.bounds.decided,
                  unjudged=upcoming.unjudged, path=str(output) if upcoming.pool else None)  # fmt: skip
@@ -361,7 +364,7 @@ def judge(
     path = output or Path("judge.html")
     write_page(path, to_judge)
     lines = [
-        f"{path}: {to_judge.pairs:,} documents to judge, {twice_sentence(to_judge)}",
+        f"{path}: {counted(to_judge.pairs, 'document')} to judge, {twice_sentence(to_judge)}",
         "open it in a browser, or send it to a judge",
         "it exports judgments.jsonl; then: harness labels merge judgments.jsonl --into DATASET",
     ]

@@ -252,7 +252,7 @@ def _ruler(board: Board, cells: int) -> str:
     line = [" "] * cells
     ends = (value for value in board.span if round(value, 2))  # nearer to 0 than a figure shows, it is no "-0"
     for value in sorted({*ends, 0.0}, key=abs):
-        word = _number(f"{value:.2f}").replace("0.", ".").replace(".00", "0") if value else "0"
+        word = _number(re.sub(r"\b0\.", ".", f"{value:.2f}").removesuffix(".00")) if value else "0"
         start = max(0, min(cells - len(word), _at(value, board, cells) - len(word) // 2))
         if all(letter == " " for letter in line[max(0, start - 1) : start + len(word) + 1]):
             line[start : start + len(word)] = word

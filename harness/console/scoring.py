@@ -32,6 +32,7 @@ from harness.console.shared_options import (
     RunsOrFolders,
     refuse,
 )
+from harness.english import count
 from retrievers.errors import InputError, NotShown, Problem
 from retrievers.opening import masking, writing
 
@@ -241,7 +242,7 @@ def _compare_scores(wanted: ScoresWanted, settings: Settings, form: str, more: t
         scores = replace(scores, ranges={scores.primary: _range(*wanted.range)})
     evaluation = _evaluated(scores, wanted.baseline, settings)
     notes = [
-        f"{measure} is undefined for some of {len(scores.ids)} queries: "
+        f"{measure} is undefined for some of {count(len(scores.ids))}: "
         + ", ".join(f"{number} of {name}" for name, number in of.items())
         for measure, of in scores.undefined().items()
     ]

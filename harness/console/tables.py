@@ -37,7 +37,7 @@ class More(NamedTuple):
 
 def results(record: Results, more: More, *, width: int) -> Iterator[RenderableType]:
     """All that a run has to say: the verdict, what may change it, the paired leaderboard."""
-    from harness.english import count
+    from harness.english import count, counted
     from harness.evaluation.cautions import cautions
     from harness.evaluation.evaluation import evaluation_of
 
@@ -46,7 +46,7 @@ def results(record: Results, more: More, *, width: int) -> Iterator[RenderableTy
         return
     evaluation = evaluation_of(record)
     n, documents, measure = evaluation.conclusion.n, record.manifest.dataset.documents, evaluation.conclusion.measure
-    head = f"{record.manifest.name} · {count(n)} · {documents:,} documents · {measure}"
+    head = f"{record.manifest.name} · {count(n)} · {counted(documents, 'document')} · {measure}"
     notes = cautions(record.manifest, evaluation.conclusion)
     yield from verdict(evaluation, VerdictNotes(more, rows_of(record.summary), notes, head=head), width=width)
     if more.pairs:
@@ -79,14 +79,15 @@ def _stems(record: Results) -> Iterator[RenderableType]:
 
 def noise_lines(record: Results) -> Iterator[str]:
     """What `harness noise` found, a line a retriever, and what it means for the comparisons with the leader."""
+    from harness.english import count, counted
     from harness.evaluation.cautions import below_noise
     from harness.evaluation.evaluation import evaluation_of
 
     for name, one in record.manifest.noise.items():
         yield (
             f"{name}: computed in {len(one.means) - 1} other ways "
-            f"({one.queries} queries, {one.documents:,} documents), the mean {record.manifest.resolved.primary} "
-            f"moves by {one.deviation:.2g} (standard deviation), at most "
+            f"({count(one.queries)}, {counted(one.documents, 'document')}), "
+            f"the mean {record.manifest.resolved.primary} moves by {one.deviation:.2g} (standard deviation), at most "
             f"{one.largest:.2g}; the first ten hits change for {100 * one.moved:.0f} % of the queries"
         )
     near = list(below_noise(record.manifest, evaluation_of(record).conclusion))

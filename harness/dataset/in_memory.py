@@ -19,7 +19,7 @@ from harness.dataset.columns import recognised
 from harness.dataset.dataset_model import Labels, reference_of
 from harness.dataset.formats import open_source
 from harness.dataset.rows import PLAIN, SUFFIXES, File, Row
-from harness.dataset.source import Findings, Parts, Place, Source, named_twice
+from harness.dataset.source import WHOLE, Findings, Parts, Place, Source, named_twice
 from harness.dataset.table_folder import RowSource, TableSource, rows_of
 from harness.dataset.trec import Qrels, RunScores
 from harness.english import counted, first_few
@@ -236,7 +236,7 @@ def _grades(rows: Sequence[tuple[Any, Any]], query: str) -> dict[str, int]:
     for document, grade in rows:
         if isinstance(grade, bool) or not _whole(grade):
             what = f"grade {_shown(grade)} of document {document!r} is not a whole number"
-            raise InputError(Problem(where, what, "0 is judged and not relevant"))
+            raise InputError(Problem(where, what, WHOLE))
     return once(((document, int(grade)) for document, grade in rows), where, "document")
 
 

@@ -138,6 +138,7 @@ def labels_of(
     gathered, listed = Gathered(queries is None), dict[str, Place]()
     header: list[str] = []
     names: tuple[str, str, str] | None = None
+    lacking: Problem | None = None
     for place, row in rows:
         if header != (header := list(row)):
             names = _judgment_names(row, columns) if queries is None else None
@@ -156,8 +157,8 @@ def labels_of(
                 judged = query, documents, grade
                 gathered.add_row(place, judged, row, columns.name("grade", row), problems)
         elif columns.name("relevant", row) is None:
-            problems.append(_without_documents(row, columns, lists=lists)._replace(where=str(place)))
-            return  # the same for every row
+            # A query without labels may lack the column where others have lists.
+            lacking = lacking or _without_documents(row, columns, lists=lists)._replace(where=str(place))
         elif query in listed:
             problems.wrong(place, f"query {query!r} has labels on two rows", f"also {listed[query]}")
         else:
@@ -165,7 +166,9 @@ def labels_of(
             listed[query] = place
             if labels is not None:
                 yield place, query, labels
-    if gathered.numbers:
+    if lacking is not None and not listed:
+        problems.append(lacking)
+    elif gathered.numbers:
         problems.extend(gathered.overlooked(place.path))
     yield from gathered.labels()
 

@@ -25,7 +25,7 @@ from harness.dataset.dataset_model import DatasetReference
 from harness.dataset.files import File, Files, Reader, pick
 from harness.dataset.rows import SUFFIXES, Row, read_rows
 from harness.dataset.source import Findings, Place, split_among
-from harness.dataset.table_folder import RowSource, TableSource, rows_of, split_of
+from harness.dataset.table_folder import LABELS, RowSource, TableSource, named, rows_of, split_of
 from retrievers.errors import InputError, Problem, needing
 
 HEADER = ("query-id", "corpus-id", "score")
@@ -45,8 +45,11 @@ PARTS = {"corpus": ("corpus",), "queries": ("queries", "query"), "qrels": ("qrel
 
 
 def _is_beir(reference: DatasetReference, files: Files) -> bool:
-    """Whether a folder or an archive looks like BEIR."""
-    others = any("/" not in name and PurePosixPath(name).stem == "queries" for name in files)
+    """Whether a folder or an archive looks like BEIR; one whose judgments are a table beside the others does not."""
+    top = {name: file for name, file in files.items() if "/" not in name}
+    others = any(PurePosixPath(name).stem == "queries" for name in top)
+    if not any(name.startswith("qrels/") for name in files) and named(top, LABELS) is not None:
+        return False
     return (
         not (reference.documents or reference.labels) and CORPUS in files and ("queries.jsonl" in files or not others)
     )
@@ -58,6 +61,8 @@ def _read_beir(reference: DatasetReference, files: Files) -> TableSource:
     splits = sorted(
         pure.stem for pure in map(PurePosixPath, files) if pure.match("qrels/*.tsv") and len(pure.parts) == 2
     )
+    if not splits and any(name.startswith("qrels/") for name in files):
+        raise InputError(Problem(str(folder / "qrels"), "holds no .tsv", "such as qrels/test.tsv"))
     unjudged = not splits and reference.split is None
     split = "" if unjudged else split_among(str(folder / "qrels"), splits, reference.split, "test")
     names = reference.queries or ("queries.jsonl",)

@@ -85,7 +85,18 @@ def read(reference: DatasetReference, files: Files) -> Source:
         Columns(reference.columns, header=reference.header is True),
     )
     taken = frozenset(file.path for file in (*asked, labels) if file is not None)
-    return Parts(documents_of(reference, folder, files, taken), source.queries, source.labels)
+    documents = pick(files, reference.documents, folder) if reference.documents in files else named(top, DOCUMENTS)
+    left = [name for name, file in top.items() if file.suffix in SUFFIXES and name != judgments.NAME
+            and file.path not in taken and file != documents]  # fmt: skip
+
+    def labels_read(problems: Findings) -> Iterator[tuple[Place, str, Labels]]:
+        found = None
+        for found in source.labels(problems):
+            yield found
+        for name in left if found is None else ():  # one of them may hold the labels under a name of its own
+            problems.note("unread-table", name)
+
+    return Parts(documents_of(reference, folder, files, taken), source.queries, labels_read)
 
 
 def looked_in(reference: DatasetReference, files: Files) -> tuple[Path, dict[str, File]]:

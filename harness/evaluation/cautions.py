@@ -7,9 +7,9 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from harness.english import count, counted, few_names, join
 from harness.evaluation.conclusion import Conclusion
-from harness.evaluation.grading import GradedLabels, scores_of
+from harness.evaluation.grading import GradedLabels
 from harness.experiment import Question
-from harness.measures import Measure, parse
+from harness.measures import Measure, parse, score
 from harness.measures.compute import Judgments
 from harness.records import Manifest
 from harness.stats.power import Look
@@ -25,7 +25,7 @@ FOREIGN = 0.05
 def judged_shares(
     question: Question, judged: GradedLabels, rankings: Mapping[str, Mapping[str, Ranking]]
 ) -> dict[str, float]:
-    """Return how many of each retriever's hits within the primary measure's cutoff have a label: a share, 0 to 1.
+    """Return how many of each retriever's hits within the primary measure's cutoff have a label, by `judged_share`.
 
     Empty where claims decide, and where only relevant documents are listed: there nothing tells an unjudged document
     from an irrelevant one.
@@ -33,11 +33,22 @@ def judged_shares(
     if not tells_unjudged(question.primary, judged.grades):
         return {}
     measure = parse(f"Judged@{question.primary.cutoff or question.experiment.depth}")
-    shares = {}
-    for name, answers in rankings.items():
-        documents = {query: ranking.doc_ids for query, ranking in answers.items()}
-        shares[name] = float(scores_of([measure], judged, documents).means()[measure])
-    return shares
+    return {
+        name: judged_share(measure, judged.grades, {query: ranking.doc_ids for query, ranking in answers.items()})
+        for name, answers in rankings.items()
+    }
+
+
+def judged_share(measure: Measure, grades: Judgments, rankings: Mapping[str, Sequence[str]]) -> float:
+    """Return the mean of a Judged@k over the queries with labels that have a hit: an empty answer is not unjudged.
+
+    >>> judged_share(parse("Judged@2"), {"q": {"a": 0}, "r": {"b": 1}}, {"q": ["a", "x"], "r": []})
+    0.5
+    """
+    answered = {query: documents for query, documents in rankings.items() if documents and grades.get(query)}
+    if not answered:
+        return 1.0
+    return float(score([measure], {query: grades[query] for query in answered}, answered).means()[measure])
 
 
 def tells_unjudged(primary: Measure, grades: Judgments) -> bool:

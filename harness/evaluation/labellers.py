@@ -14,7 +14,7 @@ import numpy as np
 
 from harness.dataset import Labels
 from harness.dataset.judgments import GRADES
-from harness.english import asked
+from harness.english import asked, count, counted
 from harness.evaluation.compare import compare
 from harness.evaluation.evaluation import settings_of
 from harness.evaluation.grading import by_labeller, grade_labels, grades_under, labels_that_count
@@ -116,7 +116,7 @@ class ModelAgreement(NamedTuple):
 
     def sentence(self) -> str:
         """The same in words, with a warning where the model may as well have guessed."""
-        both = f"On {self.pairs:,} documents of {self.queries:,} queries that people and the model judged"
+        both = f"On {counted(self.pairs, 'document')} of {count(self.queries)} that people and the model judged"
         if math.isnan(self.kappa.value):
             return f"{both}, Cohen's kappa is undefined: all fell into one grade."
         low, high = self.kappa.low, self.kappa.high
@@ -161,7 +161,7 @@ def combined(results: Results) -> PeopleAndModel | None:
         return PeopleAndModel(measure, len(both), len(alone), (), reason, agreement)
     tables = {q: given.grades or {} for q, given in both.items()}, {q: given.model for q, given in both.items()}, alone
     scores = _scores(results, parse(measure), tables)
-    low, high = bounds(parse(measure), tables[0])
+    low, high = bounds(parse(measure), {**tables[0], **alone})
     gap = Range(low - high, high - low)
     pairs = tuple(
         CombinedPair(a, b, predicted(*(of[a] - of[b] for of in scores), level=declared.level, units=units, bounds=gap))

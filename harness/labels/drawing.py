@@ -16,6 +16,7 @@ from typing import Literal, NamedTuple
 from harness import records
 from harness.dataset import Dataset
 from harness.dataset.judgments import NAME, Judgment, PairKey, read_judgments
+from harness.english import counted
 from harness.evaluation.unjudged import open_pairs
 from harness.labels.pool import DEFAULT, DrawnPool, Pool, PooledQuery, pool_of, pooled_query, shuffled_place
 from harness.records import Results, dataset_of
@@ -160,7 +161,7 @@ class Next(NamedTuple):
             return f"{between}, decided, whatever is judged next"
         if not self.unjudged and self.bounds.width > 0:
             return f"{between}, open only by how many other documents are relevant"
-        return f"{between}, with {self.unjudged:,} documents in these rankings that could still change it"
+        return f"{between}, with {counted(self.unjudged, 'document')} in these rankings that could still change it"
 
 
 def next_to_judge(results: Results, material: FoundDocuments, names: Sequence[str], count: int, policy: str) -> Next:

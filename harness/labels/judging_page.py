@@ -11,6 +11,7 @@ import jinja2
 from markupsafe import Markup
 
 from harness.dataset.judgments import JudgeKind, Judgment
+from harness.english import counted
 from harness.labels.pool import GRADE_WORDS, Pool, PooledDocument, PooledQuery, digest_of, shuffled_place
 from harness.pages import embedded, head, policy
 from retrievers.errors import InputError, Problem
@@ -68,7 +69,7 @@ def in_order(pool: Pool, *, repeated: float = REPEATED) -> list[OrderedPair]:
 def twice_sentence(pool: Pool) -> str:
     """How many of a pool's pairs come twice, and how many judgments that makes: the number that the page counts to."""
     judgments = len(in_order(pool))
-    return f"{judgments - pool.pairs:,} of them twice, which makes {judgments:,} judgments"
+    return f"{judgments - pool.pairs:,} of them twice, which makes {counted(judgments, 'judgment')}"
 
 
 def round_of(pool: Pool, number: int) -> list[OrderedPair]:

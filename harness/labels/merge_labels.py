@@ -22,9 +22,10 @@ from harness.dataset.judgments import (
     text_digest,
 )
 from harness.dataset.source import Findings
+from harness.english import counted
 from harness.evaluation.grading import labels_that_count
 from harness.labels.drafts import KEEP
-from harness.labels.pool import DrawnPool, Pool, digest_of, pool_of, pooled_query
+from harness.labels.pool import DrawnPool, Pool, check_new, digest_of, pool_of, pooled_query
 from retrievers.errors import InputError, Problem, did_you_mean
 from retrievers.opening import masking, writing
 
@@ -106,7 +107,7 @@ class Exported(NamedTuple):
         """The same in words."""
         of_model = f", {self.model:,} of them judged by a model, wholly or in part" if self.model else ""
         left = f"; {self.left:,} that a model judged are left out (--with-model writes them too)" if self.left else ""
-        return f"labels of {self.people + self.model:,} questions{of_model}{left}"
+        return f"labels of {counted(self.people + self.model, 'question')}{of_model}{left}"
 
 
 def export_labels(dataset: Dataset, path: Path, form: Literal["trec", "json"], *, with_model: bool = False) -> Exported:
@@ -114,14 +115,15 @@ def export_labels(dataset: Dataset, path: Path, form: Literal["trec", "json"], *
 
     Args:
         dataset: whose labels.
-        path: the file to write.
+        path: the file to write, which is not there yet.
         form: of the file; JSON says of each question who labelled it, models as `llm:NAME`.
         with_model: also write what a model judged where there are people's labels; else those alone are written, as
             those alone make a score.
 
     Raises:
-        InputError: the file cannot be written, or there are no labels.
+        InputError: the file is there already or cannot be written, or there are no labels.
     """
+    check_new(path)  # it may be that of the judgments themselves
     there = {query: given for query, given in dataset.labels.items() if given.judged}
     if not there:
         raise InputError(Problem(dataset.path, "has no labels", "harness labels merge brings judgments into it"))

@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 from harness.answers.asking import LONGEST, ChatRequest, answers_of, form_of, nothing_read, shown_of
 from harness.dataset.judgments import GRADES, Judgment, read_judgments
+from harness.english import counted
 from harness.labels.judging_page import OrderedPair, Signature, ids, judgment_of, round_of
 from harness.labels.pool import CANNOT_TELL, GRADE_WORDS, Pool, PooledDocument, PooledQuery, digest_of
 from retrievers.errors import InputError, Problem
@@ -57,9 +58,12 @@ def asked_of(
     return ChatRequest(Prompt(system_prompt(policy), f"{question}\n\n{material}", round, FORM), cut=cut)
 
 
-def prompt_digest(policy: str, longest: int = LONGEST) -> str:
-    """The digest that stands with each judgment: of the version, the policy, every word around it, and the limit."""
-    return digest_of(VERSION, system_prompt(policy), f"{longest:,} tokens")
+def prompt_digest(policy: str, longest: int = LONGEST, server: str = "") -> str:
+    """The digest that stands with each judgment: of the version, the policy, every word around it, and the limit.
+
+    The server is in it, too: two may have models of one name.
+    """
+    return digest_of(VERSION, system_prompt(policy), f"{longest:,} tokens", *([server] if server else ()))
 
 
 def read_grade(reply: str, _: int = 1) -> int | None:
@@ -83,7 +87,7 @@ def judged_before(path: Path, pool: Pool, by: Signature) -> dict[tuple[str, str,
     """Read what a judge has said about a pool: (query id, document id, round) -> judgment; empty without a file.
 
     Raises:
-        InputError: a line cannot be read, judges another pool, or the judge gave it after another prompt.
+        InputError: a line cannot be read, judges another pool, or comes of another server or after another prompt.
     """
     if not path.exists():
         return {}
@@ -93,7 +97,7 @@ def judged_before(path: Path, pool: Pool, by: Signature) -> dict[tuple[str, str,
         raise InputError(Problem(str(path), what, "give each pool a file of its own: --output FILE"))
     mine = {(*one.key, one.round): one for one in judgments if one.judge == by.judge}
     if any(one.prompt != by.prompt for one in mine.values()):
-        what = f"holds judgments of {by.judge} after another prompt, or by another --longest"
+        what = f"holds judgments of {by.judge} of another server, after another prompt or by another --longest"
         raise InputError(Problem(str(path), what, "go on as they were made, or give these a file: --output FILE"))
     return mine
 
@@ -120,7 +124,7 @@ class ModelJudging(NamedTuple):
         nulls = f", {self.unreadable:,} unreadable and {self.declined:,} declined (null, never 0)"
         cut = f"; {self.truncated:,} by the beginning of a longer document (--longest)" if self.truncated else ""
         plain = f"; {self.without_schema:,} replies came without a schema" if self.without_schema else ""
-        whole = f"{self.asked:,} pairs asked, {self.cached:,} of them from the cache: {self.graded:,} graded"
+        whole = f"{counted(self.asked, 'pair')} asked, {self.cached:,} of them from the cache: {self.graded:,} graded"
         return f"{whole}{nulls}{cut}{plain}"
 
 
@@ -195,7 +199,8 @@ def judge_by_model(pool: Pool, path: Path, chat: Chat, meter: Meter, manner: Ask
 
 
 def _signature(pool: Pool, chat: Chat, manner: AskingOptions) -> Signature:
-    return Signature(chat.model.options.model, "llm", prompt_digest(pool.policy, manner.longest))
+    options = chat.model.options
+    return Signature(options.model, "llm", prompt_digest(pool.policy, manner.longest, options.elsewhere))
 
 
 def _left(pool: Pool, path: Path, by: Signature, repeat: int) -> tuple[list[OrderedPair], set[tuple[str, str, int]]]:

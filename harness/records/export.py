@@ -244,7 +244,7 @@ def log_to(results: Results, tracker: str, **options: Any) -> str:
         The id of the run.
 
     Raises:
-        InputError: there is no such tracker, or its package is not installed.
+        InputError: there is no such tracker, or its package is not installed, or not whole.
     """
     if tracker not in TRACKERS:
         raise InputError(Problem("tracker", f"unknown tracker {tracker!r}", did_you_mean(tracker, TRACKERS)))
@@ -253,7 +253,12 @@ def log_to(results: Results, tracker: str, **options: Any) -> str:
     if not (results.folder / LAST_FILE).is_file():
         remedy = f"harness report {shlex.quote(str(results.folder))} writes it"
         raise InputError(Problem(str(results.folder / LAST_FILE), "is missing", remedy))
-    return TRACKERS[tracker](package, results, options)
+    try:
+        return TRACKERS[tracker](package, results, options)
+    except ModuleNotFoundError as error:  # mlflow-skinny leaves out what some of its stores need
+        raise InputError(
+            Problem("--as", f"{tracker} needs the package {error.name}", f"pip install {tracker}")
+        ) from None
 
 
 def _parameters(results: Results) -> dict[str, str]:

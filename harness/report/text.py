@@ -113,13 +113,13 @@ def dollars(value: float | None) -> str:
 def milliseconds(value: float | None) -> str:
     """Return a duration given in milliseconds.
 
-    >>> milliseconds(0.5), milliseconds(12.34), milliseconds(1500)
-    ('0.50 ms', '12.3 ms', '1.50 s')
+    >>> milliseconds(0.5), milliseconds(12.34), milliseconds(999.7), milliseconds(1500)
+    ('0.50 ms', '12.3 ms', '1000 ms', '1.50 s')
     """
     if _missing(value) or value is None:
         return "–"
     return (
-        f"{value:#.3g} ms".replace(". ", " ")
+        f"{value:#.3g} ms".replace(". ", " ").replace("1.00e+03", "1000")
         if 1 <= value < 1000
         else f"{value:.2f} ms"
         if value < 1

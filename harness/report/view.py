@@ -13,11 +13,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from harness.dataset import trec
+from harness.evaluation.cautions import judged_share
 from harness.evaluation.conclusion import Conclusion
 from harness.evaluation.evaluation import Evaluation, evaluation_of
 from harness.evaluation.verdict import Comparison
 from harness.experiment import Dense
-from harness.measures import Measure, parse, score
+from harness.measures import Measure, parse
 from harness.measures.table import row_of
 from harness.pages import is_color
 from harness.records import SHOWN, LabelledQuery, Manifest, ResolvedExperiment, Results
@@ -110,8 +111,8 @@ class Answers:
     """Query id -> relevant document -> rank; absent where it was not retrieved."""
     first: Floats
     """(n,) rank of the first relevant hit; infinite where there is none."""
-    judged: Floats
-    """(n,) Judged@k at the primary cutoff."""
+    judged: float
+    """The share of its hits within the primary cutoff that have a label, a mean over the queries that have a hit."""
     tied: int
     """Queries whose last hit within the primary cutoff has the score of the next: the order of ids decided."""
     short: int
@@ -156,7 +157,7 @@ def read_answers(results: Results, grades: trec.Qrels, primary: Measure) -> dict
             top=top,
             places=places,
             first=np.array([min(places.get(query, {}).values(), default=np.inf) for query in judged]),
-            judged=score([share], judged, {query: head[:cutoff] for query, head in heads.items()}).of(share),
+            judged=judged_share(share, judged, {query: head[:cutoff] for query, head in heads.items()}),
             tied=tied,
             short=short,
         )

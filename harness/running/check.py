@@ -17,7 +17,7 @@ from harness.experiment import Block, Encoded, Loaded, QueryField, Standalone, r
 from harness.experiment import load as load_experiment
 from harness.measures import score, span
 from harness.running.capacity import Capacity, measured, planned
-from harness.running.components import Components, build_components, in_block
+from harness.running.components import Components, build_components, conditions_of, in_block
 from harness.running.dataset_summary import DatasetSummary, dataset_summary
 from harness.running.forecast import truncation_estimates
 from harness.stats.settings import check_margin
@@ -48,6 +48,7 @@ MEANINGS = {
     "contradicting-labels": "queries that ask what another asks and have other labels: one of the two must be wrong",
     "document-without-key": "documents without the fields by which labels name documents: no label can mean them",
     "unread-file": "files that no reader takes",
+    "unread-table": "tables that are not read, where no query has labels: --labels names one that holds them",
     "unconverted-file": "files that could not be converted",
     "unmatched-context": "reference contexts that are the text of no document",
 }
@@ -118,6 +119,10 @@ class Checked:
                 "portrait": self.summary.as_json(), "comparisons": self.capacity.comparisons,
                 "warnings": list(self.warnings), "uses": list(self.uses), "online": list(self.online),
                 "capacity": self.capacity.as_json(), "carries": list(self.capacity.lines())}  # fmt: skip
+
+
+NAMED = 20
+"""Values of a field that are looked through for one that may have been meant."""
 
 
 class Prepared(NamedTuple):
@@ -246,7 +251,7 @@ def prepare(loaded: Loaded, *, keys: bool = True) -> Prepared:
         problems += error.problems
     try:
         if dataset is not None:
-            problems += list(_unknown_fields(loaded, dataset))
+            problems += list(_unknown_fields(loaded, dataset)) or list(_unheld_values(loaded, dataset))
             graded = grade_labels(dataset.labels, relevance)
             # Scoring empty rankings finds out whether every measure can read these labels.
             score(loaded.question.measures, graded.grades, {}, groups=graded.groups or None, claims={})
@@ -280,6 +285,23 @@ def _unknown_fields(loaded: Loaded, dataset: Dataset) -> Iterator[Problem]:
                 yield Problem(where, "is a field of no document", did_you_mean(name, dataset.field_names))
             if isinstance(value, QueryField) and value.query not in of_queries:
                 yield Problem(where, f"{value.query!r} is a field of no query", did_you_mean(value.query, of_queries))
+
+
+def _unheld_values(loaded: Loaded, dataset: Dataset) -> Iterator[Problem]:
+    """Constant values of filters of which no document holds one: nothing would be found, and labels be blamed."""
+    waiting = [(block.name, one) for block in loaded.experiment.retrievers if isinstance(block, Encoded | Standalone)
+               for one in conditions_of(block.filter) if one.values]  # fmt: skip
+    held: dict[str, set[str]] = {one.field: set() for _, one in waiting}
+    documents = dataset.documents() if waiting else iter(())  # mostly the first few tell
+    while waiting and (document := next(documents, None)) is not None:
+        waiting = [(name, one) for name, one in waiting if document.fields.get(one.field) not in one.values]
+        for name, values in held.items():
+            if len(values) < NAMED and name in document.fields:
+                values.add(document.fields[name])
+    for name, one in waiting:
+        where = f"{loaded.path}: retriever {name!r}: filter.{one.field}"
+        what = f"no document holds {' or '.join(map(repr, one.values))}"
+        yield Problem(where, what, did_you_mean(one.values[0], held[one.field]))
 
 
 def _in_file(loaded: Loaded, error: InputError) -> list[Problem]:

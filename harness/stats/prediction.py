@@ -12,10 +12,9 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from scipy import special
 
 from harness.stats.differences import SLACK, Integers, Range, Units, singles
-from harness.stats.intervals import NONE, Interval, mean, standard_error, student
+from harness.stats.intervals import NONE, Interval, StandardError, around, mean, standard_error, student
 from retrievers.types import Floats
 
 ENOUGH = 30
@@ -75,7 +74,7 @@ def predicted(
         elsewhere: (N,) values by the model's grades for the other queries; may be empty.
         level: confidence.
         units: clusters of the n + N queries, those that people judged first; None where each stands for itself.
-        bounds: what the mean cannot leave, nor its interval by people alone; None where it is not known.
+        bounds: what the mean cannot leave, nor any of its intervals; None where it is not known.
 
     Raises:
         ValueError: there is no query that both judged, or units are not of n + N queries.
@@ -90,13 +89,15 @@ def predicted(
     differing = len(np.unique(members[apart]))
     enough = len(judged) >= ENOUGH and differing >= ENOUGH_DIFFERENT
     powered = prediction_powered(people, model, elsewhere, together) if enough else None
+    if powered is not None and bounds is not None:  # what the others add may lead beyond every possible mean
+        powered = powered._replace(estimate=min(max(powered.estimate, bounds.low), bounds.high))
     interval, as_narrow_as = NONE, math.nan
     if powered is not None and powered.standard_error > 0:
         freedom = n**2 / float((judged.sizes**2).sum()) - 1
-        half = float(special.stdtrit(freedom, (1 + level) / 2)) * powered.standard_error
-        interval = Interval(powered.estimate - half, powered.estimate + half, "t")
+        interval = around(powered.estimate, StandardError(powered.standard_error, freedom), level, bounds)
         alone = standard_error(people, judged)
-        as_narrow_as = n * ((0.0 if alone is None else alone.error) / powered.standard_error) ** 2
+        if interval != NONE:
+            as_narrow_as = n * ((0.0 if alone is None else alone.error) / powered.standard_error) ** 2
     return Predicted(
         n=n,
         others=others,
@@ -108,7 +109,9 @@ def predicted(
         interval=interval,
         as_narrow_as=as_narrow_as,
         favour=mean(people - model),
-        favour_interval=student(people - model, level, units=judged),
+        favour_interval=student(
+            people - model, level, bounds=bounds and Range(-bounds.span, bounds.span), units=judged
+        ),
     )
 
 

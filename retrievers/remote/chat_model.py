@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -27,12 +28,15 @@ from retrievers.remote.http_client import (
     server_url,
     to_exception,
 )
+from retrievers.remote.redaction import shown
 from retrievers.remote.remote_model import Access, Charge, RemoteModel
 from retrievers.retrying import TooLong
 from retrievers.types import fingerprint
 
 _FOR_THE_REQUEST = {400, 415, 422, 501}
 _SCHEMA_WORDS = re.compile(r"response[ _]?format|json[ _]?schema|structured output|grammar", re.IGNORECASE)
+_TEMPERATURE = "temperature"
+log = logging.getLogger(__name__)
 _FRAME = 8
 """Tokens that the roles and marks of one message take at most, beside its text."""
 
@@ -74,6 +78,11 @@ class ChatOptions:
     def server(self) -> str:
         """The address that is asked."""
         return server_url(self.base_url)
+
+    @property
+    def elsewhere(self) -> str:
+        """The server as it may be kept, where it is not OpenAI's own: another may have another model of that name."""
+        return shown(self.base_url or self.server) if self.server != OPENAI_URL else ""
 
     @property
     def priced(self) -> bool:
@@ -152,6 +161,8 @@ class ChatModel(RemoteModel):
         self.options = options
         self._with_schema: bool | None = None
         """Whether the server takes a schema; None until it has answered a request with one."""
+        self._at_its_own = False
+        """Whether the model takes no temperature but its own, as OpenAI's that reason."""
 
     @property
     def fingerprint(self) -> str:
@@ -221,7 +232,7 @@ class ChatModel(RemoteModel):
         body = {
             "model": chosen.model,
             "messages": [{"role": "system", "content": prompt.system}, {"role": "user", "content": prompt.user}],
-            "temperature": chosen.temperature,
+            _TEMPERATURE: chosen.temperature,
             longest: chosen.max_tokens,
         }
         try:
@@ -243,7 +254,22 @@ class ChatModel(RemoteModel):
             return Reply("", declined=choice.message.refusal), cost
         return Reply(text, cost.tokens, whole=choice.finish_reason != "length"), cost
 
-    def _asked(self, client: HttpClient, body: Mapping[str, object], form: str) -> _Completion:
+    def _asked(self, client: HttpClient, body: dict[str, object], form: str) -> _Completion:
+        """Send a request, with the temperature as long as the model takes one."""
+        if not self._at_its_own:
+            try:
+                return self._shaped(client, body, form)
+            except _Malformed as refusal:
+                if _TEMPERATURE not in refusal.words:
+                    raise
+        own = {key: value for key, value in body.items() if key != _TEMPERATURE}
+        answer = self._shaped(client, own, form)
+        if not self._at_its_own:
+            log.warning("%s takes no temperature but its own: its replies may vary from run to run", client.server.name)
+        self._at_its_own = True
+        return answer
+
+    def _shaped(self, client: HttpClient, body: Mapping[str, object], form: str) -> _Completion:
         """Send a request, with the schema of its reply as long as the server takes one."""
         if not form or self._with_schema is False:
             return client.ask("chat/completions", body, _Completion)
@@ -252,7 +278,8 @@ class ChatModel(RemoteModel):
         try:
             answer = client.ask("chat/completions", shaped, _Completion)
         except _Malformed as refusal:
-            if self._with_schema and not refusal.names_the_schema:
+            named = _SCHEMA_WORDS.search(refusal.words)
+            if not named and (self._with_schema or (_TEMPERATURE in refusal.words and _TEMPERATURE in body)):
                 raise
             # Some servers refuse a schema in words of their own: it is to blame where the same goes without it.
             answer = client.ask("chat/completions", body, _Completion)
@@ -267,9 +294,9 @@ class _Declined(Exception):
 
 
 class _Malformed(BackendError):
-    """The endpoint calls the request wrong: perhaps for the schema in it."""
+    """The endpoint calls the request wrong: perhaps for the schema or the temperature in it."""
 
-    names_the_schema = False
+    words = ""
 
 
 def _to_exception(refusal: Refusal) -> Exception:
@@ -280,5 +307,5 @@ def _to_exception(refusal: Refusal) -> Exception:
     if refusal.status not in _FOR_THE_REQUEST or isinstance(meaning, TooLong):
         return meaning
     malformed = _Malformed(str(meaning))
-    malformed.names_the_schema = bool(_SCHEMA_WORDS.search(refusal.words))
+    malformed.words = refusal.words
     return malformed

@@ -244,7 +244,9 @@ def _judging(view: View) -> Iterator[Clause]:
     for row in costs[(costs["retriever"] == "") & (costs["stage"] == "judge")].to_dict("records"):
         if row["calls"]:
             spent = f" and {text.dollars(row['usd'])}" if row["usd"] else ""
-            yield Clause(f"Judging the claims took {row['calls']:,} requests{spent} in this run.", "tradeoffs")
+            yield Clause(
+                f"Judging the claims took {counted(int(row['calls']), 'request')}{spent} in this run.", "tradeoffs"
+            )
 
 
 def _cost(view: View) -> Iterator[Clause]:

@@ -24,7 +24,7 @@ from harness.report.failures import Group, causes, columns, groups, runs, withou
 from harness.report.sections.reranked import Rerun, reranked
 from harness.report.sections.slices import ALL, kinds_of, label_of, labels_of
 from harness.report.view import NOTHING, View, second
-from harness.stats.differences import differences
+from harness.stats.differences import SLACK, Floats, differences
 
 PLACE = 30
 
@@ -319,15 +319,30 @@ def client_filter(view: View) -> dict[str, Any]:
         "slices": list(filter_slices(view).items()),
         "values": [
             [
-                [
-                    None if math.isnan(value) else value
-                    for value in np.round(view.scores[measure][name][places], 6).tolist()
-                ]
-                for name in view.ranked
+                [None if math.isnan(value) else value for value in row]
+                for row in told_apart(np.array([view.scores[measure][name][places] for name in view.ranked])).tolist()
             ]
             for measure in measures
         ],
     }
+
+
+def told_apart(values: Floats) -> Floats:
+    """Round scores to as few digits as keep apart what differs; what float noise alone tells apart is made equal.
+
+    >>> told_apart(np.array([0.1 + 0.2, 0.3, 1 / 3, np.nan])).tolist()
+    [0.3, 0.3, 0.333333, nan]
+    >>> told_apart(np.array([0.5, 0.5 + 3e-8])).tolist()
+    [0.5, 0.50000003]
+    """
+    levels, places = np.unique(values, return_inverse=True)
+    slack = SLACK * max(1.0, float(np.nanmax(np.abs(values), initial=0.0)))
+    new = np.concatenate([[True], ~(np.diff(levels) <= slack)])
+    kept = levels[new]
+    rounded = (np.round(kept, digits) for digits in (6, 12))
+    told = next((one for one in rounded if len(np.unique(one)) == len(kept)), kept)
+    apart: Floats = told[np.cumsum(new) - 1][places].reshape(values.shape)
+    return apart
 
 
 def chosen_measures(view: View) -> list[str]:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from harness.answers.judge_trust import by_person, trust_in_results
-from harness.english import join
+from harness.english import count, counted, join
 from harness.evaluation.board import reference_of
 from harness.evaluation.cautions import flattery_sentence, judged_note, judged_only_sentence
 from harness.evaluation.labellers import CombinedPair, combined, sentence
@@ -107,7 +107,7 @@ def _judged(view: View) -> list[str]:
     if all(grade > 0 for judged in view.grades.values() for grade in judged.values()):
         # Judged is precision then, and says nothing of pooling.
         return [judged_only_sentence()]
-    shares = {name: math.fsum(answers.judged) / view.n for name, answers in view.answers.items()}
+    shares = {name: answers.judged for name, answers in view.answers.items()}
     leader = view.conclusion.leader
     notes = (judged_note(leader, other, shares[leader], shares[other]) for other in view.ranked[1:])
     return [note for note in notes if note]
@@ -290,20 +290,20 @@ def claims_sentence(judge: Mapping[str, str], queries: int, checked: bool = Fals
         else "no person has checked a sample of its verdicts here"
     )
     return (
-        f"Measures by claims rest on {int(judge['verdicts']):,} verdicts of the judge {judge['judge']} on "
-        f"{int(judge['claims']):,} claims of {int(judge['queries']):,} of {queries:,} queries, "
+        f"Measures by claims rest on {counted(int(judge['verdicts']), 'verdict')} of the judge {judge['judge']} on "
+        f"{counted(int(judge['claims']), 'claim')} of {int(judge['queries']):,} of {count(queries)}, "
         f"{int(judge['unreadable']):,} of them unreadable; {trust}. They are undefined for the other queries."
     )
 
 
 def unjudged(view: View) -> dict[str, float]:
-    """Retriever -> share of its hits within the primary cutoff that nobody judged, a mean over the queries.
+    """Retriever -> share of its hits within the primary cutoff that nobody judged, a mean over queries with a hit.
 
     Empty where only relevant documents are listed: there nothing tells an unjudged document from an irrelevant one.
     """
     if parse(view.primary).claimed or all(grade > 0 for judged in view.grades.values() for grade in judged.values()):
         return {}
-    return {name: 1 - math.fsum(answers.judged) / view.n for name, answers in view.answers.items()}
+    return {name: 1 - answers.judged for name, answers in view.answers.items()}
 
 
 def inherited(manifest: Manifest, retriever: str) -> RetrieverLedger:

@@ -23,7 +23,7 @@ const mean = (r, among = inside) => weighted(among, (i) => values(r)[i]);
 // Mean difference and who is higher, on the queries where both are defined.
 const compared = () => {
   const [x, y] = pair().map(values), both = [...inside].filter((i) => x[i] !== null && y[i] !== null);
-  const differences = new Map(both.map((i) => [i, Math.abs(x[i] - y[i]) < 1e-6 ? 0 : x[i] - y[i]]));
+  const differences = new Map(both.map((i) => [i, x[i] - y[i]]));
   const those = (sign) => count([...differences.values()].filter((d) => Math.sign(d) === sign).length);
   const mean = weighted(differences.keys(), (i) => differences.get(i));
   return { differences, mean, record: `higher on ${those(1)}, equal on ${those(0)}, lower on ${those(-1)}.` };
