@@ -71,6 +71,18 @@ def in_block(block: Block, error: InputError) -> list[Problem]:
     ]  # fmt: skip
 
 
+def lacking(block: Block, part: Model | Retriever) -> list[Problem]:
+    """Ask a part of a retriever what it lacks, such as a key; that the code of another package fails at it, too."""
+    try:
+        with faults_of((part,)):
+            part.check()
+    except InputError as error:
+        return in_block(block, error)
+    except BackendError as failure:
+        return in_block(block, InputError(Problem("check", str(failure))))
+    return []
+
+
 def described(model: Model) -> dict[str, str]:
     """Return what the manifest keeps of an encoder or a reranker, its price included where that is known."""
     provenance = {key: as_written(value) for key, value in model.provenance.items()}

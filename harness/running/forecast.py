@@ -10,7 +10,7 @@ from typing import NamedTuple
 from harness.dataset import Dataset
 from harness.english import counted, join
 from harness.experiment import Block, Chunk, Encoded, Experiment, expanded, inputs, origin
-from harness.running.components import Components, canonical, in_block
+from harness.running.components import Components, canonical, in_block, lacking
 from retrievers.chunking import Chunks, document_of, pieces
 from retrievers.embedding import Embedder, Forecast
 from retrievers.errors import BackendError, InputError, Problem
@@ -91,24 +91,20 @@ def check_needs(blocks: Sequence[Block], components: dict[str, Components], data
     names = {block.name for block in blocks}
     for block in blocks:
         encoder, retriever, reranker, _ = components[block.name]
+        problems += [one for part in (retriever, reranker) if part is not None for one in lacking(block, part)]
         try:
             if limited:
                 _check_price("encoder", encoder)
                 _check_price("rerank", reranker)
-            with faults_of(components[block.name]):
-                if retriever is not None:
-                    retriever.check()
-                if reranker is not None:
-                    reranker.check()
-                if encoder is not None and isinstance(block, Encoded) and origin(block) not in names:
-                    if (chunks := chunks_of(block, encoder)) is not None:
-                        chunks.check()
-                    try:
-                        encoder.check()
-                    except InputError:
-                        expected = forecast(embedder_of(encoder), dataset, chunks_of(block, encoder))
-                        if block.name in timed or any(one.cached < one.texts for one in expected.values()):
-                            raise
+            if encoder is None or not isinstance(block, Encoded) or origin(block) in names:
+                continue
+            with faults_of((encoder,)):
+                if (chunks := chunks_of(block, encoder)) is not None:
+                    chunks.check()
+                if lacks := lacking(block, encoder):
+                    expected = forecast(embedder_of(encoder), dataset, chunks)
+                    if block.name in timed or any(one.cached < one.texts for one in expected.values()):
+                        problems += lacks
         except InputError as error:
             problems += in_block(block, error)
         except BackendError as failure:
