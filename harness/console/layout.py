@@ -104,17 +104,16 @@ def fitting(columns: Sequence[Column], width: int) -> list[Column]:
     return kept
 
 
-def left_out(columns: Sequence[str]) -> str:
-    """The columns that the terminal is too narrow for.
-
-    >>> left_out(["RR@10", "AP"])
-    'Too wide for this terminal: RR@10 and AP. A wider one or --json shows them.'
-    """
+def fitted(columns: Sequence[Column], width: int) -> Iterator[RenderableType]:
+    """Yield the columns for which there is room as a table, and a line that names the others."""
     from harness.english import join
 
-    return (
-        f"Too wide for this terminal: {join(columns)}. A wider one or --json shows {'them' if columns[1:] else 'it'}."
-    )
+    kept = fitting(columns, width)
+    yield grid(kept)
+    # Heads are broken between words, and within the names of measures.
+    if out := [re.sub(r"(?<=[\w%])\n(?=\w)", " ", one.head).replace("\n", "") for one in columns if one not in kept]:
+        shows = f"A wider one or --json shows {'them' if out[1:] else 'it'}."
+        yield text_line(f"Too wide for this terminal: {join(out)}. {shows}", "dim")
 
 
 def side_by_side(first: Column, others: Sequence[Column], width: int) -> Iterator[Table]:

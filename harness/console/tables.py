@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from harness.console.layout import GAP, Column, fitting, grid, head_of, left_out, side_by_side, text_line
+from harness.console.layout import GAP, Column, fitted, fitting, grid, head_of, side_by_side, text_line
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -177,14 +177,10 @@ def leaderboard(
 
     ends = [tuple(by_cell[name, primary][key] for key in ("ci_low", "ci_high", "ci_method")) for name in order]
     intervals = _intervals(ends, "{:.3f}", level, rank=1)
-    measured = {measure: means(measure, 3, rank) for rank, measure in enumerate(others, 2)}
-    columns = [Column("", order, left=True, name=True), means(primary, 4, 0), intervals, *measured.values()]
-    kept = fitting(columns, width)
+    measured = [means(measure, 3, rank) for rank, measure in enumerate(others, 2)]
     n = by_cell[order[0], primary]["count"]
     yield text_line(f"{primary} over {asked(n, clusters)}", "bold")
-    yield grid(kept)
-    if missing := [measure for measure, column in measured.items() if column not in kept]:
-        yield text_line(left_out(missing), "dim")
+    yield from fitted([Column("", order, left=True, name=True), means(primary, 4, 0), intervals, *measured], width)
 
 
 def comparisons(
@@ -217,15 +213,8 @@ def comparisons(
     bold = frozenset(i for i, row in enumerate(shown) if row.verdict.separates)
     whole = [*columns, Column("verdict", [verdict_cell(row.finding) for row in shown], left=True, bold=bold)]
     short = [*columns, Column("verdict", [verdict_word(row.finding) for row in shown], left=True, bold=bold)]
-    kept = fitting(whole, width)
     yield text_line(f"{measure}: a and b" if len(names) > 1 else f"{measure}: a against b = {family[0].b}", "bold")
-    kept = kept if len(kept) == len(whole) else fitting(short, width)
-    yield grid(kept)
-    heads = [column.head for column in kept]
-    if missing := [
-        column.head.replace("/\n", "/").replace("\n", " ") for column in columns if column.head not in heads
-    ]:
-        yield text_line(left_out(missing), "dim")
+    yield from fitted(whole if len(fitting(whole, width)) == len(whole) else short, width)
     if len(family) > len(shown):
         yield text_line(
             f"Here are {len(shown)} of {len(family)} comparisons: those of {leader}, then the closest. "

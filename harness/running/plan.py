@@ -264,14 +264,9 @@ class RunPlan(NamedTuple):
 
     def share(self, shards: int) -> dict[str, Any]:
         """What one of equal shares of the embedding would take, without process start and the loading of models."""
-        rows = [row for row in self.rows if row.stage.startswith("embed-")]
-        usd, minutes = ([getattr(row, name) for row in rows] for name in ("usd", "minutes"))
-        return {
-            "shards": shards,
-            "texts": math.ceil(sum(row.texts - row.cached for row in rows) / shards),
-            "usd": None if None in usd else math.fsum(usd) / shards,
-            "minutes": None if None in minutes else math.fsum(minutes) / shards,
-        }
+        total = RunPlan(tuple(row for row in self.rows if row.stage.startswith("embed-")), ()).total()
+        parts = {name: None if total[name] is None else total[name] / shards for name in ("usd", "minutes")}
+        return {"shards": shards, "texts": math.ceil((total["texts"] - total["cached"]) / shards), **parts}
 
     def total(self) -> dict[str, Any]:
         """The sums; None where a summand is unknown."""
