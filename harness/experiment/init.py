@@ -22,6 +22,7 @@ from harness.dataset import (
 )
 from harness.dataset.markdown_folder import document_names, unread_line
 from harness.dataset.rows import File, read_json
+from harness.dataset.source import CONTROL
 from harness.english import counted
 from harness.experiment.blocks import DEVICES
 from retrievers.errors import InputError, Problem
@@ -32,7 +33,6 @@ SAMPLE = 200
 """Documents that are read to tell the language."""
 LOST = 0.1
 """Labels that name nothing, for each that does, at most: beyond that the files do not belong together."""
-CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 FEW = 25
 """Queries below which most differences stay undecided."""
 

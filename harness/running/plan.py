@@ -49,10 +49,6 @@ class PlanRow(NamedTuple):
     """What the experiment calls it, where it is one of several."""
 
 
-Planned = dict[str, PlanRow]
-"""What is embedded, by what it is -> its row: equal texts by an equal model stand once."""
-
-
 @dataclass(frozen=True, slots=True)
 class Planning:
     """What planning one experiment needs."""
@@ -62,6 +58,8 @@ class Planning:
     cache: Cache
     earlier: Sequence[EarlierRun]
     source: VectorSource | None
+    planned: dict[str, PlanRow] = field(default_factory=dict)
+    """What is embedded, by what it is -> its row: equal texts by an equal model stand once."""
     needs: dict[str, list[PlanRow]] = field(default_factory=dict)
     """Retriever -> the rows that it needs, whoever needed them first."""
 
@@ -120,11 +118,9 @@ def _row(
     return PlanRow(retriever, stage, *counts, throughput.usd(counts.tokens, searched), minutes)
 
 
-def embedding_rows(
-    block: Encoded, model: tuple[Encoder, Throughput], context: Planning, planned: Planned
-) -> Iterator[PlanRow]:
-    """The rows of an encoder; texts that an earlier retriever embeds alike are left out, and added to `planned`."""
-    encoder, throughput = model
+def embedding_rows(block: Encoded, encoder: Encoder, throughput: Throughput, context: Planning) -> Iterator[PlanRow]:
+    """The rows of an encoder, which are planned from then on; texts that are planned already are left out."""
+    planned = context.planned
     stages: tuple[tuple[Role, str, str], ...] = (
         ("document", "embed-documents", f" {block.chunk}"), ("query", "embed-queries", "")
     )  # fmt: skip
@@ -146,24 +142,18 @@ def embedding_rows(
         yield _row(block.name, "latency", alone, throughput, together=False)
 
 
-def proof_rows(
-    block: Dense, model: tuple[Encoder, Throughput], context: Planning, planned: Planned
-) -> Iterator[PlanRow]:
+def proof_rows(block: Dense, asked: Encoder, throughput: Throughput, context: Planning) -> Iterator[PlanRow]:
     """The row of the texts that are embedded at the size to which vectors are cut, to compare the two."""
-    asked, throughput = model
     key = f"{block.encoder.written()} {block.chunk} {block.dimensions}"
-    if key not in planned:
+    if key not in context.planned:
         some = proof_texts(piece.content for piece in pieces(context.dataset.documents(), chunks_of(block, asked)))
         expected = Embedder(asked, context.cache, context.source).forecast(some, "document")
-        planned[key] = _row(block.name, "embed-documents", expected, throughput)
-        yield planned[key]
+        context.planned[key] = _row(block.name, "embed-documents", expected, throughput)
+        yield context.planned[key]
 
 
-def reranking_rows(
-    block: Block, model: tuple[Reranker, Throughput], context: Planning, rows: Sequence[PlanRow]
-) -> Iterator[PlanRow]:
+def reranking_rows(block: Block, reranker: Reranker, throughput: Throughput, context: Planning) -> Iterator[PlanRow]:
     """The rows of a reranker: at most `depth` pairs a query, the first documents standing for the candidates."""
-    reranker, throughput = model
     width = min(reranker.depth, context.experiment.depth, context.dataset.count)
     documents = [document.content for document in islice(context.dataset.documents(), SAMPLE)]
     average = float(reranker.count(documents).counts.mean())
@@ -187,9 +177,8 @@ def reranking_rows(
     # Whether pairs are cached cannot be looked up before they are known: they are, where this very run was finished
     # before and nothing it embeds has gone from the cache since.
     same = context.same()
-    cached = same is not None and block.name in same.finished and all(
-        one.texts == one.cached for one in rows if one.stage.startswith("embed-")
-    )  # fmt: skip
+    embedded = all(one.texts == one.cached for one in context.planned.values())
+    cached = same is not None and block.name in same.finished and embedded
     yield row("rerank", asked, 0 if cached else requests(asked), cached=cached)
     if timed := context.timed(block):
         yield row("latency-rerank", timed, sum(requests([text]) for text in timed))
@@ -309,19 +298,18 @@ def plan(path: str | Path | Loaded, *, results: Path = Path("results"), code: bo
     notes: list[str] = []
     with Cache(default_path()) as cache:
         context = Planning(loaded, dataset, cache, tuple(earlier_runs(results)), source_of(loaded.experiment))
-        planned: Planned = {}
         for block in in_order(loaded.experiment.retrievers):
             encoder, _, reranker, asked = components[block.name]
             if isinstance(block, Encoded) and encoder is not None:
                 throughput, note = throughput_of("encoder", block.encoder, encoder, context)
-                rows += embedding_rows(block, (encoder, throughput), context, planned)
+                rows += embedding_rows(block, encoder, throughput, context)
                 if origin(block) is None:
                     notes.append(f"{block.name}: {note}")
                 if asked is not None and isinstance(block, Dense):
-                    rows += proof_rows(block, (asked, throughput), context, planned)
+                    rows += proof_rows(block, asked, throughput, context)
             if block.rerank is not None and reranker is not None:
                 throughput, note = throughput_of("rerank", block.rerank, reranker, context)
-                own = list(reranking_rows(block, (reranker, throughput), context, rows))
+                own = list(reranking_rows(block, reranker, throughput, context))
                 rows += own
                 context.needs.setdefault(block.name, []).extend(own)
                 if reranker.limits is not None:
