@@ -1,4 +1,4 @@
-"""What was computed once and is never computed again: vectors of texts, scores of pairs, replies to prompts.
+"""Cache in SQLite: vectors of texts, scores of pairs, replies to prompts, each computed once.
 
 One SQLite file in write-ahead mode, safe for several processes. A row is found by the hash of all that changes
 it (fingerprint, role, text), so nothing ever needs to be invalidated; texts themselves are not kept. Every row

@@ -1,4 +1,4 @@
-"""How far a mean moves when the same texts are embedded again in other ways: below that, no difference counts."""
+"""Noise of embedding: how far a mean moves when the same texts are embedded again; below, no difference counts."""
 
 from __future__ import annotations
 
