@@ -12,8 +12,8 @@ from harness.dataset import Dataset
 from harness.english import counted
 from harness.experiment import Encoded, load
 from harness.running.check import prepare
-from harness.running.components import canonical
-from harness.running.forecast import chunks_of
+from harness.running.components import canonical, lacking
+from harness.running.forecast import chunks_of, unpriced
 from retrievers.cache import Cache, default_path
 from retrievers.chunking import Chunks, pieces
 from retrievers.derived import proof_texts
@@ -144,15 +144,18 @@ def tasks_of(experiment: Path, *, limited: bool = False, code: bool = True) -> l
         raise InputError(Problem(str(experiment), "has no encoder", "nothing is to be embedded"))
     cuts: dict[str, tuple[Encoder, dict[_Cut, None]]] = {}
     asking: dict[str, Encoder] = {}
+    problems: list[Problem] = []
     for block in blocks:
         encoder, asked = built[block.name].encoder, built[block.name].asked
         assert encoder is not None
         for one, proof in ((encoder, False), (asked, True)):
             if one is not None:
-                _check(one, limited=limited)
+                problems += [*lacking(block, one), *(unpriced(block, "encoder", one) if limited else ())]
                 cut = _Cut(chunks_of(block, one), proof)
                 cuts.setdefault(one.fingerprint_for("document"), (one, {}))[1][cut] = None
         asking.setdefault(encoder.fingerprint_for("query"), encoder)
+    if problems:
+        raise InputError(problems)
     documents = [
         Task(encoder, "document", tuple(_documents(dataset, cut, window_of(encoder.form)) for cut in some))
         for encoder, some in cuts.values()
@@ -166,12 +169,6 @@ class _Cut(NamedTuple):
     chunks: Chunks | None
     proof: bool
     """Only those by which a service shows that its smaller vectors are what cutting gives."""
-
-
-def _check(encoder: Encoder, *, limited: bool) -> None:
-    encoder.check()
-    if limited and encoder.price is None:
-        raise InputError(Problem("--max-cost", f"the price of {encoder.fingerprint} is not known", "set its price"))
 
 
 def _documents(dataset: Dataset, cut: _Cut, size: int) -> Callable[[], Iterator[list[str]]]:

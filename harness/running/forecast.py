@@ -92,12 +92,11 @@ def check_needs(blocks: Sequence[Block], components: dict[str, Components], data
     for block in blocks:
         encoder, retriever, reranker, _ = components[block.name]
         problems += [one for part in (retriever, reranker) if part is not None for one in lacking(block, part)]
+        if limited:
+            problems += [*unpriced(block, "encoder", encoder), *unpriced(block, "rerank", reranker)]
+        if encoder is None or not isinstance(block, Encoded) or origin(block) in names:
+            continue
         try:
-            if limited:
-                _check_price("encoder", encoder)
-                _check_price("rerank", reranker)
-            if encoder is None or not isinstance(block, Encoded) or origin(block) in names:
-                continue
             with faults_of((encoder,)):
                 if (chunks := chunks_of(block, encoder)) is not None:
                     chunks.check()
@@ -113,11 +112,13 @@ def check_needs(blocks: Sequence[Block], components: dict[str, Components], data
         raise InputError(problems)
 
 
-def _check_price(where: str, model: Model | None) -> None:
-    if model is not None and model.price is None:
-        name = model.provenance.get("model", "the model")
-        unknown = f"the price of {name} is not known, so that --max-cost cannot be kept"
-        raise InputError(Problem(f"{where}.price", unknown, "write price = dollars for a million tokens"))
+def unpriced(block: Block, where: str, model: Model | None) -> list[Problem]:
+    """The problem of a model whose price nobody knows, where no more than so many dollars may be spent."""
+    if model is None or model.price is not None:
+        return []
+    name = model.provenance.get("model", "the model")
+    unknown = f"the price of {name} is not known, so that --max-cost cannot be kept"
+    return in_block(block, InputError(Problem(f"{where}.price", unknown, "write price = dollars for a million tokens")))
 
 
 class TruncationEstimate(NamedTuple):
