@@ -115,8 +115,8 @@ def plan(
         lines = (pair.sentence for pair in pairs)
         print_result(lines, as_json=as_json, plan=[pair.as_json() for pair in pairs])
         return
-    if difference is not None:
-        raise InputError(Problem("--difference", "is for a results folder", "harness plan results/<name> --difference"))
+    remedy = "harness plan results/<name> --difference"
+    refuse({"--difference": difference is not None}, "is for a results folder", remedy)
     from harness.running.plan import joined
     from harness.running.plan import plan as plan_run
 

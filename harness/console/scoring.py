@@ -26,7 +26,6 @@ from harness.console.shared_options import (
     Measures,
     NoRelevant,
     Qrels,
-    QrelsOrFolders,
     Queries,
     Runs,
     RunsOrFolders,
@@ -68,8 +67,7 @@ def score(
     from harness.evaluation.readers import read_ids
     from harness.evaluation.runs import Conventions
 
-    if as_json and form == "csv":
-        raise InputError(Problem("--json", "cannot go with --format csv", "choose one of them"))
+    refuse({"--json": as_json and form == "csv"}, "cannot go with --format csv", "choose one of them")
     only = read_ids(queries) if queries else None
     conventions = Conventions(skip_no_relevant, intersection, only, "double" if double else "single")
     scores = score_rankings([qrels, *(runs or ())], measure or (), rule=grades, conventions=conventions)
@@ -89,7 +87,7 @@ def score(
 
 
 def compare(
-    qrels: QrelsOrFolders,
+    qrels: Qrels,
     runs: RunsOrFolders = None,
     measure: Measures = None,
     baseline: Annotated[
@@ -146,8 +144,7 @@ def compare(
     from harness.experiment import retired_in
     from harness.stats.power import at_look
 
-    if as_json and form == "csv":
-        raise InputError(Problem("--json", "cannot go with --format csv", "choose one of them"))
+    refuse({"--json": as_json and form == "csv"}, "cannot go with --format csv", "choose one of them")
     if retired := list(retired_in([("--correction", correction)])):
         raise InputError(retired)
     paths = [qrels, *(runs or ())]
@@ -303,15 +300,13 @@ def gate(
     from harness.evaluation.set_folders import gate_sets, holds_sets
     from harness.evaluation.wording import gate_cells, gate_sentence
 
-    if as_json and form == "github":
-        raise InputError(Problem("--json", "cannot go with --format github", "choose one of them"))
+    refuse({"--json": as_json and form == "github"}, "cannot go with --format github", "choose one of them")
     margins = several.margins_of(margin)
     if holds_sets(results):
         refuse({"--from": source, "--format github": form == "github"}, "is for the results of one data set")
         _gate_sets(gate_sets(results, challenger, baseline, margins), as_json=as_json)
         return
-    if list(margins) != [""]:
-        raise InputError(Problem("--margin", "names data sets, and there is one", "give a number, such as 0.02"))
+    refuse({"--margin": [*margins] != [""]}, "names data sets, and there is one", "give a number, such as 0.02")
     read = records.read(results)
     earlier = read if source is None else records.read(source)
     for one in (read, earlier):

@@ -178,7 +178,7 @@ def reranking_rows(block: Block, reranker: Reranker, throughput: Throughput, con
     # before and nothing it embeds has gone from the cache since.
     same = context.same()
     embedded = all(one.texts == one.cached for one in context.planned.values())
-    cached = same is not None and block.name in same.finished and embedded
+    cached = same is not None and block.name in same.manifest.finished and embedded
     yield row("rerank", asked, 0 if cached else requests(asked), cached=cached)
     if timed := context.timed(block):
         yield row("latency-rerank", timed, sum(requests([text]) for text in timed))
