@@ -359,6 +359,14 @@ def in_order(blocks: tuple[Block, ...]) -> list[Block]:
     return list(placed.values())
 
 
+def parts_of(blocks: tuple[Block, ...]) -> dict[str, tuple[Block, ...]]:
+    """Return the blocks that each retriever is made of, directly or through others, itself last."""
+    parts: dict[str, tuple[Block, ...]] = {}
+    for block in in_order(blocks):
+        parts[block.name] = (*{one.name: one for name in inputs(block) for one in parts[name]}.values(), block)
+    return parts
+
+
 def check_form(encoder: Kind, form: object) -> None:
     """Refuse an encoder whose vectors have another form than its place wants; raises InputError.
 

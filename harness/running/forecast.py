@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from harness.dataset import Dataset
 from harness.english import counted, join
-from harness.experiment import Block, Chunk, Encoded, Experiment, expanded, inputs, origin
+from harness.experiment import Block, Chunk, Encoded, Experiment, expanded, origin, parts_of
 from harness.running.components import Components, canonical, in_block, lacking
 from retrievers.chunking import Chunks, document_of, pieces
 from retrievers.embedding import Embedder, Forecast
@@ -159,7 +159,7 @@ class TruncationEstimate(NamedTuple):
 
 
 def truncation_estimates(
-    blocks: Sequence[Block], components: Mapping[str, Components], documents: Sequence[Document]
+    blocks: tuple[Block, ...], components: Mapping[str, Components], documents: Sequence[Document]
 ) -> Iterator[TruncationEstimate]:
     """Yield how far each encoder would read, with what is made of it; nothing is loaded or sent.
 
@@ -171,6 +171,7 @@ def truncation_estimates(
         documents: a sample.
     """
     known: dict[str, TruncationEstimate] = {}
+    parts = parts_of(blocks)
     for block in blocks:
         encoder = components[block.name].encoder
         if not isinstance(block, Encoded) or origin(block) or encoder is None or not encoder.at_hand:
@@ -179,15 +180,8 @@ def truncation_estimates(
         if key not in known and (limit := encoder.reads) is not None and documents:
             known[key] = _reach(block, encoder, limit, documents)
         if key in known:
-            yield known[key]._replace(retriever=block.name, others=made_of(block.name, blocks))
-
-
-def made_of(name: str, blocks: Sequence[Block]) -> tuple[str, ...]:
-    """Return the retrievers that are made of one, directly or through others, in the order of the file."""
-    made = {name}
-    while more := {block.name for block in blocks if block.name not in made and made & set(inputs(block))}:
-        made |= more
-    return tuple(block.name for block in blocks if block.name in made and block.name != name)
+            made = (one.name for one in blocks if any(part is block for part in parts[one.name][:-1]))
+            yield known[key]._replace(retriever=block.name, others=tuple(made))
 
 
 def _reach(block: Encoded, encoder: Encoder, limit: int, documents: Sequence[Document]) -> TruncationEstimate:

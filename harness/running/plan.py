@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from harness.dataset import Dataset
-from harness.experiment import Block, Dense, Encoded, Experiment, Loaded, asked_in, in_order, inputs, load, origin
+from harness.experiment import Block, Dense, Encoded, Experiment, Loaded, asked_in, in_order, load, origin, parts_of
 from harness.experiment.option_tables import Kind
 from harness.running.check import prepare
 from harness.running.forecast import TruncationEstimate, chunks_of, forecast, source_of, truncation_estimates
@@ -226,16 +226,12 @@ def axis_rows(experiment: Experiment, needs: Mapping[str, Sequence[PlanRow]]) ->
     """
     if experiment.sweep is None:
         return
-    blocks = {block.name: block for block in experiment.retrievers}
-
-    def parts(name: str) -> set[str]:
-        return {name}.union(*map(parts, inputs(blocks[name])))
-
+    parts = parts_of(experiment.retrievers)
     for axis, words in experiment.sweep.words.items():
         for place, word in enumerate(words):
             cells = [name for name, chosen in experiment.sweep.cells.items() if chosen.get(axis) == place]
-            made_of = set[str]().union(*map(parts, cells))
-            rows = tuple(dict.fromkeys(row for name in sorted(made_of) for row in needs.get(name, ())))
+            made_of = sorted({one.name for cell in cells for one in parts[cell]})
+            rows = tuple(dict.fromkeys(row for name in made_of for row in needs.get(name, ())))
             total = RunPlan(rows, ()).total()
             yield AxisRow(axis, word, len(cells), total["texts"], total["usd"], total["minutes"])
 
