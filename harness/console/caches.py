@@ -21,6 +21,7 @@ from harness.console.shared_options import (
     fingerprints,
     refuse,
 )
+from harness.english import counted
 from retrievers.errors import InputError, NotShown, Problem, did_you_mean
 from retrievers.remote.redaction import without_user
 
@@ -45,7 +46,6 @@ StoreKey = Annotated[
 @app.command()
 def info(store: StoreUrl = None, key: StoreKey = None, as_json: Json = False) -> None:
     """Print what the cache holds, by model; or which collections earlier runs left on a server."""
-    from harness.english import counted
     from retrievers.cache import Cache, default_path
 
     if store is not None:
@@ -73,7 +73,6 @@ def verify(
     as_json: Json = False,
 ) -> None:
     """Check every row's checksum, and how far models have drifted; exit with 1 if anything is wrong."""
-    from harness.english import counted
     from harness.running.embed_shards import drifts
     from retrievers.cache import Cache, default_path
 
@@ -108,7 +107,6 @@ def clear(
     key: StoreKey = None,
 ) -> None:
     """Remove the vectors of one model or of all, to be embedded and paid for again; or collections on a server."""
-    from harness.english import counted
     from retrievers.cache import Cache, default_path
 
     if (fingerprint is None) != everything:

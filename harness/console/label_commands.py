@@ -22,6 +22,7 @@ from harness.console.shared_options import (
     Prices,
     refuse,
 )
+from harness.english import counted
 from retrievers.errors import InputError, Problem
 
 if TYPE_CHECKING:
@@ -275,7 +276,6 @@ def pool(
     as_json: Json = False,
 ) -> None:
     """Choose what to judge: a sample of the questions, the top documents of every retriever, in hashed order."""
-    from harness.english import counted
     from harness.labels.drawing import Drawing, draw, gather, known_judgments
     from harness.labels.pool import read_policy, write_pool
 

@@ -7,6 +7,8 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
+from harness.english import MINUS, join, shared_beginning, short_p
+
 if TYPE_CHECKING:
     from rich.console import RenderableType
     from rich.table import Table
@@ -106,8 +108,6 @@ def fitting(columns: Sequence[Column], width: int) -> list[Column]:
 
 def fitted(columns: Sequence[Column], width: int) -> Iterator[RenderableType]:
     """Yield the columns for which there is room as a table, and a line that names the others."""
-    from harness.english import join
-
     kept = fitting(columns, width)
     yield grid(kept)
     # Heads are broken between words, and within the names of measures.
@@ -161,7 +161,6 @@ def _number(cell: str) -> str:
     return re.sub(r"(?<![\w-])-(?=[\d.])", MINUS, cell)
 
 
-MINUS = "\N{MINUS SIGN}"
 ROOMY = 70
 """Cells from which on heads stand in one line."""
 LEGEND = ("good", "open", "same", "worse", "better")
@@ -177,7 +176,6 @@ def forest(board: Board, *, width: int) -> Iterator[RenderableType]:
         board: of one retriever or more.
         width: cells of the terminal; what does not fit is left out from the right, never the drawing and the wins.
     """
-    from harness.english import shared_beginning, short_p
     from harness.evaluation.wording import STANDINGS
 
     rows = board.rows

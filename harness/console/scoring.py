@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
 import typer
 
 from harness.console import several, shared_options, tables
-from harness.console.layout import visible
+from harness.console.layout import forest, visible
 from harness.console.printing import console_of, print_csv, print_json, print_scores, say, show, warn
 from harness.console.shared_options import (
     DOUBLE,
@@ -373,7 +373,6 @@ def _tell_github(results: Results, sentence: str, *, passed: bool, which: str) -
 def _in_letters(results: Results) -> str:
     from rich.console import Console
 
-    from harness.console.layout import forest
     from harness.evaluation.board import board_of
     from harness.evaluation.evaluation import evaluation_of
 

@@ -6,7 +6,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from harness.console.layout import GAP, Column, fitted, fitting, grid, head_of, side_by_side, text_line
+from harness.console.layout import GAP, Column, fitted, fitting, forest, grid, head_of, side_by_side, text_line
+from harness.english import asked, count, format_p, join
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -37,7 +38,6 @@ class More(NamedTuple):
 
 def results(record: Results, more: More, *, width: int) -> Iterator[RenderableType]:
     """All that a run has to say: the verdict, what may change it, the paired leaderboard."""
-    from harness.english import count
     from harness.evaluation.cautions import cautions
     from harness.evaluation.evaluation import evaluation_of
 
@@ -68,8 +68,6 @@ def _unlabelled(record: Results) -> Iterator[RenderableType]:
 
 def _stems(record: Results) -> Iterator[RenderableType]:
     """How the retrievers that compare words take them: "bm25: words stemmed as English"."""
-    from harness.english import join
-
     named: dict[str, list[str]] = {}
     for name, facts in record.manifest.retrievers.items():
         if how := facts.provenance.get("words"):
@@ -109,8 +107,6 @@ class VerdictNotes(NamedTuple):
 
 def verdict(evaluation: Evaluation, told: VerdictNotes, *, width: int) -> Iterator[RenderableType]:
     """The verdict in words, what may change it, the paired leaderboard; then what was asked for besides."""
-    from harness.console.layout import forest
-    from harness.english import asked
     from harness.evaluation.board import board_of, headline_of
 
     said, result = headline_of(evaluation, complete=told.complete), evaluation.conclusion
@@ -159,7 +155,6 @@ def leaderboard(
         clusters: of queries, where these are declared.
         low_is_good: measures of which less is better.
     """
-    from harness.english import asked
     from harness.evaluation.scores import by_mean
 
     by_cell = {(row["retriever"], row["measure"]): row for row in summary}
@@ -194,7 +189,6 @@ def comparisons(
         level: confidence of the intervals.
         leader: its pairs stand first, then the closest.
     """
-    from harness.english import format_p
     from harness.evaluation.wording import verdict_cell, verdict_word
 
     measure = family[0].measure

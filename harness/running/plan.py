@@ -63,11 +63,6 @@ class Planning:
     needs: dict[str, list[PlanRow]] = field(default_factory=dict)
     """Retriever -> the rows that it needs, whoever needed them first."""
 
-    @property
-    def experiment(self) -> Experiment:
-        """The experiment itself."""
-        return self.loaded.experiment
-
     def same(self) -> EarlierRun | None:
         """The earlier run of this very experiment on these data: what it timed is not timed again."""
         asked = (self.loaded.asked, self.dataset.digest)
@@ -82,7 +77,7 @@ class Planning:
 
     def timed(self, block: Block) -> list[str]:
         """The queries that are asked one at a time, past the cache."""
-        latency, same = self.experiment.latency, self.same()
+        latency, same = self.loaded.experiment.latency, self.same()
         if latency is None or (same is not None and block.name in same.timed):
             return []
         return [query.text for some in sampled(self.dataset.queries, latency.sample) for query in some]
@@ -154,7 +149,7 @@ def proof_rows(block: Dense, asked: Encoder, throughput: Throughput, context: Pl
 
 def reranking_rows(block: Block, reranker: Reranker, throughput: Throughput, context: Planning) -> Iterator[PlanRow]:
     """The rows of a reranker: at most `depth` pairs a query, the first documents standing for the candidates."""
-    width = min(reranker.depth, context.experiment.depth, context.dataset.count)
+    width = min(reranker.depth, context.loaded.experiment.depth, context.dataset.count)
     documents = [document.content for document in islice(context.dataset.documents(), SAMPLE)]
     average = float(reranker.count(documents).counts.mean())
 
@@ -186,7 +181,7 @@ def reranking_rows(block: Block, reranker: Reranker, throughput: Throughput, con
 
 def judging_rows(context: Planning) -> tuple[list[PlanRow], list[str]]:
     """The row of a chat model that judges claims for all retrievers together; none for a judge on this machine."""
-    experiment, measures = context.experiment, context.loaded.question.measures
+    experiment, measures = context.loaded.experiment, context.loaded.question.measures
     table = experiment.judge
     if table is None or table.kind != "openai" or not any(measure.claimed for measure in measures):
         return [], []
