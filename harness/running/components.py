@@ -99,6 +99,11 @@ def canonical(table: Mapping[str, Any]) -> str:
     return json.dumps(table, sort_keys=True, default=str)
 
 
+def reading_of(block: Encoded) -> str:
+    """Return one text for blocks whose equal encoders read the same texts of a corpus: they cut it alike."""
+    return canonical({"encoder": block.encoder.written(), "chunk": block.chunk and block.chunk.model_dump()})
+
+
 def conditions_of(table: Mapping[str, str | tuple[str, ...] | QueryField]) -> list[Condition]:
     """Return what the `filter` of a block asks of documents."""
     conditions = []

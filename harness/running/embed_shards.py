@@ -12,7 +12,7 @@ from harness.dataset import Dataset
 from harness.english import counted
 from harness.experiment import Encoded, load
 from harness.running.check import prepare
-from harness.running.components import canonical, lacking
+from harness.running.components import lacking, reading_of
 from harness.running.forecast import chunks_of, unpriced
 from retrievers.cache import Cache, default_path
 from retrievers.chunking import Chunks, pieces
@@ -20,10 +20,11 @@ from retrievers.derived import proof_texts
 from retrievers.embedding import Embedder
 from retrievers.errors import InputError, Problem
 from retrievers.meter import Budget, Meter
+from retrievers.ragged import Form
 from retrievers.storage import open_storage
 from retrievers.types import Encoder, Role
 from retrievers.user_objects import faults_of
-from retrievers.vector_search import window_of
+from retrievers.vector_search import windows
 from retrievers.vector_shards import Imported, Request, Writing, import_into, planned_requests, write_shard
 
 SHARD = re.compile(r"([1-9][0-9]{0,5})/([1-9][0-9]{0,5})")
@@ -47,8 +48,8 @@ class Task(NamedTuple):
     def requests(self) -> Iterator[Request]:
         """Plan all requests, each distinct text in one of them."""
         planned: set[bytes] = set()
-        for windows in self.windows:
-            yield from planned_requests(self.encoder, windows(), self.role, planned)
+        for read in self.windows:
+            yield from planned_requests(self.encoder, read(), self.role, planned)
 
 
 class EncoderShare(NamedTuple):
@@ -157,7 +158,7 @@ def tasks_of(experiment: Path, *, limited: bool = False, code: bool = True) -> l
     if problems:
         raise InputError(problems)
     documents = [
-        Task(encoder, "document", tuple(_documents(dataset, cut, window_of(encoder.form)) for cut in some))
+        Task(encoder, "document", tuple(_documents(dataset, cut, encoder.form) for cut in some))
         for encoder, some in cuts.values()
     ]
     return [*documents, *(Task(encoder, "query", (_queries(dataset),)) for encoder in asking.values())]
@@ -171,15 +172,12 @@ class _Cut(NamedTuple):
     """Only those by which a service shows that its smaller vectors are what cutting gives."""
 
 
-def _documents(dataset: Dataset, cut: _Cut, size: int) -> Callable[[], Iterator[list[str]]]:
-    def windows() -> Iterator[list[str]]:
-        texts: Iterator[str] = (piece.content for piece in pieces(dataset.documents(), cut.chunks))
-        if cut.proof:
-            texts = iter(proof_texts(texts))
-        while window := list(islice(texts, size)):
-            yield window
+def _documents(dataset: Dataset, cut: _Cut, form: Form) -> Callable[[], Iterator[list[str]]]:
+    def read() -> Iterator[list[str]]:
+        texts = (piece.content for piece in pieces(dataset.documents(), cut.chunks))
+        return windows(proof_texts(texts) if cut.proof else texts, form)
 
-    return windows
+    return read
 
 
 def _queries(dataset: Dataset) -> Callable[[], Iterator[list[str]]]:
@@ -232,8 +230,7 @@ def drifts(experiment: str | Path, *, sample: int = SAMPLE, code: bool = True) -
             encoder = components[block.name].encoder
             if not isinstance(block, Encoded) or encoder is None:
                 continue
-            key = canonical({"encoder": block.encoder.written(), "chunk": block.chunk and block.chunk.model_dump()})
-            if key in asked:
+            if (key := reading_of(block)) in asked:
                 continue
             asked.add(key)
             texts = (piece.content for piece in pieces(dataset.documents(), chunks_of(block, encoder)))

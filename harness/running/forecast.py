@@ -4,20 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from itertools import islice
 from typing import NamedTuple
 
 from harness.dataset import Dataset
 from harness.english import counted, join
-from harness.experiment import Block, Chunk, Encoded, Experiment, expanded, origin, parts_of
-from harness.running.components import Components, canonical, in_block, lacking
+from harness.experiment import Block, Encoded, Experiment, expanded, origin, parts_of
+from harness.running.components import Components, in_block, lacking, reading_of
 from retrievers.chunking import Chunks, document_of, pieces
 from retrievers.embedding import Embedder, Forecast
 from retrievers.errors import BackendError, InputError, Problem
 from retrievers.storage import open_storage
 from retrievers.types import Counts, Document, Encoder, Model, Role
 from retrievers.user_objects import faults_of
-from retrievers.vector_search import window_of
+from retrievers.vector_search import windows
 from retrievers.vector_shards import ShardSource, check_filled
 
 UNREAD = 0.05
@@ -57,16 +56,14 @@ def forecast(embedder: Embedder, dataset: Dataset, chunks: Chunks | None) -> dic
 
     A text that stands in two windows counts in both: the figures are then a little too high.
     """
-    texts = pieces(dataset.documents(), chunks)
-    windows = []
-    while window := [piece.content for piece in islice(texts, window_of(embedder.encoder.form))]:
-        windows.append(embedder.forecast(window, "document"))
+    texts = (piece.content for piece in pieces(dataset.documents(), chunks))
+    parts = [embedder.forecast(window, "document") for window in windows(texts, embedder.form)]
     whole = Forecast(
-        texts=sum(one.texts for one in windows),
-        cached=sum(one.cached for one in windows),
-        calls=sum(one.calls for one in windows),
-        tokens=sum(one.tokens for one in windows),
-        exact=all(one.exact for one in windows),
+        texts=sum(one.texts for one in parts),
+        cached=sum(one.cached for one in parts),
+        calls=sum(one.calls for one in parts),
+        tokens=sum(one.tokens for one in parts),
+        exact=all(one.exact for one in parts),
     )
     return {"document": whole, "query": embedder.forecast((query.text for query in dataset.queries), "query")}
 
@@ -176,7 +173,7 @@ def truncation_estimates(
         encoder = components[block.name].encoder
         if not isinstance(block, Encoded) or origin(block) or encoder is None or not encoder.at_hand:
             continue
-        key = canonical({"encoder": block.encoder.written(), "chunk": _written(block.chunk)})
+        key = reading_of(block)
         if key not in known and (limit := encoder.reads) is not None and documents:
             known[key] = _reach(block, encoder, limit, documents)
         if key in known:
@@ -192,7 +189,3 @@ def _reach(block: Encoded, encoder: Encoder, limit: int, documents: Sequence[Doc
     lost = int((tokens.counts - limit).clip(min=0).sum())
     total = int(tokens.counts.sum())
     return TruncationEstimate(block.name, limit, len(beyond), len(documents), lost, total, tokens.exact)
-
-
-def _written(chunk: Chunk | None) -> dict[str, object] | None:
-    return None if chunk is None else chunk.model_dump()
