@@ -26,6 +26,7 @@ from typing import Any, NamedTuple
 from harness.dataset.archives import unpacked_size
 from harness.dataset.files import File
 from harness.dataset.source import parse_json
+from retrievers.opening import cache_folder
 
 CONVERTED = {".pdf": "PDF", ".html": "HTML", ".htm": "HTML", ".docx": "Word", ".pptx": "PowerPoint", ".xlsx": "Excel",
              ".epub": "EPUB", ".ipynb": "Jupyter"}  # fmt: skip
@@ -80,13 +81,11 @@ class Converter:
                 ended from outside, which is not kept.
             InputError: it cannot be read.
         """
-        from retrievers.cache import default_path  # which the process that converts has no use for
-
         raw = file.read()
         if BEGINNINGS.get(file.suffix, b"") not in raw[:1024]:
             raise NotConverted(f"its content is not {CONVERTED[file.suffix]}, whatever its name says")
         name = f"{version('markitdown')}, no plain text\0{file.suffix}\0".encode()  # as older versions took it for
-        kept = default_path().with_name("documents") / f"{hashlib.sha256(name + raw).hexdigest()}.json"
+        kept = cache_folder() / "documents" / f"{hashlib.sha256(name + raw).hexdigest()}.json"
         if kept.name in self._undone:
             raise NotConverted(self._undone[kept.name])
         conversion = _kept(kept)
