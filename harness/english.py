@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 LONG_NAME = 16
 """Letters from which on what names have in common is worth setting once."""
+MINUS = "\N{MINUS SIGN}"
 
 
 def format_p(p: float, least: float | None = None) -> str:
@@ -23,6 +24,15 @@ def format_p(p: float, least: float | None = None) -> str:
     if p < 1e-300:
         return "< 1e-300"
     return f"{'≤ ' if least is not None and p <= least else ''}{p:#.3g}"
+
+
+def minus(numbers: str) -> str:
+    """Return numbers with the minus sign that sentences have.
+
+    >>> minus("-0.5 to +0.2")
+    '\N{MINUS SIGN}0.5 to +0.2'
+    """
+    return numbers.replace("-", MINUS)
 
 
 def related(p: str) -> str:

@@ -1,4 +1,4 @@
-"""What every page of ours is bound to: no network, no eval, no trust in what it shows; colours that can be seen."""
+"""Rules of every HTML page: no network, no eval, no trust in what it shows; colours that can be seen."""
 
 from __future__ import annotations
 

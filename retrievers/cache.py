@@ -1,4 +1,4 @@
-"""What was computed once and is never computed again: vectors of texts, scores of pairs, replies to prompts.
+"""Cache in SQLite: vectors of texts, scores of pairs, replies to prompts, each computed once.
 
 One SQLite file in write-ahead mode, safe for several processes. A row is found by the hash of all that changes
 it (fingerprint, role, text), so nothing ever needs to be invalidated; texts themselves are not kept. Every row
@@ -8,7 +8,6 @@ has a checksum over its key and content: a damaged row counts as absent and is r
 from __future__ import annotations
 
 import hashlib
-import os
 import sqlite3
 import time
 import zlib
@@ -22,7 +21,7 @@ import numpy.typing as npt
 from filelock import FileLock
 
 from retrievers.errors import BackendError, InputError, Problem
-from retrievers.opening import check_lock
+from retrievers.opening import cache_folder, check_lock
 from retrievers.ragged import Form, packed, unpacked
 from retrievers.remote.redaction import environment_values, masked
 from retrievers.types import Counts, Embedded, PairScores
@@ -58,12 +57,8 @@ class CachedModel(NamedTuple):
 
 
 def default_path() -> Path:
-    """Return the cache's file: in the folder that HARNESS_CACHE names, else in the user's cache folder."""
-    if folder := os.environ.get("HARNESS_CACHE"):
-        return Path(folder).expanduser() / "cache.sqlite"
-    from platformdirs import user_cache_path
-
-    return user_cache_path("retriever-harness", appauthor=False) / "cache.sqlite"
+    """Return the cache's file."""
+    return cache_folder() / "cache.sqlite"
 
 
 def keys(fingerprint: str, role: str, texts: Iterable[str]) -> list[bytes]:

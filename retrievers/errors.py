@@ -153,6 +153,15 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
     'known: none'
     """
     names = sorted(known)
-    folded = {name.lower(): name for name in names}
+    return nearest(word, names) or f"known: {', '.join(names) or 'none'}"
+
+
+def nearest(word: str, known: Iterable[str]) -> str:
+    """Ask after the known word that is nearest to an unknown one; "" where none is near.
+
+    >>> nearest("ndgc", ["nDCG", "AP"]), nearest("zebra", ["nDCG", "AP"])
+    ("did you mean 'nDCG'?", '')
+    """
+    folded = {name.lower(): name for name in sorted(known)}
     near = difflib.get_close_matches(word.lower(), folded, n=1)
-    return f"did you mean {folded[near[0]]!r}?" if near else f"known: {', '.join(names) or 'none'}"
+    return f"did you mean {folded[near[0]]!r}?" if near else ""

@@ -1,4 +1,4 @@
-"""Files that the command line names: regular ones, and pipes, which the shell makes of <(zcat bm25.trec.gz)."""
+"""Files that the command line names: regular ones, and pipes, as of <(zcat bm25.trec.gz); and the folder of caches."""
 
 from __future__ import annotations
 
@@ -19,6 +19,15 @@ from retrievers.remote.redaction import without_user as without_user
 WAITED = 5.0
 """Seconds for somebody to open the other end of a pipe."""
 ELSEWHERE = "make room, or write where you may"
+
+
+def cache_folder() -> Path:
+    """Return the folder that HARNESS_CACHE names, else the user's cache folder."""
+    if folder := os.environ.get("HARNESS_CACHE"):
+        return Path(folder).expanduser()
+    from platformdirs import user_cache_path
+
+    return user_cache_path("retriever-harness", appauthor=False)
 
 
 def opened(path: str | Path) -> io.BufferedReader:

@@ -1,4 +1,4 @@
-"""What is the user's own: objects that a text carries, functions that a module has, and whatever they raise."""
+"""Objects and functions of the user's own: what a text carries, what a module has, and whatever they raise."""
 
 from __future__ import annotations
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -17,6 +17,7 @@ from retrievers.meter import Meter
 from retrievers.ragged import AnyVectors, Form, form_of, numbers_of, with_direction
 from retrievers.types import Document, Embedded, FilterValues, Query, Ranking, Retriever, Role, Store, ranked
 
+Item = TypeVar("Item")
 WINDOW = 16_384
 """Texts embedded together: requests are planned within a window, so that they do not depend on the cache."""
 TOKENS_WINDOW = 1_024
@@ -201,7 +202,7 @@ class VectorRetriever(Retriever):
         corpus = _Counted(documents)
         texts = distinct = points = numbers = 0
         created = False
-        for window in _windows(self._texts(corpus, notes["empty"]), window_of(self._embedder.form)):
+        for window in windows(self._texts(corpus, notes["empty"]), self._embedder.form):
             contents = [document.content for document in window]
             texts, distinct = texts + len(contents), distinct + len(set(contents))
             with meter.stage("embed-documents", total=corpus.expected(distinct)):
@@ -276,7 +277,8 @@ def window_of(form: Form) -> int:
     return TOKENS_WINDOW if form == "multivector" else WINDOW
 
 
-def _windows(documents: Iterable[Document], size: int) -> Iterator[list[Document]]:
-    stream = iter(documents)
+def windows(items: Iterable[Item], form: Form) -> Iterator[list[Item]]:
+    """Yield documents, or texts, as they are embedded together."""
+    stream, size = iter(items), window_of(form)
     while window := list(islice(stream, size)):
         yield window

@@ -218,6 +218,21 @@ def test_check_warns_of_a_key_that_is_missing(call: Call, tmp_path: Path, monkey
     assert "a run needs it for what is not cached" in told
 
 
+def test_a_run_says_at_once_all_that_is_lacking(call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("OPENAI_API_KEY", "VOYAGE_API_KEY"):
+        monkeypatch.delenv(name, raising=False)
+    block = """
+[[retrievers]]
+name = "api"
+encoder = { kind = "openai", model = "text-embedding-3-small" }
+rerank = { kind = "http", dialect = "voyage", model = "rerank-2.5" }
+"""
+    said = call("run", small.experiment(tmp_path, retrievers=small.RETRIEVERS + block))
+    assert said.code == 2
+    for name in ("OPENAI_API_KEY", "VOYAGE_API_KEY"):
+        assert f"retriever 'api': {name}: is not set in the environment" in said.err
+
+
 def test_a_backend_that_fails_ends_in_3_with_the_others_done(call: Call, tmp_path: Path) -> None:
     path = small.experiment(tmp_path, retrievers=with_api(f"http://127.0.0.1:{closed_port()}/v1"))
     said = call("run", path, "--results", tmp_path / "out", code=3)

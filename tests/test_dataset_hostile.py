@@ -28,7 +28,7 @@ from harness.dataset import (
 from harness.dataset.markdown_folder import parse_document
 from harness.evaluation.readers import read_ids, read_scores
 from harness.experiment import load as read_experiment
-from retrievers import opening
+from retrievers import opening, runs
 from retrievers.errors import InputError
 from retrievers.external import RunRetriever
 from retrievers.remote.chat import quoted
@@ -209,7 +209,7 @@ def test_an_element_of_trec_without_an_end_is_text():
     assert trec._body(block) == "three"
 
 
-@pytest.mark.parametrize("read", [read_ids, trec.read_qrels, trec.read_run, read_experiment])
+@pytest.mark.parametrize("read", [read_ids, trec.read_qrels, runs.read_run, read_experiment])
 def test_a_device_and_a_pipe_that_nobody_writes_to_are_refused(tmp_path, monkeypatch, read):
     monkeypatch.setattr(opening, "WAITED", 0.05)
     with pytest.raises(InputError, match="/dev/zero: is not a file but a device"):

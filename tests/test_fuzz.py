@@ -20,6 +20,7 @@ from harness.evaluation.runs import Conventions
 from harness.experiment import load as load_experiment
 from harness.measures import parse
 from harness.report import write_report
+from retrievers import runs
 from retrievers.errors import InputError
 from tests import small
 
@@ -137,7 +138,7 @@ def test_manifests(whole, random, value):
 def test_trec_files(tmp_path_factory, raw):
     path = tmp_path_factory.getbasetemp() / "trec"
     path.write_bytes(raw)
-    for read in (trec.read_qrels, trec.read_run, lambda path: list(trec.stream_run(path))):
+    for read in (trec.read_qrels, runs.read_run, lambda path: list(runs.stream_run(path))):
         try:
             read(path)
         except InputError as error:

@@ -80,6 +80,7 @@ def test_a_model_judges_planned_and_capped(begun, capsys):
         assert "0 unreadable and 0 declined (null, never 0)" in said
         assert "not a pair of prices" in harness(capsys, *llm, "--price", "cheap", code=2)
     assert "judge on the page" in harness(capsys, "judge", "pool.jsonl", "--terminal", code=2)
+    assert "'--judge' is retired" in harness(capsys, "judge", "pool.jsonl", "--judge", "ann", code=2)
     harness(capsys, "labels", "merge", "judgments-llm.jsonl", "--into", "data")
     assert {labels.source for labels in load(DatasetReference(begun)).labels.values()} == {"model"}
 

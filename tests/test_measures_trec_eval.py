@@ -12,11 +12,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from harness.dataset.trec import read_qrels, read_run
+from harness.dataset.trec import read_qrels
 from harness.evaluation.runs import Conventions, score_runs
 from harness.evaluation.scores import Scores
 from harness.measures import Measure, MeasureValues, parse, score_run
 from retrievers.errors import InputError
+from retrievers.runs import read_run
 from tests import trec_golden
 from tests.trec_golden import FOLDER
 

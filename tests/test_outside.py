@@ -21,7 +21,7 @@ import numpy as np
 import pytest
 
 from harness.dataset import Dataset, load, reference_of
-from harness.dataset.trec import read_qrels, read_run
+from harness.dataset.trec import read_qrels
 from harness.evaluation.runs import Conventions, score_runs
 from harness.measures import parse_all, score, score_run
 from harness.pipeline import run
@@ -34,6 +34,7 @@ from retrievers.cache import Cache
 from retrievers.meter import Meter
 from retrievers.rerankers.local_rerankers import CrossEncoderReranker
 from retrievers.reranking import CachedReranker
+from retrievers.runs import read_run
 from retrievers.types import Document, Query, Ranking, ranked
 from tests import layouts
 from tests.recompute import verified

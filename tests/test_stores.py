@@ -351,7 +351,7 @@ def test_the_bytes_a_search_needs_are_those_of_the_engines_files(places, tmp_pat
         ({"location": "ftp://host"}, "'ftp://host' names no store"),
         ({"location": ""}, "'' names no store"),
         ({"location": "foo"}, "'foo' names no store .*'./foo'"),
-        ({"location": "memory"}, "did you mean ':memory:'"),
+        ({"location": "memory"}, r"did you mean ':memory:'\? known: :memory:, edge, csr; a folder's .*'./memory'"),
         ({"location": "qdrant"}, "names no store"),
         ({"location": ":memory:", "m": 16}, "knows only exact search"),
         ({"location": "edge", "shards": 2}, "store.shards: is for a server"),

@@ -11,9 +11,10 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 from rich.console import Console
 
-from harness.console import layout, printing, tables
+from harness.console import layout, printing, several, tables
 from harness.console.layout import forest
 from harness.english import short_p
+from harness.evaluation.across_sets import together
 from harness.evaluation.board import board_of
 from harness.evaluation.evaluation import evaluate
 from harness.evaluation.verdict import Comparison
@@ -121,6 +122,14 @@ def test_what_has_no_room_is_named() -> None:
     assert any(NAMES[3] in line for line in wide)
     narrow = " ".join(rendered(tables.comparisons([comparison("x", "y")], width=40), 40))
     assert "wins/ties/losses" in narrow
+
+
+def test_a_data_set_that_has_no_room_is_named() -> None:
+    rng = np.random.default_rng(0)
+    values = [{name: rng.random(30) for name in NAMES[:2]} for _ in range(5)]
+    found = together({f"set-{i}": scored(one) for i, one in enumerate(values)}, None, Settings())
+    assert "Too wide" not in " ".join(rendered(several.table(found, width=120), 120))
+    assert "set-3 n = 30 and set-4 n = 30. A wider one" in " ".join(rendered(several.table(found, width=50), 50))
 
 
 def test_of_few_pairs_those_of_the_leader_stand_first_too() -> None:

@@ -47,27 +47,27 @@ def test_judgments_come_back(tmp_path: Path, judgments: dict[str, dict[str, int]
 def test_rankings_come_back_in_their_order_for_every_reader(tmp_path: Path, run: dict[str, dict[str, float]]) -> None:
     """Scores fall strictly as doubles and as 32-bit floats, so no reader has to break a tie."""
     rankings = {q: ranked(list(hits), list(hits.values())) for q, hits in run.items()}
-    trec.write_run(tmp_path / "run", rankings.items(), tag="x")
-    back = trec.read_run(tmp_path / "run")
+    runs.write_run(tmp_path / "run", rankings.items(), tag="x")
+    back = runs.read_run(tmp_path / "run")
     assert list(back) == list(rankings)
     for query_id, hits in back.items():
         assert tuple(hits) == rankings[query_id].doc_ids
         doubles = np.array(list(hits.values()))
         assert (np.diff(doubles) < 0).all()
         assert (np.diff(doubles.astype(np.float32).astype(np.float64)) < 0).all()
-    assert dict(trec.stream_run(tmp_path / "run")) == back
+    assert dict(runs.stream_run(tmp_path / "run")) == back
 
 
 def test_scores_that_fall_are_written_in_full(tmp_path: Path) -> None:
-    trec.write_run(tmp_path / "run", [("q 1", ranked(["a", "b%", "c"], [0.1, 0.1, 0.05]))], tag="tag")
+    runs.write_run(tmp_path / "run", [("q 1", ranked(["a", "b%", "c"], [0.1, 0.1, 0.05]))], tag="tag")
     lines = (tmp_path / "run").read_bytes().decode().split("\n")
     assert lines == ["q%201 Q0 b%25 1 0.1 tag", "q%201 Q0 a 2 0.09999999403953552 tag", "q%201 Q0 c 3 0.05 tag", ""]
 
 
 def test_scores_beyond_32_bits_still_fall(tmp_path: Path) -> None:
     """A reader that packs them into 32 bits must not overflow."""
-    trec.write_run(tmp_path / "run", [("q", ranked(["a", "b", "c"], [1e300, 1e39, -1e39]))], tag="t")
-    singles = np.array(list(trec.read_run(tmp_path / "run")["q"].values()), dtype=np.float32)
+    runs.write_run(tmp_path / "run", [("q", ranked(["a", "b", "c"], [1e300, 1e39, -1e39]))], tag="t")
+    singles = np.array(list(runs.read_run(tmp_path / "run")["q"].values()), dtype=np.float32)
     assert np.isfinite(singles).all()
     assert (singles[1:] < singles[:-1]).all()
 
@@ -87,13 +87,13 @@ def test_lines_end_at_newlines_and_fields_at_ascii_white_space(tmp_path: Path, e
 
 def test_what_follows_the_tag_is_ignored(tmp_path: Path) -> None:
     path = written(tmp_path / "run", "q Q0 d 1 1e-3 tag more junk at the end\nq Q0 e 2 -2 tag\n")
-    assert trec.read_run(path) == {"q": {"d": 1e-3, "e": -2.0}}
+    assert runs.read_run(path) == {"q": {"d": 1e-3, "e": -2.0}}
 
 
 def test_packed_files_are_read_whatever_their_name(tmp_path: Path) -> None:
     (tmp_path / "run").write_bytes(gzip.compress(b"q Q0 d 1 0.5 t\n"))
     (tmp_path / "qrels.gz").write_bytes(b"q 0 d 1\n")
-    assert trec.read_run(tmp_path / "run") == {"q": {"d": 0.5}}
+    assert runs.read_run(tmp_path / "run") == {"q": {"d": 0.5}}
     assert trec.read_qrels(tmp_path / "qrels.gz") == {"q": {"d": 1}}
 
 
@@ -128,14 +128,14 @@ def test_malformed_judgments(tmp_path: Path, line: str, message: str) -> None:
 )
 def test_malformed_rankings(tmp_path: Path, line: str, message: str) -> None:
     path = written(tmp_path / "run", f"q Q0 a 1 0.5 t\n{line}\n")
-    for read in (trec.read_run, lambda p: list(trec.stream_run(p))):
+    for read in (runs.read_run, lambda p: list(runs.stream_run(p))):
         assert str(refusal(read, path)).startswith(f"{path}:2: {message}")
 
 
 def test_ids_that_are_not_utf_8(tmp_path: Path) -> None:
     (tmp_path / "file").write_bytes(b"q Q0 \xff 1 0.5 t\n")
     with pytest.raises(InputError, match=":1: an id is not UTF-8"):
-        trec.read_run(tmp_path / "file")
+        runs.read_run(tmp_path / "file")
     (tmp_path / "file").write_bytes(b"\xff 0 d 1\n")
     with pytest.raises(InputError, match=":1: an id is not UTF-8"):
         trec.read_qrels(tmp_path / "file")
@@ -143,14 +143,14 @@ def test_ids_that_are_not_utf_8(tmp_path: Path) -> None:
 
 def test_many_problems_are_counted(tmp_path: Path) -> None:
     path = written(tmp_path / "run", "bad\n" * 1000)
-    error = refusal(trec.read_run, path)
-    assert len(error.problems) == trec.SHOWN + 1
+    error = refusal(runs.read_run, path)
+    assert len(error.problems) == runs.SHOWN + 1
     assert "980 more" in str(error)
 
 
 def test_files_that_cannot_be_read(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="cannot be read"):
-        trec.read_run(tmp_path / "none")
+        runs.read_run(tmp_path / "none")
     with pytest.raises(InputError, match="cannot be read"):
         trec.read_qrels(tmp_path)
     with pytest.raises(InputError, match="there is no line"):
@@ -162,8 +162,8 @@ def test_files_that_cannot_be_read(tmp_path: Path) -> None:
 
 def test_a_stream_gives_each_stretch_of_a_query(tmp_path: Path) -> None:
     path = written(tmp_path / "run", "p Q0 a 1 3 t\np Q0 b 2 2 t\nq Q0 a 1 1 t\np Q0 c 3 1 t\n")
-    assert list(trec.stream_run(path)) == [("p", {"a": 3.0, "b": 2.0}), ("q", {"a": 1.0}), ("p", {"c": 1.0})]
-    assert trec.read_run(path) == {"p": {"a": 3.0, "b": 2.0, "c": 1.0}, "q": {"a": 1.0}}
+    assert list(runs.stream_run(path)) == [("p", {"a": 3.0, "b": 2.0}), ("q", {"a": 1.0}), ("p", {"c": 1.0})]
+    assert runs.read_run(path) == {"p": {"a": 3.0, "b": 2.0, "c": 1.0}, "q": {"a": 1.0}}
 
 
 lines = st.lists(st.sampled_from([
@@ -189,7 +189,7 @@ def test_blocks_change_nothing(tmp_path_factory, some, end, ended, size):
     try:
         for columns, length in ((fast, size), (fast, block), (lambda *_: None, block)):
             runs.BLOCK, runs.columns_of, trec.columns_of = length, columns, columns
-            told.append([outcome(read, path) for read in (trec.read_qrels, trec.read_run)])
+            told.append([outcome(read, path) for read in (trec.read_qrels, runs.read_run)])
     finally:
         runs.BLOCK, runs.columns_of, trec.columns_of = block, fast, fast
     assert told[0] == told[1] == told[2]
@@ -201,6 +201,6 @@ def test_a_line_without_an_end_is_refused_before_it_fills_the_memory(tmp_path):
         file.write(b"q1 0 d1 1\n")
         for _ in range(50):
             file.write(b"x" * (1 << 20))
-    for read in (trec.read_qrels, trec.read_run):
+    for read in (trec.read_qrels, runs.read_run):
         with pytest.raises(InputError, match=r"bomb.gz:2: is longer than 1,048,576 bytes"):
             read(path)

@@ -19,12 +19,11 @@ from harness.answers.answer_measures import MEASURES, Reading
 from harness.answers.cases import Case, pairs_of
 from harness.answers.rankings import PERSON, judged_documents
 from harness.answers.systems import System
-from harness.english import count
+from harness.english import count, minus
 from harness.evaluation.compare import family
 from harness.evaluation.evaluation import Evaluation, settings_of
 from harness.evaluation.labellers import interval_words, weighted, why_no_estimate
 from harness.evaluation.question_units import clusters_of
-from harness.evaluation.wording import minus
 from harness.measures import parse, score
 from harness.records import WORDS, By, Readings, Results, Word
 from harness.stats.agreement import cohen_kappa, confusion

@@ -1,4 +1,4 @@
-"""The commands for answers, whole: read an experiment with a folder of answers, check, plan, judge, score."""
+"""Commands for answers: read an experiment with a folder of answers, check, plan, judge, score."""
 
 from __future__ import annotations
 

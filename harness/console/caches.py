@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -143,11 +143,8 @@ def _collections(url: str, key: str | None) -> Iterator[Collections]:
     options = StoreOptions(url, api_key=os.environ[key] if key else None)
     if not options.on_server:
         raise InputError(Problem("--store", f"{url!r} is not a server", "http://…, https://…, grpc://… or grpcs://…"))
-    collections = Collections(options)
-    try:
+    with closing(Collections(options)) as collections:
         yield collections
-    finally:
-        collections.close()
 
 
 To = Annotated[str, typer.Option("--to", metavar="URL", help="A folder, or a URL that fsspec opens: s3://…, gs://…")]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from harness.console.layout import Column, fitting, grid, left_out, text_line
+from harness.console.layout import Column, fitted, text_line
 from harness.console.printing import print_json, print_result, show
 from harness.console.shared_options import (
     Columns,
@@ -77,11 +77,9 @@ def check(
         problems = error.problems or (Problem(target, str(error)),)
         print_json(problems=problems)
         raise typer.Exit(error.exit_code) from None
-    if len(reports) > 1:
-        lines = (line for report in reports for line in report.lines())
-        print_result(lines, as_json=as_json, problems=[], data_sets=[report.as_json() for report in reports])
-    else:
-        print_result(reports[0].lines(), as_json=as_json, problems=[], **reports[0].as_json())
+    tables = [report.as_json() for report in reports]
+    found = tables[0] if len(tables) == 1 else {"data_sets": tables}
+    print_result((line for report in reports for line in report.lines()), as_json=as_json, problems=[], **found)
 
 
 def load_each(path: Path, *, code: bool, keys: bool = True) -> list[Path | Loaded]:
@@ -118,8 +116,8 @@ def plan(
         lines = (pair.sentence for pair in pairs)
         print_result(lines, as_json=as_json, plan=[pair.as_json() for pair in pairs])
         return
-    if difference is not None:
-        raise InputError(Problem("--difference", "is for a results folder", "harness plan results/<name> --difference"))
+    remedy = "harness plan results/<name> --difference"
+    refuse({"--difference": difference is not None}, "is for a results folder", remedy)
     from harness.running.plan import joined
     from harness.running.plan import plan as plan_run
 
@@ -164,10 +162,7 @@ def plan_table(forecast: RunPlan, shards: int | None = None, *, width: int) -> I
     ]
     if any(row.data_set for row in forecast.rows):
         columns.insert(1, Column("data set", [row["data_set"] for row in rows], left=True, name=True))
-    kept = fitting(columns, width)
-    yield grid(kept)
-    if missing := [column.head for column in columns if column not in kept]:
-        yield text_line(left_out(missing), "dim")
+    yield from fitted(columns, width)
     if shards is not None:
         share = forecast.share(shards)
         usd, minutes = _amount(share["usd"], 4, ""), _amount(share["minutes"], 1, "≈")

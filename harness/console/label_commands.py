@@ -286,9 +286,9 @@ def pool(
     else:
         drawn_by_chance = {"--seed": seed, "--for": audience != "human", "--judged": judged}
         refuse(drawn_by_chance, "cannot go with --next, which draws nothing and reads the folder's own labels")
-        if sample is not None or len(results) > 1:
-            remedy = "draw a sample for tests, or choose the next judgments of one folder for bounds"
-            raise InputError(Problem("--next", "cannot go with --sample or several folders", remedy))
+        others = {"--next": sample is not None or len(results) > 1}
+        remedy = "draw a sample for tests, or choose the next judgments of one folder for bounds"
+        refuse(others, "cannot go with --sample or several folders", remedy)
         _next(material, (results[0], output), pair or (), (next_count, drawing.policy), as_json=as_json)
         return
     drawn_pool = draw(material, drawing, known_judgments(material, judged or ()))

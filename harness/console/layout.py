@@ -7,6 +7,8 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
+from harness.english import MINUS, join, shared_beginning, short_p
+
 if TYPE_CHECKING:
     from rich.console import RenderableType
     from rich.table import Table
@@ -104,17 +106,14 @@ def fitting(columns: Sequence[Column], width: int) -> list[Column]:
     return kept
 
 
-def left_out(columns: Sequence[str]) -> str:
-    """The columns that the terminal is too narrow for.
-
-    >>> left_out(["RR@10", "AP"])
-    'Too wide for this terminal: RR@10 and AP. A wider one or --json shows them.'
-    """
-    from harness.english import join
-
-    return (
-        f"Too wide for this terminal: {join(columns)}. A wider one or --json shows {'them' if columns[1:] else 'it'}."
-    )
+def fitted(columns: Sequence[Column], width: int) -> Iterator[RenderableType]:
+    """Yield the columns for which there is room as a table, and a line that names the others."""
+    kept = fitting(columns, width)
+    yield grid(kept)
+    # Heads are broken between words, and within the names of measures.
+    if out := [re.sub(r"(?<=[\w%])\n(?=\w)", " ", one.head).replace("\n", "") for one in columns if one not in kept]:
+        shows = f"A wider one or --json shows {'them' if out[1:] else 'it'}."
+        yield text_line(f"Too wide for this terminal: {join(out)}. {shows}", "dim")
 
 
 def side_by_side(first: Column, others: Sequence[Column], width: int) -> Iterator[Table]:
@@ -162,7 +161,6 @@ def _number(cell: str) -> str:
     return re.sub(r"(?<![\w-])-(?=[\d.])", MINUS, cell)
 
 
-MINUS = "\N{MINUS SIGN}"
 ROOMY = 70
 """Cells from which on heads stand in one line."""
 LEGEND = ("good", "open", "same", "worse", "better")
@@ -178,7 +176,6 @@ def forest(board: Board, *, width: int) -> Iterator[RenderableType]:
         board: of one retriever or more.
         width: cells of the terminal; what does not fit is left out from the right, never the drawing and the wins.
     """
-    from harness.english import shared_beginning, short_p
     from harness.evaluation.wording import STANDINGS
 
     rows = board.rows

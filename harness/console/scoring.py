@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
 import typer
 
 from harness.console import several, shared_options, tables
-from harness.console.layout import visible
+from harness.console.layout import forest, visible
 from harness.console.printing import console_of, print_csv, print_json, print_scores, say, show, warn
 from harness.console.shared_options import (
     DOUBLE,
@@ -26,7 +26,6 @@ from harness.console.shared_options import (
     Measures,
     NoRelevant,
     Qrels,
-    QrelsOrFolders,
     Queries,
     Runs,
     RunsOrFolders,
@@ -69,8 +68,7 @@ def score(
     from harness.evaluation.readers import read_ids
     from harness.evaluation.runs import Conventions
 
-    if as_json and form == "csv":
-        raise InputError(Problem("--json", "cannot go with --format csv", "choose one of them"))
+    refuse({"--json": as_json and form == "csv"}, "cannot go with --format csv", "choose one of them")
     only = read_ids(queries) if queries else None
     conventions = Conventions(skip_no_relevant, intersection, only, "double" if double else "single")
     scores = score_rankings([qrels, *(runs or ())], measure or (), rule=grades, conventions=conventions)
@@ -90,7 +88,7 @@ def score(
 
 
 def compare(
-    qrels: QrelsOrFolders,
+    qrels: Qrels,
     runs: RunsOrFolders = None,
     measure: Measures = None,
     baseline: Annotated[
@@ -147,8 +145,7 @@ def compare(
     from harness.experiment import retired_in
     from harness.stats.power import at_look
 
-    if as_json and form == "csv":
-        raise InputError(Problem("--json", "cannot go with --format csv", "choose one of them"))
+    refuse({"--json": as_json and form == "csv"}, "cannot go with --format csv", "choose one of them")
     if retired := list(retired_in([("--correction", correction)])):
         raise InputError(retired)
     paths = [qrels, *(runs or ())]
@@ -304,15 +301,13 @@ def gate(
     from harness.evaluation.set_folders import gate_sets, holds_sets
     from harness.evaluation.wording import gate_cells, gate_sentence
 
-    if as_json and form == "github":
-        raise InputError(Problem("--json", "cannot go with --format github", "choose one of them"))
+    refuse({"--json": as_json and form == "github"}, "cannot go with --format github", "choose one of them")
     margins = several.margins_of(margin)
     if holds_sets(results):
         refuse({"--from": source, "--format github": form == "github"}, "is for the results of one data set")
         _gate_sets(gate_sets(results, challenger, baseline, margins), as_json=as_json)
         return
-    if list(margins) != [""]:
-        raise InputError(Problem("--margin", "names data sets, and there is one", "give a number, such as 0.02"))
+    refuse({"--margin": [*margins] != [""]}, "names data sets, and there is one", "give a number, such as 0.02")
     read = records.read(results)
     earlier = read if source is None else records.read(source)
     for one in (read, earlier):
@@ -379,7 +374,6 @@ def _tell_github(results: Results, sentence: str, *, passed: bool, which: str) -
 def _in_letters(results: Results) -> str:
     from rich.console import Console
 
-    from harness.console.layout import forest
     from harness.evaluation.board import board_of
     from harness.evaluation.evaluation import evaluation_of
 

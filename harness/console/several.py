@@ -7,7 +7,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from harness.console.layout import Column, fitting, grid, text_line
+from harness.console.layout import Column, fitted, text_line
 from harness.console.printing import print_json, print_results, say, show, warn
 from retrievers.errors import BackendError, InputError, Problem
 
@@ -149,7 +149,7 @@ def table(found: SetsTogether, *, width: int) -> Iterator[RenderableType]:
         for rank, (name, values) in enumerate(means.items())
     ]  # fmt: skip
     yield text_line(f"{found.measure} on {len(found.sets)} data sets", "bold")
-    yield grid(fitting(columns, width))
+    yield from fitted(columns, width)
     yield from map(text_line, sets_sentences(found, SAID))
     if len(found.pairs) > SAID:
         yield text_line(f"{len(found.pairs) - SAID} more pairs are on the page, and in --json.", "dim")

@@ -94,7 +94,6 @@ ExperimentFiles = Annotated[
 ]
 Folder = Annotated[Path, typer.Argument(metavar="RESULTS", help="A results folder.")]
 Qrels = Annotated[Path, typer.Argument(metavar="QRELS|RESULTS", help="TREC judgments, or a results folder.")]
-QrelsOrFolders = Annotated[Path, typer.Argument(metavar="QRELS|RESULTS", help="TREC judgments, or a results folder.")]
 Runs = Annotated[list[Path] | None, typer.Argument(metavar="RUN", help="TREC runs, plain or gzip.")]
 RunsOrFolders = Annotated[
     list[Path] | None, typer.Argument(metavar="RUN|RESULTS", help="TREC runs, plain or gzip; or more results folders.")

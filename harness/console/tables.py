@@ -6,7 +6,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from harness.console.layout import GAP, Column, fitting, grid, head_of, left_out, side_by_side, text_line
+from harness.console.layout import GAP, Column, fitted, fitting, forest, grid, head_of, side_by_side, text_line
+from harness.english import asked, count, counted, format_p, join
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -37,7 +38,6 @@ class More(NamedTuple):
 
 def results(record: Results, more: More, *, width: int) -> Iterator[RenderableType]:
     """All that a run has to say: the verdict, what may change it, the paired leaderboard."""
-    from harness.english import count, counted
     from harness.evaluation.cautions import cautions
     from harness.evaluation.evaluation import evaluation_of
 
@@ -68,8 +68,6 @@ def _unlabelled(record: Results) -> Iterator[RenderableType]:
 
 def _stems(record: Results) -> Iterator[RenderableType]:
     """How the retrievers that compare words take them: "bm25: words stemmed as English"."""
-    from harness.english import join
-
     named: dict[str, list[str]] = {}
     for name, facts in record.manifest.retrievers.items():
         if how := facts.provenance.get("words"):
@@ -110,8 +108,6 @@ class VerdictNotes(NamedTuple):
 
 def verdict(evaluation: Evaluation, told: VerdictNotes, *, width: int) -> Iterator[RenderableType]:
     """The verdict in words, what may change it, the paired leaderboard; then what was asked for besides."""
-    from harness.console.layout import forest
-    from harness.english import asked
     from harness.evaluation.board import board_of, headline_of
 
     said, result = headline_of(evaluation, complete=told.complete), evaluation.conclusion
@@ -160,7 +156,6 @@ def leaderboard(
         clusters: of queries, where these are declared.
         low_is_good: measures of which less is better.
     """
-    from harness.english import asked
     from harness.evaluation.scores import by_mean
 
     by_cell = {(row["retriever"], row["measure"]): row for row in summary}
@@ -178,14 +173,10 @@ def leaderboard(
 
     ends = [tuple(by_cell[name, primary][key] for key in ("ci_low", "ci_high", "ci_method")) for name in order]
     intervals = _intervals(ends, "{:.3f}", level, rank=1)
-    measured = {measure: means(measure, 3, rank) for rank, measure in enumerate(others, 2)}
-    columns = [Column("", order, left=True, name=True), means(primary, 4, 0), intervals, *measured.values()]
-    kept = fitting(columns, width)
+    measured = [means(measure, 3, rank) for rank, measure in enumerate(others, 2)]
     n = by_cell[order[0], primary]["count"]
     yield text_line(f"{primary} over {asked(n, clusters)}", "bold")
-    yield grid(kept)
-    if missing := [measure for measure, column in measured.items() if column not in kept]:
-        yield text_line(left_out(missing), "dim")
+    yield from fitted([Column("", order, left=True, name=True), means(primary, 4, 0), intervals, *measured], width)
 
 
 def comparisons(
@@ -199,7 +190,6 @@ def comparisons(
         level: confidence of the intervals.
         leader: its pairs stand first, then the closest.
     """
-    from harness.english import format_p
     from harness.evaluation.wording import verdict_cell, verdict_word
 
     measure = family[0].measure
@@ -218,15 +208,8 @@ def comparisons(
     bold = frozenset(i for i, row in enumerate(shown) if row.verdict.separates)
     whole = [*columns, Column("verdict", [verdict_cell(row.finding) for row in shown], left=True, bold=bold)]
     short = [*columns, Column("verdict", [verdict_word(row.finding) for row in shown], left=True, bold=bold)]
-    kept = fitting(whole, width)
     yield text_line(f"{measure}: a and b" if len(names) > 1 else f"{measure}: a against b = {family[0].b}", "bold")
-    kept = kept if len(kept) == len(whole) else fitting(short, width)
-    yield grid(kept)
-    heads = [column.head for column in kept]
-    if missing := [
-        column.head.replace("/\n", "/").replace("\n", " ") for column in columns if column.head not in heads
-    ]:
-        yield text_line(left_out(missing), "dim")
+    yield from fitted(whole if len(fitting(whole, width)) == len(whole) else short, width)
     if len(family) > len(shown):
         yield text_line(
             f"Here are {len(shown)} of {len(family)} comparisons: those of {leader}, then the closest. "

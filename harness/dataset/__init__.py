@@ -9,7 +9,6 @@ from harness.dataset.dataset_model import reference_as_json as reference_as_json
 from harness.dataset.dataset_model import reference_from_json as reference_from_json
 from harness.dataset.dataset_model import reference_of as reference_of
 from harness.dataset.files import listing_of as listing_of
-from harness.dataset.formats import FORMATS as FORMATS
 from harness.dataset.formats import format_of as format_of
 from harness.dataset.formats import suggestion as suggestion
 from harness.dataset.load import column_lines as column_lines

@@ -26,6 +26,7 @@ from typing import Any, NamedTuple
 from harness.dataset.archives import unpacked_size
 from harness.dataset.files import File
 from harness.dataset.source import parse_json
+from retrievers.opening import cache_folder
 
 CONVERTED = {".pdf": "PDF", ".html": "HTML", ".htm": "HTML", ".docx": "Word", ".pptx": "PowerPoint", ".xlsx": "Excel",
              ".epub": "EPUB", ".ipynb": "Jupyter"}  # fmt: skip
@@ -84,7 +85,7 @@ class Converter:
         if BEGINNINGS.get(file.suffix, b"") not in raw[:1024]:
             raise NotConverted(f"its content is not {CONVERTED[file.suffix]}, whatever its name says")
         name = f"{version('markitdown')}, no plain text\0{file.suffix}\0".encode()  # as older versions took it for
-        kept = _folder() / f"{hashlib.sha256(name + raw).hexdigest()}.json"
+        kept = cache_folder() / "documents" / f"{hashlib.sha256(name + raw).hexdigest()}.json"
         if kept.name in self._undone:
             raise NotConverted(self._undone[kept.name])
         conversion = _kept(kept)
@@ -169,14 +170,6 @@ def _reason_of_end(process: subprocess.Popen[bytes]) -> dict[str, str]:
     how = names.get(code, f"exit code {code}")
     killed = ", as by a machine that runs out of memory" if how == "SIGKILL" else ""
     return {"undone": f"the process that converts it was ended: {how}{killed}"}
-
-
-def _folder() -> Path:
-    if folder := os.environ.get("HARNESS_CACHE"):
-        return Path(folder).expanduser() / "documents"
-    from platformdirs import user_cache_path
-
-    return user_cache_path("retriever-harness", appauthor=False) / "documents"
 
 
 def _kept(path: Path) -> dict[str, str] | None:

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 from harness.dataset.converting import CONVERTED, installed
 from harness.dataset.markdown_folder import REMEDY, SUFFIXES
 from harness.dataset.source import Findings, Place, Source, id_problem
-from retrievers.errors import DataChanged, InputError, Problem, did_you_mean
+from retrievers.errors import DataChanged, InputError, Problem, nearest
 from retrievers.types import Document, sample
 
 COMPARABLE = 2_000
@@ -75,10 +75,7 @@ class CheckedDocuments:
         """A remedy for a label that names nothing."""
         known = self.keys if self.by_field else self.ids
         otherwise = 'correct the id, or set dangling = "drop" under [relevance]'
-        if len(known) > COMPARABLE:
-            return otherwise
-        remedy = did_you_mean(label, known)
-        return f"{remedy} {otherwise}" if remedy.startswith("did you mean") else otherwise
+        return otherwise if len(known) > COMPARABLE else f"{nearest(label, known)} {otherwise}".lstrip()
 
     def take_key(self, document: Document, match: tuple[str, ...]) -> bool:
         """Note the value by which labels name a document; False where it has none."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 from importlib import import_module
+from pathlib import Path
 
 from harness.dataset.archives import AGAIN
 from harness.dataset.dataset_model import SQL, DatasetReference
@@ -11,7 +12,7 @@ from harness.dataset.files import File, Files, Reader, holds_files, is_results, 
 from harness.dataset.held_tables import parted
 from harness.dataset.rows import SUFFIXES, read_rows
 from harness.dataset.source import Findings, Source
-from retrievers.errors import InputError, Problem, did_you_mean
+from retrievers.errors import InputError, Problem, did_you_mean, nearest
 from retrievers.user_objects import OBJECT, NamedObject
 
 FORMATS = {
@@ -58,8 +59,10 @@ def open_source(reference: DatasetReference) -> tuple[str, Source]:
     if reference.scheme == OBJECT:
         what = "were in the memory of another process"
         raise InputError(Problem(reference.name.removeprefix(OBJECT), what, "give them again in Python"))
-    if not reference.scheme and not reference.folder.exists():
-        raise InputError(Problem(reference.name, "no such folder", suggestion(reference)))
+    if not reference.scheme and not (path := reference.folder).exists():
+        other = "a folder, a zip archive or a file; hf:… or irds:…"
+        remedy = suggestion(path) or other if path.parent.is_dir() else f"nor is there a folder {path.parent}"
+        raise InputError(Problem(reference.name, "no such folder", remedy))
     if reference.format is not None and reference.format not in FORMATS:
         raise InputError(Problem("dataset.format", f"unknown format {reference.format!r}",
                                  did_you_mean(reference.format, FORMATS)))  # fmt: skip
@@ -87,15 +90,9 @@ def format_of(reference: DatasetReference, files: Files) -> str | None:
     return next((name for name in FORMATS if reader_of(name).matches(reference, files)), None)
 
 
-def suggestion(reference: DatasetReference) -> str:
-    """What may have been meant by a path that does not exist: the nearest name beside it."""
-    path = reference.folder
-    parent = path.parent
-    names = [file.name for file in parent.iterdir()] if parent.is_dir() else []
-    if not parent.is_dir():
-        return f"nor is there a folder {parent}"
-    remedy = did_you_mean(path.name, names)
-    return remedy if remedy.startswith("did you mean") else "a folder, a zip archive or a file; hf:… or irds:…"
+def suggestion(path: Path) -> str:
+    """What may have been meant by a path that does not exist: the nearest name beside it; "" where none is near."""
+    return nearest(path.name, (file.name for file in path.parent.iterdir())) if path.parent.is_dir() else ""
 
 
 def _not_known(reference: DatasetReference, files: Files) -> tuple[str, str]:

@@ -21,9 +21,10 @@ from harness.dataset.formats import open_source
 from harness.dataset.rows import PLAIN, SUFFIXES, File, Row
 from harness.dataset.source import WHOLE, Findings, Parts, Place, Source, named_twice
 from harness.dataset.table_folder import RowSource, TableSource, rows_of
-from harness.dataset.trec import Qrels, RunScores
+from harness.dataset.trec import Qrels
 from harness.english import counted, first_few
 from retrievers.errors import InputError, Problem
+from retrievers.runs import RunScores, read_run
 from retrievers.types import Document, Query
 
 QUERY = ("query_id", "query-id", "qid", "q_id", "query")
@@ -243,7 +244,7 @@ def _grades(rows: Sequence[tuple[Any, Any]], query: str) -> dict[str, int]:
 def run_of(source: Any, where: str) -> RunScores:
     """A run from any of the shapes of `harness.compare`; InputError where it has none of them."""
     if _is_path(source):
-        return trec.read_run(str(source))
+        return read_run(str(source))
     if isinstance(source, Mapping):
         pairs = ((query, _hits(hits, f"{where}[{query!r}]")) for query, hits in source.items())
         return once(pairs, where, "query")

@@ -25,7 +25,7 @@ from harness.dataset.formats import open_source
 from harness.dataset.judgments import note_changes, overlay, read_overlay
 from harness.dataset.source import Findings, Place, Source, id_problem
 from harness.english import counted, first_few
-from retrievers.errors import InputError, did_you_mean
+from retrievers.errors import InputError, nearest
 from retrievers.types import Query
 
 CLICK = "click"
@@ -166,9 +166,8 @@ def _check_labels(
     for place, query_id, given in rows:
         if query_id not in queries:
             if not drop_dangling and queries:
-                remedy = did_you_mean(query_id, queries) if len(queries) <= COMPARABLE else ""
-                otherwise = 'correct the id, or set dangling = "drop" under [relevance]'
-                remedy = f"{remedy} {otherwise}" if remedy.startswith("did you mean") else otherwise
+                near = nearest(query_id, queries) if len(queries) <= COMPARABLE else ""
+                remedy = f'{near} correct the id, or set dangling = "drop" under [relevance]'.lstrip()
                 seen.wrong(place, f"judgments name query {query_id!r}, which does not exist", remedy)
             seen.note("dangling-query", query_id)
             continue

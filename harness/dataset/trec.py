@@ -23,35 +23,8 @@ from harness.dataset.rows import NUMBERS_OF_FIELDS, kind_of, read_lines
 from harness.dataset.source import WHOLE, Findings, Place, grade_of
 from retrievers.errors import InputError, Problem
 from retrievers.opening import masking, writing
-from retrievers.runs import (
-    SHOWN,
-    LineProblems,
-    RunScores,
-    blocks_of,
-    columns_of,
-    decode,
-    encode,
-    fields_of,
-    id_of,
-    read_run,
-    shown,
-    stream_run,
-    write_run,
-)
+from retrievers.runs import LineProblems, blocks_of, columns_of, decode, encode, fields_of, id_of, shown
 from retrievers.types import Document, Query
-
-__all__ = [
-    "SHOWN",
-    "Qrels",
-    "RunScores",
-    "decode",
-    "encode",
-    "read_qrels",
-    "read_run",
-    "stream_run",
-    "write_qrels",
-    "write_run",
-]
 
 Qrels = dict[str, dict[str, int]]
 

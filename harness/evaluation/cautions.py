@@ -1,4 +1,4 @@
-"""What a reader of a verdict has to know beside it: how often it was asked, what was not judged or not read."""
+"""Cautions beside a verdict: how often it was asked, what was not judged, what was not read."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Beside the verdicts, never instead of them: effect sizes, typical differences, what two rankings have in common."""
+"""Evidence beside the verdicts: effect sizes, typical differences, what two rankings have in common."""
 
 from __future__ import annotations
 

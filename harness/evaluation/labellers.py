@@ -14,14 +14,14 @@ import numpy as np
 
 from harness.dataset import Labels
 from harness.dataset.judgments import GRADES
-from harness.english import asked, count, counted
+from harness.english import asked, count, counted, minus
 from harness.evaluation.compare import compare
 from harness.evaluation.evaluation import settings_of
 from harness.evaluation.grading import by_labeller, grade_labels, grades_under, labels_that_count
 from harness.evaluation.question_units import clusters_of
 from harness.evaluation.readers import Judged, compared_pairs, lists_of, primary_of, relevance_of, score_lists
 from harness.evaluation.verdict import Comparison, Verdict
-from harness.evaluation.wording import minus, verdict_word
+from harness.evaluation.wording import verdict_word
 from harness.experiment import Relevance
 from harness.measures import Measure, bounds, parse, score
 from harness.measures.compute import largest_grade

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from harness.dataset import trec
-from harness.dataset.trec import Qrels, RunScores
+from harness.dataset.trec import Qrels
 from harness.english import count
 from harness.evaluation.scores import Lists, Scores, identical_pairs
 from harness.measures import Measure, MeasureValues, bounds, score, score_run
@@ -19,6 +19,7 @@ from harness.measures.compute import Judgments, Precision
 from harness.measures.table import is_binary, row_of
 from harness.stats.differences import Range
 from retrievers.errors import InputError, Problem
+from retrievers.runs import RunScores, read_run, stream_run
 from retrievers.types import Floats
 
 
@@ -125,7 +126,7 @@ def joined_runs(runs: Sequence[ScoredRun], judgments: Judgments, measures: Seque
 def _read_lists(path: str | Path, queries: Sequence[str], precision: Precision) -> dict[str, list[str]]:
     """What a run ranks, best first; the file is read once more."""
     wanted = set(queries)
-    return {query: _in_order(hits, precision) for query, hits in trec.read_run(path).items() if query in wanted}
+    return {query: _in_order(hits, precision) for query, hits in read_run(path).items() if query in wanted}
 
 
 def _in_order(hits: Mapping[str, float], precision: Precision) -> list[str]:
@@ -153,13 +154,13 @@ def _scored_file(
         return score_run(measures, judgments, separated(run), precision=conventions.precision)
 
     try:
-        scores = scored(trec.stream_run(path))
+        scores = scored(stream_run(path))
     except _QueryApart:
         if not Path(path).is_file():
             what = "the lines of a query do not stand together, and it cannot be read again: it is not a regular file"
             raise InputError(Problem(str(path), what, "write it to a file first")) from None
         met.clear()
-        scores = scored(iter(trec.read_run(path).items()))
+        scores = scored(iter(read_run(path).items()))
     if not met:
         raise _strangers(str(path), unjudged, judgments)
     kept, notes = counted(judgments, met, conventions)

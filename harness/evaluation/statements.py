@@ -7,12 +7,12 @@ from collections.abc import Iterator, Sequence
 from enum import Enum, auto
 from typing import NamedTuple
 
-from harness.english import asked, counted, few_names, format_p, join, related, short_p, these
+from harness.english import asked, counted, few_names, format_p, join, minus, related, short_p, these
 from harness.evaluation.across_sets import PairOnSets, SetsTogether
 from harness.evaluation.conclusion import Conclusion
 from harness.evaluation.sweep_choice import SweepChoice
 from harness.evaluation.verdict import Comparison, Reason, Verdict
-from harness.evaluation.wording import differing, minus, unchanged_sentence, why
+from harness.evaluation.wording import differing, unchanged_sentence, why
 from harness.stats.differences import SLACK
 from harness.stats.power import MOST, PowerRange, QueryRange
 from harness.stats.settings import Settings

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from typing import Any
 
-from harness.english import asked, count, few_names, format_p, related, short_p, these
+from harness.english import asked, count, few_names, format_p, minus, related, short_p, these
 from harness.evaluation.verdict import Comparison, Finding, Gate, Reason, Verdict
 from harness.stats.multiplicity import adjust
 from harness.stats.power import FEWEST
@@ -111,15 +111,6 @@ def read_comparison(cells: Mapping[str, Any]) -> Comparison:
     """
     given = {name: cells[name] for name in COMPARISON_COLUMNS if name != "verdict"}
     return Comparison(**given, finding=read_verdict(str(cells["verdict"])))
-
-
-def minus(numbers: str) -> str:
-    """Return numbers with the minus sign that sentences have.
-
-    >>> minus("-0.5 to +0.2")
-    '\N{MINUS SIGN}0.5 to +0.2'
-    """
-    return numbers.replace("-", "\N{MINUS SIGN}")
 
 
 def settings_sentence(settings: Settings) -> str:

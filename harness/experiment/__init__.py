@@ -1,36 +1,30 @@
 """TOML in, a frozen and fully checked Experiment out."""
 
-from harness.experiment.blocks import KINDS as KINDS
 from harness.experiment.blocks import NAME as NAME
 from harness.experiment.blocks import SWEPT as SWEPT
 from harness.experiment.blocks import Block as Block
 from harness.experiment.blocks import Chunk as Chunk
 from harness.experiment.blocks import Dense as Dense
-from harness.experiment.blocks import Derive as Derive
 from harness.experiment.blocks import Encoded as Encoded
 from harness.experiment.blocks import Fusion as Fusion
-from harness.experiment.blocks import Multivector as Multivector
 from harness.experiment.blocks import QueryField as QueryField
 from harness.experiment.blocks import Reranked as Reranked
-from harness.experiment.blocks import Sparse as Sparse
 from harness.experiment.blocks import Standalone as Standalone
 from harness.experiment.blocks import in_order as in_order
 from harness.experiment.blocks import inputs as inputs
 from harness.experiment.blocks import origin as origin
+from harness.experiment.blocks import parts_of as parts_of
 from harness.experiment.effects import uses as uses
 from harness.experiment.experiment_file import Loaded as Loaded
 from harness.experiment.experiment_file import load as load
 from harness.experiment.experiment_file import load_sets as load_sets
 from harness.experiment.experiment_file import locate as locate
-from harness.experiment.experiment_file import question_of as question_of
 from harness.experiment.experiment_file import reference_in as reference_in
 from harness.experiment.experiment_file import with_files_located as with_files_located
 from harness.experiment.experiment_file import with_runs_located as with_runs_located
-from harness.experiment.model import CacheOptions as CacheOptions
 from harness.experiment.model import DatasetTable as DatasetTable
 from harness.experiment.model import Experiment as Experiment
 from harness.experiment.model import JudgeOptions as JudgeOptions
-from harness.experiment.model import LatencyOptions as LatencyOptions
 from harness.experiment.model import Question as Question
 from harness.experiment.model import Relevance as Relevance
 from harness.experiment.model import asked_in as asked_in

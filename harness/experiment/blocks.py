@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal, Self, get_args
+from typing import Annotated, Any, ClassVar, Literal, Self, get_args
 
 from pydantic import (
     Field,
@@ -116,6 +116,13 @@ class Block(Strict):
     """A reranker of the first hits."""
     color: str = ""
     """Of the retriever in every report, such as "#0b6e4f"; left out, it follows from what the retriever is."""
+    silent: ClassVar[tuple[str, ...]] = ()
+    """Keys that are not written where they say nothing: manifests of earlier versions know the same retriever."""
+
+    @model_serializer(mode="wrap")
+    def _without_silent(self, table_of: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        table: dict[str, Any] = table_of(self)
+        return {key: value for key, value in table.items() if value or key not in self.silent}
 
     @field_validator("color")
     @classmethod
@@ -156,6 +163,7 @@ class Encoded(Block):
     variants: dict[str, dict[str, Any]] = Field(default_factory=dict)
     """Further retrievers by the same model, NAME-KEY, each with options of the encoder in place of those above:
     { plain = { query_prompt = "" } }."""
+    silent = ("derive", "variants")
 
     @field_validator("encoder")
     @classmethod
@@ -178,12 +186,6 @@ class Encoded(Block):
         if named := [name for name, options in variants.items() if "kind" in options]:
             raise ValueError(f"{named[0]!r} has a kind of its own: write a retriever of its own for it")
         return variants
-
-    @model_serializer(mode="wrap")
-    def _without_what_was_written_out(self, table_of: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """The retrievers that `derive` and `variants` gave stand beside this one."""
-        table: dict[str, Any] = table_of(self)
-        return {key: value for key, value in table.items() if value or key not in ("derive", "variants")}
 
 
 class Dense(Encoded):
@@ -275,6 +277,7 @@ class Fusion(Block):
     minimum: tuple[Annotated[float, Field(allow_inf_nan=False)], ...] = ()
     """Of convex: the lowest score that each retriever could give, such as [0, -1] for BM25 and cosine; left out, the
     lowest of its hits."""
+    silent = ("weights", "minimum")
 
     @model_validator(mode="after")
     def _each_once(self) -> Self:
@@ -293,12 +296,6 @@ class Fusion(Block):
         if self.weights and not any(self.weights):
             raise ValueError("weights are all 0; one must be above")
         return self
-
-    @model_serializer(mode="wrap")
-    def _as_before_there_were_weights(self, table_of: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """What is left out says nothing: the manifests of earlier versions know the same retriever."""
-        table: dict[str, Any] = table_of(self)
-        return {key: value for key, value in table.items() if value or key not in ("weights", "minimum")}
 
 
 class Reranked(Block):
@@ -357,6 +354,14 @@ def in_order(blocks: tuple[Block, ...]) -> list[Block]:
         placed[block.name] = block
         waiting.remove(block)
     return list(placed.values())
+
+
+def parts_of(blocks: tuple[Block, ...]) -> dict[str, tuple[Block, ...]]:
+    """Return the blocks that each retriever is made of, directly or through others, itself last."""
+    parts: dict[str, tuple[Block, ...]] = {}
+    for block in in_order(blocks):
+        parts[block.name] = (*{one.name: one for name in inputs(block) for one in parts[name]}.values(), block)
+    return parts
 
 
 def check_form(encoder: Kind, form: object) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple
@@ -124,11 +125,13 @@ def _loaded(tables: dict[str, Any], path: Path, *, built: bool, code: bool, keys
     except InputError as error:
         where = "" if built else f"{path}"
         problems += [p._replace(where=": ".join(filter(None, (where, p.where)))) for p in error.problems]
-    dataset = None
+    table = dataset = None
+    with suppress(InputError):  # what is wrong with its table is told above
+        table = dataset_table(tables)
     try:
-        dataset = locate(dataset_table(tables), path)
+        dataset = None if table is None else locate(table, path)
     except InputError as error:
-        problems += error.problems if question is not None or not problems else _absent(error)
+        problems += error.problems
     if question is None:
         problems += [p for p in _wrong_measures(tables, "" if built else f"{path}: ") if p not in problems]
     if problems or question is None or dataset is None:
@@ -212,11 +215,6 @@ def _without_none(value: Any) -> Any:
     return value.as_posix() if isinstance(value, Path) else value
 
 
-def _absent(error: InputError) -> list[Problem]:
-    """Of the problems of the data set's table those that the whole file's check has not told."""
-    return [problem for problem in error.problems if problem.what.endswith("does not exist")]
-
-
 def question_of(experiment: Experiment) -> Question:
     """Parse the measures, and the primary one among them.
 
@@ -262,9 +260,8 @@ def locate(table: DatasetTable, path: Path) -> DatasetReference:
     tried = [Path(), *path.resolve().parents]
     place = next((folder / table.path for folder in tried if (folder / table.path).exists()), None)
     if place is None:
-        near = suggestion(reference)
         looked = "looked in the working directory and in every folder above the experiment"
-        remedy = f"{near} {looked}" if near.startswith("did you mean") else looked
+        remedy = f"{suggestion(reference.folder)} {looked}".lstrip()
         raise InputError(Problem(f"{path}: dataset", f"{table.path!r} does not exist", remedy))
     return replace(reference, path=place)
 

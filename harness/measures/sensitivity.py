@@ -1,4 +1,4 @@
-"""Does the winner change under another grade rule or gain?"""
+"""Sensitivity of the winner to the grade rule and to the gain."""
 
 from __future__ import annotations
 

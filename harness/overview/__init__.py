@@ -1,8 +1,7 @@
 """Many results folders -> one page: every experiment and date, the same retriever over time, any two side by side."""
 
-from __future__ import annotations
-
-from harness.overview.listing import Entry, Listing, Unread, holds_results, listing
-from harness.overview.page import write_index
-
-__all__ = ["Entry", "Listing", "Unread", "holds_results", "listing", "write_index"]
+from harness.overview.listing import Entry as Entry
+from harness.overview.listing import Listing as Listing
+from harness.overview.listing import holds_results as holds_results
+from harness.overview.listing import listing as listing
+from harness.overview.page import write_index as write_index

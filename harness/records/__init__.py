@@ -1,137 +1,68 @@
 """A run and its results folder: the one format on disk."""
 
-from harness.records.atomic_write import LAST_FILE, experiment_and_data, put_in_place, unfinished, unfinished_folder
-from harness.records.csv_tables import CONTROL, as_cell, file_digests, read_costs, write_costs, write_table
-from harness.records.kept import (
-    LENGTHS,
-    SHOWN,
-    LabelledQuery,
-    Run,
-    StageLatency,
-    ledger,
-    write_evidence,
-    write_run,
-)
-from harness.records.manifest import (
-    Commit,
-    DatasetFacts,
-    EncodingNoise,
-    Ledger,
-    Manifest,
-    ResolvedExperiment,
-    RetrieverFacts,
-    RetrieverLedger,
-    TieRange,
-    read_manifest,
-    resolved_experiment,
-    rewrite_manifest,
-    write_manifest,
-)
-from harness.records.readings import (
-    FOLDER,
-    PEOPLE,
-    RESERVED,
-    WORDS,
-    By,
-    ClaimPassage,
-    Readings,
-    Word,
-    append_claims,
-    append_judged,
-    append_opinions,
-    append_verdicts,
-    check_place,
-    claimed,
-    claims_of,
-    digest_of,
-    judges_in,
-    read_passages,
-    read_readings,
-    truth_of,
-    write_passages,
-)
-from harness.records.results import (
-    UNSCORED,
-    Glance,
-    Results,
-    asked_by,
-    data_reference,
-    dataset_of,
-    earlier_queries,
-    glance,
-    grades_in,
-    read,
-    read_scored,
-)
-from harness.records.safe_files import create, read_jsonl, refuse_links, write_jsonl
-
-__all__ = [
-    "CONTROL",
-    "FOLDER",
-    "LAST_FILE",
-    "LENGTHS",
-    "PEOPLE",
-    "RESERVED",
-    "SHOWN",
-    "UNSCORED",
-    "WORDS",
-    "By",
-    "ClaimPassage",
-    "Commit",
-    "DatasetFacts",
-    "EncodingNoise",
-    "Glance",
-    "LabelledQuery",
-    "Ledger",
-    "Manifest",
-    "Readings",
-    "ResolvedExperiment",
-    "Results",
-    "RetrieverFacts",
-    "RetrieverLedger",
-    "Run",
-    "StageLatency",
-    "TieRange",
-    "Word",
-    "append_claims",
-    "append_judged",
-    "append_opinions",
-    "append_verdicts",
-    "as_cell",
-    "asked_by",
-    "check_place",
-    "claimed",
-    "claims_of",
-    "create",
-    "data_reference",
-    "dataset_of",
-    "digest_of",
-    "earlier_queries",
-    "experiment_and_data",
-    "file_digests",
-    "glance",
-    "grades_in",
-    "judges_in",
-    "ledger",
-    "put_in_place",
-    "read",
-    "read_costs",
-    "read_jsonl",
-    "read_manifest",
-    "read_passages",
-    "read_readings",
-    "read_scored",
-    "refuse_links",
-    "resolved_experiment",
-    "rewrite_manifest",
-    "truth_of",
-    "unfinished",
-    "unfinished_folder",
-    "write_costs",
-    "write_evidence",
-    "write_jsonl",
-    "write_manifest",
-    "write_passages",
-    "write_run",
-    "write_table",
-]
+from harness.records.atomic_write import LAST_FILE as LAST_FILE
+from harness.records.atomic_write import experiment_and_data as experiment_and_data
+from harness.records.atomic_write import put_in_place as put_in_place
+from harness.records.atomic_write import unfinished as unfinished
+from harness.records.atomic_write import unfinished_folder as unfinished_folder
+from harness.records.csv_tables import CONTROL as CONTROL
+from harness.records.csv_tables import as_cell as as_cell
+from harness.records.csv_tables import file_digests as file_digests
+from harness.records.csv_tables import read_costs as read_costs
+from harness.records.csv_tables import write_costs as write_costs
+from harness.records.csv_tables import write_table as write_table
+from harness.records.kept import LENGTHS as LENGTHS
+from harness.records.kept import SHOWN as SHOWN
+from harness.records.kept import LabelledQuery as LabelledQuery
+from harness.records.kept import Run as Run
+from harness.records.kept import StageLatency as StageLatency
+from harness.records.kept import ledger as ledger
+from harness.records.kept import write_evidence as write_evidence
+from harness.records.kept import write_run as write_run
+from harness.records.manifest import Commit as Commit
+from harness.records.manifest import DatasetFacts as DatasetFacts
+from harness.records.manifest import EncodingNoise as EncodingNoise
+from harness.records.manifest import Ledger as Ledger
+from harness.records.manifest import Manifest as Manifest
+from harness.records.manifest import ResolvedExperiment as ResolvedExperiment
+from harness.records.manifest import RetrieverFacts as RetrieverFacts
+from harness.records.manifest import RetrieverLedger as RetrieverLedger
+from harness.records.manifest import TieRange as TieRange
+from harness.records.manifest import read_manifest as read_manifest
+from harness.records.manifest import resolved_experiment as resolved_experiment
+from harness.records.manifest import rewrite_manifest as rewrite_manifest
+from harness.records.manifest import write_manifest as write_manifest
+from harness.records.readings import FOLDER as FOLDER
+from harness.records.readings import PEOPLE as PEOPLE
+from harness.records.readings import RESERVED as RESERVED
+from harness.records.readings import WORDS as WORDS
+from harness.records.readings import By as By
+from harness.records.readings import ClaimPassage as ClaimPassage
+from harness.records.readings import Readings as Readings
+from harness.records.readings import Word as Word
+from harness.records.readings import append_claims as append_claims
+from harness.records.readings import append_judged as append_judged
+from harness.records.readings import append_opinions as append_opinions
+from harness.records.readings import append_verdicts as append_verdicts
+from harness.records.readings import check_place as check_place
+from harness.records.readings import claimed as claimed
+from harness.records.readings import claims_of as claims_of
+from harness.records.readings import digest_of as digest_of
+from harness.records.readings import judges_in as judges_in
+from harness.records.readings import read_passages as read_passages
+from harness.records.readings import read_readings as read_readings
+from harness.records.readings import write_passages as write_passages
+from harness.records.results import UNSCORED as UNSCORED
+from harness.records.results import Glance as Glance
+from harness.records.results import Results as Results
+from harness.records.results import asked_by as asked_by
+from harness.records.results import data_reference as data_reference
+from harness.records.results import dataset_of as dataset_of
+from harness.records.results import earlier_queries as earlier_queries
+from harness.records.results import glance as glance
+from harness.records.results import grades_in as grades_in
+from harness.records.results import read as read
+from harness.records.results import read_scored as read_scored
+from harness.records.safe_files import create as create
+from harness.records.safe_files import read_jsonl as read_jsonl
+from harness.records.safe_files import write_jsonl as write_jsonl

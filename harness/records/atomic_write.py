@@ -1,4 +1,4 @@
-"""Where a run writes until its results are whole, and how they come to their place."""
+"""Atomic writing of a results folder: a run writes beside its place, and what is whole is put there at once."""
 
 from __future__ import annotations
 

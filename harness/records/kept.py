@@ -12,10 +12,11 @@ import numpy as np
 from pydantic import BeforeValidator, ConfigDict, Field, TypeAdapter, ValidationError
 from pydantic_core import PydanticCustomError, from_json
 
-from harness.dataset import Dataset, Labels, LabelSource, reference_as_json, reference_from_json, trec
+from harness.dataset import Dataset, Labels, LabelSource, reference_as_json, reference_from_json
 from harness.experiment.option_tables import first_fault
 from harness.records.manifest import RetrieverLedger
 from harness.records.safe_files import write_jsonl
+from retrievers import runs
 from retrievers.meter import StageTotals
 from retrievers.types import Document, Query, Ranking
 
@@ -84,7 +85,7 @@ def write_run(folder: Path, run: Run) -> None:
         for query, ranking in run.rankings.items()
     )
     write_jsonl(folder / "rankings" / f"{run.retriever}.jsonl", rows)
-    trec.write_run(folder / "runs" / f"{run.retriever}.trec", run.rankings.items(), tag=trec.encode(run.retriever))
+    runs.write_run(folder / "runs" / f"{run.retriever}.trec", run.rankings.items(), tag=runs.encode(run.retriever))
 
 
 def write_evidence(folder: Path, dataset: Dataset, runs: Iterable[Run]) -> None:

@@ -1,4 +1,4 @@
-"""Claims once, verdicts once: what judges said of texts, kept as files, so that every measure is computed from them.
+"""Files of what judges said of texts, claims and verdicts, each once, so that every measure is computed from them.
 
 `claims.jsonl` holds one entry for each distinct text (text, claims, judge, prompt), `verdicts.jsonl` one for each
 claim, passage, judge and round (claim, passage, verdict, judge, prompt, round), `opinions.jsonl` whatever else a judge

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from markupsafe import Markup
 
+from harness.english import minus
 from harness.report import text
 from harness.report.theme import INK, PAPER, RULE
 
@@ -103,7 +104,7 @@ def numbers(ticks: Sequence[float], sign: str = "") -> list[str]:
     """
     finest = 1e-6 * max(map(abs, ticks))
     digits = next((d for d in range(12) if all(abs(value - round(value, d)) <= finest for value in ticks)), 12)
-    shown = [f"{value:{sign}.{digits}f}".replace("-", text.MINUS) for value in ticks]
+    shown = [minus(f"{value:{sign}.{digits}f}") for value in ticks]
     return ["0" if sign and not value else word for value, word in zip(ticks, shown, strict=True)]
 
 

@@ -6,7 +6,7 @@ import html
 import math
 import re
 
-from harness.english import format_p
+from harness.english import format_p, minus
 from harness.pages import visible as visible  # the report's own word for it
 from harness.records import as_cell
 
@@ -16,7 +16,6 @@ LATEX = {
     "\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "$": r"\$", "&": r"\&", "#": r"\#", "%": r"\%", "_": r"\_",
     "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "'": r"\textquotesingle{}",
 }  # fmt: skip
-MINUS = "\u2212"
 SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
@@ -39,7 +38,7 @@ def score(value: float | None) -> str:
     if _missing(value):
         return "–"
     shown = f"{value:.3f}"
-    return shown.removeprefix("-") if float(shown) == 0 else _minus(shown)
+    return shown.removeprefix("-") if float(shown) == 0 else minus(shown)
 
 
 def signed(value: float | None) -> str:
@@ -51,7 +50,7 @@ def signed(value: float | None) -> str:
     if _missing(value):
         return "–"
     text = f"{value:+.3f}"
-    return text[1:] if float(text) == 0 else _minus(text)
+    return text[1:] if float(text) == 0 else minus(text)
 
 
 def between(ends: tuple[float | None, float | None]) -> str:
@@ -94,7 +93,7 @@ def plain(value: float | None) -> str:
     >>> plain(51.5), plain(20.0), plain(None)
     ('51.5', '20', '–')
     """
-    return "–" if _missing(value) else _minus(f"{value:,.6g}" if abs(value or 0) < 1e6 else f"{value:,.0f}")
+    return "–" if _missing(value) else minus(f"{value:,.6g}" if abs(value or 0) < 1e6 else f"{value:,.0f}")
 
 
 def dollars(value: float | None) -> str:
@@ -200,7 +199,3 @@ def cell(text: str) -> str:
 
 def _missing(value: float | None) -> bool:
     return value is None or math.isnan(value)
-
-
-def _minus(text: str) -> str:
-    return text.replace("-", MINUS)

@@ -1,1 +1,1 @@
-"""Everything that asks: checks, plans, builds retrievers, runs them."""
+"""Running: checks, plans, builds retrievers, asks them."""

@@ -1,4 +1,4 @@
-"""Whether a data set can carry the planned comparison: the plan of the verdicts, before anything is run or after it.
+"""Capacity of a data set for the planned comparison: the plan of the verdicts, before anything is run or after it.
 
 Before a run nobody knows by how much differences scatter over the queries, so the answer is a condition: up to which
 scatter a difference worth finding is found. Where an earlier run of the same data lies, its differences answer.

@@ -17,13 +17,12 @@ from harness.experiment import Block, Encoded, Loaded, QueryField, Standalone, r
 from harness.experiment import load as load_experiment
 from harness.measures import score, span
 from harness.running.capacity import Capacity, measured, planned
-from harness.running.components import Components, build_components, conditions_of, in_block
+from harness.running.components import Components, build_components, conditions_of, lacking
 from harness.running.dataset_summary import DatasetSummary, dataset_summary
 from harness.running.forecast import truncation_estimates
 from harness.stats.settings import check_margin
-from retrievers.errors import BackendError, InputError, Problem, did_you_mean
-from retrievers.types import Encoder, Model, Retriever
-from retrievers.user_objects import faults_of
+from retrievers.errors import InputError, Problem, did_you_mean
+from retrievers.types import Encoder
 from retrievers.words import load_language_model
 
 MEANINGS = {
@@ -164,17 +163,11 @@ def check(
         more = _of_the_data(target) if isinstance(target, Path) else []
         raise InputError([*error.problems, *more]) from None
     dataset, graded, components = prepare(loaded)
-    problems: list[Problem] = []
-    for block in loaded.experiment.retrievers:
-        try:
-            if (retriever := components[block.name].retriever) is not None:
-                _check_part(retriever)
-        except InputError as error:
-            problems += in_block(block, error)
-    if problems:
+    blocks = loaded.experiment.retrievers
+    whole = ((block, components[block.name].retriever) for block in blocks)
+    if problems := [one for block, retriever in whole if retriever is not None for one in lacking(block, retriever)]:
         raise InputError(problems)
     encoders = {name: one.encoder for name, one in components.items() if one.encoder is not None}
-    blocks = loaded.experiment.retrievers
     capacity = planned(loaded, dataset, graded.grades, results)
     seen = dataset_summary(
         dataset, lambda some: truncation_estimates(blocks, components, some), seed=loaded.experiment.seed
@@ -203,23 +196,9 @@ def _lacking(blocks: Sequence[Block], components: Mapping[str, Components]) -> I
     seen: set[int] = set()
     for block in blocks:
         for model in (components[block.name].encoder, components[block.name].reranker):
-            if model is None or id(model) in seen:
-                continue
-            seen.add(id(model))
-            try:
-                _check_part(model)
-            except InputError as error:
-                for problem in in_block(block, error):
-                    yield f"{problem}; a run needs it for what is not cached"
-
-
-def _check_part(part: Model | Retriever) -> None:
-    """Let a part say what it lacks; raises InputError, also where the code of another package fails at it."""
-    try:
-        with faults_of((part,)):
-            part.check()
-    except BackendError as failure:
-        raise InputError(Problem("check", str(failure))) from failure
+            if model is not None and id(model) not in seen:
+                seen.add(id(model))
+                yield from (f"{one}; a run needs it for what is not cached" for one in lacking(block, model))
 
 
 def _of_the_data(target: Path) -> list[Problem]:

@@ -71,6 +71,18 @@ def in_block(block: Block, error: InputError) -> list[Problem]:
     ]  # fmt: skip
 
 
+def lacking(block: Block, part: Model | Retriever) -> list[Problem]:
+    """Ask a part of a retriever what it lacks, such as a key; that the code of another package fails at it, too."""
+    try:
+        with faults_of((part,)):
+            part.check()
+    except InputError as error:
+        return in_block(block, error)
+    except BackendError as failure:
+        return in_block(block, InputError(Problem("check", str(failure))))
+    return []
+
+
 def described(model: Model) -> dict[str, str]:
     """Return what the manifest keeps of an encoder or a reranker, its price included where that is known."""
     provenance = {key: as_written(value) for key, value in model.provenance.items()}
@@ -85,6 +97,11 @@ def described(model: Model) -> dict[str, str]:
 def canonical(table: Mapping[str, Any]) -> str:
     """Return one text for equal tables, so that what is equal is built and computed once."""
     return json.dumps(table, sort_keys=True, default=str)
+
+
+def reading_of(block: Encoded) -> str:
+    """Return one text for blocks whose equal encoders read the same texts of a corpus: they cut it alike."""
+    return canonical({"encoder": block.encoder.written(), "chunk": block.chunk and block.chunk.model_dump()})
 
 
 def conditions_of(table: Mapping[str, str | tuple[str, ...] | QueryField]) -> list[Condition]:

@@ -12,18 +12,19 @@ from harness.dataset import Dataset
 from harness.english import counted
 from harness.experiment import Encoded, load
 from harness.running.check import prepare
-from harness.running.components import canonical
-from harness.running.forecast import chunks_of
+from harness.running.components import lacking, reading_of
+from harness.running.forecast import chunks_of, unpriced
 from retrievers.cache import Cache, default_path
 from retrievers.chunking import Chunks, pieces
 from retrievers.derived import proof_texts
 from retrievers.embedding import Embedder
 from retrievers.errors import InputError, Problem
 from retrievers.meter import Budget, Meter
+from retrievers.ragged import Form
 from retrievers.storage import open_storage
 from retrievers.types import Encoder, Role
 from retrievers.user_objects import faults_of
-from retrievers.vector_search import window_of
+from retrievers.vector_search import windows
 from retrievers.vector_shards import Imported, Request, Writing, import_into, planned_requests, write_shard
 
 SHARD = re.compile(r"([1-9][0-9]{0,5})/([1-9][0-9]{0,5})")
@@ -47,8 +48,8 @@ class Task(NamedTuple):
     def requests(self) -> Iterator[Request]:
         """Plan all requests, each distinct text in one of them."""
         planned: set[bytes] = set()
-        for windows in self.windows:
-            yield from planned_requests(self.encoder, windows(), self.role, planned)
+        for read in self.windows:
+            yield from planned_requests(self.encoder, read(), self.role, planned)
 
 
 class EncoderShare(NamedTuple):
@@ -144,17 +145,20 @@ def tasks_of(experiment: Path, *, limited: bool = False, code: bool = True) -> l
         raise InputError(Problem(str(experiment), "has no encoder", "nothing is to be embedded"))
     cuts: dict[str, tuple[Encoder, dict[_Cut, None]]] = {}
     asking: dict[str, Encoder] = {}
+    problems: list[Problem] = []
     for block in blocks:
         encoder, asked = built[block.name].encoder, built[block.name].asked
         assert encoder is not None
         for one, proof in ((encoder, False), (asked, True)):
             if one is not None:
-                _check(one, limited=limited)
+                problems += [*lacking(block, one), *(unpriced(block, "encoder", one) if limited else ())]
                 cut = _Cut(chunks_of(block, one), proof)
                 cuts.setdefault(one.fingerprint_for("document"), (one, {}))[1][cut] = None
         asking.setdefault(encoder.fingerprint_for("query"), encoder)
+    if problems:
+        raise InputError(problems)
     documents = [
-        Task(encoder, "document", tuple(_documents(dataset, cut, window_of(encoder.form)) for cut in some))
+        Task(encoder, "document", tuple(_documents(dataset, cut, encoder.form) for cut in some))
         for encoder, some in cuts.values()
     ]
     return [*documents, *(Task(encoder, "query", (_queries(dataset),)) for encoder in asking.values())]
@@ -168,21 +172,12 @@ class _Cut(NamedTuple):
     """Only those by which a service shows that its smaller vectors are what cutting gives."""
 
 
-def _check(encoder: Encoder, *, limited: bool) -> None:
-    encoder.check()
-    if limited and encoder.price is None:
-        raise InputError(Problem("--max-cost", f"the price of {encoder.fingerprint} is not known", "set its price"))
+def _documents(dataset: Dataset, cut: _Cut, form: Form) -> Callable[[], Iterator[list[str]]]:
+    def read() -> Iterator[list[str]]:
+        texts = (piece.content for piece in pieces(dataset.documents(), cut.chunks))
+        return windows(proof_texts(texts) if cut.proof else texts, form)
 
-
-def _documents(dataset: Dataset, cut: _Cut, size: int) -> Callable[[], Iterator[list[str]]]:
-    def windows() -> Iterator[list[str]]:
-        texts: Iterator[str] = (piece.content for piece in pieces(dataset.documents(), cut.chunks))
-        if cut.proof:
-            texts = iter(proof_texts(texts))
-        while window := list(islice(texts, size)):
-            yield window
-
-    return windows
+    return read
 
 
 def _queries(dataset: Dataset) -> Callable[[], Iterator[list[str]]]:
@@ -235,8 +230,7 @@ def drifts(experiment: str | Path, *, sample: int = SAMPLE, code: bool = True) -
             encoder = components[block.name].encoder
             if not isinstance(block, Encoded) or encoder is None:
                 continue
-            key = canonical({"encoder": block.encoder.written(), "chunk": block.chunk and block.chunk.model_dump()})
-            if key in asked:
+            if (key := reading_of(block)) in asked:
                 continue
             asked.add(key)
             texts = (piece.content for piece in pieces(dataset.documents(), chunks_of(block, encoder)))

@@ -4,20 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from itertools import islice
 from typing import NamedTuple
 
 from harness.dataset import Dataset
 from harness.english import counted, join
-from harness.experiment import Block, Chunk, Encoded, Experiment, expanded, inputs, origin
-from harness.running.components import Components, canonical, in_block
+from harness.experiment import Block, Encoded, Experiment, expanded, origin, parts_of
+from harness.running.components import Components, in_block, lacking, reading_of
 from retrievers.chunking import Chunks, document_of, pieces
 from retrievers.embedding import Embedder, Forecast
 from retrievers.errors import BackendError, InputError, Problem
 from retrievers.storage import open_storage
 from retrievers.types import Counts, Document, Encoder, Model, Role
 from retrievers.user_objects import faults_of
-from retrievers.vector_search import window_of
+from retrievers.vector_search import windows
 from retrievers.vector_shards import ShardSource, check_filled
 
 UNREAD = 0.05
@@ -57,16 +56,14 @@ def forecast(embedder: Embedder, dataset: Dataset, chunks: Chunks | None) -> dic
 
     A text that stands in two windows counts in both: the figures are then a little too high.
     """
-    texts = pieces(dataset.documents(), chunks)
-    windows = []
-    while window := [piece.content for piece in islice(texts, window_of(embedder.encoder.form))]:
-        windows.append(embedder.forecast(window, "document"))
+    texts = (piece.content for piece in pieces(dataset.documents(), chunks))
+    parts = [embedder.forecast(window, "document") for window in windows(texts, embedder.form)]
     whole = Forecast(
-        texts=sum(one.texts for one in windows),
-        cached=sum(one.cached for one in windows),
-        calls=sum(one.calls for one in windows),
-        tokens=sum(one.tokens for one in windows),
-        exact=all(one.exact for one in windows),
+        texts=sum(one.texts for one in parts),
+        cached=sum(one.cached for one in parts),
+        calls=sum(one.calls for one in parts),
+        tokens=sum(one.tokens for one in parts),
+        exact=all(one.exact for one in parts),
     )
     return {"document": whole, "query": embedder.forecast((query.text for query in dataset.queries), "query")}
 
@@ -91,24 +88,19 @@ def check_needs(blocks: Sequence[Block], components: dict[str, Components], data
     names = {block.name for block in blocks}
     for block in blocks:
         encoder, retriever, reranker, _ = components[block.name]
+        problems += [one for part in (retriever, reranker) if part is not None for one in lacking(block, part)]
+        if limited:
+            problems += [*unpriced(block, "encoder", encoder), *unpriced(block, "rerank", reranker)]
+        if encoder is None or not isinstance(block, Encoded) or origin(block) in names:
+            continue
         try:
-            if limited:
-                _check_price("encoder", encoder)
-                _check_price("rerank", reranker)
-            with faults_of(components[block.name]):
-                if retriever is not None:
-                    retriever.check()
-                if reranker is not None:
-                    reranker.check()
-                if encoder is not None and isinstance(block, Encoded) and origin(block) not in names:
-                    if (chunks := chunks_of(block, encoder)) is not None:
-                        chunks.check()
-                    try:
-                        encoder.check()
-                    except InputError:
-                        expected = forecast(embedder_of(encoder), dataset, chunks_of(block, encoder))
-                        if block.name in timed or any(one.cached < one.texts for one in expected.values()):
-                            raise
+            with faults_of((encoder,)):
+                if (chunks := chunks_of(block, encoder)) is not None:
+                    chunks.check()
+                if lacks := lacking(block, encoder):
+                    expected = forecast(embedder_of(encoder), dataset, chunks)
+                    if block.name in timed or any(one.cached < one.texts for one in expected.values()):
+                        problems += lacks
         except InputError as error:
             problems += in_block(block, error)
         except BackendError as failure:
@@ -117,11 +109,13 @@ def check_needs(blocks: Sequence[Block], components: dict[str, Components], data
         raise InputError(problems)
 
 
-def _check_price(where: str, model: Model | None) -> None:
-    if model is not None and model.price is None:
-        name = model.provenance.get("model", "the model")
-        unknown = f"the price of {name} is not known, so that --max-cost cannot be kept"
-        raise InputError(Problem(f"{where}.price", unknown, "write price = dollars for a million tokens"))
+def unpriced(block: Block, where: str, model: Model | None) -> list[Problem]:
+    """The problem of a model whose price nobody knows, where no more than so many dollars may be spent."""
+    if model is None or model.price is not None:
+        return []
+    name = model.provenance.get("model", "the model")
+    unknown = f"the price of {name} is not known, so that --max-cost cannot be kept"
+    return in_block(block, InputError(Problem(f"{where}.price", unknown, "write price = dollars for a million tokens")))
 
 
 class TruncationEstimate(NamedTuple):
@@ -162,7 +156,7 @@ class TruncationEstimate(NamedTuple):
 
 
 def truncation_estimates(
-    blocks: Sequence[Block], components: Mapping[str, Components], documents: Sequence[Document]
+    blocks: tuple[Block, ...], components: Mapping[str, Components], documents: Sequence[Document]
 ) -> Iterator[TruncationEstimate]:
     """Yield how far each encoder would read, with what is made of it; nothing is loaded or sent.
 
@@ -174,23 +168,17 @@ def truncation_estimates(
         documents: a sample.
     """
     known: dict[str, TruncationEstimate] = {}
+    parts = parts_of(blocks)
     for block in blocks:
         encoder = components[block.name].encoder
         if not isinstance(block, Encoded) or origin(block) or encoder is None or not encoder.at_hand:
             continue
-        key = canonical({"encoder": block.encoder.written(), "chunk": _written(block.chunk)})
+        key = reading_of(block)
         if key not in known and (limit := encoder.reads) is not None and documents:
             known[key] = _reach(block, encoder, limit, documents)
         if key in known:
-            yield known[key]._replace(retriever=block.name, others=made_of(block.name, blocks))
-
-
-def made_of(name: str, blocks: Sequence[Block]) -> tuple[str, ...]:
-    """Return the retrievers that are made of one, directly or through others, in the order of the file."""
-    made = {name}
-    while more := {block.name for block in blocks if block.name not in made and made & set(inputs(block))}:
-        made |= more
-    return tuple(block.name for block in blocks if block.name in made and block.name != name)
+            made = (one.name for one in blocks if any(part is block for part in parts[one.name][:-1]))
+            yield known[key]._replace(retriever=block.name, others=tuple(made))
 
 
 def _reach(block: Encoded, encoder: Encoder, limit: int, documents: Sequence[Document]) -> TruncationEstimate:
@@ -201,7 +189,3 @@ def _reach(block: Encoded, encoder: Encoder, limit: int, documents: Sequence[Doc
     lost = int((tokens.counts - limit).clip(min=0).sum())
     total = int(tokens.counts.sum())
     return TruncationEstimate(block.name, limit, len(beyond), len(documents), lost, total, tokens.exact)
-
-
-def _written(chunk: Chunk | None) -> dict[str, object] | None:
-    return None if chunk is None else chunk.model_dump()

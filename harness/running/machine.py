@@ -125,11 +125,6 @@ class EarlierRun(NamedTuple):
         return math.fsum(row["tokens"] for row in read), math.fsum(row["seconds"] for row in read)
 
     @property
-    def finished(self) -> set[str]:
-        """The retrievers that finished."""
-        return set(self.manifest.finished)
-
-    @property
     def timed(self) -> set[str]:
         """The retrievers of which single queries were timed."""
         return {row["retriever"] for row in self.costs if not math.isnan(row["p50_ms"])}

@@ -1,4 +1,4 @@
-"""How far a mean moves when the same texts are embedded again in other ways: below that, no difference counts."""
+"""Noise of embedding: how far a mean moves when the same texts are embedded again; below, no difference counts."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from harness import records
 from harness.dataset import Dataset
 from harness.evaluation import score_tables
 from harness.evaluation.readers import Judged, score_lists
-from harness.experiment import Block, Encoded, Experiment, Loaded, in_order, inputs, load
+from harness.experiment import Block, Encoded, Experiment, Loaded, inputs, load, parts_of
 from harness.experiment.option_tables import Kind, options_of
 from harness.records import EncodingNoise, Results, Run
 from harness.running.check import Prepared, prepare
@@ -135,9 +135,7 @@ def measure_noise(
 
 def _measured(loaded: Loaded, results: Results, names: Sequence[str]) -> dict[str, tuple[Block, ...]]:
     """The retrievers that are measured, each with the blocks that it is made of, itself last."""
-    parts: dict[str, tuple[Block, ...]] = {}
-    for block in in_order(loaded.experiment.retrievers):
-        parts[block.name] = (*{one.name: one for name in inputs(block) for one in parts[name]}.values(), block)
+    parts = parts_of(loaded.experiment.retrievers)
     able = {name: of for name, of in parts.items() if name in results.retrievers and any(map(_has_model, of))}
     if not able:
         what = "no retriever that answered has a model"

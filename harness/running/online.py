@@ -1,4 +1,4 @@
-"""Every service of an experiment is asked for one text: whether it is there, and takes the key."""
+"""Check of services: each of an experiment's is asked for one text, whether it is there and takes the key."""
 
 from __future__ import annotations
 

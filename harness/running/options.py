@@ -1,4 +1,4 @@
-"""How one run is made, decided on the command line and not in the experiment, and what its retrievers share."""
+"""Options of one run, from the command line and not from the experiment, and what its retrievers share."""
 
 from __future__ import annotations
 

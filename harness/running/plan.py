@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from harness.dataset import Dataset
-from harness.experiment import Block, Dense, Encoded, Experiment, Loaded, asked_in, in_order, inputs, load, origin
+from harness.experiment import Block, Dense, Encoded, Experiment, Loaded, asked_in, in_order, load, origin, parts_of
 from harness.experiment.option_tables import Kind
 from harness.running.check import prepare
 from harness.running.forecast import TruncationEstimate, chunks_of, forecast, source_of, truncation_estimates
@@ -49,10 +49,6 @@ class PlanRow(NamedTuple):
     """What the experiment calls it, where it is one of several."""
 
 
-Planned = dict[str, PlanRow]
-"""What is embedded, by what it is -> its row: equal texts by an equal model stand once."""
-
-
 @dataclass(frozen=True, slots=True)
 class Planning:
     """What planning one experiment needs."""
@@ -62,13 +58,10 @@ class Planning:
     cache: Cache
     earlier: Sequence[EarlierRun]
     source: VectorSource | None
+    planned: dict[str, PlanRow] = field(default_factory=dict)
+    """What is embedded, by what it is -> its row: equal texts by an equal model stand once."""
     needs: dict[str, list[PlanRow]] = field(default_factory=dict)
     """Retriever -> the rows that it needs, whoever needed them first."""
-
-    @property
-    def experiment(self) -> Experiment:
-        """The experiment itself."""
-        return self.loaded.experiment
 
     def same(self) -> EarlierRun | None:
         """The earlier run of this very experiment on these data: what it timed is not timed again."""
@@ -84,7 +77,7 @@ class Planning:
 
     def timed(self, block: Block) -> list[str]:
         """The queries that are asked one at a time, past the cache."""
-        latency, same = self.experiment.latency, self.same()
+        latency, same = self.loaded.experiment.latency, self.same()
         if latency is None or (same is not None and block.name in same.timed):
             return []
         return [query.text for some in sampled(self.dataset.queries, latency.sample) for query in some]
@@ -120,11 +113,9 @@ def _row(
     return PlanRow(retriever, stage, *counts, throughput.usd(counts.tokens, searched), minutes)
 
 
-def embedding_rows(
-    block: Encoded, model: tuple[Encoder, Throughput], context: Planning, planned: Planned
-) -> Iterator[PlanRow]:
-    """The rows of an encoder; texts that an earlier retriever embeds alike are left out, and added to `planned`."""
-    encoder, throughput = model
+def embedding_rows(block: Encoded, encoder: Encoder, throughput: Throughput, context: Planning) -> Iterator[PlanRow]:
+    """The rows of an encoder, which are planned from then on; texts that are planned already are left out."""
+    planned = context.planned
     stages: tuple[tuple[Role, str, str], ...] = (
         ("document", "embed-documents", f" {block.chunk}"), ("query", "embed-queries", "")
     )  # fmt: skip
@@ -146,25 +137,19 @@ def embedding_rows(
         yield _row(block.name, "latency", alone, throughput, together=False)
 
 
-def proof_rows(
-    block: Dense, model: tuple[Encoder, Throughput], context: Planning, planned: Planned
-) -> Iterator[PlanRow]:
+def proof_rows(block: Dense, asked: Encoder, throughput: Throughput, context: Planning) -> Iterator[PlanRow]:
     """The row of the texts that are embedded at the size to which vectors are cut, to compare the two."""
-    asked, throughput = model
     key = f"{block.encoder.written()} {block.chunk} {block.dimensions}"
-    if key not in planned:
+    if key not in context.planned:
         some = proof_texts(piece.content for piece in pieces(context.dataset.documents(), chunks_of(block, asked)))
         expected = Embedder(asked, context.cache, context.source).forecast(some, "document")
-        planned[key] = _row(block.name, "embed-documents", expected, throughput)
-        yield planned[key]
+        context.planned[key] = _row(block.name, "embed-documents", expected, throughput)
+        yield context.planned[key]
 
 
-def reranking_rows(
-    block: Block, model: tuple[Reranker, Throughput], context: Planning, rows: Sequence[PlanRow]
-) -> Iterator[PlanRow]:
+def reranking_rows(block: Block, reranker: Reranker, throughput: Throughput, context: Planning) -> Iterator[PlanRow]:
     """The rows of a reranker: at most `depth` pairs a query, the first documents standing for the candidates."""
-    reranker, throughput = model
-    width = min(reranker.depth, context.experiment.depth, context.dataset.count)
+    width = min(reranker.depth, context.loaded.experiment.depth, context.dataset.count)
     documents = [document.content for document in islice(context.dataset.documents(), SAMPLE)]
     average = float(reranker.count(documents).counts.mean())
 
@@ -187,9 +172,8 @@ def reranking_rows(
     # Whether pairs are cached cannot be looked up before they are known: they are, where this very run was finished
     # before and nothing it embeds has gone from the cache since.
     same = context.same()
-    cached = same is not None and block.name in same.finished and all(
-        one.texts == one.cached for one in rows if one.stage.startswith("embed-")
-    )  # fmt: skip
+    embedded = all(one.texts == one.cached for one in context.planned.values())
+    cached = same is not None and block.name in same.manifest.finished and embedded
     yield row("rerank", asked, 0 if cached else requests(asked), cached=cached)
     if timed := context.timed(block):
         yield row("latency-rerank", timed, sum(requests([text]) for text in timed))
@@ -197,7 +181,7 @@ def reranking_rows(
 
 def judging_rows(context: Planning) -> tuple[list[PlanRow], list[str]]:
     """The row of a chat model that judges claims for all retrievers together; none for a judge on this machine."""
-    experiment, measures = context.experiment, context.loaded.question.measures
+    experiment, measures = context.loaded.experiment, context.loaded.question.measures
     table = experiment.judge
     if table is None or table.kind != "openai" or not any(measure.claimed for measure in measures):
         return [], []
@@ -237,16 +221,12 @@ def axis_rows(experiment: Experiment, needs: Mapping[str, Sequence[PlanRow]]) ->
     """
     if experiment.sweep is None:
         return
-    blocks = {block.name: block for block in experiment.retrievers}
-
-    def parts(name: str) -> set[str]:
-        return {name}.union(*map(parts, inputs(blocks[name])))
-
+    parts = parts_of(experiment.retrievers)
     for axis, words in experiment.sweep.words.items():
         for place, word in enumerate(words):
             cells = [name for name, chosen in experiment.sweep.cells.items() if chosen.get(axis) == place]
-            made_of = set[str]().union(*map(parts, cells))
-            rows = tuple(dict.fromkeys(row for name in sorted(made_of) for row in needs.get(name, ())))
+            made_of = sorted({one.name for cell in cells for one in parts[cell]})
+            rows = tuple(dict.fromkeys(row for name in made_of for row in needs.get(name, ())))
             total = RunPlan(rows, ()).total()
             yield AxisRow(axis, word, len(cells), total["texts"], total["usd"], total["minutes"])
 
@@ -264,14 +244,9 @@ class RunPlan(NamedTuple):
 
     def share(self, shards: int) -> dict[str, Any]:
         """What one of equal shares of the embedding would take, without process start and the loading of models."""
-        rows = [row for row in self.rows if row.stage.startswith("embed-")]
-        usd, minutes = ([getattr(row, name) for row in rows] for name in ("usd", "minutes"))
-        return {
-            "shards": shards,
-            "texts": math.ceil(sum(row.texts - row.cached for row in rows) / shards),
-            "usd": None if None in usd else math.fsum(usd) / shards,
-            "minutes": None if None in minutes else math.fsum(minutes) / shards,
-        }
+        total = RunPlan(tuple(row for row in self.rows if row.stage.startswith("embed-")), ()).total()
+        parts = {name: None if total[name] is None else total[name] / shards for name in ("usd", "minutes")}
+        return {"shards": shards, "texts": math.ceil((total["texts"] - total["cached"]) / shards), **parts}
 
     def total(self) -> dict[str, Any]:
         """The sums; None where a summand is unknown."""
@@ -314,19 +289,18 @@ def plan(path: str | Path | Loaded, *, results: Path = Path("results"), code: bo
     notes: list[str] = []
     with Cache(default_path()) as cache:
         context = Planning(loaded, dataset, cache, tuple(earlier_runs(results)), source_of(loaded.experiment))
-        planned: Planned = {}
         for block in in_order(loaded.experiment.retrievers):
             encoder, _, reranker, asked = components[block.name]
             if isinstance(block, Encoded) and encoder is not None:
                 throughput, note = throughput_of("encoder", block.encoder, encoder, context)
-                rows += embedding_rows(block, (encoder, throughput), context, planned)
+                rows += embedding_rows(block, encoder, throughput, context)
                 if origin(block) is None:
                     notes.append(f"{block.name}: {note}")
                 if asked is not None and isinstance(block, Dense):
-                    rows += proof_rows(block, (asked, throughput), context, planned)
+                    rows += proof_rows(block, asked, throughput, context)
             if block.rerank is not None and reranker is not None:
                 throughput, note = throughput_of("rerank", block.rerank, reranker, context)
-                own = list(reranking_rows(block, (reranker, throughput), context, rows))
+                own = list(reranking_rows(block, reranker, throughput, context))
                 rows += own
                 context.needs.setdefault(block.name, []).extend(own)
                 if reranker.limits is not None:

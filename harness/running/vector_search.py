@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from harness.experiment import Dense, Encoded, expanded
+from harness.experiment import Dense, Encoded, expanded, origin
 from harness.running.components import Components, conditions_of, described
 from harness.running.forecast import chunks_of
 from harness.running.options import Shared, Stores
@@ -64,7 +64,7 @@ def vector_retriever(block: Encoded, components: Components, shared: Shared, sto
         texts = extent.texts or sum(1 for _ in pieces(dataset.documents(), chunks))
         return {
             **described(encoder),
-            **({"derived_from": block.derived_from} if isinstance(block, Dense) and block.derived_from else {}),
+            **({"derived_from": base} if (base := origin(block)) else {}),
             **({} if cut is None else cut.provenance),
             **_place(block, options.resolved(dataset.count, form), options),
             **facts,

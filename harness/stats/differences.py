@@ -1,4 +1,4 @@
-"""When two scores are equal, what counts as one observation, and where random numbers come from."""
+"""Differences of scores: when two are equal, what counts as one observation, where random numbers come from."""
 
 from __future__ import annotations
 

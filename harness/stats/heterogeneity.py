@@ -1,4 +1,4 @@
-"""Whether a difference is the same elsewhere: in other slices of the queries, and on other data sets."""
+"""Heterogeneity: whether a difference is the same in other slices of the queries, and on other data sets."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How far a mean may be from the truth, and the statistics that describe one retriever's scores."""
+"""Confidence intervals of means, and the statistics that describe one retriever's scores."""
 
 from __future__ import annotations
 

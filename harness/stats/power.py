@@ -1,4 +1,4 @@
-"""What so many queries can find, how many a difference worth finding needs, and testing again with more of them.
+"""Power: what so many queries can find, how many a difference worth finding needs, and testing again with more.
 
 The model of power: the differences scatter with a standard deviation that is known only as well as so many of them tell
 it, and are tested by a two-sided t-test at the smallest level of the family, with power 0.80. Nothing is planned from

@@ -1,4 +1,4 @@
-"""How firm the order of the means is (bootstrap), and what choosing the best of several is worth (cross-fitting)."""
+"""Resampling: how firm the order of the means is (bootstrap), what choosing the best is worth (cross-fitting)."""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Literal, NamedTuple
 
 from retrievers import store_class, store_kinds
-from retrievers.errors import InputError, Problem, did_you_mean
+from retrievers.errors import InputError, Problem, nearest
 from retrievers.meter import Meter
 from retrievers.ragged import Form
 from retrievers.types import Store
@@ -89,7 +89,8 @@ class StoreOptions:
             if value is not None and value < least:
                 problems.append(Problem(f"store.{name}", f"{value} is below {least}"))
         if self.location is not None and not self.kind:
-            remedy = f"{did_you_mean(self.location, KNOWN)}; a folder's path has a separator: {f'./{self.location}'!r}"
+            others = f"known: {', '.join(KNOWN)}; a folder's path has a separator: {f'./{self.location}'!r}"
+            remedy = f"{nearest(self.location, KNOWN)} {others}".lstrip()
             if not self.location or "://" in self.location:
                 remedy = f"known: {', '.join(KNOWN)}, a folder, or a URL that begins with {', '.join(SERVER)}"
             problems.append(Problem("store", f"{self.location!r} names no store", remedy))
