@@ -14,6 +14,7 @@ from harness.answers.cases import FATES, TracedAnswer, shares
 from harness.evaluation.across_sets import COLUMNS, ON, SetsTogether
 from harness.evaluation.board import headline_of
 from harness.evaluation.evaluation import Evaluation
+from harness.evaluation.identity import identity
 from harness.evaluation.set_folders import SETS, results_together
 from harness.evaluation.statements import sets_sentences
 from harness.pages import policy
@@ -23,7 +24,6 @@ from harness.report.elements import figure, inline
 from harness.report.html_page import environment, styled
 from harness.report.text import p_value
 from harness.report.theme import marks
-from harness.report.view import identity
 from harness.stats.intervals import mean_interval
 from retrievers.opening import masking, writing
 from retrievers.types import Query
