@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import io
-import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -22,7 +21,6 @@ from harness.records import Results, create
 from harness.report import charts
 from harness.report.elements import figure, inline
 from harness.report.html_page import environment, styled
-from harness.report.text import p_value
 from harness.report.theme import marks
 from harness.stats.intervals import mean_interval
 from retrievers.opening import masking, writing
@@ -35,7 +33,6 @@ MOST = 20
 """Pairs whose sentence stands on the page; the CSV file has all."""
 LISTED = 200
 """Queries whose answers are shown in full: those that lost most claims."""
-P = re.compile(r"\(p ([=<]) (\S+)\)")
 MEANINGS = {
     "answered": "the response states it",
     "contradicted": "the response says otherwise: noise",
@@ -155,7 +152,7 @@ def sets_page(title: str, found: SetsTogether, sets: Sequence[Results]) -> str:
     return env.get_template("data_sets.html").render(
         title=title,
         found=found,
-        sentences=[P.sub(_p_of_page, one) for one in sets_sentences(found, MOST)],
+        sentences=sets_sentences(found, MOST),
         reported={one.manifest.name: (one.folder / "report.html").is_file() for one in sets},
         best={name: max(found.mean(name, one) for one in order) for name in found.sets},
         pairs=sorted((pair.leading for pair in found.pairs), key=lambda pair: -abs(pair.mean_difference)),
@@ -165,8 +162,3 @@ def sets_page(title: str, found: SetsTogether, sets: Sequence[Results]) -> str:
         style=style,
         policy=policy([], str(style)),
     )
-
-
-def _p_of_page(match: re.Match[str]) -> str:
-    """The p of a sentence in digits as the table has it, on one line."""
-    return f"(p\N{NO-BREAK SPACE}{match[1]}\N{NO-BREAK SPACE}{p_value(float(match[2]))})"
