@@ -10,6 +10,7 @@ from pathlib import Path
 from markupsafe import Markup
 
 from harness.answers.cases import FATES, TracedAnswer, shares
+from harness.english import asked
 from harness.evaluation.across_sets import COLUMNS, ON, SetsTogether
 from harness.evaluation.board import headline_of
 from harness.evaluation.evaluation import Evaluation
@@ -36,8 +37,8 @@ LISTED = 200
 MEANINGS = {
     "answered": "the response states it",
     "contradicted": "the response says otherwise: noise",
-    "not retrieved": "no retrieved text holds it: the retriever's",
-    "not used": "a retrieved text holds it, the response does not: the generator's",
+    "not retrieved": "no retrieved text holds it: the retriever lost it",
+    "not used": "a retrieved text holds it, the response does not: the generator lost it",
     "unknown": "a verdict is missing",
 }
 
@@ -67,6 +68,7 @@ def scores_page(title: str, evaluation: Evaluation, notes: Sequence[str], traced
         title=title,
         said=headline_of(evaluation),
         primary=scores.primary,
+        asked=asked(evaluation.conclusion.n, evaluation.conclusion.clusters),
         measures=measures,
         names=list(dict.fromkeys(row["retriever"] for row in summary)),
         means={(row["retriever"], row["measure"]): row for row in summary},

@@ -47,7 +47,7 @@ class Clause(NamedTuple):
 
     text: str
     section: str
-    """Where its evidence stands."""
+    """The section or the fold where its evidence stands."""
 
 
 class Screen(NamedTuple):
@@ -259,13 +259,13 @@ def _cost(view: View) -> Iterator[Clause]:
 def alerts(view: View) -> list[Clause]:
     """Everything that is large enough to change the decision, the gravest first."""
     about_hits = [*half_read(view.manifest), *foreign_hits(view.manifest), *clicked(view.manifest)]
-    return [*(Clause(text, "trust") for text in about_hits), *_unjudged(view), *_carried(view), *_latency(view)]
+    return [*(Clause(text, "integrity") for text in about_hits), *_unjudged(view), *_carried(view), *_latency(view)]
 
 
 def _unjudged(view: View) -> Iterator[Clause]:
     """Whoever returned much that nobody judged; where only relevant documents are listed nothing tells."""
     if note := unjudged_note(unjudged(view), view.conclusion.leader, view.cutoff):
-        yield Clause(note, "trust")
+        yield Clause(note, "integrity")
 
 
 def _carried(view: View) -> Iterator[Clause]:
