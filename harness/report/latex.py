@@ -20,9 +20,9 @@ def citation(view: View) -> Mapping[str, str]:
     leader, other, manifest = view.conclusion.leader, second(view), view.manifest
     queries = asked(view.n, view.conclusion.clusters)
     if other == leader:
-        row = next(row for row in view.results.summary.to_dict("records") if row["measure"] == view.primary)
-        ends = f"{100 * view.settings.level:g} % interval {text.between((row['ci_low'], row['ci_high']))}"
-        sentence = f"On {queries}, {leader} has a mean {view.primary} of {text.score(row['mean'])} ({ends})."
+        own = next(one for one in view.results.summary.to_dict("records") if one["measure"] == view.primary)
+        ends = f"{100 * view.settings.level:g} % interval {text.between((own['ci_low'], own['ci_high']))}"
+        sentence = f"On {queries}, {leader} has a mean {view.primary} of {text.score(own['mean'])} ({ends})."
     else:
         row = view.conclusion.against[other]
         sentence = f"On {queries}: {pair_sentence(row, view.settings)} {settings_sentence(view.settings)}"
