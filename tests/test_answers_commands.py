@@ -11,6 +11,7 @@ from harness import records
 from harness.report import write_report
 from harness.reproduce import reproduce
 from tests import small
+from tests.browser import needs_browser
 from tests.small import ended as harness
 from tests.small import ends
 
@@ -257,6 +258,22 @@ def test_answers_are_checked_judged_and_scored(club, answers, capsys) -> None:
     assert told["summary"][0]["ci_low"] < 1e-99  # at the level of the first of two looks; 1e-41 at that of both
     for wrong in (["-m", "RUGE"], ["--tokenizer", "flores200"], ["--baseline", "x"]):
         assert harness("answers", "score", experiment, answers, *wrong) == 2
+
+
+@needs_browser
+def test_what_became_of_a_claim_stands_in_one_line(driver, club, answers) -> None:
+    page = answers / "page.html"
+    assert harness("answers", "judge", club / "club.toml", answers) == 0
+    assert harness("answers", "score", club / "club.toml", answers, "--report", page) == 0
+    driver.get(page.resolve().as_uri())
+    summary, high, wide = driver.execute_script("""
+        const answer = document.querySelector("#blame details");
+        answer.open = true;
+        const fate = answer.querySelector("li b").getBoundingClientRect();
+        return [answer.querySelector("small").textContent, fate.height, fate.width];
+    """)
+    assert summary == "careful: 2 of 3 claims answered; lazy: 0 of 3 claims answered"
+    assert high < 30 < wide
 
 
 def test_hostile_texts_stay_texts_in_the_page(club, tmp_path) -> None:

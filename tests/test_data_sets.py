@@ -6,6 +6,7 @@ import csv
 import json
 import shutil
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -85,6 +86,7 @@ def test_each_set_counts_alike_whatever_its_queries_and_three_say_nothing_of_oth
     (pair,) = found.pairs
     assert pair.mean_difference == pytest.approx(0.0, abs=1e-9)  # by queries it would be 0.18
     assert pair.verdict is Verdict.UNDECIDED
+    assert sets_sentence(replace(pair, p_adjusted=0.00746)).endswith("not shown (p .007).")
     assert sets_sentences(found, 5)[-1] == "3 sets say nothing of others: that takes five or more."
     many = {"a": np.where(np.arange(100_000) < 10, 0.6, 0.5), "b": np.full(100_000, 0.5)}
     one = Scores(ids=tuple(map(str, range(100_000))), values={"RR": many})

@@ -89,6 +89,17 @@ def test_a_retriever_that_found_the_same_twice_stands_once(call: Call, tmp_path:
     assert "is named twice" in call("compare", one, one).err
 
 
+def test_a_renamed_retriever_makes_no_pair_with_itself(tmp_path: Path, first: Path) -> None:
+    renamed = small.RETRIEVERS.replace('"bm25"', '"words"').replace('kind = "words"', 'kind = "bm25"')
+    two = made(tmp_path, "second", retrievers=renamed.replace('"hybrid"', '"both"'))
+    joined = score_folders([first, two], [])
+    assert list(joined.retrievers) == ["bm25", "hashing", "hybrid"]
+    assert joined.notes[1] == (
+        "Found the same in more than one folder, and compared once: bm25 (called words in second), hashing and hybrid "
+        "(called both in second)."
+    )
+
+
 def test_what_differs_beside_the_retrievers_is_said(tmp_path: Path, first: Path) -> None:
     small.dataset(tmp_path / "y" / "data")
     (tmp_path / "y" / "data" / "bird.md").write_text("# bird\n\nbirds fly over water\n", encoding="utf-8")

@@ -13,11 +13,11 @@ import harness
 from harness import records
 from harness.dataset import DatasetReference
 from harness.dataset.load import load
+from harness.evaluation.identity import identity
 from harness.overview import holds_results, listing, write_index
 from harness.overview.listing import EmbeddedScores, Listing
 from harness.overview.page import page
 from harness.overview.panels import axis_of, groups, marks_of
-from harness.report.view import identity
 from retrievers.errors import InputError
 from tests import small
 from tests.browser import axe, complaints, needs_browser, requests, resize

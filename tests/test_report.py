@@ -25,6 +25,7 @@ import harness
 from harness import records
 from harness.evaluation.costs import costs_of
 from harness.report import first_screen, html_page, text, write, write_report
+from harness.report.latex import citation
 from harness.report.pdf import pdf
 from harness.report.sections import decision, queries, sections
 from harness.report.view import view_of
@@ -406,3 +407,17 @@ def test_every_file_of_a_section_stands_on_the_page_with_its_template(project):
         template = (here / "templates" / f"{name}.html").read_text(encoding="utf-8")
         assert "{% block html %}" in template
         assert "{% block markdown %}" in template
+
+
+def test_one_retriever_is_quoted_with_its_interval(tmp_path):
+    quoted = citation(view_of(small.ran(tmp_path, retrievers=small.BM25)))
+    interval = r"\(95 % interval 0\.\d{3} to [01]\.\d{3}\)"
+    assert re.fullmatch(rf"On 6 queries, bm25 has a mean nDCG@3 of 0\.\d{{3}} {interval}\.", quoted["Sentence"])
+    assert "nDCG@3 of 1 retriever over 6 queries" in quoted["BibTeX"]
+
+
+def test_every_link_within_the_page_has_its_target(attacked):
+    source = (attacked.folder / "report.html").read_text(encoding="utf-8")
+    ids, links = (set(re.findall(rf'{key}([\w-]+)"', source)) for key in (' id="', 'href="#'))
+    assert len(links) > 5
+    assert links | {"integrity"} <= ids  # where a warning of the first screen leads

@@ -228,7 +228,10 @@ def test_a_group_of_failures_is_one_click_away(opened):
 
 def test_the_result_is_quoted_and_its_files_are_at_hand(opened, page):
     click(opened, "[popovertarget=quote]")
-    sentence, latex, bibtex, digest = texts(opened, "[popover]:popover-open pre")
+    opened.execute_async_script("setTimeout(arguments[0], 100)")  # a popover says after a moment that it is open
+    sentence, latex, bibtex, digest, address = texts(opened, "[popover]:popover-open pre")
+    assert address == opened.current_url
+    assert texts(opened, "[popover]:popover-open button") == ["Copy"] * 5
     assert re.match(r"On 20 queries: .* adjusted p .*Decided by the exact signed-rank test", sentence)
     assert "\\input{tables/leaderboard.tex}" in latex
     assert bibtex.startswith("@misc{hostile2")

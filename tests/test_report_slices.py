@@ -168,7 +168,7 @@ def test_much_that_was_cut_is_told_first_and_little_is_not(results):
     (alert,) = [one for one in alerts(altered(results, hashing=cut)) if "start" in one.text]
     assert documents == 6
     assert alert.text == "hashing and hybrid read only the start of 83 % of the documents: try chunking."
-    assert alert.section == "trust"
+    assert alert.section == "integrity"
     assert not [one for one in alerts(altered(results)) if "start" in one.text]
 
 

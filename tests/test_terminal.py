@@ -276,19 +276,39 @@ def test_messages() -> None:
     assert printing.message(BackendError("x: y")) == "error: x: y"
 
 
-def test_the_axis_has_no_minus_zero() -> None:
+def test_the_axis_has_round_values_and_no_minus_zero() -> None:
     values: dict[str, Floats] = {"x": np.linspace(0.5, 1, 20), "y": np.linspace(0.5, 0.9, 20) + [0.0, 0.068] * 10}
     board = board_of(evaluate(scored(values, "nDCG@10"), baseline=None, settings=Settings()))
     assert -0.005 < board.span[0] < 0
-    assert rendered(forest(board, width=80), 80)[-1].split() == ["0", f"{board.span[1]:.2f}".removeprefix("0")]
+    assert rendered(forest(board, width=80), 80)[-1].split() == ["0", ".01", ".02", ".03"]
 
 
 @pytest.mark.parametrize(
-    ("reach", "words"), [(0.25, "−.25 0 .25"), (1.0, "−1 0 1"), (10.05, "−10.05 0 10.05"), (20.0, "−20 0 20")]
+    ("reach", "words"), [(0.25, "−.2 −.1 0 .1 .2"), (1.0, "−1.0 −.5 0 .5 1.0"), (10.05, "−10 −5 0 5 10")]
 )
-def test_the_axis_says_how_far_the_drawing_reaches(reach: float, words: str) -> None:
+def test_the_axis_loses_no_digit_but_a_leading_zero(reach: float, words: str) -> None:
     values: dict[str, Floats] = {"x": np.linspace(0.5, 1, 20), "y": np.linspace(0, 0.4, 20)}
     board = board_of(evaluate(scored(values, "nDCG@10"), baseline=None, settings=Settings()))
     rows = tuple(row._replace(difference=0.0, low=-reach, high=reach) for row in board.rows)
     axis = rendered(forest(replace(board, rows=rows), width=80), 80)[-1]
-    assert axis.split() == words.split()  # 1 was "10", and 10.05 "1.05"
+    assert axis.split() == words.split()  # 10.0 is not "1.0"
+
+
+def test_the_legend_takes_no_room_from_the_columns() -> None:
+    line = np.linspace(0.5, 1, 20)
+    values: dict[str, Floats] = {"x": line, "same": line.copy(), "low": line - 0.3}
+    lines = rendered(forest(board_of(evaluate(scored(values), baseline=None, settings=Settings())), width=80), 80)
+    assert lines[0].split("  ")[0] == "= no query differs"
+    assert lines[1].split() == ["▼", "worse", "mean", "behind", "the", "leader", "won/tied/lost", "adj.", "p"]
+
+
+def test_what_all_names_begin_with_is_said_once() -> None:
+    random = np.random.default_rng(3)
+    values: dict[str, Floats] = {f"bge-m3-{kind}": random.random(30) for kind in ("dense-of-all", "sparse", "colbert")}
+    evaluation = evaluate(scored(values, "nDCG@10"), baseline=None, settings=Settings())
+    notes = tables.VerdictNotes(tables.More(), [], ["bge-m3-sparse reads half."], step="Read bge-m3-colbert.")
+    lines = rendered(tables.verdict(evaluation, notes, width=80), 80)
+    told = "\n".join(lines)
+    assert told.count("bge-m3-") == told.count("bge-m3-…") == 1
+    assert "! …sparse reads half." in lines
+    assert "Read …colbert." in lines

@@ -165,6 +165,10 @@ ROOMY = 70
 """Cells from which on heads stand in one line."""
 LEGEND = ("good", "open", "same", "worse", "better")
 """Standings whose signs are told; the others speak for themselves."""
+LEGEND_ROOM = 20
+"""Cells that they may take in one line where all names are shorter."""
+TICK = 6
+"""Cells from one number below the drawing to the next, or a few more."""
 WIDEST, WANTED, LEAST = 36, 24, 10
 """Cells of the drawing."""
 
@@ -182,22 +186,25 @@ def forest(board: Board, *, width: int) -> Iterator[RenderableType]:
     beginning = shared_beginning([row.retriever for row in rows])
     names = [f"{STANDINGS[row.standing][0]} {row.retriever.removeprefix(beginning)}" for row in rows]
     means = ["failed" if row.mean is None else f"{row.mean:.3f}" for row in rows]
-    legend = "  ".join(" ".join(STANDINGS[one]) for one in LEGEND if any(row.standing == one for row in rows))
-    head = "\n".join(filter(None, (legend, f"{beginning}…" if beginning else "")))
+    signs = [" ".join(STANDINGS[one]) for one in LEGEND if any(row.standing == one for row in rows)]
+    legend = _lines(signs, max(LEGEND_ROOM, *map(cells_of, names)))
+    head = "\n".join([*legend, *([f"{beginning}…"] if beginning else [])])
     columns = [
         Column(head, [*names, ""], left=True, name=True),
         Column("mean", [*means, ""], rank=1),
     ]
-    if len(rows) > 1:
-        records = ["" if row.wins is None else f"{row.wins}/{row.ties}/{row.losses}" for row in rows]
+    if board.paired:
+        records = ["" if row.wins is None else f"{row.wins:,}/{row.ties:,}/{row.losses:,}" for row in rows]
         ends = [
-            "" if row.difference is None else f"{row.difference:.3f}" + (
-                "" if row.low is None or row.high is None else f" ({row.low:.3f} to {row.high:.3f})"
+            "" if row.difference is None else f"{row.difference:z.3f}" + (
+                "" if row.low is None or row.high is None else f" ({row.low:z.3f} to {row.high:z.3f})"
             )
             for row in rows
         ]  # fmt: skip
+        # Where the first head takes two lines this one may, and the columns beside it have more room.
+        record = "queries\nwon/tied/lost" if "\n" in head else "queries won/tied/lost"
         beside = [
-            Column("queries won/tied/lost" if width >= ROOMY else "won/\ntied/\nlost", [*records, ""]),
+            Column(record if width >= ROOMY else "won/\ntied/\nlost", [*records, ""]),
             Column("adj. p", [*(short_p(row.p) for row in rows), ""], rank=2),
             Column(f"by ({100 * board.level:.3g} %)", [*ends, ""], left=True, rank=3),
         ]
@@ -207,7 +214,9 @@ def forest(board: Board, *, width: int) -> Iterator[RenderableType]:
         cells = max(LEAST, min(WIDEST, width - taken - GAP * len(kept)))
         place = kept.index(least)
         kept[place] = Column(
-            _head(board, width, cells), [*(_drawn(row, board, cells) for row in rows), _ruler(board, cells)], left=True
+            _head(board, width, cells),
+            [*("" if row.mean is None else _drawn(row, board, cells) for row in rows), _ruler(board, cells)],
+            left=True,
         )
         columns = kept
     yield grid(columns)
@@ -220,6 +229,17 @@ def _head(board: Board, width: int, cells: int) -> str:
     where = f"ahead of {board.reference}" if board.against_baseline else short if margin else "behind the leader"
     heads = (f"{where} {margin}".rstrip(), f"{where}\n{margin}".rstrip())
     return next((head for head in heads if width >= ROOMY and Column(head, ()).width <= cells), short)
+
+
+def _lines(words: Sequence[str], room: int) -> list[str]:
+    """Words side by side, in as few lines as they fit into."""
+    lines: list[str] = []
+    for word in words:
+        if lines and cells_of(f"{lines[-1]}  {word}") <= room:
+            lines[-1] += f"  {word}"
+        else:
+            lines.append(word)
+    return lines
 
 
 def _at(value: float, board: Board, cells: int) -> int:
@@ -245,11 +265,15 @@ def _drawn(row: BoardRow, board: Board, cells: int) -> str:
 
 
 def _ruler(board: Board, cells: int) -> str:
-    """Its ends and zero, in points of the measure."""
-    line = [" "] * cells
-    ends = (value for value in board.span if round(value, 2))  # nearer to 0 than a figure shows, it is no "-0"
-    for value in sorted({*ends, 0.0}, key=abs):
-        word = _number(re.sub(r"\b0\.", ".", f"{value:.2f}").removesuffix(".00")) if value else "0"
+    """Zero and round values, in points of the measure; zero first, where not all have room."""
+    from harness.report.axes import numbers, steps
+
+    (low, high), line = board.span, [" "] * cells
+    most = cells // TICK
+    while len(ticks := steps(low, high, most)) < 3 and high > low:
+        most += 1
+    for value, number in sorted(zip(ticks, numbers(ticks, "-"), strict=True), key=lambda tick: abs(tick[0])):
+        word = re.sub(r"\b0\.", ".", number)
         start = max(0, min(cells - len(word), _at(value, board, cells) - len(word) // 2))
         if all(letter == " " for letter in line[max(0, start - 1) : start + len(word) + 1]):
             line[start : start + len(word)] = word

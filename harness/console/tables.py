@@ -7,7 +7,7 @@ from collections.abc import Set as AbstractSet
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from harness.console.layout import GAP, Column, fitted, fitting, forest, grid, head_of, side_by_side, text_line
-from harness.english import asked, count, counted, format_p, join
+from harness.english import asked, count, counted, format_p, join, shared_beginning
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -38,6 +38,7 @@ class More(NamedTuple):
 
 def results(record: Results, more: More, *, width: int) -> Iterator[RenderableType]:
     """All that a run has to say: the verdict, what may change it, the paired leaderboard."""
+    from harness.evaluation.board import next_of
     from harness.evaluation.cautions import cautions
     from harness.evaluation.evaluation import evaluation_of
 
@@ -48,16 +49,22 @@ def results(record: Results, more: More, *, width: int) -> Iterator[RenderableTy
     n, documents, measure = evaluation.conclusion.n, record.manifest.dataset.documents, evaluation.conclusion.measure
     head = f"{record.manifest.name} · {count(n)} · {counted(documents, 'document')} · {measure}"
     notes = cautions(record.manifest, evaluation.conclusion)
-    yield from verdict(evaluation, VerdictNotes(more, rows_of(record.summary), notes, head=head), width=width)
+    told = VerdictNotes(more, rows_of(record.summary), notes, head=head, step=next_of(evaluation))
+    yield from verdict(evaluation, told, width=width)
     if more.pairs:
         yield from _stems(record)
 
 
 def _unlabelled(record: Results) -> Iterator[RenderableType]:
     """What rankings say that nobody has judged, and the next step."""
-    from harness.evaluation.evidence import next_step, overlaps
+    from harness.evaluation.evidence import SECONDS, next_step, overlaps, to_judge
 
+    judging = to_judge(record)
     yield text_line("No question has labels: there are rankings to judge, and no scores.")
+    yield text_line(
+        f"The first ten hits of each retriever make {judging.pairs:,} pairs of question and document: about "
+        f"{judging.time} at {SECONDS} seconds a judgment."
+    )
     for row in overlaps(record):
         yield text_line(
             f"{row.a} and {row.b}: {row.common:.1f} of the first 10 in common, rank-biased overlap {row.rbo:.3f}"
@@ -77,7 +84,6 @@ def _stems(record: Results) -> Iterator[RenderableType]:
 
 def noise_lines(record: Results) -> Iterator[str]:
     """What `harness noise` found, a line a retriever, and what it means for the comparisons with the leader."""
-    from harness.english import count, counted
     from harness.evaluation.cautions import below_noise
     from harness.evaluation.evaluation import evaluation_of
 
@@ -104,6 +110,8 @@ class VerdictNotes(NamedTuple):
     """Whether no retriever is missing; else nothing is recommended."""
     head: str = ""
     """On what; the measure and the number of queries if left out."""
+    step: str = ""
+    """What comes before anything can be recommended."""
 
 
 def verdict(evaluation: Evaluation, told: VerdictNotes, *, width: int) -> Iterator[RenderableType]:
@@ -111,14 +119,21 @@ def verdict(evaluation: Evaluation, told: VerdictNotes, *, width: int) -> Iterat
     from harness.evaluation.board import board_of, headline_of
 
     said, result = headline_of(evaluation, complete=told.complete), evaluation.conclusion
+    board = board_of(evaluation)
+    beginning = shared_beginning([row.retriever for row in board.rows])
+
+    def short(sentence: str) -> str:
+        # The head of the table says once what all names begin with.
+        return sentence.replace(beginning, "…") if beginning else sentence
+
     yield text_line(told.head or f"{result.measure} over {asked(result.n, result.clusters)}", "dim")
-    yield text_line(f"{said.headline}.", "bold")
-    for sentence in (said.lead, *said.following):
+    yield text_line(f"{short(said.headline)}.", "bold")
+    for sentence in (said.lead, told.step, *said.following):
         if sentence:
-            yield text_line(sentence)
+            yield text_line(short(sentence))
     for note in told.notes:
-        yield text_line(f"! {note}")
-    yield from forest(board_of(evaluation), width=width)
+        yield text_line(f"! {short(note)}")
+    yield from forest(board, width=width)
     if told.more.measures:
         yield ""
         level, clusters = evaluation.settings.level, result.clusters
@@ -172,7 +187,7 @@ def leaderboard(
         return Column(head_of(measure), [_shown(value, digits) for value in values], bold=best, rank=rank)
 
     ends = [tuple(by_cell[name, primary][key] for key in ("ci_low", "ci_high", "ci_method")) for name in order]
-    intervals = _intervals(ends, "{:.3f}", level, rank=1)
+    intervals = _intervals(ends, "{:z.3f}", level, rank=1)
     measured = [means(measure, 3, rank) for rank, measure in enumerate(others, 2)]
     n = by_cell[order[0], primary]["count"]
     yield text_line(f"{primary} over {asked(n, clusters)}", "bold")
@@ -200,9 +215,9 @@ def comparisons(
         names.append(Column("b", [row.b for row in shown], left=True, name=True))
     columns = [
         *names,
-        Column("a - b", [f"{row.mean_difference:+.4f}" for row in shown], rank=1),
-        _intervals([(row.ci_low, row.ci_high, row.ci_method) for row in shown], "{:+.3f}", level, rank=3),
-        Column("wins/ties/\nlosses", [f"{row.wins}/{row.ties}/{row.losses}" for row in shown], rank=4),
+        Column("a - b", [f"{row.mean_difference:+z.4f}" for row in shown], rank=1),
+        _intervals([(row.ci_low, row.ci_high, row.ci_method) for row in shown], "{:+z.3f}", level, rank=3),
+        Column("wins/ties/\nlosses", [f"{row.wins:,}/{row.ties:,}/{row.losses:,}" for row in shown], rank=4),
         Column("adjusted\np", [format_p(row.p_adjusted) for row in shown], rank=2),
     ]
     bold = frozenset(i for i, row in enumerate(shown) if row.verdict.separates)

@@ -57,6 +57,11 @@ class Board:
     """Those that failed or wait stand last."""
 
     @property
+    def paired(self) -> bool:
+        """Whether two retrievers or more have a mean: else there is no difference to draw."""
+        return sum(row.mean is not None for row in self.rows) > 1
+
+    @property
     def span(self) -> tuple[float, float]:
         """The ends of what the rows and the margin reach, 0 among them."""
         held = [end for row in self.rows for end in (row.difference, row.low, row.high) if end is not None]
@@ -91,6 +96,23 @@ def headline_of(evaluation: Evaluation, *, complete: bool = True) -> Headline:
     about = (pairs, settings, reference_of(evaluation))
     note = interval_note(*about) if result.sweep is None else ""
     return Headline(headline, lead, tuple(filter(None, [note or agreement_note(*about), *following])))
+
+
+def next_of(evaluation: Evaluation) -> str:
+    """Return what comes before anything can be recommended; "" where nothing does.
+
+    Args:
+        evaluation: of a run.
+    """
+    if evaluation.waiting:
+        return "Nothing is recommended before every retriever has answered."
+    if evaluation.failed:
+        return "Nothing is recommended: a retriever that failed might be better. Run the experiment again."
+    if not evaluation.settings.by_people:
+        return "Nothing is recommended: let people judge a random part of these queries."
+    if len(evaluation.conclusion.means) == 1:
+        return "Next: add a second [[retrievers]] to the experiment, of another kind or model, and run it again."
+    return ""
 
 
 def reference_of(evaluation: Evaluation) -> str:

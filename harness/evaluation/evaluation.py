@@ -60,7 +60,7 @@ class Evaluation:
         head = f"Incomplete: {len(self.failed)} of {every} retrievers failed"
         if self.waiting:
             head = f"Unfinished: {every - len(self.waiting)} of {every} retrievers answered so far"
-        return f"{head}; among those that ran, {leads} leads"
+        return f"{head}; among those that ran, {leads} leads" if len(self.conclusion.means) > 1 else head
 
     def statements(self, *, complete: bool = True) -> list[Statement]:
         """What was shown, most important first; nothing is recommended while retrievers are missing."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields, replace
 from pathlib import Path
 from typing import NamedTuple
@@ -15,6 +15,7 @@ from harness.english import counted, join
 from harness.evaluation.cautions import judged_caution, tells_unjudged
 from harness.evaluation.evaluation import settings_of
 from harness.evaluation.grading import GradedLabels, grade_labels
+from harness.evaluation.identity import identity
 from harness.evaluation.readers import computable, primary_of, relevance_of, score_folder
 from harness.evaluation.runs import Conventions, score_runs
 from harness.evaluation.scores import Scores, by_mean, identical_pairs, rankings_digest
@@ -96,7 +97,10 @@ def score_folders(
     every = (*measures, _judged_at(measures[0], results))
     scored = [score_folder(one, every, relevance=relevance_of(one, rule), queries=ids) for one in results]
     apart = called or folders_apart([one.folder for one in results])
-    joined = _cautioned(joined_scores(scored, apart, measures[0].cutoff), every, results[0])
+    # Sets of one folder each keep their names: what is one retriever on this set may be two on the next.
+    known = [{} if called else {name: identity(one.manifest, name) for name in scores.retrievers}
+             for one, scores in zip(results, scored, strict=True)]  # fmt: skip
+    joined = _cautioned(joined_scores(scored, apart, measures[0].cutoff, known), every, results[0])
     return replace(joined, notes=(shared.sentence(), *joined.notes, *_notes(results, measures[0], named)))
 
 
@@ -119,32 +123,43 @@ def shared_queries(results: Sequence[Results], rule: str | None = None) -> Share
     return SharedQueries(tuple(ids), len(every) - len(common), len(common) - len(worded), len(worded) - len(ids))
 
 
-def joined_scores(folders: Sequence[Scores], called: Sequence[str], cutoff: int | None) -> Scores:
+def joined_scores(
+    folders: Sequence[Scores], called: Sequence[str], cutoff: int | None, known: Sequence[Mapping[str, str]]
+) -> Scores:
     """Put the retrievers of several folders into one table, each under a name of its own.
 
-    Where two have the same name, the folder's stands before it. Retrievers of one name with the same first hits and
-    the same scores are one retriever, asked twice: it stands once, since every further pair makes all tests weaker.
-    (Unless nothing would be left to compare.)
+    Where two have the same name, the folder's stands before it. Retrievers of one name, or of one configuration, with
+    the same first hits and the same scores are one retriever, asked twice: it stands once, under its first name, since
+    every further pair makes all tests weaker. (Unless nothing would be left to compare.)
 
     Args:
         folders: the scores of each, on the same queries and measures.
         called: the folders' names.
         cutoff: of the primary measure.
+        known: of each folder, retriever -> what it is, whatever it is called.
     """
     kept: list[tuple[int, str]] = []
-    repeated: list[str] = []
+    repeated: dict[str, list[str]] = {}
     for i, scores in enumerate(folders):
+        earlier = [one for one in kept if one[0] < i]
         for name in scores.retrievers:
-            if any(name == other and _same(scores, folders[j], name, cutoff) for j, other in kept):
-                repeated.append(name)
-            else:
+            what = known[i].get(name)
+            twins = (
+                other
+                for j, other in earlier
+                if (name == other or (what is not None and known[j].get(other) == what))
+                and _same(folders[j], other, scores, name, cutoff)
+            )
+            if (twin := next(twins, None)) is None:
                 kept.append((i, name))
+            else:
+                repeated.setdefault(twin, []).extend([f"{name} in {called[i]}"] if name != twin else [])
     if len(kept) < 2:
-        repeated, kept = [], [(i, name) for i, scores in enumerate(folders) for name in scores.retrievers]
+        repeated, kept = {}, [(i, name) for i, scores in enumerate(folders) for name in scores.retrievers]
     number = Counter(name for _, name in kept)
     names = {one: f"{called[one[0]]}/{one[1]}" if number[one[1]] > 1 else one[1] for one in kept}
     first = folders[0]
-    once = list(dict.fromkeys(repeated))
+    once = [f"{name} (called {join(others)})" if others else name for name, others in repeated.items()]
     lists = {names[i, name]: folders[i].lists[name] for i, name in kept}
     values = {
         measure: {names[i, name]: folders[i].values[measure][name] for i, name in kept} for measure in first.values
@@ -160,10 +175,11 @@ def joined_scores(folders: Sequence[Scores], called: Sequence[str], cutoff: int 
     )
 
 
-def _same(a: Scores, b: Scores, name: str, cutoff: int | None) -> bool:
-    """Whether two retrievers of one name have the same scores and the same first hits."""
-    same = all(np.array_equal(a.values[m][name], b.values[m][name], equal_nan=True) for m in a.values)
-    return same and len({rankings_digest(one.lists[name](), one.ids, cutoff) for one in (a, b)}) == 1
+def _same(a: Scores, first: str, b: Scores, second: str, cutoff: int | None) -> bool:
+    """Whether two retrievers have the same scores and the same first hits."""
+    same = all(np.array_equal(a.values[m][first], b.values[m][second], equal_nan=True) for m in a.values)
+    sides = ((a, first), (b, second))
+    return same and len({rankings_digest(one.lists[name](), one.ids, cutoff) for one, name in sides}) == 1
 
 
 def _widest(ranges: Sequence[Range | None]) -> Range | None:

@@ -169,13 +169,13 @@ def sets_sentence(pair: PairOnSets) -> str:
     """Return the result of two retrievers on several data sets; on other sets only from five sets on."""
     pair = pair.leading
     sets = len(pair.differences)
-    head = f"{pair.a} is ahead of {pair.b} on {pair.ahead} of {sets} sets, mean {pair.mean_difference:+.3f}"
-    p = related(short_p(pair.p_adjusted))
-    these = f"on these {sets} sets the difference is {'shown' if pair.verdict.separates else 'not shown'} (p {p})"
+    head = f"{pair.a} is ahead of {pair.b} on {pair.ahead} of {sets} sets, mean {pair.mean_difference:+z.3f}"
+    shown = "shown" if pair.verdict.separates else "not shown"
+    these = f"on these {sets} sets the difference is {shown} (p {short_p(pair.p_adjusted)})"
     if pair.like is None:
         return f"{head}; {these}."
     low, high, least, most = (float(end or 0) for end in (*pair.like.interval[:2], *pair.like.new_set[:2]))
-    return f"{head}{minus(f' ({low:.3f} to {high:.3f}); on a new set {least:+.3f} to {most:+.3f}')}; {these}."
+    return f"{head}{minus(f' ({low:z.3f} to {high:z.3f}); on a new set {least:+z.3f} to {most:+z.3f}')}; {these}."
 
 
 def baseline_words(result: Conclusion, settings: Settings) -> str:
@@ -368,7 +368,7 @@ def lead_sentence(result: Conclusion, settings: Settings) -> str:
         if abs(row.mean_difference) < 0.0005:  # it would read 0.000
             continue
         known = row.ci_low is not None and row.ci_high is not None
-        ends = f" ({row.ci_low:.3f} to {row.ci_high:.3f})" if known and not parts else ""
+        ends = f" ({row.ci_low:z.3f} to {row.ci_high:z.3f})" if known and not parts else ""
         parts.append(f"{other} by {minus(f'{row.mean_difference:.3f}{ends}')}")
     if not parts:
         return ""

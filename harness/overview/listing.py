@@ -12,13 +12,13 @@ from typing import Any, NamedTuple
 
 from harness import records
 from harness.english import counted, join
+from harness.evaluation.identity import identity
 from harness.evaluation.question_units import weights_of
 from harness.evaluation.readers import primary_of
 from harness.evaluation.scores import by_mean
 from harness.evaluation.verdict import Verdict
 from harness.evaluation.wording import read_verdict
 from harness.records import Glance, Manifest
-from harness.report.view import identity
 from retrievers.errors import InputError
 
 EMBEDDED = 600_000

@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping, Sequence
 from string import ascii_lowercase
 
-from harness.english import asked, count, format_p
+from harness.english import asked, count, counted, format_p
 from harness.evaluation.verdict import Verdict
 from harness.evaluation.wording import pair_sentence, settings_sentence, verdict_cell
 from harness.report import text
@@ -20,7 +20,9 @@ def citation(view: View) -> Mapping[str, str]:
     leader, other, manifest = view.conclusion.leader, second(view), view.manifest
     queries = asked(view.n, view.conclusion.clusters)
     if other == leader:
-        sentence = f"On {queries}, {leader} has a mean {view.primary} of {text.score(view.mean(view.primary, leader))}."
+        own = next(one for one in view.results.summary.to_dict("records") if one["measure"] == view.primary)
+        ends = f"{100 * view.settings.level:g} % interval {text.between((own['ci_low'], own['ci_high']))}"
+        sentence = f"On {queries}, {leader} has a mean {view.primary} of {text.score(own['mean'])} ({ends})."
     else:
         row = view.conclusion.against[other]
         sentence = f"On {queries}: {pair_sentence(row, view.settings)} {settings_sentence(view.settings)}"
@@ -28,7 +30,7 @@ def citation(view: View) -> Mapping[str, str]:
     key = re.sub(r"[^A-Za-z0-9]+", "", manifest.name) or "results"
     bibtex = (
         f"@misc{{{key}{manifest.started[:4]},\n"
-        f"  title = {{{latex(manifest.name)}: {latex(view.primary)} of {len(view.retrievers)} retrievers "
+        f"  title = {{{latex(manifest.name)}: {latex(view.primary)} of {counted(len(view.retrievers), 'retriever')} "
         f"over {queries}}},\n"
         f"  year = {{{manifest.started[:4]}}},\n"
         f"  note = {{retriever-harness {latex(version)}, data {latex(digest)}}}\n}}"

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import csv
 import io
-import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from markupsafe import Markup
 
 from harness.answers.cases import FATES, TracedAnswer, shares
+from harness.english import asked
 from harness.evaluation.across_sets import COLUMNS, ON, SetsTogether
 from harness.evaluation.board import headline_of
 from harness.evaluation.evaluation import Evaluation
+from harness.evaluation.identity import identity
 from harness.evaluation.set_folders import SETS, results_together
 from harness.evaluation.statements import sets_sentences
 from harness.pages import policy
@@ -21,9 +22,7 @@ from harness.records import Results, create
 from harness.report import charts
 from harness.report.elements import figure, inline
 from harness.report.html_page import environment, styled
-from harness.report.text import p_value
 from harness.report.theme import marks
-from harness.report.view import identity
 from harness.stats.intervals import mean_interval
 from retrievers.opening import masking, writing
 from retrievers.types import Query
@@ -35,12 +34,11 @@ MOST = 20
 """Pairs whose sentence stands on the page; the CSV file has all."""
 LISTED = 200
 """Queries whose answers are shown in full: those that lost most claims."""
-P = re.compile(r"\(p ([=<]) (\S+)\)")
 MEANINGS = {
     "answered": "the response states it",
     "contradicted": "the response says otherwise: noise",
-    "not retrieved": "no retrieved text holds it: the retriever's",
-    "not used": "a retrieved text holds it, the response does not: the generator's",
+    "not retrieved": "no retrieved text holds it: the retriever lost it",
+    "not used": "a retrieved text holds it, the response does not: the generator lost it",
     "unknown": "a verdict is missing",
 }
 
@@ -70,6 +68,7 @@ def scores_page(title: str, evaluation: Evaluation, notes: Sequence[str], traced
         title=title,
         said=headline_of(evaluation),
         primary=scores.primary,
+        asked=asked(evaluation.conclusion.n, evaluation.conclusion.clusters),
         measures=measures,
         names=list(dict.fromkeys(row["retriever"] for row in summary)),
         means={(row["retriever"], row["measure"]): row for row in summary},
@@ -155,7 +154,7 @@ def sets_page(title: str, found: SetsTogether, sets: Sequence[Results]) -> str:
     return env.get_template("data_sets.html").render(
         title=title,
         found=found,
-        sentences=[P.sub(_p_of_page, one) for one in sets_sentences(found, MOST)],
+        sentences=sets_sentences(found, MOST),
         reported={one.manifest.name: (one.folder / "report.html").is_file() for one in sets},
         best={name: max(found.mean(name, one) for one in order) for name in found.sets},
         pairs=sorted((pair.leading for pair in found.pairs), key=lambda pair: -abs(pair.mean_difference)),
@@ -165,8 +164,3 @@ def sets_page(title: str, found: SetsTogether, sets: Sequence[Results]) -> str:
         style=style,
         policy=policy([], str(style)),
     )
-
-
-def _p_of_page(match: re.Match[str]) -> str:
-    """The p of a sentence in digits as the table has it, on one line."""
-    return f"(p\N{NO-BREAK SPACE}{match[1]}\N{NO-BREAK SPACE}{p_value(float(match[2]))})"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -16,8 +15,8 @@ from harness.dataset import trec
 from harness.evaluation.cautions import judged_share
 from harness.evaluation.conclusion import Conclusion
 from harness.evaluation.evaluation import Evaluation, evaluation_of
+from harness.evaluation.identity import identity
 from harness.evaluation.verdict import Comparison
-from harness.experiment import Dense
 from harness.measures import Measure, parse
 from harness.measures.table import row_of
 from harness.pages import is_color
@@ -327,28 +326,6 @@ def _declared_color(block: Mapping[str, Any]) -> str:
     """A manifest may come from anywhere: what is no colour stays out of the style sheet."""
     color = block.get("color")
     return color if isinstance(color, str) and is_color(color) else ""
-
-
-NO_PART = ("name", "of", "store", "color", "proof", "derive", "derived_from")
-"""Keys of a retriever's table that do not change what it answers, or that name others."""
-
-
-def identity(manifest: Manifest, retriever: str) -> str:
-    """What a retriever is, whatever it is called: its table, its model as it answered, and what it is made of.
-
-    Keys that have their default say nothing: a later version, which has more of them, knows the retriever again.
-    """
-    defaults = {name: field.get_default(call_default_factory=True) for name, field in Dense.model_fields.items()}
-    block = manifest.resolved.blocks[retriever]
-    own = {key: value for key, value in block.items() if key not in NO_PART and value != defaults.get(key)}
-    if isinstance(encoder := own.get("encoder"), Mapping):
-        own["encoder"] = {key: value for key, value in encoder.items() if value not in (None, "")}
-    facts = manifest.retrievers[retriever].provenance
-    if "fingerprint" in facts and "encoder" not in block:
-        own = {}  # It says all that its table says, and stays the same where later versions have more options.
-    model = {key: facts[key] for key in ("fingerprint", "revision", "sha256") if key in facts}
-    parts = sorted(identity(manifest, part) for part in manifest.resolved.made_of(retriever))
-    return json.dumps([own, model, parts], sort_keys=True, default=str)
 
 
 def _largest(grades: trec.Qrels) -> int:

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from markupsafe import Markup
 
 from harness.english import count, counted, few_names, shared_beginning
-from harness.evaluation.board import Board, BoardRow, board_of, headline_of
+from harness.evaluation.board import Board, BoardRow, board_of, headline_of, next_of
 from harness.evaluation.cautions import (
     asked_sentence,
     below_noise,
@@ -47,7 +47,7 @@ class Clause(NamedTuple):
 
     text: str
     section: str
-    """Where its evidence stands."""
+    """The section or the fold where its evidence stands."""
 
 
 class Screen(NamedTuple):
@@ -87,7 +87,7 @@ def section(view: View) -> Section:
     """The verdict, what may change it, the paired leaderboard, and what a choice hangs on."""
     read = context(view)
     screen: Screen = read["screen"]
-    drawn = (_figure(view, screen),) if len(screen.board.rows) > 1 else ()
+    drawn = (_figure(view, screen),) if screen.board.paired else ()
     return Section("decision", "Decision", {"headline": screen.headline, **read}, drawn)
 
 
@@ -97,7 +97,7 @@ def _figure(view: View, screen: Screen) -> Figure:
     rows = [
         ForestRow(
             row.retriever, row.retriever, row.difference, row.low, row.high, board.n,
-            f"{row.wins} / {row.ties} / {row.losses}", beside=f"{row.wins} / {row.ties} / {row.losses}",
+            record := f"{row.wins:,} / {row.ties:,} / {row.losses:,}", beside=record,
         )
         for row in board.rows
         if row.difference is not None
@@ -122,10 +122,12 @@ def screen_of(view: View) -> Screen:
         spoken = view.spoken(sentence)
         return spoken.replace(beginning, "…") if beginning else spoken
 
+    again = "Load this page again to see what came since." if view.evaluation.waiting else ""
+    notes = (next_of(view.evaluation), again, *said.following, *choice(view), *first_caveats(view))
     return Screen(
         headline=short(said.headline),
         lead=short(said.lead),
-        notes=(*map(short, said.following), *choice(view), *first_caveats(view)),
+        notes=tuple(short(note) for note in notes if note),
         alerts=tuple(alert._replace(text=short(alert.text)) for alert in alerts(view)),
         board=board_of(view.evaluation),
         beginning=beginning,
@@ -183,17 +185,8 @@ def facts(view: View) -> list[Clause]:
 
 def choice(view: View) -> list[str]:
     """The cheapest and the fastest of what is shown within the margin of the leader, only of a whole run."""
-    result = view.conclusion
-    if view.evaluation.waiting:
-        return ["Nothing is recommended before every retriever has answered."]
-    if view.evaluation.failed:
-        return ["Nothing is recommended: a retriever that failed might be better. Run the experiment again."]
-    if not view.settings.by_people:
-        return ["Nothing is recommended: let people judge a random part of these queries."]
-    good = result.within_margin
-    if len(view.retrievers) == 1:
-        return ["Next: add a second [[retrievers]] to the experiment, of another kind or model, and run it again."]
-    if len(good) == 1 or not result.measured:
+    result, good = view.conclusion, view.conclusion.within_margin
+    if next_of(view.evaluation) or len(good) == 1 or not result.measured:
         return []
     costs = costs_of(view.results)
     # What is not resolved may be better than the leader: then nothing is as good as the best.
@@ -232,7 +225,7 @@ def _gain(view: View) -> Iterator[Clause]:
         rows = sorted((row for row in pair.rows if row.family == test.family), key=lambda row: -row.difference)
         by = divided(test.family)
         said = ", ".join(
-            f"{called(row).removeprefix(f'{by}: ')} {text.signed(row.difference)} (n = {row.queries})"
+            f"{called(row).removeprefix(f'{by}: ')} {text.signed(row.difference)} (n = {row.queries:,})"
             for row in (rows[0], rows[-1])
         )
         yield Clause(f"Lead of {pair.a} over {pair.b} by {by} (exploratory): {said}.", "slices")
@@ -268,13 +261,13 @@ def _cost(view: View) -> Iterator[Clause]:
 def alerts(view: View) -> list[Clause]:
     """Everything that is large enough to change the decision, the gravest first."""
     about_hits = [*half_read(view.manifest), *foreign_hits(view.manifest), *clicked(view.manifest)]
-    return [*(Clause(text, "trust") for text in about_hits), *_unjudged(view), *_carried(view), *_latency(view)]
+    return [*(Clause(text, "integrity") for text in about_hits), *_unjudged(view), *_carried(view), *_latency(view)]
 
 
 def _unjudged(view: View) -> Iterator[Clause]:
     """Whoever returned much that nobody judged; where only relevant documents are listed nothing tells."""
     if note := unjudged_note(unjudged(view), view.conclusion.leader, view.cutoff):
-        yield Clause(note, "trust")
+        yield Clause(note, "integrity")
 
 
 def _carried(view: View) -> Iterator[Clause]:
@@ -286,8 +279,8 @@ def _carried(view: View) -> Iterator[Clause]:
     if (row := carried(view, pair)) is not None:
         name, rest = view.names[view.primary].short, pair.rows[0].queries - row.queries
         yield Clause(
-            f"Without the {row.queries} queries of {called(row)} ({text.signed(row.difference)} in {name}) the lead of "
-            f"{pair.a} over {pair.b} vanishes: on the other {rest} its mean is not higher.",
+            f"Without the {row.queries:,} queries of {called(row)} ({text.signed(row.difference)} in {name}) the lead "
+            f"of {pair.a} over {pair.b} vanishes: on the other {rest:,} its mean is not higher.",
             "slices",
         )
 

@@ -134,12 +134,12 @@ def turns(view: View, pair: SlicePair) -> Iterator[str]:
         if row.finding is None or row.difference * whole.difference >= 0:
             continue
         (high, won), (low, lost) = ((pair.a, row.wins), (pair.b, row.losses))[:: 1 if row.difference > 0 else -1]
-        where, gap = f"On the {row.queries} queries of {called(row)}, {high}", f"{abs(row.difference):.3f}"
+        where, gap = f"On the {row.queries:,} queries of {called(row)}, {high}", f"{abs(row.difference):.3f}"
         if row.finding.verdict.separates:
             p = text.p_value(row.p_adjusted)
             yield f"{where} is ahead by {gap} in {name}, against the direction of all queries (adjusted p {p})."
         elif row.finding.reason is Reason.DISAGREE and lost > won:
-            yield f"{where}'s mean is {gap} higher in {name}, but {low} wins {lost} of {row.queries}: not settled."
+            yield f"{where}'s mean is {gap} higher in {name}, but {low} wins {lost:,} of {row.queries:,}: not settled."
 
 
 def disagrees(row: Slice) -> bool:
@@ -271,7 +271,7 @@ def _forest(view: View, pairs: Sequence[SlicePair]) -> Figure:
     panels = {
         f"ahead of {text.shortened(pair.b, 30)}" if len(pairs) > 1 else "": [
             ForestRow(
-                f"{text.shortened(called(row).replace(UNIT, ')'), 48)} ({row.queries})", called(row),
+                f"{text.shortened(called(row).replace(UNIT, ')'), 48)} ({row.queries:,})", called(row),
                 row.difference, row.low, row.high, row.queries, f"{row.wins} / {row.ties} / {row.losses}",
                 whole=place == 0,
             )

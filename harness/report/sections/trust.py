@@ -261,6 +261,7 @@ def integrity(view: View) -> dict[str, Any]:
     return {
         "dataset": [(_called(kind), len(noted), noted[:IDS]) for kind, noted in view.manifest.ledger.dataset.items()],
         "counts": counts,
+        "cut": KINDS["truncated"] in found,
         "ledger": PageTable(title, columns, list(found.items())),
         "clean": [kind for kind, numbers in counts.items() if not any(numbers.values())],
         "ids": ids,

@@ -38,7 +38,7 @@ const drawApart = () => {
 };
 const drawCharts = () => {
   for (const [r, row] of found("[data-r]").entries()) {
-    row.classList.toggle("looked", pair().includes(r));
+    row.classList.toggle("looked", Boolean(apart) && pair().includes(r));
     first(".chosen", row).textContent = round(mean(r));
   }
   for (const row of found("[data-slice]")) row.classList.toggle("looked", row.dataset.slice === state.slice);

@@ -18,6 +18,8 @@ const copied = async (text) => {
   }
   $("spoken").textContent = "Copied.";
 };
+for (const quoted of found(".quoted")) quoted.before(button("Copy", () => copied(quoted.textContent)));
+on($("quote"), "toggle", () => { $("address").textContent = location.href; });
 const copiedRows = (rows) => copied(rows.map((row) => `${row.map(cell).join("\t")}\n`).join(""));
 // A head of several rows stands in each of them.
 const tableRows = (table) => {
