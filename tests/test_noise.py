@@ -170,8 +170,10 @@ def test_what_a_reranker_read_beyond_the_first_hundred_is_in_the_sample(
 def test_a_retriever_that_found_nothing_is_left_out(tmp_path: Path) -> None:
     none = ENCODED.replace('"hashing"', '"none"', 1) + 'filter = { language = "xx" }\n'
     data = tmp_path / "data"
-    layouts.jsonl(data / "documents.jsonl", [{"_id": "a", "text": "cars", "metadata": {"language": "en"}}])
-    asked = [{"id": f"q{i}", "query": "cars", "relevant": ["a"]} for i in range(2)]
+    texts = {"en": "cars", "xx": ""}  # what is empty is never found
+    rows = [{"_id": code, "text": text, "metadata": {"language": code}} for code, text in texts.items()]
+    layouts.jsonl(data / "documents.jsonl", rows)
+    asked = [{"id": f"q{i}", "query": "cars", "relevant": ["en"]} for i in range(2)]
     asked[1]["need"] = "x"  # of a cluster that none of those drawn has
     layouts.jsonl(data / "queries.jsonl", asked)
     experiment, options = ran(tmp_path, none + ENCODED + '[statistics]\ncluster = "need"\n')

@@ -97,7 +97,7 @@ def test_drafts_of_which_none_can_be_read_write_nothing(tmp_path, capsys):
         assert "3 replies of m hold no query, such as 'sorry'" in harness(capsys, *words, code=3)
         assert not (tmp_path / "drafts.jsonl").exists()
         provider.reply = lambda user: json.dumps({"query": f"what is {len(user)}"})
-        assert "0 answers could not be read" in harness(capsys, *words)
+        assert "answers that could not be read: 0" in harness(capsys, *words)
 
 
 def test_a_run_whose_judge_says_nothing_readable_names_the_cause_and_goes_on_when_it_is_mended(paid, capsys):

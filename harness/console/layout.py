@@ -189,9 +189,10 @@ def forest(board: Board, *, width: int) -> Iterator[RenderableType]:
     signs = [" ".join(STANDINGS[one]) for one in LEGEND if any(row.standing == one for row in rows)]
     legend = _lines(signs, max(LEGEND_ROOM, *map(cells_of, names)))
     head = "\n".join([*legend, *([f"{beginning}…"] if beginning else [])])
+    foot = [""] if board.paired else []  # beside the numbers below the drawing
     columns = [
-        Column(head, [*names, ""], left=True, name=True),
-        Column("mean", [*means, ""], rank=1),
+        Column(head, [*names, *foot], left=True, name=True),
+        Column("mean", [*means, *foot], rank=1),
     ]
     if board.paired:
         records = ["" if row.wins is None else f"{row.wins:,}/{row.ties:,}/{row.losses:,}" for row in rows]
