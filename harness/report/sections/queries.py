@@ -13,6 +13,7 @@ from itertools import count as numbered
 from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from harness.english import count
 from harness.evaluation.verdict import Comparison
@@ -330,19 +331,25 @@ def client_filter(view: View) -> dict[str, Any]:
 def told_apart(values: Floats) -> Floats:
     """Round scores to as few digits as keep apart what differs; what float noise alone tells apart is made equal.
 
-    >>> told_apart(np.array([0.1 + 0.2, 0.3, 1 / 3, np.nan])).tolist()
-    [0.3, 0.3, 0.333333, nan]
-    >>> told_apart(np.array([0.5, 0.5 + 3e-8])).tolist()
+    Args:
+        values: (retrievers, queries); two scores are compared on one query alone.
+
+    >>> told_apart(np.array([[0.1 + 0.2], [0.3], [1 / 3], [np.nan], [np.nan]])).ravel().tolist()
+    [0.3, 0.3, 0.333333, nan, nan]
+    >>> told_apart(np.array([[0.5], [0.5 + 3e-8]])).ravel().tolist()
     [0.5, 0.50000003]
     """
     levels, places = np.unique(values, return_inverse=True)
     slack = SLACK * max(1.0, float(np.nanmax(np.abs(values), initial=0.0)))
     new = np.concatenate([[True], ~(np.diff(levels) <= slack)])
-    kept = levels[new]
-    rounded = (np.round(kept, digits) for digits in (6, 12))
-    told = next((one for one in rounded if len(np.unique(one)) == len(kept)), kept)
-    apart: Floats = told[np.cumsum(new) - 1][places].reshape(values.shape)
-    return apart
+    kept, number = levels[new], (np.cumsum(new) - 1)[places].reshape(values.shape)
+    rounded = (np.round(kept, digits)[number] for digits in range(6, 13))
+    return next((one for one in rounded if _differing(one) == _differing(number)), kept[number])
+
+
+def _differing(values: npt.NDArray[Any]) -> int:
+    """How many different values the queries have, beyond one each."""
+    return int((np.diff(np.sort(np.nan_to_num(values, nan=1e300), axis=0), axis=0) > 0).sum())
 
 
 def chosen_measures(view: View) -> list[str]:
