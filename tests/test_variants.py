@@ -12,6 +12,7 @@ from harness.evaluation.evaluation import evaluation_of
 from harness.experiment import parse, uses
 from harness.pipeline import run
 from harness.records import Results
+from harness.report.text import signed
 from harness.report.theme import marks
 from harness.reproduce import reproduce
 from harness.running.embed_shards import embed
@@ -282,6 +283,8 @@ def test_the_page_shows_the_grid_and_the_chosen_cell(swept: tuple[RunPlan, Resul
     assert 'id="sweep"' in page
     place = f"{'ahead of' if choice.gain > 0 else 'behind'} {choice.default} by {abs(choice.gain):.4f}"
     assert f"Chosen on these queries, {choice.chosen} is {place}" in page
+    above = f"simultaneous for all configurations, its true gain is above {signed(choice.low)}. Dashed"
+    assert choice.low is not None and above in page
     figures = {file.stem: file.read_text(encoding="utf-8") for file in (results.folder / "figures").glob("sweep-*.svg")}
     assert {"sweep-encoder.dimensions-chunk.size", "sweep-of-hybrid.weights"} <= figures.keys()
     grid = figures["sweep-encoder.dimensions-chunk.size"]
