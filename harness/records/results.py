@@ -15,7 +15,7 @@ from harness.records import kept
 from harness.records.csv_tables import LEADING, read_table
 from harness.records.kept import LabelledQuery, Run, StageLatency
 from harness.records.manifest import AGAIN, Manifest, ResolvedExperiment, read_manifest
-from harness.records.safe_files import read_jsonl, refuse_change, refuse_links, regular, sha256_of
+from harness.records.safe_files import CHANGED, read_jsonl, refuse_links, regular, sha256_of
 from retrievers.errors import InputError, Problem, did_you_mean
 from retrievers.meter import StageTotals
 from retrievers.types import Document, Query, Ranking
@@ -92,8 +92,8 @@ class Results:
         path, asked = self.folder / name, self.manifest.dataset.queries
         answered: set[str] = set()
         digest = self.manifest.tables.get(name, "")
+        _refuse_change(self.folder, self.manifest, name)
         try:
-            refuse_change(path, digest)
             for query_id, ranking in read_jsonl(path, kept.unchanged_ranking if digest else kept.ranking):
                 if query_id not in self.queries or query_id in answered:
                     raise ValueError(f"query {query_id!r} is answered twice, or was not asked")
@@ -201,7 +201,8 @@ def _table(folder: Path, manifest: Manifest, name: str) -> pd.DataFrame:
 def _refuse_change(folder: Path, manifest: Manifest, name: str) -> None:
     """Raise InputError where a file has another digest than the manifest says."""
     try:
-        refuse_change(folder / name, manifest.tables.get(name, ""))
+        if (digest := manifest.tables.get(name)) and digest != sha256_of(folder / name):
+            raise ValueError(CHANGED)
     except (OSError, ValueError) as error:
         raise _unreadable(folder / name, error) from None
 
@@ -294,6 +295,6 @@ def _question(resolved: ResolvedExperiment) -> dict[str, Any]:
 
 def _scored(folder: Path, manifest: Manifest) -> ScoredQueries:
     scored = set(read_table(regular(folder / "scores.csv"))["query_id"])
-    refuse_change(folder / "labels.jsonl", manifest.tables.get("labels.jsonl", ""))
+    _refuse_change(folder, manifest, "labels.jsonl")
     labelled = read_jsonl(folder / "labels.jsonl", kept.labelled)
     return frozenset(asked_by(row.query) for row in labelled if row.query.id in scored)

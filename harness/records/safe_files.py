@@ -112,12 +112,6 @@ def read_jsonl(path: Path, parse: Callable[[bytes], Row] = json.loads) -> Iterat
                 yield row
 
 
-def refuse_change(path: Path, digest: str) -> None:
-    """Raise ValueError where a file has another SHA-256 than this one; nothing where "" says that none is known."""
-    if digest and digest != sha256_of(path):
-        raise ValueError(CHANGED)
-
-
 def sha256_of(path: Path) -> str:
     """Return the SHA-256 of a file that is no link; OSError or ValueError where it cannot be read."""
     digest = hashlib.sha256()
