@@ -56,6 +56,7 @@ from harness.console.shared_options import (
     refuse,
 )
 from harness.console.tables import More
+from harness.retired import retired_on
 from retrievers.errors import HarnessError, InputError, Problem
 
 log = logging.getLogger(__name__)
@@ -335,6 +336,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
             stream.reconfigure(encoding="utf-8", errors="backslashreplace")
     words = sys.argv[1:] if arguments is None else list(arguments)
     try:
+        if gone := list(retired_on(words)):
+            raise InputError(gone)
         # Typer tells of an interrupt by its exit code alone.
         code = app(words or ["--help"], prog_name="harness", standalone_mode=False)
         sys.stdout.flush()

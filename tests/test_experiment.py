@@ -156,20 +156,6 @@ def test_references_are_expanded_only_on_use(folder: Path, monkeypatch: pytest.M
     assert expanded(loaded.experiment.resolved()["retrievers"][0])["stemming"] == "s3cret"
 
 
-@pytest.mark.parametrize(
-    ("table", "place"),
-    [
-        ('zeros = "pratt"', "statistics.zeros"),
-        ('correction = "hommel"', "statistics.correction"),
-        ('correction = "tukey"', "statistics.correction"),
-        ('interval = "bca"', "statistics.interval"),
-    ],
-)
-def test_what_is_retired_is_refused_with_what_to_use(folder, table, place):
-    error = told(folder, f"{HEAD}[statistics]\n{table}\n{BM25}")
-    assert f"{place}: " in error and " is retired (" in error and error.count("\n") == 0
-
-
 def test_what_was_said_before_and_means_what_is_done_today_is_read(folder: Path) -> None:
     (folder / "e.toml").write_text(f'{HEAD}[statistics]\nzeros = "wilcox"\ninterval = "t"\n{BM25}')
     assert load(folder / "e.toml").experiment.statistics == Statistics()

@@ -44,12 +44,6 @@ def test_scores_are_fused_as_in_the_client(rankings: list[Ranking]) -> None:
     assert dict(fuse(rankings, 1000, "dbsf")) == pytest.approx(theirs, rel=1e-5, abs=1e-5)
 
 
-def test_the_hybrid_inside_qdrant_is_refused_with_what_to_use() -> None:
-    block = {"name": "q", "kind": "qdrant-fusion", "of": ["dense", "bm25"]}
-    with pytest.raises(InputError, match=r"retrievers\[0\]\.kind: 'qdrant-fusion' is retired \(use kind = \"fusion\""):
-        parse({"name": "x", "dataset": "d", "primary": "RR", "measures": ["RR"], "retrievers": [block]})
-
-
 LISTS = [  # scores of AutoRAG's own test, tests/autorag/nodes/retrieval/test_hybrid_base.py
     ranked([f"id-{i}" for i in (1, 2, 3, 4, 5)], [5, 3, 1, 0.4, 0.2]),
     ranked([f"id-{i}" for i in (1, 4, 3, 5, 2)], [6, 2, 1, 0.5, 0.1]),

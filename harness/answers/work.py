@@ -25,7 +25,7 @@ from harness.evaluation.evaluation import Evaluation, evaluate
 from harness.evaluation.question_units import clusters_of, weights_of
 from harness.evaluation.score_tables import settings_of
 from harness.evaluation.scores import Scores
-from harness.experiment import RETIRED, JudgeOptions, Loaded, expanded, load, retired_in
+from harness.experiment import JudgeOptions, Loaded, expanded, load
 from harness.records import RESERVED, Readings, as_cell, check_place, create, read_readings
 from harness.stats.power import at_look
 from retrievers import encoder_class
@@ -357,10 +357,9 @@ def write_tables(folder: Path, scored: AnswerScores) -> None:
 
 
 def _check_measures(names: Sequence[str]) -> None:
-    """Refuse what is no measure of answers, and what no longer is one."""
-    unknown = [Problem(f"measure {name!r}", "is not a measure of answers", did_you_mean(name, MEASURES))
-               for name in names if name not in (*MEASURES, *RETIRED)]  # fmt: skip
-    if problems := [*retired_in(("--measure", name) for name in names), *unknown]:
+    """Refuse what is no measure of answers."""
+    if problems := [Problem(f"measure {name!r}", "is not a measure of answers", did_you_mean(name, MEASURES))
+                    for name in names if name not in MEASURES]:  # fmt: skip
         raise InputError(problems)
 
 

@@ -53,11 +53,7 @@ def _message(error: HarnessError) -> str:
 
 def usage(error: TyperException) -> str:
     """A misspelt command line: what is wrong, and where help is."""
-    from harness.experiment import retired_in
-
     option = getattr(error, "option_name", "")
-    if retired := next(retired_in([("", option)]), None):
-        return f"error: {retired}"
     message = error.format_message()
     known = getattr(error, "possibilities", None) or ()
     if known:

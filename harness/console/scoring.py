@@ -142,12 +142,9 @@ def compare(
     from harness.evaluation.readers import read_ids
     from harness.evaluation.runs import Conventions
     from harness.evaluation.set_folders import compared_sets, holds_sets
-    from harness.experiment import retired_in
     from harness.stats.power import at_look
 
     refuse({"--json": as_json and form == "csv"}, "cannot go with --format csv", "choose one of them")
-    if retired := list(retired_in([("--correction", correction)])):
-        raise InputError(retired)
     paths = [qrels, *(runs or ())]
     declared = declared_settings(paths)
     given: dict[str, Any] = {"test": test, "correction": correction, "margin": margin}

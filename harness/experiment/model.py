@@ -32,8 +32,9 @@ from harness.experiment.option_tables import (
     options_of,
 )
 from harness.experiment.variants import Sweep, SweepTable, swept, written_out
-from harness.experiment.written import retired_in, secrets, too_large, unset, walk, warn_deprecated
+from harness.experiment.written import secrets, too_large, unset, walk, warn_deprecated
 from harness.measures import Measure
+from harness.retired import retired_in
 from harness.stats.settings import Looks, Statistics, without_retired
 from retrievers import retriever_kinds
 from retrievers.errors import InputError, Problem, did_you_mean
@@ -166,8 +167,6 @@ class StoredVectors(Strict):
 def statistics_of(table: Mapping[str, Any], where: str) -> Statistics:
     """Check `[statistics]`; raises InputError with every problem."""
     given = without_retired(table)
-    if problems := list(retired_in((below(where, [key]), value) for key, value in given.items())):
-        raise InputError(problems)
     if isinstance(given.get("looks"), Mapping):
         given["looks"] = Looks(**checked(options_of(Looks), given["looks"], below(where, ["looks"])).model_dump())
     known = checked(options_of(Statistics), given, where)
@@ -292,6 +291,8 @@ class Question(NamedTuple):
 
 def parse(written: Mapping[str, Any], *, code: bool = True, keys: bool = True) -> Experiment:
     """Check the tables of an experiment, `keys` in the environment among them; raises InputError with every problem."""
+    if gone := list(retired_in(written)):
+        raise InputError(gone)
     for place, value in walk(written):
         key = place.rpartition(".")[2]
         warn_deprecated(place, key, *([f"{key} = {value}"] if isinstance(value, str) else []))
@@ -342,10 +343,8 @@ def _block(entry: object, where: str) -> Block:
 
 
 def _kind_in(entry: Mapping[str, Any], where: str) -> str:
-    """The kind of a retriever, which must be known and not retired."""
+    """The kind of a retriever, which must be known."""
     kind = entry.get("kind") or ("dense" if "encoder" in entry else "rerank" if "rerank" in entry else None)
-    if problems := list(retired_in([(f"{where}.kind", kind)])):
-        raise InputError(problems)
     if isinstance(kind, str) and kind in KINDS:
         return kind
     foreign = retriever_kinds()

@@ -1,0 +1,72 @@
+"""What is no longer offered: where it could be written, what it was called, and what to use instead."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+from retrievers.errors import Problem
+
+
+class Retired(NamedTuple):
+    """One word that is refused at one place."""
+
+    place: str
+    """`harness` and a command: its subcommands and options, or the values of an option that is named behind it. Else a
+    table of an experiment, such as `statistics`: its keys, or the values of a key that is named behind a colon."""
+    word: str
+    instead: str
+
+
+_CITATIONS = "use ragchecker.faithfulness, or compare the scores of another tool"
+_NUGGETS = "use ragchecker.recall, the share of the reference's claims in the answer"
+
+RETIRED: tuple[Retired, ...] = (
+    Retired("retrievers: kind", "qdrant-fusion", 'use kind = "fusion", whose rankings are the same; k = 61 is 60'),
+    Retired("statistics: correction", "hommel", 'use correction = "holm"'),
+    Retired("statistics: correction", "tukey", 'use correction = "holm"'),
+    Retired("statistics: zeros", "pratt", "leave it out"),
+    Retired("statistics: interval", "bca", "leave it out: intervals are Student's t"),
+    Retired("harness compare --correction", "hommel", "use holm"),
+    Retired("harness compare --correction", "tukey", "use holm"),
+    Retired("harness answers score --measure", "alce.citation_recall", _CITATIONS),
+    Retired("harness answers score --measure", "alce.citation_precision", _CITATIONS),
+    Retired("harness answers score --measure", "nuggets.all", _NUGGETS),
+    Retired("harness answers score --measure", "nuggets.vital", _NUGGETS),
+    Retired("harness answers score --measure", "nuggets.strict", _NUGGETS),
+    Retired("harness answers score --measure", "nuggets.strict_vital", _NUGGETS),
+    Retired("harness judge", "--terminal", "judge on the page that harness judge POOL writes"),
+    Retired("harness judge", "--judge", "the page of harness judge POOL asks for your name"),
+)
+
+
+def retired_in(tables: Mapping[str, Any]) -> Iterator[Problem]:
+    """Yield a problem for each retired word in the tables of an experiment.
+
+    >>> [str(one) for one in retired_in({"statistics": {"interval": "bca"}, "seed": 1})]
+    ["statistics.interval: 'bca' is retired (leave it out: intervals are Student's t)"]
+    """
+    for place, word, instead in RETIRED:
+        outer, _, key = place.partition(": ")
+        entries = tables if not outer else tables.get(outer)
+        for entry in entries if isinstance(entries, list | tuple) else [entries]:
+            if isinstance(entry, Mapping) and (entry.get(key) == word if key else word in entry):
+                yield Problem(".".join(filter(None, (outer, key))) or word, f"{word!r} is retired", instead)
+
+
+def retired_on(line: Sequence[str]) -> Iterator[Problem]:
+    """Yield a problem for each retired word on a command line, which is given without `harness`.
+
+    >>> [str(one) for one in retired_on(["judge", "pool.jsonl", "--judge=ann"])]
+    ["harness judge: '--judge' is retired (the page of harness judge POOL asks for your name)"]
+    """
+    words = ["--measure" if part == "-m" else part for word in ["harness", *line] for part in word.split("=", 1)]
+    for place, word, instead in RETIRED:
+        command = [part for part in place.split() if not part.startswith("--")]
+        option = place.split()[len(command) :]
+        given = words[len(command) :]
+        if command == words[: len(command)] and (
+            (option[0], word) in pairwise(given) if option else word in (given if word.startswith("--") else given[:1])
+        ):
+            yield Problem(place, f"{word!r} is retired", instead)
