@@ -18,8 +18,8 @@ import numpy as np
 from retrievers.cache import Cache
 from retrievers.embedding import Embedder
 from retrievers.encoders.sentence_transformers import SentenceTransformerEncoder
-from retrievers.local.model_files import PACKAGED, Weights
 from retrievers.meter import Meter, single_call
+from retrievers.model_files import PACKAGED, Weights
 
 ROUNDS = 4
 WORDS = ("retrieval", "of", "the", "survey", "template", "measures", "employee", "and", "customer", "engagement")

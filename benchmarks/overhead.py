@@ -44,7 +44,7 @@ def plain(data: Path, name: str, dtype: str) -> tuple[float, float]:
     from sentence_transformers import SentenceTransformer
 
     from harness.dataset import DatasetReference, load
-    from retrievers.local.model_files import Weights
+    from retrievers.model_files import Weights
 
     dataset = load(DatasetReference(data))
     model = SentenceTransformer(

@@ -24,9 +24,9 @@ ENCODERS = {
 }
 """kind -> class. The keyword arguments of a class are the options of its kind."""
 RERANKERS = {
-    "cross-encoder": "retrievers.rerankers.local_rerankers:CrossEncoderReranker",
+    "cross-encoder": "retrievers.rerankers.cross_encoder:CrossEncoderReranker",
     "http": "retrievers.rerankers.http_reranker:HttpReranker",
-    "late-interaction": "retrievers.rerankers.local_rerankers:LateInteractionReranker",
+    "late-interaction": "retrievers.rerankers.cross_encoder:LateInteractionReranker",
 }
 RETRIEVERS = {
     "bm25": "retrievers.bm25:BM25Retriever",

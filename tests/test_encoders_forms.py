@@ -11,10 +11,10 @@ from retrievers.encoders.sentence_transformers import (
     SentenceTransformerEncoder,
 )
 from retrievers.errors import BackendError, InputError
-from retrievers.local.forward import Setup
+from retrievers.local_models import LocalModel
 from retrievers.meter import Meter, single_call
 from retrievers.ragged import SparseVectors, TokenVectors, flat
-from retrievers.rerankers.local_rerankers import CrossEncoderReranker
+from retrievers.rerankers.cross_encoder import CrossEncoderReranker
 from retrievers.types import Embedded
 from tests import tiny
 
@@ -96,7 +96,7 @@ def test_queries_and_documents_of_an_inference_free_model_go_two_ways(models):
 @pytest.mark.parametrize("name", SPARSE | LATE)
 def test_tokens_are_counted_without_the_model_as_it_reads_them(models, name, role, monkeypatch):
     embedded = encoder(models, name).embed(TEXTS, role, single_call())
-    monkeypatch.setattr(Setup, "load", lambda *_: pytest.fail("a model was loaded"))
+    monkeypatch.setattr(LocalModel, "_load", lambda *_: pytest.fail("a model was loaded"))
     one = encoder(models, name)
     read, whole = one.count(TEXTS, role), one.lengths(TEXTS, role)
     assert read.exact and whole.exact
@@ -113,7 +113,7 @@ def test_tokens_are_counted_without_the_model_as_it_reads_them(models, name, rol
 def test_nothing_is_embedded_twice_and_what_is_read_back_is_the_same(models, name, cache, monkeypatch):
     cold = Meter()
     first = {role: Embedder(encoder(models, name), cache).embed([*TEXTS, "heat"], role, cold) for role in ROLES}
-    monkeypatch.setattr(Setup, "load", lambda *_: pytest.fail("a model was loaded"))
+    monkeypatch.setattr(LocalModel, "_load", lambda *_: pytest.fail("a model was loaded"))
     warm = Meter()
     for role in ROLES:
         again = Embedder(encoder(models, name), cache).embed([*TEXTS, "heat"], role, warm)

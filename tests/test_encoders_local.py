@@ -9,8 +9,8 @@ import pytest
 
 from retrievers.encoders.sentence_transformers import SentenceTransformerEncoder
 from retrievers.errors import BackendError, InputError
-from retrievers.local.model_files import PACKAGED, Weights
 from retrievers.meter import single_call
+from retrievers.model_files import PACKAGED, Weights
 from tests import tiny
 
 TEXTS = ["wing", "the cat sits", "shock wave of the wing", "dog runs fast", "a heat flow " * 5]
@@ -161,7 +161,7 @@ def test_nothing_heavy_is_imported_before_the_first_text(folder, tmp_path):
 import sys
 from retrievers.encoders.sentence_transformers import SentenceTransformerEncoder
 from retrievers.encoders.hashing import HashingEncoder
-from retrievers.rerankers.local_rerankers import CrossEncoderReranker
+from retrievers.rerankers.cross_encoder import CrossEncoderReranker
 encoder = SentenceTransformerEncoder({str(folder)!r})
 encoder.fingerprint, encoder.provenance
 reranker = CrossEncoderReranker({str(tiny.cross_encoder(tmp_path))!r})
@@ -176,9 +176,8 @@ print([name for name in ("torch", "sentence_transformers", "transformers", "open
 def test_a_model_that_fails_while_it_runs_is_one_message(folder, monkeypatch):
     own = encoder(folder)
     own.embed(["wing"], "query", single_call())
-    with own._replicas.one(1) as model:
-        monkeypatch.setattr(
-            model, "forward", lambda *_: (_ for _ in ()).throw(RuntimeError("out of memory\nat line 1"))
-        )
+    monkeypatch.setattr(
+        own._loaded.model, "forward", lambda *_, **__: (_ for _ in ()).throw(RuntimeError("out of memory\nat line 1"))
+    )
     with pytest.raises(BackendError, match=r"out of memory \(a smaller batch_size may help\)"):
         own.embed(["wing"], "query", single_call())

@@ -15,8 +15,8 @@ from retrievers.costs import PRICES, estimate, list_price, openai_tokens
 from retrievers.embedding import Embedder
 from retrievers.encoders.hashing import HashingEncoder
 from retrievers.encoders.sentence_transformers import SentenceTransformerEncoder
-from retrievers.local.model_files import PACKAGED, Weights, side_tokens
 from retrievers.meter import Meter, single_call
+from retrievers.model_files import PACKAGED, Weights, side_tokens
 from tests import tiny
 from tests.test_encoders_embedding import Counting
 

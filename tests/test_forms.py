@@ -19,7 +19,7 @@ from harness.running.embed_shards import Shard, drifts, embed
 from harness.running.options import Options
 from harness.running.plan import RunPlan, plan
 from retrievers.errors import InputError
-from retrievers.local.forward import Setup
+from retrievers.local_models import LocalModel
 from tests import layouts, tiny
 from tests.small import BM25
 
@@ -164,7 +164,7 @@ def test_they_are_fused_reranked_and_timed_as_any_other(experiment, models, tmp_
 
 @pytest.mark.parametrize("store", ("", 'store = ":memory:"', 'store = "edge"'))
 def test_a_second_run_embeds_nothing_and_says_the_same(ran, experiment, models, store, tmp_path, monkeypatch):
-    monkeypatch.setattr(Setup, "load", lambda *_: pytest.fail("a model was loaded"))
+    monkeypatch.setattr(LocalModel, "_load", lambda *_: pytest.fail("a model was loaded"))
     path = experiment(block(models, ran.form, store)) if store else ran.path
     first = run(path, Options(tmp_path / "first")) if store else ran.results
     second = run(path, Options(tmp_path / "second"))

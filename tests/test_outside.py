@@ -32,7 +32,7 @@ from harness.running.options import Options
 from retrievers.bm25 import BM25Retriever
 from retrievers.cache import Cache
 from retrievers.meter import Meter
-from retrievers.rerankers.local_rerankers import CrossEncoderReranker
+from retrievers.rerankers.cross_encoder import CrossEncoderReranker
 from retrievers.reranking import CachedReranker
 from retrievers.runs import read_run
 from retrievers.types import Document, Query, Ranking, ranked

@@ -6,9 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from retrievers.errors import InputError
-from retrievers.local.forward import Setup
+from retrievers.local_models import LocalModel
 from retrievers.meter import Meter, single_call
-from retrievers.rerankers.local_rerankers import CrossEncoderReranker, LateInteractionReranker
+from retrievers.rerankers.cross_encoder import CrossEncoderReranker, LateInteractionReranker
 from retrievers.reranking import CachedReranker, above_the_rest
 from retrievers.types import Document, Query, ranked
 from tests import tiny
@@ -94,7 +94,7 @@ def test_a_warm_run_gives_the_same_and_loads_no_model(folder, bi_encoder, cache,
     cold, warm = Meter(), Meter()
     with cold.stage("rerank"):
         first = reranker(place, cache, cls, batch_size=2).rerank_all(QUERIES, RANKINGS, cold)
-    monkeypatch.setattr(Setup, "load", lambda *_: pytest.fail("a model was loaded"))
+    monkeypatch.setattr(LocalModel, "_load", lambda *_: pytest.fail("a model was loaded"))
     with warm.stage("rerank"):
         second = reranker(place, cache, cls).rerank_all(QUERIES, RANKINGS, warm)
     assert first == second

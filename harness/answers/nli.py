@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import partial
-from typing import Any
 
 from scipy import special
 
 from harness.answers.judging import Inquiry, Replies, UnpromptedJudge
 from harness.records import ClaimPassage, Word
 from retrievers.errors import InputError, Problem
-from retrievers.local.forward import Dtype, Replicas, Setup, outputs
-from retrievers.local.model_files import Weights
+from retrievers.local_models import Dtype
 from retrievers.meter import Meter
+from retrievers.rerankers.cross_encoder import CrossEncoderReranker
 from retrievers.types import Floats
 
 THRESHOLD = 0.5
@@ -54,21 +52,26 @@ class NliJudge(UnpromptedJudge):
         """
         super().__init__(threshold)
         self._meter = meter
-        self._weights = Weights(model, revision)
-        self._size = batch_size
-        setup = Setup(self._weights, dtype, "torch", trust_remote_code)
-        self._replicas = Replicas(setup, device, partial(setup.load, "CrossEncoder"))
+        self._model = CrossEncoderReranker(
+            model,
+            revision=revision,
+            device=device,
+            dtype=dtype,
+            batch_size=batch_size,
+            trust_remote_code=trust_remote_code,
+        )
 
     @property
     def name(self) -> str:
         """The model, its weights and the threshold."""
-        return f"nli {self._weights.name} {self._weights.revision[:12]} {self.threshold:g}"
+        weights = self._model.weights
+        return f"nli {weights.name} {weights.revision[:12]} {self.threshold:g}"
 
     def verdicts(self, pairs: Sequence[ClaimPassage], round_: int = 1) -> Replies[Word]:
         """The verdict on each pair, pairs of like length together."""
         order = sorted(range(len(pairs)), key=lambda i: (len(pairs[i].text) + len(pairs[i].claim), pairs[i]))
-        for start in range(0, len(order), self._size):
-            places = order[start : start + self._size]
+        for start in range(0, len(order), self._model.request_size):
+            places = order[start : start + self._model.request_size]
             yield from zip(places, self._read([(pairs[i].text, pairs[i].claim) for i in places]), strict=True)
 
     def helps(self, asked: Sequence[Inquiry]) -> Replies[bool]:
@@ -77,14 +80,10 @@ class NliJudge(UnpromptedJudge):
             yield place, word == "entailed"
 
     def _read(self, pairs: Sequence[tuple[str, str]]) -> list[Word]:
-        import torch
-
-        with self._replicas.one(len(pairs)) as model, torch.inference_mode():
-            words = _words(model, self._weights.model)
-            read = self._replicas.read(model, pairs)
-            logits = outputs(model, read.features, "scores").double().reshape(len(pairs), -1).cpu().numpy()
+        words = _words(self._model.labels, self._model.weights.model)
+        logits, tokens = self._model.logits(pairs)
         self._meter.count(
-            texts=len(pairs), calls=1, tokens=int(read.tokens.sum()), lost_tokens=int(read.truncated_tokens.sum())
+            texts=len(pairs), calls=1, tokens=int(tokens.read.sum()), lost_tokens=int(tokens.truncated.sum())
         )  # fmt: skip
         return [self._verdict(row, words) for row in special.softmax(logits, axis=1)]
 
@@ -93,9 +92,8 @@ class NliJudge(UnpromptedJudge):
         return word if likely >= self.threshold else "neutral"
 
 
-def _words(model: Any, name: str) -> list[Word]:
+def _words(named: Mapping[int, str], name: str) -> list[Word]:
     """What each output of the model means, by the names in its configuration."""
-    named = getattr(model.config, "id2label", None) or {}
     meanings = [LABELS.get(str(named[place]).lower()) for place in sorted(named)]
     words = [word for word in meanings if word is not None]
     if sorted(words) != sorted(LABELS.values()) or len(meanings) != len(words):

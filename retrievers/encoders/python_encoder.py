@@ -13,8 +13,8 @@ import numpy as np
 
 from retrievers.costs import Price
 from retrievers.errors import BackendError, InputError, Problem, check_positive
-from retrievers.local.model_files import model_digest
 from retrievers.meter import Call
+from retrievers.model_files import model_digest
 from retrievers.remote.redaction import as_written
 from retrievers.types import Embedded, Encoder, Role, Vectors, fingerprint
 from retrievers.user_objects import called, faults_of

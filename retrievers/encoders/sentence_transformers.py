@@ -3,20 +3,109 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from abc import abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
 
+import numpy as np
+
+from retrievers.costs import Tokens
 from retrievers.errors import InputError, Problem, check_positive
-from retrievers.local.forward import outputs, scored_tokens
-from retrievers.local.model_files import prompt_of, stored_prompts
-from retrievers.local.models import LocalEncoder
-from retrievers.meter import Stop
-from retrievers.ragged import Form, SparseVectors, TokenVectors
-from retrievers.types import Role, Vectors
+from retrievers.local_models import LocalModel
+from retrievers.meter import Call
+from retrievers.model_files import UNLIMITED, prompt_of, side_of, side_tokens, stored_prompts
+from retrievers.ragged import AnyVectors, Form, SparseVectors, TokenVectors, unit_rows
+from retrievers.types import Embedded, Encoder, Role
 
 _E5 = re.compile(r"(multilingual-)?e5-(small|base|large)(-v2|-unsupervised)?", re.IGNORECASE)
 """Models trained with "query: " and "passage: " that do not say so in their files (Wang et al. 2022, 2024)."""
+
+
+class LocalEncoder(LocalModel, Encoder):
+    """An encoder over a local model; a kind adds what it asks for, and what it makes of the rows that come back."""
+
+    def __init__(
+        self, model: str, *, query_prompt: str | None = None, document_prompt: str | None = None, **options: Any
+    ) -> None:
+        """Describe the model.
+
+        Args:
+            model: a folder, or a name of the hub.
+            query_prompt: put before every query; left out, what the model's files say.
+            document_prompt: put before every document; left out, likewise.
+            options: of every local model.
+        """
+        super().__init__(model, **options)
+        self._prompts: dict[Role, str | None] = {"query": query_prompt, "document": document_prompt}
+
+    @property
+    def fingerprint(self) -> str:
+        """All that changes a vector: the weights, the prompts, dtype, backend."""
+        return self._named(prompts=self._prompts)
+
+    @property
+    def provenance(self) -> Mapping[str, str]:
+        """What the manifest keeps: the model, where its weights come from, which they are, its prompts."""
+        prompts = {f"{role}_prompt": prompt for role, prompt in self._shown().items() if prompt is not None}
+        return {**super().provenance, **prompts}
+
+    @property
+    def reads(self) -> int | None:
+        """Tokens of a document that the model reads, as its files say; None where it reads all, or it is not known."""
+        folder = self.weights.snapshot
+        limit = side_of(folder, "document").limit if folder else UNLIMITED
+        return limit if limit < UNLIMITED else None
+
+    def count(self, texts: Sequence[str], role: Role) -> Tokens:
+        """Count the tokens that the model would read, without loading it; estimated where it is not on this machine."""
+        return side_tokens(self.weights.snapshot, role, self._prompted(texts, role))
+
+    def lengths(self, texts: Sequence[str], role: Role) -> Tokens:
+        """Count the tokens of whole texts, as `count` does."""
+        return side_tokens(self.weights.snapshot, role, self._prompted(texts, role), whole=True)
+
+    def embed(self, texts: Sequence[str], role: Role, call: Call) -> Embedded:
+        """Embed the texts of one request."""
+        model = self._loaded.model
+        prompt = self._prompt(role, model.prompts) or ""
+        tokens = self._tokens([prompt + text for text in texts], role)
+        rows = self._run(texts, tokens.read, self._call(model, role, prompt), call.stopped)
+        call.meter.count(calls=1, tokens=int(tokens.read.sum()))
+        return Embedded(self._vectors(rows), *tokens)
+
+    def _call(self, model: Any, role: Role, prompt: str) -> Callable[..., Any]:
+        """The library's way to embed texts of a role."""
+        encode = model.encode_query if role == "query" else model.encode_document
+        return partial(encode, prompt=prompt, show_progress_bar=False, **self._wanted(model))
+
+    def _set_up(self, model: Any) -> None:
+        roles: tuple[Role, ...] = ("query", "document")
+        for role in roles:
+            self._call(model, role, "")(["a"], batch_size=1)
+
+    @abstractmethod
+    def _wanted(self, model: Any) -> dict[str, Any]:
+        """Options of the library's call."""
+
+    @abstractmethod
+    def _vectors(self, rows: Sequence[Any]) -> AnyVectors:
+        """Put the rows of a request together."""
+
+    def _shown(self) -> Mapping[Role, str | None]:
+        """The prompts that the manifest keeps: what the experiment says."""
+        return self._prompts
+
+    def _prompted(self, texts: Sequence[str], role: Role) -> list[str]:
+        """The texts with what is put before them, as far as that is known without the model."""
+        folder = self.weights.snapshot
+        prompt = (self._prompts[role] if folder is None else self._prompt(role, stored_prompts(folder))) or ""
+        return [prompt + text for text in texts]
+
+    def _prompt(self, role: Role, own: Mapping[str, str | None]) -> str | None:
+        """What is put before a text: what the experiment says, else the model's `own`."""
+        return prompt_of(own, role) if self._prompts[role] is None else self._prompts[role]
 
 
 class SentenceTransformerEncoder(LocalEncoder):
@@ -27,7 +116,6 @@ class SentenceTransformerEncoder(LocalEncoder):
 
     kind = "sentence-transformers"
     library = "SentenceTransformer"
-    by_role = False
 
     def __init__(
         self, model: str, *, query_prompt: str | None = None, document_prompt: str | None = None,
@@ -55,9 +143,9 @@ class SentenceTransformerEncoder(LocalEncoder):
             raise InputError(Problem(f"encoder.{both[0]}_prompt", "stands beside a name of one", "write one"))
         super().__init__(model, **options)
         self._prompts = {role: self._defaults[role] if text is None else text for role, text in given.items()}
-        if self._weights.snapshot is not None:
+        if self.weights.snapshot is not None:
             for role in given:
-                self._prompt(role, stored_prompts(self._weights.snapshot))  # a name that the model lacks is told now
+                self._prompt(role, stored_prompts(self.weights.snapshot))  # a name that the model lacks is told now
         self._normalize = normalize
         self._truncate_dim = truncate_dim
 
@@ -83,18 +171,17 @@ class SentenceTransformerEncoder(LocalEncoder):
 
     def _shown(self) -> Mapping[Role, str | None]:
         """The prompts that are sent, the model's own among them."""
-        snapshot, held = self._weights.snapshot, self._weights.held
+        snapshot, held = self.weights.snapshot, self.weights.held
         own = getattr(held, "prompts", {}) if snapshot is None else stored_prompts(snapshot)
         return {role: self._prompt(role, own) for role in self._prompts}
 
-    def _vectors(self, model: Any, features: Mapping[str, Any], role: Role, stopped: Stop) -> Vectors:
-        import torch
+    def _wanted(self, model: Any) -> dict[str, Any]:
+        return {"truncate_dim": self._truncate_dim}
 
-        embeddings = outputs(model, features, "sentence_embedding", stopped)[:, : self._truncate_dim]
-        if self._normalize:
-            embeddings = torch.nn.functional.normalize(embeddings, dim=1)
-        vectors: Vectors = embeddings.cpu().numpy()
-        return vectors
+    def _vectors(self, rows: Sequence[Any]) -> AnyVectors:
+        """The vectors of one request; scaled here, since the library scales a bfloat16 vector in bfloat16."""
+        vectors = np.stack(rows).astype(np.float32)
+        return unit_rows(vectors) if self._normalize else vectors
 
     def _prompt(self, role: Role, own: Mapping[str, str | None]) -> str | None:
         """What is put before a text: as the experiment says it, or by its name, or as the model's files have it.
@@ -147,22 +234,20 @@ class LearnedSparseEncoder(LocalEncoder):
         most = {} if self._max_active_dims is None else {"max_active_dims": str(self._max_active_dims)}
         return {**super().provenance, **most}
 
-    def _vectors(self, model: Any, features: Mapping[str, Any], role: Role, stopped: Stop) -> SparseVectors:
-        """The weights of one request; of a model that compares by cosine, scaled to length 1."""
-        import torch
-        from sentence_transformers.util import select_max_active_dims
-
-        most = model.max_active_dims if self._max_active_dims is None else self._max_active_dims
-        cut = {} if most is None else {"max_active_dims": most}
-        weights = outputs(model, features, "sentence_embedding", stopped, **cut)
-        if most is not None:
-            weights = select_max_active_dims(weights, max_active_dims=most)
-        if model.similarity_fn_name == "cosine":
-            weights = torch.nn.functional.normalize(weights, dim=1)
-        elif model.similarity_fn_name != "dot":
+    def _wanted(self, model: Any) -> dict[str, Any]:
+        if model.similarity_fn_name not in ("cosine", "dot"):
             what = f"the model compares vectors by {model.similarity_fn_name}: only dot and cosine are searched by"
             raise InputError(Problem("encoder.model", what))
-        return SparseVectors.of(weights.cpu().numpy())
+        return {"max_active_dims": self._max_active_dims, "convert_to_sparse_tensor": False, "save_to_cpu": True}
+
+    def _vectors(self, rows: Sequence[Any]) -> AnyVectors:
+        """The weights of one request; of a model that compares by cosine, scaled to length 1."""
+        import torch
+
+        weights = torch.stack(list(rows)).float()
+        if self._loaded.model.similarity_fn_name == "cosine":
+            weights = torch.nn.functional.normalize(weights, dim=1)
+        return SparseVectors.of(weights.numpy())
 
 
 class LateInteractionEncoder(LocalEncoder):
@@ -175,9 +260,10 @@ class LateInteractionEncoder(LocalEncoder):
     form: ClassVar[Form] = "multivector"
     kind = "multivector-encoder"
     library = "MultiVectorEncoder"
+    threaded = False  # queries are filled up, documents are not: one tokenizer for both
 
-    def _vectors(self, model: Any, features: Mapping[str, Any], role: Role, stopped: Stop) -> TokenVectors:
-        tokens = scored_tokens(model, features, role, stopped)
-        if tokens is None:
-            raise InputError(Problem("encoder.model", f"{self._weights.model} has no vectors of tokens"))
-        return TokenVectors.of(tokens)
+    def _wanted(self, model: Any) -> dict[str, Any]:
+        return {"convert_to_numpy": True}
+
+    def _vectors(self, rows: Sequence[Any]) -> AnyVectors:
+        return TokenVectors.of([row.astype(np.float32, copy=False) for row in rows])

@@ -20,7 +20,7 @@ import numpy as np
 from retrievers.costs import Tokens, estimate
 from retrievers.errors import HarnessError, InputError, Problem
 from retrievers.remote.redaction import Expanded
-from retrievers.types import Role
+from retrievers.types import Counts, Role
 from retrievers.user_objects import NamedObject
 
 PACKAGED = "sentence-transformers/all-MiniLM-L6-v2"
@@ -215,8 +215,8 @@ UNLIMITED = 1 << 31
 class RoleReading(NamedTuple):
     """How one role's texts are read."""
 
-    folder: Path
-    """Where the tokenizer is."""
+    tokenizer: Any
+    """None where the model's files have none that `tokenizers` reads."""
     special: bool
     """Whether the marks of the tokenizer are put around a text."""
     limit: int
@@ -237,9 +237,10 @@ def side_of(folder: Path, role: Role) -> RoleReading:
     settings = _json(place / "sentence_bert_config.json")
     expansion = (settings.get("query_expansion") or {}) if role == "query" else {}
     length = expansion.get("length") if expansion.get("strategy") == "fixed" else settings.get(f"{role}_length")
-    limit = 1 << 62 if kind.endswith(".StaticEmbedding") else _limit(place)
+    limit = UNLIMITED if kind.endswith(".StaticEmbedding") else _limit(place)
+    file = place / "tokenizer.json"
     return RoleReading(
-        folder=place,
+        tokenizer=_tokenizer(file, file.stat().st_mtime_ns) if file.is_file() else None,
         special=not kind.endswith("StaticEmbedding"),
         limit=min(limit, length or limit),
         least=expansion.get("length", 0) if expansion.get("attend") else 0,
@@ -256,12 +257,32 @@ def side_tokens(folder: Path | None, role: Role, texts: Sequence[str], *, whole:
         whole: count what lies beyond the limit too.
     """
     side = None if folder is None else side_of(folder, role)
-    if side is None or not (file := side.folder / "tokenizer.json").is_file():
+    if side is None or side.tokenizer is None:
         return Tokens(estimate(texts), exact=False)
-    tokenizer = _tokenizer(file, file.stat().st_mtime_ns)
-    encodings = tokenizer.encode_batch_fast(list(texts), add_special_tokens=side.special)
-    counts = np.asarray([len(encoding) for encoding in encodings], dtype=np.int64)
+    counts = read_tokens(side.tokenizer, texts, special=side.special)
     return Tokens(counts if whole else np.clip(counts, side.least, side.limit), exact=True)
+
+
+def tokenizer_in(model: Any) -> Any:
+    """Return a loaded model's tokenizer: a copy, which cuts nothing, where the library lets it be copied."""
+    tokenizer = getattr(model.tokenizer, "backend_tokenizer", model.tokenizer)
+    return _whole(type(tokenizer).from_str(tokenizer.to_str())) if hasattr(tokenizer, "to_str") else tokenizer
+
+
+def read_tokens(tokenizer: Any, texts: Sequence[str] | Sequence[tuple[str, str]], *, special: bool = True) -> Counts:
+    """Count the tokens of whole texts, or pairs.
+
+    Args:
+        tokenizer: of the library `tokenizers`, or one of `transformers` that has no copy in it.
+        texts: or pairs.
+        special: count the marks that are put around a text.
+    """
+    if hasattr(tokenizer, "encode_batch_fast"):
+        found: Sequence[Any] = tokenizer.encode_batch_fast(list(texts), add_special_tokens=special)
+    else:
+        sides = [list(texts)] if isinstance(texts[0], str) else map(list, zip(*texts, strict=True))
+        found = tokenizer(*sides, truncation=False, verbose=False, add_special_tokens=special)["input_ids"]
+    return np.asarray([len(one) for one in found], dtype=np.int64)
 
 
 def stored_prompts(folder: Path | None) -> dict[str, str | None]:
@@ -306,7 +327,7 @@ def _limit(folder: Path) -> int:
         ("config.json", "max_position_embeddings"),
     )
     limits = [limit for file, key in named if (limit := _json(folder / file).get(key))]
-    return int(min(limits, default=1 << 62))
+    return int(min(limits, default=UNLIMITED))
 
 
 @lru_cache(maxsize=8)
@@ -314,7 +335,10 @@ def _tokenizer(file: Path, _changed: int) -> Any:
     """The tokenizer of a file, read once: cutting a corpus by tokens asks it for every passage."""
     from tokenizers import Tokenizer
 
-    tokenizer = Tokenizer.from_file(str(file))
+    return _whole(Tokenizer.from_file(str(file)))
+
+
+def _whole(tokenizer: Any) -> Any:
     tokenizer.no_truncation()
     tokenizer.no_padding()
     return tokenizer

@@ -1,1 +1,0 @@
-"""What local models share: weights, forward passes, devices."""

@@ -1,0 +1,213 @@
+"""What models on this machine share: their options, what they are called, and how sentence-transformers runs them."""
+
+from __future__ import annotations
+
+import atexit
+import importlib
+import importlib.util
+from abc import abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
+from typing import Any, ClassVar, Literal, NamedTuple, TypeVar
+
+import numpy as np
+
+from retrievers.errors import BackendError, InputError, Problem, check_positive
+from retrievers.meter import Stop
+from retrievers.model_files import (
+    UNLIMITED,
+    Library,
+    Weights,
+    is_trained_as,
+    loading,
+    read_tokens,
+    side_of,
+    tokenizer_in,
+)
+from retrievers.types import Counts, Model, Role, fingerprint
+
+Dtype = Literal["float32", "float16", "bfloat16"]
+Backend = Literal["torch", "onnx"]
+Item = TypeVar("Item", str, tuple[str, str])
+
+THREADS = 8
+"""Calls at once on a processor, at most: more would wait for one another in Python."""
+CALL = 2048
+"""Tokens, padding included, that a processor is given at once: what passes from layer to layer stays in its cache."""
+
+
+class Loaded(NamedTuple):
+    """A model at work."""
+
+    model: Any
+    threads: int
+    """Calls that may be under way at once."""
+    cores: int
+    workers: Mapping[str, Any]
+    """Arguments of a call that hand it to the library's pool of devices; none for a single device."""
+    tokenizer: Any
+    """The model's own, or a copy of it that no call sets up in another way."""
+
+
+class TokenCounts(NamedTuple):
+    """Tokens of some texts, or pairs, as a model reads them."""
+
+    read: Counts
+    truncated: Counts
+    """Tokens beyond the model's limit."""
+
+
+class LocalModel(Model):
+    """What encoders and rerankers share that run a model on this machine: it is loaded at its first use."""
+
+    kind: ClassVar[str]
+    """In the fingerprint."""
+    library: ClassVar[Library]
+    where: ClassVar[str] = "encoder"
+    """The table of the experiment in which the options stand."""
+    threaded: ClassVar[bool] = True
+    """Whether several threads may call one model: its tokenizer is set up once, in the same way for all texts."""
+
+    def __init__(
+        self, model: str, *, revision: str = "", device: str = "auto", dtype: Dtype = "float32", batch_size: int = 32,
+        backend: Backend = "torch", trust_remote_code: bool = False,
+    ) -> None:  # fmt: skip
+        """Describe the model; raises InputError where its files are here and are of another sort of model.
+
+        Args:
+            model: a folder, or a name of the hub.
+            revision: a commit, tag or branch of the hub; without one, what is on this machine, else the newest.
+            device: "cpu", "cuda:1", several with commas between, or "auto": the best there is.
+            dtype: numbers inside the model; bfloat16 is faster on processors that have it.
+            batch_size: texts, or pairs, per request and device.
+            backend: "torch", or "onnx" (needs optimum with onnxruntime).
+            trust_remote_code: run code that comes with the model.
+        """
+        check_positive(self.where, batch_size=batch_size)
+        self.weights = Weights(model, revision)
+        self._dtype, self._backend, self._batch_size = dtype, backend, batch_size
+        self._devices = [name.strip() for name in device.split(",")]
+        self._remote_code = trust_remote_code
+        self.request_size = batch_size * len(self._devices)
+        self._check_trained()
+
+    def _named(self, **parts: object) -> str:
+        """The name of all that changes what comes out: the weights, dtype, backend, and the parts that are given."""
+        weights = self.weights
+        return fingerprint(
+            self.kind, weights.name, weights=weights.revision, dtype=self._dtype, backend=self._backend, **parts
+        )
+
+    @property
+    def concurrency(self) -> int:
+        """Requests at once: several on a processor, else one; loads the model."""
+        return self._loaded.threads
+
+    @property
+    def at_hand(self) -> bool:
+        """Whether the weights are on this machine, so that the fingerprint needs no network."""
+        return self.weights.at_hand
+
+    @property
+    def provenance(self) -> Mapping[str, str]:
+        """What the manifest keeps: the model, where its weights come from, which they are."""
+        return {**self.weights.provenance, "dtype": self._dtype, "backend": self._backend}
+
+    def _class(self) -> Library:
+        """The class of sentence-transformers that loads the model."""
+        return self.library
+
+    @cached_property
+    def _loaded(self) -> Loaded:
+        import torch
+
+        model = self.weights.held
+        if model is None:
+            with loading(self.weights.model):
+                model = self._load()
+        self._check_trained()  # of the hub's, the files are here now
+        cores, tokenizer = torch.get_num_threads(), tokenizer_in(model)
+        if len(self._devices) > 1:
+            pool = model.start_multi_process_pool(self._devices)
+            atexit.register(model.stop_multi_process_pool, pool)
+            return Loaded(model, 1, cores, {"pool": pool, "chunk_size": self._batch_size}, tokenizer)
+        # onnx has threads of its own, and code that comes with a model may keep things between calls.
+        alone = not self.threaded or self._backend == "onnx" or self._remote_code or model.device.type != "cpu"
+        if not alone:
+            self._set_up(model)
+        return Loaded(model, 1 if alone else min(cores, THREADS), cores, {}, tokenizer)
+
+    @abstractmethod
+    def _set_up(self, model: Any) -> None:
+        """Call the model once in each way, so that its tokenizer is set up before several threads use it."""
+
+    def _load(self) -> Any:
+        if self._backend == "onnx" and importlib.util.find_spec("onnxruntime") is None:
+            raise InputError(Problem("backend", "onnx is not installed", "pip install 'sentence-transformers[onnx]'"))
+        logging: Any = importlib.import_module("transformers.utils.logging")
+        logging.disable_progress_bar()
+        return getattr(importlib.import_module("sentence_transformers"), self._class())(
+            self.weights.location,
+            device=None if len(self._devices) > 1 or self._devices == ["auto"] else self._devices[0],
+            trust_remote_code=self._remote_code,
+            revision=self.weights.hub_revision,
+            backend=self._backend,
+            **({"model_kwargs": {"dtype": self._dtype}} if self._backend == "torch" else {}),
+        ).eval()
+
+    def _tokens(self, items: Sequence[Item], role: Role = "document") -> TokenCounts:
+        """Count what the loaded model reads: by its files, else by its own tokenizer."""
+        loaded, folder = self._loaded, self.weights.snapshot
+        side = None if folder is None else side_of(folder, role)
+        if side is not None and side.tokenizer is not None:
+            whole, least, limit = read_tokens(side.tokenizer, items, special=side.special), side.least, side.limit
+        else:
+            whole, least, limit = read_tokens(loaded.tokenizer, items), 0, loaded.model.max_seq_length or UNLIMITED
+        read = np.clip(whole, least, limit)
+        return TokenCounts(read, np.maximum(whole - read, 0))
+
+    def _run(
+        self, items: Sequence[Item], tokens: Counts, call: Callable[..., Sequence[Any]], stopped: Stop | None = None
+    ) -> list[Any]:
+        """Run the model over the texts, or pairs, of one request and return what comes of each, in their order.
+
+        On a processor they are given in calls of like length, up to CALL tokens: 0.85 of the time of one call.
+
+        Args:
+            items: of the request.
+            tokens: of each.
+            call: of the library: takes a list, `batch_size` and what hands it to a pool; returns a row for each.
+            stopped: tells before each call whether the run was interrupted.
+
+        Raises:
+            BackendError: the run was interrupted, or the memory was short.
+        """
+        import torch
+
+        model, threads, cores, workers, _ = self._loaded
+        split = model.device.type == "cpu" and not workers
+        order = np.argsort(-tokens, kind="stable").tolist()
+        rows: list[Any] = []
+        torch.set_num_threads(cores if len(items) == 1 else max(1, cores // threads))
+        try:
+            while len(rows) < len(items):
+                if stopped is not None and stopped.interrupted:
+                    raise BackendError("stopped, since the run was interrupted")
+                longest = max(1, int(tokens[order[len(rows)]]))
+                some = order[len(rows) : len(rows) + max(1, CALL // longest)] if split else order
+                rows.extend(call([items[i] for i in some], batch_size=min(len(some), self._batch_size), **workers))
+        except RuntimeError as failure:  # how torch says that memory is short, or that a kernel failed
+            message = " ".join(str(failure).strip().splitlines()[:1])[:300]
+            raise BackendError(f"{self.weights.name}: {message} (a smaller batch_size may help)") from None
+        finally:
+            torch.set_num_threads(cores)  # threads to come begin with what was set last
+        return [rows[i] for i in np.argsort(order).tolist()]
+
+    def _check_trained(self) -> None:
+        folder = self.weights.snapshot
+        if folder is not None and not is_trained_as(folder, self.library):
+            why = "layers with random weights would be put on top of it"
+            if self.library == "SentenceTransformer":
+                why = "it scores pairs, as a reranker does, and its numbers of single texts mean nothing"
+            what = f"{self.weights.model} is not a {self.library}: {why}"
+            raise InputError(Problem("model", what, f"name a model that was trained as a {self.library}"))

@@ -1,0 +1,161 @@
+"""Reranking on this machine: by a cross-encoder, or by matching the tokens of query and document."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from retrievers.costs import Tokens
+from retrievers.errors import InputError, Problem, check_positive
+from retrievers.local_models import LocalModel, TokenCounts
+from retrievers.meter import Call, Stop
+from retrievers.model_files import Library, is_trained_as, prompt_of, side_tokens, stored_prompts
+from retrievers.types import Pair, PairScores, Reranker, Role
+
+
+class LocalReranker(LocalModel, Reranker):
+    """A reranker over a local model; a kind adds its fingerprint and how it scores."""
+
+    where = "rerank"
+
+    def __init__(self, model: str, *, depth: int = 10, **options: Any) -> None:
+        """Describe the model; nothing is loaded before the first pair that is not cached.
+
+        Args:
+            model: a folder, or a name of the hub: of a cross-encoder with one output, for late interaction any
+                embedding model.
+            depth: how many candidates of each query are read again.
+            options: of every local model.
+        """
+        check_positive(self.where, depth=depth)
+        super().__init__(model, **options)
+        self.depth = depth
+
+    @property
+    def provenance(self) -> Mapping[str, str]:
+        """What the manifest keeps: the model, where its weights come from, which they are, and the depth."""
+        return {**super().provenance, "depth": str(self.depth)}
+
+    def count(self, texts: Sequence[str]) -> Tokens:
+        """Count the tokens of texts, each as one side of a pair, without loading the model."""
+        return side_tokens(self.weights.snapshot, "document", texts)
+
+
+class CrossEncoderReranker(LocalReranker):
+    """Orders the first `depth` candidates by a cross-encoder's raw score; the others keep their order beneath.
+
+    Raw scores (logits), since the usual sigmoid makes ties of high ones and never changes an order.
+    """
+
+    kind = "cross-encoder"
+    library = "CrossEncoder"
+
+    @property
+    def fingerprint(self) -> str:
+        """All that changes a score: the weights, dtype and backend, and the prompt of a model that has one."""
+        prompt = self.weights.default_prompt
+        return self._named(**({"prompt": prompt} if prompt else {}))
+
+    def score(self, pairs: Sequence[Pair], call: Call) -> PairScores:
+        """Score the pairs of one request."""
+        if (outputs := self._loaded.model.num_labels) != 1:
+            what = f"{self.weights.model} has {outputs} outputs, not one"
+            raise InputError(Problem("rerank.model", what))
+        logits, tokens = self.logits(pairs, call.stopped)
+        call.meter.count(calls=1, tokens=int(tokens.read.sum()))
+        return PairScores(logits.reshape(len(pairs)), *tokens)
+
+    @property
+    def labels(self) -> Mapping[int, str]:
+        """What the model's configuration calls its outputs; loads the model."""
+        return getattr(self._loaded.model.config, "id2label", None) or {}
+
+    def logits(self, pairs: Sequence[Pair], stopped: Stop | None = None) -> tuple[npt.NDArray[np.float64], TokenCounts]:
+        """Return what the model gives each pair, before any activation, and the tokens that it read."""
+        model = self._loaded.model
+        prompt = (model.prompts or {}).get(model.default_prompt_name) or ""
+        tokens = self._tokens([(prompt + first, second) for first, second in pairs])
+        rows = self._run(pairs, tokens.read, self._call(model), stopped)
+        return np.asarray(rows, dtype=np.float64), tokens
+
+    def _call(self, model: Any) -> Any:
+        import torch
+
+        return partial(model.predict, activation_fn=torch.nn.Identity(), show_progress_bar=False)
+
+    def _set_up(self, model: Any) -> None:
+        self._call(model)([("a", "b")], batch_size=1)
+
+
+class LateInteractionReranker(LocalReranker):
+    """Orders candidates by how well each token of the query is met by some token of the document.
+
+    The score is the mean, over the query's tokens, of the largest cosine with any of the document's: MaxSim of
+    ColBERT (Khattab & Zaharia 2020). A MultiVectorEncoder, which was trained for it, reads queries and documents in
+    the ways that its files name; any other sentence-transformers model lends its token vectors.
+    """
+
+    kind = "late-interaction"
+    library = "SentenceTransformer"
+    threaded = False  # queries may be filled up, documents are not: one tokenizer for both
+
+    @property
+    def fingerprint(self) -> str:
+        """All that changes a score: the weights, dtype and backend."""
+        return self._named(**({"trained": True} if self._trained else {}))
+
+    def count(self, texts: Sequence[str]) -> Tokens:
+        """Count the tokens of texts, each as one side of a pair, without loading the model."""
+        prompt = prompt_of(stored_prompts(self.weights.snapshot), "document") if self._trained else ""
+        return super().count([prompt + text for text in texts])
+
+    def score(self, pairs: Sequence[Pair], call: Call) -> PairScores:
+        """Score the pairs of one request."""
+        asked, candidates = zip(*pairs, strict=True)
+        queries, first = self._side(asked, "query", call.stopped)
+        documents, second = self._side(candidates, "document", call.stopped)
+        scores = [float((q @ d.T).max(axis=1).mean()) for q, d in zip(queries, documents, strict=True)]
+        tokens = TokenCounts(first.read + second.read, first.truncated + second.truncated)
+        call.meter.count(calls=1, tokens=int(tokens.read.sum()))
+        return PairScores(np.asarray(scores, dtype=np.float64), *tokens)
+
+    @property
+    def _trained(self) -> bool:
+        """Whether the model was trained for late interaction, as its files say."""
+        folder = self.weights.snapshot
+        return folder is not None and is_trained_as(folder, "MultiVectorEncoder")
+
+    def _class(self) -> Library:
+        return "MultiVectorEncoder" if self._trained else "SentenceTransformer"
+
+    def _load(self) -> Any:
+        model = super()._load()
+        if type(model).__name__ != self._class():  # of the hub's, the files are here only now
+            what = f"{self.weights.model} is a MultiVectorEncoder, which was not known before its files were here"
+            raise InputError(Problem("rerank.model", what, "run again: now it is known"))
+        return model
+
+    def _set_up(self, model: Any) -> None:
+        """Nothing: it is called by one thread."""
+
+    def _side(
+        self, texts: Sequence[str], role: Role, stopped: Stop
+    ) -> tuple[list[npt.NDArray[np.float32]], TokenCounts]:
+        """Return the token vectors of one side of some pairs, of length 1, and the tokens that were read."""
+        model = self._loaded.model
+        encode = partial(model.encode, output_value="token_embeddings", show_progress_bar=False)
+        prompt = ""
+        if self._trained:
+            prompt = prompt_of(model.prompts, role)
+            encode = partial(encode, task=role)
+        tokens = self._tokens([prompt + text for text in texts], role)
+        try:
+            rows = self._run(texts, tokens.read, partial(encode, prompt=prompt), stopped)
+        except KeyError:  # a static model
+            raise InputError(Problem("rerank.model", f"{self.weights.model} has no vectors of tokens")) from None
+        vectors = [row.float().cpu().numpy() for row in rows]
+        return [one / np.maximum(np.linalg.norm(one, axis=1, keepdims=True), 1e-12) for one in vectors], tokens
