@@ -36,7 +36,7 @@ from harness.records import (
 from harness.report import write_report, write_sets
 from harness.running import machine
 from harness.running.check import prepare
-from harness.running.forecast import source_of
+from harness.running.forecast import take_over
 from harness.running.options import Options, Shared
 from harness.running.runner import run_all
 from harness.stats.power import earlier_looks
@@ -80,6 +80,7 @@ def run(experiment: str | Path | Mapping[str, Any] | Experiment | Loaded, option
         with Cache(default_path(), fresh=options.fresh) as cache:
             if options.max_cost is not None:
                 check_price(loaded.experiment.judge, loaded.question.measures, cache)
+            take_over(loaded.experiment, components.values(), cache)
             stores = cache.path.parent / "collections"
             latency = loaded.experiment.latency
             shared = Shared(
@@ -87,7 +88,7 @@ def run(experiment: str | Path | Mapping[str, Any] | Experiment | Loaded, option
                 fresh=options.fresh, exclude_self=loaded.experiment.dataset.exclude_self,
                 sample=latency.sample if latency else 0,
                 latencies={} if options.fresh else _latencies(place, loaded, dataset),
-                source=source_of(loaded.experiment), probe=loaded.experiment.cache.probe,
+                probe=loaded.experiment.cache.probe,
             )  # fmt: skip
             for one in run_all(loaded.experiment, components, shared, known=known):
                 finished[one.retriever] = one

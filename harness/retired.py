@@ -36,6 +36,9 @@ RETIRED: tuple[Retired, ...] = (
     Retired("harness answers score --measure", "nuggets.vital", _NUGGETS),
     Retired("harness answers score --measure", "nuggets.strict", _NUGGETS),
     Retired("harness answers score --measure", "nuggets.strict_vital", _NUGGETS),
+    Retired("harness embed", "--shard", "harness embed runs on a Ray cluster, which shares the work by itself"),
+    Retired("harness embed", "--engine", "leave it out: Ray Data is the one engine"),
+    Retired("harness cache", "verify", "damaged rows count as absent; run with --fresh to embed anew"),
     Retired("harness judge", "--terminal", "judge on the page that harness judge POOL writes"),
     Retired("harness judge", "--judge", "the page of harness judge POOL asks for your name"),
 )

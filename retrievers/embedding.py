@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import numpy as np
 
@@ -52,32 +52,18 @@ class Drift(NamedTuple):
     """Vectors that lie further away than rounding explains."""
 
 
-class VectorSource(Protocol):
-    """Vectors that were embedded elsewhere."""
-
-    def held(self, fingerprint: str, role: Role, texts: Sequence[str]) -> set[str]:
-        """Return those of the distinct texts whose vectors are held."""
-
-    def get(self, fingerprint: str, role: Role, texts: Sequence[str]) -> tuple[Positions, Embedded]:
-        """Return which of the distinct texts are held, as positions, and their vectors."""
-
-
 class Embedder:
     """An encoder with the places where its vectors may lie already.
 
     Args:
         encoder: what embeds.
         cache: keeps every answer of what is lasting; None where there is none, as on the nodes of a cluster.
-        source: Parquet files that are read before anything is embedded; they never go through the cache.
         probe: so many cached texts of each role a remote model embeds again, before it embeds others.
     """
 
-    def __init__(
-        self, encoder: Encoder, cache: Cache | None, source: VectorSource | None = None, *, probe: int = 0
-    ) -> None:
+    def __init__(self, encoder: Encoder, cache: Cache | None, *, probe: int = 0) -> None:
         self.encoder = encoder
         self._cache = cache if encoder.lasting else None
-        self._source = source
         self._dimensions = 0
         self._probe = probe if encoder.limits is not None else 0
         self._probed: set[Role] = set()
@@ -116,31 +102,27 @@ class Embedder:
     ) -> Iterator[Portion]:
         """Yield the positions of some of the texts and their vectors, as they come; each text once.
 
-        First comes what the cache holds, then what lies in files, then each answered request, which is cached at once.
+        First comes what the cache holds, then each answered request, which is cached at once.
 
         Args:
             texts: distinct.
             plan: splits them into requests, as positions; only called where something has to be embedded.
             role: of the texts.
-            meter: counts `texts`, `cached` and `imported`.
+            meter: counts `texts` and `cached`.
 
         Raises:
             BackendError: as `embed`.
         """
         names = keys(self.encoder.fingerprint_for(role), role, texts)
         missing = np.ones(len(texts), dtype=bool)
-        for stored, counter in ((self._cached, "cached"), (self._imported, "imported")):
-            absent = np.flatnonzero(missing)
-            rows = absent.tolist()
-            held, embedded = stored([texts[i] for i in rows], [names[i] for i in rows], role)
-            if len(held) or counter == "cached":
-                meter.count(texts=len(held), **{counter: len(held)})
-            if len(held):
-                self._expect(embedded.vectors.shape[1])
-                missing[absent[held]] = False
-                if role == "query":
-                    meter.count(cached_tokens=int(embedded.tokens.sum()))  # what queries cost is told from them
-                yield Portion(absent[held], embedded, sent=False)
+        held, embedded = self._cached(names)
+        meter.count(texts=len(held), cached=len(held))
+        if len(held):
+            self._expect(embedded.vectors.shape[1])
+            missing[held] = False
+            if role == "query":
+                meter.count(cached_tokens=int(embedded.tokens.sum()))  # what queries cost is computed from them
+            yield Portion(held, embedded, sent=False)
         if not missing.any():
             return
         self._look_for_drift([texts[i] for i in np.flatnonzero(~missing).tolist()], role, meter)
@@ -156,20 +138,13 @@ class Embedder:
             yield Portion(np.asarray(some, dtype=np.intp), embedded, sent=True)
 
     def _held(self, texts: Sequence[str], role: Role) -> set[str]:
-        """Those of the distinct texts whose vectors the cache or a file holds."""
+        """Those of the distinct texts whose vectors the cache holds."""
         names = keys(self.encoder.fingerprint_for(role), role, texts)
         present = set() if self._cache is None else self._cache.held(names)
-        held = {text for text, name in zip(texts, names, strict=True) if name in present}
-        if self._source is None:
-            return held
-        rest = [text for text in texts if text not in held]
-        return held | self._source.held(self.encoder.fingerprint_for(role), role, rest)
+        return {text for text, name in zip(texts, names, strict=True) if name in present}
 
-    def _cached(self, texts: Sequence[str], names: Sequence[bytes], role: Role) -> tuple[Positions, Embedded]:
+    def _cached(self, names: Sequence[bytes]) -> tuple[Positions, Embedded]:
         return _NOTHING if self._cache is None else self._cache.get(names, self.encoder.form)
-
-    def _imported(self, texts: Sequence[str], names: Sequence[bytes], role: Role) -> tuple[Positions, Embedded]:
-        return _NOTHING if self._source is None else self._source.get(self.encoder.fingerprint_for(role), role, texts)
 
     def one(self, text: str, role: Role, meter: Meter) -> Embedded:
         """Embed one text with the cache bypassed, as latency is measured."""
@@ -216,7 +191,7 @@ class Embedder:
         known = [i for i, name in enumerate(names) if name in held]
         chosen = sorted(np.random.default_rng(seed).permutation(len(known))[:sample].tolist())
         picked = [distinct[known[i]] for i in chosen]
-        places, cached = self._cached(picked, [names[known[i]] for i in chosen], role)
+        places, cached = self._cached([names[known[i]] for i in chosen])
         old = dict(zip(places.tolist(), flat(cached.vectors), strict=True))
         distances: list[float] = []
         call = single_call(meter)

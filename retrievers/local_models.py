@@ -36,7 +36,7 @@ CALL = 2048
 """Tokens, padding included, that a processor is given at once: what passes from layer to layer stays in its cache."""
 
 
-class Loaded(NamedTuple):
+class LoadedModel(NamedTuple):
     """A model at work."""
 
     model: Any
@@ -118,7 +118,7 @@ class LocalModel(Model):
         return self.library
 
     @cached_property
-    def _loaded(self) -> Loaded:
+    def _loaded(self) -> LoadedModel:
         import torch
 
         model = self.weights.held
@@ -130,12 +130,12 @@ class LocalModel(Model):
         if len(self._devices) > 1:
             pool = model.start_multi_process_pool(self._devices)
             atexit.register(model.stop_multi_process_pool, pool)
-            return Loaded(model, 1, cores, {"pool": pool, "chunk_size": self._batch_size}, tokenizer)
+            return LoadedModel(model, 1, cores, {"pool": pool, "chunk_size": self._batch_size}, tokenizer)
         # onnx has threads of its own, and code that comes with a model may keep things between calls.
         alone = not self.threaded or self._backend == "onnx" or self._remote_code or model.device.type != "cpu"
         if not alone:
             self._set_up(model)
-        return Loaded(model, 1 if alone else min(cores, THREADS), cores, {}, tokenizer)
+        return LoadedModel(model, 1 if alone else min(cores, THREADS), cores, {}, tokenizer)
 
     @abstractmethod
     def _set_up(self, model: Any) -> None:

@@ -123,7 +123,7 @@ def _per_million(row: Mapping[str, Any], manifest: Manifest) -> float | None:
         return 0.0  # what its encoder costs is of another stage
     counts = manifest.ledger.retrievers[name].counts.get(stage, {})
     texts = row["texts"] or (queries if stage == "search" else 0)  # another system need not count what it is asked
-    billed = texts - row["cached"] - counts.get("imported", 0)
+    billed = texts - row["cached"]
     # The texts of a reranker are pairs, of which a query has many.
     of_a_query = texts / queries if stage == "rerank" and queries else 1
     if row["usd"] > 0 and billed > 0:

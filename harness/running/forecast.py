@@ -2,39 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from harness.dataset import Dataset
 from harness.english import counted, join
 from harness.experiment import Block, Encoded, Experiment, expanded, origin, parts_of
 from harness.running.components import Components, in_block, lacking, reading_of
+from retrievers.cache import Cache
 from retrievers.chunking import Chunks, document_of, pieces
 from retrievers.embedding import Embedder, Forecast
 from retrievers.errors import BackendError, InputError, Problem
-from retrievers.storage import open_storage
+from retrievers.parquet_vectors import import_vectors
 from retrievers.types import Counts, Document, Encoder, Model, Role
 from retrievers.user_objects import faults_of
 from retrievers.vector_search import windows
-from retrievers.vector_shards import ShardSource, check_filled
 
 UNREAD = 0.05
 """Share of documents that a model may cut off before it is a warning."""
 
 
-def source_of(experiment: Experiment) -> ShardSource | None:
-    """Return where the vectors lie that were embedded elsewhere, None where the experiment names no place.
-
-    Raises:
-        InputError: no vectors lie there.
-    """
-    if experiment.vectors is None:
-        return None
-    storage = open_storage(expanded(experiment.vectors.location))
-    with suppress(BackendError):  # a place that does not answer fails what is read from it, and nothing else
-        check_filled(storage)
-    return ShardSource(storage)
+def take_over(experiment: Experiment, components: Iterable[Components], cache: Cache) -> None:
+    """Copy the vectors that `[vectors]` names into the cache; raises InputError where there are none."""
+    if experiment.vectors is not None:
+        roles: tuple[Role, ...] = ("document", "query")
+        encoders = filter(None, (one for built in components for one in (built.encoder, built.asked)))
+        names = {one.fingerprint_for(role) for one in encoders for role in roles}
+        import_vectors(cache, expanded(experiment.vectors.location), sorted(names))
 
 
 def chunks_of(block: Encoded, encoder: Encoder) -> Chunks | None:

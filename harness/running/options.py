@@ -10,7 +10,7 @@ from typing import NamedTuple
 from harness.dataset import Dataset
 from harness.records import StageLatency
 from retrievers.cache import Cache
-from retrievers.embedding import Embedder, VectorSource
+from retrievers.embedding import Embedder
 from retrievers.meter import Budget, Meter
 from retrievers.stores import StoreOptions
 from retrievers.types import Encoder, Store
@@ -73,11 +73,9 @@ class Shared:
     """Queries timed one at a time; 0: none."""
     latencies: Mapping[str, Mapping[str, StageLatency]] = field(default_factory=dict)
     """Retriever -> stage -> what was measured before: kept, so that a warm run loads no model."""
-    source: VectorSource | None = None
-    """Vectors that were embedded elsewhere."""
     probe: int = 0
     """Cached texts that a remote model embeds again before anything new."""
 
     def embedder(self, encoder: Encoder) -> Embedder:
         """Return an encoder with the places where its vectors may lie."""
-        return Embedder(encoder, self.cache, self.source, probe=self.probe)
+        return Embedder(encoder, self.cache, probe=self.probe)

@@ -13,13 +13,13 @@ from harness.dataset import Dataset
 from harness.experiment import Block, Dense, Encoded, Experiment, Loaded, asked_in, in_order, load, origin, parts_of
 from harness.experiment.option_tables import Kind
 from harness.running.check import prepare
-from harness.running.forecast import TruncationEstimate, chunks_of, forecast, source_of, truncation_estimates
+from harness.running.forecast import TruncationEstimate, chunks_of, forecast, take_over, truncation_estimates
 from harness.running.machine import REQUEST, EarlierRun, Throughput, earlier_runs, price_sentence, sampled
 from retrievers.cache import Cache, default_path
 from retrievers.chunking import pieces
 from retrievers.costs import searches
 from retrievers.derived import proof_texts
-from retrievers.embedding import Embedder, Forecast, VectorSource
+from retrievers.embedding import Embedder, Forecast
 from retrievers.reranking import PROBED
 from retrievers.types import Encoder, Limits, Model, Reranker, Role, sample
 
@@ -57,7 +57,6 @@ class Planning:
     dataset: Dataset
     cache: Cache
     earlier: Sequence[EarlierRun]
-    source: VectorSource | None
     planned: dict[str, PlanRow] = field(default_factory=dict)
     """What is embedded, by what it is -> its row: equal texts by an equal model stand once."""
     needs: dict[str, list[PlanRow]] = field(default_factory=dict)
@@ -124,7 +123,7 @@ def embedding_rows(block: Encoded, encoder: Encoder, throughput: Throughput, con
         for role, stage, cut in stages
     }
     if not keys.keys() <= planned.keys():
-        embedder = Embedder(encoder, context.cache, context.source)
+        embedder = Embedder(encoder, context.cache)
         expected = forecast(embedder, context.dataset, chunks_of(block, encoder))
         for key, (role, stage) in keys.items():
             if key not in planned:
@@ -142,7 +141,7 @@ def proof_rows(block: Dense, asked: Encoder, throughput: Throughput, context: Pl
     key = f"{block.encoder.written()} {block.chunk} {block.dimensions}"
     if key not in context.planned:
         some = proof_texts(piece.content for piece in pieces(context.dataset.documents(), chunks_of(block, asked)))
-        expected = Embedder(asked, context.cache, context.source).forecast(some, "document")
+        expected = Embedder(asked, context.cache).forecast(some, "document")
         context.planned[key] = _row(block.name, "embed-documents", expected, throughput)
         yield context.planned[key]
 
@@ -288,7 +287,8 @@ def plan(path: str | Path | Loaded, *, results: Path = Path("results"), code: bo
     rows: list[PlanRow] = []
     notes: list[str] = []
     with Cache(default_path()) as cache:
-        context = Planning(loaded, dataset, cache, tuple(earlier_runs(results)), source_of(loaded.experiment))
+        take_over(loaded.experiment, components.values(), cache)
+        context = Planning(loaded, dataset, cache, tuple(earlier_runs(results)))
         for block in in_order(loaded.experiment.retrievers):
             encoder, _, reranker, asked = components[block.name]
             if isinstance(block, Encoded) and encoder is not None:

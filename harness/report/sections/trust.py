@@ -45,7 +45,6 @@ KINDS = {
     "lost_tokens": "tokens lost by truncation",
     "retries": "retries",
     "unanswered": "requests without a usable answer, which may be billed: their cost is an estimate",
-    "imported": "texts whose vectors were read from the place of [vectors]",
     "probed": "cached texts embedded again",
     "moved": "cached texts whose vectors have moved",
     "companions_probed": "pairs scored twice, to see whether companions change a score",
