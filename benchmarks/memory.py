@@ -2,7 +2,6 @@
 
     python benchmarks/memory.py [DOCUMENTS ...]          hashed vectors, the edge store, 50 queries
     python benchmarks/memory.py --queries 20000 100000   two BM25 retrievers, 5,000 documents, 100 hits a query
-    python benchmarks/memory.py --parts [DOCUMENTS ...]  hashed vectors: `harness embed`, then a run from its parts
 
 Documents of twelve words. Prints, for each number, the peaks of a process of its own (Linux): RssAnon, sampled every
 50 ms, and VmHWM, the most that was ever resident, mapped files with it; and the time that the run took.
@@ -98,17 +97,6 @@ def _megabytes(status: str, key: str) -> float:
     return int(status.split(key)[1].split()[0]) / 1024
 
 
-def parted(folder: Path, count: int) -> None:
-    """Print what writing parts takes, and what a run takes that finds nothing but them."""
-    file, url = experiment(folder, HASHED), str(folder / "parts")
-    code = (
-        f"from pathlib import Path; from harness.running.embed_shards import embed; embed(Path({str(file)!r}), {url!r})"
-    )
-    show(f"{count:,} documents, into parts", peak(code, folder / "cache"))
-    file = experiment(folder, f"[vectors]\nfrom = {json.dumps(url)}\n{HASHED}")
-    show(f"{count:,} documents, from parts", peak(whole_run(file), folder / "empty"))
-
-
 def show(what: str, one: Peak) -> None:
     print(f"{what}: {one.anonymous:.0f} MB, resident {one.resident:.0f} MB, {one.seconds:.0f} s", flush=True)
 
@@ -117,15 +105,11 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("documents", type=int, nargs="*", default=[50_000, 200_000], metavar="DOCUMENTS")
     parser.add_argument("--queries", type=int, nargs="+", metavar="QUERIES")
-    parser.add_argument("--parts", action="store_true")
     given = parser.parse_args()
     for count in given.queries or given.documents:
         with tempfile.TemporaryDirectory() as scratch:
             folder = Path(scratch)
             documents, queries = (DOCUMENTS, count) if given.queries else (count, QUERIES)
             corpus(folder / "data", documents, queries)
-            if given.parts:
-                parted(folder, documents)
-                continue
             file = experiment(folder, WORDS if given.queries else HASHED)
             show(f"{documents:,} documents, {queries:,} queries", peak(whole_run(file), folder / "cache"))

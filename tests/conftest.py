@@ -41,7 +41,6 @@ REAL = {
     "--qdrant-stop": "a command that stops another node of that cluster, such as 'docker compose kill three'",
     "--ollama": "URL of an Ollama server, such as http://localhost:11434",
     "--ollama-model": "name of an embedding model that the Ollama server has",
-    "--s3": "a bucket with a folder, such as s3://bucket/tests?endpoint_override=localhost:9000&scheme=http",
 }
 """Options that name real servers, which the tests marked `server` need; without them they are skipped."""
 

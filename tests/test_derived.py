@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 from harness.evaluation.costs import costs_of
 from harness.experiment import parse
 from harness.pipeline import run
-from harness.running.embed_shards import Shard, embed
 from harness.running.options import Options
 from harness.running.plan import plan
 from retrievers.derived import cut
@@ -205,22 +204,6 @@ def test_cutting_here_is_cutting_in_the_model(tmp_path: Path) -> None:
     for query_id, ranking in results.rankings("m-8").items():
         own = results.rankings("own")[query_id]
         assert dict(ranking) == pytest.approx(dict(own), abs=1e-5)
-
-
-def test_shares_of_the_embedding_hold_each_text_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    blocks = '[[retrievers]]\nname = "h"\nencoder = { kind = "hashing", dimensions = 64 }\n'
-    derive = 'derive = { dimensions = [16, 32], quantization = ["int8", "binary-dot"] }\n'
-    path = small.experiment(tmp_path, retrievers=blocks + derive)
-    url = (tmp_path / "parts").as_posix()
-    shares = [share for number in (1, 2) for share in embed(path, url, shard=Shard(number, 2))]
-    assert sum(share.written.texts for share in shares) == 12
-    direct = run(path, Options(tmp_path / "direct"))
-    monkeypatch.setenv("HARNESS_CACHE", str(tmp_path / "colder"))
-    path = small.experiment(tmp_path, retrievers=blocks + derive, more=f'[vectors]\nfrom = "{url}"')
-    results = run(path, Options(tmp_path / "out"))
-    assert len(results.retrievers) == 9
-    assert results.costs["calls"].sum() == 0
-    assert all(results.rankings(name) == direct.rankings(name) for name in results.retrievers)
 
 
 def test_a_filter_and_passages_hold_for_what_is_derived(tmp_path: Path) -> None:

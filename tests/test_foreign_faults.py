@@ -12,7 +12,7 @@ from harness.pipeline import run
 from harness.report.sections.reranked import reranked
 from harness.report.view import view_of
 from harness.running.check import check
-from harness.running.embed_shards import embed
+from harness.running.cluster import tasks_of
 from harness.running.options import Options
 from retrievers import is_built_in
 from retrievers.bm25 import BM25Retriever
@@ -232,7 +232,7 @@ def test_what_it_raises_where_it_is_built_or_checked_is_one_problem(tmp_path):
         run(path, Options(tmp_path / "out"))
     assert [line for line in check(path).warnings if "no route to the key" in line and "not cached" in line]
     with pytest.raises(InputError) as raised:
-        embed(path, str(tmp_path / "parts"), max_cost=1)
+        tasks_of(path, limited=True)
     key, price = map(str, raised.value.problems)
     assert "retriever 'b': check: Service: ConnectionError: no route to the key" in key
     assert "retriever 'b': encoder.price: the price of the model is not known" in price

@@ -15,7 +15,6 @@ from harness.report import write_report
 from harness.report.sections.tradeoffs import vector_sizes
 from harness.report.text import plain, size
 from harness.running.check import check
-from harness.running.embed_shards import Shard, drifts, embed
 from harness.running.options import Options
 from harness.running.plan import RunPlan, plan
 from retrievers.errors import InputError
@@ -226,26 +225,6 @@ def test_sizes_stand_in_the_manifest_and_in_the_report(ran, models):
     assert f"| {' | '.join(row)} |" in (results.folder / "report.md").read_text(encoding="utf-8")
     page = (results.folder / "report.html").read_text(encoding="utf-8")
     assert "<caption>Sparse vectors and vectors of tokens</caption>" in page
-
-
-def test_vectors_of_a_cache_can_be_compared_with_those_of_today(ran):
-    (drifted,) = drifts(ran.path)
-    assert drifted.compared == 5 and drifted.moved == 0 and drifted.largest < 1e-5
-
-
-@pytest.mark.parametrize("form", FORMS)
-def test_what_shares_write_gives_the_rankings_of_one_run(experiment, models, form, tmp_path, monkeypatch):
-    blocks, url = block(models, form), (tmp_path / "parts").as_posix()
-    alone = run(experiment(blocks), Options(tmp_path / "alone"))
-    for number in (1, 2):
-        monkeypatch.setenv("HARNESS_CACHE", str(tmp_path / f"cold{number}"))
-        embed(experiment(blocks), url, shard=Shard(number, 2))
-    monkeypatch.setenv("HARNESS_CACHE", str(tmp_path / "colder"))
-    imported = run(experiment(blocks, more=f'[vectors]\nfrom = "{url}"'), Options(tmp_path / "imported"))
-    counts = imported.manifest.ledger.retrievers[form].counts
-    assert (counts["embed-documents"]["imported"], counts["embed-queries"]["imported"]) == (5, len(QUERIES))
-    ours, theirs = ((one.folder / "rankings" / f"{form}.jsonl").read_bytes() for one in (imported, alone))
-    assert ours == theirs
 
 
 def test_an_encoder_of_another_form_is_refused_with_the_kind_to_write(experiment, models):

@@ -18,15 +18,10 @@ from harness.evaluation.readers import read_ids, read_scores
 from harness.labels.drafts import Draft, kept_drafts, write_drafts
 from harness.labels.pool import read_pool, write_pool
 from harness.records import By, read_passages, read_readings
-from retrievers.cache import Cache
 from retrievers.errors import InputError
-from retrievers.storage import open_storage
-from retrievers.vector_shards import import_into, vector_keys
 from tests import labels_small, layouts, small
 from tests import test_dataset_shapes as shapes
-from tests.shards import write_vectors
 from tests.test_fuzz import damaged, spots
-from tests.test_vector_shards import embedded, ragged, texts
 
 bounded = settings(max_examples=100 if settings.get_current_profile_name() == "fuzz" else 12, database=None)
 
@@ -160,19 +155,7 @@ def readings(folder: Path) -> Callable[[], object]:
     return lambda: (read_readings(folder, By("j", "p")), read_passages(folder))
 
 
-def vectors(folder: Path) -> Callable[[], object]:
-    storage = open_storage(str(folder))
-    for name, some in (("fake", embedded(20)), ("a", ragged("sparse", 20)), ("b", ragged("multivector", 20))):
-        write_vectors(storage, name, "document", vector_keys(name, "document", texts(20)), some)
-
-    def read() -> None:
-        with Cache(folder.parent / "cache") as cache:
-            import_into(cache, storage)
-
-    return read
-
-
-OTHERS = (judgments, pools, drafts, scores, ids, answers, readings, vectors)
+OTHERS = (judgments, pools, drafts, scores, ids, answers, readings)
 
 
 @pytest.mark.parametrize("line", [b"\xff{}", b"[" * 100_000, b'{"round": 1e999}', b"[]", b"9" * 5_000])

@@ -27,7 +27,6 @@ from harness.measures import parse_all, score, score_run
 from harness.pipeline import run
 from harness.records import Results
 from harness.report import write_report
-from harness.running.embed_shards import Shard, embed
 from harness.running.options import Options
 from retrievers.bm25 import BM25Retriever
 from retrievers.cache import Cache
@@ -238,20 +237,3 @@ def test_a_collection_is_the_same_through_every_route(
     run_of = results(tmp_path, json.dumps(str(places["trec"])), BM25)
     assert run_of.rankings("bm25") == answers["beir"]
     assert means(run_of, "bm25")["nDCG@10"] == pytest.approx(np.mean(scored(found["beir"], answers["beir"])), abs=1e-12)
-
-
-def test_four_shards_of_scifact_give_the_rankings_of_one_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    data, url = outside("data/scifact"), (tmp_path / "parts").as_posix()
-    hashed = '[[retrievers]]\nname = "hashed"\nencoder = { kind = "hashing", dimensions = 64 }\n'
-    monkeypatch.setenv("HARNESS_CACHE", str(tmp_path / "alone"))
-    alone = results(tmp_path, f'"{data}"', hashed).folder.rename(tmp_path / "whole")
-    for number in (1, 2, 3, 4):
-        monkeypatch.setenv("HARNESS_CACHE", str(tmp_path / f"node{number}"))
-        embed(tmp_path / "known.toml", url, shard=Shard(number, 4))
-    monkeypatch.setenv("HARNESS_CACHE", str(tmp_path / "cold"))
-    imported = results(tmp_path, f'"{data}"', f'[vectors]\nfrom = "{url}"\n{hashed}')
-    for name in ("rankings/hashed.jsonl", "scores.csv"):
-        assert (imported.folder / name).read_bytes() == (alone / name).read_bytes()
-    counts = imported.manifest.ledger.retrievers["hashed"].counts
-    texts = imported.costs.set_index("stage")["texts"]
-    assert counts["embed-documents"]["imported"] == texts["embed-documents"] > 5_000

@@ -261,18 +261,3 @@ def test_ollama_gives_the_same_vectors_twice(real: Callable[[str], str], tmp_pat
     again = run(experiment, Options(tmp_path / "again", fresh=True))
     assert first.scores.equals(again.scores)
     assert first.summary["mean"].max() > 0.5
-
-
-def test_vectors_go_to_object_storage_and_come_back(real: Callable[[str], str], tmp_path: Path) -> None:
-    place = real("--s3").replace("?", f"/{uuid.uuid4().hex}?", 1)
-    block = '[[retrievers]]\nname = "hashing"\nencoder = { kind = "hashing", dimensions = 64 }\n'
-    experiment = small.experiment(tmp_path, retrievers=block)
-    for share in ("1/2", "2/2"):
-        command = [sys.executable, "-m", "harness", "embed", str(experiment), "--shard", share, "--to", place]
-        subprocess.run(command, check=True, capture_output=True)
-    plain = run(experiment, Options(tmp_path / "plain"))
-    elsewhere = small.experiment(tmp_path, retrievers=block, name="there", more=f'[vectors]\nfrom = "{place}"')
-    taken = run(elsewhere, Options(tmp_path / "taken", fresh=True))
-    stages = taken.manifest.ledger.retrievers["hashing"].counts
-    assert stages["embed-documents"]["imported"] == len(small.TEXTS)
-    assert taken.scores.equals(plain.scores)
