@@ -8,6 +8,7 @@ has a checksum over its key and content: a damaged row counts as absent and is r
 from __future__ import annotations
 
 import hashlib
+import os
 import sqlite3
 import time
 import zlib
@@ -97,7 +98,14 @@ class Cache:
         self._opened = time.time_ns()
         self._fresh = fresh
         lock = path.with_suffix(".lock")
+        # What is on a disk that takes nothing can be read: no lock is needed where nobody can write.
+        readable = path.is_file() and not os.access(path.parent, os.W_OK)
         try:
+            if readable:
+                self._db = sqlite3.connect(
+                    f"{path.absolute().as_uri()}?mode=ro&immutable=1", uri=True, isolation_level=None
+                )
+                return
             path.parent.mkdir(parents=True, exist_ok=True)
             check_lock(lock)
             self._db = sqlite3.connect(path, timeout=_PATIENCE, isolation_level=None)

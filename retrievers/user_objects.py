@@ -107,6 +107,9 @@ def faults_of(parts: Iterable[object]) -> Iterator[None]:
         yield
     except (HarnessError, KeyboardInterrupt):
         raise
+    except MemoryError as failure:
+        remedy = 'use store = "edge", or run fewer retrievers at once with --only'
+        raise BackendError(f"not enough memory ({remedy})") from failure
     except BaseException as failure:  # SystemExit too: nobody's code ends the program
         names = " or ".join(name for part in parts if part is not None and (name := _foreign(part)))
         said = " ".join("".join(traceback.format_exception_only(failure)).split())[:300]

@@ -16,6 +16,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from harness.experiment import unexpanded
+from harness.pipeline import run as run_experiment
+from harness.running.options import Options
 from retrievers.cache import Cache, default_path, keys
 from retrievers.embedding import Embedder
 from retrievers.encoders.hashing import HashingEncoder
@@ -325,3 +327,13 @@ def test_a_message_holds_the_name_of_a_variable_and_not_its_value(tmp_path, monk
     monkeypatch.setenv("MODEL", "/home/canary/models")
     monkeypatch.setenv("SHORT", "abc")
     assert unexpanded("/home/canary/models/x is not an abc folder", written) == "${MODEL}/x is not an abc folder"
+
+
+def test_a_full_cache_on_a_disk_that_takes_nothing_is_read(tmp_path, monkeypatch):
+    results = run_experiment(small.experiment(tmp_path), Options(tmp_path / "first"))
+    monkeypatch.setattr("retrievers.cache.os.access", lambda path, mode: False)
+    again = run_experiment(small.experiment(tmp_path, name="again"), Options(tmp_path / "again"))
+    assert again.scores.equals(results.scores)
+    assert again.costs["cached"].sum() == again.costs["texts"].sum() > 0
+    with pytest.raises(BackendError, match="readonly database"):
+        run_experiment(small.experiment(tmp_path, name="anew"), Options(tmp_path / "anew", fresh=True))

@@ -222,6 +222,12 @@ def test_a_fault_of_our_own_ends_its_retriever_alone_too(tmp_path, monkeypatch):
     assert results.manifest.failed["bm25"].startswith("ZeroDivisionError: division by zero (test_foreign_faults.py:")
 
 
+def test_short_memory_is_told_with_what_to_do(tmp_path, monkeypatch):
+    monkeypatch.setattr(BM25Retriever, "search", lambda *_: (_ for _ in ()).throw(MemoryError))
+    results = ran(tmp_path, BM25 + '[[retrievers]]\nname = "system"\nkind = "system"\n')
+    assert 'store = "edge"' in results.manifest.failed["bm25"]
+
+
 def test_what_it_raises_where_it_is_built_or_checked_is_one_problem(tmp_path):
     refused = '[[retrievers]]\nname = "a"\nkind = "system"\nsize = 0\n'
     with pytest.raises(InputError, match="retriever 'a': kind: its options are refused: System: ValueError: size is 0"):
