@@ -39,7 +39,6 @@ from harness.console.shared_options import (
     Documents,
     EveryMeasure,
     EveryPair,
-    ExperimentFile,
     ExperimentFiles,
     Folder,
     Fresh,
@@ -220,40 +219,6 @@ def reproduce(
         say(reproduction.sentence())
 
 
-def noise(
-    experiment: ExperimentFile,
-    retriever: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="NAME", help="Only this retriever; may be repeated; default: every one that uses a model."
-        ),
-    ] = None,
-    queries: Annotated[int, typer.Option(min=2, help="Number of queries to ask again, at most.")] = 20,
-    results: Annotated[Path, typer.Option(help="Folder that holds the results of the experiment.")] = Path("results"),
-    max_cost: MaxCost = None,
-    no_code: NoCode = False,
-    quiet: Quiet = False,
-    as_json: Json = False,
-) -> None:
-    """Embed a sample again in other ways: how far the mean moves is the noise below which no difference counts."""
-    from dataclasses import asdict
-
-    from harness.console.progress import Progress
-    from harness.console.tables import noise_lines
-    from harness.report import write_report
-    from harness.running.noise import measure_noise
-    from harness.running.options import Options
-
-    with Progress(console_of(stderr=True), quiet=quiet) as progress:
-        notify = (lambda line: None) if quiet else warn
-        options = Options(results, max_cost=max_cost, code=not no_code, on_message=notify, watch=progress.watch)
-        measured = measure_noise(experiment, retriever or (), queries=queries, options=options)
-    if (measured.folder / "report.html").exists():
-        write_report(measured)
-    found = {name: {**asdict(one), "largest": one.largest} for name, one in measured.manifest.noise.items()}
-    print_result([] if quiet else noise_lines(measured), as_json=as_json, noise=found)
-
-
 def init(
     folder: Annotated[
         str,
@@ -314,7 +279,6 @@ for command in (
     scoring.compare,
     scoring.gate,
     reproduce,
-    noise,
     export,
     label_commands.pool,
     label_commands.judge,

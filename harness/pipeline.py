@@ -25,7 +25,6 @@ from harness.records import (
     FOLDER,
     Commit,
     DatasetFacts,
-    EncodingNoise,
     Ledger,
     Manifest,
     Results,
@@ -73,8 +72,7 @@ def run(experiment: str | Path | Mapping[str, Any] | Experiment | Loaded, option
         aside = held.folder
         budget = Budget(options.max_cost)
         together = Meter(budget, lambda meter: options.watch("", meter))
-        started, noise = datetime.now(UTC), {} if options.fresh else _noise(place, loaded, dataset)
-        work = _Work(loaded, dataset, graded, place, together, started, time.perf_counter(), noise)
+        work = _Work(loaded, dataset, graded, place, together, datetime.now(UTC), time.perf_counter())
         finished = dict(known)
         write_qrels(aside, graded)
         with Cache(default_path(), fresh=options.fresh) as cache:
@@ -87,7 +85,7 @@ def run(experiment: str | Path | Mapping[str, Any] | Experiment | Loaded, option
                 fresh=options.fresh, exclude_self=loaded.experiment.dataset.exclude_self,
                 sample=latency.sample if latency else 0,
                 latencies={} if options.fresh else _latencies(place, loaded, dataset),
-                source=source_of(loaded.experiment), probe=loaded.experiment.cache.probe,
+                source=source_of(loaded.experiment),
             )  # fmt: skip
             for one in run_all(loaded.experiment, components, shared, known=known):
                 finished[one.retriever] = one
@@ -174,8 +172,6 @@ class _Work(NamedTuple):
     """Of what is done for all retrievers together."""
     started: datetime
     clock: float
-    noise: Mapping[str, EncodingNoise]
-    """What `harness noise` measured of these retrievers on these data before."""
 
 
 def _write(
@@ -201,7 +197,6 @@ def _write(
         judge=dict(judgment.facts),
         warnings=(*manifest.warnings, *filter(None, [judgment.warning])),
         earlier_looks=earlier,
-        noise=work.noise,
         waiting=waiting,
         started=work.started.isoformat(timespec="seconds"),
         seconds=time.perf_counter() - work.clock,
@@ -292,12 +287,6 @@ def _latencies(place: Path, loaded: Loaded, dataset: Dataset) -> dict[str, dict[
         return {}
     earlier = records.read(place)
     return {name: dict(earlier.run(name).latency) for name in earlier.retrievers}
-
-
-def _noise(place: Path, loaded: Loaded, dataset: Dataset) -> Mapping[str, EncodingNoise]:
-    """What was measured after an earlier run of this experiment."""
-    same = records.experiment_and_data(place) == (loaded.asked, dataset.digest)
-    return records.read_manifest(place).noise if same else {}
 
 
 def _known(place: Path, loaded: Loaded, dataset: Dataset, only: tuple[str, ...]) -> dict[str, Run]:

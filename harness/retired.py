@@ -36,6 +36,9 @@ RETIRED: tuple[Retired, ...] = (
     Retired("harness answers score --measure", "nuggets.vital", _NUGGETS),
     Retired("harness answers score --measure", "nuggets.strict", _NUGGETS),
     Retired("harness answers score --measure", "nuggets.strict_vital", _NUGGETS),
+    Retired("", "cache", "leave it out: cached vectors are used as they are, and --fresh embeds everything again"),
+    Retired("harness", "noise", "embedding noise is far below that of drawing other queries: read the intervals"),
+    Retired("harness cache", "verify", "damaged rows count as absent; to embed everything again, run with --fresh"),
     Retired("harness judge", "--terminal", "judge on the page that harness judge POOL writes"),
     Retired("harness judge", "--judge", "the page of harness judge POOL asks for your name"),
 )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping, Sequence
 
 from harness.english import count, counted, few_names, join
@@ -60,7 +59,7 @@ def cautions(manifest: Manifest, result: Conclusion) -> list[str]:
     """Return what a reader of the verdict must know, the gravest first."""
     cutoff = parse(result.measure).cutoff or manifest.resolved.depth
     unjudged = judged_caution(manifest.judged, tuple(result.means), cutoff)
-    told = (*half_read(manifest), *foreign_hits(manifest), *below_noise(manifest, result), unjudged, *clicked(manifest))
+    told = (*half_read(manifest), *foreign_hits(manifest), unjudged, *clicked(manifest))
     return [one for one in told if one]
 
 
@@ -105,23 +104,6 @@ def foreign_hits(manifest: Manifest) -> Iterator[str]:
                 f"{foreign:,.0f} of {counted(round(hits), 'hit')} of {name} are not documents of the data set, such as "
                 f"{example!r}: they count as irrelevant. Its index may be of other documents, or have other ids."
             )
-
-
-def below_noise(manifest: Manifest, result: Conclusion) -> Iterator[str]:
-    """The leader's differences that are below twice what embedding again in another way moves (`harness noise`).
-
-    The floor of a pair is that of both together, the root of the sum of their squares.
-    """
-    near = []
-    for other, row in result.against.items():
-        floors = [manifest.noise[name].deviation for name in (result.leader, other) if name in manifest.noise]
-        if row.mean_difference and abs(row.mean_difference) < 2 * math.hypot(*floors):
-            near.append(f"{other} ({abs(row.mean_difference):.2g}; the floor is {math.hypot(*floors):.2g})")
-    if near:
-        yield (
-            f"The difference between {result.leader} and {join(near)} is below twice the floor of noise: computing the "
-            "same again in another way moves the mean as much, so do not decide by it."
-        )
 
 
 def _is_made_of(retriever: str, name: str, manifest: Manifest) -> bool:

@@ -21,7 +21,6 @@ from harness.records.kept import write_evidence as write_evidence
 from harness.records.kept import write_run as write_run
 from harness.records.manifest import Commit as Commit
 from harness.records.manifest import DatasetFacts as DatasetFacts
-from harness.records.manifest import EncodingNoise as EncodingNoise
 from harness.records.manifest import Ledger as Ledger
 from harness.records.manifest import Manifest as Manifest
 from harness.records.manifest import ResolvedExperiment as ResolvedExperiment
@@ -30,7 +29,6 @@ from harness.records.manifest import RetrieverLedger as RetrieverLedger
 from harness.records.manifest import TieRange as TieRange
 from harness.records.manifest import read_manifest as read_manifest
 from harness.records.manifest import resolved_experiment as resolved_experiment
-from harness.records.manifest import rewrite_manifest as rewrite_manifest
 from harness.records.manifest import write_manifest as write_manifest
 from harness.records.readings import FOLDER as FOLDER
 from harness.records.readings import PEOPLE as PEOPLE

@@ -75,9 +75,7 @@ class Shared:
     """Retriever -> stage -> what was measured before: kept, so that a warm run loads no model."""
     source: VectorSource | None = None
     """Vectors that were embedded elsewhere."""
-    probe: int = 0
-    """Cached texts that a remote model embeds again before anything new."""
 
     def embedder(self, encoder: Encoder) -> Embedder:
         """Return an encoder with the places where its vectors may lie."""
-        return Embedder(encoder, self.cache, self.source, probe=self.probe)
+        return Embedder(encoder, self.cache, self.source)

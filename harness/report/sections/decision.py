@@ -11,7 +11,6 @@ from harness.english import count, counted, few_names, shared_beginning
 from harness.evaluation.board import Board, BoardRow, board_of, headline_of, next_of
 from harness.evaluation.cautions import (
     asked_sentence,
-    below_noise,
     clicked,
     foreign_hits,
     half_read,
@@ -313,24 +312,10 @@ def _latency(view: View) -> Iterator[Clause]:
 def first_caveats(view: View) -> list[str]:
     """What stands on the first screen: which look this is, and what counts as one observation."""
     if not view.conclusion.measured:
-        return moved_sentences(view)
-    sentences = [*moved_sentences(view), asked_sentence(view.n, view.conclusion.clusters)]
+        return []
+    sentences = [asked_sentence(view.n, view.conclusion.clusters)]
     if view.look is not None:
         sentences.append(look_sentence(view.look, view.n))
     elif len(view.retrievers) > 1:
         sentences.append(second_look_sentence(1 + len(view.manifest.earlier_looks)))
-    return [sentence for sentence in (*sentences, *below_noise(view.manifest, view.conclusion)) if sentence]
-
-
-def moved_sentences(view: View) -> list[str]:
-    """The retrievers whose cached vectors are no longer those that their model gives."""
-    sentences = []
-    for name in view.retrievers:
-        stages = view.manifest.ledger.retrievers[name].counts.values()
-        moved, probed = (int(sum(stage.get(kind, 0) for stage in stages)) for kind in ("moved", "probed"))
-        if moved:
-            sentences.append(
-                f"{name} mixes vectors of two models: {moved} of {counted(probed, 'cached text')} came back different "
-                "when they were embedded again. Run it again with --fresh."
-            )
-    return sentences
+    return [sentence for sentence in sentences if sentence]

@@ -46,10 +46,6 @@ KINDS = {
     "retries": "retries",
     "unanswered": "requests without a usable answer, which may be billed: their cost is an estimate",
     "imported": "texts whose vectors were read from the place of [vectors]",
-    "probed": "cached texts embedded again",
-    "moved": "cached texts whose vectors have moved",
-    "companions_probed": "pairs scored twice, to see whether companions change a score",
-    "listwise": "rerankings cached by list, since a score depends on its companions",
 }
 """What a ledger's kinds are called; any other kind is shown under its own name."""
 INTERNAL = ("cached_tokens", "shared_hits", "exact_hits", "shared_hits_at_10", "exact_hits_at_10")
