@@ -203,15 +203,6 @@ resamples (before, "at least"), and the cross-fitted estimate of five parts (now
         name="flattery",
     ),
     Section(
-        "Decided, whatever is judged next",
-        """\
-Bounds of the difference of mean nDCG@5 under unjudged documents (five queries of 30 documents; nine in ten of those
-shown are judged, no other): how often they decide, and how often judging the rest turns the sign. Before: the ideal as
-judged. Now: the ideal open. At most 2,000 experiments a row.""",
-        lambda experiments: stats_other.decided(min(experiments, 2_000)),
-        name="decided",
-    ),
-    Section(
         "Agreement of two judges",
         """\
 The bootstrap interval of Cohen's kappa over queries of 20 documents, nominal 95 %. Below ten queries none is given any

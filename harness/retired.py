@@ -39,6 +39,8 @@ RETIRED: tuple[Retired, ...] = (
     Retired("", "cache", "leave it out: cached vectors are used as they are, and --fresh embeds everything again"),
     Retired("harness", "noise", "embedding noise is far below that of drawing other queries: read the intervals"),
     Retired("harness cache", "verify", "damaged rows count as absent; to embed everything again, run with --fresh"),
+    Retired("harness pool", "--next", "draw a sample of questions with --sample; the report says how much is judged"),
+    Retired("harness pool", "--pair", "a pool holds the top documents of every retriever"),
     Retired("harness judge", "--terminal", "judge on the page that harness judge POOL writes"),
     Retired("harness judge", "--judge", "the page of harness judge POOL asks for your name"),
 )

@@ -234,10 +234,6 @@ def test_merging_twice_adds_nothing_and_a_contradiction_leaves_the_file_alone(be
 def test_suggested_commands_can_be_typed_as_they_stand(begun, capsys):
     said = harness(capsys, "pool", "results/small", "--for", "llm", "--output", "my pool.jsonl")
     assert "next: harness judge 'my pool.jsonl' --llm MODEL" in said
-    said = harness(capsys, "pool", "results/small", "--next", "3", code=2)
-    assert "--pair: is missing, and there are 3 retrievers" in said
-    said = harness(capsys, "pool", "results/small", "--next", "3", "--pair", "bm25", code=2)
-    assert "--pair: names 1 retrievers" in said
 
 
 def test_a_question_that_stands_twice_is_told(begun, capsys):

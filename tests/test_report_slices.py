@@ -15,7 +15,7 @@ from harness.evaluation.verdict import Finding, Reason, Verdict
 from harness.records import RetrieverLedger
 from harness.report import charts, text
 from harness.report.axes import long
-from harness.report.sections import decision, queries, trust
+from harness.report.sections import decision, queries
 from harness.report.sections import tests as tests_of
 from harness.report.sections.decision import alerts, choice
 from harness.report.sections.queries import filter_slices
@@ -346,8 +346,6 @@ def test_every_list_of_pairs_begins_with_the_leaders(view):
     read = [(leader, second), (leader, third), (second, third)]
     for _, rows, *_ in section_of_tests(view).context["families"]:
         assert [(row.a, row.b) for row in rows] == read
-    labels = trust.labels(view)
-    assert [(row.a, row.b) for row in [*labels["leading"].rows, *labels["others"].rows]] == read
 
 
 def test_long_exploratory_lists_keep_the_leaders_pairs_and_say_how_many_rows_are_left(view, monkeypatch):

@@ -8,6 +8,5 @@ heterogeneity  slices of the queries, several data sets
 intervals      means with what is uncertain about them; resampling: ranks and flattery by the bootstrap
 power          what so many queries can find, how many a difference would take, one hypothesis again and again
 agreement      several judges, two rankings; prediction: a model beside people
-unjudged_bounds    documents that nobody judged
 settings       what `[statistics]` decides
 """
