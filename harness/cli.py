@@ -106,10 +106,6 @@ def run(
     only: Annotated[list[str] | None, ONLY] = None,
     fresh: Fresh = False,
     max_cost: MaxCost = None,
-    live: Annotated[
-        bool,
-        typer.Option("--live", help="Rewrite the report in <name>.unfinished whenever a retriever has finished."),
-    ] = False,
     no_code: NoCode = False,
     debug: Debug = False,
     measures: EveryMeasure = False,
@@ -128,9 +124,7 @@ def run(
 
         with Progress(console_of(stderr=True), quiet=quiet) as progress:
             notify = (lambda line: None) if quiet else warn
-            options = Options(
-                results, tuple(only or ()), fresh, max_cost, not no_code, notify, live=live, watch=progress.watch
-            )
+            options = Options(results, tuple(only or ()), fresh, max_cost, not no_code, notify, watch=progress.watch)
             try:
                 finished = run_files(load_files(experiment, code=not no_code), options)
             finally:
@@ -158,7 +152,6 @@ def report(
     results: Annotated[
         Path, typer.Argument(metavar="RESULTS", help="A results folder, or a folder of results folders.")
     ],
-    figures: Annotated[bool, typer.Option("--figures", help="Also write the figures as PDF, for papers.")] = False,
     measures: EveryMeasure = False,
     pairs: EveryPair = False,
     quiet: Quiet = False,
@@ -174,18 +167,16 @@ def report(
         from harness.console.several import print_sets
         from harness.report import write_sets
 
-        refuse({"--figures": figures}, "is for one results folder")
         sets = read_sets(results)
         write_sets(results, sets)
         print_sets(sets, quiet=quiet, as_json=as_json)
         return
     if holds_results(results):
-        refuse({"--figures": figures}, "is for one results folder")
         print_listing(write_index(results), results, quiet=quiet, as_json=as_json)
         return
 
     record = records.read(results)
-    write_report(record, papers=figures)
+    write_report(record)
     print_results(record, quiet=quiet, as_json=as_json, more=More(measures, pairs))
     if not quiet and not as_json:
         warn(*(f"{name} failed: {reason}" for name, reason in record.manifest.failed.items()))

@@ -60,9 +60,6 @@ def run(experiment: str | Path | Mapping[str, Any] | Experiment | Loaded, option
             `max_cost`, or the judge of a further measure would have cost more; the results are written.
     """
     loaded = load(experiment, code=options.code)
-    if options.live and not loaded.experiment.report:
-        what = "writes the page while the run goes on, and the experiment says report = false"
-        raise InputError(Problem("--live", what, "leave out one of the two"))
     dataset, graded, components = prepare(loaded)
     if unread := reading_line(dataset):
         options.on_message(unread)
@@ -92,8 +89,6 @@ def run(experiment: str | Path | Mapping[str, Any] | Experiment | Loaded, option
                 held.check()
                 if not one.error:
                     records.write_run(aside, one)
-                if options.live:
-                    _write_live(aside, work, finished, options)
             runs = [finished[block.name] for block in loaded.experiment.retrievers]
             if all(one.error for one in runs):
                 raise BackendError("\n".join(f"{one.retriever}: {one.error}" for one in runs))
@@ -161,7 +156,7 @@ def _problems_of(loaded: Loaded) -> tuple[Problem, ...]:
 
 
 class _Work(NamedTuple):
-    """What a run is made of, whichever of its retrievers have answered."""
+    """What a run is made of."""
 
     loaded: Loaded
     dataset: Dataset
@@ -174,10 +169,8 @@ class _Work(NamedTuple):
     clock: float
 
 
-def _write(
-    aside: Path, work: _Work, runs: Sequence[Run], judgment: ClaimsJudging, waiting: tuple[str, ...] = ()
-) -> Results:
-    """Write all that follows from the rankings of these retrievers, the manifest after it, and last any report.
+def _write(aside: Path, work: _Work, runs: Sequence[Run], judgment: ClaimsJudging) -> Results:
+    """Write all that follows from the rankings, the manifest after it, and last any report.
 
     Returns:
         What was written, read back.
@@ -197,43 +190,16 @@ def _write(
         judge=dict(judgment.facts),
         warnings=(*manifest.warnings, *filter(None, [judgment.warning])),
         earlier_looks=earlier,
-        waiting=waiting,
         started=work.started.isoformat(timespec="seconds"),
         seconds=time.perf_counter() - work.clock,
         tables=records.file_digests(aside),
     )
-    if not waiting:  # a page of a part of the retrievers is not the last file of a whole folder
-        (aside / records.LAST_FILE).unlink(missing_ok=True)
     records.write_manifest(aside, manifest)
     results = records.read(aside)
     if loaded.experiment.report:
         with work.meter.stage("reporting"):
             write_report(results)
     return results
-
-
-def _write_live(aside: Path, work: _Work, finished: Mapping[str, Run], options: Options) -> None:
-    """Write the page of a run that goes on: without measures by claims, which are judged when all have answered."""
-    loaded, question = work.loaded, work.loaded.question
-    blocks = loaded.experiment.retrievers
-    waiting = tuple(block.name for block in blocks if block.name not in finished)
-    runs = [finished[block.name] for block in blocks if block.name in finished]
-    if not waiting or all(one.error for one in runs) or question.primary.claimed:
-        return
-    first = not (aside / records.LAST_FILE).exists()
-    measures = tuple(measure for measure in question.measures if not measure.claimed)
-    experiment = loaded.experiment.model_copy(
-        update={"retrievers": tuple(block for block in blocks if block.name in finished)}
-    )
-    part = loaded._replace(question=question._replace(experiment=experiment, measures=measures))
-    meter = Meter(work.meter.budget, lambda meter: options.watch("", meter))  # what it takes is no cost of the results
-    try:
-        _write(aside, work._replace(loaded=part, meter=meter), runs, ClaimsJudging({}, {}), waiting)
-    except InputError as error:  # the run goes on without it
-        options.on_message(f"the page of {', '.join(one.retriever for one in runs)} is not written: {error}")
-        return
-    if first:
-        options.on_message(f"live: {aside / records.LAST_FILE}")
 
 
 def write_qrels(folder: Path, graded: GradedLabels) -> None:

@@ -36,6 +36,8 @@ RETIRED: tuple[Retired, ...] = (
     Retired("harness answers score --measure", "nuggets.vital", _NUGGETS),
     Retired("harness answers score --measure", "nuggets.strict", _NUGGETS),
     Retired("harness answers score --measure", "nuggets.strict_vital", _NUGGETS),
+    Retired("harness run", "--live", "load the report when the run has ended; progress is shown while it goes on"),
+    Retired("harness report", "--figures", "print the page from a browser; figures/ holds every chart as SVG"),
     Retired("", "cache", "leave it out: cached vectors are used as they are, and --fresh embeds everything again"),
     Retired("harness", "noise", "embedding noise is far below that of drawing other queries: read the intervals"),
     Retired("harness cache", "verify", "damaged rows count as absent; to embed everything again, run with --fresh"),

@@ -160,16 +160,6 @@ def test_with_or_without_a_report_an_experiment_is_the_same(call: Call, tmp_path
     assert not (place / "small.1").exists()
 
 
-def test_a_live_page_of_a_run_without_a_report_is_refused(call: Call, tmp_path: Path) -> None:
-    said = call("run", small.experiment(tmp_path), "--results", tmp_path / "out", "--live")
-    assert (said.code, said.out) == (2, "")
-    assert said.err == (
-        "error: --live: writes the page while the run goes on, and the experiment says report = false "
-        "(leave out one of the two)\n"
-    )
-    assert not (tmp_path / "out").exists()
-
-
 @pytest.mark.parametrize("value", ['"no"', "0", "[]", "{ page = false }"])
 def test_what_says_neither_yes_nor_no_to_a_report_is_one_message(call: Call, tmp_path: Path, value: str) -> None:
     path = small.experiment(tmp_path, report=True, more=f"report = {value}")

@@ -42,7 +42,6 @@ STANDINGS = {
     "baseline": ("■", "the baseline"),
     "better": ("▲", "better"),
     "failed": ("×", "failed"),
-    "waiting": ("…", "has not answered yet"),
 }
 """A sign and a word for each standing of the leaderboard: never a colour alone."""
 TESTS = {

@@ -215,8 +215,6 @@ class Manifest:
     """Who judged claims: `judge`, and a digest of its `prompt`; empty where nobody did."""
     earlier_looks: tuple[int, ...] = ()
     """How many queries earlier runs asked of the same question and documents, all of which this run asked too."""
-    waiting: tuple[RetrieverName, ...] = ()
-    """Retrievers that had not answered when this was written, while the run went on: nothing else here knows them."""
     tables: Mapping[str, str] = field(default_factory=dict)
     """Every file that is read back, by its path in the folder -> its SHA-256; empty in folders that were written before
     it was kept."""
@@ -274,6 +272,8 @@ def read_manifest(folder: Path) -> Manifest:
     if version != SCHEMA:
         what = f"is of version {version!r}, and this program reads version {SCHEMA}"
         raise InputError(Problem(str(path), what, AGAIN))
+    if content.get("waiting"):  # an earlier version's --live wrote it while its run went on
+        raise InputError(Problem(str(folder), "is of a run that was stopped", "run it again"))
     try:
         # Through JSON, since only there a list may stand for a tuple in strict mode.
         manifest = _adapter().validate_json(json.dumps(_current(_with_ledger(content))), strict=True)

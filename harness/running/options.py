@@ -40,8 +40,6 @@ class Options(NamedTuple):
     on_message: Callable[[str], None] = lambda line: None
     """Called with each message: how many of a folder's files are not read, and where earlier results went that say
     something else."""
-    live: bool = False
-    """Write the page whenever a retriever has answered, into `<name>.unfinished`."""
     watch: Watch = lambda name, meter: None
 
     def told_as(self, name: str) -> Options:

@@ -121,8 +121,7 @@ def screen_of(view: View) -> Screen:
         spoken = view.spoken(sentence)
         return spoken.replace(beginning, "…") if beginning else spoken
 
-    again = "Load this page again to see what came since." if view.evaluation.waiting else ""
-    notes = (next_of(view.evaluation), again, *said.following, *choice(view), *first_caveats(view))
+    notes = (next_of(view.evaluation), *said.following, *choice(view), *first_caveats(view))
     return Screen(
         headline=short(said.headline),
         lead=short(said.lead),
