@@ -18,7 +18,7 @@ from harness.evaluation.cautions import judged_shares
 from harness.evaluation.compare import keys_of
 from harness.evaluation.grading import GradedLabels, gains
 from harness.evaluation.readers import Judged, score_lists
-from harness.evaluation.score_tables import RunFacts, score_tables, ties_of
+from harness.evaluation.score_tables import RunFacts, score_tables
 from harness.experiment import Experiment, Loaded, load, unexpanded
 from harness.overview import write_index
 from harness.records import (
@@ -283,7 +283,6 @@ def _manifest(loaded: Loaded, dataset: Dataset, graded: GradedLabels, runs: Sequ
     """The record of a run, but for its times and the digests of its tables."""
     resolved = loaded.experiment.resolved()
     rankings = {one.retriever: one.rankings for one in runs if not one.error}
-    queries = {query.id: query for query in dataset.recorded}
     resolved |= {"measures": map(str, loaded.question.measures), "primary": str(loaded.question.primary)}
     return Manifest(
         name=loaded.experiment.name,
@@ -302,7 +301,6 @@ def _manifest(loaded: Loaded, dataset: Dataset, graded: GradedLabels, runs: Sequ
         ),
         warnings=(graded.warning,) if graded.warning else (),
         ledger=Ledger(dataset=dataset.ledger, retrievers={one.retriever: records.ledger(one) for one in runs}),
-        ties={name: ties_of(loaded.question, graded, queries, of) for name, of in rankings.items() if graded.grades},
         judged=judged_shares(loaded.question, graded, rankings) if graded.grades else {},
         retrievers={one.retriever: RetrieverFacts(error=one.error, provenance=dict(one.provenance)) for one in runs},
         started="",

@@ -147,15 +147,6 @@ def test_the_shipped_labellers_agree_as_published(project):
     assert pair.kappa.low < pair.kappa.value < pair.kappa.high
 
 
-def test_three_judges_have_fleiss_too():
-    said = [judgment(f"q{q}", f"d{d}", (q + d + shift * (q == d)) % 4, judge)
-            for q in range(3) for d in range(4) for shift, judge in enumerate("abc")]  # fmt: skip
-    found = agreement_of(said)
-    assert len(found.pairs) == 3
-    assert 0 < found.together.fleiss < 1
-    assert 0 < found.together.ordinal.value < 1
-
-
 def test_nobody_corrects_another_by_bearing_his_name(begun, capsys):
     harness(capsys, "pool", "results/small")
     pool = read_pool(Path("pool.jsonl"))

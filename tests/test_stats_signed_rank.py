@@ -20,7 +20,6 @@ from harness.stats.signed_rank import (
     SMALLEST,
     doubled_ranks,
     grouped_tail,
-    hodges_lehmann,
     saddlepoint_tail,
     signed_rank,
 )
@@ -99,14 +98,12 @@ def test_it_equals_a_big_integer_count(n, steps, shift):
 
 def test_hollander_and_wolfe_3_1():
     # Hollander & Wolfe, "Nonparametric Statistical Methods" (1973), example 3.1: depression before and after
-    # tranquilizer; R 4's help page of wilcox.test prints V = 40, and -0.46 with -0.786 to -0.010 for y - x.
+    # tranquilizer; R 4's help page of wilcox.test prints V = 40.
     x = np.array([1.83, 0.50, 1.62, 2.48, 1.68, 1.88, 1.55, 3.06, 1.30])
     y = np.array([0.878, 0.647, 0.598, 2.05, 1.06, 1.29, 1.06, 3.14, 1.29])
     found = signed_rank(x, y)
     assert (found.w_plus, found.w_minus, found.p_value) == (40.0, 5.0, 0.0390625)
     assert signed_rank(x, y, alternative="greater").p_value == 0.01953125
-    centre = hodges_lehmann(differences(y, x))
-    assert (centre.estimate, centre.low, centre.high) == pytest.approx((-0.46, -0.786, -0.010), abs=1e-12)
 
 
 def test_r_s_rank_sum_with_13_zeros_and_many_ties():

@@ -61,8 +61,6 @@ def agreement_lines(agreements: Agreements) -> Iterator[str]:
     if agreements.together is not None and len(agreements.together.judges) > 1:
         together = agreements.together
         yield f"all of {', '.join(together.judges)}:"
-        if together.fleiss is not None:
-            yield f"  Fleiss' kappa           {together.fleiss:.4f}"
         for level in ("nominal", "ordinal", "interval"):
             yield f"  alpha, {level:<16} {_shown(getattr(together, level))}"
     for one in agreements.themselves:

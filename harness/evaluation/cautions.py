@@ -12,7 +12,6 @@ from harness.measures import Measure, parse, score
 from harness.measures.compute import Judgments
 from harness.records import Manifest
 from harness.stats.power import Look
-from harness.stats.resampling import CrossFitted
 from retrievers.types import Ranking
 
 CUT = 0.05
@@ -170,18 +169,6 @@ def judged_note(a: str, b: str, judged_a: float, judged_b: float) -> str:
     return (
         f"{100 * high:.0f} % of what {more} returned was judged, but {100 * low:.0f} % of {less}'s: unjudged documents "
         f"count as irrelevant, which favours {more}."
-    )
-
-
-def flattery_sentence(result: CrossFitted, tried: int) -> str:
-    """Return the winner's curse in words: an estimate.
-
-    >>> flattery_sentence(CrossFitted("x", 0.4302, 0.4277), 3)
-    'Choosing the best of 3 flatters it by about 0.0025: about 0.4277 is to be expected of x on new queries (estimate).'
-    """
-    return (
-        f"Choosing the best of {tried} flatters it by about {result.flattered:.2g}: about {result.expected:.4f} is to "
-        f"be expected of {result.winner} on new queries (estimate)."
     )
 
 

@@ -26,7 +26,6 @@ from harness.records.manifest import Manifest as Manifest
 from harness.records.manifest import ResolvedExperiment as ResolvedExperiment
 from harness.records.manifest import RetrieverFacts as RetrieverFacts
 from harness.records.manifest import RetrieverLedger as RetrieverLedger
-from harness.records.manifest import TieRange as TieRange
 from harness.records.manifest import read_manifest as read_manifest
 from harness.records.manifest import resolved_experiment as resolved_experiment
 from harness.records.manifest import write_manifest as write_manifest

@@ -164,16 +164,6 @@ class Ledger:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TieRange:
-    """What one retriever's mean of the primary measure would be under other orders of equal scores."""
-
-    queries: tuple[str, ...]
-    """Ids of the queries whose value depends on that order."""
-    worst: float
-    best: float
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Commit:
     """The state of the repository that the run was started in."""
 
@@ -196,8 +186,6 @@ class Manifest:
     warnings: tuple[str, ...]
     """What to know about the grades."""
     ledger: Ledger
-    ties: Mapping[str, TieRange] = field(default_factory=dict)
-    """Retriever -> the range of its mean under ties."""
     judged: Mapping[str, float] = field(default_factory=dict)
     """Retriever -> share of its hits within the primary measure's cutoff that have a label; empty where nothing tells
     an unjudged document from an irrelevant one, and in folders of before."""

@@ -26,7 +26,7 @@ from harness.report.axes import numbers, steps
 from harness.report.charts import ForestRow
 from harness.report.elements import Figure, Section, forest
 from harness.report.failures import hits_within
-from harness.report.sections.slices import called, carried, compared, divided, labels_of, pair_of
+from harness.report.sections.slices import called, carried, compared, labels_of, pair_of
 from harness.report.sections.tradeoffs import PRICES
 from harness.report.sections.trust import unjudged
 from harness.report.view import View
@@ -178,7 +178,7 @@ def facts(view: View) -> list[Clause]:
     """What the first retrievers find, where the lead comes from, what it costs; nothing of a run that is not whole."""
     if view.evaluation.partial:
         return []
-    return [*_finds(view), *_gain(view), *_cost(view), *_judging(view)]
+    return [*_finds(view), *_cost(view), *_judging(view)]
 
 
 def choice(view: View) -> list[str]:
@@ -209,24 +209,6 @@ def _finds(view: View) -> Iterator[Clause]:
     yield Clause(
         f"A relevant document in the top {k}: {', '.join(counts[:COUNTED])}{more}, of {count(view.n)}.", "queries"
     )
-
-
-def _gain(view: View) -> Iterator[Clause]:
-    """Stands for a family of slices where the difference from the next is shown to change from slice to slice."""
-    kinds = labels_of(view) if len(view.ranked) > 1 else {}
-    if not kinds or not view.conclusion.means:
-        return
-    pair = pair_of(view, view.ranked[0], view.ranked[1], kinds)
-    level = 0.0 if view.settings.spent else view.settings.alpha
-    shown = [test for test in pair.interactions if test.p_adjusted <= level]
-    for test in sorted(shown, key=lambda test: test.p_adjusted)[:1]:
-        rows = sorted((row for row in pair.rows if row.family == test.family), key=lambda row: -row.difference)
-        by = divided(test.family)
-        said = ", ".join(
-            f"{called(row).removeprefix(f'{by}: ')} {text.signed(row.difference)} (n = {row.queries:,})"
-            for row in (rows[0], rows[-1])
-        )
-        yield Clause(f"Lead of {pair.a} over {pair.b} by {by} (exploratory): {said}.", "slices")
 
 
 def _judging(view: View) -> Iterator[Clause]:

@@ -13,7 +13,7 @@ import numpy as np
 from harness.answers.judge_trust import by_person, trust_in_results
 from harness.english import count, counted, join
 from harness.evaluation.board import reference_of
-from harness.evaluation.cautions import flattery_sentence, judged_note, judged_only_sentence
+from harness.evaluation.cautions import judged_note, judged_only_sentence
 from harness.evaluation.labellers import CombinedPair, combined, sentence
 from harness.evaluation.wording import interval_note
 from harness.measures import parse
@@ -23,7 +23,6 @@ from harness.report.elements import PageColumn, PageTable, Section
 from harness.report.view import View
 from harness.stats.intervals import Interval
 from harness.stats.power import FEWEST
-from harness.stats.resampling import cross_fitted
 
 PLACE = 70
 
@@ -68,18 +67,13 @@ def section(view: View) -> Section:
 
 
 def caveats(view: View) -> list[str]:
-    """Warnings of the run, flattery of the winner, short intervals, labels that may favour someone."""
+    """Warnings of the run, short intervals, labels that may favour someone."""
     notes = [text.visible(warning) for warning in view.manifest.warnings]
     notes += [
         f"{name} failed and is not compared: {text.visible(error)}" for name, error in view.manifest.failed.items()
     ]
     if view.resolved.baseline and view.baseline is None:
         notes.append(f"The baseline {view.resolved.baseline} failed: all pairs were compared instead.")
-    if len(view.retrievers) > 1 and view.n > 1 and view.conclusion.measured:
-        table = view.evaluation.scores
-        best = cross_fitted(table.values[view.primary], table.ids, table.units, seed=view.settings.seed)
-        if best is not None and best.flattered >= 0.0005:
-            notes.append(flattery_sentence(best, len(view.retrievers)))
     if parse(view.primary).get("ideal") in ("retrieved", "retrieved-all"):
         notes.append(
             "The ideal of the primary measure is what was retrieved: one relevant document at rank 1 scores 1, "
