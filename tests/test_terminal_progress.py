@@ -177,6 +177,22 @@ def test_passages_are_counted_against_passages(cache: Cache) -> None:
     assert shares[-1] == (len(distinct), len(distinct))
 
 
+def test_a_stage_that_began_again_leaves_no_bar_behind(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(progress, "REFRESH", 0)
+    console = Console(file=io.StringIO(), width=100, force_terminal=True, color_system=None)
+    with Progress(console) as shown:
+        for name in ("one", "two"):
+            with watched(shown, name).stage("search", total=4):
+                pass
+            together = watched(shown, "")
+            for stage in ("scoring", "reporting"):
+                with together.stage(stage):
+                    pass
+        with watched(shown, "three").stage("fuse"):
+            pass
+        assert [task.description for task in shown._bars.tasks] == ["three: fuse"]
+
+
 def test_the_pairs_of_a_large_comparison_are_counted(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -88,7 +88,7 @@ def headline_of(evaluation: Evaluation, *, complete: bool = True) -> Headline:
     result, settings = evaluation.conclusion, evaluation.settings
     headline = evaluation.incomplete or statements.headline(result, settings, evaluation.comparisons[result.measure])
     based = any(row.verdict.separates for row in result.against_baseline)
-    lead = "" if based or evaluation.partial or not complete else statements.lead_sentence(result, settings)
+    lead = "" if based or evaluation.failed or not complete else statements.lead_sentence(result, settings)
     following = [one.text for one in evaluation.statements(complete=complete) if one.topic in NEXT]
     if not result.measured:
         return Headline(headline, lead, tuple(following[:1]))

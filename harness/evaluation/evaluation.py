@@ -45,14 +45,9 @@ class Evaluation:
     """Retriever -> why it failed."""
 
     @property
-    def partial(self) -> bool:
-        """Whether a retriever of the experiment is missing: it failed."""
-        return bool(self.failed)
-
-    @property
     def incomplete(self) -> str:
         """What is missing and who leads among the others, as a head line; "" where every retriever finished."""
-        if not self.partial:
+        if not self.failed:
             return ""
         every, leads = len(self.failed) + len(self.conclusion.means), self.conclusion.leader
         head = f"Incomplete: {len(self.failed)} of {every} retrievers failed"
@@ -60,7 +55,7 @@ class Evaluation:
 
     def statements(self, *, complete: bool = True) -> list[Statement]:
         """What was shown, most important first; nothing is recommended while retrievers are missing."""
-        return list(conclusion_statements(self.conclusion, self.settings, complete=complete and not self.partial))
+        return list(conclusion_statements(self.conclusion, self.settings, complete=complete and not self.failed))
 
     def sentences(self, *, complete: bool = True) -> list[str]:
         """The texts of the statements."""

@@ -57,9 +57,7 @@ from harness.records.results import data_reference as data_reference
 from harness.records.results import dataset_of as dataset_of
 from harness.records.results import earlier_queries as earlier_queries
 from harness.records.results import glance as glance
-from harness.records.results import grades_in as grades_in
 from harness.records.results import read as read
-from harness.records.results import read_scored as read_scored
 from harness.records.safe_files import create as create
 from harness.records.safe_files import read_jsonl as read_jsonl
 from harness.records.safe_files import write_jsonl as write_jsonl

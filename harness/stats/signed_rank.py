@@ -6,14 +6,12 @@ import math
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 from scipy import special
 
 from harness.stats.differences import Differences, Floats, Integers, differences
 
-Alternative = Literal["two-sided", "greater", "less"]
 EXACT_LIMIT = 500
 """Non-zero differences up to which every sign pattern is counted."""
 SMALLEST = sys.float_info.min
@@ -38,18 +36,15 @@ class SignedRank:
     """Chance of such a rank sum if every sign were a coin's toss; 1 where no query differs."""
     p_minimum: float
     """The smallest p that this many non-zero differences can give."""
-    wins: int
-    ties: int
-    losses: int
     zeros: int
-    """Differences that the test dropped: all ties."""
+    """Differences that the test dropped: equal scores."""
     effect_size: float | None
     """Matched-pairs rank-biserial correlation, (w_plus - w_minus) / (w_plus + w_minus); None if no query differs."""
     method: str
     """"exact", or "saddlepoint" beyond 500 non-zero differences of more than a few sizes."""
 
 
-def signed_rank(a: Floats, b: Floats, *, alternative: Alternative = "two-sided") -> SignedRank:
+def signed_rank(a: Floats, b: Floats) -> SignedRank:
     """Test whether the differences a - b lie symmetrically about zero, conditional on their magnitudes.
 
     Equal scores are dropped before ranking (Wilcoxon 1945). Every sign pattern of the non-zero differences is equally
@@ -60,7 +55,6 @@ def signed_rank(a: Floats, b: Floats, *, alternative: Alternative = "two-sided")
     Args:
         a: (n,) scores of one retriever.
         b: (n,) scores of the other on the same queries.
-        alternative: "greater" asks whether a is ahead: P(W+ >= observed); "less" whether b is.
 
     Raises:
         ValueError: as `differences`.
@@ -69,34 +63,24 @@ def signed_rank(a: Floats, b: Floats, *, alternative: Alternative = "two-sided")
     >>> result.w_plus, result.zeros, result.p_value, result.p_minimum
     (10.0, 1, 0.125, 0.125)
     """
-    return signed_rank_of(differences(a, b), alternative=alternative)
+    return signed_rank_of(differences(a, b))
 
 
-def signed_rank_of(pairs: Differences, *, alternative: Alternative = "two-sided") -> SignedRank:
+def signed_rank_of(pairs: Differences) -> SignedRank:
     """As `signed_rank`, on differences that are already at hand."""
     ranks = doubled_ranks(pairs.groups)
     plus = int(ranks[pairs.groups[pairs.groups != 0] > 0].sum())
     minus = int(ranks.sum()) - plus
     n = len(ranks)
     tail, method = _tail_for(ranks)
-    if not n:
-        p, floor = 1.0, 1.0
-    elif alternative == "two-sided":
-        p, floor = min(1.0, 2 * tail(ranks, min(plus, minus))), math.ldexp(1.0, 1 - n)
-    else:
-        p, floor = tail(ranks, minus if alternative == "greater" else plus), math.ldexp(1.0, -n)
-    wins, losses = pairs.wins, pairs.losses
-    ties = len(pairs.groups) - wins - losses
+    p, floor = (min(1.0, 2 * tail(ranks, min(plus, minus))), math.ldexp(1.0, 1 - n)) if n else (1.0, 1.0)
     return SignedRank(
         w_plus=plus / 2,
         w_minus=minus / 2,
         statistic=min(plus, minus) / 2,
         p_value=max(p, floor, SMALLEST),
         p_minimum=max(floor, SMALLEST),
-        wins=wins,
-        ties=ties,
-        losses=losses,
-        zeros=ties,
+        zeros=len(pairs.groups) - n,
         effect_size=_rank_biserial(plus, minus),
         method=method,
     )

@@ -176,7 +176,7 @@ def context(view: View) -> dict[str, Any]:
 
 def facts(view: View) -> list[Clause]:
     """What the first retrievers find, where the lead comes from, what it costs; nothing of a run that is not whole."""
-    if view.evaluation.partial:
+    if view.evaluation.failed:
         return []
     return [*_finds(view), *_cost(view), *_judging(view)]
 
