@@ -190,7 +190,7 @@ def test_the_memory_of_sums_grows_with_the_rows_and_not_with_the_draws(monkeypat
     assert {len(next(blocks)) for _ in range(3)} == {(1 << 12) // 100}
 
 
-# Student's t, the sign test, Hodges-Lehmann
+# Student's t
 
 
 def test_paired_t_is_scipy_s():
