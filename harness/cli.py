@@ -197,23 +197,22 @@ def reproduce(
     fresh: Fresh = False,
     max_cost: MaxCost = None,
     no_code: NoCode = False,
-    trust: Annotated[
-        bool, typer.Option("--trust", help="Accept all that the experiment uses, without being asked.")
-    ] = (False),
+    trust: Annotated[bool, typer.Option("--trust", help="Run the experiment without asking first.")] = (False),
     quiet: Quiet = False,
     as_json: Json = False,
 ) -> None:
     """Run the experiment of a results folder again: exit with 0 if the results are the same, with 1 if not."""
+    from harness import records
     from harness.console.progress import Progress
     from harness.reproduce import reproduce as again
-    from harness.reproduce import uses_of
     from harness.running.options import Options
 
-    if not trust and (used := uses_of(results)):
-        agree(used, "--trust")
+    if not trust:
+        records.read_manifest(results)  # a folder that cannot be read is reported before anybody is asked
+        agree(f"Run the experiment of {results}? It may run code, read files and send texts.", "--trust")
     with Progress(console_of(stderr=True), quiet=quiet) as progress:
         options = Options(fresh=fresh, max_cost=max_cost, code=not no_code, watch=progress.watch)
-        reproduction = again(results, options, trust=True)
+        reproduction = again(results, options)
     if as_json:
         print_json(**reproduction._asdict())
     elif not quiet:

@@ -67,7 +67,7 @@ def test_claims_are_measured_in_a_run_and_undefined_values_have_their_rows(resul
     rows = results.comparisons[results.comparisons["measure"] == "ClaimRecall@1"]
     assert rows["n"].tolist() == [2]
     assert results.manifest.judge["judge"].startswith("lexical") and results.manifest.judge["depth"] == "2"
-    assert reproduce(results.folder, trust=True).differing == ()
+    assert reproduce(results.folder).differing == ()
 
 
 def test_the_report_says_who_judged_and_how_far_to_trust_it(results) -> None:

@@ -138,7 +138,7 @@ def test_a_run_without_a_report_says_where_its_results_are_and_another_command_w
     assert not parts & {file.name for file in folder.iterdir()}
     index = (place / "index.html").read_text(encoding="utf-8")
     assert "<bdi>small</bdi>" in index and 'href="small/report.html"' not in index
-    assert call("reproduce", folder).code == 0
+    assert call("reproduce", "--trust", folder).code == 0
     assert call("report", folder).out.endswith(f"\nreport: {page}\n")
     assert parts < {file.name for file in folder.iterdir()}
     assert call("report", place).code == 0
@@ -564,9 +564,9 @@ def copied(tmp_path: Path, finished: Results) -> Path:
 
 
 def test_reproduce(call: Call, copied: Path) -> None:
-    said = call("reproduce", copied)
+    said = call("reproduce", "--trust", copied)
     assert (said.code, said.out) == (0, "reproduced: rankings, scores and comparisons are the same to the byte\n")
-    assert json.loads(call("reproduce", copied, "--fresh", "--json").out)["differing"] == []
+    assert json.loads(call("reproduce", "--trust", copied, "--fresh", "--json").out)["differing"] == []
 
 
 def test_reproduce_says_what_differs(call: Call, copied: Path) -> None:
@@ -584,13 +584,13 @@ def test_reproduce_says_what_differs(call: Call, copied: Path) -> None:
     )
     summary.write_text(moved(5e-5), encoding="utf-8")
     small.signed_anew(copied)
-    said = call("reproduce", copied, code=0)
+    said = call("reproduce", "--trust", copied, code=0)
     assert "means within 0.0001 (largest difference 5e-05); not the same to the byte: rankings/bm25.jsonl" in said.out
     summary.write_text(moved(0.01), encoding="utf-8")
-    said = call("reproduce", copied, code=2)
+    said = call("reproduce", "--trust", copied, code=2)
     assert "summary.csv: cannot be read whole: it was changed" in said.err
     small.signed_anew(copied)
-    said = call("reproduce", copied)
+    said = call("reproduce", "--trust", copied)
     assert said.code == 1
     assert "summary.csv: does not follow from the rankings and labels beside it" in said.err
 
@@ -619,7 +619,7 @@ def test_reproduce_fails_where_a_retriever_answers_otherwise_or_no_more(
 
 def test_reproduce_wants_the_same_data(call: Call, copied: Path, tmp_path: Path) -> None:
     (tmp_path / "data" / "pear.md").write_text("# pear\n\nanother text", encoding="utf-8")
-    said = call("reproduce", copied, code=2)
+    said = call("reproduce", "--trust", copied, code=2)
     assert "is not the data of these results: a document, query or label has changed (" in said.err
 
 
@@ -627,7 +627,7 @@ def test_reproduce_names_the_version_as_a_cause_for_results_of_before(call: Call
     manifest = records.read_manifest(copied)
     old = replace(manifest, dataset=replace(manifest.dataset, digest="0" * 64), tables={})
     records.write_manifest(copied, old)
-    said = call("reproduce", copied, code=2)
+    said = call("reproduce", "--trust", copied, code=2)
     assert "a document, query or label has changed, or the program, which took digests" in said.err
 
 

@@ -109,7 +109,7 @@ def test_every_set_has_a_folder_of_its_own_and_they_share_a_page(
         rows = list(csv.DictReader(file))
     assert [float(row["mean_difference"]) for row in rows] == [pair.mean_difference for pair in found.pairs]
     assert all(row["t"] == "" for row in rows)
-    assert reproduce(place / "law", trust=True).differing == ()
+    assert reproduce(place / "law").differing == ()
     before = (place / "hr" / "scores.csv").read_bytes()
     code, said = told(["report", str(place), "--json"], capsys)
     assert (code, len(json.loads(said)["together"])) == (0, 3)

@@ -141,7 +141,6 @@ def test_a_function_of_one_s_own_cuts(tmp_path: Path, monkeypatch: pytest.Monkey
     blocks = '[[retrievers]]\nname = "b"\nkind = "bm25"\nchunk = { call = "own_cuts:lines" }\n'
     blocks += '[[retrievers]]\nname = "h"\nencoder = { kind = "hashing" }\nchunk = { size = 30, by = "words" }\n'
     path = small.experiment(tmp_path, retrievers=blocks)
-    assert "runs code: chunk.call = own_cuts:lines (retrievers[0])" in check(path).uses
     with pytest.raises(InputError, match="code"):
         check(path, code=False)
     results = run(path, Options(tmp_path / "out"))

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from harness.evaluation.evaluation import evaluation_of
-from harness.experiment import parse, uses
+from harness.experiment import parse
 from harness.pipeline import run
 from harness.records import Results
 from harness.report.text import signed
@@ -144,7 +144,6 @@ def test_what_makes_no_sense_is_refused_once(variants: Any, message: str) -> Non
 def test_code_in_a_variant_is_told_and_refused() -> None:
     encoder = {"kind": "sentence-transformers", "model": "a/b"}
     tables = {**BASE, "retrievers": [{"name": "m", "encoder": encoder, "variants": {"v": {"trust_remote_code": True}}}]}
-    assert "runs code: encoder.trust_remote_code (retrievers[0].variants.v)" in uses(tables)
     with pytest.raises(InputError, match=r"variants\.v.*runs code"):
         parse(tables, code=False)
 
@@ -231,13 +230,6 @@ def test_another_baseline_beside_the_default_is_refused() -> None:
         parse(tables)
 
 
-def test_what_a_value_would_use_is_told_before_somebody_elses_sweep_runs() -> None:
-    encoder = {"kind": "openai", "model": "m", "base_url": "http://localhost:1/v1"}
-    sweep = {"default": "m", "of": "m", "encoder.base_url": ["https://elsewhere.example/v1"]}
-    told = uses({"retrievers": [{"name": "m", "encoder": encoder}], "sweep": sweep})
-    assert any("sends texts to https://elsewhere.example/v1" in line for line in told)
-
-
 @pytest.fixture(scope="module")
 def swept(tmp_path_factory: pytest.TempPathFactory) -> tuple[RunPlan, Results]:
     """A sweep with its report, planned before anything was embedded."""
@@ -268,7 +260,7 @@ def test_a_sweep_runs_resumes_and_comes_out_again(
     assert choice.chosen in choice.alike
     (row,) = results.tests[results.tests["family"] == "sweep"].to_dict("records")
     assert (row["a"], row["b"], row["p_value"]) == (choice.chosen, "bm25", choice.p_value)
-    assert reproduce(results.folder, trust=True).differing == ()
+    assert reproduce(results.folder).differing == ()
     path = small.experiment(tmp_path, retrievers=small.RETRIEVERS + SWEEP)
     told = json.loads(ends(capsys, 0, "run", path, "--results", tmp_path / "out", "--json").out)["sweep"]
     assert (told["chosen"], told["configurations"]) == (choice.chosen, 12)

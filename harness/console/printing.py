@@ -95,27 +95,16 @@ class _Shown(logging.Handler):
         warn(masked(self.format(record)))
 
 
-def agree(uses: Sequence[str], option: str) -> None:
-    """Show what somebody else's experiment would use here, and ask.
-
-    Args:
-        uses: a line each.
-        option: what stands for a yes where nobody can be asked.
+def agree(question: str, option: str) -> None:
+    """Ask a question; without a terminal, the option must be given.
 
     Raises:
         InputError: nobody agreed.
     """
-    warn("this experiment", *(f"  {line}" for line in uses))
-    if not asked():
-        remedy = f"look at it, then add {option}"
-        raise InputError(Problem(option, "nobody can be asked whether that is all right", remedy))
-    if not typer.confirm("Run it?", err=True):
+    if not (sys.stdin.isatty() and sys.stderr.isatty()):
+        raise InputError(Problem(option, "is needed where nobody can be asked", f"read the experiment, add {option}"))
+    if not typer.confirm(question, err=True):
         raise InputError(Problem("", "not run: nobody agreed"))
-
-
-def asked() -> bool:
-    """Whether there is somebody at a terminal who can be asked."""
-    return sys.stdin.isatty() and sys.stderr.isatty()
 
 
 def print_results(results: Results, *, quiet: bool, as_json: bool, more: tables.More = tables.More()) -> None:  # noqa: B008 - frozen

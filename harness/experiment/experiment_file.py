@@ -283,20 +283,6 @@ def with_runs_located(tables: Mapping[str, Any], path: Path) -> dict[str, Any]:
     return {**tables, "retrievers": list(map(located, entries))}
 
 
-def with_files_located(tables: Mapping[str, Any], path: Path) -> dict[str, Any]:
-    """The tables of an experiment, the data set too named by where it is: in full where that is outside of here."""
-    located = with_runs_located(tables, path)
-    try:
-        reference = locate(dataset_table(tables), path)
-    except InputError:
-        return located  # nothing will be read
-    if reference.scheme or not reference.folder.is_absolute():
-        return located
-    table = tables["dataset"]
-    named = reference.folder.as_posix()
-    return {**located, "dataset": named if isinstance(table, str) else {**table, "path": named}}
-
-
 def dataset_table(tables: Mapping[str, Any]) -> DatasetTable:
     """The data set's table alone, so that a wrong path is told beside whatever else is wrong."""
     table = tables.get("dataset")

@@ -20,7 +20,7 @@ from harness.experiment.blocks import (
     check_form,
     inputs,
 )
-from harness.experiment.effects import code_of
+from harness.experiment.named_code import code_of
 from harness.experiment.option_tables import (
     KEEPS_OBJECT,
     Kind,

@@ -13,16 +13,18 @@ from harness.dataset import load as load_dataset
 from harness.english import asked, counted, first_few
 from harness.evaluation.grading import GradedLabels, grade_labels, with_claims_alone
 from harness.evaluation.question_units import weights_of
-from harness.experiment import Block, Encoded, Loaded, QueryField, Standalone, reference_in, uses, with_files_located
+from harness.experiment import Block, Encoded, Loaded, QueryField, Standalone, functions_of, reference_in
 from harness.experiment import load as load_experiment
 from harness.measures import score, span
 from harness.running.capacity import Capacity, measured, planned
-from harness.running.components import Components, build_components, conditions_of, lacking
+from harness.running.components import Components, build_components, conditions_of, in_block, lacking
 from harness.running.dataset_summary import DatasetSummary, dataset_summary
 from harness.running.forecast import truncation_estimates
 from harness.stats.settings import check_margin
+from retrievers.encoders.python_encoder import PythonEncoder
 from retrievers.errors import InputError, Problem, did_you_mean
-from retrievers.types import Encoder
+from retrievers.types import Encoder, Retriever
+from retrievers.user_objects import find_module
 from retrievers.words import load_language_model
 
 MEANINGS = {
@@ -61,8 +63,6 @@ class Checked:
     summary: DatasetSummary
     capacity: Capacity
     """What its queries can show."""
-    uses: tuple[str, ...] = ()
-    """Where an experiment sends texts, what it reads of the environment, what code it runs, where it writes."""
     warnings: tuple[str, ...] = ()
     """What hinders no run and may change what it is worth: documents that a model reads the beginning of, weights that
     are not on this machine."""
@@ -103,7 +103,6 @@ class Checked:
         yield from self.summary.lines(dataset)
         yield from self.capacity.lines()
         yield from (f"warning: {warning}" for warning in self.warnings)
-        yield from self.uses
         yield from self.online
         yield f"no error; {counted(len(self.warnings), 'warning')}" if self.warnings else "nothing is wrong"
 
@@ -116,7 +115,7 @@ class Checked:
                 "digest": dataset.digest, "columns": {file: dict(one) for file, one in dataset.columns.items()},
                 "ledger": dict(dataset.ledger),
                 "portrait": self.summary.as_json(), "comparisons": self.capacity.comparisons,
-                "warnings": list(self.warnings), "uses": list(self.uses), "online": list(self.online),
+                "warnings": list(self.warnings), "online": list(self.online),
                 "capacity": self.capacity.as_json(), "carries": list(self.capacity.lines())}  # fmt: skip
 
 
@@ -164,8 +163,7 @@ def check(
         raise InputError([*error.problems, *more]) from None
     dataset, graded, components = prepare(loaded)
     blocks = loaded.experiment.retrievers
-    whole = ((block, components[block.name].retriever) for block in blocks)
-    if problems := [one for block, retriever in whole if retriever is not None for one in lacking(block, retriever)]:
+    if problems := [one for block in blocks for one in _refused(block, components[block.name].retriever)]:
         raise InputError(problems)
     encoders = {name: one.encoder for name, one in components.items() if one.encoder is not None}
     capacity = planned(loaded, dataset, graded.grades, results)
@@ -174,14 +172,13 @@ def check(
     )
     unread = (reach.warning() for reach in seen.reaches if reach.is_much)
     warnings = (*unread, *_absent(encoders), *_lacking(blocks, components))
-    used = tuple(uses(with_files_located(loaded.written, loaded.path)))
     answered: tuple[str, ...] = ()
     if online:
         from harness.running.online import ask_services  # and the clients of all services with it
 
         answered = tuple(ask_services(loaded.experiment, dataset, components))
     name = loaded.experiment.name if loaded.within else ""
-    return Checked(dataset, seen, capacity, used, warnings, answered, name)
+    return Checked(dataset, seen, capacity, warnings, answered, name)
 
 
 def _absent(encoders: Mapping[str, Encoder]) -> Iterator[str]:
@@ -191,12 +188,24 @@ def _absent(encoders: Mapping[str, Encoder]) -> Iterator[str]:
             yield f"{name}: its model is not on this machine; a run asks the hub for it, and fails where it has none"
 
 
+def _refused(block: Block, retriever: Retriever | None) -> Iterator[Problem]:
+    """What a run would refuse of a retriever; the user's functions are looked for, and not imported."""
+    functions = dict(functions_of(block))
+    for key, call in functions.items():
+        try:
+            find_module(call, key)
+        except InputError as error:
+            yield from in_block(block, error)
+    if retriever is not None and not functions:
+        yield from lacking(block, retriever)
+
+
 def _lacking(blocks: Sequence[Block], components: Mapping[str, Components]) -> Iterator[str]:
     """Warn of encoders and rerankers that lack something, such as a key: a run needs it for what is not cached."""
     seen: set[int] = set()
     for block in blocks:
         for model in (components[block.name].encoder, components[block.name].reranker):
-            if model is not None and id(model) not in seen:
+            if model is not None and id(model) not in seen and not isinstance(model, PythonEncoder):
                 seen.add(id(model))
                 yield from (f"{one}; a run needs it for what is not cached" for one in lacking(block, model))
 
