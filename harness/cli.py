@@ -70,9 +70,7 @@ app = typer.Typer(
 )
 
 
-FORM = typer.Option(
-    "--as", metavar="FORM", help="trec, ir-measures, ranx, beir, mteb, model-card, parquet; mlflow, wandb."
-)
+FORM = typer.Option("--as", metavar="FORM", help="trec, mteb, parquet; mlflow, wandb.")
 
 
 KEEPING = frozenset({"answers", "embed", "judge", "queries", "reproduce"})
@@ -256,7 +254,7 @@ def noise(
 def init(
     folder: Annotated[
         str,
-        typer.Argument(metavar="DATASET", help="A folder, a file, the name of a data set, or the URL of a database."),
+        typer.Argument(metavar="DATASET", help="A folder, a file, or the name of a data set."),
     ],
     output: Annotated[
         Path | None, typer.Option(help="File to write; default: <folder>.toml in the current folder.")

@@ -36,6 +36,10 @@ RETIRED: tuple[Retired, ...] = (
     Retired("harness answers score --measure", "nuggets.vital", _NUGGETS),
     Retired("harness answers score --measure", "nuggets.strict", _NUGGETS),
     Retired("harness answers score --measure", "nuggets.strict_vital", _NUGGETS),
+    Retired("harness export --as", "ir-measures", "use trec, which ir_measures reads"),
+    Retired("harness export --as", "ranx", "use trec, which ranx reads"),
+    Retired("harness export --as", "beir", "the data set itself is what BEIR's readers take; trec has the judgments"),
+    Retired("harness export --as", "model-card", "use mteb, whose results hold the same scores"),
     Retired("harness judge", "--terminal", "judge on the page that harness judge POOL writes"),
     Retired("harness judge", "--judge", "the page of harness judge POOL asks for your name"),
 )

@@ -13,8 +13,6 @@ from typing import IO, Any, Literal, TextIO
 
 from retrievers.errors import InputError, Problem
 from retrievers.remote.redaction import environment_values, masked
-from retrievers.remote.redaction import filled as filled  # what opens data, and need not know of services
-from retrievers.remote.redaction import without_user as without_user
 
 WAITED = 5.0
 """Seconds for somebody to open the other end of a pipe."""

@@ -251,10 +251,10 @@ def locate(table: DatasetTable, path: Path) -> DatasetReference:
     queries, match = (
         (value,) if isinstance(value, str) else value or () for value in (table.queries, table.match)
     )  # fmt: skip
-    where = table.path or (table.documents or "").partition("?")[0]
     reference = DatasetReference(
-        where, table.split, queries, table.format, table.documents, table.labels, table.columns, match, table.header
-    )
+        table.path, table.split, queries, table.format, table.documents, table.labels,
+        table.columns, match, table.header,
+    )  # fmt: skip
     if reference.scheme:
         return reference
     tried = [Path(), *path.resolve().parents]

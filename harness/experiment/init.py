@@ -95,7 +95,7 @@ def write_experiment(given: Path | DatasetReference, output: Path | None = None)
     load_language_model()
     given = given if isinstance(given, DatasetReference) else reference_of(given)
     reference, repeated = _look(given)
-    folder = given.folder if not given.scheme else Path(given.name.partition("?")[0])
+    folder = given.folder if not given.scheme else Path(given.name)
     dataset, dropped = _loaded(reference)
     name = _name_of(
         output.stem if output else folder.stem if given.scheme or folder.is_file() else folder.resolve().name

@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal, NamedTuple, Self
 
 from pydantic import Field, SerializeAsAny, field_validator, model_validator
 
+from harness.dataset import refuse_urls
 from harness.experiment.blocks import (
     DEVICES,
     KINDS,
@@ -46,9 +47,8 @@ RESERVED = "dataset"
 class DatasetTable(Strict):
     """Which data set, and which part of it."""
 
-    path: Annotated[str, KEEPS_OBJECT] = ""
-    """A folder, a zip archive or a file; or a name: hf:NAME@REVISION of the hub, irds:NAME of ir_datasets. Left out
-    where documents and queries are selected of a database."""
+    path: Annotated[str, KEEPS_OBJECT]
+    """A folder, a zip archive or a file; or a name: hf:NAME@REVISION of the hub, irds:NAME of ir_datasets."""
     split: str | None = None
     """Which file or part of judgments; left out, the only one, else test."""
     queries: str | tuple[str, ...] | None = None
@@ -56,8 +56,7 @@ class DatasetTable(Strict):
     format: str | None = None
     """The reader; left out, seen from what is there."""
     documents: str | None = None
-    """A table of documents, a folder of them, or a database's URL (sqlite:///help.db?table=articles, or
-    ?sql=SELECT …); left out, documents.* or corpus.*."""
+    """A table of documents, or a folder of them; left out, documents.* or corpus.*."""
     labels: str | None = None
     """The table of labels; left out, labels.*, qrels.* or judgments.*, else the queries' own."""
     columns: dict[str, str] = Field(default_factory=dict)
@@ -70,9 +69,10 @@ class DatasetTable(Strict):
     """Keep the document that has a query's id out of that query's answers."""
 
     @model_validator(mode="after")
-    def _is_somewhere(self) -> Self:
-        if not self.path and not ("://" in (self.documents or "") and self.queries):
-            raise ValueError("path is missing; only where documents and queries are selected of a database it may be")
+    def _is_no_database(self) -> Self:
+        queries = (self.queries,) if isinstance(self.queries, str) else self.queries or ()
+        with as_validation_error():
+            refuse_urls(self.path, self.documents, self.labels, *queries)
         return self
 
 
