@@ -40,6 +40,9 @@ RETIRED: tuple[Retired, ...] = (
     Retired("harness export --as", "ranx", "use trec, which ranx reads"),
     Retired("harness export --as", "beir", "the data set itself is what BEIR's readers take; trec has the judgments"),
     Retired("harness export --as", "model-card", "use mteb, whose results hold the same scores"),
+    Retired("harness answers", "sample", "labels of people and of a model are compared: harness labels agree"),
+    Retired("harness answers", "merge", "labels of people and of a model are compared: harness labels agree"),
+    Retired("harness answers judge", "--repeat", "harness judge POOL --llm MODEL --repeat 2 shows a model's own noise"),
     Retired("harness judge", "--terminal", "judge on the page that harness judge POOL writes"),
     Retired("harness judge", "--judge", "the page of harness judge POOL asks for your name"),
 )
