@@ -304,7 +304,6 @@ for command in (
     demo,
     init,
     check_commands.check,
-    check_commands.plan,
     run,
     report,
     scoring.score,

@@ -43,6 +43,7 @@ RETIRED: tuple[Retired, ...] = (
     Retired("harness answers", "sample", "labels of people and of a model are compared: harness labels agree"),
     Retired("harness answers", "merge", "labels of people and of a model are compared: harness labels agree"),
     Retired("harness answers judge", "--repeat", "harness judge POOL --llm MODEL --repeat 2 shows a model's own noise"),
+    Retired("harness", "plan", "harness check EXPERIMENT shows what a run takes; the report, how many queries"),
     Retired("harness judge", "--terminal", "judge on the page that harness judge POOL writes"),
     Retired("harness judge", "--judge", "the page of harness judge POOL asks for your name"),
 )

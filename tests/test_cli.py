@@ -150,7 +150,8 @@ def test_with_or_without_a_report_an_experiment_is_the_same(call: Call, tmp_path
     first = run(small.experiment(tmp_path, more=timed), Options(place))
     path = small.experiment(tmp_path, more=timed, report=True)
     planned = [
-        json.loads(call("plan", path, "--results", folder, "--json").out) for folder in (place, tmp_path / "none")
+        json.loads(call("check", path, "--results", folder, "--json").out)["plan"]
+        for folder in (place, tmp_path / "none")
     ]
     assert planned[0] != planned[1], "what was timed then is not timed again"
     told = call("run", path, "--results", place, "--only", "bm25")
@@ -722,13 +723,6 @@ def test_every_command_and_every_option_has_help() -> None:
 
 def test_the_version(call: Call) -> None:
     assert call("--version") == (0, f"harness {version('retriever-harness')}\n", "")
-
-
-def test_a_plan_of_a_results_folder_is_for_a_true_difference(call: Call, results: Path) -> None:
-    found = json.loads(call("plan", results, "--difference", "0.05", "--json").out)["plan"]
-    assert {(row["a"], row["unit"]) for row in found} == {(found[0]["a"], "query")}
-    assert "--difference: is for a results folder" in call("plan", results / "none.toml", "--difference", "0.05").err
-    assert "-1.0 is not a finite number above 0" in call("plan", results, "--difference", "-1").err
 
 
 def test_closed_standard_streams_are_no_failure(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -139,27 +139,6 @@ def test_a_share_that_is_none_is_refused(text):
         parse_shard(text)
 
 
-def test_a_plan_says_what_a_share_takes(tmp_path, capsys, monkeypatch):
-    corpus(tmp_path / "data", FEW, ASKED)
-    with serving(OpenAIProvider()) as provider:
-        path = priced(experiment(tmp_path, provider.url))
-        pipeline.run(path, Options(tmp_path / "measured"))
-        monkeypatch.setenv("HARNESS_CACHE", str(tmp_path / "cold"))
-        words = ["plan", str(path), "--results", str(tmp_path / "measured"), "--shards", "4"]
-        told = json.loads(ends(capsys, 0, *words, "--json").out)
-        assert "each of 4 shards: 36 texts" in ends(capsys, 0, *words).out  # by two encoders
-        shares = [
-            share for number in (1, 2, 3, 4) for share in embed(path, str(tmp_path / "p"), shard=Shard(number, 4))
-        ]
-    rows = [row for row in told["plan"] if row["stage"].startswith("embed-")]
-    assert told["shard"]["shards"] == 4
-    assert told["shard"]["texts"] == 2 * (FEW + ASKED) // 4
-    assert told["shard"]["usd"] == pytest.approx(sum(row["usd"] for row in rows) / 4)
-    assert told["shard"]["minutes"] == pytest.approx(sum(row["minutes"] for row in rows) / 4)
-    paid = sum(share.usd for share in shares)
-    assert 0 < paid <= 4 * told["shard"]["usd"] <= 3 * paid  # tokens are estimated
-
-
 def test_ray_is_loaded_only_where_it_is_asked_for(tmp_path):
     code = (
         "import sys; from harness.cli import main\n"

@@ -245,8 +245,6 @@ def test_every_key_says_what_it_is() -> None:
     [
         ("embed small.toml --to parts --engine ray --shard 2/4", "--shard"),
         ("embed small.toml --to parts --address ray://here:1", "--address"),
-        ("plan RESULTS --shards 3", "--shards"),
-        ("plan RESULTS --results elsewhere", "--results"),
         ("check data --results elsewhere", "--results"),
         ("compare RESULTS --report page.html", "--report"),
         ("compare RESULTS --range 0 2", "--range"),

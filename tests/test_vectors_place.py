@@ -12,7 +12,7 @@ EMPTY = "holds no vectors"
 
 
 @pytest.mark.parametrize(("place", "told"), [("typo", EMPTY), ("file:///no/such/place", EMPTY), ("", BLANK)])
-@pytest.mark.parametrize("command", [["run"], ["plan"]])
+@pytest.mark.parametrize("command", [["run"], ["check"]])
 def test_an_experiment_that_reads_from_where_nothing_lies_is_refused(tmp_path, call: Call, command, place, told):
     path = experiment(tmp_path, retrievers=HASHING, more=f'[vectors]\nfrom = "{place}"\n')
     answer = call(*command, path)
@@ -31,7 +31,7 @@ def test_the_vectors_of_another_encoder_are_no_mistyped_place(tmp_path, call: Ca
     other = experiment(tmp_path, retrievers=HASHING.replace("64", "32"))
     assert call("embed", other, "--to", "parts").code == 0
     path = experiment(tmp_path, retrievers=HASHING, more='[vectors]\nfrom = "parts"\n')
-    assert call("plan", path).code == 0
+    assert call("check", path).code == 0
 
 
 def test_an_unset_variable_is_neither_the_whole_nor_the_working_directory(tmp_path, call: Call):

@@ -27,7 +27,7 @@ DEEPEST = 32
 """Tables and lists in each other, at most."""
 LONGEST_NAME = 80
 """Characters of a measure's name that a message shows."""
-REMEDY = "harness run, check and plan take several; in Python harness.run_sets"
+REMEDY = "harness run and check take several; in Python harness.run_sets"
 
 
 class Loaded(NamedTuple):
@@ -51,47 +51,42 @@ class Loaded(NamedTuple):
         return asked_in(self.written)
 
 
-def load(
-    source: str | Path | Mapping[str, Any] | Experiment | Loaded, *, code: bool = True, keys: bool = True
-) -> Loaded:
+def load(source: str | Path | Mapping[str, Any] | Experiment | Loaded, *, code: bool = True) -> Loaded:
     """Read and check an experiment on one data set.
 
     Args:
         source: an experiment file; or its tables, or an Experiment, built in code: paths are then seen from the
             working directory. What is loaded already stays as it is.
         code: whether it may name code that is run: a Python function, a kind of another package, a model's own code.
-        keys: whether the environment must hold the keys and headers that it names; a plan needs none.
 
     Raises:
         InputError: with every problem that was found, each with its key; or it names several data sets.
     """
     if isinstance(source, Loaded):
         return source
-    sets = load_sets(source, code=code, keys=keys)
+    sets = load_sets(source, code=code)
     if sets[0].within:
         what = f"names {len(sets)} data sets, and this takes one"
         raise InputError(Problem(f"{sets[0].path}: dataset", what, REMEDY))
     return sets[0]
 
 
-def load_sets(
-    source: str | Path | Mapping[str, Any] | Experiment, *, code: bool = True, keys: bool = True
-) -> list[Loaded]:
+def load_sets(source: str | Path | Mapping[str, Any] | Experiment, *, code: bool = True) -> list[Loaded]:
     """As `load`; of an experiment whose `dataset` is a list, one for each, named as the data set is."""
     built = isinstance(source, Mapping | Experiment)
     path = Path("experiment") if isinstance(source, Mapping | Experiment) else Path(source)
     tables = _tables(source) if isinstance(source, Mapping | Experiment) else _read(path)
     if not isinstance(tables.get("dataset"), list):
-        return [_loaded(tables, path, built=built, code=code, keys=keys)]
+        return [_loaded(tables, path, built=built, code=code)]
     sets: list[Loaded] = []
     problems: list[Problem] = []
     within = str(tables.get("name", ""))
     if not re.fullmatch(NAME, within) or DEVICES.match(within):  # it leads to a folder
-        _loaded({**tables, "dataset": "."}, path, built=built, code=code, keys=keys)
+        _loaded({**tables, "dataset": "."}, path, built=built, code=code)
     for name, table in _each(tables["dataset"], path):
         one = {**tables, "name": name, "dataset": table}
         try:
-            sets.append(_loaded(one, path, built=built, code=code, keys=keys)._replace(within=within))
+            sets.append(_loaded(one, path, built=built, code=code)._replace(within=within))
         except InputError as error:
             problems += error.problems
     if problems:
@@ -117,11 +112,11 @@ def _each(listed: Sequence[Any], path: Path) -> list[tuple[str, Any]]:
     return sets
 
 
-def _loaded(tables: dict[str, Any], path: Path, *, built: bool, code: bool, keys: bool) -> Loaded:
+def _loaded(tables: dict[str, Any], path: Path, *, built: bool, code: bool) -> Loaded:
     problems: list[Problem] = []
     question = None
     try:
-        question = question_of(parse(with_runs_located(tables, path), code=code, keys=keys))
+        question = question_of(parse(with_runs_located(tables, path), code=code))
     except InputError as error:
         where = "" if built else f"{path}"
         problems += [p._replace(where=": ".join(filter(None, (where, p.where)))) for p in error.problems]

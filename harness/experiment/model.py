@@ -289,14 +289,14 @@ class Question(NamedTuple):
     """The measure that decides, one of them."""
 
 
-def parse(written: Mapping[str, Any], *, code: bool = True, keys: bool = True) -> Experiment:
-    """Check the tables of an experiment, `keys` in the environment among them; raises InputError with every problem."""
+def parse(written: Mapping[str, Any], *, code: bool = True) -> Experiment:
+    """Check the tables of an experiment and the variables that they name; raises InputError with every problem."""
     if gone := list(retired_in(written)):
         raise InputError(gone)
     for place, value in walk(written):
         key = place.rpartition(".")[2]
         warn_deprecated(place, key, *([f"{key} = {value}"] if isinstance(value, str) else []))
-    problems = [*secrets(written), *unset(written, keys=keys), *too_large(written)]
+    problems = [*secrets(written), *unset(written), *too_large(written)]
     tables = dict(written)
     judge = tables.get("judge")
     if not code and isinstance(judge, Mapping) and (runs := code_of({"encoder": judge.get("encoder")})):
