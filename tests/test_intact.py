@@ -176,15 +176,6 @@ def test_a_link_in_the_folder_is_refused_and_never_written_through(folder, tmp_p
     assert (sorted(target.rglob("*")) if target.is_dir() else target.read_text()) == before
 
 
-def test_a_hard_link_is_not_written_through(folder, tmp_path):
-    (tmp_path / "precious").write_text("precious")
-    (folder / "report.html").unlink()
-    (folder / "report.html").hardlink_to(tmp_path / "precious")
-    write_report(records.read(folder))
-    assert (tmp_path / "precious").read_text() == "precious"
-    assert "<html" in (folder / "report.html").read_text()
-
-
 @pytest.mark.parametrize(
     "rows", [([], []), ([1.0], [1.0, 0.0]), ([1.0, np.nan], [0.0, 0.0]), ([1.0, np.inf], [0.0, 0.0])]
 )

@@ -12,14 +12,11 @@ import typer
 
 import harness
 from harness.cli import app
-from harness.console import printing
 from harness.records import as_cell
 from tests import small
 from tests.small import call
 
 FORMULA = "=HYPERLINK(1)"
-STEERS = ["\x1b[31m", "\x9b31m", "\x07", "\u202e", "\u2066", "\u200e", "\u200b", "\u200d", "\u2060", "\ufeff",
-          "\xad", "\u2028", "\U000e0041", "\udc80"]  # fmt: skip
 
 
 def test_reproduce_asks_unless_it_is_trusted(tmp_path, capsys, monkeypatch):
@@ -58,33 +55,6 @@ def test_check_imports_no_code_of_an_experiment(tmp_path, capsys, monkeypatch, b
         code, _, err = call(capsys, "check", path)
         assert code == 2
         assert f"there is no module '{module}'" in err
-
-
-@pytest.mark.parametrize("steering", STEERS)
-def test_nothing_steers_the_terminal(capsys, steering, tmp_path):
-    printing.say(f"a{steering}b")
-    printing.warn(f"a{steering}b")
-    printing.print_json(id=f"a{steering}b")
-    said = capsys.readouterr()
-    assert steering not in said.out + said.err
-    assert json.loads(said.out.splitlines()[1]) == {"id": f"a{steering}b"}
-    code, _, err = call(capsys, "check", tmp_path / f"a{steering}b.toml")
-    assert code == 2
-    assert steering not in err
-
-
-@pytest.mark.parametrize("text", ["می\u200cخواهم", "👩\u200d🔬", "ភាសា\u200bខ្មែរ", "क्\u200dष"])
-def test_what_a_script_is_written_with_stays(text, capsys):
-    printing.say(text)
-    assert capsys.readouterr().out == f"{text}\n"
-
-
-def test_csv_is_escaped_for_a_terminal_and_left_as_it_is_for_programs(capsys, monkeypatch):
-    printing.print_csv([{"id": "a\u202eb"}])
-    assert capsys.readouterr().out == "id\na\u202eb\n"
-    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
-    printing.print_csv([{"id": "a\u202eb"}])
-    assert capsys.readouterr().out == "id\na\\u202eb\n"
 
 
 @pytest.fixture(scope="module")

@@ -24,7 +24,7 @@ from harness.evaluation.question_units import clusters_of, weights_of
 from harness.evaluation.score_tables import settings_of
 from harness.evaluation.scores import Scores
 from harness.experiment import JudgeOptions, Loaded, expanded, load
-from harness.records import RESERVED, Readings, as_cell, check_place, create, read_readings
+from harness.records import RESERVED, Readings, as_cell, create, read_readings
 from harness.stats.power import at_look
 from retrievers import encoder_class
 from retrievers.cache import Cache, default_path
@@ -266,7 +266,6 @@ def judge(experiment: Path, folder: Path, *, max_cost: float | None = None, code
             than allowed.
     """
     inputs = read_inputs(experiment, folder, code=code)
-    check_place(folder)
     meter = Meter(budget=Budget(max_cost))
     verdicts = folder / "verdicts.jsonl"
     with writing(verdicts):

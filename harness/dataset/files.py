@@ -13,14 +13,12 @@ from pathlib import Path, PurePosixPath
 from typing import IO, NamedTuple
 
 from harness.dataset import held_tables
-from harness.dataset.archives import AGAIN, COMPRESSED, Archive, is_zip, refuse_other_archives, regular, unpacked
+from harness.dataset.archives import AGAIN, COMPRESSED, Archive, is_zip, refuse_other_archives, unpacked
 from harness.dataset.dataset_model import DatasetReference
 from harness.dataset.source import HALF, Findings, Source
 from harness.pages import is_overview
 from retrievers.errors import InputError, Problem, did_you_mean
 
-LARGEST_FILE = 1 << 30
-"""Bytes of a file that is read whole, at most."""
 READABLE = "see that it is there and that you may read it"
 PACKED = "is damaged, or cut short"
 
@@ -57,7 +55,7 @@ class File:
         """Open the file for reading, unpacked.
 
         Raises:
-            InputError: it cannot be read, is damaged, has a twin, or unpacks to far more than it takes.
+            InputError: it cannot be read, is damaged, or has a twin.
         """
         self.refuse_twin()
         try:
@@ -83,20 +81,13 @@ class File:
             with self.archive.open(self.member) as member:
                 yield member
         else:
-            size = regular(self.path)
             with self.path.open("rb") as plain:
-                yield unpacked(plain, self.path, size)
+                yield unpacked(plain, self.path)
 
     def read(self) -> bytes:
-        """The whole of it; InputError where that is more than 1 GiB."""
+        """The whole of it."""
         with self.open() as handle:
-            raw = handle.read(LARGEST_FILE + 1)
-        if len(raw) > LARGEST_FILE:
-            what = f"has more than the {LARGEST_FILE:,} bytes that are read at once"
-            raise InputError(
-                Problem(str(self.path), what, "cut it into documents, or use a format with one record a line")
-            )
-        return raw
+            return handle.read()
 
 
 Files = Mapping[str, File]

@@ -7,19 +7,16 @@ from __future__ import annotations
 
 import datetime as dt
 import io
-import zipfile
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from harness.dataset.archives import FREE, RATIO, TRUST, regular, unpacked_size
 from harness.dataset.source import Complaints, Place, named_twice
 from retrievers.errors import InputError, Problem, needing
 
 if TYPE_CHECKING:
     import pyarrow as pa
-    import pyarrow.parquet as pq
 
 
 SUFFIXES = (".xlsx", ".xlsm", ".xls", ".ods")
@@ -46,17 +43,11 @@ def sheets(raw: bytes, path: Path) -> dict[str, list[list[str]]]:
     """The cells of every sheet that holds anything, by its name.
 
     Raises:
-        InputError: it is not a workbook, or unpacks to far more than it takes.
+        InputError: it is not a workbook.
     """
     with needing(str(path), "python-calamine", "formats"):
         import python_calamine as calamine
-    if unpacked_size(raw):
-        raise InputError(Problem(str(path), "unpacks to far more than text would", TRUST))
     try:
-        if zipfile.is_zipfile(io.BytesIO(raw)):
-            with zipfile.ZipFile(io.BytesIO(raw)) as archive:
-                if damaged := archive.testzip():  # or larger than the archive says
-                    raise zipfile.BadZipFile(f"{damaged} is damaged")
         book = calamine.CalamineWorkbook.from_filelike(io.BytesIO(raw))
         read = {name: book.get_sheet_by_name(name).to_python(skip_empty_area=False) for name in book.sheet_names}
     except Exception as error:  # calamine has an error of its own for each kind of workbook
@@ -81,10 +72,6 @@ def _text(cell: object) -> str:
 
 COLUMNAR = (".parquet", ".arrow", ".feather")
 """Of files that Apache Arrow reads: Parquet, and Arrow itself, as `datasets` saves to disk."""
-FEWEST = 16
-"""Rows at once, however large their values may be."""
-LARGEST_BATCH = 256 << 20
-"""Bytes of them, at most, if every value were as large as all of its column's distinct values together."""
 
 
 def columnar_rows(
@@ -101,21 +88,15 @@ def columnar_rows(
     with needing(str(path), "pyarrow", "formats"):
         import pyarrow as pa
     try:
-        size = regular(path) if raw is None else len(raw)
         source = pa.OSFile(str(path)) if raw is None else pa.BufferReader(raw)
         with source, _opened(source, kind) as table:
             schema = table.schema_arrow if kind == "Parquet" else table.schema
             if named_twice(schema.names, str(path), problems):
                 return
-            number, left = 0, max(FREE, RATIO * size)
+            number = 0
             for batch in _batches(table, kind):
                 if kind == "Arrow":
                     batch.validate(full=True)  # which nothing else does: places outside of the file could be read
-                left -= sum(_unpacked_bytes(column) for column in batch.columns)
-                if left < 0:
-                    what = "unpacks to far more than text would"
-                    problems.append(Problem(str(path), what, "write it as JSON Lines, if you trust it"))
-                    return
                 rows: list[dict[str, Any]] = batch.to_pylist()
                 for row in rows:
                     number += 1
@@ -143,21 +124,6 @@ def _opened(source: Any, kind: str) -> Any:
 
 
 def _batches(table: Any, kind: str) -> Iterator[pa.RecordBatch]:
-    """Rows that are read at once: few where a value may be large, since one that stands once may be a million rows'."""
-    if kind == "Arrow":
-        streamed = hasattr(table, "read_next_batch")
-        yield from table if streamed else map(table.get_batch, range(table.num_record_batches))
-        return
-    parquet: pq.ParquetFile = table
-    for number in range(parquet.num_row_groups):
-        group = parquet.metadata.row_group(number)
-        largest = max((group.column(i).total_uncompressed_size for i in range(group.num_columns)), default=0)
-        rows = min(max(LARGEST_BATCH // max(largest, 1), FEWEST), AT_ONCE)
-        yield from parquet.iter_batches(rows, row_groups=[number])
-
-
-def _unpacked_bytes(column: pa.Array) -> int:
-    """The bytes of a column's values, each counted as often as it stands there."""
-    import pyarrow as pa
-
-    return int((column.dictionary_decode() if pa.types.is_dictionary(column.type) else column).nbytes)
+    if kind == "Parquet":
+        return iter(table.iter_batches(AT_ONCE))
+    return iter(table if hasattr(table, "read_next_batch") else map(table.get_batch, range(table.num_record_batches)))

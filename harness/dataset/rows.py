@@ -28,7 +28,6 @@ PLAIN = (".txt",)
 """Text with one question a line: of queries alone."""
 DELIMITERS = ",;\t|"
 """What may part the cells of CSV."""
-LONGEST_LINE = 64 << 20
 """Bytes of one line or one cell, at most."""
 VALID = "write it with a JSON library, and see that it is whole"
 UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
@@ -134,7 +133,7 @@ def read_text(path: Path) -> str:
     """Read a UTF-8 file whole, a byte order mark left out.
 
     Raises:
-        InputError: it cannot be read, is not a regular file, is larger than 1 GiB, or has another encoding.
+        InputError: it cannot be read, or has another encoding.
     """
     return decode(File(path).read(), Place(path))
 
@@ -199,7 +198,7 @@ def _separated(file: File, delimiter: str) -> Iterator[tuple[int, list[str]]]:
     Raises:
         InputError: from some line on it is not a table.
     """
-    csv.field_size_limit(LONGEST_LINE)
+    csv.field_size_limit(2**31 - 1)
     with file.open() as handle:
         reader = csv.reader(_cells(handle, file.path), delimiter=delimiter, strict=True)
         begins = 1
@@ -276,13 +275,7 @@ def _names(header: Sequence[str], columns: int) -> list[str]:
 
 def _decoded(handle: IO[bytes], path: Path) -> Iterator[str]:
     """The lines of a file as text, without their ends."""
-    number = 0
-    while raw := handle.readline(LONGEST_LINE + 1):
-        number += 1
-        if len(raw) > LONGEST_LINE:
-            what = f"is longer than {LONGEST_LINE:,} bytes"
-            raise InputError(Problem(str(Place(path, number)), what, "cut the record"))
-        yield _text(raw, path, number)
+    yield from (_text(raw, path, number) for number, raw in enumerate(handle, 1))
 
 
 def _cells(handle: IO[bytes], path: Path) -> Iterator[str]:

@@ -10,13 +10,12 @@ import numpy as np
 from harness.evaluation.compare import Key, corrected, evidence_of, finding_on, observe
 from harness.evaluation.scores import Scores
 from harness.evaluation.verdict import Finding, Reason
-from harness.records import CONTROL
 from harness.stats.differences import differences
 from harness.stats.heterogeneity import FEWEST, large_slices, length_slices, permuted_welch
 from harness.stats.multiplicity import adjust, friedman
 from harness.stats.paired_tests import Decided, Within, decide, equivalence_tests
 from harness.stats.settings import Settings, Test
-from retrievers.types import Query
+from retrievers.types import CONTROL, Query
 
 Pairs = Sequence[tuple[str, str]]
 OTHERS: tuple[Test, ...] = ("randomization", "t", "sign")

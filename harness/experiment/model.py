@@ -10,7 +10,6 @@ from pydantic import Field, SerializeAsAny, field_validator, model_validator
 
 from harness.dataset import refuse_urls
 from harness.experiment.blocks import (
-    DEVICES,
     KINDS,
     SWEPT,
     Block,
@@ -231,8 +230,6 @@ class Experiment(Strict):
         names = [block.name for block in self.retrievers]
         if RESERVED in names:
             raise ValueError(f"retriever name {RESERVED!r} stands for the data set in manifest.json; choose another")
-        for name in filter(DEVICES.match, (self.name, *names)):
-            raise ValueError(f"name {name!r} stands for a device on Windows, where no file may have it; choose another")
         for number, name in enumerate(names):
             alike = [other for other in names[:number] if other.lower() == name.lower()]
             if alike:

@@ -5,7 +5,6 @@ from harness.records.atomic_write import experiment_and_data as experiment_and_d
 from harness.records.atomic_write import put_in_place as put_in_place
 from harness.records.atomic_write import unfinished as unfinished
 from harness.records.atomic_write import unfinished_folder as unfinished_folder
-from harness.records.csv_tables import CONTROL as CONTROL
 from harness.records.csv_tables import as_cell as as_cell
 from harness.records.csv_tables import file_digests as file_digests
 from harness.records.csv_tables import read_costs as read_costs
@@ -43,7 +42,6 @@ from harness.records.readings import Word as Word
 from harness.records.readings import append_claims as append_claims
 from harness.records.readings import append_opinions as append_opinions
 from harness.records.readings import append_verdicts as append_verdicts
-from harness.records.readings import check_place as check_place
 from harness.records.readings import claimed as claimed
 from harness.records.readings import claims_of as claims_of
 from harness.records.readings import digest_of as digest_of

@@ -19,15 +19,13 @@ from typing import Any, Literal, NamedTuple, get_args
 
 from harness.measures import Claimed
 from harness.measures.claims import Truth
-from harness.records.safe_files import COPY, write_jsonl
+from harness.records.safe_files import write_jsonl
 from retrievers.errors import InputError, Problem
 from retrievers.opening import masking, writing
 from retrievers.types import Query
 
 Word = Literal["entailed", "contradicted", "neutral"]
 WORDS: tuple[str, ...] = get_args(Word)
-LONGEST_LINE = 64 << 20
-"""Bytes of a line, at most."""
 FOLDER = "answers"
 """Where these files lie in a results folder."""
 PEOPLE = "people"
@@ -206,23 +204,16 @@ def _rows(path: Path, problems: list[Problem]) -> Iterator[tuple[str, dict[str, 
     if not path.is_file():
         return
     with path.open("rb") as file:
-        lines = iter(lambda: file.readline(LONGEST_LINE + 1), b"")
-        yield from _objects(path, lines, problems)
+        yield from _objects(path, file, problems)
 
 
 def _objects(path: Path, lines: Iterable[bytes], problems: list[Problem]) -> Iterator[tuple[str, dict[str, Any]]]:
     for number, line in enumerate(lines, start=1):
-        if len(line) > LONGEST_LINE:
-            problems.append(Problem(f"{path}:{number}", f"is longer than {LONGEST_LINE:,} bytes", "remove the line"))
-            return
         if not line.strip() or not line.endswith(b"\n"):
             continue
         try:
             row = json.loads(line.decode("utf-8"))
-        except RecursionError:
-            problems.append(Problem(f"{path}:{number}", "is nested too deep", "remove the line"))
-            continue
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             reason = "UTF-8" if isinstance(error, UnicodeDecodeError) else "JSON"
             problems.append(Problem(f"{path}:{number}", f"is not {reason}: {error}", "remove the line"))
             continue
@@ -232,22 +223,10 @@ def _objects(path: Path, lines: Iterable[bytes], problems: list[Problem]) -> Ite
             problems.append(Problem(f"{path}:{number}", "is not a JSON object", "remove the line"))
 
 
-def check_place(folder: Path) -> None:
-    """Look whether what a judge says can be kept in a folder, before it is asked; InputError where it cannot."""
-    for name in (CLAIMS, VERDICTS, OPINIONS):
-        _refuse_links(folder / name)
-
-
-def _refuse_links(path: Path) -> None:
-    if path.is_symlink() or (path.exists() and not path.is_file()):
-        raise InputError(Problem(str(path), "is a link or no file, and nothing is written through it", COPY))
-
-
 def _append(path: Path, rows: Iterable[Mapping[str, Any]]) -> None:
     written = [json.dumps(row, ensure_ascii=False) + "\n" for row in rows]
     if not written:
         return
-    _refuse_links(path)
     path.parent.mkdir(parents=True, exist_ok=True)
     whole = path.read_bytes() if path.is_file() else b""
     if whole and not whole.endswith(b"\n"):  # a run was stopped in the middle of a line

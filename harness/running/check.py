@@ -98,6 +98,8 @@ class Checked:
         queries = asked(len(dataset.queries), self.capacity.units if self.capacity.clusters else None)
         head = f"{self.name}: {dataset.path}" if self.name else dataset.path
         yield f"{head}: {dataset.format}, {documents}, {queries} to ask"
+        if unread := reading_line(dataset):
+            yield unread
         yield from (f"warning: {warning}" for warning in self.warnings)
         yield from self.online
         if self.plan is not None:
@@ -107,8 +109,6 @@ class Checked:
     def _more(self) -> Iterator[str]:
         """How the data were read, and what a run takes in detail."""
         dataset = self.dataset
-        if unread := reading_line(dataset):
-            yield unread
         yield from column_lines(dataset)
         if self.answers or self.claims:
             answered, claimed = counted(self.answers, "query"), counted(self.claims, "query")
