@@ -215,11 +215,6 @@ def test_a_list_that_cannot_be_is_refused(tmp_path: Path, entries: str, told_of:
         load_sets(several(tmp_path, entries=entries))
 
 
-def test_a_name_that_windows_takes_for_a_device_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"'nul' .* a device on Windows"):
-        load_sets(several(tmp_path, name="nul"))
-
-
 def test_what_takes_one_data_set_says_so(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="names 3 data sets, and this takes one"):
         load(several(tmp_path))
