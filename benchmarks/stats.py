@@ -118,14 +118,6 @@ rerankers are called by the same rule; slices begin at 10 queries.""",
         stats_verdicts.better,
     ),
     Section(
-        "Interaction of slices",
-        """\
-A difference whose mean is the same (0) in every slice: how often it is said to change from slice to slice. 1,000 sign
-flips, 1,000 permutations; at most 2,000 experiments a row.""",
-        lambda experiments: stats_verdicts.interaction(min(experiments, 2_000)),
-        name="interaction",
-    ),
-    Section(
         "One choice among many configurations",
         """\
 A claim that the best configuration beats the default, one-sided at 2.5 %; 1,000 experiments a row, 2,000 flips each.
@@ -195,23 +187,6 @@ as many fresh queries as the upper end show the difference, by both tests.""",
         stats_sizes.power,
     ),
     Section(
-        "Choosing the best of several",
-        """\
-By how much the mean of the chosen retriever lies above its true mean: the truth, the bootstrap of the maximum with 500
-resamples (before, "at least"), and the cross-fitted estimate of five parts (now). At most 2,000 experiments a row.""",
-        lambda experiments: stats_sizes.flattery(min(experiments, 2_000)),
-        name="flattery",
-    ),
-    Section(
-        "Decided, whatever is judged next",
-        """\
-Bounds of the difference of mean nDCG@5 under unjudged documents (five queries of 30 documents; nine in ten of those
-shown are judged, no other): how often they decide, and how often judging the rest turns the sign. Before: the ideal as
-judged. Now: the ideal open. At most 2,000 experiments a row.""",
-        lambda experiments: stats_other.decided(min(experiments, 2_000)),
-        name="decided",
-    ),
-    Section(
         "Agreement of two judges",
         """\
 The bootstrap interval of Cohen's kappa over queries of 20 documents, nominal 95 %. Below ten queries none is given any
@@ -245,10 +220,9 @@ All retrievers permuted within each query: how often a family makes any claim at
         "Equal means, skewed differences, test by test",
         """\
 Published, not gated: how often each test alone calls a difference at 5 % although the two means are equal in truth.
-The signed-rank and the sign test ask about symmetry and the median, and are right to reject; read as statements about
-means they are wrong this often. Independent differences; randomization enumerated at 13 queries, else with 10,000
-draws. In the last rows, one query in a hundred loses 0.9:
-where the sample holds none of those, no test can know of them.""",
+The signed-rank test asks about symmetry, and is right to reject; read as a statement about means it is wrong this
+often. Independent differences; randomization enumerated at 13 queries, else with 10,000 draws. In the last rows, one
+query in a hundred loses 0.9: where the sample holds none of those, no test can know of them.""",
         stats_null.skewed,
         draws=10_000,
     ),

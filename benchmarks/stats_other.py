@@ -14,48 +14,6 @@ from harness.evaluation.scores import Scores
 from harness.stats.agreement import by_query, cohen_kappa
 from harness.stats.differences import Floats
 from harness.stats.settings import Settings
-from harness.stats.unjudged_bounds import (
-    Linear,
-    ideal_bounds,
-    log_discounts,
-    normalised_bounds,
-    query_bounds,
-    rank_weights,
-)
-
-DOCUMENTS, CUTOFF, QUERIES = 30, 5, 5
-"""Of a query's corpus; ranks that count; queries of a comparison."""
-
-
-def decided(experiments: int) -> Iterator[str]:
-    """How often "decided" is undone by judging all that is left at random: mean nDCG@5 of five queries, grades 0 and 1.
-
-    Of the documents that one of both retrievers shows nine in ten are judged, and none that nobody shows.
-    """
-    yield "| relevant documents | decided before, ideal fixed | of these undone | decided now | of these undone |"
-    yield "| ---: | ---: | ---: | ---: | ---: |"
-    discounts = log_discounts(CUTOFF)
-    dcg = Linear(discounts, float, 1.0)
-    for share in (0.05, 0.2, 0.4):
-        rng, said, undone = np.random.default_rng(int(100 * share)), np.zeros(2), np.zeros(2)
-        for _ in range(experiments):
-            sums, ideals, truths = np.zeros((2, QUERIES)), np.zeros((2, QUERIES)), np.zeros(QUERIES)
-            for query in range(QUERIES):
-                grades = (rng.random(DOCUMENTS) < share).astype(float)
-                a, b = ([str(i) for i in rng.permutation(DOCUMENTS)[:CUTOFF]] for _ in range(2))
-                known = {d: grades[int(d)] for d in {*a, *b} if rng.random() < 0.9}
-                weights = rank_weights(a, b, discounts)
-                sums[:, query] = query_bounds(a, b, known, dcg, DOCUMENTS)
-                ideals[:, query] = ideal_bounds(list(known.values()), DOCUMENTS - len(known), 1.0, discounts)
-                full = float(np.sort(grades)[::-1][:CUTOFF] @ discounts)
-                truths[query] = sum(w * grades[int(d)] for d, w in weights.items()) / full if full else 0.0
-            fixed = np.divide(sums, ideals[0], out=np.zeros_like(sums), where=ideals[0] > 0).mean(axis=1)
-            for place, (low, high) in enumerate((fixed, normalised_bounds(sums, ideals).mean(axis=1))):
-                side = 1.0 if low > 1e-12 else -1.0 if high < -1e-12 else 0.0
-                said[place] += side != 0
-                undone[place] += side * truths.mean() < -1e-12
-        rates = [(said[i] / experiments, undone[i] / max(1, said[i])) for i in (0, 1)]
-        yield f"| {share:.0%} | " + " | ".join(f"{x:.1%} | {y:.1%}" for x, y in rates) + " |"
 
 
 def kappa(experiments: int) -> Iterator[str]:

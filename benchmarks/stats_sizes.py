@@ -9,17 +9,14 @@ import numpy as np
 from stats_samples import ALPHA, BATCH, covers, larger_p, observed
 from stats_shapes import Shape, equal_means
 
-from harness.stats.differences import Floats, Range, singles
+from harness.stats.differences import Range
 from harness.stats.intervals import student
 from harness.stats.power import queries_needed
-from harness.stats.resampling import cross_fitted
 
 WORTH = 0.05
 """The declared difference, in points of the measure."""
 QUERIES, PLANS = 50, 40
 """Of a sample; samples whose plans are made."""
-RESAMPLES = 500
-"""Of a bootstrap: enough for its mean over many experiments."""
 
 
 def intervals(experiments: int) -> Iterator[str]:
@@ -70,30 +67,3 @@ def truly_needed(draw: Shape, truth: float) -> int:
         shown = (larger_p(table) <= ALPHA) & (table.mean(axis=1) > 0)
         low, high = (low, middle) if shown.mean() >= 0.8 else (middle, high)
     return high
-
-
-def flattery(experiments: int) -> Iterator[str]:
-    """What choosing the best is worth: the truth, the bootstrap of the maximum (before), and cross-fitting."""
-    yield "| retrievers | the best is ahead by, SE | queries | truth | before: bootstrap | now: cross-fitted |"
-    yield "| ---: | ---: | ---: | ---: | ---: | ---: |"
-    for k, n, gap in ((3, 50, 0), (8, 50, 0), (8, 150, 0), (3, 50, 2), (8, 50, 2), (8, 50, 3), (8, 150, 3)):
-        rng, ids = np.random.default_rng([k, n, gap]), [f"q{i}" for i in range(n)]
-        ahead = np.array([gap * 0.15 * math.sqrt(2 / n)] + [0.0] * (k - 1))
-        totals = np.zeros(3)
-        for _ in range(experiments):
-            noise = rng.normal(0, 0.15, (n, k))
-            scores = rng.normal(0.6, 0.2, (n, 1)) + noise + ahead
-            best = int(scores.mean(axis=0).argmax())
-            fitted = cross_fitted({str(j): scores[:, j] for j in range(k)}, ids, singles(n))
-            assert fitted is not None
-            # The queries' own luck is shared by all: the noise of the chosen one alone is flattery.
-            totals += noise[:, best].mean(), _bootstrapped(rng, scores), fitted.flattered
-        yield f"| {k} | {gap} | {n} | " + " | ".join(f"{total / experiments:.4f}" for total in totals) + " |"
-
-
-def _bootstrapped(rng: np.random.Generator, scores: Floats) -> float:
-    """The optimism of before: each resample's winner there, less its mean on all queries."""
-    counts = rng.multinomial(len(scores), np.full(len(scores), 1 / len(scores)), RESAMPLES)
-    means = counts @ scores / len(scores)
-    chosen = means.argmax(axis=1)
-    return float(np.mean(means.max(axis=1) - scores.mean(axis=0)[chosen]))

@@ -39,7 +39,6 @@ from harness.console.shared_options import (
     Documents,
     EveryMeasure,
     EveryPair,
-    ExperimentFile,
     ExperimentFiles,
     Folder,
     Fresh,
@@ -105,10 +104,6 @@ def run(
     only: Annotated[list[str] | None, ONLY] = None,
     fresh: Fresh = False,
     max_cost: MaxCost = None,
-    live: Annotated[
-        bool,
-        typer.Option("--live", help="Rewrite the report in <name>.unfinished whenever a retriever has finished."),
-    ] = False,
     no_code: NoCode = False,
     debug: Debug = False,
     measures: EveryMeasure = False,
@@ -127,9 +122,7 @@ def run(
 
         with Progress(console_of(stderr=True), quiet=quiet) as progress:
             notify = (lambda line: None) if quiet else warn
-            options = Options(
-                results, tuple(only or ()), fresh, max_cost, not no_code, notify, live=live, watch=progress.watch
-            )
+            options = Options(results, tuple(only or ()), fresh, max_cost, not no_code, notify, watch=progress.watch)
             try:
                 finished = run_files(load_files(experiment, code=not no_code), options)
             finally:
@@ -157,7 +150,6 @@ def report(
     results: Annotated[
         Path, typer.Argument(metavar="RESULTS", help="A results folder, or a folder of results folders.")
     ],
-    figures: Annotated[bool, typer.Option("--figures", help="Also write the figures as PDF, for papers.")] = False,
     measures: EveryMeasure = False,
     pairs: EveryPair = False,
     quiet: Quiet = False,
@@ -173,18 +165,16 @@ def report(
         from harness.console.several import print_sets
         from harness.report import write_sets
 
-        refuse({"--figures": figures}, "is for one results folder")
         sets = read_sets(results)
         write_sets(results, sets)
         print_sets(sets, quiet=quiet, as_json=as_json)
         return
     if holds_results(results):
-        refuse({"--figures": figures}, "is for one results folder")
         print_listing(write_index(results), results, quiet=quiet, as_json=as_json)
         return
 
     record = records.read(results)
-    write_report(record, papers=figures)
+    write_report(record)
     print_results(record, quiet=quiet, as_json=as_json, more=More(measures, pairs))
     if not quiet and not as_json:
         warn(*(f"{name} failed: {reason}" for name, reason in record.manifest.failed.items()))
@@ -215,40 +205,6 @@ def reproduce(
         print_json(**reproduction._asdict())
     elif not quiet:
         say(reproduction.sentence())
-
-
-def noise(
-    experiment: ExperimentFile,
-    retriever: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="NAME", help="Only this retriever; may be repeated; default: every one that uses a model."
-        ),
-    ] = None,
-    queries: Annotated[int, typer.Option(min=2, help="Number of queries to ask again, at most.")] = 20,
-    results: Annotated[Path, typer.Option(help="Folder that holds the results of the experiment.")] = Path("results"),
-    max_cost: MaxCost = None,
-    no_code: NoCode = False,
-    quiet: Quiet = False,
-    as_json: Json = False,
-) -> None:
-    """Embed a sample again in other ways: how far the mean moves is the noise below which no difference counts."""
-    from dataclasses import asdict
-
-    from harness.console.progress import Progress
-    from harness.console.tables import noise_lines
-    from harness.report import write_report
-    from harness.running.noise import measure_noise
-    from harness.running.options import Options
-
-    with Progress(console_of(stderr=True), quiet=quiet) as progress:
-        notify = (lambda line: None) if quiet else warn
-        options = Options(results, max_cost=max_cost, code=not no_code, on_message=notify, watch=progress.watch)
-        measured = measure_noise(experiment, retriever or (), queries=queries, options=options)
-    if (measured.folder / "report.html").exists():
-        write_report(measured)
-    found = {name: {**asdict(one), "largest": one.largest} for name, one in measured.manifest.noise.items()}
-    print_result([] if quiet else noise_lines(measured), as_json=as_json, noise=found)
 
 
 def init(
@@ -310,7 +266,6 @@ for command in (
     scoring.compare,
     scoring.gate,
     reproduce,
-    noise,
     export,
     label_commands.pool,
     label_commands.judge,

@@ -18,14 +18,13 @@ from harness.evaluation.cautions import judged_shares
 from harness.evaluation.compare import keys_of
 from harness.evaluation.grading import GradedLabels, gains
 from harness.evaluation.readers import Judged, score_lists
-from harness.evaluation.score_tables import RunFacts, score_tables, ties_of
+from harness.evaluation.score_tables import RunFacts, score_tables
 from harness.experiment import Experiment, Loaded, load, unexpanded
 from harness.overview import write_index
 from harness.records import (
     FOLDER,
     Commit,
     DatasetFacts,
-    EncodingNoise,
     Ledger,
     Manifest,
     Results,
@@ -61,9 +60,6 @@ def run(experiment: str | Path | Mapping[str, Any] | Experiment | Loaded, option
             `max_cost`, or the judge of a further measure would have cost more; the results are written.
     """
     loaded = load(experiment, code=options.code)
-    if options.live and not loaded.experiment.report:
-        what = "writes the page while the run goes on, and the experiment says report = false"
-        raise InputError(Problem("--live", what, "leave out one of the two"))
     dataset, graded, components = prepare(loaded)
     if unread := reading_line(dataset):
         options.on_message(unread)
@@ -72,8 +68,7 @@ def run(experiment: str | Path | Mapping[str, Any] | Experiment | Loaded, option
     with records.unfinished_folder(place) as aside:
         budget = Budget(options.max_cost)
         together = Meter(budget, lambda meter: options.watch("", meter))
-        started, noise = datetime.now(UTC), {} if options.fresh else _noise(place, loaded, dataset)
-        work = _Work(loaded, dataset, graded, place, together, started, time.perf_counter(), noise)
+        work = _Work(loaded, dataset, graded, place, together, datetime.now(UTC), time.perf_counter())
         finished = dict(known)
         write_qrels(aside, graded)
         with Cache(default_path(), fresh=options.fresh) as cache:
@@ -86,14 +81,12 @@ def run(experiment: str | Path | Mapping[str, Any] | Experiment | Loaded, option
                 fresh=options.fresh, exclude_self=loaded.experiment.dataset.exclude_self,
                 sample=latency.sample if latency else 0,
                 latencies={} if options.fresh else _latencies(place, loaded, dataset),
-                source=source_of(loaded.experiment), probe=loaded.experiment.cache.probe,
+                source=source_of(loaded.experiment),
             )  # fmt: skip
             for one in run_all(loaded.experiment, components, shared, known=known):
                 finished[one.retriever] = one
                 if not one.error:
                     records.write_run(aside, one)
-                if options.live:
-                    _write_live(aside, work, finished, options)
             runs = [finished[block.name] for block in loaded.experiment.retrievers]
             if all(one.error for one in runs):
                 raise BackendError("\n".join(f"{one.retriever}: {one.error}" for one in runs))
@@ -159,7 +152,7 @@ def _problems_of(loaded: Loaded) -> tuple[Problem, ...]:
 
 
 class _Work(NamedTuple):
-    """What a run is made of, whichever of its retrievers have answered."""
+    """What a run is made of."""
 
     loaded: Loaded
     dataset: Dataset
@@ -170,14 +163,10 @@ class _Work(NamedTuple):
     """Of what is done for all retrievers together."""
     started: datetime
     clock: float
-    noise: Mapping[str, EncodingNoise]
-    """What `harness noise` measured of these retrievers on these data before."""
 
 
-def _write(
-    aside: Path, work: _Work, runs: Sequence[Run], judgment: ClaimsJudging, waiting: tuple[str, ...] = ()
-) -> Results:
-    """Write all that follows from the rankings of these retrievers, the manifest after it, and last any report.
+def _write(aside: Path, work: _Work, runs: Sequence[Run], judgment: ClaimsJudging) -> Results:
+    """Write all that follows from the rankings, the manifest after it, and last any report.
 
     Returns:
         What was written, read back.
@@ -197,44 +186,16 @@ def _write(
         judge=dict(judgment.facts),
         warnings=(*manifest.warnings, *filter(None, [judgment.warning])),
         earlier_looks=earlier,
-        noise=work.noise,
-        waiting=waiting,
         started=work.started.isoformat(timespec="seconds"),
         seconds=time.perf_counter() - work.clock,
         tables=records.file_digests(aside),
     )
-    if not waiting:  # a page of a part of the retrievers is not the last file of a whole folder
-        (aside / records.LAST_FILE).unlink(missing_ok=True)
     records.write_manifest(aside, manifest)
     results = records.read(aside)
     if loaded.experiment.report:
         with work.meter.stage("reporting"):
             write_report(results)
     return results
-
-
-def _write_live(aside: Path, work: _Work, finished: Mapping[str, Run], options: Options) -> None:
-    """Write the page of a run that goes on: without measures by claims, which are judged when all have answered."""
-    loaded, question = work.loaded, work.loaded.question
-    blocks = loaded.experiment.retrievers
-    waiting = tuple(block.name for block in blocks if block.name not in finished)
-    runs = [finished[block.name] for block in blocks if block.name in finished]
-    if not waiting or all(one.error for one in runs) or question.primary.claimed:
-        return
-    first = not (aside / records.LAST_FILE).exists()
-    measures = tuple(measure for measure in question.measures if not measure.claimed)
-    experiment = loaded.experiment.model_copy(
-        update={"retrievers": tuple(block for block in blocks if block.name in finished)}
-    )
-    part = loaded._replace(question=question._replace(experiment=experiment, measures=measures))
-    meter = Meter(work.meter.budget, lambda meter: options.watch("", meter))  # what it takes is no cost of the results
-    try:
-        _write(aside, work._replace(loaded=part, meter=meter), runs, ClaimsJudging({}, {}), waiting)
-    except InputError as error:  # the run goes on without it
-        options.on_message(f"the page of {', '.join(one.retriever for one in runs)} is not written: {error}")
-        return
-    if first:
-        options.on_message(f"live: {aside / records.LAST_FILE}")
 
 
 def write_qrels(folder: Path, graded: GradedLabels) -> None:
@@ -290,12 +251,6 @@ def _latencies(place: Path, loaded: Loaded, dataset: Dataset) -> dict[str, dict[
     return {name: dict(earlier.run(name).latency) for name in earlier.retrievers}
 
 
-def _noise(place: Path, loaded: Loaded, dataset: Dataset) -> Mapping[str, EncodingNoise]:
-    """What was measured after an earlier run of this experiment."""
-    same = records.experiment_and_data(place) == (loaded.asked, dataset.digest)
-    return records.read_manifest(place).noise if same else {}
-
-
 def _known(place: Path, loaded: Loaded, dataset: Dataset, only: tuple[str, ...]) -> dict[str, Run]:
     """The runs of an existing folder that `--only` leaves as they are."""
     names = [block.name for block in loaded.experiment.retrievers]
@@ -324,7 +279,6 @@ def _manifest(loaded: Loaded, dataset: Dataset, graded: GradedLabels, runs: Sequ
     """The record of a run, but for its times and the digests of its tables."""
     resolved = loaded.experiment.resolved()
     rankings = {one.retriever: one.rankings for one in runs if not one.error}
-    queries = {query.id: query for query in dataset.recorded}
     resolved |= {"measures": map(str, loaded.question.measures), "primary": str(loaded.question.primary)}
     return Manifest(
         name=loaded.experiment.name,
@@ -343,7 +297,6 @@ def _manifest(loaded: Loaded, dataset: Dataset, graded: GradedLabels, runs: Sequ
         ),
         warnings=(graded.warning,) if graded.warning else (),
         ledger=Ledger(dataset=dataset.ledger, retrievers={one.retriever: records.ledger(one) for one in runs}),
-        ties={name: ties_of(loaded.question, graded, queries, of) for name, of in rankings.items() if graded.grades},
         judged=judged_shares(loaded.question, graded, rankings) if graded.grades else {},
         retrievers={one.retriever: RetrieverFacts(error=one.error, provenance=dict(one.provenance)) for one in runs},
         started="",

@@ -48,12 +48,11 @@ class Texts(NamedTuple):
 
 
 class CachedModel(NamedTuple):
-    """One model's rows, their bytes of vectors or scores, and how many are damaged (0 where not checked)."""
+    """One model's rows, and their bytes of vectors or scores."""
 
     fingerprint: str
     rows: int
     bytes: int
-    damaged: int
 
 
 def default_path() -> Path:
@@ -123,10 +122,6 @@ class Cache:
         """Return the keys that are held, without looking at what they hold."""
         return {key for key, size in self._select("SELECT key, length(value) FROM rows", wanted) if size}
 
-    def settled(self, wanted: Sequence[bytes]) -> set[bytes]:
-        """Return the keys whose rows were stored before this cache was opened."""
-        return {key for key, at in self._select("SELECT key, stored_at FROM rows", wanted) if at < self._opened}
-
     def get(self, wanted: Sequence[bytes], form: Form = "dense") -> tuple[Positions, Embedded]:
         """Return which of the distinct keys are held, as positions, and their rows; (0, 0) vectors if none is.
 
@@ -178,16 +173,14 @@ class Cache:
         with self._naming_the_file():
             self._db.executemany("DELETE FROM rows WHERE key = ?", [(key,) for key in keys])
 
-    def info(self, *, check: bool = False) -> tuple[CachedModel, ...]:
-        """Return what each model has here, by fingerprint; with `check`, every row's checksum is computed."""
+    def info(self) -> tuple[CachedModel, ...]:
+        """Return what each model has here, by fingerprint."""
         with self._naming_the_file():
             held = self._db.execute(
-                "SELECT fingerprint, count(*), sum(length(value)), id FROM rows JOIN models ON model = id "
+                "SELECT fingerprint, count(*), sum(length(value)) FROM rows JOIN models ON model = id "
                 "GROUP BY id ORDER BY fingerprint"
             ).fetchall()
-            return tuple(
-                CachedModel(name, rows, size, self._damaged(model) if check else 0) for name, rows, size, model in held
-            )
+            return tuple(CachedModel(*row) for row in held)
 
     def clear(self, fingerprint: str | None = None) -> int:
         """Remove one model's rows, or all; return how many there were, and give the space back."""
@@ -259,10 +252,6 @@ class Cache:
                 if self._db.in_transaction:  # where the disk is full, SQLite has rolled back by itself
                     self._db.execute("ROLLBACK")
                 raise
-
-    def _damaged(self, model: int) -> int:
-        rows = self._db.execute(f"{_SELECT} WHERE model = ?", (model,))
-        return sum(not _is_whole(*row) for row in rows)
 
     def _prepare(self) -> None:
         self._db.execute("PRAGMA page_size = 16384")

@@ -11,7 +11,7 @@ import numpy as np
 from retrievers.cache import Cache, Positions, keys
 from retrievers.errors import BackendError
 from retrievers.meter import Call, Meter, Stop, single_call
-from retrievers.ragged import Form, finite, flat, form_of
+from retrievers.ragged import Form, finite, form_of
 from retrievers.retrying import answers
 from retrievers.types import Embedded, Encoder, Role, Vectors
 
@@ -42,16 +42,6 @@ class Portion(NamedTuple):
     """Whether they were embedded for this run, which pays for them; else they were held somewhere."""
 
 
-class Drift(NamedTuple):
-    """How far vectors that were embedded anew lie from those in the cache: 1 - cosine."""
-
-    compared: int
-    largest: float
-    mean: float
-    moved: int
-    """Vectors that lie further away than rounding explains."""
-
-
 class VectorSource(Protocol):
     """Vectors that were embedded elsewhere."""
 
@@ -69,18 +59,13 @@ class Embedder:
         encoder: what embeds.
         cache: keeps every answer of what is lasting; None where there is none, as on the nodes of a cluster.
         source: Parquet files that are read before anything is embedded; they never go through the cache.
-        probe: so many cached texts of each role a remote model embeds again, before it embeds others.
     """
 
-    def __init__(
-        self, encoder: Encoder, cache: Cache | None, source: VectorSource | None = None, *, probe: int = 0
-    ) -> None:
+    def __init__(self, encoder: Encoder, cache: Cache | None, source: VectorSource | None = None) -> None:
         self.encoder = encoder
         self._cache = cache if encoder.lasting else None
         self._source = source
         self._dimensions = 0
-        self._probe = probe if encoder.limits is not None else 0
-        self._probed: set[Role] = set()
 
     @property
     def form(self) -> Form:
@@ -143,7 +128,6 @@ class Embedder:
                 yield Portion(absent[held], embedded, sent=False)
         if not missing.any():
             return
-        self._look_for_drift([texts[i] for i in np.flatnonzero(~missing).tolist()], role, meter)
         wanted = [some for request in plan() if (some := [i for i in request if missing[i]])]
 
         def ask(some: list[int], stopped: Stop) -> Embedded:
@@ -188,44 +172,6 @@ class Embedder:
         gone = set(missing)
         calls = sum(any(distinct[i] in gone for i in request) for request in self.encoder.batches(distinct, role))
         return Forecast(len(distinct), len(held), calls, int(tokens.counts.sum()), tokens.exact)
-
-    def _look_for_drift(self, held: Sequence[str], role: Role, meter: Meter) -> None:
-        """Embed a few held texts again before others, once a role: old vectors and new ones may be of two models.
-
-        What this run has embedded is new, and not asked again. The meter counts `probed` and `moved`.
-        """
-        if not self._probe or not held or role in self._probed or self._cache is None:
-            return
-        names = keys(self.encoder.fingerprint_for(role), role, held)
-        settled = self._cache.settled(names)
-        old = [text for text, name in zip(held, names, strict=True) if name in settled]
-        if not old:
-            return
-        self._probed.add(role)
-        step = max(len(old) // self._probe, 1)
-        drift = self.drift(old[::step][: self._probe], role, sample=self._probe, meter=meter)
-        meter.count(probed=drift.compared, moved=drift.moved)
-
-    def drift(
-        self, texts: Iterable[str], role: Role, *, sample: int = 100, seed: int = 0, meter: Meter | None = None
-    ) -> Drift:
-        """Embed a sample of the texts that are cached anew, and compare; the cache stays as it is."""
-        distinct = distinct_texts(texts)
-        names = keys(self.encoder.fingerprint_for(role), role, distinct)
-        held = set() if self._cache is None else self._cache.held(names)
-        known = [i for i, name in enumerate(names) if name in held]
-        chosen = sorted(np.random.default_rng(seed).permutation(len(known))[:sample].tolist())
-        picked = [distinct[known[i]] for i in chosen]
-        places, cached = self._cached(picked, [names[known[i]] for i in chosen], role)
-        old = dict(zip(places.tolist(), flat(cached.vectors), strict=True))
-        distances: list[float] = []
-        call = single_call(meter)
-        for request in self.encoder.batches(picked, role):
-            new = self._ask([picked[i] for i in request], role, call).vectors
-            distances += [distance(old[i], vector) for i, vector in zip(request, flat(new), strict=True) if i in old]
-        mean = float(np.mean(distances)) if distances else 0.0
-        moved = sum(distance > DRIFTED for distance in distances)
-        return Drift(len(distances), max(distances, default=0.0), mean, moved)
 
     def _ask(self, texts: list[str], role: Role, call: Call) -> Embedded:
         """Send one request and check the answer."""

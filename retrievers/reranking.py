@@ -19,12 +19,6 @@ Contents = Callable[[Collection[str]], Mapping[str, Document]]
 """Gives documents by id."""
 
 
-PROBED, _LONG = 3, 4
-"""Lists that are sent twice to see whether scores depend on companions, and how long they are at least."""
-_TOLERANCE = 0.02
-"""Share of a list's spread of scores that rounding explains: half precision changes with the shape of a batch."""
-
-
 class _Plan(NamedTuple):
     """Which pairs are scored, how they are sent, and where their scores go."""
 
@@ -78,10 +72,9 @@ class CachedReranker:
             [(query.text, documents[doc_id].content) for doc_id in ranking.doc_ids[:depth]]
             for query, ranking in zip(queries, rankings, strict=True)
         ]
-        dependent = self.reranker.by_list and self._depend_on_companions(lists, meter)
-        plan = _by_list(lists, self.reranker) if dependent else _by_pair(lists, self.reranker)
+        plan = (_by_list if self.reranker.by_list else _by_pair)(lists, self.reranker)
         scored = self._scores(plan, meter)
-        meter.count(lost_tokens=int(scored.truncated_tokens.sum()), **({"listwise": 1} if dependent else {}))
+        meter.count(lost_tokens=int(scored.truncated_tokens.sum()))
         reranked = []
         for query, ranking, rows in zip(queries, rankings, plan.rows, strict=True):
             if scored.truncated_tokens[rows].any():
@@ -112,41 +105,6 @@ class CachedReranker:
             meter.count(texts=len(some))
             _put(whole, some, scored)
         return whole
-
-    def _depend_on_companions(self, lists: Sequence[Sequence[Pair]], meter: Meter) -> bool:
-        """Show, on a few lists, whether a document's score depends on the documents that it is sent with.
-
-        Each list is sent whole, and shuffled in two halves. What was found is kept in the cache, so that it is asked
-        once for each reranker.
-        """
-        fingerprint = self.reranker.fingerprint
-        name = keys(fingerprint, "companions", [""])
-        held, verdict = self._cache.get_scores(name)
-        if len(held):
-            return bool(verdict.scores[0])
-        long = sorted({tuple(pairs) for pairs in lists if len(pairs) >= _LONG})
-        if not long:
-            return False
-        draw = np.random.default_rng(0)
-        chosen = [long[i] for i in sorted(draw.permutation(len(long))[:PROBED].tolist())]
-        call = single_call(meter)
-        scored = [self._ask_all(pairs, call) for pairs in chosen]
-        dependent = False
-        for pairs, whole in zip(chosen, scored, strict=True):
-            apart = np.empty(len(pairs))
-            for half in np.array_split(draw.permutation(len(pairs)), 2):
-                apart[half] = self._ask_all([pairs[i] for i in half.tolist()], call).scores
-            spread = max(np.ptp(whole.scores), np.abs(whole.scores).max() / 100)
-            dependent |= bool(np.abs(whole.scores - apart).max() > _TOLERANCE * spread)
-        meter.count(companions_probed=sum(map(len, chosen)))
-        plan = (_by_list if dependent else _by_pair)(chosen, self.reranker)
-        names = keys(fingerprint, plan.role, plan.texts)
-        for rows, whole in zip(plan.rows, scored, strict=True):
-            self._cache.put_scores(fingerprint, [names[row] for row in rows], whole)
-        meter.count(cached=-len(names))  # they will be read from the cache, and were paid for in this run
-        nothing = np.zeros(1, dtype=np.int64)
-        self._cache.put_scores(fingerprint, name, PairScores(np.array([float(dependent)]), nothing, nothing))
-        return dependent
 
     def _ask_all(self, pairs: Sequence[Pair], call: Call) -> PairScores:
         whole = PairScores(np.zeros(len(pairs)), *np.zeros((2, len(pairs)), dtype=np.int64))

@@ -185,7 +185,7 @@ class Reranker(Model, Protocol):
     depth: int = 10
     """How many candidates of each query are scored; the others keep their order beneath them."""
     by_list: bool = False
-    """Whether the documents of a query travel together, so that a score might depend on its companions."""
+    """Whether the documents of a query travel together: a score might depend on its companions, and is kept by list."""
 
     def count(self, texts: Sequence[str]) -> Tokens:
         """Count the tokens of texts, each as one side of a pair, with no network: exactly, or estimated."""

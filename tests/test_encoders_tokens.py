@@ -116,19 +116,6 @@ def test_an_encoder_that_cannot_count_is_estimated(cache):
     assert found == (3, 0, 1, 4, False)
 
 
-def test_drift(cache):
-    texts = [f"text {i}" for i in range(50)]
-    same = Embedder(Counting(), cache)
-    same.embed(texts, "document", Meter())
-    assert same.drift([*texts, "not cached"], "document") == (50, pytest.approx(0, abs=1e-12), pytest.approx(0), 0)
-    assert same.drift(texts, "document", sample=7).compared == 7
-    assert same.drift(["nothing"], "document") == (0, 0, 0, 0)
-    turned = Counting(spoil=lambda whole, _: whole._replace(vectors=-whole.vectors))
-    found = Embedder(turned, cache).drift(texts, "document", sample=5)
-    assert found == (5, pytest.approx(2), pytest.approx(2), 5)
-    assert cache.info()[0].rows == 50
-
-
 def test_every_price_says_when_and_where_it_was_read():
     for found in PRICES.values():
         assert 0 < found.usd_per_million_tokens < 10

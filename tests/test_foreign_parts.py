@@ -13,7 +13,6 @@ import pytest
 from harness.experiment import parse
 from harness.experiment.schema import experiment_schema
 from harness.pipeline import run
-from harness.running.noise import measure_noise
 from harness.running.options import Options
 from retrievers.errors import InputError
 from tests import small
@@ -238,14 +237,6 @@ def test_they_run_cost_and_are_described_like_any_other(tmp_path: Path) -> None:
     assert [len(small.TEXTS[name]) for name in second.doc_ids[:2]] == sorted(
         len(small.TEXTS[name]) for name in first.doc_ids[:2]
     )
-
-
-def test_noise_is_measured_of_all_that_a_model_has_a_part_in(tmp_path: Path) -> None:
-    experiment, options = small.experiment(tmp_path, retrievers=BLOCKS), Options(tmp_path / "out")
-    run(experiment, options)
-    found = measure_noise(experiment, options=options).manifest.noise
-    assert {name: one.deviation for name, one in found.items()} == {"vowels": 0, "hybrid": 0, "short": 0}
-    assert measure_noise(experiment, ["short"], queries=2, options=options).manifest.noise["short"].queries == 2
 
 
 def test_a_store_is_named_by_a_word_or_by_its_scheme(tmp_path: Path) -> None:

@@ -46,10 +46,6 @@ def bare(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HARNESS_CACHE", str(tmp_path / "cache"))
 
 
-UNPROBED = "[cache]\nprobe = 0\n"
-"""Nothing that is cached is embedded again."""
-
-
 def block(name: str, url: str, more: str = "") -> str:
     options = f'model = "m", base_url = "{url}", api_key = "${{GATEWAY_KEY}}", concurrency = 1{more}'
     return f'[[retrievers]]\nname = "{name}"\nencoder = {{ kind = "openai", {options} }}\n'
@@ -189,7 +185,7 @@ def test_the_rehearsal_has_the_same_shape_and_needs_neither_key_nor_network(
 def test_a_run_stops_before_it_would_cost_too_much(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with serving(OpenAIProvider()) as provider:
         paid = block("paid", provider.url, ", batch_size = 2, price = 1e6")  # a dollar a token
-        path = small.experiment(tmp_path, retrievers=UNPROBED + small.RETRIEVERS + paid)
+        path = small.experiment(tmp_path, retrievers=small.RETRIEVERS + paid)
         words = ("run", path, "--results", tmp_path / "out")
         # Requests are of two texts by length; each is promised at its estimate, and settled at what is billed.
         texts = sorted((f"{name} # {name}\n\n{text}" for name, text in small.TEXTS.items()), key=lambda t: (len(t), t))

@@ -43,7 +43,7 @@ def experiment(folder: Path, url: str) -> Path:
     path = folder / "killed.toml"
     path.write_text(
         f'name = "killed"\ndataset = "{(folder / "data").as_posix()}"\nprimary = "nDCG@10"\n'
-        'measures = ["nDCG@10", "RR@10"]\nreport = false\n[cache]\nprobe = 0\n'
+        'measures = ["nDCG@10", "RR@10"]\nreport = false\n'
         '[[retrievers]]\nname = "control"\nencoder = { kind = "hashing" }\n'
         f'[[retrievers]]\nname = "api"\nencoder = {{ kind = "openai", {options} }}\n'
         '[[retrievers]]\nname = "hybrid"\nkind = "fusion"\nof = ["control", "api"]\n',

@@ -14,16 +14,10 @@ from harness.stats.agreement import (
     cohen_kappa,
     coincidences,
     confusion,
-    fleiss_kappa,
     krippendorff_alpha,
 )
 
 NAN = math.nan
-# The 10 subjects x 14 raters table of the article "Fleiss' kappa" in Wikipedia, after Fleiss (1971).
-FLEISS = np.array([
-    [0, 0, 0, 0, 14], [0, 2, 6, 4, 2], [0, 0, 3, 5, 6], [0, 3, 9, 2, 0], [2, 2, 8, 1, 1],
-    [7, 7, 0, 0, 0], [3, 2, 6, 3, 0], [2, 5, 3, 2, 2], [6, 5, 2, 1, 0], [0, 2, 2, 3, 7],
-])  # fmt: skip
 # The example in the README of the package `krippendorff`: 3 coders, 15 units.
 README = [
     [NAN, NAN, NAN, NAN, NAN, 3, 4, 1, 2, 1, 1, 3, 3, NAN, 3],
@@ -38,10 +32,6 @@ KRIPPENDORFF = [
     [1, 2, 3, 3, 2, 4, 4, 1, 2, 5, 1, NAN],
 ]
 GRADES = [0, 1, 2, 3]
-
-
-def test_fleiss_of_the_textbook_table():
-    assert fleiss_kappa(FLEISS) == pytest.approx(0.209931, abs=5e-7)
 
 
 @pytest.mark.parametrize(
@@ -83,21 +73,6 @@ def test_kappa_agrees_with_statsmodels(pairs):
         else:
             # statsmodels warns of nothing, and calls quadratic weights "fc" or "quadratic".
             assert ours == pytest.approx(inter_rater.cohens_kappa(table, wt=theirs, return_results=False), abs=1e-12)
-
-
-@settings(max_examples=30, deadline=None)
-@given(st.lists(st.lists(st.sampled_from(GRADES), min_size=3, max_size=3), min_size=2, max_size=20))
-def test_fleiss_agrees_with_statsmodels(units):
-    counts = np.array([[unit.count(grade) for grade in GRADES] for unit in units])
-    if len({grade for unit in units for grade in unit}) == 1:
-        assert math.isnan(fleiss_kappa(counts))
-    else:
-        assert fleiss_kappa(counts) == pytest.approx(inter_rater.fleiss_kappa(counts), abs=1e-12)
-
-
-def test_fleiss_refuses_units_with_unequal_numbers_of_judges():
-    with pytest.raises(ValueError, match="same number of judges"):
-        fleiss_kappa(np.array([[2, 0], [1, 0]]))
 
 
 def test_the_interval_resamples_queries_not_pairs():

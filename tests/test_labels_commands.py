@@ -147,15 +147,6 @@ def test_the_shipped_labellers_agree_as_published(project):
     assert pair.kappa.low < pair.kappa.value < pair.kappa.high
 
 
-def test_three_judges_have_fleiss_too():
-    said = [judgment(f"q{q}", f"d{d}", (q + d + shift * (q == d)) % 4, judge)
-            for q in range(3) for d in range(4) for shift, judge in enumerate("abc")]  # fmt: skip
-    found = agreement_of(said)
-    assert len(found.pairs) == 3
-    assert 0 < found.together.fleiss < 1
-    assert 0 < found.together.ordinal.value < 1
-
-
 def test_nobody_corrects_another_by_bearing_his_name(begun, capsys):
     harness(capsys, "pool", "results/small")
     pool = read_pool(Path("pool.jsonl"))
@@ -234,10 +225,6 @@ def test_merging_twice_adds_nothing_and_a_contradiction_leaves_the_file_alone(be
 def test_suggested_commands_can_be_typed_as_they_stand(begun, capsys):
     said = harness(capsys, "pool", "results/small", "--for", "llm", "--output", "my pool.jsonl")
     assert "next: harness judge 'my pool.jsonl' --llm MODEL" in said
-    said = harness(capsys, "pool", "results/small", "--next", "3", code=2)
-    assert "--pair: is missing, and there are 3 retrievers" in said
-    said = harness(capsys, "pool", "results/small", "--next", "3", "--pair", "bm25", code=2)
-    assert "--pair: names 1 retrievers" in said
 
 
 def test_a_question_that_stands_twice_is_told(begun, capsys):

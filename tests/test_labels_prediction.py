@@ -14,7 +14,6 @@ from harness.dataset import load, reference_of
 from harness.measures import parse, score
 from harness.stats.differences import UNIT, singles, units_of
 from harness.stats.prediction import predicted, prediction_powered
-from harness.stats.unjudged_bounds import Linear, log_discounts, query_bounds
 from tests.test_outside import BM25, outside, results
 
 PEOPLE = np.array([0.2, 0.0, -0.1, 0.3, 0.1])
@@ -191,27 +190,6 @@ def test_what_is_given_covers_as_often_as_it_says(draw, n, size):
     assert given > EXPERIMENTS / 10
     assert covered / given >= 0.95 - 3 * math.sqrt(0.95 * 0.05 / given)
     assert covered / given <= 0.985
-
-
-def test_bounds_of_the_worked_example():
-    """DCG with grades 0 and 1, unjudged documents up to 1; computed by hand."""
-    lists, dcg = (["d1", "d2", "d3", "d4"], ["d3", "d5", "d1", "d6"]), Linear(log_discounts(4), float, 1)
-    before = query_bounds(*lists, {"d1": 1, "d3": 1}, dcg, 10)
-    assert before == pytest.approx((-1.0616, 1.0616), abs=5e-5)
-    assert not before.decided
-    after = query_bounds(*lists, {"d1": 1, "d3": 1, "d2": 1}, dcg, 10)
-    assert after == pytest.approx((-0.4307, 1.0616), abs=5e-5)
-    assert after.width < before.width
-
-
-@given(st.dictionaries(st.sampled_from("abcdef"), st.integers(0, 3)), st.data())
-def test_another_judgment_never_widens_the_bounds(judged, data):
-    dcg = Linear(log_discounts(4), float, 3)
-    before = query_bounds("abcd", "cebf", judged, dcg, 10)
-    more = judged | {data.draw(st.sampled_from("abcdef")): data.draw(st.integers(0, 3))}
-    if judged.items() <= more.items():
-        after = query_bounds("abcd", "cebf", more, dcg, 10)
-        assert before.low - 1e-12 <= after.low <= after.high <= before.high + 1e-12
 
 
 HASHING = '[[retrievers]]\nname = "hashing"\nencoder = { kind = "hashing" }\n'

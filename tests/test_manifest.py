@@ -9,6 +9,7 @@ import pytest
 from harness import records
 from harness.evaluation.readers import primary_of
 from harness.experiment import Experiment
+from harness.stats.settings import Settings
 from retrievers.errors import InputError
 from tests import small
 from tests.small import refusal
@@ -42,10 +43,28 @@ def test_it_has_the_digest_of_every_table(folder):
 
 
 def test_a_folder_of_before_is_read(folder, tmp_path):
-    before = changed(
-        folder, tmp_path, lambda content: {k: v for k, v in content.items() if k not in ("tables", "ties")}
-    )
-    assert records.read_manifest(before) == replace(records.read_manifest(folder), tables={}, ties={})
+    def as_before(content):
+        del content["tables"]
+        ties = {"bm25": {"queries": [], "worst": 0.1, "expected": 0.2, "best": 0.3}}
+        content["resolved"]["cache"] = content["experiment"]["cache"] = {"probe": 3}
+        return {**content, "ties": ties, "noise": {}, "waiting": []}
+
+    before = changed(folder, tmp_path, as_before)
+    assert records.read_manifest(before) == replace(records.read_manifest(folder), tables={})
+
+
+def test_a_folder_that_the_sign_test_decided_is_tested_by_the_default(folder, tmp_path):
+    def decided(content):
+        content["resolved"]["statistics"]["test"] = "sign"
+        return content
+
+    statistics = records.read_manifest(changed(folder, tmp_path, decided)).resolved.statistics
+    assert Settings.of(statistics).test == Settings().test
+
+
+def test_what_a_live_run_left_is_no_whole_folder(folder, tmp_path):
+    with pytest.raises(InputError, match="is of a run that was stopped"):
+        records.read_manifest(changed(folder, tmp_path, lambda content: {**content, "waiting": ["bm25"]}))
 
 
 def test_a_folder_of_before_had_its_report(folder, tmp_path):
@@ -126,7 +145,6 @@ def test_a_retriever_without_a_kind_is_refused(folder, tmp_path, key):
 def test_statistics_of_before_are_read_where_they_mean_what_is_done_today(folder, tmp_path, key, value, read):
     def add(content):
         content["resolved"]["statistics"][key] = value
-        content["ties"] = {"bm25": {"queries": [], "worst": 0.1, "expected": 0.2, "best": 0.3}}
         return content
 
     before = changed(folder, tmp_path, add)

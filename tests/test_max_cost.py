@@ -39,7 +39,7 @@ def paid(url: str) -> str:
     block = (
         f'[[retrievers]]\nname = "paid"\nencoder = {{ kind = "openai", model = "m", base_url = "{url}", price = 1 }}'
     )
-    return BM25 + block + "\n[cache]\nprobe = 0\n"
+    return BM25 + block + "\n"
 
 
 def test_a_last_request_that_is_billed_a_thousandfold_ends_with_3_and_all_is_kept(place, capsys):

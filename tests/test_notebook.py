@@ -11,7 +11,7 @@ import pytest
 
 import harness
 from harness import records
-from harness.measures import parse, score, tie_ranges
+from harness.measures import parse, score
 from harness.notebook.parts import library_kind
 from harness.pipeline import run
 from harness.running.options import Options
@@ -332,7 +332,6 @@ def test_a_measure_of_ones_own_is_tested_as_any_other(results, capsys, tmp_path)
     for column in ("p_value", "p_randomization", "ci_low", "ci_high"):
         assert tests.loc["own.first", column] == tests.loc["P@1", column]
     primary = evaluated({"bm25": "bm25", "letters": letters}, primary=own, measures=["P@1"])
-    assert primary.manifest.ties["letters"] == evaluated({"letters": letters}, primary="P@1").manifest.ties["letters"]
     place = primary.save(tmp_path / "own")
     assert "own.first" in (place / "report.md").read_text(encoding="utf-8")
     assert small.ended("score", place) == 0
@@ -354,11 +353,6 @@ def test_what_is_wrong_with_a_measure_of_ones_own(call, told):
     with pytest.raises(harness.InputError) as raised:
         call()
     assert told in str(raised.value)
-
-
-def test_tied_documents_move_a_measure_of_ones_own():
-    (found,) = tie_ranges(parse(harness.measure("first", first)), {"q": {"a": 1}}, {"q": {"a": 0.5, "b": 0.5}})
-    assert (found.worst, found.best, found.method) == (0.0, 1.0, "enumerated")
 
 
 def test_results_are_looked_into(results):

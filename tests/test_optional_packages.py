@@ -9,7 +9,6 @@ import pytest
 
 from harness.answers.overlap import needs_sacrebleu
 from harness.dataset import load, reference_of
-from harness.report.pdf import pdf
 from retrievers.errors import InputError
 from retrievers.external import RunRetriever
 
@@ -25,7 +24,6 @@ WANTED: dict[str, tuple[str, str, Callable[[Path], Any]]] = {
     "ir_datasets": ("ir_datasets", "formats", lambda _: load(reference_of("irds:vaswani"))),
     "pyarrow": ("pyarrow", "formats", lambda folder: RunRetriever(path="tests/none.parquet").check()),
     "sacrebleu": ("sacrebleu", "answers", lambda _: needs_sacrebleu()),
-    "matplotlib": ("matplotlib", "figures", lambda _: pdf("<svg/>")),
 }
 
 

@@ -26,7 +26,6 @@ from harness import records
 from harness.evaluation.costs import costs_of
 from harness.report import first_screen, html_page, text, write, write_report
 from harness.report.latex import citation
-from harness.report.pdf import pdf
 from harness.report.sections import decision, queries, sections
 from harness.report.view import view_of
 from retrievers.errors import InputError
@@ -135,36 +134,6 @@ def test_figures_are_well_formed_and_described(which, request):
         assert [child.tag.rpartition("}")[2] for child in root][:2] == ["title", "desc"]
         assert not list(root.iter("{http://www.w3.org/2000/svg}script"))
         assert f"(figures/{file.name})" in markdown
-
-
-def test_figures_for_papers_are_pdf_the_same_each_time(results, tmp_path):
-    pytest.importorskip("matplotlib", reason="needs the extra `figures`")
-    copy = shutil.copytree(results.folder, tmp_path / "paper")
-    assert small.ended("report", copy, "--figures", "--quiet") == 0
-    written, drawn = ({file.stem: file for file in (copy / "figures").glob(f"*.{kind}")} for kind in ("pdf", "svg"))
-    assert written.keys() == drawn.keys()
-    assert all(file.read_bytes().startswith(b"%PDF") for file in written.values())
-    assert pdf(drawn["leaderboard"].read_text(encoding="utf-8")) == written["leaderboard"].read_bytes()
-
-
-@pytest.mark.parametrize(
-    ("mark", "another"),
-    [("<circle cx='4' cy='4' r='3' fill='#000000'/>", ""), ("<rect {} fill-opacity='0.1'/>", "<rect {}/>")],
-)
-def test_figures_for_papers_have_every_mark_as_it_is(mark, another):
-    pytest.importorskip("matplotlib", reason="needs the extra `figures`")
-    drawn = [
-        pdf(f"<svg width='9' height='9'><title>t</title>{one}</svg>")
-        for one in (text.format("width='8' height='8' fill='#2f8ac4'") for text in (mark, another))
-    ]
-    assert drawn[0] != drawn[1]
-
-
-def test_figures_for_papers_name_what_they_need(results, monkeypatch, capsys):
-    monkeypatch.setitem(sys.modules, "matplotlib", None)
-    before = sorted(file.name for file in (results.folder / "figures").iterdir())
-    assert 'the extra "figures"' in small.told(capsys, "report", results.folder, "--figures", code=2)
-    assert sorted(file.name for file in (results.folder / "figures").iterdir()) == before
 
 
 def test_markdown_shows_hostile_strings_as_they_are(attacked):

@@ -10,8 +10,7 @@ import pytest
 import harness
 from harness import records
 from harness.report import failures
-from harness.report.failures import causes, groups, pattern, words
-from harness.report.sections.queries import section
+from harness.report.failures import causes, groups, words
 from harness.report.view import view_of
 from tests import small
 
@@ -39,20 +38,6 @@ def test_groups_are_counted_as_in_scores_csv(view):
     members = {group.key: {view.ids[place] for place in group.places} for group in groups(view)}
     for key, mask in expected.items():
         assert members.get(key, set()) == set(mask[mask].index), key
-
-
-def test_the_picture_has_every_query_once_in_each_row(view):
-    picture = section(view)
-    for runs in picture.context["rows"].values():
-        assert sum(run.length for run in runs) == view.n == picture.context["drawn"]
-        assert [run.start for run in runs] == [0, *np.cumsum([run.length for run in runs])[:-1].tolist()]
-    assert sorted(pattern(view)) == list(range(view.n))
-
-
-def test_what_everybody_finds_stands_first(view):
-    near = counted(view, "Success@3")
-    hits = [int(near.loc[view.ids[place]].sum()) for place in pattern(view)]
-    assert hits == sorted(hits, reverse=True)
 
 
 def test_every_miss_has_a_cause_and_no_hit_has_one(view):

@@ -121,7 +121,7 @@ def test_nothing_is_wider_than_the_paper(driver, page):
     driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
     driver.get(page)
     wide = driver.execute_script("""
-        return [...document.querySelectorAll("table, figure svg, .columns, .failure_map")]
+        return [...document.querySelectorAll("table, figure svg, .columns")]
           .filter((node) => node.checkVisibility() && node.getBoundingClientRect().right > 703 + 1)
           .map((node) => node.outerHTML.slice(0, 80));
     """)

@@ -15,12 +15,11 @@ from harness.evaluation.verdict import Finding, Reason, Verdict
 from harness.records import RetrieverLedger
 from harness.report import charts, text
 from harness.report.axes import long
-from harness.report.sections import decision, queries, trust
+from harness.report.sections import decision, queries
 from harness.report.sections import tests as tests_of
 from harness.report.sections.decision import alerts, choice
 from harness.report.sections.queries import filter_slices
 from harness.report.sections.slices import (
-    Interaction,
     Slice,
     SlicePair,
     carried,
@@ -111,20 +110,20 @@ def one(slice_, queries, difference, finding=None, *, wins=0, losses=0, weight=0
 
 def test_a_slice_carries_the_difference_only_where_the_rest_shows_none():
     rows = (one("", 100, 0.05), one("vague", 25, 0.2), one("keywords", 75, 0.0))
-    assert carried(None, SlicePair("a", "b", rows, ())).slice == "vague"
+    assert carried(None, SlicePair("a", "b", rows)).slice == "vague"
     rows = (one("", 100, 0.05), one("vague", 25, 0.19), one("keywords", 75, 0.25 / 75))
-    assert carried(None, SlicePair("a", "b", rows, ())) is None
+    assert carried(None, SlicePair("a", "b", rows)) is None
     # A sixth of the queries, with a third of the weight and all of the lead.
     rows = (one("", 60, 0.05, weight=30), one("vague", 10, 0.15, weight=10), one("rest", 50, 0.0, weight=20))
-    assert carried(None, SlicePair("a", "b", rows, ())).slice == "vague"
+    assert carried(None, SlicePair("a", "b", rows)).slice == "vague"
     # The rest is ahead by float noise alone: 3 x 0.1 - 0.3.
     rows = (one("", 3, 0.1), one("vague", 1, 0.3), one("rest", 2, 0.0))
-    assert carried(None, SlicePair("a", "b", rows, ())).slice == "vague"
+    assert carried(None, SlicePair("a", "b", rows)).slice == "vague"
     # Most of the queries, or of the weight, carry most of the difference: that is no news.
     rows = (one("", 60, 0.05, weight=30), one("vague", 10, 0.08, weight=20), one("rest", 50, -0.01, weight=10))
-    assert carried(None, SlicePair("a", "b", rows, ())) is None
+    assert carried(None, SlicePair("a", "b", rows)) is None
     rows = (one("", 100, 0.05), one("most", 60, 5 / 60), one("rest", 40, 0.0))
-    assert carried(None, SlicePair("a", "b", rows, ())) is None
+    assert carried(None, SlicePair("a", "b", rows)) is None
 
 
 @pytest.mark.parametrize(
@@ -150,7 +149,7 @@ def test_a_slice_turns_only_where_a_test_shows_it():
         one("typos", 40, -0.04, Finding(Verdict.UNDECIDED, Reason.NOT_SHOWN)),
         one("long", 47, -0.06, Finding(Verdict.UNDECIDED, Reason.DISAGREE), wins=40, losses=7),
     )  # fmt: skip
-    shown, open_ = turns(view, SlicePair("minilm", "bm25", rows, ()))
+    shown, open_ = turns(view, SlicePair("minilm", "bm25", rows))
     assert shown.startswith("On the 40 queries of tags: keywords, bm25 is ahead by 0.040 in nDCG@10")
     assert open_.startswith("On the 47 queries of tags: long, bm25's mean is 0.060 higher in nDCG@10, but ")
     assert open_.endswith("but minilm wins 40 of 47: not settled.")
@@ -203,18 +202,6 @@ def test_who_leads_is_not_held_against_itself(view, monkeypatch):
     monkeypatch.setattr(decision, "unjudged", lambda view: {leader: 0.2, second: 0.6})
     (alert,) = decision._unjudged(view)
     assert f"hits of {second} (20 % of {leader}'s): unjudged" in alert.text
-
-
-def test_a_gain_that_changes_says_of_what_and_by_how_much(view, monkeypatch):
-    leader, second = view.ranked[:2]
-    rows = (one("", 48, 0.1), one("vague", 24, 0.25), one("x" * 90, 24, -0.05))
-    tested = SlicePair(leader, second, rows, (Interaction("field tags", 0.3, 0.001),))
-    monkeypatch.setattr(decision, "pair_of", lambda *of: tested)
-    (clause,) = decision._gain(view)
-    assert clause.text == (
-        f"Lead of {leader} over {second} by tags (exploratory): vague +0.250 (n = 24), "
-        f"{'x' * 30}…{'x' * 29} −0.050 (n = 24)."
-    )
 
 
 def test_where_all_rank_alike_nothing_is_said_of_differences(tmp_path):
@@ -333,21 +320,12 @@ def test_lengths_stand_from_short_to_long(view):
     assert chosen == sorted(chosen, key=["short", "medium", "long"].index)
 
 
-def test_each_pair_has_its_test_of_interaction(view, results):
-    source = (results.folder / "report.html").read_text(encoding="utf-8")
-    shown = source.split('id="slices-title"')[1].split('id="queries-title"')[0]
-    told = re.findall(r"difference the same in every slice of <bdi>tags</bdi>\?", shown)
-    assert len(told) == len(view.ranked) - 1
-
-
 def test_every_list_of_pairs_begins_with_the_leaders(view):
     leader, second, third = view.ranked
     assert list(view.retrievers) != [leader, second, third]
     read = [(leader, second), (leader, third), (second, third)]
     for _, rows, *_ in section_of_tests(view).context["families"]:
         assert [(row.a, row.b) for row in rows] == read
-    labels = trust.labels(view)
-    assert [(row.a, row.b) for row in [*labels["leading"].rows, *labels["others"].rows]] == read
 
 
 def test_long_exploratory_lists_keep_the_leaders_pairs_and_say_how_many_rows_are_left(view, monkeypatch):
@@ -387,8 +365,8 @@ def test_a_pair_that_is_turned_says_the_same(view):
 
 def test_families_of_tests_have_names_that_people_read(view):
     called = set(section_of_tests(view).context["other"])
-    assert {"Slices by tags", "Interaction with tags", "Slices by query length"} <= called
-    assert not [name for name in called if name.startswith(("field ", "interaction "))]
+    assert {"Slices by tags", "Slices by query length"} <= called
+    assert not [name for name in called if name.startswith("field ")]
 
 
 def test_the_headline_does_not_deny_a_difference_that_a_test_shows(view):

@@ -46,7 +46,7 @@ def test_everything_is_in_the_folder_and_stands_up_to_recomputation(finished: Re
     [
         'baseline = "bm25"',
         '[relevance]\ngain = "exponential"\nideal = "retrieved"',
-        '[relevance]\ngrades = "binary"\n[statistics]\ntest = "sign"',
+        '[relevance]\ngrades = "binary"\n[statistics]\ntest = "t"',
         '[relevance]\ngrades = "reciprocal"\n[statistics]\ncorrection = "bonferroni"',
         "[relevance]\ngrades = [[1, 3], [2, 1]]",
         '[statistics]\ntest = "randomization"',
@@ -265,7 +265,6 @@ def test_the_report_says_whether_the_winner_depends_on_the_grade_rule(finished: 
     }
     first = next(line for line in readings.splitlines() if line.startswith("| linear | nDCG@3"))
     assert all(f"{mean:.3f}" in first for mean in own.values())
-    assert set(finished.manifest.ties) == {"bm25", "hashing", "hybrid"}
 
 
 def test_long_documents_in_passages_are_worth_their_best_passage(tmp_path: Path) -> None:

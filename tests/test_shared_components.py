@@ -8,13 +8,10 @@ import pytest
 
 from harness.pipeline import run
 from harness.running import components
-from harness.running.embed_shards import drifts
 from harness.running.options import Options
-from retrievers.cache import Cache, default_path
 from retrievers.encoders.hashing import HashingEncoder
 from tests import small
 from tests.servers import OpenAIProvider, serving
-from tests.small import ended
 
 pytestmark = pytest.mark.usefixtures("own_cache")
 
@@ -56,22 +53,3 @@ def test_equal_encoders_are_built_once_a_run(tmp_path: Path, monkeypatch: pytest
     )
     run(small.experiment(tmp_path, retrievers=blocks), Options(tmp_path / "out"))
     assert built == [64, 512]
-
-
-def test_verifying_embeds_what_a_run_embeds(tmp_path: Path) -> None:
-    alone = small.experiment(tmp_path, retrievers=CHUNKED)
-    run(alone, Options(tmp_path / "out"))
-    (drifted,) = drifts(alone)
-    assert drifted.compared > len(small.TEXTS)
-    assert drifted.largest == pytest.approx(0, abs=1e-6)
-    whole = "".join(f'[[retrievers]]\nname = "{name}"\nencoder = {{ kind = "hashing" }}\n' for name in ("h", "same"))
-    both = small.experiment(tmp_path, retrievers=CHUNKED + whole, name="both")
-    assert [one.retriever for one in drifts(both)] == ["cut", "h"]
-
-
-@pytest.mark.parametrize("retrievers", [CHUNKED, '[[retrievers]]\nname = "b"\nkind = "bm25"\n'])
-def test_verifying_nothing_is_a_failure(tmp_path: Path, capsys: pytest.CaptureFixture[str], retrievers: str) -> None:
-    with Cache(default_path()):
-        pass
-    assert ended("cache", "verify", small.experiment(tmp_path, retrievers=retrievers)) == 1
-    assert "nothing was compared" in capsys.readouterr().err

@@ -11,15 +11,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harness.evaluation.families import interactions, slice_family
+from harness.evaluation.families import slice_family
 from harness.evaluation.question_units import clusters_of, weights_of
 from harness.evaluation.verdict import Verdict
 from harness.evaluation.wording import pair_sentence
+from harness.stats.cross_fitting import cross_fitted
 from harness.stats.differences import differences, singles, units_of
-from harness.stats.heterogeneity import permuted_welch
 from harness.stats.intervals import mean, standard_error, student, summarize
 from harness.stats.paired_tests import paired_t
-from harness.stats.resampling import cross_fitted
 from harness.stats.settings import Settings
 from harness.stats.sign_flip import Contrast, sign_flip
 from retrievers.errors import InputError
@@ -161,10 +160,6 @@ def test_every_other_number_is_by_cluster_too():
     rows = slice_family(grouped, [("a", "b")], labels, "f", Settings())
     first = compare({name: scores[name][:75] for name in "ab"}, clusters=tuple(needs[:75]))[0]
     assert rows[0].p_value == first.p_value
-    between = interactions(grouped, [("a", "b")], {"f": labels}, Settings())
-    means = [values.reshape(15, 5).mean(axis=1) for values in np.split(scores["a"] - scores["b"], 2)]
-    by_need = permuted_welch(np.concatenate(means)[:, None], [0] * 15 + [1] * 15)
-    assert between[0].statistic == pytest.approx(by_need[0].statistic)
 
 
 WEIGHTS, VALUES = np.array([4.0, 2.0, 1.0, 1.0]), np.array([0.1, 0.2, -0.1, 0.3])
@@ -238,8 +233,6 @@ def test_a_weight_is_a_number_above_0():
         InputError, match=r"2 queries of 3 without a number above 0 in the field 'traffic'.*'2' has '0'"
     ):
         weights_of(queries, "traffic")
-    with pytest.raises(InputError, match="the sign test has no weights"):
-        Settings(weight="traffic", test="sign")
 
 
 def test_the_table_of_scores_keeps_its_weights():
@@ -264,8 +257,5 @@ def test_a_weighted_run_weighs_its_summary_and_says_so(tmp_path):
         of = dict(zip(group["query_id"], group["value"], strict=True))
         total = sum(weights[query] for query in of)
         assert summary[name] == pytest.approx(sum(weights[q] * v for q, v in of.items()) / total)
-        ties = results.manifest.ties[name]
-        assert ties.worst - 1e-9 <= summary[name] <= ties.best + 1e-9
     assert set(results.comparisons["method"]) <= {"enumerated", "draws"}
-    assert set(results.tests["family"]) == {"randomization", "t", "friedman"}
     assert "Means are weighted by traffic" in (results.folder / "report.md").read_text(encoding="utf-8")

@@ -16,16 +16,13 @@ from scipy import stats as scipy_stats
 from statsmodels.stats.multitest import multipletests
 from statsmodels.stats.proportion import proportion_confint
 
-from harness.stats import resampling
 from harness.stats.differences import differences, generator, singles, units_of
 from harness.stats.heterogeneity import sets_like_these
 from harness.stats.intervals import mean_interval, student, summarize, wilson
-from harness.stats.multiplicity import adjust, friedman
-from harness.stats.paired_tests import paired_t, sign_test
-from harness.stats.resampling import effect_interval, resample_blocks, resample_counts
+from harness.stats.multiplicity import adjust
+from harness.stats.paired_tests import paired_t
 from harness.stats.settings import Settings
 from harness.stats.sign_flip import DRAWS, Contrast, flipped_sums, max_t, sign_flip, told_apart
-from harness.stats.signed_rank import depth, hodges_lehmann
 from retrievers.errors import InputError
 from tests.small import refusal
 
@@ -87,32 +84,6 @@ def test_0_1_measures_get_wilson_and_equal_scores_no_interval():
     assert mean_interval(np.array([1.0, 1.0])) == (None, None, "not estimable")
     assert mean_interval(np.array([0.5, 0.5])) == (None, None, "not estimable")
     assert student(np.array([0.1 + 0.2, 0.3])).method == "not estimable"
-
-
-@settings(deadline=None, max_examples=6)
-@given(st.lists(st.sampled_from([-0.2, 0.0, 0.1, 0.5]), min_size=3, max_size=30), st.integers(1 << 11, 1 << 16))
-def test_resamples_that_are_not_kept_give_the_same_intervals_block_by_block(values, kept):
-    """2,000 resamples of n queries take 2,000 x n bytes: beyond a limit they are drawn again, a part at a time."""
-    off = np.array(values)
-    apart = differences(off, np.zeros(len(off)))
-    before = effect_interval(apart, 0.95)
-    with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(resampling, "KEPT", min(kept, len(off) * 2_000 - 1))
-        patched.setattr(resampling, "resample_counts", None)
-        blocks = list(resample_blocks(len(off), 0))
-        assert max(block.nbytes for block in blocks) <= max(len(off), kept // 16)
-        after = effect_interval(apart, 0.95)
-    assert np.array_equal(np.concatenate(blocks), resample_counts(len(off), 0))
-    assert before.method == after.method
-    assert [x or 0.0 for x in before[:2]] == pytest.approx([x or 0.0 for x in after[:2]], rel=1e-12, abs=1e-15)
-
-
-def test_resamples_are_queries_drawn_with_replacement():
-    counts = resample_counts(7, 0)
-    assert counts.shape == (2_000, 7)
-    assert set(counts.sum(axis=1)) == {7}
-    assert counts.mean() == pytest.approx(1.0)
-    assert not np.array_equal(counts, resample_counts(7, 1))
 
 
 @settings(deadline=None)
@@ -219,7 +190,7 @@ def test_the_memory_of_sums_grows_with_the_rows_and_not_with_the_draws(monkeypat
     assert {len(next(blocks)) for _ in range(3)} == {(1 << 12) // 100}
 
 
-# Student's t, the sign test, Hodges-Lehmann
+# Student's t
 
 
 def test_paired_t_is_scipy_s():
@@ -228,102 +199,7 @@ def test_paired_t_is_scipy_s():
     theirs = scipy_stats.ttest_rel(a, b)
     ours = paired_t(differences(a, b))
     assert (ours.statistic, ours.p_value) == pytest.approx((theirs.statistic, theirs.pvalue), rel=1e-10)
-    assert paired_t(differences(np.array([0.5, 0.6]), np.array([0.4, 0.5]))) == (None, 1.0, None)
-
-
-@pytest.mark.parametrize(("wins", "losses"), [(0, 0), (3, 0), (5, 2), (200, 150), (1200, 0)])
-def test_sign_test_is_scipy_s_binomial_test(wins, losses):
-    d = np.array([1.0] * wins + [-1.0] * losses + [0.0] * 3)
-    ours = sign_test(differences(d, np.zeros(len(d))))
-    if wins + losses:
-        expected = max(scipy_stats.binomtest(wins, wins + losses).pvalue, 2.3e-308)
-        assert ours.p_value == pytest.approx(expected, rel=1e-9, abs=1e-307)
-    else:
-        assert ours == (0.0, 1.0, 1.0)
-
-
-def test_hodges_lehmann_s_depth_is_from_the_null_distribution():
-    for n in range(1, 15):
-        sums = [sum(s) for size in range(n + 1) for s in itertools.combinations(range(1, n + 1), size)]
-        allowed = [c for c in range(1, n * (n + 1) // 4 + 1) if 2 * sum(x < c for x in sums) / 2**n <= 0.05]
-        assert depth(n, 0.95) == max(allowed, default=0)
-    # The large-sample rule of Hollander & Wolfe 3.3, n(n+1)/4 - 1.96 sqrt(n(n+1)(2n+1)/24), is near.
-    assert depth(200, 0.95) == pytest.approx(10050 - 1.96 * math.sqrt(200 * 201 * 401 / 24), abs=2)
-
-
-def test_no_interval_has_the_confidence_for_five_queries():
-    five = hodges_lehmann(differences(np.array([0.1, 0.2, 0.3, 0.4, 0.5]), np.zeros(5)))
-    assert (five.low, five.high, five.method) == (None, None, "not estimable")
-    assert five.estimate == pytest.approx(0.3)
-    six = hodges_lehmann(differences(np.array([0.1, 0.2, 0.3, 0.4, 0.5, 0.6]), np.zeros(6)))
-    assert (six.low, six.high) == pytest.approx((0.1, 0.6))
-
-
-@settings(max_examples=30, deadline=None)
-@given(st.lists(st.integers(-5, 5), min_size=1, max_size=30))
-def test_hodges_lehmann_is_the_median_of_the_walsh_averages(values):
-    d = np.array(values, dtype=float)
-    walsh = [(d[i] + d[j]) / 2 for i in range(len(d)) for j in range(i, len(d))]
-    assert hodges_lehmann(differences(d, np.zeros(len(d)))).estimate == np.median(walsh)
-
-
-# Friedman
-
-
-def test_friedman_s_statistic_is_scipy_s_ties_included():
-    rng = np.random.default_rng(5)
-    for k in (3, 4, 6):
-        table = rng.integers(0, 4, (15, k)) / 3
-        ours = friedman({str(j): table[:, j] for j in range(k)})
-        assert ours.statistic == pytest.approx(scipy_stats.friedmanchisquare(*table.T).statistic, rel=1e-10)
-
-
-@pytest.mark.parametrize("steps", [2, 100])
-def test_friedman_is_exact_for_three_retrievers(steps):
-    rng = np.random.default_rng(steps)
-    for _ in range(5):
-        table = rng.integers(0, steps, (5, 3)) / steps
-        ours = friedman({"x": table[:, 0], "y": table[:, 1], "z": table[:, 2]})
-        ranks = scipy_stats.rankdata(-table, axis=1)
-
-        def spread(rows):
-            return float(((np.sum(rows, axis=0) - 10) ** 2).sum())
-
-        orders = [[*itertools.permutations(row)] for row in ranks.tolist()]
-        reached = [spread(rows) >= spread(ranks) - 1e-9 for rows in itertools.product(*orders)]
-        if ours.method == "exact":
-            assert ours.p_value == pytest.approx(np.mean(reached), rel=1e-12)
-
-
-def test_friedman_s_published_table():
-    # Friedman (1937), reprinted in Siegel (1956), table N: 3 columns, P of chi-squared at least the value.
-    for n, chi, p in ((3, 6.0, 0.028), (4, 6.5, 0.042), (8, 6.25, 0.047), (9, 6.222, 0.048)):
-        sums = {round(chi * n * 4 / 12 * 3)}
-        table = next(t for t in _orders(n) if round(((t.sum(axis=0) - 2 * n) ** 2).sum()) in sums)
-        ours = friedman({str(j): -table[:, j].astype(float) for j in range(3)})
-        assert (round(ours.statistic, 3), round(ours.p_value, 3)) == (chi, p)
-
-
-def _orders(n):
-    rng = np.random.default_rng(n)
-    while True:
-        yield np.array([rng.permutation([1, 2, 3]) if rng.random() < 0.5 else [1, 2, 3] for _ in range(n)])
-
-
-def test_iman_davenport_by_the_f_distribution_and_its_limits():
-    rng = np.random.default_rng(6)
-    table = rng.random((20, 4)) + np.arange(4) / 10
-    ours = friedman({str(j): table[:, j] for j in range(4)})
-    chi = scipy_stats.friedmanchisquare(*table.T).statistic
-    f = 19 * chi / (20 * 3 - chi)
-    assert ours.p_value == pytest.approx(scipy_stats.f.sf(f, 3, 57), rel=1e-9)
-    agreed = friedman({str(j): np.full(20, float(j)) for j in range(4)})
-    assert agreed.p_value == pytest.approx(24.0**-19, rel=1e-9)
-    level = friedman({"x": np.ones(4), "y": np.ones(4)})
-    assert (level.statistic, level.p_value, level.method) == (None, 1.0, "undefined")
-    assert friedman({"x": np.ones(1), "y": np.zeros(1)}).method == "undefined"
-    with pytest.raises(ValueError, match="two"):
-        friedman({"x": np.ones(3)})
+    assert paired_t(differences(np.array([0.5, 0.6]), np.array([0.4, 0.5]))) == (None, 1.0)
 
 
 # One choice among many configurations, several data sets
@@ -386,13 +262,12 @@ def test_pairs_of_the_chosen_are_corrected_over_all_pairs() -> None:
         assert told_apart(values, singles(7), 0, alpha=alpha) == [False, *(one <= alpha for one in p)]
 
 
-def test_sets_like_these_need_five_and_their_signed_ranks_six() -> None:
+def test_sets_like_these_need_five() -> None:
     means = [0.02, 0.05, -0.01, 0.04, 0.03, 0.06]
     five = sets_like_these(means[:5])
     assert sets_like_these(means[:4]) is None
     assert sets_like_these([0.02] * 6) is None
     assert five is not None
-    assert five.p_signed_rank is None
 
 
 def test_settings_are_refused_all_at_once():

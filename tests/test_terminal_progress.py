@@ -178,7 +178,6 @@ def test_passages_are_counted_against_passages(cache: Cache) -> None:
 
 
 def test_a_stage_that_began_again_leaves_no_bar_behind(monkeypatch: pytest.MonkeyPatch) -> None:
-    """With --live the page is written several times: "scoring" does not stay beside what comes next."""
     monkeypatch.setattr(progress, "REFRESH", 0)
     console = Console(file=io.StringIO(), width=100, force_terminal=True, color_system=None)
     with Progress(console) as shown:

@@ -121,7 +121,7 @@ COMMANDS = dict(_reading_experiments(typer.main.get_command(app)))
 
 
 def test_every_command_that_reads_an_experiment_can_refuse_code():
-    assert set(COMMANDS) >= {"run", "check", "reproduce", "embed", "cache verify", "answers check",
+    assert set(COMMANDS) >= {"run", "check", "reproduce", "embed", "answers check",
                              "answers judge", "answers score"}  # fmt: skip
     lacking = [name for name, one in COMMANDS.items() if "--no-code" not in {o for p in one.params for o in p.opts}]
     assert lacking == []

@@ -63,7 +63,6 @@ SHOTS = (
     Shot("failed-retriever", "failed-retriever-1280", 800),
     Shot("japanese", "japanese-1280", 800),
     Shot("arabic", "arabic-1280", 1200, at="q=q0"),
-    Shot("unfinished", "unfinished-1280", 800),
     Shot("unlabelled", "unlabelled-1280", 1100),
     Shot("index", "index-1280", 1500),
     Shot("index", "index-400-dark", 1250, width=400, dark=True),
@@ -115,7 +114,7 @@ def pages(folder: Path) -> dict[str, Path]:
         "unlabelled": harness.run(written(folder, "unlabelled", three, f'"{unlabelled(folder)}"'), Options(results)),
     }
     found = {case: one.folder / "report.html" for case, one in ended.items()}
-    found |= {"unfinished": unfinished(folder, three), "index": results / "index.html"}
+    found["index"] = results / "index.html"
     return {case: without_places(case, page, folder) for case, page in found.items()}
 
 
@@ -147,19 +146,6 @@ def arabic(folder: Path) -> str:
     rows = [{"id": f"q{i}", "query": query, "relevant_documents": [f"d{i}"]} for i, query in enumerate(ASKED)]
     (place / "queries.json").write_text(json.dumps(rows, ensure_ascii=False), encoding="utf-8")
     return place.name
-
-
-def unfinished(folder: Path, retrievers: str) -> Path:
-    """The page of a run that goes on, kept as it was when the first retriever had answered."""
-    page = folder / "unfinished.html"
-    aside = folder / "live" / "unfinished.unfinished" / "report.html"
-
-    def keep(line: str) -> None:
-        if line.startswith("live: "):
-            shutil.copy(aside, page)
-
-    harness.run(written(folder, "unfinished", retrievers), Options(folder / "live", live=True, on_message=keep))
-    return page
 
 
 def take(driver: Any, shot: Shot, page: Path) -> None:

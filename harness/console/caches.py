@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
@@ -22,7 +21,7 @@ from harness.console.shared_options import (
     refuse,
 )
 from harness.english import counted
-from retrievers.errors import InputError, NotShown, Problem, did_you_mean
+from retrievers.errors import InputError, Problem, did_you_mean
 from retrievers.remote.redaction import without_user
 
 if TYPE_CHECKING:
@@ -31,7 +30,7 @@ if TYPE_CHECKING:
     from retrievers.vector_shards import Imported
 
 
-app = typer.Typer(cls=HelpGroup, help="Inspect, verify, clear or fill the cache of vectors.", rich_markup_mode=None)
+app = typer.Typer(cls=HelpGroup, help="Inspect, clear or fill the cache of vectors.", rich_markup_mode=None)
 
 
 StoreUrl = Annotated[
@@ -62,33 +61,6 @@ def info(store: StoreUrl = None, key: StoreKey = None, as_json: Json = False) ->
     lines = [f"{cache.path}: {counted(sum(one.rows for one in held), 'row')}"]
     lines += [f"{one.rows:>10,} rows {one.bytes / 1e6:>9,.1f} MB  {one.fingerprint}" for one in held]
     print_result(lines, as_json=as_json, path=str(cache.path), models=models)
-
-
-@app.command()
-def verify(
-    experiment: Annotated[
-        Path | None, typer.Argument(help="An experiment file, whose models embed a sample again.")
-    ] = None,
-    no_code: NoCode = False,
-    as_json: Json = False,
-) -> None:
-    """Check every row's checksum, and how far models have drifted; exit with 1 if anything is wrong."""
-    from harness.running.embed_shards import drifts
-    from retrievers.cache import Cache, default_path
-
-    with Cache(default_path()) as cache:
-        held = cache.info(check=True)
-    rows, damaged = sum(one.rows for one in held), sum(one.damaged for one in held)
-    drifted = list(drifts(experiment, code=not no_code)) if experiment else []
-    lines = [f"{cache.path}: {counted(rows, 'row')}, {damaged:,} damaged", *(one.sentence() for one in drifted)]
-    print_result(lines, as_json=as_json, path=str(cache.path), rows=rows, damaged=damaged, drift=drifted)
-    if damaged:
-        raise NotShown(f"damaged rows: {damaged:,}; they count as absent, and runs embed them anew")
-    if moved := [one.retriever for one in drifted if one.moved]:
-        raise NotShown(f"{', '.join(moved)}: no longer the model that was cached; run with --fresh")
-    unseen = [one.retriever for one in drifted if not one.compared] if drifted else ["no encoder"]
-    if experiment and unseen:
-        raise NotShown(f"{', '.join(unseen)}: nothing was compared, since none of its vectors is cached")
 
 
 @app.command()

@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from harness.dataset.judgments import Dispute
     from harness.labels.agree import Agreements, PairOfJudges
     from harness.labels.asked_model import AskedModel
-    from harness.labels.drawing import FoundDocuments
     from harness.labels.model_grades import AskingOptions
     from harness.labels.pool import Pool
     from harness.stats.agreement import Agreement
@@ -62,8 +61,6 @@ def agreement_lines(agreements: Agreements) -> Iterator[str]:
     if agreements.together is not None and len(agreements.together.judges) > 1:
         together = agreements.together
         yield f"all of {', '.join(together.judges)}:"
-        if together.fleiss is not None:
-            yield f"  Fleiss' kappa           {together.fleiss:.4f}"
         for level in ("nominal", "ordinal", "interval"):
             yield f"  alpha, {level:<16} {_shown(getattr(together, level))}"
     for one in agreements.themselves:
@@ -260,18 +257,6 @@ def pool(
     ] = "human",
     policy: Policy = None,
     judged: JudgedAlready = None,
-    next_count: Annotated[
-        int | None,
-        typer.Option(
-            "--next",
-            min=1,
-            help="Number of documents, those whose judgment could change "
-            "the difference of two retrievers most: for bounds, not for tests.",
-        ),
-    ] = None,
-    pair: Annotated[
-        list[str] | None, typer.Option(help="With --next: one of the two retrievers; give it twice.")
-    ] = None,
     output: Annotated[Path, typer.Option(help="File to write.")] = Path("pool.jsonl"),
     as_json: Json = False,
 ) -> None:
@@ -281,16 +266,6 @@ def pool(
 
     drawing = Drawing(depth, sample, seed, audience, read_policy(policy))
     material = gather(results, depth)
-    if next_count is None:
-        refuse({"--pair": pair}, "goes with --next")
-    else:
-        drawn_by_chance = {"--seed": seed, "--for": audience != "human", "--judged": judged}
-        refuse(drawn_by_chance, "cannot go with --next, which draws nothing and reads the folder's own labels")
-        others = {"--next": sample is not None or len(results) > 1}
-        remedy = "draw a sample for tests, or choose the next judgments of one folder for bounds"
-        refuse(others, "cannot go with --sample or several folders", remedy)
-        _next(material, (results[0], output), pair or (), (next_count, drawing.policy), as_json=as_json)
-        return
     drawn_pool = draw(material, drawing, known_judgments(material, judged or ()))
     write_pool(output, drawn_pool)
     drawn, left = drawn_pool.drawn, len(material.queries) - drawn_pool.drawn.population
@@ -302,29 +277,6 @@ def pool(
     ]
     print_result(lines, as_json=as_json, path=str(output), digest=drawn_pool.digest, pairs=drawn_pool.pairs,
                  **drawn.model_dump())  # fmt: skip
-
-
-def _next(
-    material: FoundDocuments, places: tuple[Path, Path], names: Sequence[str], wanted: tuple[int, str], *, as_json: bool
-) -> None:
-    """Write the pool of what to judge next, and tell the bounds."""
-    from harness import records
-    from harness.labels.drawing import next_to_judge
-    from harness.labels.pool import write_pool
-
-    folder, output = places
-    upcoming = next_to_judge(records.read(folder), material, names, *wanted)
-    if upcoming.pool is not None:
-        write_pool(output, upcoming.pool)
-    lines = [upcoming.sentence()]
-    if upcoming.pool is not None:
-        following = f"harness judge {quote(str(output))}"
-        lines.append(
-            f"{output}: {counted(upcoming.pool.pairs, 'document')} that could change the most; next: {following}"
-        )
-    print_result(lines, as_json=as_json, a=upcoming.a, b=upcoming.b, measure=upcoming.measure,
-                 low=upcoming.bounds.low, high=upcoming.bounds.high, decided=upcoming.bounds.decided,
-                 unjudged=upcoming.unjudged, path=str(output) if upcoming.pool else None)  # fmt: skip
 
 
 def judge(

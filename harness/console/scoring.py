@@ -183,7 +183,7 @@ def compare(
         from harness.evaluation.evidence import evidence, pairs_by_weight
 
         looked_at = pairs_by_weight(list(evaluation.conclusion.means), baseline, scores.n)
-        beside = [one.as_json() for one in evidence(scores, looked_at, settings)]
+        beside = [one.as_json() for one in evidence(scores, looked_at)]
         rows = evaluation.comparison_rows()
         print_json(summary=evaluation.summary_rows(), comparisons=rows, evidence=beside, notes=notes)
     elif form == "csv":

@@ -82,22 +82,6 @@ def _stems(record: Results) -> Iterator[RenderableType]:
     yield from (text_line(f"{join(names)}: words {how}") for how, names in named.items())
 
 
-def noise_lines(record: Results) -> Iterator[str]:
-    """What `harness noise` found, a line a retriever, and what it means for the comparisons with the leader."""
-    from harness.evaluation.cautions import below_noise
-    from harness.evaluation.evaluation import evaluation_of
-
-    for name, one in record.manifest.noise.items():
-        yield (
-            f"{name}: computed in {len(one.means) - 1} other ways "
-            f"({count(one.queries)}, {counted(one.documents, 'document')}), "
-            f"the mean {record.manifest.resolved.primary} moves by {one.deviation:.2g} (standard deviation), at most "
-            f"{one.largest:.2g}; the first ten hits change for {100 * one.moved:.0f} % of the queries"
-        )
-    near = list(below_noise(record.manifest, evaluation_of(record).conclusion))
-    yield from near or ["No difference from the leader is below twice that."]
-
-
 class VerdictNotes(NamedTuple):
     """What a verdict is told with."""
 

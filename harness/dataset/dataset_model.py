@@ -97,8 +97,6 @@ class Labels:
     """Whose grades these are, where they were merged from judgments: people's, a model's, or of both ("mixed")."""
     model: Mapping[str, int] = field(default_factory=_none)
     """What a model said about a query that people judged, too; it is not a label."""
-    chosen: Mapping[str, int] = field(default_factory=_none)
-    """Grades of documents that were judged because they could change a result: they bound it, and make no score."""
     given: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     """What each person gave, where several judged the query."""
     inclusion: float = 1.0
@@ -119,7 +117,7 @@ class Labels:
 
     @property
     def judged(self) -> bool:
-        """Whether anybody said what is relevant; labels that only bound a result do not."""
+        """Whether anybody said what is relevant."""
         return self.grades is not None or self.ranked is not None or self.groups is not None
 
     @property
@@ -135,7 +133,7 @@ class Labels:
         >>> Labels(ranked=("a", "x", "b")).keeping({"a", "b"}.__contains__).ranked
         ('a', 'b')
         """
-        kept = replace(self, model=_known(self.model, known), chosen=_known(self.chosen, known))
+        kept = replace(self, model=_known(self.model, known))
         if self.grades is not None:
             return replace(kept, grades=_known(self.grades, known))
         if self.groups is not None:
@@ -149,7 +147,7 @@ class Labels:
         >>> Labels(grades={"p1": 1, "p2": 3}).renamed({"p1": "a", "p2": "a"}).grades
         {'a': 3}
         """
-        kept = replace(self, model=_renamed(self.model, names), chosen=_renamed(self.chosen, names))
+        kept = replace(self, model=_renamed(self.model, names))
         if self.grades is not None:
             return replace(kept, grades=_renamed(self.grades, names))
         if self.groups is not None:
@@ -161,7 +159,7 @@ class Labels:
         """The labels as the results folder and the digest spell them."""
         forms: dict[str, Any] = {"grades": self.grades, "ranked": self.ranked, "groups": self.groups}
         row = {form: value for form, value in forms.items() if value is not None}
-        judged = {"by": self.by, "source": self.source, "model": self.model, "chosen": self.chosen, "given": self.given}
+        judged = {"by": self.by, "source": self.source, "model": self.model, "given": self.given}
         row |= {key: value for key, value in judged.items() if value}
         row |= {} if self.inclusion == 1 else {"inclusion": self.inclusion}
         return {**row, "population": self.population} if self.population else row
@@ -176,7 +174,6 @@ class Labels:
             by=row.get("by", ""),
             source=row.get("source", ""),
             model=row.get("model", {}),
-            chosen=row.get("chosen", {}),
             given=row.get("given", {}),
             inclusion=row.get("inclusion", 1.0),
             population=row.get("population", 0),

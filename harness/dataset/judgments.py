@@ -19,7 +19,6 @@ import hashlib
 import json
 import shlex
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from statistics import median_low
 from typing import Any, Literal, NamedTuple
@@ -205,10 +204,14 @@ class Dispute(NamedTuple):
 
 
 def merge(judgments: Sequence[Judgment]) -> dict[str, Labels]:
-    """Merge judgments into the labels of each query that was judged, in the order of their first judgments."""
+    """Merge judgments into the labels of each query that was judged, in the order of their first judgments.
+
+    Those of an earlier version's `pool --next` chose their documents by what they could change, and make no label.
+    """
     by_query: dict[str, list[Judgment]] = {}
     for judgment in judgments:
-        by_query.setdefault(judgment.query_id, []).append(judgment)
+        if judgment.design != "next":
+            by_query.setdefault(judgment.query_id, []).append(judgment)
     return {query: _merged(given) for query, given in by_query.items()}
 
 
@@ -239,15 +242,10 @@ def apart(judgments: Iterable[Judgment]) -> list[Dispute]:
 
 
 def _merged(given: list[Judgment]) -> Labels:
-    chosen = [one for one in given if one.design == "next"]
-    sampled = [one for one in given if one.design != "next"]
-    people = [one for one in sampled if one.kind == "human"]
-    human, model = _grades(people), _grades([one for one in sampled if one.kind == "llm"])
+    people = [one for one in given if one.kind == "human"]
+    human, model = _grades(people), _grades([one for one in given if one.kind == "llm"])
     source: LabelSource
-    grades: dict[str, int] | None
-    if not sampled:
-        source, grades = "", None
-    elif not people:
+    if not people:
         source, grades = "model", model
     elif _finished(people):
         source, grades = "people", human
@@ -259,7 +257,6 @@ def _merged(given: list[Judgment]) -> Labels:
         by=", ".join(sorted({one.judge for one in given})),
         source=source,
         model=model if source != "model" else {},
-        chosen=_grades([one for one in chosen if one.kind == "human"]) or _grades(chosen),
         given=_each(people),
         inclusion=min(probabilities) if probabilities else 1.0,
         population=populations.pop() if len(populations) == 1 else 0,
@@ -334,9 +331,6 @@ def overlay(
     merged = merge(known)
     kept = dict(labels)
     for query, given in merged.items():
-        if given.grades is None and query in labels:
-            kept[query] = replace(labels[query], chosen=given.chosen)
-            continue
         if query in labels:
             seen.note("replaced-labels", query)
         kept[query] = given

@@ -22,7 +22,7 @@ from retrievers.errors import InputError, Problem
 
 COLUMNS = (
     "a", "b", "sets", "ahead", "mean_difference", "p_value", "p_adjusted", "method", "verdict", "t", "p_like_these",
-    "ci_low", "ci_high", "new_low", "new_high", "p_signed_rank",
+    "ci_low", "ci_high", "new_low", "new_high",
 )  # fmt: skip
 """Of data_sets.csv; one for each set follows."""
 ON = "mean_difference on "
@@ -69,13 +69,9 @@ class PairOnSets:
         )
 
     def cells(self, sets: Iterable[str]) -> dict[str, Any]:
-        """The pair as a row of data_sets.csv; None where five sets or six would be needed."""
+        """The pair as a row of data_sets.csv; None where five sets would be needed."""
         like = self.like
-        beyond = (
-            (None,) * 7
-            if like is None
-            else (like.t, like.p_value, *like.interval[:2], *like.new_set[:2], like.p_signed_rank)
-        )
+        beyond = (None,) * 6 if like is None else (like.t, like.p_value, *like.interval[:2], *like.new_set[:2])
         own = (self.a, self.b, len(self.differences), self.ahead, self.mean_difference)
         known = (*own, self.p_value, self.p_adjusted, self.method, VERDICTS[self.verdict], *beyond)
         on_each = {f"{ON}{name}": value for name, value in zip(sets, self.differences, strict=True)}

@@ -12,7 +12,7 @@ from harness.evaluation.statements import Topic
 from harness.evaluation.verdict import Reason, Verdict
 from harness.evaluation.wording import agreement_note, interval_note
 
-BoardStanding = Literal["leader", "good", "open", "same", "worse", "baseline", "better", "failed", "waiting"]
+BoardStanding = Literal["leader", "good", "open", "same", "worse", "baseline", "better", "failed"]
 BY_VERDICT: Mapping[Verdict, BoardStanding] = {
     Verdict.BETTER: "better", Verdict.WORSE: "worse", Verdict.EQUIVALENT: "good", Verdict.UNDECIDED: "open",
 }  # fmt: skip
@@ -88,7 +88,7 @@ def headline_of(evaluation: Evaluation, *, complete: bool = True) -> Headline:
     result, settings = evaluation.conclusion, evaluation.settings
     headline = evaluation.incomplete or statements.headline(result, settings, evaluation.comparisons[result.measure])
     based = any(row.verdict.separates for row in result.against_baseline)
-    lead = "" if based or evaluation.partial or not complete else statements.lead_sentence(result, settings)
+    lead = "" if based or evaluation.failed or not complete else statements.lead_sentence(result, settings)
     following = [one.text for one in evaluation.statements(complete=complete) if one.topic in NEXT]
     if not result.measured:
         return Headline(headline, lead, tuple(following[:1]))
@@ -104,8 +104,6 @@ def next_of(evaluation: Evaluation) -> str:
     Args:
         evaluation: of a run.
     """
-    if evaluation.waiting:
-        return "Nothing is recommended before every retriever has answered."
     if evaluation.failed:
         return "Nothing is recommended: a retriever that failed might be better. Run the experiment again."
     if not evaluation.settings.by_people:
@@ -126,7 +124,6 @@ def board_of(evaluation: Evaluation) -> Board:
     based = bool(result.baseline)
     rows = [_row(evaluation, name, based=based) for name in result.means]
     rows += [BoardRow(name, "failed", None) for name in evaluation.failed]
-    rows += [BoardRow(name, "waiting", None) for name in evaluation.waiting]
     settings, reference = evaluation.settings, reference_of(evaluation)
     return Board(result.measure, result.n, reference, based, settings.level, settings.margin, tuple(rows))
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping, Sequence
 
 from harness.english import count, counted, few_names, join
@@ -13,7 +12,6 @@ from harness.measures import Measure, parse, score
 from harness.measures.compute import Judgments
 from harness.records import Manifest
 from harness.stats.power import Look
-from harness.stats.resampling import CrossFitted
 from retrievers.types import Ranking
 
 CUT = 0.05
@@ -60,7 +58,7 @@ def cautions(manifest: Manifest, result: Conclusion) -> list[str]:
     """Return what a reader of the verdict must know, the gravest first."""
     cutoff = parse(result.measure).cutoff or manifest.resolved.depth
     unjudged = judged_caution(manifest.judged, tuple(result.means), cutoff)
-    told = (*half_read(manifest), *foreign_hits(manifest), *below_noise(manifest, result), unjudged, *clicked(manifest))
+    told = (*half_read(manifest), *foreign_hits(manifest), unjudged, *clicked(manifest))
     return [one for one in told if one]
 
 
@@ -105,23 +103,6 @@ def foreign_hits(manifest: Manifest) -> Iterator[str]:
                 f"{foreign:,.0f} of {counted(round(hits), 'hit')} of {name} are not documents of the data set, such as "
                 f"{example!r}: they count as irrelevant. Its index may be of other documents, or have other ids."
             )
-
-
-def below_noise(manifest: Manifest, result: Conclusion) -> Iterator[str]:
-    """The leader's differences that are below twice what embedding again in another way moves (`harness noise`).
-
-    The floor of a pair is that of both together, the root of the sum of their squares.
-    """
-    near = []
-    for other, row in result.against.items():
-        floors = [manifest.noise[name].deviation for name in (result.leader, other) if name in manifest.noise]
-        if row.mean_difference and abs(row.mean_difference) < 2 * math.hypot(*floors):
-            near.append(f"{other} ({abs(row.mean_difference):.2g}; the floor is {math.hypot(*floors):.2g})")
-    if near:
-        yield (
-            f"The difference between {result.leader} and {join(near)} is below twice the floor of noise: computing the "
-            "same again in another way moves the mean as much, so do not decide by it."
-        )
 
 
 def _is_made_of(retriever: str, name: str, manifest: Manifest) -> bool:
@@ -188,18 +169,6 @@ def judged_note(a: str, b: str, judged_a: float, judged_b: float) -> str:
     return (
         f"{100 * high:.0f} % of what {more} returned was judged, but {100 * low:.0f} % of {less}'s: unjudged documents "
         f"count as irrelevant, which favours {more}."
-    )
-
-
-def flattery_sentence(result: CrossFitted, tried: int) -> str:
-    """Return the winner's curse in words: an estimate.
-
-    >>> flattery_sentence(CrossFitted("x", 0.4302, 0.4277), 3)
-    'Choosing the best of 3 flatters it by about 0.0025: about 0.4277 is to be expected of x on new queries (estimate).'
-    """
-    return (
-        f"Choosing the best of {tried} flatters it by about {result.flattered:.2g}: about {result.expected:.4f} is to "
-        f"be expected of {result.winner} on new queries (estimate)."
     )
 
 

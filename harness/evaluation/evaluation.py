@@ -42,28 +42,19 @@ class Evaluation:
     """Which of the planned looks this is; None where none are planned."""
     failed: Mapping[str, str] = field(default_factory=dict)
     """Retriever -> why it failed."""
-    waiting: tuple[str, ...] = ()
-    """Retrievers that have not answered yet, of a run under way."""
-
-    @property
-    def partial(self) -> bool:
-        """Whether a retriever of the experiment is missing: it failed, or has not answered yet."""
-        return bool(self.failed or self.waiting)
 
     @property
     def incomplete(self) -> str:
         """What is missing and who leads among the others, as a head line; "" where every retriever finished."""
-        if not self.partial:
+        if not self.failed:
             return ""
-        every, leads = len(self.failed) + len(self.waiting) + len(self.conclusion.means), self.conclusion.leader
+        every, leads = len(self.failed) + len(self.conclusion.means), self.conclusion.leader
         head = f"Incomplete: {len(self.failed)} of {every} retrievers failed"
-        if self.waiting:
-            head = f"Unfinished: {every - len(self.waiting)} of {every} retrievers answered so far"
         return f"{head}; among those that ran, {leads} leads" if len(self.conclusion.means) > 1 else head
 
     def statements(self, *, complete: bool = True) -> list[Statement]:
         """What was shown, most important first; nothing is recommended while retrievers are missing."""
-        return list(conclusion_statements(self.conclusion, self.settings, complete=complete and not self.partial))
+        return list(conclusion_statements(self.conclusion, self.settings, complete=complete and not self.failed))
 
     def sentences(self, *, complete: bool = True) -> list[str]:
         """The texts of the statements."""
@@ -139,7 +130,6 @@ def evaluation_of(results: Results) -> Evaluation:
         ),
         look=look_at(declared, scores.n),
         failed=manifest.failed,
-        waiting=manifest.waiting,
     )
 
 

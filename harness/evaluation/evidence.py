@@ -1,4 +1,4 @@
-"""Evidence beside the verdicts: effect sizes, typical differences, what two rankings have in common."""
+"""Evidence beside the verdicts: effect sizes, what two rankings have in common."""
 
 from __future__ import annotations
 
@@ -13,10 +13,7 @@ from harness.evaluation.scores import Lists, Scores
 from harness.records import Results
 from harness.stats.agreement import mean_overlap
 from harness.stats.differences import differences
-from harness.stats.intervals import Interval
-from harness.stats.resampling import effect_interval
-from harness.stats.settings import Settings
-from harness.stats.signed_rank import HodgesLehmann, effect_size, hodges_lehmann
+from harness.stats.signed_rank import effect_size
 
 CUTOFF = 10
 
@@ -30,8 +27,6 @@ class RankingsOverlap(NamedTuple):
     """The mean number of documents that are among the first ten of both."""
     rbo: float
     """The mean rank-biased overlap of the two lists, p = 0.9, as if both went on agreeing: 1 for the same list."""
-    residual: float
-    """How much the ranks that nobody has seen could add to what is certain."""
     same_first: float
     """The share of the queries with the same first document."""
     top: float
@@ -60,7 +55,6 @@ def overlap_of(a: str, b: str, lists: Mapping[str, Lists]) -> RankingsOverlap:
         b,
         common=sum(len(set(x[:CUTOFF]) & set(y[:CUTOFF])) for x, y in pairs) / n,
         rbo=means.extrapolated if (means := mean_overlap(pairs)) else 0.0,
-        residual=means.residual if means else 1.0,
         same_first=sum(x[:1] == y[:1] for x, y in pairs) / n,
         top=means.top if means else 0.0,
     )
@@ -106,8 +100,6 @@ def next_step(results: Results) -> str:
 
 MOST = 40_000
 """Pairs times queries that are looked at: about three seconds of one core at 2,000 queries."""
-MOST_UNITS = 4_000
-"""Whose Walsh averages, eight million, fit into memory."""
 
 
 class PairEvidence(NamedTuple):
@@ -115,13 +107,8 @@ class PairEvidence(NamedTuple):
 
     a: str
     b: str
-    typical: HodgesLehmann | None
-    """The median of the Walsh averages of the differences (of the clusters' means); None above 4,000 of them, and with
-    weights, which it does not know."""
     effect_size: float | None
     """The rank-biserial correlation; None where no query differs."""
-    effect: Interval
-    """Percentile interval of it over 2,000 resamples of the queries."""
     overlap: RankingsOverlap | None
     """Of the rankings as deep as they were kept; None where scores are all there is."""
 
@@ -131,14 +118,8 @@ class PairEvidence(NamedTuple):
             "a": self.a,
             "b": self.b,
             "effect_size": self.effect_size,
-            "effect_low": self.effect.low,
-            "effect_high": self.effect.high,
-            "typical_difference": None if self.typical is None else self.typical.estimate,
-            "typical_low": None if self.typical is None else self.typical.low,
-            "typical_high": None if self.typical is None else self.typical.high,
             "top_10_in_common": None if self.overlap is None else self.overlap.top,
             "rbo": None if self.overlap is None else self.overlap.rbo,
-            "rbo_residual": None if self.overlap is None else self.overlap.residual,
         }
 
 
@@ -157,19 +138,17 @@ def pairs_by_weight(names: Sequence[str], baseline: str | None, n: int, most: in
     return pairs[: max(1, most // max(1, n))]
 
 
-def evidence(scores: Scores, pairs: Sequence[tuple[str, str]], settings: Settings) -> list[PairEvidence]:
+def evidence(scores: Scores, pairs: Sequence[tuple[str, str]]) -> list[PairEvidence]:
     """Return the evidence on pairs, compared or not.
 
     Args:
         scores: queries for which the primary measure is undefined for one are left out.
         pairs: whom to look at.
-        settings: confidence and seed.
     """
     scores = scores.only(scores.defined(scores.primary))
     if not pairs or not scores.n:
         return []
     units, group = scores.units, scores.values[scores.primary]
-    typical = len(units) <= MOST_UNITS and units.weights is None
     lists = {name: scores.lists[name]() for name in {name for pair in pairs for name in pair} if name in scores.lists}
     found = []
     for a, b in pairs:
@@ -177,9 +156,7 @@ def evidence(scores: Scores, pairs: Sequence[tuple[str, str]], settings: Setting
         found.append(PairEvidence(
             a,
             b,
-            typical=hodges_lehmann(by_unit, settings.level) if typical else None,
             effect_size=effect_size(by_unit),
-            effect=effect_interval(by_unit, settings.level, seed=settings.seed),
             overlap=overlap_of(a, b, lists) if a in lists and b in lists else None,
         ))  # fmt: skip
     return found

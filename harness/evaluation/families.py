@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -10,16 +10,13 @@ import numpy as np
 from harness.evaluation.compare import Key, corrected, evidence_of, finding_on, observe
 from harness.evaluation.scores import Scores
 from harness.evaluation.verdict import Finding, Reason
-from harness.stats.differences import differences
-from harness.stats.heterogeneity import FEWEST, large_slices, length_slices, permuted_welch
-from harness.stats.multiplicity import adjust, friedman
+from harness.stats.heterogeneity import large_slices, length_slices
+from harness.stats.multiplicity import adjust
 from harness.stats.paired_tests import Decided, Within, decide, equivalence_tests
-from harness.stats.settings import Settings, Test
+from harness.stats.settings import Settings
 from retrievers.types import CONTROL, Query
 
 Pairs = Sequence[tuple[str, str]]
-OTHERS: tuple[Test, ...] = ("randomization", "t", "sign")
-"""Tests that are reported beside the deciding one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +29,6 @@ class TestRow:
     measure: str
     a: str
     b: str
-    """Both empty where the test is of all retrievers at once."""
     n: int
     """Queries."""
     statistic: float | None
@@ -50,44 +46,19 @@ class TestRow:
     """Of slices and rerankers, by the rule of every verdict; `wording` writes it."""
 
 
-def pairwise_families(scores: Scores, pairs: Pairs, settings: Settings) -> Iterator[TestRow]:
-    """Yield the other tests of the same pairs on the primary measure: randomization, t, sign, equivalence.
-
-    Equivalence is Holm-corrected and needs a margin; the others are corrected as the settings say. Signs know no
-    weights: with these there is no sign test.
+def equivalence_family(scores: Scores, pairs: Pairs, settings: Settings) -> Iterator[TestRow]:
+    """Yield the tests of equivalence of the same pairs on the primary measure, Holm-corrected; none without a margin.
 
     Args:
         scores: of the queries for which everyone has a value.
         pairs: the declared family (`compare.family`).
-        settings: corrections, margin and seed.
+        settings: margin and seed.
     """
-    observed = observe(scores, [Key(scores.primary, a, b) for a, b in pairs], settings.seed)
-    for test in OTHERS:
-        if test == "sign" and scores.weights is not None:
-            continue
-        decided = [decide(pair, test) for pair in observed.values()]
-        yield from _rows((test, scores.primary), [("", scores, *pair) for pair in pairs], decided, settings.correction)
     if settings.margin is not None:
         within = Within(settings.margin, scores.span_of(scores.primary), scores.units, settings.alpha)
         tests = equivalence_tests(scores.values[scores.primary], pairs, within, settings.seed)
         decided = [Decided(test.greater, None, None, test.method) for test in tests]
         yield from _rows(("equivalence", scores.primary), [("", scores, *pair) for pair in pairs], decided, "holm")
-
-
-def friedman_rows(scores: Scores) -> Iterator[TestRow]:
-    """Yield Friedman's test of all retrievers on each measure, a family of one each; of the clusters' means, if any.
-
-    Only the queries for which everyone has a value count.
-    """
-    for measure in scores.values:
-        kept = scores.defined(measure)
-        if kept.any():
-            own = scores.of(measure).only(kept)
-            units = own.units
-            test = friedman({name: units.means(values) for name, values in own.values[measure].items()})
-            yield TestRow(
-                "friedman", measure, "", "", own.n, test.statistic, test.p_value, test.p_value, test.method, "", None
-            )
 
 
 def pair_family(scores: Scores, pairs: Pairs, name: str, settings: Settings) -> list[TestRow]:
@@ -118,7 +89,7 @@ def slices_of(queries: Sequence[Query], cluster: str | None = None) -> dict[str,
 
 
 def slice_families(scores: Scores, pairs: Pairs, queries: Sequence[Query], settings: Settings) -> Iterator[TestRow]:
-    """Yield, for each way to divide the queries, the tests within each slice and of the change between slices.
+    """Yield, for each way to divide the queries, the tests within each slice.
 
     Args:
         scores: of the queries for which everyone has a value.
@@ -129,7 +100,6 @@ def slice_families(scores: Scores, pairs: Pairs, queries: Sequence[Query], setti
     kinds = {name: labels for name, labels in slices_of(queries, settings.cluster).items() if len(set(labels)) > 1}
     for name, labels in kinds.items():
         yield from slice_family(scores, pairs, labels, name, settings)
-    yield from interactions(scores, pairs, kinds, settings)
 
 
 def slice_family(scores: Scores, pairs: Pairs, labels: Sequence[str], name: str, settings: Settings) -> list[TestRow]:
@@ -151,44 +121,6 @@ def slice_family(scores: Scores, pairs: Pairs, labels: Sequence[str], name: str,
         kept[places] = True
         parts.append((kind, scores.only(kept)))
     return _deciding_rows(parts, pairs, name, settings)
-
-
-def interactions(scores: Scores, pairs: Pairs, kinds: Mapping[str, Sequence[str]], settings: Settings) -> list[TestRow]:
-    """Return, for each way to divide the queries and each pair, the test of "the same mean difference in every slice".
-
-    `permuted_welch`, corrected over all ways and pairs together. None where fewer than two slices have 10 queries (10
-    clusters, where declared), and with weights, which this test does not know. What one cluster has in one slice is one
-    value, the mean.
-
-    Args:
-        scores: of the queries for which everyone has a value.
-        pairs: whom to compare on the primary measure.
-        kinds: family -> (n,) each query's slice; "" belongs to none.
-        settings: correction and seed.
-    """
-    units, group = scores.units, scores.values[scores.primary]
-    gaps = np.column_stack([differences(group[a], group[b]).values for a, b in pairs]) if pairs else np.zeros((0, 0))
-    found = []
-    for name, labels in kinds.items():
-        slices = {
-            kind: places for kind, places in large_slices(labels).items() if len({*units.members[places]}) >= FEWEST
-        }
-        if len(slices) < 2 or not pairs or units.weights is not None:
-            continue
-        cells: dict[tuple[int, int], list[int]] = {}
-        for number, places in enumerate(slices.values()):
-            for place in places:
-                cells.setdefault((number, int(units.members[place])), []).append(place)
-        values = np.stack([gaps[places].mean(axis=0) for places in cells.values()])
-        tests = permuted_welch(values, [number for number, _ in cells], settings.seed)
-        asked, note = sum(map(len, slices.values())), ", ".join(slices)
-        found += [(f"interaction {name}", *pair, asked, test, note) for pair, test in zip(pairs, tests, strict=True)]
-    adjusted = adjust([test.p_value for *_, test, _ in found], settings.correction)
-    return [
-        TestRow(name, scores.primary, a, b, asked, test.statistic, test.p_value, p, "draws", note,
-                scores.mean(scores.primary, a) - scores.mean(scores.primary, b))
-        for (name, a, b, asked, test, note), p in zip(found, adjusted, strict=True)
-    ]  # fmt: skip
 
 
 def _deciding_rows(parts: Sequence[tuple[str, Scores]], pairs: Pairs, name: str, settings: Settings) -> list[TestRow]:

@@ -266,7 +266,7 @@ def missing_retrievers(paths: Iterable[Path]) -> list[str]:
     for path in paths:
         if _holds_results(path):
             manifest = records.read_manifest(path)
-            if missing := [*manifest.failed, *manifest.waiting]:
+            if missing := list(manifest.failed):
                 notes.append(f"{path}: Incomplete: without {join(missing)}; who leads here leads among those that ran.")
     return notes
 

@@ -227,12 +227,6 @@ def relevance_of(results: Results, rule: str | None = None) -> Relevance:
         raise InputError(Problem("--grades", f"{rule!r} is not a grade rule", remedy)) from None
 
 
-def scored_grades(results: Results) -> dict[str, dict[str, int]]:
-    """The grades that the scores of a results folder rest on: query id -> document id -> grade."""
-    labels = {query: labelled.labels for query, labelled in results.queries.items()}
-    return grade_labels(labels, relevance_of(results)).grades
-
-
 def read_scores(path: Path) -> Scores:
     """Read a CSV file of per-query scores: columns retriever, query_id, measure, value; further columns are left aside.
 

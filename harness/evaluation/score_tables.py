@@ -2,30 +2,24 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import numpy as np
-
 from harness.evaluation.compare import compare, family, uncounted
 from harness.evaluation.evaluation import summary_rows
-from harness.evaluation.families import TestRow, friedman_rows, pair_family, pairwise_families, slice_families
+from harness.evaluation.families import TestRow, equivalence_family, pair_family, slice_families
 from harness.evaluation.grading import GradedLabels, scores_of
-from harness.evaluation.question_units import weights_of
 from harness.evaluation.scores import Scores
 from harness.evaluation.sweep_choice import choose
 from harness.evaluation.verdict import Finding
 from harness.evaluation.wording import COMPARISON_COLUMNS, comparison_cells, verdict_cell
 from harness.experiment import Experiment, Question, Reranked
-from harness.measures import tie_ranges
-from harness.records import TieRange
-from harness.stats.intervals import Summary, mean
+from harness.stats.intervals import Summary
 from harness.stats.power import at_look
 from harness.stats.settings import Settings
-from retrievers.types import Query, Ranking
+from retrievers.types import Query
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -116,8 +110,7 @@ def _tests(
     decided = scores.of(scores.primary).only(kept)
     asked = [queries[query] for query in decided.ids]
     return [
-        *pairwise_families(decided, pairs, settings),
-        *friedman_rows(scores),
+        *equivalence_family(decided, pairs, settings),
         *slice_families(decided, pairs, asked, settings),
         *_uplifts(question, judged, decided, settings, provenances),
         *_choice(question, decided, settings),
@@ -166,21 +159,6 @@ def _score_rows(scores: Scores) -> list[pd.DataFrame]:
         for name in scores.retrievers
         for measure, group in scores.values.items()
     ] or [pd.DataFrame(columns=list(SCORE_COLUMNS))]
-
-
-def ties_of(
-    question: Question, judged: GradedLabels, queries: Mapping[str, Query], answers: Mapping[str, Ranking]
-) -> TieRange:
-    """Find the queries where equal scores meet the primary measure's cutoff, and how far their order could move it."""
-    grades = {query: given for query, given in judged.grades.items() if given or question.primary.claimed}
-    ranges = tie_ranges(question.primary, grades, answers, groups=judged.groups or None,
-                        claims=judged.claims, seed=question.experiment.seed)  # fmt: skip
-    ranges = [one for one in ranges if not math.isnan(one.worst)]  # undefined queries are in no mean
-    moved = tuple(one.query_id for one in ranges if one.worst < one.best)
-    declared = weights_of([queries[one.query_id] for one in ranges], question.experiment.statistics.weight)
-    ends = np.array([(one.worst, one.best) for one in ranges] or [(0.0, 0.0)])
-    worst, best = (mean(column, None if declared is None else np.array(declared)) for column in ends.T)
-    return TieRange(queries=moved, worst=worst, best=best)
 
 
 def settings_of(experiment: Experiment, earlier: tuple[int, ...] = ()) -> Settings:

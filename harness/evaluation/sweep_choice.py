@@ -10,8 +10,8 @@ import numpy as np
 
 from harness.evaluation.scores import Scores, by_mean
 from harness.experiment import Sweep
+from harness.stats.cross_fitting import cross_fitted
 from harness.stats.intervals import mean, student
-from harness.stats.resampling import cross_fitted
 from harness.stats.settings import Settings
 from harness.stats.sign_flip import max_t, told_apart
 
@@ -79,7 +79,7 @@ def choose(scores: Scores, sweep: Sweep, settings: Settings, prices: Prices) -> 
         np.column_stack([group[name] - default for name in tried]), units, alpha=settings.alpha, seed=settings.seed
     )
     chosen = tried[found.best]
-    fitted = cross_fitted({name: group[name] for name in tried}, scores.ids, units, seed=settings.seed)
+    expected = cross_fitted({name: group[name] for name in tried}, scores.ids, units, seed=settings.seed)
     every = [*tried, sweep.default]
     apart = told_apart(
         np.column_stack([group[name] for name in every]), units, found.best, alpha=settings.alpha, seed=settings.seed
@@ -92,7 +92,7 @@ def choose(scores: Scores, sweep: Sweep, settings: Settings, prices: Prices) -> 
         chosen=chosen,
         configurations=len(tried),
         gain=found.gain,
-        expected=None if fitted is None else fitted.expected - mean(default, units.weights),
+        expected=None if expected is None else expected - mean(default, units.weights),
         low=found.low if found.low is None or bounds is None else max(found.low, bounds.low),
         p_value=found.p_value,
         method=found.method,

@@ -151,7 +151,7 @@ class Comparison:
     p_minimum: float | None
     """The smallest p that the deciding test could have given; None for the t-test, which has no such bound."""
     method: str
-    """"exact" or "saddlepoint" (signed-rank), "enumerated" or "draws" (randomization), "t", "sign"; "undefined"
+    """"exact" or "saddlepoint" (signed-rank), "enumerated" or "draws" (randomization), "t"; "undefined"
     (p = 1) for a t-test of equal differences."""
     effect_size: float | None
     """Matched-pairs rank-biserial correlation; None where no query differs."""

@@ -42,14 +42,12 @@ STANDINGS = {
     "baseline": ("■", "the baseline"),
     "better": ("▲", "better"),
     "failed": ("×", "failed"),
-    "waiting": ("…", "has not answered yet"),
 }
 """A sign and a word for each standing of the leaderboard: never a colour alone."""
 TESTS = {
     "wilcoxon": "the exact signed-rank test",
     "randomization": "the sign-flip test of the mean",
     "t": "Student's paired t-test",
-    "sign": "the exact sign test",
 }
 CORRECTIONS = {"holm": "Holm", "bonferroni": "Bonferroni", "bh": "Benjamini-Hochberg"}
 COMPARISON_COLUMNS = tuple("verdict" if one.name == "finding" else one.name for one in fields(Comparison))

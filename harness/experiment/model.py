@@ -148,14 +148,6 @@ class LatencyOptions(Strict):
     """So many queries are asked one at a time, the cache bypassed."""
 
 
-class CacheOptions(Strict):
-    """How far the cache is believed."""
-
-    probe: int = Field(default=3, ge=0, le=100)
-    """So many cached texts are embedded again by a remote model before anything new is, to see whether its vectors have
-    moved; 0: none."""
-
-
 class StoredVectors(Strict):
     """Vectors that were embedded elsewhere, by `harness embed`."""
 
@@ -208,8 +200,6 @@ class Experiment(Strict):
     """Who decides whether a text entails a claim: for measures by claims, and for answers."""
     latency: LatencyOptions | None = None
     """Whether single queries are timed."""
-    cache: CacheOptions = CacheOptions()
-    """Whether cached vectors are compared with new ones."""
     vectors: StoredVectors | None = None
     """Where vectors lie that were embedded elsewhere."""
     sweep: Annotated[Sweep, TableOf(SweepTable)] | None = None

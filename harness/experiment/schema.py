@@ -23,7 +23,6 @@ HEADS: Mapping[str, str] = {
     "Looks": "looks = { … }",
     "JudgeOptions": "[judge]",
     "LatencyOptions": "[latency]",
-    "CacheOptions": "[cache]",
     "StoredVectors": "[vectors]",
     "SweepTable": "[sweep]",
     "Dense": '[[retrievers]], kind = "dense"',

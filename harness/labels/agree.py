@@ -19,7 +19,6 @@ from harness.stats.agreement import (
     coincidences,
     confusion,
     dice,
-    fleiss_kappa,
     krippendorff_alpha,
     overlap,
 )
@@ -54,8 +53,6 @@ class AllJudges(NamedTuple):
     """All judges."""
 
     judges: tuple[str, ...]
-    fleiss: float | None
-    """Over the documents that every judge graded; None where that is none, or there are two judges."""
     nominal: Agreement
     ordinal: Agreement
     interval: Agreement
@@ -162,13 +159,11 @@ def _together(ratings: Ratings, seed: int) -> AllJudges:
     values = np.array([[ratings[judge].get(key, np.nan) for key in keys] for judge in judges], dtype=np.float64)
     queries = np.array([key[0] for key in keys])
     tables = np.stack([coincidences(values[:, queries == query], GRADES) for query in dict.fromkeys(queries.tolist())])
-    shared = values[:, ~np.isnan(values).any(axis=0)]
-    counts = np.stack([(shared == grade).sum(axis=0) for grade in GRADES], axis=1)
     alphas = {
         level: by_query(partial(krippendorff_alpha, categories=GRADES, level=level), tables, seed=seed)
         for level in ("nominal", "ordinal", "interval")
     }
-    return AllJudges(tuple(judges), fleiss_kappa(counts) if len(judges) > 2 and len(counts) else None, **alphas)
+    return AllJudges(tuple(judges), **alphas)
 
 
 def _self_agreements(judgments: Sequence[Judgment], seed: int) -> list[SelfAgreement]:

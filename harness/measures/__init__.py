@@ -10,4 +10,3 @@ from harness.measures.compute import value as value
 from harness.measures.measure import Measure as Measure
 from harness.measures.names import parse as parse
 from harness.measures.names import parse_all as parse_all
-from harness.measures.tie_range import tie_ranges as tie_ranges

@@ -56,11 +56,6 @@ class Measure:
         return self.name.startswith(OWN)
 
     @property
-    def by_grades(self) -> bool:
-        """Whether the grades down a ranking say its value: not of groups, of claims, or of a function of one's own."""
-        return not (self.own or self.claimed or self.get("groups"))
-
-    @property
     def limits(self) -> tuple[float, float]:
         """The least and the largest value of a measure of one's own."""
         low, high = self.get("low"), self.get("high")

@@ -9,7 +9,6 @@ from typing import Literal, NamedTuple
 from harness.measures import formulas
 from harness.measures.batch import Batch, Floats
 from harness.measures.measure import OWN, Measure
-from harness.measures.tie_ends import Ties, ends_of_context_precision, order_cannot_matter_to_the_ideal, sorted_ends
 from retrievers.errors import InputError, Problem
 
 
@@ -21,8 +20,6 @@ class MeasureRow(NamedTuple):
     """What its values say, in words for the report."""
     options: tuple[str, ...]
     """The parameters it takes; with `groups` it is computed by `group_value` instead."""
-    ties: Ties | None = None
-    """Its ends over the orders of tied documents; None: every order is tried, or many drawn."""
     cutoff: Literal["may", "must", "never"] = "may"
     bare: str = ""
     """The measure that is meant where the cutoff is left out."""
@@ -48,8 +45,6 @@ def needs_claims(batch: Batch, measure: Measure) -> Floats:
 
 REL = ("rel",)
 EITHER = ("groups", "rel")
-ENDS = Ties(sorted_ends)
-"""No better document higher up can lower it: it is ordered by grade at its ends."""
 RETURNED = "share of the returned documents that are relevant"
 FOUND = "share of the relevant documents that were returned"
 
@@ -58,75 +53,75 @@ MEASURES: Mapping[str, MeasureRow] = MappingProxyType(
         "P": MeasureRow(
             formulas.precision,
             "share of the first k hits that are relevant, also where fewer than k came back",
-            EITHER, ENDS, bare="SetP", binary="at 1",
+            EITHER, bare="SetP", binary="at 1",
         ),
         "R": MeasureRow(
             formulas.recall, "share of the relevant documents that are among the first k hits",
-            EITHER, ENDS, bare="SetR",
+            EITHER, bare="SetR",
         ),
         "Rcap": MeasureRow(
             formulas.capped_recall, "hits among the first k, divided by the most that could be there",
-            REL, ENDS, cutoff="must", binary="at 1",
+            REL, cutoff="must", binary="at 1",
         ),
-        "F1": MeasureRow(formulas.f1, "harmonic mean of the query's precision and recall", EITHER, ENDS, bare="SetF"),
+        "F1": MeasureRow(formulas.f1, "harmonic mean of the query's precision and recall", EITHER, bare="SetF"),
         "Success": MeasureRow(
             formulas.success, "1 where a relevant document is among the first k hits",
-            REL, ENDS, binary="always",
+            REL, binary="always",
         ),
         "RR": MeasureRow(
             formulas.reciprocal_rank,
             "1 divided by the rank of the first relevant hit; an ordinal number, its mean is to be read with care",
-            EITHER, ENDS, binary="at 1",
+            EITHER, binary="at 1",
         ),
         "AP": MeasureRow(
             formulas.average_precision,
             "mean of the precision at each relevant document, those not found counting 0",
-            EITHER, ENDS,
+            EITHER,
         ),
         "Rprec": MeasureRow(
             formulas.precision_at_r, "precision at the rank that equals the number of relevant documents",
-            REL, ENDS, cutoff="never",
+            REL, cutoff="never",
         ),
-        "SetP": MeasureRow(formulas.set_precision, RETURNED, EITHER, ENDS, binary="at 1"),
-        "SetR": MeasureRow(formulas.recall, FOUND, EITHER, ENDS),
-        "SetF": MeasureRow(formulas.set_f1, "harmonic mean of the set's precision and recall", EITHER, ENDS),
+        "SetP": MeasureRow(formulas.set_precision, RETURNED, EITHER, binary="at 1"),
+        "SetR": MeasureRow(formulas.recall, FOUND, EITHER),
+        "SetF": MeasureRow(formulas.set_f1, "harmonic mean of the set's precision and recall", EITHER),
         "SetAP": MeasureRow(
             formulas.set_average_precision, "precision of the returned set times its recall",
-            REL, ENDS,
+            REL,
         ),
-        "CG": MeasureRow(formulas.cumulative_gain, "sum of the hits' gains", ("dcg",), ENDS, bounded=False),
+        "CG": MeasureRow(formulas.cumulative_gain, "sum of the hits' gains", ("dcg",), bounded=False),
         "DCG": MeasureRow(
             formulas.discounted_gain, "sum of the hits' gains, discounted by the logarithm of their rank",
-            ("dcg",), ENDS, bounded=False,
+            ("dcg",), bounded=False,
         ),
         "nDCG": MeasureRow(
             formulas.normalised_gain, "discounted gain of the hits, divided by that of the best possible order",
-            ("dcg", "groups", "ideal"), Ties(sorted_ends, order_cannot_matter_to_the_ideal),
+            ("dcg", "groups", "ideal"),
         ),
         "ERR": MeasureRow(
             formulas.expected_reciprocal_rank, "expected reciprocal rank of the hit at which a reader stops",
-            (), ENDS, by_largest_grade=True,
+            (), by_largest_grade=True,
         ),
         "RBP": MeasureRow(
             formulas.rank_biased_precision,
             "rank-biased precision: what a reader sees who goes on to the next hit with probability p",
-            ("p", "rel", "residual"), ENDS, beside="residual",
+            ("p", "rel", "residual"), beside="residual",
         ),
         "Bpref": MeasureRow(
             formulas.binary_preference, "how rarely a judged irrelevant document stands above a relevant one",
-            REL, ENDS, cutoff="never",
+            REL, cutoff="never",
         ),
         "Judged": MeasureRow(
             formulas.judged_share, "share of the returned documents that were judged at all",
-            (), ENDS, binary="at 1",
+            (), binary="at 1",
         ),
         "ContextPrecision": MeasureRow(
             formulas.context_precision,
             "mean of the precision at each hit, divided by the hits: finding more can lower it",
-            ("by", "rel"), Ties(ends_of_context_precision), binary="at 1",
+            ("by", "rel"), binary="at 1",
         ),
-        "IDContextPrecision": MeasureRow(formulas.set_precision, RETURNED, REL, ENDS, binary="at 1"),
-        "IDContextRecall": MeasureRow(formulas.recall, FOUND, REL, ENDS),
+        "IDContextPrecision": MeasureRow(formulas.set_precision, RETURNED, REL, binary="at 1"),
+        "IDContextRecall": MeasureRow(formulas.recall, FOUND, REL),
         "ClaimRecall": MeasureRow(
             needs_claims, "share of the reference answer's claims that stand in any of the first k documents", (),
         ),
@@ -151,7 +146,7 @@ def row_named(name: str) -> MeasureRow:
 def row_of(measure: Measure) -> MeasureRow:
     """The row of a measure."""
     row = row_named(measure.name)
-    return row._replace(compute=needs_claims, ties=None) if measure.claimed else row
+    return row._replace(compute=needs_claims) if measure.claimed else row
 
 
 def is_binary(measure: Measure) -> bool:

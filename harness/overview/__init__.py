@@ -1,4 +1,4 @@
-"""Many results folders -> one page: every experiment and date, the same retriever over time, any two side by side."""
+"""Many results folders -> one page: a table of every run, which sorts and filters."""
 
 from harness.overview.listing import Entry as Entry
 from harness.overview.listing import Listing as Listing

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 import math
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from harness import records
-from harness.english import counted, join
-from harness.evaluation.identity import identity
-from harness.evaluation.question_units import weights_of
+from harness.english import counted
 from harness.evaluation.readers import primary_of
 from harness.evaluation.scores import by_mean
 from harness.evaluation.verdict import Verdict
@@ -21,31 +17,12 @@ from harness.evaluation.wording import read_verdict
 from harness.records import Glance, Manifest
 from retrievers.errors import InputError
 
-EMBEDDED = 600_000
-"""Scores that a page holds for its comparison of two folders, about 4 MB; the newest folders come first."""
-
 
 class RetrieverMean(NamedTuple):
-    """One retriever's mean in one folder."""
+    """One retriever's mean in one folder, on the primary measure."""
 
     retriever: str
-    identity: str
-    """The same wherever the same retriever stands, whatever it is called there."""
     mean: float
-    """On the primary measure."""
-    low: float | None
-    high: float | None
-
-
-class EmbeddedScores(NamedTuple):
-    """The scores of one folder on its primary measure."""
-
-    queries: dict[str, str]
-    """Query id -> a digest of its text and its grades: the same where the query asks the same."""
-    values: dict[str, list[float | None]]
-    """Retriever -> its scores, in the order of the queries; None where undefined."""
-    weights: tuple[float, ...] | None = None
-    """How much each query counts in a mean; None: all alike."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -60,12 +37,10 @@ class Entry:
     """How many have scores."""
     standings: tuple[RetrieverMean, ...]
     """Highest mean first; empty where nobody judged."""
-    worse: int | None
-    """How many retrievers are shown worse than the first; None where not all were compared with it."""
+    verdict: str
+    """Of the first, in words; "" where it was compared with nobody."""
     reported: bool = False
     """Whether a report lies in the folder, so that a link leads somewhere."""
-    scored: EmbeddedScores | None = None
-    """None beyond what a page holds, and where there are none."""
 
 
 class Unread(NamedTuple):
@@ -90,30 +65,15 @@ def holds_results(place: Path) -> bool:
 
 def listing(place: Path) -> Listing:
     """Read every folder of a folder; what cannot be read is not an error, and stands there with its reason."""
-    entries, unread, left = [], [], EMBEDDED
+    entries, unread = [], []
     for folder in _folders(place):
         name = folder.relative_to(place).as_posix()
         try:
-            glance = records.glance(folder)
-            if waiting := glance.manifest.waiting:
-                unread.append(Unread(name, f"a run that was stopped, or is under way, without {join(waiting)}"))
-            else:
-                entries.append(_entry(folder, name, glance))
+            entries.append(_entry(folder, name, records.glance(folder)))
         except InputError as error:
             unread.append(Unread(name, _reason(folder, error)))
     entries.sort(key=lambda entry: (entry.manifest.started, entry.folder), reverse=True)
-    whole = []
-    for entry in entries:
-        number = len(entry.standings) * entry.queries
-        if not 0 < number <= left:
-            whole.append(entry)
-            continue
-        try:
-            whole.append(_with_scores(entry, place))
-            left -= number
-        except InputError as error:
-            unread.append(Unread(entry.folder, _reason(place / entry.folder, error)))
-    return Listing(tuple(whole), tuple(sorted(unread)))
+    return Listing(tuple(entries), tuple(sorted(unread)))
 
 
 def _folders(place: Path) -> Iterator[Path]:
@@ -128,31 +88,25 @@ def _folders(place: Path) -> Iterator[Path]:
 def _entry(folder: Path, name: str, glance: Glance) -> Entry:
     manifest, primary = glance.manifest, primary_of(glance.manifest.resolved)
     rows = glance.summary[glance.summary["measure"] == primary].to_dict("records")
-    standings = {
-        row["retriever"]: RetrieverMean(
-            row["retriever"],
-            identity(manifest, row["retriever"]),
-            row["mean"],
-            _known(row.get("ci_low")),
-            _known(row.get("ci_high")),
-        )
+    means = {
+        row["retriever"]: row["mean"]
         for row in rows
-        if row["retriever"] in manifest.finished and _known(row["mean"]) is not None
+        if row["retriever"] in manifest.finished and not math.isnan(row["mean"])
     }
-    ranked = [standings[name] for name in by_mean({name: one.mean for name, one in standings.items()})]
+    standings = tuple(RetrieverMean(name, means[name]) for name in by_mean(means))
     queries = manifest.dataset.scored
     if queries is None:  # of before it was kept
         queries = max((int(row["count"]) for row in rows), default=0)
     return Entry(
-        name, manifest, primary, queries, tuple(ranked), _worse(ranked, glance, primary),
+        name, manifest, primary, queries, standings, _verdict(standings, glance, primary),
         (folder / records.LAST_FILE).is_file(),
     )  # fmt: skip
 
 
-def _worse(standings: list[RetrieverMean], glance: Glance, primary: str) -> int | None:
-    """How many are shown worse than the highest mean, by comparisons.csv."""
+def _verdict(standings: Sequence[RetrieverMean], glance: Glance, primary: str) -> str:
+    """What comparisons.csv shows of the highest mean; "" where it was compared with nobody."""
     if not standings:
-        return None
+        return ""
     first = standings[0].retriever
     verdicts: dict[str, Verdict] = {}
     for row in glance.comparisons[glance.comparisons["measure"] == primary].to_dict("records"):
@@ -161,34 +115,10 @@ def _worse(standings: list[RetrieverMean], glance: Glance, primary: str) -> int 
             verdicts[row["b"]] = verdict
         elif row["b"] == first:
             verdicts[row["a"]] = verdict.turned
-    if len(verdicts) < len(standings) - 1:
-        return None
-    return sum(verdict is Verdict.BETTER for verdict in verdicts.values())
-
-
-def _with_scores(entry: Entry, place: Path) -> Entry:
-    """The entry with its scores, once queries, labels and scores of the folder were read."""
-    queries, scores = records.read_scored(place / entry.folder, entry.manifest)
-    grades = records.grades_in(place / entry.folder)
-    wide = scores[scores["measure"] == entry.primary].pivot(index="query_id", columns="retriever", values="value")
-    wide = wide.sort_index()
-    digests = {
-        query: _digest(queries[query].query.text, grades.get(query, {}), queries[query].query.reference)
-        for query in wide.index
-    }
-    values = {name: [_known(value) for value in wide[name].tolist()] for name in entry.manifest.finished}
-    declared = entry.manifest.resolved.statistics.get("weight")
-    weights = weights_of([queries[query].query for query in digests], declared)
-    return replace(entry, scored=EmbeddedScores(digests, values, weights))
-
-
-def _digest(*values: Any) -> str:
-    text = json.dumps(values, sort_keys=True, default=str)
-    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:8]
-
-
-def _known(value: Any) -> float | None:
-    return None if value is None or math.isnan(value) else float(value)
+    worse = [name for name, verdict in verdicts.items() if verdict is Verdict.BETTER]
+    if len(verdicts) == 1 and worse:
+        return f"better than {worse[0]}"
+    return f"better than {len(worse)} of {len(verdicts)}" if worse else "undecided" if verdicts else ""
 
 
 def _reason(folder: Path, error: InputError) -> str:
@@ -199,29 +129,3 @@ def _reason(folder: Path, error: InputError) -> str:
     problems = [problem._replace(where=problem.where.removeprefix(f"{folder}/")) for problem in error.problems]
     shown = "; ".join(str(problem).removeprefix(f"{folder}: ") for problem in problems[:3]) or str(error)
     return f"{shown}; and {len(problems) - 3} more" if len(problems) > 3 else shown
-
-
-def settings_of(manifest: Manifest) -> dict[str, str]:
-    """What an experiment decided, key by key, as text: what two folders may differ in.
-
-    Tables of retrievers are left out: they are told by what they are.
-    """
-    resolved = manifest.resolved
-    tables: dict[str, Any] = {
-        "primary": resolved.primary,
-        "baseline": resolved.baseline,
-        "measures": ", ".join(resolved.measures),
-        "depth": resolved.depth,
-        "seed": resolved.seed,
-        "dataset": resolved.dataset,
-        "relevance": resolved.relevance,
-        "statistics": resolved.statistics,
-    }
-    return {key: text for key, text in _flat("", tables) if text not in ("None", "")}
-
-
-def _flat(prefix: str, table: Mapping[str, Any]) -> list[tuple[str, str]]:
-    rows: list[tuple[str, str]] = []
-    for key, value in table.items():
-        rows += _flat(f"{prefix}{key}.", value) if isinstance(value, Mapping) else [(f"{prefix}{key}", str(value))]
-    return rows

@@ -20,16 +20,13 @@ from harness.records.kept import write_evidence as write_evidence
 from harness.records.kept import write_run as write_run
 from harness.records.manifest import Commit as Commit
 from harness.records.manifest import DatasetFacts as DatasetFacts
-from harness.records.manifest import EncodingNoise as EncodingNoise
 from harness.records.manifest import Ledger as Ledger
 from harness.records.manifest import Manifest as Manifest
 from harness.records.manifest import ResolvedExperiment as ResolvedExperiment
 from harness.records.manifest import RetrieverFacts as RetrieverFacts
 from harness.records.manifest import RetrieverLedger as RetrieverLedger
-from harness.records.manifest import TieRange as TieRange
 from harness.records.manifest import read_manifest as read_manifest
 from harness.records.manifest import resolved_experiment as resolved_experiment
-from harness.records.manifest import rewrite_manifest as rewrite_manifest
 from harness.records.manifest import write_manifest as write_manifest
 from harness.records.readings import FOLDER as FOLDER
 from harness.records.readings import PEOPLE as PEOPLE
@@ -56,9 +53,7 @@ from harness.records.results import data_reference as data_reference
 from harness.records.results import dataset_of as dataset_of
 from harness.records.results import earlier_queries as earlier_queries
 from harness.records.results import glance as glance
-from harness.records.results import grades_in as grades_in
 from harness.records.results import read as read
-from harness.records.results import read_scored as read_scored
 from harness.records.safe_files import create as create
 from harness.records.safe_files import read_jsonl as read_jsonl
 from harness.records.safe_files import write_jsonl as write_jsonl

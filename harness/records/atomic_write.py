@@ -120,7 +120,7 @@ def experiment_and_data(folder: Path) -> tuple[Any, Any] | None:
 def _recover(place: Path, aside: Path) -> None:
     """Finish what a killed run left undone between writing its last file and putting its folder in place."""
     written = _manifest(aside)
-    if written is not None and not written.waiting and (not written.resolved.report or (aside / LAST_FILE).is_file()):
+    if written is not None and (not written.resolved.report or (aside / LAST_FILE).is_file()):
         put_in_place(aside, place)
     elif not place.exists() and _old(place).is_dir():
         _old(place).rename(place)

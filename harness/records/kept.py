@@ -161,7 +161,6 @@ class _LabelRow:
     by: str = ""
     source: LabelSource = ""
     model: Grades = field(default_factory=dict)
-    chosen: Grades = field(default_factory=dict)
     given: Annotated[dict[str, Grades], _first_wrong(dict, "object")] = field(default_factory=dict)
     inclusion: float = 1.0
     population: int = 0

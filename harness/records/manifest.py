@@ -13,7 +13,6 @@ from dataclasses import asdict, dataclass, field
 from functools import cache
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Annotated, Any
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
@@ -87,8 +86,6 @@ class ResolvedExperiment:
     judge: Table | None = None
     retrievers: tuple[Table, ...]
     """The [[retrievers]] tables, in the order of the file."""
-    cache: Table | None = None
-    """How far the cache was believed; absent in folders of before."""
     vectors: Table | None = None
     """Where vectors lay that were embedded elsewhere; absent in folders of before."""
     report: bool = True
@@ -165,38 +162,6 @@ class Ledger:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TieRange:
-    """What one retriever's mean of the primary measure would be under other orders of equal scores."""
-
-    queries: tuple[str, ...]
-    """Ids of the queries whose value depends on that order."""
-    worst: float
-    best: float
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EncodingNoise:
-    """How far one retriever's mean of the primary measure moved when a sample was embedded again in other ways."""
-
-    queries: Annotated[int, Field(ge=1)]
-    documents: Count
-    means: Mapping[str, float]
-    """Way -> mean over the sample; the first one is that of the run."""
-    deviation: Annotated[float, Field(ge=0, allow_inf_nan=False)]
-    """Standard deviation of the means, of n - 1: the floor of noise."""
-    moved: Annotated[float, Field(ge=0, le=1)]
-    """Share of the queries whose first ten hits are others in any of the ways."""
-    measured_at: str
-    """ISO 8601, UTC."""
-
-    @property
-    def largest(self) -> float:
-        """Largest difference of a mean from that of the run."""
-        first, *others = self.means.values()
-        return max((abs(mean - first) for mean in others), default=0.0)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Commit:
     """The state of the repository that the run was started in."""
 
@@ -219,8 +184,6 @@ class Manifest:
     warnings: tuple[str, ...]
     """What to know about the grades."""
     ledger: Ledger
-    ties: Mapping[str, TieRange] = field(default_factory=dict)
-    """Retriever -> the range of its mean under ties."""
     judged: Mapping[str, float] = field(default_factory=dict)
     """Retriever -> share of its hits within the primary measure's cutoff that have a label; empty where nothing tells
     an unjudged document from an irrelevant one, and in folders of before."""
@@ -238,10 +201,6 @@ class Manifest:
     """Who judged claims: `judge`, and a digest of its `prompt`; empty where nobody did."""
     earlier_looks: tuple[int, ...] = ()
     """How many queries earlier runs asked of the same question and documents, all of which this run asked too."""
-    waiting: tuple[RetrieverName, ...] = ()
-    """Retrievers that had not answered when this was written, while the run went on: nothing else here knows them."""
-    noise: Mapping[str, EncodingNoise] = field(default_factory=dict)
-    """Retriever -> the noise of embedding, for those where `harness noise` has measured it."""
     tables: Mapping[str, str] = field(default_factory=dict)
     """Every file that is read back, by its path in the folder -> its SHA-256; empty in folders that were written before
     it was kept."""
@@ -271,13 +230,6 @@ def write_manifest(folder: Path, manifest: Manifest) -> None:
         file.write(text + "\n")
 
 
-def rewrite_manifest(folder: Path, manifest: Manifest) -> None:
-    """Put another manifest.json in the place of the one that is there, at once."""
-    with TemporaryDirectory(dir=folder, prefix=".") as aside:
-        write_manifest(Path(aside), manifest)
-        (Path(aside) / "manifest.json").replace(folder / "manifest.json")
-
-
 def read_manifest(folder: Path) -> Manifest:
     """Read manifest.json.
 
@@ -302,6 +254,8 @@ def read_manifest(folder: Path) -> Manifest:
     if version != SCHEMA:
         what = f"is of version {version!r}, and this program reads version {SCHEMA}"
         raise InputError(Problem(str(path), what, AGAIN))
+    if content.get("waiting"):  # an earlier version's --live wrote it while its run went on
+        raise InputError(Problem(str(folder), "is of a run that was stopped", "run it again"))
     try:
         # Through JSON, since only there a list may stand for a tuple in strict mode.
         manifest = _adapter().validate_json(json.dumps(_current(_with_ledger(content))), strict=True)
@@ -327,7 +281,10 @@ def _current(content: Table) -> Table:
     if not isinstance(resolved, Mapping) or not isinstance(statistics, Mapping):
         return content
     resolved = {**resolved, "statistics": without_retired(statistics)}
-    return {**content, "experiment": _with_stemming(content.get("experiment"), resolved), "resolved": resolved}
+    experiment = _with_stemming(content.get("experiment"), resolved)
+    if isinstance(experiment, Mapping):
+        experiment = {key: value for key, value in experiment.items() if key != "cache"}
+    return {**content, "experiment": experiment, "resolved": resolved}
 
 
 def _with_stemming(experiment: object, resolved: Table) -> object:

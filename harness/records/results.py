@@ -129,14 +129,14 @@ def read(folder: str | Path) -> Results:
     folder = Path(folder)
     manifest = read_manifest(folder)
     refuse_links(folder)
-    labelled, scores = read_scored(folder, manifest)
+    labelled, scores = _labelled_and_scores(folder, manifest)
     documents = {row.id: row for row in _evidence(folder, manifest, "documents.jsonl", kept.document)}
     tables = {name: _table(folder, manifest, name) for name in LEADING if name != "scores"}
     return Results(folder, manifest, labelled, documents, scores, **tables)
 
 
-def read_scored(folder: Path, manifest: Manifest) -> tuple[dict[str, LabelledQuery], pd.DataFrame]:
-    """Read the queries with their labels, and the scores: what a comparison with another folder needs.
+def _labelled_and_scores(folder: Path, manifest: Manifest) -> tuple[dict[str, LabelledQuery], pd.DataFrame]:
+    """Read the queries with their labels, and the scores.
 
     Raises:
         InputError: a part of it is missing or cannot be read, or scores or queries are missing.

@@ -8,11 +8,11 @@ from pathlib import Path
 from harness.records import Results
 
 
-def write_report(results: Results, *, papers: bool = False) -> None:
-    """Write report.html, report.md, tables and figures into the results folder; for papers, figures as PDF too."""
+def write_report(results: Results) -> None:
+    """Write report.html, report.md, tables and figures into the results folder."""
     from harness.report.write import write
 
-    write(results, papers=papers)
+    write(results)
 
 
 def first_screen(results: Results) -> str:

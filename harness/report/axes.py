@@ -76,20 +76,23 @@ def _powers(low: float, high: float) -> list[float]:
     return inside if len(inside) > 1 else [value for value in steps(low, high, 4) if value > 0]
 
 
-def reach(values: Iterable[float], *, room: float = 0.06, bounded: bool = True) -> tuple[float, float]:
+ROOM = 0.06
+"""On either side of an axis, as a share of what its values span."""
+
+
+def reach(values: Iterable[float], *, bounded: bool = True) -> tuple[float, float]:
     """Return the ends of an axis that holds all values, with some room.
 
     Args:
         values: at least one.
-        room: on either side, as a share of what they span.
         bounded: of scores: room that none could use, below 0 or above 1, is not given.
 
-    >>> reach([0.02, 0.52]), reach([-0.5, 0.5], room=0.1, bounded=False), reach([0.5, 1.0])
-    ((0.0, 0.55), (-0.6, 0.6), (0.47, 1.0))
+    >>> reach([0.02, 0.52]), reach([-0.5, 0.5], bounded=False), reach([0.5, 1.0])
+    ((0.0, 0.55), (-0.56, 0.56), (0.47, 1.0))
     """
     held = list(values)
     low, high = min(held), max(held)
-    more = (high - low) * room or 0.05
+    more = (high - low) * ROOM or 0.05
     least, most = low - more, high + more
     if bounded:
         least, most = max(least, min(low, 0.0)), min(most, 1.0 if high <= 1 else math.inf)

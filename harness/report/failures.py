@@ -1,11 +1,9 @@
-"""Which queries fail, and why: every query and retriever in one picture, groups of failures, a cause for each miss."""
+"""Which queries fail, and why: groups of failures, and a cause for each miss."""
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Iterator
-from itertools import groupby
 from typing import NamedTuple
 
 import numpy as np
@@ -15,10 +13,6 @@ from harness.report.sections.trust import inherited
 from harness.report.view import View
 from retrievers.types import Floats
 
-LEVELS = 4
-"""Shades above the empty one."""
-COLUMNS = 300
-"""Columns of the picture; more would be narrower than a telephone's pixel."""
 WORD = re.compile(r"[^\W_]+")
 UNSPACED = re.compile("[\u0e00-\u0e7f\u3040-\u30ff\u3400-\u9fff]")
 """Scripts without spaces between words: there two letters in a row stand for a word."""
@@ -37,15 +31,6 @@ class Group(NamedTuple):
     meaning: str
     places: tuple[int, ...]
     """Places of its queries in the order of the arrays."""
-
-
-class Stretch(NamedTuple):
-    """Neighbours of one shade in a retriever's row of the picture."""
-
-    start: int
-    length: int
-    level: int
-    """0 to 4."""
 
 
 def hits_within(view: View, depth: int) -> dict[str, Floats]:
@@ -118,23 +103,6 @@ def _unjudged(view: View) -> Iterator[GroupKind]:
         yield "unjudged", f"Unjudged on top of {leader}", "nobody judged its first hit: it counts as irrelevant", mask
 
 
-def pattern(view: View) -> list[int]:
-    """The listed queries, those that most retrievers find first, the same pattern together."""
-    near = np.column_stack(list(hits_within(view, view.cutoff).values())) > 0
-    means = np.column_stack([view.scores[view.primary][name] for name in view.ranked]).mean(axis=1)
-    return sorted(
-        view.shown, key=lambda i: (-int(near[i].sum()), tuple(-near[i].astype(int)), -float(means[i]), view.ids[i])
-    )
-
-
-def columns(view: View) -> list[int]:
-    """The queries of the picture: all of the pattern, or as many as there are columns, evenly spread over it."""
-    order = pattern(view)
-    if len(order) <= COLUMNS:
-        return order
-    return [order[at] for at in np.linspace(0, len(order) - 1, COLUMNS).round().astype(int).tolist()]
-
-
 def causes(view: View) -> dict[int, dict[str, str]]:
     """Place of a query -> retriever -> why nothing relevant is among its first hits, as far as that can be reckoned."""
     k, depth = view.cutoff, view.resolved.depth
@@ -169,16 +137,6 @@ def causes(view: View) -> dict[int, dict[str, str]]:
 def _negatives(view: View) -> bool:
     """Whether labels say what is irrelevant at all."""
     return any(grade <= 0 for judged in view.grades.values() for grade in judged.values())
-
-
-def runs(scores: Floats, order: list[int]) -> Iterator[Stretch]:
-    """The row of one retriever in the picture: neighbours of one shade together."""
-    top = max(1.0, float(scores.max()))
-    start = 0
-    for level, members in groupby(math.ceil(LEVELS * float(scores[i]) / top - 1e-9) for i in order):
-        length = len(list(members))
-        yield Stretch(start, length, level)
-        start += length
 
 
 def words(text: str) -> set[str]:

@@ -1,4 +1,4 @@
-"""Colours, shapes and dashes: told apart by colour-blind readers, in print, and on a dark screen."""
+"""Colours and shapes: told apart by colour-blind readers, in print, and on a dark screen."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ SERIES = (
     Shade("#7b5a48", "#b58f78"),
 )
 """At least 3 : 1 against their paper (WCAG 2.2, 1.4.11). The first five are 20 apart or more (CIE 1976) to readers with
-any one of the three colour deficiencies; beyond, shape and dash tell more. None comes
+any one of the three colour deficiencies; beyond, the shape tells more. None comes
 near the hues of the verdicts."""
 SHAPES = {
     "circle": "M.8,0A.8,.8,0,1,1,-.8,0A.8,.8,0,1,1,.8,0Z",
@@ -50,7 +50,6 @@ SHAPES = {
     "triangle-left": "M-.9,0L.7,.9V-.9Z",
 }
 """Names and outlines: what tables and charts draw."""
-DASHES = ((1, 0), (7, 2), (2, 2), (7, 2, 2, 2), (4, 2), (10, 3))
 SHADES = (PAPER, INK, MUTED, RULE, *SERIES)
 
 
@@ -60,11 +59,10 @@ class Mark(NamedTuple):
     color: str
     shape: str
     outline: str
-    dash: tuple[int, ...]
 
 
 def marks(identities: Mapping[str, str], declared: Mapping[str, str] | None = None) -> dict[str, Mark]:
-    """Give each retriever a colour, a shape and a dash that follow from what it is, not from where it stands.
+    """Give each retriever a colour and a shape that follow from what it is, not from where it stands.
 
     The same retriever looks the same in every report. Where two would share a place, the one whose name comes first
     keeps it, and the other takes the next that is free.
@@ -86,7 +84,7 @@ def marks(identities: Mapping[str, str], declared: Mapping[str, str] | None = No
             if place not in taken and not alike:
                 break
         taken.add(place)
-        drawn[name] = Mark(color, shape, outline, DASHES[place % len(DASHES)])
+        drawn[name] = Mark(color, shape, outline)
     return {name: drawn[name] for name in identities}
 
 

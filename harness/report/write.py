@@ -24,7 +24,6 @@ from harness.report import text
 from harness.report.elements import Figure, PageColumn, PageTable, Section, svg
 from harness.report.html_page import environment, page, plain_environment, rendered, source, styled
 from harness.report.latex import tables
-from harness.report.pdf import pdf
 from harness.report.sections import sections
 from harness.report.sections.decision import context
 from harness.report.sections.queries import REST, rest
@@ -142,28 +141,21 @@ def unlabelled(results: Results) -> dict[str, str]:
     return {"report.html": page, "report.md": text}
 
 
-def write(results: Results, *, papers: bool = False) -> None:
+def write(results: Results) -> None:
     """Write report.html, report.md, tables and figures; what an earlier report left is removed.
 
-    Args:
-        results: of one folder.
-        papers: whether figures are written as PDF too.
-
     Raises:
-        InputError: the folder cannot be written to, or what writes PDF is not installed.
+        InputError: the folder cannot be written to.
     """
     with _uncollected():
-        files: dict[str, str | bytes] = {**(_report(results) if results.scored else unlabelled(results))}
-    if papers:
-        drawn = {name: image for name, image in files.items() if isinstance(image, str) and name.endswith(".svg")}
-        files |= {f"{name.removesuffix('.svg')}.pdf": pdf(image) for name, image in drawn.items()}
+        files = _report(results) if results.scored else unlabelled(results)
     for part in ("figures", "tables"):
         shutil.rmtree(results.folder / part, ignore_errors=True)
     if REST not in files:
         (results.folder / REST).unlink(missing_ok=True)
     for name, content in files.items():
         with create(results.folder / name) as file:
-            file.write(content) if isinstance(content, str) else file.buffer.write(content)
+            file.write(content)
 
 
 @contextmanager

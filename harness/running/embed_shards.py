@@ -1,4 +1,4 @@
-"""Embedding apart from a run: shares of its texts as Parquet, on any number of machines; a sample, to see drift."""
+"""Embedding apart from a run: shares of its texts as Parquet, on any number of machines."""
 
 from __future__ import annotations
 
@@ -9,10 +9,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 from harness.dataset import Dataset
-from harness.english import counted
 from harness.experiment import Encoded, load
 from harness.running.check import prepare
-from harness.running.components import lacking, reading_of
+from harness.running.components import lacking
 from harness.running.forecast import chunks_of, unpriced
 from retrievers.cache import Cache, default_path
 from retrievers.chunking import Chunks, pieces
@@ -182,57 +181,3 @@ def _documents(dataset: Dataset, cut: _Cut, form: Form) -> Callable[[], Iterator
 
 def _queries(dataset: Dataset) -> Callable[[], Iterator[list[str]]]:
     return lambda: iter([[query.text for query in dataset.queries]])
-
-
-SAMPLE = 100
-"""Documents, or passages, that are embedded again for each model."""
-
-
-class ModelDrift(NamedTuple):
-    """How far one model's vectors have moved since they were cached."""
-
-    retriever: str
-    compared: int
-    """Cached documents, or passages, that were embedded again."""
-    largest: float
-    """1 - cosine."""
-    mean: float
-    moved: int
-    """Vectors that lie further away than rounding explains."""
-
-    def sentence(self) -> str:
-        """The same in words."""
-        if not self.compared:
-            return f"{self.retriever}: none of its documents is cached"
-        vectors = counted(self.compared, "vector")
-        return f"{self.retriever}: {vectors} embedded again, largest 1 - cosine {self.largest:.2g}"
-
-
-def drifts(experiment: str | Path, *, sample: int = SAMPLE, code: bool = True) -> Iterator[ModelDrift]:
-    """Embed a sample of what is cached again, as a run would embed it, and compare; the cache stays as it is.
-
-    Equal encoders that cut documents alike are asked once.
-
-    Args:
-        experiment: its file.
-        sample: documents, or passages of them, for each model.
-        code: whether the experiment may name code that is run.
-
-    Raises:
-        InputError: the experiment, its data or its environment is at fault.
-        BackendError: a model failed for good.
-    """
-    loaded = load(experiment, code=code)
-    dataset, _, components = prepare(loaded)
-    asked = set()
-    with Cache(default_path()) as cache:
-        for block in loaded.experiment.retrievers:
-            encoder = components[block.name].encoder
-            if not isinstance(block, Encoded) or encoder is None:
-                continue
-            if (key := reading_of(block)) in asked:
-                continue
-            asked.add(key)
-            texts = (piece.content for piece in pieces(dataset.documents(), chunks_of(block, encoder)))
-            drift = Embedder(encoder, cache).drift(texts, "document", sample=sample)
-            yield ModelDrift(block.name, drift.compared, drift.largest, drift.mean, drift.moved)

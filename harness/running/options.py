@@ -40,8 +40,6 @@ class Options(NamedTuple):
     on_message: Callable[[str], None] = lambda line: None
     """Called with each message: how many of a folder's files are not read, and where earlier results went that say
     something else."""
-    live: bool = False
-    """Write the page whenever a retriever has answered, into `<name>.unfinished`."""
     watch: Watch = lambda name, meter: None
 
     def told_as(self, name: str) -> Options:
@@ -75,9 +73,7 @@ class Shared:
     """Retriever -> stage -> what was measured before: kept, so that a warm run loads no model."""
     source: VectorSource | None = None
     """Vectors that were embedded elsewhere."""
-    probe: int = 0
-    """Cached texts that a remote model embeds again before anything new."""
 
     def embedder(self, encoder: Encoder) -> Embedder:
         """Return an encoder with the places where its vectors may lie."""
-        return Embedder(encoder, self.cache, self.source, probe=self.probe)
+        return Embedder(encoder, self.cache, self.source)

@@ -21,7 +21,6 @@ from retrievers.chunking import Chunks, pieces
 from retrievers.costs import searches
 from retrievers.derived import proof_texts
 from retrievers.embedding import Embedder, Forecast, VectorSource
-from retrievers.reranking import PROBED
 from retrievers.types import Encoder, Limits, Model, Reranker, Role
 
 SAMPLE = 1000
@@ -165,14 +164,10 @@ def reranking_rows(block: Block, reranker: Reranker, throughput: Throughput, con
         return sum(1 for _ in reranker.batches(pairs))
 
     def row(stage: str, texts: Sequence[str], calls: int, *, cached: bool = False) -> PlanRow:
-        pairs, lists = width * len(texts), len(texts)
-        if reranker.by_list and stage == "rerank" and not cached:  # some lists are sent again, in two halves
-            again = min(PROBED, len(texts))
-            lists, calls = lists + 2 * again, calls + 2 * again
-            texts = [*texts, *sorted(texts, key=len)[-again:]]
+        pairs = width * len(texts)
         tokens = 0 if cached else int(width * reranker.count(texts).counts.sum() + width * len(texts) * average)
         counts = Forecast(pairs, pairs if cached else 0, calls, tokens, not tokens)
-        searched = lists * searches([math.ceil(average)] * width)
+        searched = len(texts) * searches([math.ceil(average)] * width)
         return _row(block.name, stage, counts, throughput, together=stage == "rerank", searched=searched)
 
     asked = [query.text for query in context.dataset.queries]

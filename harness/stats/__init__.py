@@ -1,13 +1,12 @@
 """Exact tests, corrections, intervals and power on arrays: numbers in, numbers out; numpy and scipy only.
 
 differences    equal scores, found in spite of float noise; what counts as one observation; seeded streams
-signed_rank    the exact test and the estimate that belongs to it
+signed_rank    the exact test
 sign_flip      the randomisation test of the mean; many configurations and one choice
 paired_tests   every test of one pair, and which one decides, and margins; multiplicity: many hypotheses at once
 heterogeneity  slices of the queries, several data sets
-intervals      means with what is uncertain about them; resampling: ranks and flattery by the bootstrap
+intervals      means with what is uncertain about them; cross_fitting: what a choice of many is worth
 power          what so many queries can find, how many a difference would take, one hypothesis again and again
 agreement      several judges, two rankings; prediction: a model beside people
-unjudged_bounds    documents that nobody judged
 settings       what `[statistics]` decides
 """

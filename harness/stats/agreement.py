@@ -85,29 +85,6 @@ def dice(table: Floats) -> Floats:
     return share
 
 
-def fleiss_kappa(counts: Floats) -> float:
-    """Return Fleiss' kappa of units that equally many judges put into categories.
-
-    Args:
-        counts: (units, k): how many judges chose each category.
-
-    Raises:
-        ValueError: units have different numbers of judges, or fewer than two.
-
-    Source: Fleiss (1971).
-
-    >>> round(fleiss_kappa(np.array([[2, 0], [0, 2], [1, 1]])), 6)
-    0.333333
-    """
-    judges = counts.sum(axis=1)
-    if len(counts) == 0 or (judges != judges[0]).any() or judges[0] < 2:
-        raise ValueError("Fleiss' kappa needs the same number of judges, two or more, for every unit")
-    m = float(judges[0])
-    agreed = float(((counts**2).sum(axis=1) - m).sum() / (len(counts) * m * (m - 1)))
-    chance = float(((counts.sum(axis=0) / counts.sum()) ** 2).sum())
-    return math.nan if chance == 1.0 else (agreed - chance) / (1 - chance)
-
-
 def coincidences(ratings: npt.ArrayLike, categories: Sequence[float]) -> Floats:
     """Count the pairs of values that the judges gave to the same unit, each unit weighing as its number of values.
 
@@ -196,10 +173,6 @@ class Overlap(NamedTuple):
 
     extrapolated: float
     """As if both went on agreeing as they did."""
-    minimum: float
-    """What they have in common for certain."""
-    residual: float
-    """How much the unseen ranks could add to the minimum."""
     top: float
     """Share of the first ten in common: of as many as the longer list has, at most ten."""
 
@@ -207,7 +180,7 @@ class Overlap(NamedTuple):
 def overlap(a: Sequence[str], b: Sequence[str], p: float = PERSISTENCE) -> Overlap:
     """Compare two rankings without ties or duplicates, from the top down with weight p^depth.
 
-    Equations 11, 30 and 32 of Webber, Moffat & Zobel (2010), "A similarity measure for indefinite rankings", TOIS 28,
+    Equation 32 of Webber, Moffat & Zobel (2010), "A similarity measure for indefinite rankings", TOIS 28,
     uneven lists included. Two empty rankings are the same; an empty one has nothing in common with another.
 
     Args:
@@ -215,12 +188,12 @@ def overlap(a: Sequence[str], b: Sequence[str], p: float = PERSISTENCE) -> Overl
         b: the other retriever's, for the same query.
         p: how far a reader goes on, between 0 and 1.
 
-    >>> [round(x, 6) for x in overlap("abcde", "bacfg")[:3]]
-    [0.619335, 0.422528, 0.423161]
+    >>> round(overlap("abcde", "bacfg").extrapolated, 6)
+    0.619335
     """
     short, long = sorted((list(a), list(b)), key=len)
     if not short:
-        return Overlap(float(not long), float(not long), float(bool(long)), float(not long))
+        return Overlap(float(not long), float(not long))
     shared = _shared(short, long)
     s, n = len(short), len(long)
     x_s, x_n = int(shared[s - 1]), int(shared[n - 1])
@@ -229,10 +202,7 @@ def overlap(a: Sequence[str], b: Sequence[str], p: float = PERSISTENCE) -> Overl
     beyond = depths[s:]
     uneven = math.fsum((x_s * (beyond - s) / (s * beyond) * weights[s:]).tolist())
     extrapolated = (1 - p) / p * (agreed + uneven) + ((x_n - x_s) / n + x_s / s) * float(weights[n - 1])
-    # What is certain: the overlap at the depth of both lists goes on, and nothing is added.
-    head = math.fsum(((shared - x_n) / depths * weights).tolist())
-    minimum = (1 - p) / p * (head - x_n * math.log(1 - p))
-    return Overlap(extrapolated, minimum, _residual(s, n, x_n, p), _top_share(short, long))
+    return Overlap(extrapolated, _top_share(short, long))
 
 
 @lru_cache(maxsize=1 << 12)
@@ -249,16 +219,6 @@ def _shared(short: Sequence[str], long: Sequence[str]) -> Ints:
         if document in places:
             met[max(place, places[document])] += 1
     return np.cumsum(met)
-
-
-@lru_cache(maxsize=1 << 16)
-def _residual(s: int, n: int, shared: int, p: float) -> float:
-    """Return the most that the unseen ranks can add: both lists agree from here on (equation 30)."""
-    full = s + n - shared
-    tail = math.fsum(p**d / d for d in range(s + 1, full + 1))
-    beyond = math.fsum(p**d / d for d in range(n + 1, full + 1))
-    known = math.fsum(p**d / d for d in range(1, full + 1))
-    return p**s + p**n - p**full - (1 - p) / p * (s * tail + n * beyond + shared * (-math.log(1 - p) - known))
 
 
 def _top_share(short: Sequence[str], long: Sequence[str]) -> float:

@@ -1,4 +1,4 @@
-"""Heterogeneity: whether a difference is the same in other slices of the queries, and on other data sets."""
+"""Heterogeneity: slices of the queries, and several data sets."""
 
 from __future__ import annotations
 
@@ -10,73 +10,12 @@ from typing import NamedTuple
 import numpy as np
 from scipy import special
 
-from harness.stats.differences import SLACK, Floats, generator
+from harness.stats.differences import Floats
 from harness.stats.intervals import NONE, Interval, deviation, mean, student
 from harness.stats.sign_flip import Contrast, FlipTest, sign_flip
-from harness.stats.signed_rank import signed_rank
 
 FEWEST = 10
 """Queries below which a slice is not tested."""
-PERMUTATIONS = 10_000
-BLOCK = 1 << 20
-"""Labels that are permuted at once: it bounds the memory, and moves no result."""
-
-
-class SliceTest(NamedTuple):
-    """The test of "the mean difference is the same in every slice"."""
-
-    statistic: float
-    """Welch's F."""
-    p_value: float
-
-
-def permuted_welch(values: Floats, slices: Sequence[int], seed: int = 0) -> list[SliceTest]:
-    """Return, for each column, Welch's F over the slices with its distribution by permuting the slices' labels.
-
-    10,000 seeded permutations, the same for all columns; p = (count + 1) / (permutations + 1). Welch's F (1951) knows
-    that slices scatter differently. The range of the slices' means against flipped signs, used until now, called 10.6
-    to 33.8 % of null differences for slices of 10 and 128.
-
-    Args:
-        values: (n, pairs), the differences of the units.
-        slices: (n,), each unit's slice, 0, 1, …; every slice has two units or more.
-        seed: of the permutations.
-
-    >>> [test] = permuted_welch(np.array([[0.0], [0.1], [0.2], [0.9], [1.0], [1.1]]), [0, 0, 0, 1, 1, 1])
-    >>> round(test.statistic, 1), round(test.p_value, 1)
-    (121.5, 0.1)
-    """
-    kinds = np.array(slices, dtype=np.int64)
-    names = np.arange(kinds.max() + 1)[:, None]
-    centred = values - values.mean(axis=0)
-    sizes, both = np.bincount(kinds).astype(np.float64), np.column_stack([centred, centred**2])
-    observed = _welch(((kinds == names) @ both)[None], sizes)[0]
-    rng, reached = generator(seed, "slices", len(values)), np.zeros(len(observed), dtype=np.int64)
-    rows = max(1, BLOCK // (len(kinds) * len(sizes)))
-    for start in range(0, PERMUTATIONS, rows):
-        drawn = rng.permuted(np.tile(kinds, (min(rows, PERMUTATIONS - start), 1)), axis=1)
-        # One product of all draws: products of one draw each, three rows high, take ten times as long.
-        members = (drawn[:, None, :] == names).reshape(-1, len(kinds)).astype(np.float64)
-        permuted = _welch((members @ both).reshape(len(drawn), len(sizes), -1), sizes)
-        reached += np.count_nonzero(permuted >= observed * (1 - SLACK), axis=0)
-    p_values = (reached + 1) / (PERMUTATIONS + 1)
-    return [SliceTest(*both) for both in zip(observed.tolist(), p_values.tolist(), strict=True)]
-
-
-def _welch(sums: Floats, sizes: Floats) -> Floats:
-    """Welch's F (draws, pairs) of the sums of values and of their squares in each slice (draws, slices, 2 pairs)."""
-    pairs, k = sums.shape[2] // 2, len(sizes)
-    of = sizes[:, None]
-    means = sums[:, :, :pairs] / of
-    # Slices whose values are all equal have no variance to be weighted by: the least that a float can tell.
-    spread = np.maximum((sums[:, :, pairs:] / of - means**2) * of / (of - 1), SLACK**2)
-    weights = of / spread
-    total = weights.sum(axis=1)
-    middle = (weights * means).sum(axis=1) / total
-    between = (weights * (means - middle[:, None]) ** 2).sum(axis=1) / (k - 1)
-    within = ((1 - weights / total[:, None]) ** 2 / (of - 1)).sum(axis=1)
-    f: Floats = between / (1 + 2 * (k - 2) / (k * k - 1) * within)
-    return f
 
 
 def large_slices(labels: Sequence[str]) -> dict[str, list[int]]:
@@ -114,8 +53,8 @@ def length_slices(texts: Sequence[str]) -> list[str]:
     ]
 
 
-FEWEST_SETS, FEWEST_RANKED = 5, 6
-"""Sets from which anything is said of sets like these: by Student's t, by signed ranks."""
+FEWEST_SETS = 5
+"""Sets from which anything is said of sets like these."""
 
 
 class SetsLikeThese(NamedTuple):
@@ -128,8 +67,6 @@ class SetsLikeThese(NamedTuple):
     """Of the mean over all such sets."""
     new_set: Interval
     """Of the difference on one more set (Higgins, Thompson & Spiegelhalter 2009)."""
-    p_signed_rank: float | None
-    """Of the exact signed-rank test over the sets (Demsar 2006); None below 6 sets."""
 
     @property
     def turned(self) -> SetsLikeThese:
@@ -145,8 +82,8 @@ def sets_like_these(means: Sequence[float], level: float = 0.95) -> SetsLikeThes
         level: confidence of the intervals.
 
     >>> found = sets_like_these([0.02, 0.05, -0.01, 0.04, 0.03, 0.06])
-    >>> round(found.t, 4), round(found.p_value, 5), found.p_signed_rank
-    (3.1236, 0.02615, 0.0625)
+    >>> round(found.t, 4), round(found.p_value, 5)
+    (3.1236, 0.02615)
     >>> [round(end, 3) for end in found.interval[:2]], [round(end, 3) for end in found.new_set[:2]]
     ([0.006, 0.058], [-0.037, 0.101])
     """
@@ -157,9 +94,8 @@ def sets_like_these(means: Sequence[float], level: float = 0.95) -> SetsLikeThes
     count, centre, spread = len(values), mean(values), deviation(values)
     t = centre / spread * math.sqrt(count)
     reach = float(special.stdtrit(count - 1, (1 + level) / 2)) * spread * math.sqrt(1 + 1 / count)
-    ranks = signed_rank(values, np.zeros(count)).p_value if count >= FEWEST_RANKED else None
     new_set = Interval(centre - reach, centre + reach, "t")
-    return SetsLikeThese(t, 2 * float(special.stdtr(count - 1, -abs(t))), interval, new_set, ranks)
+    return SetsLikeThese(t, 2 * float(special.stdtr(count - 1, -abs(t))), interval, new_set)
 
 
 def these_sets(sets: Sequence[Floats], contrasts: Sequence[Contrast], seed: int = 0) -> list[FlipTest]:

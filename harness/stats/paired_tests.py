@@ -1,4 +1,4 @@
-"""Every test of one pair of retrievers: signed rank, sign flips, Student's t and the sign test; one of them decides.
+"""Every test of one pair of retrievers: signed rank, sign flips, Student's t; one of them decides.
 
 And the test of a margin behind equivalence, non-inferiority and the gate.
 """
@@ -24,8 +24,6 @@ class PairedTest(NamedTuple):
 
     statistic: float | None
     p_value: float
-    p_minimum: float | None
-    """The smallest p that these data's number of non-zero differences allows; None: there is no such bound."""
 
 
 def paired_t(pairs: Differences, units: Units | None = None) -> PairedTest:
@@ -35,18 +33,9 @@ def paired_t(pairs: Differences, units: Units | None = None) -> PairedTest:
     """
     known = standard_error(pairs.values, units)
     if known is None:
-        return PairedTest(None, 1.0, None)
+        return PairedTest(None, 1.0)
     t = mean(pairs.values, None if units is None else units.weights) / known.error
-    return PairedTest(t, max(2 * float(special.stdtr(known.freedom, -abs(t))), SMALLEST), None)
-
-
-def sign_test(pairs: Differences) -> PairedTest:
-    """The exact sign test: wins against losses, ties left out; McNemar's exact test for 0/1 scores."""
-    wins, n = pairs.wins, pairs.wins + pairs.losses
-    if not n:
-        return PairedTest(0.0, 1.0, 1.0)
-    p = min(1.0, 2 * float(special.bdtr(min(wins, n - wins), n, 0.5)))
-    return PairedTest(float(wins), max(p, SMALLEST), max(math.ldexp(1.0, 1 - n), SMALLEST))
+    return PairedTest(t, max(2 * float(special.stdtr(known.freedom, -abs(t))), SMALLEST))
 
 
 class Observed(NamedTuple):
@@ -82,11 +71,8 @@ def decide(pair: Observed, test: Test) -> Decided:
             floor = pair.flips.p_minimum(pair.by_unit.wins + pair.by_unit.losses)
             return Decided(pair.flips.two_sided, floor, None, pair.flips.method)
         case "t":
-            t, p_value, _ = paired_t(pair.queries, pair.units)
+            t, p_value = paired_t(pair.queries, pair.units)
             return Decided(p_value, None, t, "undefined" if t is None else "t")
-        case "sign":
-            wins, p_value, p_minimum = sign_test(pair.by_unit)
-            return Decided(p_value, p_minimum, wins, "sign")
 
 
 NEVER = FlipTest(1.0, 1.0, "enumerated")

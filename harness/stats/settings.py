@@ -10,7 +10,7 @@ from typing import Any, Literal, Self, get_args, get_type_hints
 
 from retrievers.errors import InputError, Problem, did_you_mean
 
-Test = Literal["wilcoxon", "randomization", "t", "sign"]
+Test = Literal["wilcoxon", "randomization", "t"]
 Correction = Literal["holm", "bonferroni", "bh"]
 
 EXAMPLE = 0.05
@@ -19,6 +19,8 @@ LARGEST_MARGIN = 1e100
 """No measure has such a range; squares of more are not numbers."""
 RETIRED: Mapping[str, str] = {"zeros": "wilcox", "interval": "t"}
 """Keys that manifests of earlier versions hold -> the value that means what is done today."""
+RETIRED_TEST = "sign"
+"""Folders that it decided are tested by the default."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,9 +71,6 @@ class Statistics:
             )
             what = f"{self.margin} {wrong}"
             problems.append(Problem("[statistics] margin", what, "leave it out for none"))
-        if self.weight is not None and self.test == "sign":
-            what = "the sign test has no weights"
-            problems.append(Problem("[statistics] test", what, "leave it out: sign flips of the mean decide"))
         if self.looks is not None:
             planned = self.looks.queries
             if not planned or planned[0] < 1 or any(a >= b for a, b in pairwise(planned)):
@@ -120,12 +119,16 @@ class Settings(Statistics):
 
 
 def without_retired(table: Mapping[str, Any]) -> dict[str, Any]:
-    """Leave out keys of earlier versions whose value means what is done today.
+    """Leave out keys of earlier versions whose value means what is done today, and the test that is gone.
 
     >>> without_retired({"alpha": 0.05, "zeros": "wilcox", "interval": "bca"})
     {'alpha': 0.05, 'interval': 'bca'}
     """
-    return {name: value for name, value in table.items() if RETIRED.get(name) != value or name not in RETIRED}
+    return {
+        name: value
+        for name, value in table.items()
+        if (RETIRED.get(name) != value or name not in RETIRED) and (name, value) != ("test", RETIRED_TEST)
+    }
 
 
 def check_margin(where: str, margin: float | None, span: float | None) -> None:

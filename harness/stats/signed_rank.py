@@ -1,4 +1,4 @@
-"""The exact Wilcoxon signed-rank test, ties and zeros included, and the estimate that belongs to it."""
+"""The exact Wilcoxon signed-rank test, ties and zeros included."""
 
 from __future__ import annotations
 
@@ -6,15 +6,12 @@ import math
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import lru_cache
-from typing import Literal, NamedTuple
 
 import numpy as np
 from scipy import special
 
 from harness.stats.differences import Differences, Floats, Integers, differences
 
-Alternative = Literal["two-sided", "greater", "less"]
 EXACT_LIMIT = 500
 """Non-zero differences up to which every sign pattern is counted."""
 SMALLEST = sys.float_info.min
@@ -39,18 +36,15 @@ class SignedRank:
     """Chance of such a rank sum if every sign were a coin's toss; 1 where no query differs."""
     p_minimum: float
     """The smallest p that this many non-zero differences can give."""
-    wins: int
-    ties: int
-    losses: int
     zeros: int
-    """Differences that the test dropped: all ties."""
+    """Differences that the test dropped: equal scores."""
     effect_size: float | None
     """Matched-pairs rank-biserial correlation, (w_plus - w_minus) / (w_plus + w_minus); None if no query differs."""
     method: str
     """"exact", or "saddlepoint" beyond 500 non-zero differences of more than a few sizes."""
 
 
-def signed_rank(a: Floats, b: Floats, *, alternative: Alternative = "two-sided") -> SignedRank:
+def signed_rank(a: Floats, b: Floats) -> SignedRank:
     """Test whether the differences a - b lie symmetrically about zero, conditional on their magnitudes.
 
     Equal scores are dropped before ranking (Wilcoxon 1945). Every sign pattern of the non-zero differences is equally
@@ -61,7 +55,6 @@ def signed_rank(a: Floats, b: Floats, *, alternative: Alternative = "two-sided")
     Args:
         a: (n,) scores of one retriever.
         b: (n,) scores of the other on the same queries.
-        alternative: "greater" asks whether a is ahead: P(W+ >= observed); "less" whether b is.
 
     Raises:
         ValueError: as `differences`.
@@ -70,34 +63,24 @@ def signed_rank(a: Floats, b: Floats, *, alternative: Alternative = "two-sided")
     >>> result.w_plus, result.zeros, result.p_value, result.p_minimum
     (10.0, 1, 0.125, 0.125)
     """
-    return signed_rank_of(differences(a, b), alternative=alternative)
+    return signed_rank_of(differences(a, b))
 
 
-def signed_rank_of(pairs: Differences, *, alternative: Alternative = "two-sided") -> SignedRank:
+def signed_rank_of(pairs: Differences) -> SignedRank:
     """As `signed_rank`, on differences that are already at hand."""
     ranks = doubled_ranks(pairs.groups)
     plus = int(ranks[pairs.groups[pairs.groups != 0] > 0].sum())
     minus = int(ranks.sum()) - plus
     n = len(ranks)
     tail, method = _tail_for(ranks)
-    if not n:
-        p, floor = 1.0, 1.0
-    elif alternative == "two-sided":
-        p, floor = min(1.0, 2 * tail(ranks, min(plus, minus))), math.ldexp(1.0, 1 - n)
-    else:
-        p, floor = tail(ranks, minus if alternative == "greater" else plus), math.ldexp(1.0, -n)
-    wins, losses = pairs.wins, pairs.losses
-    ties = len(pairs.groups) - wins - losses
+    p, floor = (min(1.0, 2 * tail(ranks, min(plus, minus))), math.ldexp(1.0, 1 - n)) if n else (1.0, 1.0)
     return SignedRank(
         w_plus=plus / 2,
         w_minus=minus / 2,
         statistic=min(plus, minus) / 2,
         p_value=max(p, floor, SMALLEST),
         p_minimum=max(floor, SMALLEST),
-        wins=wins,
-        ties=ties,
-        losses=losses,
-        zeros=ties,
+        zeros=len(pairs.groups) - n,
         effect_size=_rank_biserial(plus, minus),
         method=method,
     )
@@ -252,62 +235,3 @@ def saddlepoint_tail(ranks: Integers, low: int) -> float:
         return float(special.ndtr(-2 * (edge - r.sum() / 2) / math.sqrt(float(r @ r))))
     density = math.exp(-w * w / 2) / math.sqrt(2 * math.pi)
     return float(special.ndtr(-w)) + density * (1 / (2 * math.sinh(s / 2) * spread) - 1 / w)
-
-
-class HodgesLehmann(NamedTuple):
-    """The median of the Walsh averages; `low` and `high` None where no interval has the confidence."""
-
-    estimate: float
-    low: float | None
-    high: float | None
-    method: str
-    """"exact", "saddlepoint" beyond 500 queries, or "not estimable"."""
-
-
-def hodges_lehmann(pairs: Differences, level: float = 0.95) -> HodgesLehmann:
-    """Estimate the centre of the differences, zeros included (Hollander & Wolfe 1999, sections 3.2 and 3.3).
-
-    The estimate is the median of the n(n+1)/2 averages (d_i + d_j) / 2, i <= j. The interval reaches from the
-    C-th smallest to the C-th largest of them, C being as large as the null distribution without ties allows; with
-    ties it is conservative. Up to five queries have no 95 % interval: even [min, max] covers less.
-
-    >>> from harness.stats.differences import differences
-    >>> hodges_lehmann(differences(np.array([0.1, 0.2, 0.6]), np.zeros(3))).estimate
-    0.275
-    """
-    d = np.sort(pairs.values)
-    n = len(d)
-    walsh = np.concatenate([d[i:] + d[i] for i in range(n)]) / 2
-    count = len(walsh)
-    place = depth(n, level)
-    wanted = {(count - 1) // 2, count // 2} | ({place - 1, count - place} if place else set())
-    walsh.partition(sorted(wanted))
-    estimate = float(walsh[(count - 1) // 2] + walsh[count // 2]) / 2
-    if not place or pairs.constant:
-        return HodgesLehmann(estimate, None, None, "not estimable")
-    method = "exact" if n <= EXACT_LIMIT else "saddlepoint"
-    return HodgesLehmann(estimate, float(walsh[place - 1]), float(walsh[count - place]), method)
-
-
-@lru_cache(maxsize=8)
-def depth(n: int, level: float) -> int:
-    """Return the largest C with 2 P(W+ < C) <= 1 - level for n untied differences; 0 where there is none.
-
-    >>> depth(9, 0.95), depth(5, 0.95)
-    (6, 0)
-    """
-    ranks = np.arange(1, n + 1, dtype=np.int64)
-    allowed = (1 - level) / 2 * (1 + 1e-12)
-    # Start at the normal approximation and walk to the exact value: a step or two at any n.
-    spread = math.sqrt(n * (n + 1) * (2 * n + 1) / 24)
-    tail, _ = _tail_for(ranks)
-    place = max(0, math.floor(n * (n + 1) / 4 + float(special.ndtri(allowed)) * spread))
-
-    def covered(c: int) -> bool:
-        return tail(ranks, c - 1) <= allowed
-
-    while place and not covered(place):
-        place -= 1
-    while covered(place + 1):
-        place += 1
-    return place

@@ -11,7 +11,6 @@ from harness.english import count, counted, few_names, shared_beginning
 from harness.evaluation.board import Board, BoardRow, board_of, headline_of, next_of
 from harness.evaluation.cautions import (
     asked_sentence,
-    below_noise,
     clicked,
     foreign_hits,
     half_read,
@@ -27,7 +26,7 @@ from harness.report.axes import numbers, steps
 from harness.report.charts import ForestRow
 from harness.report.elements import Figure, Section, forest
 from harness.report.failures import hits_within
-from harness.report.sections.slices import called, carried, compared, divided, labels_of, pair_of
+from harness.report.sections.slices import called, carried, compared, labels_of, pair_of
 from harness.report.sections.tradeoffs import PRICES
 from harness.report.sections.trust import unjudged
 from harness.report.view import View
@@ -122,8 +121,7 @@ def screen_of(view: View) -> Screen:
         spoken = view.spoken(sentence)
         return spoken.replace(beginning, "…") if beginning else spoken
 
-    again = "Load this page again to see what came since." if view.evaluation.waiting else ""
-    notes = (next_of(view.evaluation), again, *said.following, *choice(view), *first_caveats(view))
+    notes = (next_of(view.evaluation), *said.following, *choice(view), *first_caveats(view))
     return Screen(
         headline=short(said.headline),
         lead=short(said.lead),
@@ -178,9 +176,9 @@ def context(view: View) -> dict[str, Any]:
 
 def facts(view: View) -> list[Clause]:
     """What the first retrievers find, where the lead comes from, what it costs; nothing of a run that is not whole."""
-    if view.evaluation.partial:
+    if view.evaluation.failed:
         return []
-    return [*_finds(view), *_gain(view), *_cost(view), *_judging(view)]
+    return [*_finds(view), *_cost(view), *_judging(view)]
 
 
 def choice(view: View) -> list[str]:
@@ -211,24 +209,6 @@ def _finds(view: View) -> Iterator[Clause]:
     yield Clause(
         f"A relevant document in the top {k}: {', '.join(counts[:COUNTED])}{more}, of {count(view.n)}.", "queries"
     )
-
-
-def _gain(view: View) -> Iterator[Clause]:
-    """Stands for a family of slices where the difference from the next is shown to change from slice to slice."""
-    kinds = labels_of(view) if len(view.ranked) > 1 else {}
-    if not kinds or not view.conclusion.means:
-        return
-    pair = pair_of(view, view.ranked[0], view.ranked[1], kinds)
-    level = 0.0 if view.settings.spent else view.settings.alpha
-    shown = [test for test in pair.interactions if test.p_adjusted <= level]
-    for test in sorted(shown, key=lambda test: test.p_adjusted)[:1]:
-        rows = sorted((row for row in pair.rows if row.family == test.family), key=lambda row: -row.difference)
-        by = divided(test.family)
-        said = ", ".join(
-            f"{called(row).removeprefix(f'{by}: ')} {text.signed(row.difference)} (n = {row.queries:,})"
-            for row in (rows[0], rows[-1])
-        )
-        yield Clause(f"Lead of {pair.a} over {pair.b} by {by} (exploratory): {said}.", "slices")
 
 
 def _judging(view: View) -> Iterator[Clause]:
@@ -313,24 +293,10 @@ def _latency(view: View) -> Iterator[Clause]:
 def first_caveats(view: View) -> list[str]:
     """What stands on the first screen: which look this is, and what counts as one observation."""
     if not view.conclusion.measured:
-        return moved_sentences(view)
-    sentences = [*moved_sentences(view), asked_sentence(view.n, view.conclusion.clusters)]
+        return []
+    sentences = [asked_sentence(view.n, view.conclusion.clusters)]
     if view.look is not None:
         sentences.append(look_sentence(view.look, view.n))
     elif len(view.retrievers) > 1:
         sentences.append(second_look_sentence(1 + len(view.manifest.earlier_looks)))
-    return [sentence for sentence in (*sentences, *below_noise(view.manifest, view.conclusion)) if sentence]
-
-
-def moved_sentences(view: View) -> list[str]:
-    """The retrievers whose cached vectors are no longer those that their model gives."""
-    sentences = []
-    for name in view.retrievers:
-        stages = view.manifest.ledger.retrievers[name].counts.values()
-        moved, probed = (int(sum(stage.get(kind, 0) for stage in stages)) for kind in ("moved", "probed"))
-        if moved:
-            sentences.append(
-                f"{name} mixes vectors of two models: {moved} of {counted(probed, 'cached text')} came back different "
-                "when they were embedded again. Run it again with --fresh."
-            )
-    return sentences
+    return [sentence for sentence in sentences if sentence]

@@ -21,7 +21,7 @@ from harness.pages import visible
 from harness.records import LENGTHS, SHOWN
 from harness.report import charts, text
 from harness.report.elements import Figure, Section, figure
-from harness.report.failures import Group, causes, columns, groups, runs, without_groups
+from harness.report.failures import Group, causes, groups, without_groups
 from harness.report.sections.reranked import Rerun, reranked
 from harness.report.sections.slices import ALL, kinds_of, label_of, labels_of
 from harness.report.view import NOTHING, View, second
@@ -47,8 +47,8 @@ def rest(view: View, shown: Section) -> tuple[View, Section] | None:
 
 
 def section(view: View, *, whole: bool = False) -> Section:
-    """The picture of all queries, the groups of failures, and the evidence for the browser of queries."""
-    distances, alike, order = spread(view), groups(view), columns(view)
+    """The groups of failures, and the evidence for the browser of queries."""
+    distances, alike = spread(view), groups(view)
     held = browsed(view, alike, whole=whole)
     most = sorted(view.shown, key=lambda i: (-distances[i], view.ids[i]))[:PRINTED]
     drawn = _apart(view)
@@ -69,8 +69,6 @@ def section(view: View, *, whole: bool = False) -> Section:
             "printed": [_printed(view, i) for i in most if distances[i] > 0],
             "groups": [(group, [view.ids[place] for place in group.places[:HITS]]) for group in alike],
             "without": "" if alike else without_groups(view),
-            "rows": {name: list(runs(view.scores[view.primary][name], order)) for name in view.ranked},
-            "drawn": len(order),
         },
         drawn,
     )
@@ -277,7 +275,6 @@ def _evidence(
             **({"ceilings": {place: round(float(values[i]), 6) for place, values in ceilings}} if ceilings else {}),
         })  # fmt: skip
     evidence = {
-        "order": [text.visible(view.ids[i]) for i in columns(view)],
         "retrievers": [_named(view, name, reruns.get(name)) for name in view.ranked],
         "documents": [document(view, doc) for doc in numbers],
         "queries": queries,

@@ -1,4 +1,4 @@
-"""Does the winner depend on what nobody can prove: the grade rule, the gain, the labeller, the order of ties?"""
+"""Does the winner depend on what nobody can prove: the grade rule, the gain, the labeller?"""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ PLACE = 90
 
 
 def section(view: View) -> Section | None:
-    """The means under other grade rules, gains and orders of ties; means and tested verdicts under each labeller."""
+    """The means under other grade rules and gains; means and tested verdicts under each labeller."""
     if len(view.retrievers) < 2:
         return None
     relevance = checked(Relevance, view.resolved.relevance, "resolved.relevance")
@@ -27,8 +27,6 @@ def section(view: View) -> Section | None:
     # A measure by claims has no grades that could be read otherwise.
     rows = [] if primary.claimed else sensitivity(primary, alternatives(labels, relevance), heads, weights)
     changed = [row for row in rows if row.changed]
-    counted = view.manifest.ties
-    ties = {name: counted[name] for name in view.ranked if name in counted and counted[name].queries}
     if len(rows) > 1 and changed:
         others = ", ".join(f"{' and '.join(row.winners)} under {row.rule} grades ({row.measure})" for row in changed)
         verdict = f"The highest mean changes hands under other rules: {others}."
@@ -42,10 +40,9 @@ def section(view: View) -> Section | None:
     context = {
         "verdict": verdict,
         "rows": rows if len(rows) > 1 else [],
-        "ties": ties,
         "family": family,
         "people": people,
         "word": verdict_word,
         "by_people": view.spoken(labellers_sentence(family, people)),
     }
-    return Section("robustness", "Other readings", context) if verdict or ties or people else None
+    return Section("robustness", "Other readings", context) if verdict or people else None

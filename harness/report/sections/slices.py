@@ -61,15 +61,6 @@ class Slice(NamedTuple):
     """What was shown of the first, by the rule of every verdict; None where nothing was tested."""
 
 
-class Interaction(NamedTuple):
-    """The test of "the difference is the same in every slice"."""
-
-    family: str
-    range: float
-    """Largest minus smallest mean difference of a slice."""
-    p_adjusted: float
-
-
 class SlicePair(NamedTuple):
     """The leader against another, slice by slice."""
 
@@ -77,7 +68,6 @@ class SlicePair(NamedTuple):
     b: str
     rows: tuple[Slice, ...]
     """All queries first."""
-    interactions: tuple[Interaction, ...]
 
 
 def section(view: View) -> Section | None:
@@ -96,7 +86,6 @@ def section(view: View) -> Section | None:
             "left": len(pairs) - DRAWN,
             "turned": [sentence for pair in pairs for sentence in turns(view, pair)],
             "called": called,
-            "divided": divided,
             "odd": any(disagrees(row) for pair in pairs for row in pair.rows[1:]),
         },
         (drawn,),
@@ -118,13 +107,13 @@ def compared(view: View) -> list[str]:
 
 def pair_of(view: View, a: str, b: str, kinds: Mapping[str, Sequence[str]]) -> SlicePair:
     """One pair over all queries and within every slice."""
-    tested, interactions = _tests(view, a, b)
+    tested = _tests(view, a, b)
     rows = [slice_of(view, (a, b), list(range(view.n)), ("", ALL), (None, None))]
     for family, labels in kinds.items():
         for kind in _large(family, labels):
             places = [place for place, label in enumerate(labels) if label == kind]
             rows.append(slice_of(view, (a, b), places, (family, kind), tested.get((family, kind), (None, None))))
-    return SlicePair(a, b, tuple(rows), tuple(_interaction(rows, *test) for test in interactions))
+    return SlicePair(a, b, tuple(rows))
 
 
 def turns(view: View, pair: SlicePair) -> Iterator[str]:
@@ -237,15 +226,10 @@ def slice_of(view: View, pair: tuple[str, str], places: list[int], name: tuple[s
     )
 
 
-def _interaction(rows: Sequence[Slice], family: str, p_adjusted: float) -> Interaction:
-    gaps = [row.difference for row in rows if row.family == family]
-    return Interaction(family, max(gaps) - min(gaps), p_adjusted)
+def _tests(view: View, a: str, b: str) -> dict[tuple[str, str], Tested]:
+    """What tests.csv says of a pair, in either order: (family, slice) -> what was tested.
 
-
-def _tests(view: View, a: str, b: str) -> tuple[dict[tuple[str, str], Tested], list[tuple[str, float]]]:
-    """What tests.csv says of a pair, in either order: (family, slice) -> what was tested, and the interactions.
-
-    Folders of before give no verdicts on slices, and their interactions were tested in a way that called too many.
+    Folders of before give no verdicts on slices.
     """
     table = view.results.tests
     judged = "verdict" in table.columns
@@ -253,16 +237,12 @@ def _tests(view: View, a: str, b: str) -> tuple[dict[tuple[str, str], Tested], l
         ((table["a"] == a) & (table["b"] == b)) | ((table["a"] == b) & (table["b"] == a))
     )
     slices: dict[tuple[str, str], Tested] = {}
-    interactions = []
     for row in table[here].to_dict("records"):
-        family, p = str(row["family"]), float(row["p_adjusted"])
-        if family.startswith("interaction "):
-            interactions += [(family.removeprefix("interaction "), p)] if judged else []
-        elif isinstance(row["note"], str) and row["note"]:
+        if isinstance(row["note"], str) and row["note"]:
             finding = read_verdict(row["verdict"]) if judged and isinstance(row["verdict"], str) else None
             turned = finding if finding is None or row["a"] == a else finding.swapped
-            slices[family, row["note"]] = (p, turned)
-    return slices, interactions
+            slices[str(row["family"]), row["note"]] = (float(row["p_adjusted"]), turned)
+    return slices
 
 
 def _forest(view: View, pairs: Sequence[SlicePair]) -> Figure:

@@ -1,4 +1,4 @@
-"""All pairwise tests as a matrix and as tables, what other tests say, and the statistics of every measure."""
+"""All pairwise tests as a matrix and as tables, the other families, and the statistics of every measure."""
 
 from __future__ import annotations
 
@@ -30,15 +30,11 @@ from harness.stats.heterogeneity import small_slices
 PLACE = 80
 
 FAMILIES = {
-    "randomization": "Sign-flip test of the mean",
-    "t": "Student's paired t-test",
-    "sign": "Exact sign test",
     "equivalence": "Equivalence within the margin",
-    "friedman": "Friedman's test of all retrievers at once",
     "query length": "Slices by query length",
     "rerank uplift": "Reranked against its first stage",
 }
-"""What the families of tests.csv are called; those of fields and of interactions follow from what they divide."""
+"""What the families of tests.csv are called; those of fields follow from what they divide."""
 LOOKED_AT = 4_000
 """Pairs times queries that the page looks at: half a second; `harness compare --json` has more of them."""
 ROWS = 60
@@ -131,8 +127,8 @@ def _listed(view: View, rows: Sequence[Comparison]) -> list[Comparison]:
 
 
 def _about(view: View, a: object, b: object) -> bool:
-    """Whether a row is of the leader or of the baseline; those of all retrievers at once name nobody."""
-    return not {view.conclusion.leader, view.baseline}.isdisjoint((a, b)) or not isinstance(a, str)
+    """Whether a row is of the leader or of the baseline."""
+    return not {view.conclusion.leader, view.baseline}.isdisjoint((a, b))
 
 
 def _small_slices(view: View) -> list[tuple[str, int]]:
@@ -153,11 +149,9 @@ def _significant(view: View, rows: Sequence[Comparison]) -> str:
 def _called(family: str) -> str:
     """What a family of tests.csv is called on the page.
 
-    >>> _called("field tags"), _called("interaction field tags"), _called("interaction query length")
-    ('Slices by tags', 'Interaction with tags', 'Interaction with query length')
+    >>> _called("field tags"), _called("query length")
+    ('Slices by tags', 'Slices by query length')
     """
-    if family.startswith("interaction "):
-        return f"Interaction with {divided(family.removeprefix('interaction '))}"
     if family.startswith("field "):
         return f"Slices by {divided(family)}"
     return FAMILIES.get(family, family)
@@ -186,7 +180,7 @@ def in_reading_order(view: View, rows: Sequence[Comparison]) -> list[Comparison]
 def pair_evidence(view: View) -> list[PairEvidence]:
     """Return the evidence on the pairs, the leader's first; on all of them unless the page would wait for it."""
     pairs = pairs_by_weight(view.ranked, view.baseline, view.n, LOOKED_AT)
-    return evidence(view.evaluation.scores, pairs, view.settings)
+    return evidence(view.evaluation.scores, pairs)
 
 
 def left_out(view: View, shown: int) -> str:

@@ -12,19 +12,16 @@ import numpy as np
 
 from harness.english import count, counted, join
 from harness.evaluation.board import reference_of
-from harness.evaluation.cautions import flattery_sentence, judged_note, judged_only_sentence
+from harness.evaluation.cautions import judged_note, judged_only_sentence
 from harness.evaluation.labellers import CombinedPair, combined, sentence
-from harness.evaluation.unjudged import DifferenceBounds, unjudged_bounds_of
 from harness.evaluation.wording import interval_note
 from harness.measures import parse
 from harness.records import Manifest, RetrieverLedger
 from harness.report import text
 from harness.report.elements import PageColumn, PageTable, Section
-from harness.report.sections.tests import LOOKED_AT
 from harness.report.view import View
 from harness.stats.intervals import Interval
 from harness.stats.power import FEWEST
-from harness.stats.resampling import cross_fitted
 
 PLACE = 70
 
@@ -45,10 +42,6 @@ KINDS = {
     "retries": "retries",
     "unanswered": "requests without a usable answer, which may be billed: their cost is an estimate",
     "imported": "texts whose vectors were read from the place of [vectors]",
-    "probed": "cached texts embedded again",
-    "moved": "cached texts whose vectors have moved",
-    "companions_probed": "pairs scored twice, to see whether companions change a score",
-    "listwise": "rerankings cached by list, since a score depends on its companions",
 }
 """What a ledger's kinds are called; any other kind is shown under its own name."""
 INTERNAL = ("cached_tokens", "shared_hits", "exact_hits", "shared_hits_at_10", "exact_hits_at_10")
@@ -72,18 +65,13 @@ def section(view: View) -> Section:
 
 
 def caveats(view: View) -> list[str]:
-    """Warnings of the run, flattery of the winner, short intervals, labels that may favour someone."""
+    """Warnings of the run, short intervals, labels that may favour someone."""
     notes = [text.visible(warning) for warning in view.manifest.warnings]
     notes += [
         f"{name} failed and is not compared: {text.visible(error)}" for name, error in view.manifest.failed.items()
     ]
     if view.resolved.baseline and view.baseline is None:
         notes.append(f"The baseline {view.resolved.baseline} failed: all pairs were compared instead.")
-    if len(view.retrievers) > 1 and view.n > 1 and view.conclusion.measured:
-        table = view.evaluation.scores
-        best = cross_fitted(table.values[view.primary], table.ids, table.units, seed=view.settings.seed)
-        if best is not None and best.flattered >= 0.0005:
-            notes.append(flattery_sentence(best, len(view.retrievers)))
     if parse(view.primary).get("ideal") in ("retrieved", "retrieved-all"):
         notes.append(
             "The ideal of the primary measure is what was retrieved: one relevant document at rank 1 scores 1, "
@@ -112,36 +100,22 @@ def _judged(view: View) -> list[str]:
 
 
 def labels(view: View) -> dict[str, Any] | None:
-    """Judged@k and the certain bounds beside each mean, and the estimate with a model's labels; None without labels."""
+    """Judged@k beside each mean, and the estimate with a model's labels; None without labels."""
     if parse(view.primary).claimed:
         return None
-    heads = {name: view.answers[name].heads for name in view.retrievers}
-    many = view.n * len(view.comparisons[view.primary]) > LOOKED_AT
-    leader, means = view.conclusion.leader, view.conclusion.means
-    ends = unjudged_bounds_of(view.results, heads, leader if many else "")
-    pairs, both = _in_reading_order(view, ends.pairs), combined(view.results)
-    bounded = any(mean.bounds is not None for mean in ends.means)
+    both, means = combined(view.results), view.conclusion.means
     sources = [labelled.labels.source for labelled in view.results.queries.values()]
-    bounds = (
-        PageColumn("at least", lambda row: text.score(row.bounds.low)),
-        PageColumn("at most", lambda row: text.score(row.bounds.high)),
-    )
     judged = PageTable(
-        "What is judged, and what the rest could change",
+        "What is judged",
         (
-            PageColumn("Retriever", lambda row: row.retriever, "name"),
-            PageColumn(view.names[view.primary].short, lambda row: text.score(means[row.retriever])),
-            PageColumn(f"Judged@{view.cutoff}", lambda row: text.score(row.judged)),
-            *(bounds if bounded else ()),
+            PageColumn("Retriever", lambda name: name, "name"),
+            PageColumn(view.names[view.primary].short, lambda name: text.score(means[name])),
+            PageColumn(f"Judged@{view.cutoff}", lambda name: text.score(view.answers[name].judged)),
         ),
-        sorted(ends.means, key=lambda mean: view.ranked.index(mean.retriever)),
+        view.ranked,
     )
     return {
         "judged": judged,
-        "chosen": ends.chosen,
-        "leading": _changes("the leader's", [pair for pair in pairs if leader in (pair.a, pair.b)]),
-        "others": _changes("the other", [pair for pair in pairs if leader not in (pair.a, pair.b)]),
-        "bounded": bounded,
         "combined": both,
         "estimates": _with_model(both.pairs) if both else None,
         "agreement": both.agreement if both else None,
@@ -151,23 +125,6 @@ def labels(view: View) -> dict[str, Any] | None:
         "mixed": sources.count("mixed"),
         "alone": not view.settings.by_people,
     }
-
-
-def _changes(whose: str, pairs: Sequence[DifferenceBounds]) -> PageTable:
-    columns = (
-        PageColumn("a", lambda row: row.a, "name"),
-        PageColumn("b", lambda row: row.b, "name"),
-        PageColumn("a − b at least", lambda row: text.signed(row.bounds.low)),
-        PageColumn("at most", lambda row: text.signed(row.bounds.high)),
-        PageColumn(
-            "Whatever is judged next", lambda row: "decided for these queries" if row.bounds.decided else "open", ""
-        ),
-    )
-    return PageTable(f"What unjudged documents could change in {whose} differences", columns, pairs)
-
-
-def _settled(row: DifferenceBounds) -> str:
-    return "decided for these queries" if row.bounds.decided else "open"
 
 
 def _with_model(pairs: Sequence[CombinedPair]) -> PageTable:
@@ -192,18 +149,6 @@ def _ends(interval: Interval) -> str:
 
 def _whole(value: float) -> str:
     return "–" if math.isnan(value) else text.count(value)
-
-
-def _in_reading_order(view: View, rows: Sequence[DifferenceBounds]) -> list[DifferenceBounds]:
-    """The leader's pairs first, as `sections.tests` has them."""
-    place = {name: i for i, name in enumerate(view.ranked)}
-    turned = [_turned(row) if place[row.b] < place[row.a] else row for row in rows]
-    return sorted(turned, key=lambda row: (place[row.a], place[row.b]))
-
-
-def _turned(row: DifferenceBounds) -> DifferenceBounds:
-    low, high = row.bounds.low, row.bounds.high
-    return row._replace(a=row.b, b=row.a, bounds=row.bounds._replace(low=0.0 - high, high=0.0 - low))
 
 
 def integrity(view: View) -> dict[str, Any]:

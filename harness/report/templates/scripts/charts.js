@@ -2,7 +2,7 @@
 // other charts show what was declared: they keep their intervals.
 const BARS = 288;
 const apart = first("[data-follows]");
-const colors = found(".failure_map .name path").map((path) => path.getAttribute("fill"));
+const colors = found(".ranking .head path").map((path) => path.getAttribute("fill"));
 // The axis keeps its height: it is given ends that hold every bar.
 const scaled = (axis, limit, to) => {
   const [start, end, from] = ["start", "end", "from"].map((key) => Number(axis.dataset[key]));
@@ -56,7 +56,4 @@ for (const plot of found("figure.chart .plot")) {
     if (known.slice.includes(slice)) change({ slice });
     if (slice === data.all) change({ slice: "" });
   });
-}
-for (const row of found(".failure_map > svg")) {
-  on(row, "click", ({ offsetX }) => lookInto(evidence.order[Math.floor((offsetX / row.clientWidth) * evidence.order.length)]));
 }
