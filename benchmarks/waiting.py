@@ -67,7 +67,6 @@ def commands(folder: Path) -> None:
 
     of_start("harness init", seconds(init))
     of_start("harness check", seconds(partial(command, "check", QUICKSTART, "--results", results)))
-    of_start("harness plan", seconds(partial(command, "plan", QUICKSTART, "--results", results)))
     run = seconds(partial(command, "run", QUICKSTART, "--results", results))
     page = (results / "quickstart" / "report.html").stat().st_size / 1e6
     row("quickstart, all cached", run, "import qdrant_client", client, f"page {page:.2f} MB")

@@ -69,9 +69,7 @@ app = typer.Typer(
 )
 
 
-FORM = typer.Option(
-    "--as", metavar="FORM", help="trec, ir-measures, ranx, beir, mteb, model-card, parquet; mlflow, wandb."
-)
+FORM = typer.Option("--as", metavar="FORM", help="trec, mteb, parquet; mlflow, wandb.")
 
 
 KEEPING = frozenset({"answers", "embed", "judge", "queries", "reproduce"})
@@ -187,23 +185,22 @@ def reproduce(
     fresh: Fresh = False,
     max_cost: MaxCost = None,
     no_code: NoCode = False,
-    trust: Annotated[
-        bool, typer.Option("--trust", help="Accept all that the experiment uses, without being asked.")
-    ] = (False),
+    trust: Annotated[bool, typer.Option("--trust", help="Run the experiment without asking first.")] = (False),
     quiet: Quiet = False,
     as_json: Json = False,
 ) -> None:
     """Run the experiment of a results folder again: exit with 0 if the results are the same, with 1 if not."""
+    from harness import records
     from harness.console.progress import Progress
     from harness.reproduce import reproduce as again
-    from harness.reproduce import uses_of
     from harness.running.options import Options
 
-    if not trust and (used := uses_of(results)):
-        agree(used, "--trust")
+    if not trust:
+        records.read_manifest(results)  # a folder that cannot be read is reported before anybody is asked
+        agree(f"Run the experiment of {results}? It may run code, read files and send texts.", "--trust")
     with Progress(console_of(stderr=True), quiet=quiet) as progress:
         options = Options(fresh=fresh, max_cost=max_cost, code=not no_code, watch=progress.watch)
-        reproduction = again(results, options, trust=True)
+        reproduction = again(results, options)
     if as_json:
         print_json(**reproduction._asdict())
     elif not quiet:
@@ -213,7 +210,7 @@ def reproduce(
 def init(
     folder: Annotated[
         str,
-        typer.Argument(metavar="DATASET", help="A folder, a file, the name of a data set, or the URL of a database."),
+        typer.Argument(metavar="DATASET", help="A folder, a file, or the name of a data set."),
     ],
     output: Annotated[
         Path | None, typer.Option(help="File to write; default: <folder>.toml in the current folder.")
@@ -263,7 +260,6 @@ for command in (
     demo,
     init,
     check_commands.check,
-    check_commands.plan,
     run,
     report,
     scoring.score,

@@ -65,8 +65,7 @@ def run(experiment: str | Path | Mapping[str, Any] | Experiment | Loaded, option
         options.on_message(unread)
     place = Path(options.results) / loaded.within / loaded.experiment.name
     known = _known(place, loaded, dataset, options.only)
-    with records.unfinished_folder(place) as held:
-        aside = held.folder
+    with records.unfinished_folder(place) as aside:
         budget = Budget(options.max_cost)
         together = Meter(budget, lambda meter: options.watch("", meter))
         work = _Work(loaded, dataset, graded, place, together, datetime.now(UTC), time.perf_counter())
@@ -86,16 +85,13 @@ def run(experiment: str | Path | Mapping[str, Any] | Experiment | Loaded, option
             )  # fmt: skip
             for one in run_all(loaded.experiment, components, shared, known=known):
                 finished[one.retriever] = one
-                held.check()
                 if not one.error:
                     records.write_run(aside, one)
             runs = [finished[block.name] for block in loaded.experiment.retrievers]
             if all(one.error for one in runs):
                 raise BackendError("\n".join(f"{one.retriever}: {one.error}" for one in runs))
             judgment = _judged(VerdictFolders(aside / FOLDER, place / FOLDER), loaded, dataset, runs, cache, together)
-        held.check()
         results = _write(aside, work, runs, judgment)
-        held.check()
         if moved := records.put_in_place(aside, place):
             options.on_message(moved)
     try:

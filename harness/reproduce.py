@@ -18,7 +18,7 @@ from harness.english import join
 from harness.evaluation.grading import grade_labels, with_claims_alone
 from harness.evaluation.readers import Judged, claims_of_results, lists_of, score_lists
 from harness.evaluation.score_tables import RunFacts, score_tables
-from harness.experiment import Question, load, strings, uses, with_files_located, with_runs_located
+from harness.experiment import Question, load, strings, with_runs_located
 from harness.pipeline import run
 from harness.records import Results
 from harness.running.check import prepare
@@ -138,20 +138,7 @@ def changes(versions: Mapping[str, str]) -> str:
     return f"; since then: {'; '.join(versions.values())}" if versions else ""
 
 
-def uses_of(folder: str | Path) -> list[str]:
-    """Return what running a results folder's experiment would use: services, secrets, code, paths outside.
-
-    Raises:
-        InputError: the folder cannot be read.
-    """
-    manifest = records.read_manifest(Path(folder))
-    if objects := [text.removeprefix(OBJECT) for _, text in strings(manifest.experiment) if text.startswith(OBJECT)]:
-        what = f"was made of what only that process had: {join(objects)}"
-        raise InputError(Problem(str(folder), what, "run its notebook again, and compare: harness compare OLD NEW"))
-    return uses(with_files_located(manifest.experiment, Path(manifest.experiment_file)))
-
-
-def reproduce(folder: str | Path, options: Options = Options(), *, trust: bool = False) -> Reproduction:  # noqa: B008 - immutable
+def reproduce(folder: str | Path, options: Options = Options()) -> Reproduction:  # noqa: B008 - immutable
     """Run the experiment of a results folder again, into a temporary folder, and compare.
 
     A retriever that searches an approximate index, and what is made of it, may have other means: no two builds of such
@@ -160,17 +147,16 @@ def reproduce(folder: str | Path, options: Options = Options(), *, trust: bool =
     Args:
         folder: a results folder.
         options: as for a run; where results go is decided here.
-        trust: agree to what the experiment uses: see `uses_of`.
 
     Raises:
         NotShown: a retriever is missing now, a mean differs by more than 1e-4, an approximate index gives hits that
             its recall does not explain, or the folder contradicts itself.
-        InputError: the folder, the data set as it is now, or the environment is at fault; or the experiment uses a
-            service, a secret, code or a path outside, and that was not agreed to.
+        InputError: the folder, the data set as it is now, or the environment is at fault.
     """
-    if (used := uses_of(folder)) and not trust:
-        remedy = "read what it uses, then give trust=True"
-        raise InputError([Problem(str(folder), f"would do what somebody wrote: it {line}", remedy) for line in used])
+    written = records.read_manifest(Path(folder)).experiment
+    if objects := [text.removeprefix(OBJECT) for _, text in strings(written) if text.startswith(OBJECT)]:
+        what = f"was made of what only that process had: {join(objects)}"
+        raise InputError(Problem(str(folder), what, "run its notebook again, and compare: harness compare OLD NEW"))
     earlier = records.read(folder)
     with tempfile.TemporaryDirectory(prefix="reproduce-") as place:
         path = Path(place) / "experiment.toml"

@@ -22,7 +22,7 @@ import numpy.typing as npt
 from filelock import FileLock
 
 from retrievers.errors import BackendError, InputError, Problem
-from retrievers.opening import cache_folder, check_lock
+from retrievers.opening import cache_folder
 from retrievers.ragged import Form, packed, unpacked
 from retrievers.remote.redaction import environment_values, masked
 from retrievers.types import Counts, Embedded, PairScores
@@ -106,7 +106,6 @@ class Cache:
                 )
                 return
             path.parent.mkdir(parents=True, exist_ok=True)
-            check_lock(lock)
             self._db = sqlite3.connect(path, timeout=_PATIENCE, isolation_level=None)
         except (OSError, sqlite3.Error) as failure:
             raise InputError(Problem(str(path), f"cannot be opened: {failure}", "set HARNESS_CACHE")) from None

@@ -6,7 +6,6 @@ import hashlib
 import inspect
 import json
 import math
-import re
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -21,7 +20,7 @@ from retrievers.errors import BackendError, InputError, Problem, check_not_negat
 from retrievers.meter import Meter
 from retrievers.remote.redaction import Expanded, as_written
 from retrievers.runs import LONGEST_LINE, LineProblems, RunScores, read_run
-from retrievers.types import Document, Floats, Query, Ranking, Retriever, Shares, ranked
+from retrievers.types import CONTROL, Document, Floats, Query, Ranking, Retriever, Shares, ranked
 from retrievers.user_objects import called, faults_of
 
 SHAPE = "for each query a list of ids, or of pairs of id and score, best first"
@@ -33,7 +32,6 @@ ROW = '{"query_id": "q1", "doc_id": "d1", "score": 0.5}'
 """Of a saved run, as rows."""
 RISES = 10
 """Of scores that are given best first, from which on they are not chance."""
-_NOT_IN_IDS = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
 
 
 class ExternalRetriever(Retriever):
@@ -66,8 +64,8 @@ def count_unknown_ids(rankings: Iterable[Ranking], known: set[str], meter: Meter
     hits = Counter(doc for ranking in rankings for doc in ranking.doc_ids)
     foreign = {doc: number for doc, number in hits.items() if doc not in known}
     for doc_id in sorted(foreign):
-        if not doc_id.strip() or _NOT_IN_IDS.search(doc_id):
-            what = "it is blank, steers a terminal or cannot be written"
+        if not doc_id.strip() or CONTROL.search(doc_id):
+            what = "it is blank, or holds a control character"
             raise BackendError(f"{doc_id[:80]!r} is among the hits, which is not an id: {what}")
         meter.note("not-in-corpus", doc_id)
     if foreign and len(foreign) == len(hits):

@@ -19,7 +19,7 @@ from urllib.parse import quote, unquote
 import numpy as np
 
 from retrievers.errors import InputError, Problem
-from retrievers.opening import masking, opened, writing
+from retrievers.opening import masking, writing
 from retrievers.types import Floats, Ranking
 
 BOM = b"\xef\xbb\xbf"
@@ -223,7 +223,7 @@ def blocks_of(path: str | Path) -> Iterator[tuple[int, bytes]]:
 def _read_blocks(path: str | Path) -> Iterator[bytes]:
     try:
         # Opened once: a pipe cannot be read again.
-        with opened(path) as raw:
+        with Path(path).open("rb") as raw:
             file = gzip.GzipFile(fileobj=raw) if raw.peek(2).startswith(b"\x1f\x8b") else raw
             if file.peek(len(BOM)).startswith(BOM):
                 file.read(len(BOM))

@@ -33,6 +33,8 @@ from retrievers.ranking import (
 )
 from retrievers.remote.redaction import as_written
 
+CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]+")
+"""What no id may hold: it would make a row of its own in a table, or cannot be written."""
 Role = Literal["document", "query"]
 Vectors = npt.NDArray[np.float32]
 Counts = npt.NDArray[np.int64]

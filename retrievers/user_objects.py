@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import importlib.util
 import sys
 import sysconfig
 import traceback
@@ -72,12 +73,7 @@ def named_function(call: str, where: str = "call") -> Callable[..., Any]:
     Raises:
         InputError: there is no such module or function, or the module cannot be imported.
     """
-    module, colon, name = call.partition(":")
-    if not colon or not module or not name:
-        raise InputError(Problem(where, f"{call!r} is not a function", 'write "package.module:function"'))
-    here = str(Path.cwd())
-    if here not in sys.path:
-        sys.path.append(here)
+    module, name = _parts(call, where)
     try:
         with faults_of((module,)):
             imported = importlib.import_module(module)
@@ -91,6 +87,43 @@ def named_function(call: str, where: str = "call") -> Callable[..., Any]:
         raise InputError(Problem(where, f"{module!r} has no function {name!r}", remedy))
     found: Callable[..., Any] = function
     return found
+
+
+def find_module(call: str, where: str = "call") -> None:
+    """See that the module of "package.module:function" is there; none of its code runs.
+
+    Args:
+        call: its name; or a text that carries the function itself.
+        where: the key that names it.
+
+    Raises:
+        InputError: there is no such module.
+    """
+    if isinstance(call, NamedObject):
+        return
+    module, _ = _parts(call, where)
+    top, *parts = module.split(".")
+    if top in sys.modules:
+        return
+    spec = importlib.util.find_spec(top)  # of a whole path it would run the packages above
+    folders = [Path(folder) for folder in (spec and spec.submodule_search_locations) or ()]
+    for part in parts:
+        found = [one for folder in folders for one in (folder / part, *folder.glob(f"{part}.*")) if one.exists()]
+        folders = [one for one in found if one.is_dir()]
+        spec = spec if found else None
+    if spec is None:
+        raise InputError(Problem(where, f"there is no module {module!r}", "install it, or run where it lies"))
+
+
+def _parts(call: str, where: str) -> tuple[str, str]:
+    """The module and the function of "package.module:function", found in the working directory too."""
+    module, colon, name = call.partition(":")
+    if not colon or not module or not name:
+        raise InputError(Problem(where, f"{call!r} is not a function", 'write "package.module:function"'))
+    here = str(Path.cwd())
+    if here not in sys.path:
+        sys.path.append(here)
+    return module, name
 
 
 @contextmanager

@@ -15,7 +15,9 @@ from harness import records
 from harness.cli import main
 from harness.pipeline import run
 from harness.records import Results
+from harness.running.check import check
 from harness.running.options import Options
+from harness.running.plan import RunPlan
 from retrievers.errors import InputError
 
 TEXTS = {
@@ -180,3 +182,10 @@ def told(capsys: pytest.CaptureFixture[str], *words: object, code: int = 0) -> s
     """Run a command that ends with this code, and return what it printed."""
     said = ends(capsys, code, *words)
     return said.out + said.err
+
+
+def planned(path: Path, results: Path = Path("results")) -> RunPlan:
+    """What a run of an experiment would take, as its check finds."""
+    found = check(path, results=results).plan
+    assert found is not None
+    return found

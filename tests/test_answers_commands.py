@@ -67,7 +67,7 @@ def test_claims_are_measured_in_a_run_and_undefined_values_have_their_rows(resul
     rows = results.comparisons[results.comparisons["measure"] == "ClaimRecall@1"]
     assert rows["n"].tolist() == [2]
     assert results.manifest.judge["judge"].startswith("lexical") and results.manifest.judge["depth"] == "2"
-    assert reproduce(results.folder, trust=True).differing == ()
+    assert reproduce(results.folder).differing == ()
 
 
 def test_the_report_says_who_judged_and_how_far_to_trust_it(results) -> None:
@@ -127,10 +127,6 @@ def test_a_judge_that_fails_leaves_its_measures_undefined_and_the_rest_whole(clu
     assert found.scores[found.scores["measure"] == "ClaimRecall@1"]["value"].isna().all()
     write_report(found)
     assert "the judge is out" in (found.folder / "report.md").read_text(encoding="utf-8")
-    ann = records.By("person:ann")
-    records.append_judged(found.folder / records.FOLDER, ann, {("claim", "passage"): "neutral"})
-    assert harness("run", club / "club.toml", "--results", club / "failed", "--quiet") == 0
-    assert ann in records.judges_in(club / "failed" / "club" / records.FOLDER)
 
 
 def test_a_measure_by_claims_may_decide(club, capsys) -> None:

@@ -153,7 +153,6 @@ QUICKSTART = "experiments/quickstart.toml"
 SPARING = [
     ("--help", f"{CLIENTS} numpy pandas scipy pydantic sacrebleu"),
     ("init datasets/survey-templates-en --output HERE/new.toml", f"{CLIENTS} pandas scipy"),
-    (f"plan {QUICKSTART} --results HERE", f"{CLIENTS} pandas scipy"),
     (f"check {QUICKSTART} --results HERE", f"{CLIENTS} pandas scipy.optimize scipy.stats"),
     ("score HERE/qrels HERE/run", f"{CLIENTS} pandas scipy.optimize scipy.stats"),
 ]

@@ -136,7 +136,7 @@ def test_a_run_without_a_report_says_where_its_results_are_and_another_command_w
     assert not parts & {file.name for file in folder.iterdir()}
     index = (place / "index.html").read_text(encoding="utf-8")
     assert "<bdi>small</bdi>" in index and 'href="small/report.html"' not in index
-    assert call("reproduce", folder).code == 0
+    assert call("reproduce", "--trust", folder).code == 0
     assert call("report", folder).out.endswith(f"\nreport: {page}\n")
     assert parts < {file.name for file in folder.iterdir()}
     assert call("report", place).code == 0
@@ -148,7 +148,8 @@ def test_with_or_without_a_report_an_experiment_is_the_same(call: Call, tmp_path
     first = run(small.experiment(tmp_path, more=timed), Options(place))
     path = small.experiment(tmp_path, more=timed, report=True)
     planned = [
-        json.loads(call("plan", path, "--results", folder, "--json").out) for folder in (place, tmp_path / "none")
+        json.loads(call("check", path, "--results", folder, "--json").out)["plan"]
+        for folder in (place, tmp_path / "none")
     ]
     assert planned[0] != planned[1], "what was timed then is not timed again"
     told = call("run", path, "--results", place, "--only", "bm25")
@@ -552,9 +553,9 @@ def copied(tmp_path: Path, finished: Results) -> Path:
 
 
 def test_reproduce(call: Call, copied: Path) -> None:
-    said = call("reproduce", copied)
+    said = call("reproduce", "--trust", copied)
     assert (said.code, said.out) == (0, "reproduced: rankings, scores and comparisons are the same to the byte\n")
-    assert json.loads(call("reproduce", copied, "--fresh", "--json").out)["differing"] == []
+    assert json.loads(call("reproduce", "--trust", copied, "--fresh", "--json").out)["differing"] == []
 
 
 def test_reproduce_says_what_differs(call: Call, copied: Path) -> None:
@@ -572,13 +573,13 @@ def test_reproduce_says_what_differs(call: Call, copied: Path) -> None:
     )
     summary.write_text(moved(5e-5), encoding="utf-8")
     small.signed_anew(copied)
-    said = call("reproduce", copied, code=0)
+    said = call("reproduce", "--trust", copied, code=0)
     assert "means within 0.0001 (largest difference 5e-05); not the same to the byte: rankings/bm25.jsonl" in said.out
     summary.write_text(moved(0.01), encoding="utf-8")
-    said = call("reproduce", copied, code=2)
+    said = call("reproduce", "--trust", copied, code=2)
     assert "summary.csv: cannot be read whole: it was changed" in said.err
     small.signed_anew(copied)
-    said = call("reproduce", copied)
+    said = call("reproduce", "--trust", copied)
     assert said.code == 1
     assert "summary.csv: does not follow from the rankings and labels beside it" in said.err
 
@@ -607,7 +608,7 @@ def test_reproduce_fails_where_a_retriever_answers_otherwise_or_no_more(
 
 def test_reproduce_wants_the_same_data(call: Call, copied: Path, tmp_path: Path) -> None:
     (tmp_path / "data" / "pear.md").write_text("# pear\n\nanother text", encoding="utf-8")
-    said = call("reproduce", copied, code=2)
+    said = call("reproduce", "--trust", copied, code=2)
     assert "is not the data of these results: a document, query or label has changed (" in said.err
 
 
@@ -615,7 +616,7 @@ def test_reproduce_names_the_version_as_a_cause_for_results_of_before(call: Call
     manifest = records.read_manifest(copied)
     old = replace(manifest, dataset=replace(manifest.dataset, digest="0" * 64), tables={})
     records.write_manifest(copied, old)
-    said = call("reproduce", copied, code=2)
+    said = call("reproduce", "--trust", copied, code=2)
     assert "a document, query or label has changed, or the program, which took digests" in said.err
 
 
@@ -691,13 +692,6 @@ def test_every_command_and_every_option_has_help() -> None:
 
 def test_the_version(call: Call) -> None:
     assert call("--version") == (0, f"harness {version('retriever-harness')}\n", "")
-
-
-def test_a_plan_of_a_results_folder_is_for_a_true_difference(call: Call, results: Path) -> None:
-    found = json.loads(call("plan", results, "--difference", "0.05", "--json").out)["plan"]
-    assert {(row["a"], row["unit"]) for row in found} == {(found[0]["a"], "query")}
-    assert "--difference: is for a results folder" in call("plan", results / "none.toml", "--difference", "0.05").err
-    assert "-1.0 is not a finite number above 0" in call("plan", results, "--difference", "-1").err
 
 
 def test_closed_standard_streams_are_no_failure(monkeypatch: pytest.MonkeyPatch) -> None:

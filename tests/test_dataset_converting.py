@@ -1,9 +1,7 @@
 """Documents as companies have them, by markitdown: converted once, what failed listed, in a process apart."""
 
-import importlib
 import io
 import json
-import subprocess
 import sys
 import zipfile
 from importlib.util import find_spec
@@ -12,10 +10,8 @@ from pathlib import Path
 import pytest
 
 from harness.dataset import converting, load, markdown_folder, reading_line, reference_of
-from harness.dataset.converting import Converter, NotConverted
+from harness.dataset.converting import NotConverted, convert
 from harness.dataset.files import File
-from harness.dataset.markdown_folder import MarkdownSource
-from harness.dataset.source import Findings
 from harness.experiment.init import write_experiment
 from retrievers.errors import InputError
 from tests.small import ended
@@ -23,11 +19,6 @@ from tests.small import ended
 needs = pytest.mark.skipif(find_spec("markitdown") is None, reason="needs the extra `documents`")
 pytestmark = pytest.mark.usefixtures("own_cache")
 posix = pytest.mark.skipif(sys.platform == "win32", reason="signals of POSIX")
-STUB = """
-import json, os, signal, sys, time
-while head := sys.stdin.buffer.readline():
-    sys.stdin.buffer.read(json.loads(head)["size"])
-    """
 
 
 @pytest.fixture
@@ -39,19 +30,11 @@ def page(tmp_path, monkeypatch):
     return File(tmp_path / "page.html")
 
 
-def converts_by(script: str, monkeypatch) -> None:
-    """Have another script convert, which reads what is asked and then does this."""
-    monkeypatch.setattr(converting, "CHILD", STUB + script)
-
-
-ANSWERS = "print(json.dumps({'title': 'T', 'text': 'text'}), flush=True)"
-
-
 @pytest.mark.parametrize("name", ["a.pdf", "a.docx"])
 def test_what_does_not_begin_as_its_format_is_not_taken_for_text(name, page, tmp_path):
     (tmp_path / name).write_text("an error page, saved under a wrong name")
     with pytest.raises(NotConverted, match="whatever its name says"):
-        Converter().convert(File(tmp_path / name))
+        convert(File(tmp_path / name))
 
 
 @needs
@@ -59,112 +42,24 @@ def test_what_does_not_begin_as_its_format_is_not_taken_for_text(name, page, tmp
 def test_what_its_reader_cannot_read_is_not_taken_for_text(name, cut, tmp_path):
     (tmp_path / name).write_text(cut)
     with pytest.raises(NotConverted, match="failed"):
-        Converter().convert(File(tmp_path / name))
-
-
-@posix
-@pytest.mark.parametrize(
-    ("script", "what"),
-    [
-        ("os.kill(os.getpid(), signal.SIGKILL)", "SIGKILL, as by a machine that runs out of memory"),
-        ("os.abort()", "SIGABRT"),
-        ("sys.exit(7)", "exit code 7"),
-        ("print(json.dumps({'undone': 'too little memory'}), flush=True)", "too little memory"),
-    ],
-)
-def test_what_ends_the_process_from_outside_is_not_kept_as_the_document_s_fault(
-    script, what, page, tmp_path, monkeypatch
-):
-    converts_by(script, monkeypatch)
-    with pytest.raises(NotConverted, match=f"{what}.*tries it again"):
-        Converter().convert(page)
-    assert not (tmp_path / "cache").exists()
-    converts_by(ANSWERS, monkeypatch)
-    assert Converter().convert(page) == ("T", "text")
-
-
-@posix
-def test_a_document_that_takes_too_long_is_kept_as_such(page, tmp_path, monkeypatch):
-    converts_by("os.kill(os.getpid(), signal.SIGPROF)", monkeypatch)
-    converter = Converter()
-    with pytest.raises(NotConverted, match="more than 120 s of the processor"):
-        converter.convert(page)
-    converts_by(ANSWERS, monkeypatch)
-    with pytest.raises(NotConverted, match="more than 120 s of the processor"):
-        converter.convert(page)
-
-
-@posix
-def test_every_pass_of_one_command_takes_the_same_files_for_documents(page, tmp_path, monkeypatch):
-    (tmp_path / "other.htm").write_text("other")
-    (tmp_path / "plain.md").write_text("plain")
-    converts_by("os.kill(os.getpid(), signal.SIGKILL)", monkeypatch)
-    source = MarkdownSource(tmp_path, ())
-    first = [document.id for _, document in source.documents(Findings())]
-    converts_by(ANSWERS, monkeypatch)
-    assert [document.id for _, document in source.documents(Findings())] == first == ["plain"]
-    again = [document.id for _, document in MarkdownSource(tmp_path, ()).documents(Findings())]
-    assert again == ["other.htm", "page.html", "plain"]
-
-
-@needs
-@pytest.mark.parametrize("wrapped", [False, True])
-def test_too_little_memory_is_not_kept_as_the_document_s_fault(wrapped):
-    from markitdown import FileConversionException
-    from markitdown._exceptions import FailedConversionAttempt
-
-    class Engine:
-        def convert_stream(self, *_: object, **__: object) -> None:
-            error = MemoryError()
-            raise (
-                FileConversionException(attempts=[FailedConversionAttempt(self, (MemoryError, error, None))])
-                if wrapped
-                else error
-            )
-
-    assert "more than 4 GiB of memory" in converting._converted(Engine(), b"", ".html")["undone"]
-
-
-@pytest.mark.skipif(sys.platform != "linux", reason="others take the limit and do not heed it")
-@pytest.mark.parametrize(("limit", "then"), [(2 << 30, 2 << 30), (8 << 30, 4 << 30)])
-def test_a_lower_limit_of_the_machine_stays(limit, then):
-    code = (
-        "import resource, sys; from harness.dataset import converting; "
-        "resource.setrlimit(resource.RLIMIT_AS, (int(sys.argv[1]), resource.RLIM_INFINITY)); "
-        "converting._limit_memory(); print(resource.getrlimit(resource.RLIMIT_AS)[0])"
-    )
-    asked = [sys.executable, "-c", code, str(limit)]
-    assert subprocess.run(asked, capture_output=True, text=True, check=True).stdout.strip() == str(then)
+        convert(File(tmp_path / name))
 
 
 @pytest.mark.parametrize("kept", ["{}", "[]", "null", '{"title": 1, "text": "a"}', '{"failed": 5}', "[" * 100_000])
 def test_what_no_conversion_gives_is_not_taken(kept, page, tmp_path, monkeypatch):
-    converts_by(ANSWERS, monkeypatch)
-    assert Converter().convert(page).text == "text"
+    monkeypatch.setattr(converting, "convert_bytes", lambda *_: {"title": "T", "text": "text"})
+    assert convert(page).text == "text"
     [path] = (tmp_path / "cache" / "documents").iterdir()
     path.write_text(kept)
-    assert Converter().convert(page).text == "text"
+    assert convert(page).text == "text"
     assert json.loads(path.read_text()) == {"title": "T", "text": "text"}
 
 
 def test_a_document_is_converted_where_nothing_can_be_kept(page, tmp_path, monkeypatch):
-    converts_by(ANSWERS, monkeypatch)
+    monkeypatch.setattr(converting, "convert_bytes", lambda *_: {"title": "T", "text": "text"})
     (tmp_path / "cache").mkdir()
     (tmp_path / "cache" / "documents").write_text("a file")
-    assert Converter().convert(page).text == "text"
-
-
-def test_the_process_is_given_no_keys(page, tmp_path, monkeypatch):
-    told = "print(json.dumps({'title': '', 'text': json.dumps(dict(os.environ))}), flush=True)"
-    converts_by(told, monkeypatch)
-    monkeypatch.setenv("OPENAI_API_KEY", "sk-secret")
-    given = json.loads(Converter().convert(page).text)
-    assert not [name for name in given if name not in (*converting.PASSED, "PYTHONPATH", "LC_CTYPE")]
-
-
-@needs
-def test_with_few_variables_it_finds_the_same_packages():
-    assert Converter().convert_bytes(b"<p>text", ".html")["text"] == "text"
+    assert convert(page).text == "text"
 
 
 HTML = "<html><head><title>Leave</title></head><body><h1>Days</h1><p>25 days a year</p></body></html>"
@@ -231,7 +126,7 @@ def test_what_companies_have_becomes_documents_and_is_converted_once(tmp_path, m
     assert found.ledger["unread-file"] == ("logo.png",)
     assert reading_line(found) == "5 of 7 files are read; 1 is not (.png 1); 1 could not be converted"
     with monkeypatch.context() as patch:
-        patch.setattr(converting.Converter, "convert_bytes", lambda *_: pytest.fail("it was kept"))
+        patch.setattr(converting, "convert_bytes", lambda *_: pytest.fail("it was kept"))
         assert load(reference_of(place)).digest == found.digest
     (place / "leave.html").write_text(HTML.replace("25", "30"))
     assert load(reference_of(place)).digest != found.digest
@@ -275,25 +170,3 @@ def test_a_run_says_first_what_is_not_read(tmp_path, monkeypatch, capsys):
     assert said.startswith("2 of 7 files are read; 5 are not (.docx 2, .html 1, .pdf 1, .png 1); pip install")
     ended("check", path)
     assert "2 of 7 files are read" in capsys.readouterr().out.split("\n")[1]
-
-
-@needs
-def test_a_document_that_takes_too_long_is_given_up_and_the_next_is_converted(monkeypatch):
-    """A page of a hundred thousand letters in one place keeps the PDF's reader busy for minutes."""
-    converter = converting.Converter()
-    assert "25 days" in converter.convert_bytes(HTML.encode(), ".html")["text"]
-    monkeypatch.setattr(converting, "SECONDS", 1)
-    assert (
-        "took more than 1 s of the processor"
-        in converter.convert_bytes(pdf(") Tj (".join(["a" * 50] * 40_000)), ".pdf")["failed"]
-    )
-    monkeypatch.setattr(converting, "SECONDS", 300)
-    assert "25 days" in converter.convert_bytes(HTML.encode(), ".html")["text"]
-
-
-@needs
-def test_a_text_that_no_document_has_is_not_taken(monkeypatch):
-    monkeypatch.setattr(converting, "LONGEST", 5)
-    engine = importlib.import_module("markitdown").MarkItDown()
-    found = converting._converted(engine, HTML.encode(), ".html")
-    assert found == {"failed": "its text has more than 5 characters"}

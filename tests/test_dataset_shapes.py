@@ -2,7 +2,6 @@
 
 import csv
 import json
-import sqlite3
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -219,28 +218,6 @@ def hotpotqa_of_the_hub(here: Path) -> list[str]:
     return ["d"]
 
 
-def database(here: Path) -> list[str]:
-    pytest.importorskip("sqlalchemy")
-    with sqlite3.connect(here / "help.db") as base:
-        base.execute("CREATE TABLE articles (id TEXT, title TEXT, body TEXT)")
-        base.executemany("INSERT INTO articles VALUES (?, 'x', ?)", FIFTY.documents.items())
-        base.execute("CREATE TABLE rated (query TEXT, doc TEXT, grade INTEGER)")
-        base.executemany("INSERT INTO rated VALUES (?, ?, ?)", [(FIFTY.queries[q], d, g) for q, d, g in PAIRS])
-    base.close()
-    layouts.table(here / "questions.csv", asked())
-    return ["questions.csv", "--documents", "sqlite:///help.db?sql=SELECT id, body FROM articles ORDER BY id"]
-
-
-def database_alone(here: Path) -> list[str]:
-    database(here)
-    return ["help.db", "--documents", "articles", "--queries", "rated"]
-
-
-def database_url(here: Path) -> list[str]:
-    database(here)
-    return ["sqlite:///help.db?table=rated", "--documents", "articles"]
-
-
 def without_header(here: Path) -> list[str]:
     texts(here / "d")
     with (here / "log.csv").open("w", newline="") as file:
@@ -290,9 +267,6 @@ SHAPES: dict[str, tuple[Callable[[Path], list[str]], Counter[int]]] = {
     "MS MARCO": (ms_marco, GRADES),
     "HotpotQA": (hotpotqa, ONES),
     "HotpotQA of the hub": (hotpotqa_of_the_hub, ONES),
-    "SQL": (database, GRADES),
-    "SQLite file": (database_alone, GRADES),
-    "SQL, one table of questions": (database_url, GRADES),
     "a table without a header": (without_header, GRADES),
     "JSON and Parquet": (mixture, GRADES),
 }
@@ -343,17 +317,6 @@ def test_a_split_of_ms_marco_is_named_where_there_are_several(here: Path) -> Non
 def test_the_table_of_labels_inside_a_folder_of_documents_is_no_document(here: Path) -> None:
     excel_beside_documents(here)
     assert load(reference_of("d")).ledger.get("unread-file") is None
-
-
-def test_what_follows_sql_may_name_the_environment_and_is_told_to_whoever_trusts(here: Path, monkeypatch) -> None:
-    from harness.experiment import uses
-
-    database(here)
-    monkeypatch.setenv("BASE", "help.db")
-    reference = DatasetReference(Path("questions.csv"), documents="sqlite:///${BASE}?table=articles")
-    assert load(reference).count == 50
-    told = uses({"dataset": {"documents": "postgresql://ann@host/help?table=t"}})
-    assert told == ["asks the database postgresql://host/help?table=t (dataset.documents)"]
 
 
 def test_numbers_name_the_columns_of_a_table_without_a_header(here: Path) -> None:

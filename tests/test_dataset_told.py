@@ -1,7 +1,6 @@
 """What is said of data that cannot be taken as they are: the row, what a file looks like, the remedy that helps."""
 
 import json
-import sqlite3
 from pathlib import Path
 
 import pytest
@@ -34,16 +33,6 @@ def test_a_row_without_an_id_is_named_by_its_line(tmp_path):
     assert "queries.csv:3: names document 'b', which does not exist" in told(reference_of(path))
     (path / "queries.csv").write_text("id,query,doc\nx,leave,a\ny,travel,b\n")
     assert "queries.csv:3: query 'y' names document 'b', which does not exist" in told(reference_of(path))
-
-
-def base() -> bytes:
-    pytest.importorskip("sqlalchemy")
-    with sqlite3.connect(":memory:") as connection:
-        connection.execute("CREATE TABLE t (a TEXT)")
-        connection.commit()
-        raw = connection.serialize()
-    connection.close()
-    return raw
 
 
 GOOD = "query,doc\nleave,a\n"
@@ -89,16 +78,8 @@ WORST: dict[str, tuple[dict[str, object], str, str]] = {
     "no such sheet": ({"d/log.xlsx": lambda: book(May=ASKED)}, "d --queries log.xlsx#Mai", "has no sheet 'Mai'"),
     "CSV called Parquet": ({"d/queries.parquet": GOOD}, "d", "cannot be read as Parquet"),
     "CSV called Arrow": ({"d/queries.arrow": GOOD}, "d", "cannot be read as Arrow"),
-    "other tables": ({"help.db": base}, "help.db", "none of them is called queries"),
-    "other tables behind a URL": ({"help.db": base}, "sqlite:///help.db", "say which hold what: --queries t --doc"),
-    "a table of a database alone": (
-        {"help.db": base}, "sqlite:///help.db?table=t", "is a table that names no documents (say which holds them"),
-    "no such database": (
-        {"log.csv": GOOD, "x": base}, "log.csv --documents sqlite:///no.db?table=t", "no.db: no such file"),
-    "no such table": (
-        {"log.csv": GOOD, "help.db": base},
-        "log.csv --documents sqlite:///help.db?table=s", "no such table: s"),
-    "no such engine": ({"log.csv": GOOD, "x": base}, "log.csv --documents nobase://h/d?table=x", "Can't load plugin"),
+    "a database": ({"log.csv": GOOD}, "log.csv --documents sqlite:///no.db?table=t", "sqlite: databases are retired"),
+    "a database alone": ({"log.csv": GOOD}, "postgresql://ann:word@db/help", "postgresql: databases are retired"),
     "an empty file": ({"log.csv": ""}, "log.csv", "log.csv: is empty"),
     "a table alone": ({"log.csv": GOOD}, "log.csv", "is a table that names no documents"),
     "no such documents": ({"log.csv": GOOD}, "log.csv --documents dd", "dd: no such file (did you mean 'd'"),

@@ -14,13 +14,12 @@ from harness.evaluation.costs import costs_of
 from harness.experiment import parse
 from harness.pipeline import run
 from harness.running.options import Options
-from harness.running.plan import plan
 from retrievers.derived import cut
 from retrievers.stores.matrices import QuantizedStore, calibrated, from_bytes, to_bits, to_bytes
 from retrievers.types import Vectors, ranked, rounded
 from tests import small, tiny
 from tests.servers import OpenAIProvider, serving
-from tests.small import ends, refusal
+from tests.small import ends, planned, refusal
 
 pytestmark = pytest.mark.slow
 
@@ -141,17 +140,17 @@ def test_what_is_cut_has_length_one_and_its_own_direction(seed: int, dimensions:
 def test_one_embedding_pays_for_all(tmp_path: Path) -> None:
     with serving(OpenAIProvider()) as provider:
         path = small.experiment(tmp_path, retrievers=PAID.format(url=provider.url, more=""))
-        planned = plan(path, results=tmp_path / "out")
+        found = planned(path, results=tmp_path / "out")
         assert not provider.requests
         results = run(path, Options(tmp_path / "out", max_cost=1.0))
         asked = [request["body"].get("dimensions") for request in provider.requests]
         again = run(path, Options(tmp_path / "out"))
         assert len(provider.requests) == len(asked) == 3  # documents, queries, and the documents at 64 as a proof
     assert sorted(asked, key=str) == [64, None, None]
-    rows = {(row.retriever, row.stage): row.texts for row in planned.rows}
+    rows = {(row.retriever, row.stage): row.texts for row in found.rows}
     assert rows == {("paid", "embed-documents"): 6, ("paid", "embed-queries"): 6, ("paid-64", "embed-documents"): 6}
-    assert planned.total()["calls"] == 3
-    assert all(row.usd == pytest.approx(row.tokens * PRICE) for row in planned.rows)
+    assert found.total()["calls"] == 3
+    assert all(row.usd == pytest.approx(row.tokens * PRICE) for row in found.rows)
     spent = results.costs.groupby("retriever")["usd"].sum()
     assert tuple(results.retrievers) == ALL
     assert all(spent[name] == 0 for name in ALL if name not in ("paid", "paid-64"))

@@ -84,7 +84,6 @@ def test_the_data_set_is_found_from_a_parent_of_the_file(folder: Path, monkeypat
         (HEAD + BM25.replace('name = "bm25"', 'name = "a b"'), "retrievers[0].name: 'a b'"),
         (HEAD + 'basline = "x"\n' + BM25, "unknown key 'basline' (did you mean 'baseline'?)"),
         (HEAD + 'baseline = "bm52"\n' + BM25, "baseline 'bm52' is not a retriever; did you mean 'bm25'?"),
-        (HEAD + BM25.replace('"bm25"', '"Nul.v2"', 1), "name 'Nul.v2' stands for a device on Windows"),
         (HEAD + BM25.replace('name = "bm25"', 'name = "b\\n"').replace('"bm25"', '"bm26"'), "unknown kind 'bm26'"),
         (HEAD + "depth = 5\n" + BM25, "nDCG@10 looks below depth 5"),
         (HEAD + 'depth = "5"\n' + BM25, "depth: '5': should be a valid integer"),
@@ -245,8 +244,6 @@ def test_every_key_says_what_it_is() -> None:
     [
         ("embed small.toml --to parts --engine ray --shard 2/4", "--shard"),
         ("embed small.toml --to parts --address ray://here:1", "--address"),
-        ("plan RESULTS --shards 3", "--shards"),
-        ("plan RESULTS --results elsewhere", "--results"),
         ("check data --results elsewhere", "--results"),
         ("compare RESULTS --report page.html", "--report"),
         ("compare RESULTS --range 0 2", "--range"),

@@ -283,7 +283,7 @@ def test_a_saved_run_is_found_beside_the_experiment_and_reproduced(tmp_path, mon
     first = run(path, Options(tmp_path / "out"))
     assert first.rankings("theirs")["q-rails"].doc_ids == ("car",)
     monkeypatch.chdir(folder.parent)
-    assert not reproduce(first.folder, trust=True).differing
+    assert not reproduce(first.folder).differing
 
 
 def test_hits_that_are_no_documents_stop_a_reranker_with_a_message(tmp_path):

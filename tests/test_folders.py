@@ -241,5 +241,5 @@ def test_a_folder_is_reproduced_from_wherever_one_stands(tmp_path: Path, monkeyp
     path.write_text(path.read_text().replace((here / "data").as_posix(), "data"))
     results = harness.run("small.toml", harness.Options(Path("results"))).folder.resolve()
     monkeypatch.chdir(elsewhere)
-    assert reproduce(results, trust=True).versions == {}
+    assert reproduce(results).versions == {}
     assert records.dataset_of(records.read(results)).count == len(small.TEXTS)

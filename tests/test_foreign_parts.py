@@ -14,9 +14,9 @@ from harness.experiment import parse
 from harness.experiment.schema import experiment_schema
 from harness.pipeline import run
 from harness.running.options import Options
-from harness.running.plan import plan
 from retrievers.errors import InputError
 from tests import small
+from tests.small import planned
 
 PACKAGE = '''
 """What somebody else wrote, against the protocols alone."""
@@ -216,7 +216,7 @@ def test_a_retriever_of_theirs_is_filtered_in_a_run(tmp_path: Path) -> None:
 
 def test_they_run_cost_and_are_described_like_any_other(tmp_path: Path) -> None:
     path = small.experiment(tmp_path, retrievers=BLOCKS, more="[latency]\nsample = 2")
-    planned = plan(path, results=tmp_path / "out")
+    found = planned(path, results=tmp_path / "out")
     results = run(path, Options(tmp_path / "out"))
     assert results.retrievers == ("vowels", "overlap", "hybrid", "short")
     described = {name: dict(facts.provenance) for name, facts in results.manifest.retrievers.items()}
@@ -229,8 +229,8 @@ def test_they_run_cost_and_are_described_like_any_other(tmp_path: Path) -> None:
     assert {stage for name, stage in costs if name == "overlap"} == {"index", "search", "latency"}
     assert costs["overlap", "search"]["calls"] == len(small.QUERIES)
     assert costs["overlap", "index"]["seconds"] > 0
-    assert [row.usd for row in planned.rows if row.retriever == "vowels"] == [
-        pytest.approx(row.tokens * 2e-6) for row in planned.rows if row.retriever == "vowels"
+    assert [row.usd for row in found.rows if row.retriever == "vowels"] == [
+        pytest.approx(row.tokens * 2e-6) for row in found.rows if row.retriever == "vowels"
     ]
     first, second = results.rankings("overlap")["q-fruit"], results.rankings("short")["q-fruit"]
     assert set(first.doc_ids[:2]) == set(second.doc_ids[:2])

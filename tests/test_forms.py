@@ -16,11 +16,11 @@ from harness.report.sections.tradeoffs import vector_sizes
 from harness.report.text import plain, size
 from harness.running.check import check
 from harness.running.options import Options
-from harness.running.plan import RunPlan, plan
+from harness.running.plan import RunPlan
 from retrievers.errors import InputError
 from retrievers.local_models import LocalModel
 from tests import layouts, tiny
-from tests.small import BM25
+from tests.small import BM25, planned
 
 pytestmark = pytest.mark.usefixtures("own_cache")
 
@@ -86,7 +86,7 @@ def of_form(request, tmp_path_factory, models):
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("HARNESS_CACHE", str(folder / "cache"))
         return Ran(
-            request.param, path, plan(path, results=folder), run(path, Options(folder / "out")), folder / "cache"
+            request.param, path, planned(path, results=folder), run(path, Options(folder / "out")), folder / "cache"
         )
 
 
@@ -170,7 +170,7 @@ def test_a_second_run_embeds_nothing_and_says_the_same(ran, experiment, models, 
     assert second.rankings(ran.form) == first.rankings(ran.form)
     facts = [one.manifest.retrievers[ran.form].provenance for one in (first, second)]
     assert facts[0] == facts[1]
-    rows = plan(path, results=tmp_path / "none").rows
+    rows = planned(path, results=tmp_path / "none").rows
     assert [(row.stage, row.texts, row.cached, row.calls) for row in rows] == [
         ("embed-documents", 5, 5, 0), ("embed-queries", 3, 3, 0),
     ]  # fmt: skip

@@ -149,7 +149,7 @@ def answers(folder: Path) -> Callable[[], object]:
 def readings(folder: Path) -> Callable[[], object]:
     by = {"judge": "j", "prompt": "p"}
     layouts.jsonl(folder / "claims.jsonl", [{"text": "t", "claims": ["c"], **by}])
-    layouts.jsonl(folder / "verdicts.jsonl", [{"claim": "c", "passage": "0", "verdict": "entailed", **by, "round": 1}])
+    layouts.jsonl(folder / "verdicts.jsonl", [{"claim": "c", "passage": "0", "verdict": "entailed", **by}])
     layouts.jsonl(folder / "opinions.jsonl", [{"task": "rating", "of": ["0"], "answer": 1, **by}])
     layouts.jsonl(folder / "passages.jsonl", [{"id": "d", "passage": "0"}])
     return lambda: (read_readings(folder, By("j", "p")), read_passages(folder))

@@ -8,7 +8,6 @@ import pytest
 
 from harness import records
 from harness.evaluation.costs import costs_of
-from harness.running.plan import plan
 from retrievers.encoders.openai import OpenAIEncoder
 from retrievers.errors import BackendError, InputError, OverBudget
 from retrievers.meter import Budget, Meter, single_call
@@ -19,7 +18,7 @@ from tests import small
 from tests.dialects import KEY, RerankProvider, Tei, Vllm, overlap
 from tests.provider_blocks import BLOCKS, at
 from tests.servers import Refusal, serving, tokens_of
-from tests.small import ended, ends
+from tests.small import ended, ends, planned
 
 pytestmark = pytest.mark.usefixtures("keys")
 
@@ -178,7 +177,7 @@ def experiment(tmp_path, monkeypatch, **places):
 def test_a_paid_reranker_is_planned_and_billed_and_a_broken_server_fails_alone(tmp_path, monkeypatch):
     with serving(RerankProvider(dialect="cohere")) as provider, serving(Vllm(always="page")) as broken:
         file = experiment(tmp_path, monkeypatch, url=provider.url, broken=broken.url, price="search_price = 2.0")
-        (row,) = [row for row in plan(file).rows if row.stage == "rerank"]
+        (row,) = [row for row in planned(file).rows if row.stage == "rerank"]
         assert ended("run", file) == 3
         folder = tmp_path / "results" / "small"
         manifest = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))

@@ -12,13 +12,12 @@ import pytest
 from harness import experiment, records
 from harness.pipeline import run
 from harness.running.options import Options
-from harness.running.plan import plan
 from retrievers.cache import Cache, default_path
 from retrievers.costs import estimate
 from tests import small, tiny
 from tests.recompute import verified
 from tests.servers import BedrockProvider, OpenAIProvider, serving, tokens_of
-from tests.small import ended, ends
+from tests.small import ended, ends, planned
 from tests.test_run import digests
 
 pytestmark = pytest.mark.slow
@@ -78,7 +77,7 @@ def test_the_file_asks_what_the_article_asked() -> None:
 def test_the_plan_needs_no_key_and_names_the_bill(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in CANARIES:
         monkeypatch.delenv(name)
-    found = plan(PROJECT / "experiments" / "ideakitt.toml", results=tmp_path)
+    found = planned(PROJECT / "experiments" / "ideakitt.toml", results=tmp_path)
     asked = {(row.retriever, row.stage): row for row in found.rows}
     assert asked["aws", "embed-documents"].calls == asked["aws", "embed-documents"].texts == 182
     assert asked["aws", "embed-queries"].texts == 13
@@ -169,7 +168,7 @@ def test_the_rehearsal_has_the_same_shape_and_needs_neither_key_nor_network(
     ours, real = (experiment.load(one).experiment for one in (path, path.with_name("ideakitt.toml")))
     assert [one.kind for one in ours.retrievers] == [one.kind for one in real.retrievers]
     assert (ours.measures, ours.primary, ours.relevance) == (real.measures, real.primary, real.relevance)
-    assert plan(path, results=tmp_path).total()["usd"] == 0
+    assert planned(path, results=tmp_path).total()["usd"] == 0
 
     data = small.dataset(tmp_path / "data")
     text = path.read_text(encoding="utf-8").replace("datasets/survey-templates-en", data.as_posix())

@@ -100,7 +100,7 @@ def test_what_is_wrong_with_it_is_one_message(folder, tmp_path, change, message)
 
 @pytest.mark.parametrize(
     ("table", "message"),
-    [({}, "resolved.dataset: path is missing"), ({"path": None}, "resolved.dataset.path: "),
+    [({}, "resolved.dataset.path: is missing"), ({"path": None}, "resolved.dataset.path: "),
      ({"path": "data", "columns": None}, "resolved.dataset.columns: "), ({"path": "data", "match": 5}, "match")],
 )  # fmt: skip
 def test_a_data_set_of_other_types_is_one_message(folder, table, message):

@@ -392,7 +392,7 @@ def test_results_are_saved_for_every_command(results, tmp_path, capsys):
     others = evaluated({"bm25": "bm25", "letters": lambda texts: letters(texts)[:, :9]})
     compared = others.compare(place)
     assert {"evaluation/letters", "weekly/letters", "bm25", "both"} == set(compared.summary["retriever"])
-    told = small.told(capsys, "reproduce", place, code=2)
+    told = small.told(capsys, "reproduce", place, "--trust", code=2)
     assert "was made of what only that process had: documents and queries in memory and letters (letters)" in told
 
 

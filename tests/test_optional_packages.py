@@ -20,7 +20,6 @@ def read(folder: Path, name: str) -> None:
 
 WANTED: dict[str, tuple[str, str, Callable[[Path], Any]]] = {
     "python_calamine": ("python-calamine", "formats", lambda folder: read(folder, "questions.xlsx")),
-    "sqlalchemy": ("sqlalchemy", "sql", lambda _: load(reference_of("sqlite:///questions.db"))),
     "datasets": ("datasets", "formats", lambda _: load(reference_of("hf:org/name"))),
     "ir_datasets": ("ir_datasets", "formats", lambda _: load(reference_of("irds:vaswani"))),
     "pyarrow": ("pyarrow", "formats", lambda folder: RunRetriever(path="tests/none.parquet").check()),

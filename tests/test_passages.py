@@ -15,7 +15,6 @@ from hypothesis import strategies as st
 from harness.pipeline import run
 from harness.running.check import check
 from harness.running.options import Options
-from harness.running.plan import plan
 from retrievers.bm25 import BM25Retriever
 from retrievers.chunking import Boundary, Chunks, passages
 from retrievers.costs import Counts
@@ -25,6 +24,7 @@ from retrievers.errors import BackendError, InputError
 from retrievers.meter import Meter
 from retrievers.types import Document, Query, ranked
 from tests import small, tiny
+from tests.small import planned
 
 WORDS = ("retrieval", "a", "of", "tokenization", "x", "unbelievably", "文書を検索する。", "été", "\n\n", "  ")
 
@@ -141,7 +141,6 @@ def test_a_function_of_one_s_own_cuts(tmp_path: Path, monkeypatch: pytest.Monkey
     blocks = '[[retrievers]]\nname = "b"\nkind = "bm25"\nchunk = { call = "own_cuts:lines" }\n'
     blocks += '[[retrievers]]\nname = "h"\nencoder = { kind = "hashing" }\nchunk = { size = 30, by = "words" }\n'
     path = small.experiment(tmp_path, retrievers=blocks)
-    assert "runs code: chunk.call = own_cuts:lines (retrievers[0])" in check(path).uses
     with pytest.raises(InputError, match="code"):
         check(path, code=False)
     results = run(path, Options(tmp_path / "out"))
@@ -191,7 +190,7 @@ def test_both_kinds_of_passages_in_one_experiment(tmp_path: Path, monkeypatch: p
     blocks += '[[retrievers]]\nname = "b"\nkind = "bm25"\nchunk = { size = 20 }\n'
     path = small.experiment(tmp_path, retrievers=blocks)
     check(path)
-    (texts,) = [row.texts for row in plan(path, results=tmp_path).rows if row.stage == "embed-documents"]
+    (texts,) = [row.texts for row in planned(path, results=tmp_path).rows if row.stage == "embed-documents"]
     results = run(path, Options(tmp_path / "out"))
     assert int(results.manifest.retrievers["m"].provenance["vectors"]) >= texts > len(small.TEXTS)
     assert not results.manifest.ledger.retrievers["m"].notes.get("truncated")

@@ -1,16 +1,13 @@
 """Where results come to lie: never among the documents, never over others, and back after a kill."""
 
 import json
-import os
 import shutil
-import sys
 from pathlib import Path
 
 import pytest
 
 import harness
 from harness import records
-from retrievers.cache import Cache
 from retrievers.encoders.hashing import HashingEncoder
 from retrievers.errors import BackendError, InputError
 from tests import small
@@ -137,71 +134,8 @@ def test_results_that_a_kill_hid_come_back(tmp_path, monkeypatch):
     assert records.read(place).rankings("bm25")
 
 
-@pytest.mark.parametrize("name", [".small.lock", ".small.unfinished.lock"])
-@pytest.mark.parametrize("kind", ["pipe", "link", "folder"])
-def test_a_lock_that_is_no_file_is_refused_and_not_waited_for(tmp_path, name, kind):
-    place, precious = tmp_path / "out" / "small", tmp_path / "precious"
-    place.parent.mkdir()
-    precious.write_text("precious")
-    path = place.parent / name
-    {"pipe": lambda: os.mkfifo(path), "link": lambda: path.symlink_to(precious), "folder": path.mkdir}[kind]()
-    with pytest.raises(InputError, match=r"lock: is not a regular file, so that it cannot be locked \(remove it\)"):
-        run(tmp_path)
-    assert precious.read_text() == "precious"
-
-
-def test_a_lock_of_the_cache_that_is_no_file_is_refused(tmp_path):
-    os.mkfifo(tmp_path / "c.lock")
-    with pytest.raises(InputError, match="cannot be locked"):
-        Cache(tmp_path / "c.sqlite")
-
-
 @pytest.mark.parametrize("name", ["small", "small.unfinished"])
 def test_two_runs_never_write_to_one_folder(tmp_path, name):
     (tmp_path / "out").mkdir()
     with records.unfinished_folder(tmp_path / "out" / "small"), pytest.raises(InputError, match="another run"):
         run(tmp_path, name)
-
-
-def link(aside: Path) -> None:
-    shutil.rmtree(aside)
-    aside.with_name("precious").mkdir()
-    aside.symlink_to(aside.with_name("precious"))
-
-
-def anew(aside: Path) -> None:
-    aside.rename(aside.with_name("kept"))
-    aside.mkdir()
-
-
-TAKEN = {
-    "removed": shutil.rmtree,
-    "removed with its parent": lambda aside: shutil.rmtree(aside.parent),
-    "renamed": lambda aside: aside.rename(aside.with_name("other")),
-    "parent renamed": lambda aside: aside.parent.rename(aside.parent.with_name("moved")),
-    "made a link": link,
-    "made anew": anew,
-}
-
-
-@pytest.mark.parametrize("when", ["retrievers.encoders.hashing.HashingEncoder.embed", "harness.pipeline._write_scores"])
-@pytest.mark.parametrize("act", TAKEN.values(), ids=TAKEN)
-def test_a_folder_that_is_taken_away_while_a_run_writes_to_it_is_one_message(tmp_path, monkeypatch, act, when):
-    room, _, name = when.rpartition(".")
-    owner = HashingEncoder if room.endswith("HashingEncoder") else sys.modules[room]
-    real, taken = getattr(owner, name), []
-
-    def once(*args: object, **named: object) -> object:
-        if not taken:
-            act(tmp_path / "out" / "small.unfinished")
-            taken.append(True)
-        return real(*args, **named)
-
-    monkeypatch.setattr(owner, name, once)
-    hashing = '[[retrievers]]\nname = "h"\nencoder = { kind = "hashing" }\n'
-    path = small.experiment(tmp_path, retrievers=BM25 + hashing)
-    with pytest.raises(InputError, match=r"small.unfinished: was removed, renamed or replaced .*in the cache\)"):
-        harness.run(path, harness.Options(results=tmp_path / "out", fresh=True))
-    assert not (tmp_path / "out" / "small").exists()
-    if act is link and name == "embed":
-        assert not list((tmp_path / "out" / "precious").iterdir())

@@ -10,11 +10,11 @@ import pytest
 from harness.pipeline import run
 from harness.running.machine import REQUEST
 from harness.running.options import Options
-from harness.running.plan import RunPlan, plan
+from harness.running.plan import RunPlan
 from retrievers.errors import InputError
 from tests import small, tiny
 from tests.servers import OpenAIProvider, serving
-from tests.small import BM25, ended, ends, refusal
+from tests.small import BM25, ended, ends, planned, refusal
 
 LISTED = '[[retrievers]]\nname = "{}"\nencoder = {{ kind = "openai", model = "text-embedding-3-small"{} }}\n'
 TIMED = "[latency]\nsample = 4"
@@ -64,7 +64,7 @@ def local(tmp_path: Path) -> str:
 @pytest.mark.usefixtures("no_network")
 def test_what_is_planned_is_what_is_done(tmp_path: Path) -> None:
     path = small.experiment(tmp_path, retrievers=local(tmp_path) + small.RETRIEVERS, more=TIMED)
-    before = plan(path, results=tmp_path / "out")
+    before = planned(path, results=tmp_path / "out")
     assert before.total()["exact"]
     assert before.total()["usd"] == 0
     assert before.total()["minutes"] is None
@@ -75,7 +75,7 @@ def test_what_is_planned_is_what_is_done(tmp_path: Path) -> None:
     assert expected.pop(("hashing", "latency"))[:3] == (7, 0, 7)
     assert expected == costs(results.folder)
 
-    after = plan(path, results=tmp_path / "out")
+    after = planned(path, results=tmp_path / "out")
     assert after.total()["calls"] == after.total()["tokens"] == after.total()["minutes"] == 0
     assert after.total()["texts"] == after.total()["cached"] == 24
     assert "tokens a second in earlier runs" in after.notes[0]
@@ -88,11 +88,11 @@ def test_the_speed_of_a_local_model_is_that_of_earlier_runs(tmp_path: Path) -> N
     row = results.costs[results.costs["stage"].str.startswith("embed-")]
     speed = row["tokens"].sum() / row["seconds"].sum()
     (tmp_path / "data" / "more.md").write_text("the cat sits and the dog runs", encoding="utf-8")
-    again = plan(path, results=tmp_path / "out")
+    again = planned(path, results=tmp_path / "out")
     assert figures(again)["tiny", "embed-documents"][:3] == (7, 6, 1)
     tokens = again.rows[0].tokens
     assert again.rows[0].minutes == pytest.approx(tokens / speed / 60)
-    assert plan(path, results=tmp_path / "elsewhere").rows[0].minutes is None
+    assert planned(path, results=tmp_path / "elsewhere").rows[0].minutes is None
 
 
 @pytest.mark.usefixtures("no_network")
@@ -100,7 +100,7 @@ def test_dollars_with_their_date_and_their_source(tmp_path: Path) -> None:
     blocks = LISTED.format("listed", "") + LISTED.format("own", ", price = 3, dimensions = 256, rpm = 2, tpm = 60")
     blocks += LISTED.format("odd", ', dimensions = 1, base_url = "http://127.0.0.1:9"')
     blocks += '[[retrievers]]\nname = "new"\nencoder = { kind = "openai", model = "text-embedding-9" }\n'
-    found = plan(small.experiment(tmp_path, retrievers=blocks, more=TIMED), results=tmp_path)
+    found = planned(small.experiment(tmp_path, retrievers=blocks, more=TIMED), results=tmp_path)
     listed, own, odd, new = ([row for row in found.rows if row.retriever == name]
                              for name in ("listed", "own", "odd", "new"))  # fmt: skip
     assert [row.stage for row in listed] == ["embed-documents", "embed-queries", "latency"]
@@ -124,7 +124,7 @@ def test_dollars_with_their_date_and_their_source(tmp_path: Path) -> None:
 def test_equal_first_stages_count_once(tmp_path: Path) -> None:
     blocks = LISTED.format("a", "") + LISTED.format("b", "")
     blocks += LISTED.format("c", "").rstrip("\n") + "\nchunk = { size = 20 }\n"
-    found = figures(plan(small.experiment(tmp_path, retrievers=blocks), results=tmp_path))
+    found = figures(planned(small.experiment(tmp_path, retrievers=blocks), results=tmp_path))
     assert set(found) == {("a", "embed-documents"), ("a", "embed-queries"), ("c", "embed-documents")}
     assert found["a", "embed-documents"][:3] == (6, 0, 1)
     assert found["c", "embed-documents"][0] > 6
@@ -133,9 +133,9 @@ def test_equal_first_stages_count_once(tmp_path: Path) -> None:
 @pytest.mark.usefixtures("no_network")
 def test_windows_add_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = small.experiment(tmp_path, retrievers=LISTED.format("a", ""))
-    whole = plan(path, results=tmp_path).rows[0]
+    whole = planned(path, results=tmp_path).rows[0]
     monkeypatch.setattr("retrievers.vector_search.WINDOW", 4)
-    parts = plan(path, results=tmp_path).rows[0]
+    parts = planned(path, results=tmp_path).rows[0]
     assert (parts.texts, parts.tokens, parts.calls) == (whole.texts, whole.tokens, whole.calls + 1)
 
 
@@ -147,7 +147,7 @@ def test_pairs_of_a_reranker(tmp_path: Path) -> None:
     blocks += reranked.format(model, 3)
     blocks += '[[retrievers]]\nname = "both"\nencoder = { kind = "hashing" }\n' + reranked.format(model, 50)
     path = small.experiment(tmp_path, retrievers=blocks, more=TIMED)
-    found = plan(path, results=tmp_path / "out")
+    found = planned(path, results=tmp_path / "out")
     # 6 queries with 3 of the candidates, or 5, the depth of the experiment; 7 queries are timed, one after another.
     assert {key: told[:3] for key, told in figures(found).items()} == {
         ("better", "rerank"): (18, 0, 5),
@@ -164,20 +164,27 @@ def test_pairs_of_a_reranker(tmp_path: Path) -> None:
     for row in found.rows:
         if row.stage == "rerank":
             assert read[row.retriever] <= 1.5 * row.tokens
-    assert plan(path, results=tmp_path / "out").total()["calls"] == 0
+    assert planned(path, results=tmp_path / "out").total()["calls"] == 0
 
 
-def test_the_command_prints_a_table_or_one_object(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_check_prints_the_sums_or_one_object(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = small.experiment(tmp_path, retrievers=LISTED.format("listed", "") + small.RETRIEVERS)
-    for words in ([], ["--json"]):
-        told = ends(capsys, 0, "plan", path, "--results", tmp_path, *words).out
-        if words:
-            said = json.loads(told)
-            assert {row["stage"] for row in said["plan"]} == {"embed-documents", "embed-queries"}
-            assert said["total"]["tokens"] == sum(row["tokens"] for row in said["plan"])
-        else:
-            assert "≈" in told
-            assert "total" in told
+    said = json.loads(ends(capsys, 0, "check", path, "--results", tmp_path, "--json").out)
+    assert {row["stage"] for row in said["plan"]} == {"embed-documents", "embed-queries"}
+    assert said["total"]["tokens"] == sum(row["tokens"] for row in said["plan"])
+    printed = ends(capsys, 0, "check", path, "--results", tmp_path).out
+    assert "a run takes 24 texts (0 cached), ≈" in printed
+    assert "\n  listed: 12 texts (0 cached), " in printed
+
+
+def test_documents_that_a_function_of_the_user_cuts_count_uncut(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    module = small.module(tmp_path, monkeypatch, "raise SystemExit('it ran')")
+    block = LISTED.format("cut", "").rstrip("\n") + f'\nchunk = {{ call = "{module}:lines" }}\n'
+    found = planned(small.experiment(tmp_path, retrievers=block))
+    assert (found.rows[0].texts, found.rows[0].exact) == (6, False)
+    assert "cut: documents count uncut, since chunk.call is not run" in found.notes
 
 
 # What a run refuses before it starts
@@ -214,7 +221,7 @@ def test_a_run_from_the_cache_alone_needs_no_key(tmp_path: Path, monkeypatch: py
 
 def test_tokens_that_are_not_counted_are_called_an_estimate_and_no_bound(tmp_path):
     block = '[[retrievers]]\nname = "theirs"\nencoder = { kind = "cohere", model = "embed-v4.0" }\n'
-    [note] = [line for line in plan(small.experiment(tmp_path, retrievers=block)).notes if line.startswith("≈")]
+    [note] = [line for line in planned(small.experiment(tmp_path, retrievers=block)).notes if line.startswith("≈")]
     assert "estimated, since" in note
     assert "may have three times as many" in note
     assert "from above" not in note
@@ -248,20 +255,12 @@ BLOCKS = {
 
 @pytest.mark.usefixtures("no_network")
 @pytest.mark.parametrize("name", BLOCKS)
-def test_a_plan_needs_no_key_no_network_and_no_model(tmp_path, name):
+def test_a_check_needs_no_network_and_no_model(tmp_path, monkeypatch, name):
     block, price = BLOCKS[name]
     path = small.experiment(tmp_path, retrievers=f'{BM25}[[retrievers]]\nname = "theirs"\n{block}\n')
-    total = plan(path).total()
+    monkeypatch.setenv("SOME_KEY", "none")
+    total = planned(path).total()
     assert total["usd"] == (None if price is None else pytest.approx(total["tokens"] * price / 1e6))
-
-
-@pytest.mark.usefixtures("no_network")
-def test_a_plan_of_a_judge_needs_no_key(tmp_path, capsys):
-    path = small.experiment(tmp_path, retrievers=BM25 + JUDGE)
-    path.write_text(path.read_text().replace('"DCG@3"]', '"DCG@3", "ClaimRecall@3"]'))
-    queries = tmp_path / "data" / "queries.json"
-    queries.write_text(queries.read_text().replace('"query":', '"claims": ["It swims."], "query":'))
-    assert "judge" in ends(capsys, 0, "plan", path).out
 
 
 @pytest.mark.usefixtures("no_network")

@@ -78,7 +78,6 @@ def test_every_shape_scores_as_the_command_does(files, shape):
      ({"a": A, "b": B}, {"q1": {"d1": 0.5}}, "is not a whole number"),
      ({"a": A, "b": B}, {"q1": {"d1": float("inf")}}, "grade inf of document 'd1' is not a whole number"),
      ({"a": A, "b": B}, {"q1": {"d1": 10**400}}, r"is not a whole number .a grade is a whole number below 2\^31"),
-     ({"a": A, "b": B}, {"q1": {"d1": 10**5000}}, "grade of thousands of digits of document"),
      ({"a": A, "b": {"q1": {"d1": "x"}}}, {"q1": {"d1": 1}}, "'x' is not a score"),
      ({"a": A, "b": {"q1": {"d1": None}}}, {"q1": {"d1": 1}}, "None is not a score"),
      ({"a": A, "b": B}, {"q1": 3}, "is neither a dict nor a list"),

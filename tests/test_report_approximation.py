@@ -146,7 +146,7 @@ def graph(place, dimensions):
 def test_an_index_that_is_made_anew_may_find_others_and_is_reproduced(tmp_path):
     results = graph(tmp_path / "a", 64)
     assert approximate(results) == ("graph", "both")
-    again = reproduce(results.folder, harness.Options(fresh=True), trust=True)
+    again = reproduce(results.folder, harness.Options(fresh=True))
     assert set(again.approximate) == {"graph", "both"}
     assert all(0 < share <= 1 for share in again.approximate.values())
     assert again.largest < 1e-4

@@ -316,7 +316,7 @@ def test_what_cannot_be_built_is_told_by_check_and_leaves_nothing_behind(tmp_pat
 @pytest.mark.parametrize("name", ["scores", "summary", "comparisons", "rankings/bm25"])
 def test_a_folder_that_contradicts_itself_is_not_reproduced(tmp_path: Path, finished: Results, name: str) -> None:
     folder = shutil.copytree(finished.folder, tmp_path / "small")
-    assert name != "scores" or reproduce(folder, trust=True).differing == ()
+    assert name != "scores" or reproduce(folder).differing == ()
     if name.startswith("rankings"):
         rows = [json.loads(line) for line in (folder / f"{name}.jsonl").read_text().splitlines()]
         records.write_jsonl(folder / f"{name}.jsonl", [{**row, "doc_ids": row["doc_ids"][::-1]} for row in rows])
@@ -325,7 +325,7 @@ def test_a_folder_that_contradicts_itself_is_not_reproduced(tmp_path: Path, fini
         table = pd.read_csv(folder / f"{name}.csv", dtype={"query_id": str})
         records.write_table(folder, name, table.assign(**{column: 0.77}))
     with pytest.raises(InputError, match="changed or cut since it was written"):
-        reproduce(folder, trust=True)
+        reproduce(folder)
     with pytest.raises(NotShown, match="does not follow from the rankings and labels"):
         reproduce(small.signed_anew(folder))
 

@@ -169,7 +169,7 @@ def traces(request, tmp_path_factory):
             if "chat judge" in names:
                 text = path.read_text(encoding="utf-8")
                 path.write_text(text.replace('"P@2"', '"P@2", "ClaimRecall@2"'), encoding="utf-8")
-            commands = [("check", path), ("plan", path), ("run", path, "--results", folder / "out"),
+            commands = [("check", path), ("run", path, "--results", folder / "out"),
                         ("cache", "verify", path)]  # fmt: skip
             if "vectors" in names:  # a place without any is refused
                 commands.insert(0, ("embed", path, "--to", os.environ[f"D{list(DOORS).index('vectors')}_VECTORS"]))

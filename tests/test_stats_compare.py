@@ -329,7 +329,6 @@ def test_a_baseline_that_does_not_lead_leaves_the_leader_s_other_pairs_to_all_pa
     assert found.leader == "c"
     assert set(found.shown_worse) == {"a", "base"}
     assert found.against["base"] == rows[1]
-    assert found.pairs == {"base": 2, "a": 3}
     assert found.against["a"].p_minimum_adjusted == pytest.approx(3 * found.against["a"].p_minimum)
     assert "c is the best of the 3 on this measure." in sentences(found, Settings())
     assert plan_sentence(None, found, "a") == "c and a: settled by these queries."

@@ -113,7 +113,7 @@ def test_results_of_before_keep_their_meaning_and_are_not_taken_for_new_ones(tmp
     words = small.RETRIEVERS.replace('"bm25"\n\n', '"bm25"\nstemming = ""\n\n', 1)
     folder = as_before(run(small.experiment(tmp_path, retrievers=words), Options(tmp_path / "out")).folder)
     assert records.read_manifest(folder).experiment["retrievers"][0]["stemming"] == ""
-    assert "the same to the byte" in reproduce(folder, trust=True).sentence()
+    assert "the same to the byte" in reproduce(folder).sentence()
     stems = small.experiment(tmp_path)
     with pytest.raises(InputError, match="holds no results of this experiment"):
         run(stems, Options(tmp_path / "out", only=("hashing",)))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 
 from harness import records
-from harness.answers.judge_trust import trust_in_results
 from harness.labels.drawing import Drawing, draw, gather
 from harness.pipeline import run
 from harness.running.options import Options
@@ -39,7 +38,6 @@ def test_their_claims_are_not_judged(tmp_path):
     judged = records.read_passages(results.folder / records.FOLDER)
     assert judged
     assert judged.keys() <= small.TEXTS.keys()
-    assert trust_in_results(results) is not None  # it reads what was judged
 
 
 def test_a_data_set_of_several_files_of_queries_is_found_again(tmp_path):

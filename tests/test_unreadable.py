@@ -125,7 +125,4 @@ def test_nothing_is_asked_and_paid_for_where_the_answer_could_not_be_kept(paid, 
     draft = ("queries", "draft", "data", "--llm", "m", "--base-url", paid.url, "--count", "2")
     assert "drafts.jsonl: is there already" in harness(capsys, *draft, code=2)
     assert "no such folder" in harness(capsys, *draft, "--output", "none/drafts.jsonl", code=2)
-    (tmp_path / "systems" / "verdicts.jsonl").mkdir(parents=True)
-    (tmp_path / "systems" / "a.jsonl").write_text('{"query_id": "q1", "response": "Monthly."}\n', encoding="utf-8")
-    assert "is a link or no file" in harness(capsys, "answers", "judge", "paid.toml", "systems", code=2)
     assert paid.requests == []

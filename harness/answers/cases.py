@@ -101,9 +101,7 @@ def reference_text(query: Query) -> str:
     return "\n".join(query.reference.answers or [claim.text for claim in query.reference.claims])
 
 
-def judge_answers(
-    folder: Path, judge: Judge, queries: Sequence[Query], systems: Sequence[System], rounds: int = 1
-) -> Readings:
+def judge_answers(folder: Path, judge: Judge, queries: Sequence[Query], systems: Sequence[System]) -> Readings:
     """Ask the judge for everything that is not known yet, and keep what it says in the folder, task by task.
 
     Args:
@@ -111,7 +109,6 @@ def judge_answers(
         judge: who reads.
         queries: of the data set, with their reference answers.
         systems: whose answers are judged.
-        rounds: 2 to ask for every verdict once more, for the noise of the judge.
 
     Raises:
         BackendError: the judge failed for good; the tasks before are kept, and a chat model's replies are in the cache.
@@ -126,8 +123,7 @@ def judge_answers(
     known.claims.update(claims)
     records.append_claims(folder, by, claims)
     pairs = [pair for case in cases for pair in pairs_of(case)]
-    for round_ in range(1, rounds + 1):
-        _ask_verdicts(folder, judge, pairs, known, round_)
+    _ask_verdicts(folder, judge, pairs, known)
     _ask_opinions(folder, judge, cases, known)
     return known
 
@@ -149,16 +145,11 @@ def pairs_of(case: Case) -> Iterator[ClaimPassage]:
         yield from (ClaimPassage(claim, text) for claim in claims if text.strip())
 
 
-def _ask_verdicts(folder: Path, judge: Judge, pairs: Iterable[ClaimPassage], known: Readings, round_: int) -> None:
-    def ask(missing: Sequence[ClaimPassage]) -> Replies[Word]:
-        return judge.verdicts(missing, round_)
-
+def _ask_verdicts(folder: Path, judge: Judge, pairs: Iterable[ClaimPassage], known: Readings) -> None:
     words: dict[ClaimPassage, Word | None] = {}  # its type, which mypy would not find by itself
-    words |= asked_once(pairs, lambda pair: known.word(*pair, round_) is not None, ask)
-    known.verdicts.setdefault(round_, {}).update(
-        {(claim, records.digest_of(text)): word for (claim, text), word in words.items()}
-    )
-    records.append_verdicts(folder, signed(judge), words, round_)
+    words |= asked_once(pairs, lambda pair: known.word(*pair) is not None, judge.verdicts)
+    known.verdicts.update({(claim, records.digest_of(text)): word for (claim, text), word in words.items()})
+    records.append_verdicts(folder, signed(judge), words)
 
 
 def _ask_opinions(folder: Path, judge: Judge, cases: Sequence[Case], known: Readings) -> None:

@@ -15,10 +15,10 @@ from itertools import groupby
 from types import MappingProxyType
 from typing import Any
 
-from harness.answers.asking import LONGEST, Answer, ChatRequest, ReplySource, answers_of, form_of, shown_of
 from harness.answers.judging import Inquiry, Questions, Replies
 from harness.records import WORDS, ClaimPassage, Word
 from retrievers.meter import Meter
+from retrievers.remote.asking import LONGEST, Answer, ChatRequest, ReplySource, answers_of, form_of, shown_of
 from retrievers.remote.chat import Chat, example_of, one_object, quoted
 from retrievers.remote.chat_model import ChatForecast, ChatModel, Prompt, Reply
 from retrievers.remote.redaction import as_written
@@ -97,18 +97,17 @@ def as_data(text: str, mark: str) -> str:
     return quoted(MARKS.sub(r"<\1 \2", text), mark)
 
 
-def about(system: str, passage: tuple[str, str], items: tuple[str, Sequence[str]], round_: int = 1) -> Prompt:
+def about(system: str, passage: tuple[str, str], items: tuple[str, Sequence[str]]) -> Prompt:
     """Ask about several items against one text.
 
     Args:
         system: what to do.
         passage: the mark and the text.
         items: the mark and the texts, at most AT_ONCE.
-        round_: 2 to ask the same once more.
     """
     numbered = "\n".join(f"{number}. {as_data(one, items[0])}" for number, one in enumerate(items[1], start=1))
     user = f"{as_data(passage[1], passage[0])}\n\n{numbered}\n\n{len(items[1])} verdicts."
-    return Prompt(system, user, round_, FORMS[system])
+    return Prompt(system, user, form=FORMS[system])
 
 
 def alone(system: str, *texts: tuple[str, str]) -> Prompt:
@@ -179,9 +178,9 @@ class ModelJudge:
         if longest != LONGEST:
             self.name += f", first {longest} tokens"
 
-    def verdicts(self, pairs: Sequence[ClaimPassage], round_: int = 1) -> Replies[Word]:
+    def verdicts(self, pairs: Sequence[ClaimPassage]) -> Replies[Word]:
         """The verdict on each pair: claims on one passage together, five a request."""
-        return self._several(self._about_pairs(pairs, round_), read_words)
+        return self._several(self._about_pairs(pairs), read_words)
 
     def claims(self, texts: Sequence[str]) -> Replies[tuple[str, ...]]:
         """The claims that the model takes out of each text."""
@@ -218,12 +217,10 @@ class ModelJudge:
         asked = [self._of_one(QUESTIONS, place, "ANSWER", text) for place, text in enumerate(texts)]
         return self._single(asked, read_questions)
 
-    def _about_pairs(self, pairs: Sequence[ClaimPassage], round_: int) -> list[_Portion]:
+    def _about_pairs(self, pairs: Sequence[ClaimPassage]) -> list[_Portion]:
         return self._by_text(
             [pair.text for pair in pairs],
-            lambda text, places: about(
-                VERDICTS, ("PASSAGE", text), ("CLAIM", [pairs[i].claim for i in places]), round_
-            ),
+            lambda text, places: about(VERDICTS, ("PASSAGE", text), ("CLAIM", [pairs[i].claim for i in places])),
         )
 
     def _several(self, portions: Sequence[_Portion], read: Callable[[str, int], list[Any] | None]) -> Iterator[Any]:

@@ -8,7 +8,6 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
-from harness.answers.asking import LONGEST, ReplySource, chat_of
 from harness.answers.chat_judge import DryRun, ModelJudge
 from harness.answers.judging import THRESHOLD, Judge, LexicalJudge
 from harness.answers.rankings import depth_of, judge_rankings
@@ -19,7 +18,19 @@ from harness.records import Readings
 from retrievers.cache import Cache
 from retrievers.errors import InputError, Problem
 from retrievers.meter import Meter
-from retrievers.remote.chat_model import ChatForecast
+from retrievers.remote.asking import LONGEST, ReplySource
+from retrievers.remote.chat import Chat
+from retrievers.remote.chat_model import ChatForecast, ChatModel, ChatOptions
+
+
+def chat_of(table: JudgeOptions, cache: Cache) -> Chat:
+    """The chat model that an experiment names as its judge; nothing is sent."""
+    options = ChatOptions(
+        expanded(table.model), base_url=expanded(table.base_url), key_name=table.key_name, max_tokens=1000,
+        concurrency=table.concurrency, rpm=table.rpm, tpm=table.tpm,
+        input_price=table.input_price, output_price=table.output_price,
+    )  # fmt: skip
+    return Chat(ChatModel(options), cache)
 
 
 def build_judge(table: JudgeOptions, cache: Cache, meter: Meter, *, chat: ReplySource | None = None) -> Judge:

@@ -56,8 +56,8 @@ class Judge(Protocol):
     def unread(self) -> str:
         """The first reply that could not be read, as a message shows it: "such as …"; "" where there was none."""
 
-    def verdicts(self, pairs: Sequence[ClaimPassage], round_: int = 1) -> Replies[Word]:
-        """Whether each text entails its claim; `round_` 2 asks the same once more, for the judge's noise."""
+    def verdicts(self, pairs: Sequence[ClaimPassage]) -> Replies[Word]:
+        """Whether each text entails its claim."""
 
     def claims(self, texts: Sequence[str]) -> Replies[tuple[str, ...]]:
         """The claims that each text makes."""
@@ -141,7 +141,7 @@ class LexicalJudge(UnpromptedJudge):
         super().__init__(threshold)
         self.name = f"lexical {RULE} {threshold:g}"
 
-    def verdicts(self, pairs: Sequence[ClaimPassage], round_: int = 1) -> Replies[Word]:
+    def verdicts(self, pairs: Sequence[ClaimPassage]) -> Replies[Word]:
         """Entailed or neutral for each pair; a claim without a token has no verdict."""
         for place, pair in enumerate(pairs):
             share = held(pair.claim, pair.text)

@@ -67,7 +67,7 @@ class NliJudge(UnpromptedJudge):
         weights = self._model.weights
         return f"nli {weights.name} {weights.revision[:12]} {self.threshold:g}"
 
-    def verdicts(self, pairs: Sequence[ClaimPassage], round_: int = 1) -> Replies[Word]:
+    def verdicts(self, pairs: Sequence[ClaimPassage]) -> Replies[Word]:
         """The verdict on each pair, pairs of like length together."""
         order = sorted(range(len(pairs)), key=lambda i: (len(pairs[i].text) + len(pairs[i].claim), pairs[i]))
         for start in range(0, len(order), self._model.request_size):

@@ -16,8 +16,6 @@ from retrievers.types import Query, Ranking
 
 Rankings = Mapping[str, Mapping[str, Ranking]]
 """Retriever -> query id -> its answer."""
-PERSON = "person:"
-"""How the name of a judge begins who is a person."""
 _UNDEFINED = "measures by claims are undefined"
 
 
@@ -46,7 +44,7 @@ def judge_rankings(
     ask: Callable[[Sequence[ClaimPassage]], Replies[Word]] = judge.verdicts
     words: dict[ClaimPassage, Word | None] = {**given, **asked_once(pairs, given.__contains__, ask)}
     records.append_verdicts(folder, by, {pair: words[pair] for pair in dict.fromkeys(pairs)})
-    read.verdicts[1] = {(claim, records.digest_of(text)): word for (claim, text), word in words.items()}
+    read.verdicts = {(claim, records.digest_of(text)): word for (claim, text), word in words.items()}
     texts = {document: text for by_document in retrieved.values() for document, text in by_document.items()}
     records.write_passages(folder, dict(sorted(texts.items())))
     digests = {document: records.digest_of(text) for document, text in texts.items()}
@@ -80,9 +78,7 @@ def judge_run(
         claims = judge_rankings(folders.new, judge, dataset.queries, retrieved, known)
     except BackendError as error:
         return ClaimsJudging({}, facts, f"claims were not judged, so that {_UNDEFINED}: {error}")
-    finally:
-        keep_people(folders.new, folders.earlier)
-    verdicts = records.read_readings(folders.new, by).verdicts.get(1, {})
+    verdicts = records.read_readings(folders.new, by).verdicts
     unreadable = sum(word is None for word in verdicts.values())
     if judge.unread and unreadable == len(verdicts):
         gave = f"the judge gave {len(verdicts):,} verdicts, none of them readable ({judge.unread})"
@@ -111,13 +107,6 @@ def judged_documents(queries: Sequence[Query], rankings: Rankings, measures: Seq
             if query in answers:
                 documents.update(answers[query].doc_ids[:depth])
     return documents_of
-
-
-def pairs_by_query(
-    queries: Sequence[Query], retrieved: Mapping[str, Mapping[str, str]], read: Readings
-) -> dict[str, list[ClaimPassage]]:
-    """Query id -> every claim of it with every text that was retrieved for it (document id -> text)."""
-    return {query.id: list(_pairs([query], retrieved, read)) for query in queries}
 
 
 def depth_of(measures: Sequence[Measure]) -> int | None:
@@ -150,11 +139,3 @@ def _pairs(
         claims = records.claims_of(query, read)
         for _, text in sorted(retrieved.get(query.id, {}).items()):
             yield from (ClaimPassage(claim, text) for claim in claims)
-
-
-def keep_people(new: Path, earlier: Path) -> None:
-    """Take over what people said in an earlier run's folder: a judge can be asked again, people should not be."""
-    for by in records.judges_in(earlier):
-        if by.judge.startswith(PERSON):
-            for round_, words in records.read_readings(earlier, by).verdicts.items():
-                records.append_judged(new, by, words, round_)

@@ -11,11 +11,9 @@ from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
 from harness.answers.answer_measures import MEASURES, corpus_scores, questions_of, score_answers, vectors_of
-from harness.answers.asking import chat_of
 from harness.answers.cases import Case, TracedAnswer, judge_answers, pairs_of, texts_to_split, trace
 from harness.answers.chat_judge import CLAIMS_TAKEN, DryRun
-from harness.answers.judge_trust import trust_in_answers
-from harness.answers.judges import build_judge
+from harness.answers.judges import build_judge, chat_of
 from harness.answers.judging import Judge, signed
 from harness.answers.overlap import TOKENIZERS, Tokenizer, tokenizer_of
 from harness.answers.systems import System, read_systems
@@ -26,7 +24,7 @@ from harness.evaluation.question_units import clusters_of, weights_of
 from harness.evaluation.score_tables import settings_of
 from harness.evaluation.scores import Scores
 from harness.experiment import JudgeOptions, Loaded, expanded, load
-from harness.records import RESERVED, Readings, as_cell, check_place, create, read_readings
+from harness.records import RESERVED, Readings, as_cell, create, read_readings
 from harness.stats.power import at_look
 from retrievers import encoder_class
 from retrievers.cache import Cache, default_path
@@ -117,15 +115,6 @@ def lines_of(inputs: Inputs) -> Iterator[str]:
     yield "nothing is wrong"
 
 
-class Noise(NamedTuple):
-    """How far a judge agrees with itself."""
-
-    twice: int
-    """Pairs that were read twice."""
-    differing: int
-    """Of them, those with two verdicts."""
-
-
 class VerdictCounts(NamedTuple):
     """What a judge said of a folder, in numbers."""
 
@@ -133,7 +122,6 @@ class VerdictCounts(NamedTuple):
     verdicts: int
     unreadable: int
     """Pairs without a verdict: null, never a no."""
-    noise: Noise
     claims_missing: int
     """Texts whose claims could not be read."""
     truncated: int = 0
@@ -147,9 +135,6 @@ class VerdictCounts(NamedTuple):
         if self.claims_missing:
             yield f"the claims of {counted(self.claims_missing, 'text')} could not be read"
         yield from asking_lines(self.truncated, self.without_schema)
-        if self.noise.twice:
-            share = self.noise.differing / self.noise.twice
-            yield f"asked twice: {self.noise.differing:,} of {self.noise.twice:,} verdicts differ ({share:.1%})"
         if self.judge.startswith("lexical"):
             yield "weak: words are compared, no meaning; a paraphrase is missed and nothing is ever contradicted"
 
@@ -172,13 +157,10 @@ def judged(inputs: Inputs, judge: Judge, readings: Readings) -> VerdictCounts:
     cases = cases_of(inputs.queries, inputs.systems, readings)
     pairs = list(dict.fromkeys(pair for case in cases for pair in pairs_of(case)))
     words = [readings.word(*pair) for pair in pairs]
-    again = [(first, readings.word(*pair, 2)) for pair, first in zip(pairs, words, strict=True)]
-    both = [(first, second) for first, second in again if first is not None and second is not None]
     return VerdictCounts(
         judge.name,
         sum(word is not None for word in words),
         sum(word is None for word in words),
-        Noise(len(both), sum(first != second for first, second in both)),
         len({case.answer.response for case in cases if case.made is None}),
     )
 
@@ -248,7 +230,7 @@ class AnswerScores:
     """System -> its answers, claim by claim."""
 
 
-def forecast_judging(experiment: Path, folder: Path, *, rounds: int = 1, code: bool = True) -> JudgingForecast:
+def forecast_judging(experiment: Path, folder: Path, *, code: bool = True) -> JudgingForecast:
     """Count what judging would take, by a dry run; nothing is sent, no model is loaded, the folder stays as it is."""
     inputs = read_inputs(experiment, folder, code=code)
     by_model = inputs.judge.kind == "openai"
@@ -256,28 +238,26 @@ def forecast_judging(experiment: Path, folder: Path, *, rounds: int = 1, code: b
         chat = DryRun(chat_of(inputs.judge, cache)) if by_model else None
         asked = build_judge(inputs.judge, cache, Meter(), chat=chat)
         known = read_readings(folder, signed(asked))
-        found = known if chat is None else _dry_run(folder, asked, inputs, rounds)
+        found = known if chat is None else _dry_run(folder, asked, inputs)
         requests = None if chat is None else chat.forecast()
     pairs = dict.fromkeys(pair for case in cases_of(inputs.queries, inputs.systems, found) for pair in pairs_of(case))
-    number = sum(known.word(*pair, round_) is None for pair in pairs for round_ in range(1, rounds + 1))
+    number = sum(known.word(*pair) is None for pair in pairs)
     texts = sum(known.claims.get(text) is None for text in texts_to_split(inputs.queries, inputs.systems))
     if requests is None:
         return JudgingForecast(asked.name, number, texts, None, None, None)
     return JudgingForecast(asked.name, number, texts, requests.calls, requests.tokens, requests.usd)
 
 
-def _dry_run(folder: Path, asked: Judge, inputs: Inputs, rounds: int) -> Readings:
+def _dry_run(folder: Path, asked: Judge, inputs: Inputs) -> Readings:
     """Judge in a copy of the folder, by a judge that asks nobody."""
     with TemporaryDirectory() as copy:
         for name in RESERVED:
             if (file := folder / f"{name}.jsonl").is_file():
                 shutil.copy(file, copy)
-        return judge_answers(Path(copy), asked, inputs.queries, inputs.systems, rounds)
+        return judge_answers(Path(copy), asked, inputs.queries, inputs.systems)
 
 
-def judge(
-    experiment: Path, folder: Path, *, rounds: int = 1, max_cost: float | None = None, code: bool = True
-) -> VerdictCounts:
+def judge(experiment: Path, folder: Path, *, max_cost: float | None = None, code: bool = True) -> VerdictCounts:
     """Ask the judge for all that is missing, and keep it in the folder.
 
     Raises:
@@ -286,14 +266,13 @@ def judge(
             than allowed.
     """
     inputs = read_inputs(experiment, folder, code=code)
-    check_place(folder)
     meter = Meter(budget=Budget(max_cost))
     verdicts = folder / "verdicts.jsonl"
     with writing(verdicts):
         alone = locked(verdicts, "is written by another judging", "wait for it, and run again")
     with Cache(default_path()) as cache, alone, meter.stage("judge"):
         asked = build_judge(inputs.judge, cache, meter)
-        readings = judge_answers(folder, asked, inputs.queries, inputs.systems, rounds)
+        readings = judge_answers(folder, asked, inputs.queries, inputs.systems)
     counts = meter.counts("judge")
     found = judged(inputs, asked, readings)
     if asked.unread and not found.verdicts:
@@ -331,8 +310,6 @@ def score(experiment: Path, folder: Path, wanted: AnswerOptions, *, code: bool =
     low = frozenset(name for name, row in MEASURES.items() if row.low_is_good)
     evaluation = evaluate(replace(kept, decides=primary), baseline=wanted.baseline, settings=settings, low_is_good=low)
     notes = _notes(inputs, kept, tokenizer, judged(inputs, asked, readings))
-    trust = trust_in_answers(folder, inputs.queries, inputs.systems, readings, evaluation)
-    notes += [*trust.sentences(), *(one.sentence() for one in trust.estimates)]
     traced = {
         system.name: [trace(case) for case in cases_of(inputs.queries, [system], readings)] for system in inputs.systems
     }

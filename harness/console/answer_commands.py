@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from shlex import quote
 from typing import Annotated
 
 import typer
@@ -22,9 +21,6 @@ ExperimentFile = Annotated[
 ]
 SystemFolder = Annotated[
     Path, typer.Argument(metavar="ANSWERS", help="A folder with <system>.jsonl for each system, one answer a line.")
-]
-Repeat = Annotated[
-    int, typer.Option(min=1, max=2, help="2 asks for every verdict twice, to measure the judge's noise.")
 ]
 PlanOnly = Annotated[bool, typer.Option("--plan", help="Only print what a chat model would be asked; nothing is sent.")]
 TokenizerOption = Annotated[
@@ -56,7 +52,6 @@ def check_answers(
 def judge_folder(
     experiment: ExperimentFile,
     folder: SystemFolder,
-    repeat: Repeat = 1,
     max_cost: MaxCost = None,
     plan: PlanOnly = False,
     no_code: NoCode = False,
@@ -66,69 +61,11 @@ def judge_folder(
     from harness.answers.work import forecast_judging, judge
 
     if plan:
-        forecast = forecast_judging(experiment, folder, rounds=repeat, code=not no_code)
+        forecast = forecast_judging(experiment, folder, code=not no_code)
         print_result([forecast.sentence()], as_json=as_json, plan=forecast)
         return
-    judged = judge(experiment, folder, rounds=repeat, max_cost=max_cost, code=not no_code)
+    judged = judge(experiment, folder, max_cost=max_cost, code=not no_code)
     print_result(judged.lines(), as_json=as_json, **judged._asdict())
-
-
-@app.command("sample")
-def sample_verdicts(
-    folder: Annotated[
-        Path, typer.Argument(metavar="RESULTS|ANSWERS", help="A results folder, or a folder of answers.")
-    ],
-    sample: Annotated[
-        int, typer.Option(min=1, help="Number of queries, drawn at random; all their pairs are judged.")
-    ] = 30,
-    seed: Annotated[int, typer.Option(help="Seed of the sample.")] = 0,
-    experiment: Annotated[
-        Path | None, typer.Option(help="The experiment file; needed for a folder of answers.")
-    ] = None,
-    output: Annotated[Path, typer.Option(help="Page to write.")] = Path("verdicts.html"),
-    no_code: NoCode = False,
-    as_json: Json = False,
-) -> None:
-    """Write a page on which a person judges what the judge has judged for some queries, without seeing its verdicts."""
-    from harness.english import count
-    from harness.labels.judging_page import twice_sentence, write_page
-    from harness.labels.verdict_sample import CHOICES, pairs_of_answers, pairs_of_results, verdict_pool
-
-    pairs = pairs_of_results(folder) if experiment is None else pairs_of_answers(experiment, folder, code=not no_code)
-    pool = verdict_pool(pairs, sample, seed)
-    write_page(output, pool, title="Judge claims", choices=CHOICES, asked="Claim")
-    of = f"claims and passages of {sample:,} of {count(pool.drawn.population)}"
-    lines = [
-        f"{output}: {pool.pairs:,} {of}, {twice_sentence(pool)}",
-        f"it exports judgments.jsonl; then: harness answers merge judgments.jsonl --into {quote(str(folder))}",
-    ]
-    print_result(lines, as_json=as_json, path=str(output), digest=pool.digest, pairs=pool.pairs,
-                 **pool.drawn.model_dump())  # fmt: skip
-
-
-@app.command("merge")
-def merge_people(
-    paths: Annotated[list[Path], typer.Argument(metavar="JUDGMENTS", help="Files that the page exported.")],
-    into: Annotated[Path, typer.Option(metavar="RESULTS|ANSWERS", help="The folder that the sample was drawn from.")],
-    as_json: Json = False,
-) -> None:
-    """Write people's verdicts beside the judge's; all or nothing. The report and `answers score` then compare them."""
-    from harness.english import counted
-    from harness.labels.verdict_sample import merge_verdicts
-    from harness.records import FOLDER
-    from retrievers.opening import locked, writing
-
-    of_a_run = (into / "manifest.json").is_file()
-    place, file = (into / FOLDER, into.resolve()) if of_a_run else (into, into / "verdicts.jsonl")
-    with writing(file):
-        file.parent.stat()  # a lock would make the folder
-        # What a run puts in its place would not hold what is merged into the folder of before.
-        alone = locked(file, "is written by another command", "wait for it, and merge again")
-    with alone:
-        people = merge_verdicts(paths, place)
-    following = f"report {quote(str(into))}" if place != into else "answers score EXPERIMENT ANSWERS"
-    lines = [f"{place}: {counted(number, 'verdict')} of {person}" for person, number in people.items()]
-    print_result([*lines, f"next: harness {following}"], as_json=as_json, path=str(place), people=people)
 
 
 @app.command("score")

@@ -26,9 +26,9 @@ from harness.english import count, counted
 from retrievers.errors import InputError, Problem
 
 if TYPE_CHECKING:
-    from harness.answers.asking import AskedModel
     from harness.dataset.judgments import Dispute
     from harness.labels.agree import Agreements, PairOfJudges
+    from harness.labels.asked_model import AskedModel
     from harness.labels.model_grades import AskingOptions
     from harness.labels.pool import Pool
     from harness.stats.agreement import Agreement
@@ -189,10 +189,10 @@ def draft(
     output: Annotated[Path, typer.Option(help="File to write; the page is written beside it.")] = Path("drafts.jsonl"),
 ) -> None:
     """Let a model write questions from sampled documents, and write the page on which a person keeps or drops them."""
-    from harness.answers.asking import AskedModel, forecast_sentence, opened_chat
     from harness.dataset import reference_of
     from harness.dataset.load import load_documents
     from harness.evaluation.readers import read_ids
+    from harness.labels.asked_model import AskedModel, forecast_sentence, opened_chat
     from harness.labels.drafts import draft as write
     from harness.labels.drafts import keeping_pool, prompts_for, read_query, write_drafts
     from harness.labels.judging_page import write_page
@@ -300,7 +300,7 @@ def judge(
     as_json: Json = False,
 ) -> None:
     """Write the judging page of a pool (a file, no server), or let a model judge."""
-    from harness.answers.asking import AskedModel
+    from harness.labels.asked_model import AskedModel
     from harness.labels.judging_page import twice_sentence, write_page
     from harness.labels.model_grades import AskingOptions
     from harness.labels.pool import read_pool
@@ -326,7 +326,7 @@ def judge(
 def _judge_by_model(
     to_judge: Pool, path: Path, asked: AskedModel, manner: AskingOptions, *, plan: bool, as_json: bool
 ) -> None:
-    from harness.answers.asking import forecast_sentence, opened_chat
+    from harness.labels.asked_model import forecast_sentence, opened_chat
     from harness.labels.model_grades import judge_by_model, plan_judging
 
     with opened_chat(asked) as (chat, meter):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Literal, NamedTuple
@@ -25,16 +24,6 @@ LONG = 30
 """Cells from which on a column that holds no names may go on in the next line, too."""
 
 
-CONTROL = re.compile(
-    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]"  # what steers a terminal, or no terminal can show
-    "|[\u061c\u200e\u200f\u202a-\u202e\u2066-\u206f]"  # the direction of writing
-    "|[\xad\u180e\u2060-\u2065\ufeff\ufff9-\ufffb\U000e0000-\U000e007f]"  # what nobody sees
-    "|(?<![^\x00-\x7f])[\u200c\u200d]"  # beside other letters they belong to Persian, Indic scripts and emoji
-    "|(?<![\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff])\u200b"  # Thai, Lao, Burmese and Khmer part words by it
-)
-"""What a reader of a terminal would be led astray by."""
-
-
 class Column(NamedTuple):
     """One column of a table."""
 
@@ -53,26 +42,6 @@ class Column(NamedTuple):
     def width(self) -> int:
         """Cells that the widest line takes; Chinese, Japanese and Korean letters take two."""
         return max(map(cells_of, [*self.head.split("\n"), *self.cells]), default=0)
-
-
-def visible(text: str, *, as_json: bool = False) -> str:
-    r"""Return a text without control characters: ids, paths and what servers answer could move the cursor, or worse.
-
-    What cannot be seen is shown too, else two ids could look the same. Line feeds and tabs stay.
-
-    Args:
-        text: what is shown.
-        as_json: whether it is JSON, and has to stay it.
-
-    >>> visible("a\x1b[31mb\u200b")
-    'a\\x1b[31mb\\u200b'
-    """
-    return CONTROL.sub(lambda match: json.dumps(match[0])[1:-1] if as_json else _escaped(match[0]), text)
-
-
-def _escaped(letter: str) -> str:
-    number = ord(letter)
-    return f"\\x{number:02x}" if number < 0x100 else f"\\u{number:04x}" if number < 0x10000 else f"\\U{number:08x}"
 
 
 def cells_of(text: str) -> int:
@@ -133,7 +102,7 @@ def text_line(text: str, style: str = "") -> Text:
     """Return a line of text as it stands: nothing in it is read as markup."""
     from rich.text import Text
 
-    return Text(visible(text), style)
+    return Text(text, style)
 
 
 def grid(columns: Sequence[Column]) -> Table:
@@ -146,13 +115,13 @@ def grid(columns: Sequence[Column]) -> Table:
     for column in columns:
         side: Literal["left", "right"] = "left" if column.left else "right"
         table.add_column(
-            Text(visible(column.head)), justify=side, overflow="fold", vertical="bottom", header_style="not bold dim",
+            Text(column.head), justify=side, overflow="fold", vertical="bottom", header_style="not bold dim",
             no_wrap=not column.name and column.width < LONG,
         )  # fmt: skip
     for number in range(len(columns[0].cells)):
         cells = (_number(cell) if not column.left else cell for column in columns for cell in [column.cells[number]])
         bold = ("bold" if number in column.bold else "" for column in columns)
-        table.add_row(*map(Text, map(visible, cells), bold))
+        table.add_row(*map(Text, cells, bold))
     return table
 
 

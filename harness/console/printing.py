@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from harness.console import tables
-from harness.console.layout import visible
 from retrievers.errors import HarnessError, InputError, NotShown, Problem
 from retrievers.remote.redaction import masked
 
@@ -73,7 +72,7 @@ def _words(metavar: str | None) -> list[str]:
 def warn(*lines: str) -> None:
     """Print messages, on standard error."""
     for line in lines:
-        typer.echo(visible(line), err=True)
+        typer.echo(line, err=True)
 
 
 def show_tracebacks() -> None:
@@ -95,27 +94,16 @@ class _Shown(logging.Handler):
         warn(masked(self.format(record)))
 
 
-def agree(uses: Sequence[str], option: str) -> None:
-    """Show what somebody else's experiment would use here, and ask.
-
-    Args:
-        uses: a line each.
-        option: what stands for a yes where nobody can be asked.
+def agree(question: str, option: str) -> None:
+    """Ask a question; without a terminal, the option must be given.
 
     Raises:
         InputError: nobody agreed.
     """
-    warn("this experiment", *(f"  {line}" for line in uses))
-    if not asked():
-        remedy = f"look at it, then add {option}"
-        raise InputError(Problem(option, "nobody can be asked whether that is all right", remedy))
-    if not typer.confirm("Run it?", err=True):
+    if not (sys.stdin.isatty() and sys.stderr.isatty()):
+        raise InputError(Problem(option, "is needed where nobody can be asked", f"read the experiment, add {option}"))
+    if not typer.confirm(question, err=True):
         raise InputError(Problem("", "not run: nobody agreed"))
-
-
-def asked() -> bool:
-    """Whether there is somebody at a terminal who can be asked."""
-    return sys.stdin.isatty() and sys.stderr.isatty()
 
 
 def print_results(results: Results, *, quiet: bool, as_json: bool, more: tables.More = tables.More()) -> None:  # noqa: B008 - frozen
@@ -182,7 +170,7 @@ def print_scores(
 
 def print_json(**values: object) -> None:
     """One object, numbers in full precision."""
-    typer.echo(visible(json.dumps(_plain(values), ensure_ascii=False), as_json=True))
+    typer.echo(json.dumps(_plain(values), ensure_ascii=False))
 
 
 def _plain(value: Any) -> Any:
@@ -216,7 +204,7 @@ def print_csv(rows: Sequence[Mapping[str, Any]]) -> None:
     writer = csv.DictWriter(written, list(rows[0]), lineterminator="\n")
     writer.writeheader()
     writer.writerows({name: _cell(value) for name, value in row.items()} for row in rows)
-    typer.echo(visible(written.getvalue()) if sys.stdout.isatty() else written.getvalue(), nl=False)
+    typer.echo(written.getvalue(), nl=False)
 
 
 def _cell(value: Any) -> Any:
@@ -229,7 +217,7 @@ def _cell(value: Any) -> Any:
 def say(*lines: str) -> None:
     """Print lines, on standard output."""
     for line in lines:
-        typer.echo(visible(line))
+        typer.echo(line)
 
 
 def show(build: Callable[..., Iterable[RenderableType]], *args: object) -> None:

@@ -10,7 +10,6 @@ from contextlib import contextmanager
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
-from harness.console.layout import visible
 from harness.console.printing import console_of
 from harness.english import counted
 from harness.running.options import Watch
@@ -177,7 +176,7 @@ class Progress:
             self._print(key, ", ".join(details + reading.details(estimate_rest=False)))
 
     def _print(self, key: StageKey, text: str) -> None:
-        self._spoken, said = time.monotonic(), visible(f"{_called(key)}: {text}")
+        self._spoken, said = time.monotonic(), f"{_called(key)}: {text}"
         if self._line:
             self._overwrite(said, "\n")
         else:

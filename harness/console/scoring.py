@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
 import typer
 
 from harness.console import several, shared_options, tables
-from harness.console.layout import forest, visible
+from harness.console.layout import forest
 from harness.console.printing import console_of, print_csv, print_json, print_scores, say, show, warn
 from harness.console.shared_options import (
     DOUBLE,
@@ -359,7 +359,7 @@ def _tell_github(results: Results, sentence: str, *, passed: bool, which: str) -
     """
     outcome = "passed" if passed else "failed"
     say(f"::{'notice' if passed else 'error'} title=Retrieval gate {outcome}::{_escaped(f'{sentence}; {which}')}")
-    text = f"### Retrieval gate {outcome}\n\n{visible(sentence)}.\n\n```text\n{_in_letters(results)}\n```\n\n{which}\n"
+    text = f"### Retrieval gate {outcome}\n\n{sentence}.\n\n```text\n{_in_letters(results)}\n```\n\n{which}\n"
     place = os.environ.get(SUMMARY, "")
     if not place:
         say(*text.splitlines())
@@ -388,4 +388,4 @@ def _escaped(text: str) -> str:
     >>> _escaped("97 %\nof all")
     '97 %25%0Aof all'
     """
-    return visible(text).replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")

@@ -189,12 +189,13 @@ def data_set(path: str, given: DatasetOptions) -> DatasetReference:
         path: a folder, an archive or a file; or a name.
         given: what the options say.
     """
-    from harness.dataset import reference_of
+    from harness.dataset import reference_of, refuse_urls
 
     reference = reference_of(path)
+    refuse_urls(given.documents, given.labels, *(given.queries or ()))
 
     def below(name: str) -> str:
-        if reference.scheme or "://" in name:
+        if reference.scheme:
             return name
         folder = reference.folder.parent if reference.folder.is_file() else reference.folder
         if (folder / name).exists() or not Path(name).exists():

@@ -8,14 +8,12 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Literal
 
-from retrievers.opening import without_user
+from retrievers.errors import InputError, Problem
 from retrievers.types import Claim, Document, Query, Reference
 from retrievers.user_objects import OBJECT
 
 SCHEMES = ("hf:", "irds:", OBJECT)
 """Beginnings of names that are not paths: Hugging Face's hub, ir_datasets, what is in memory."""
-SQL = "sql:"
-"""The scheme of every database's URL."""
 LabelSource = Literal["", "people", "model", "mixed"]
 BY_MODEL = "llm:"
 """Stands before the name of a model in `labelled_by` of a file of queries: its labels are no person's."""
@@ -24,11 +22,21 @@ BY_MODEL = "llm:"
 def reference_of(written: str | Path) -> DatasetReference:
     """The reference that a path or a name on the command line stands for.
 
-    >>> reference_of("hf:mteb/scifact@main").scheme, reference_of("sqlite:///help.db?table=rated").scheme
-    ('hf:', 'sql:')
+    Raises:
+        InputError: it is a URL.
+
+    >>> reference_of("hf:mteb/scifact@main").scheme
+    'hf:'
     """
     text = str(written).replace("\\", "/") if isinstance(written, Path) else written
-    return DatasetReference(text if text.startswith(SCHEMES) or "://" in text else Path(written))
+    refuse_urls(text)
+    return DatasetReference(text if text.startswith(SCHEMES) else Path(written))
+
+
+def refuse_urls(*names: str | None) -> None:
+    """Raise InputError where the name of a data set, or of a part of one, is a URL, as those of databases were."""
+    if url := next((name for name in names if name and "://" in name), None):
+        raise InputError(Problem(url.partition("://")[0], "databases are retired", "write their tables as CSV files"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +44,7 @@ class DatasetReference:
     """Where a data set lies, and which part of it is meant."""
 
     path: Path | str
-    """A folder, a zip archive or a file; a name that begins with one of `SCHEMES`; or the URL of a database."""
+    """A folder, a zip archive or a file; a name that begins with one of `SCHEMES`."""
     split: str | None = None
     queries: tuple[str, ...] = ()
     format: str | None = None
@@ -53,14 +61,13 @@ class DatasetReference:
 
     @property
     def scheme(self) -> str:
-        """`hf:`, `irds:` or `sql:` where the reference is not a path, else empty."""
-        database = SQL if isinstance(self.path, str) and "://" in self.path else ""
-        return next((scheme for scheme in SCHEMES if str(self.path).startswith(scheme)), database)
+        """`hf:` or `irds:` where the reference is not a path, else empty."""
+        return next((scheme for scheme in SCHEMES if str(self.path).startswith(scheme)), "")
 
     @property
     def name(self) -> str:
-        """The reference as people write it, without who asks a database."""
-        return without_user(str(self.path)) if self.scheme else Path(self.path).as_posix()
+        """The reference as people write it."""
+        return str(self.path) if self.scheme else Path(self.path).as_posix()
 
     @property
     def folder(self) -> Path:

@@ -13,22 +13,19 @@ from pathlib import Path, PurePosixPath
 from typing import IO, NamedTuple
 
 from harness.dataset import held_tables
-from harness.dataset.archives import AGAIN, COMPRESSED, Archive, is_zip, refuse_other_archives, regular, unpacked
-from harness.dataset.dataset_model import SQL, DatasetReference
+from harness.dataset.archives import AGAIN, COMPRESSED, Archive, is_zip, refuse_other_archives, unpacked
+from harness.dataset.dataset_model import DatasetReference
 from harness.dataset.source import HALF, Findings, Source
 from harness.pages import is_overview
 from retrievers.errors import InputError, Problem, did_you_mean
-from retrievers.opening import without_user
 
-LARGEST_FILE = 1 << 30
-"""Bytes of a file that is read whole, at most."""
 READABLE = "see that it is there and that you may read it"
 PACKED = "is damaged, or cut short"
 
 
 @dataclass(frozen=True, slots=True)
 class File:
-    """One file on disk, one member of a zip archive, or one table of a workbook or a database."""
+    """One file on disk, one member of a zip archive, or one sheet of a workbook."""
 
     path: Path
     """As it is named in messages: for a member the archive's path and its own."""
@@ -37,9 +34,7 @@ class File:
     twin: str = ""
     """Another file that goes by the same name: one that is compressed, or one more of an archive."""
     table: str = ""
-    """The sheet of a workbook; of a database a table, or what is selected."""
-    database: str = ""
-    """The URL of a database."""
+    """The sheet of a workbook."""
     header: tuple[str, ...] | None = None
     """What the columns of a table without a header are called, "" at the end for any more, which have numbers; None
     where its first row says it."""
@@ -60,7 +55,7 @@ class File:
         """Open the file for reading, unpacked.
 
         Raises:
-            InputError: it cannot be read, is damaged, has a twin, or unpacks to far more than it takes.
+            InputError: it cannot be read, is damaged, or has a twin.
         """
         self.refuse_twin()
         try:
@@ -86,24 +81,17 @@ class File:
             with self.archive.open(self.member) as member:
                 yield member
         else:
-            size = regular(self.path)
             with self.path.open("rb") as plain:
-                yield unpacked(plain, self.path, size)
+                yield unpacked(plain, self.path)
 
     def read(self) -> bytes:
-        """The whole of it; InputError where that is more than 1 GiB."""
+        """The whole of it."""
         with self.open() as handle:
-            raw = handle.read(LARGEST_FILE + 1)
-        if len(raw) > LARGEST_FILE:
-            what = f"has more than the {LARGEST_FILE:,} bytes that are read at once"
-            raise InputError(
-                Problem(str(self.path), what, "cut it into documents, or use a format with one record a line")
-            )
-        return raw
+            return handle.read()
 
 
 Files = Mapping[str, File]
-"""What lies in a folder, an archive, a workbook or a database, by name: see `listing`."""
+"""What lies in a folder, an archive or a workbook, by name: see `listing`."""
 
 
 class Reader(NamedTuple):
@@ -120,26 +108,16 @@ def straight(path: Path) -> Path:
 
 
 def holds_files(path: Path) -> bool:
-    """Whether a path is a file that others are in: a zip archive, a database, a workbook of several sheets."""
+    """Whether a path is a file that others are in: a zip archive, a workbook of several sheets."""
     if path.suffix.lower() in held_tables.SUFFIXES:
         return path.is_file() and len(held_tables.sheets_on_disk(path)) > 1
-    return is_zip(path) or held_tables.is_sqlite(path)
-
-
-def tables_of(url: str) -> dict[str, File]:
-    """The tables of a database by their names."""
-    return {name: selected(url, name) for name in held_tables.tables(url)}
-
-
-def selected(url: str, table: str) -> File:
-    """A table of a database, or what is selected of it."""
-    return File(Path(without_user(url).removeprefix("sqlite:///").replace("://", ":")), table=table, database=url)
+    return is_zip(path)
 
 
 def listing(path: Path, problems: Findings | None = None) -> dict[str, File]:
     """The files of a folder or a zip archive by their path in it, without the suffix of a compression, in order.
 
-    Sheets of a workbook and tables of a database are named as they are.
+    Sheets of a workbook are named as they are.
 
     Hidden files are left out, and so is the one folder that an archive wraps its members in. Members whose names
     lead out of the archive are refused: nothing is ever written, but such an archive is not what it seems.
@@ -154,8 +132,6 @@ def listing(path: Path, problems: Findings | None = None) -> dict[str, File]:
     if path.is_file():
         if path.suffix.lower() in held_tables.SUFFIXES:
             return {name: File(path, table=name) for name in held_tables.sheets_on_disk(path)}
-        if held_tables.is_sqlite(path):
-            return tables_of(f"sqlite:///{path}")
         refuse_other_archives(path)
         archive = Archive(path)
         return _by_name((below, File(path / name, archive, name)) for below, name in archive.members())
@@ -164,11 +140,7 @@ def listing(path: Path, problems: Findings | None = None) -> dict[str, File]:
 
 
 def listing_of(reference: DatasetReference) -> dict[str, File]:
-    """The files of a reference that is a folder, a database, or a file that others are in; none of any other."""
-    if reference.scheme == SQL:
-        named = (*reference.queries, reference.documents or "")
-        all_named = reference.queries and all(map(held_tables.is_url, named))
-        return {} if all_named else tables_of(held_tables.parted(str(reference.path))[0])
+    """The files of a reference that is a folder, or a file that others are in; none of any other."""
     if reference.scheme:
         return {}
     refuse_other_archives(reference.folder)
@@ -178,10 +150,8 @@ def listing_of(reference: DatasetReference) -> dict[str, File]:
 def pick(files: Mapping[str, File], name: str, where: Path) -> File:
     """The file of a listing that has this name, or an InputError with the nearest names.
 
-    `questions.xlsx#Sheet1` is a sheet of a workbook, a URL what it selects of a database.
+    `questions.xlsx#Sheet1` is a sheet of a workbook.
     """
-    if held_tables.is_url(name):
-        return selected(*held_tables.parted(name))
     if (file := files.get(_plain(name))) is not None:
         return file
     whole, _, sheet = name.rpartition("#")

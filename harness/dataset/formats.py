@@ -7,9 +7,8 @@ from importlib import import_module
 from pathlib import Path
 
 from harness.dataset.archives import AGAIN
-from harness.dataset.dataset_model import SQL, DatasetReference
+from harness.dataset.dataset_model import DatasetReference
 from harness.dataset.files import File, Files, Reader, holds_files, is_results, listing_of
-from harness.dataset.held_tables import parted
 from harness.dataset.rows import SUFFIXES, read_rows
 from harness.dataset.source import Findings, Source
 from retrievers.errors import InputError, Problem, did_you_mean, nearest
@@ -97,8 +96,6 @@ def suggestion(path: Path) -> str:
 
 def _not_known(reference: DatasetReference, files: Files) -> tuple[str, str]:
     tables = [name for name, file in files.items() if file.table]
-    if reference.scheme == SQL and parted(str(reference.path))[1]:
-        return "is a table that names no documents", f"say which holds them: --documents {(tables or ['…'])[0]}"
     if tables:
         what = f"holds {', '.join(map(repr, tables[:8]))}, and none of them is called queries"
         return what, f"say which hold what: --queries {shlex.quote(tables[0])} --documents …"

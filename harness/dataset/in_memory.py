@@ -282,10 +282,7 @@ def _whole(grade: Any) -> bool:
 
 def _shown(value: Any) -> str:
     """A value as messages show it."""
-    try:
-        return " ".join(repr(value).split())[:80]
-    except ValueError:  # Python writes no integer of more than 4,300 digits
-        return "of thousands of digits"
+    return " ".join(repr(value).split())[:80]
 
 
 def _number(score: Any, where: str) -> float:

@@ -14,14 +14,14 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple
 
 import yaml
 
 from harness.dataset import judgments
-from harness.dataset.converting import CONVERTED, Converter, NotConverted, installed
+from harness.dataset.converting import CONVERTED, NotConverted, convert, installed
 from harness.dataset.dataset_model import Dataset, DatasetReference, Labels, source_named
 from harness.dataset.files import File, Files, listing
 from harness.dataset.label_rows import list_of, merged
@@ -70,12 +70,13 @@ def holds_documents(files: Files) -> bool:
 
 def document_names(files: Files) -> list[str]:
     """The ids of the documents among files, as the reader gives them to files without an id of their own."""
-    return [_named(name, file) for name, file in files.items() if _readable(name, file, converts=Converter().available)]
+    converts = installed()
+    return [_named(name, file) for name, file in files.items() if _readable(name, file, converts=converts)]
 
 
 def unread_line(files: Files) -> str:
     """How many files of a folder are read, where there is no question yet; "" where all are."""
-    converts = Converter().available
+    converts = installed()
     others = [(name, file) for name, file in files.items() if not _readable(name, file, converts=converts)]
     return reading_sentence(len(files) - len(others), [name for name, file in others if _unread(name, file)])
 
@@ -128,22 +129,20 @@ class MarkdownSource:
     query_files: tuple[File, ...]
     tables: frozenset[Path] = frozenset()
     """Files in the folder that another reader takes."""
-    undone: dict[str, str] = field(default_factory=dict, compare=False, repr=False)
-    """What the first pass could not convert through no fault of the document: no later pass takes it for one."""
 
     def documents(self, problems: Findings) -> Iterator[tuple[Place, Document]]:
         """One document a file, in the order of their paths; what cannot be converted is counted."""
-        converter = Converter(self.undone)
+        converts = installed()
         for name, file in listing(self.folder, problems).items():
             if file.path in self.tables:
                 continue
-            if not _readable(name, file, converts=converter.available):
+            if not _readable(name, file, converts=converts):
                 if _unread(name, file):
                     problems.note("unread-file", name)
                 continue
             try:
                 if file.suffix in CONVERTED:
-                    document = Document(_named(name, file), *converter.convert(file))
+                    document = Document(_named(name, file), *convert(file))
                 else:
                     document = parse_document(decode(file.read(), Place(file.path)), _named(name, file))
                 problems.counter(str(self.folder))[(CONVERTED | SUFFIXES)[file.suffix]] += 1

@@ -28,7 +28,6 @@ PLAIN = (".txt",)
 """Text with one question a line: of queries alone."""
 DELIMITERS = ",;\t|"
 """What may part the cells of CSV."""
-LONGEST_LINE = 64 << 20
 """Bytes of one line or one cell, at most."""
 VALID = "write it with a JSON library, and see that it is whole"
 UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
@@ -72,7 +71,7 @@ def read_rows(file: File, problems: Complaints) -> Iterator[tuple[Place, Row]]:
     readers = {".csv": _csv, ".tsv": _csv, ".json": _json, ".txt": _txt}
     readers |= dict.fromkeys(held_tables.COLUMNAR, _columnar) | dict.fromkeys(held_tables.SUFFIXES, _sheet)
     try:
-        yield from _selected(file) if file.database else readers.get(file.suffix, _jsonl)(file, problems)
+        yield from readers.get(file.suffix, _jsonl)(file, problems)
     except InputError as error:
         problems.extend(error.problems)
 
@@ -134,7 +133,7 @@ def read_text(path: Path) -> str:
     """Read a UTF-8 file whole, a byte order mark left out.
 
     Raises:
-        InputError: it cannot be read, is not a regular file, is larger than 1 GiB, or has another encoding.
+        InputError: it cannot be read, or has another encoding.
     """
     return decode(File(path).read(), Place(path))
 
@@ -199,7 +198,7 @@ def _separated(file: File, delimiter: str) -> Iterator[tuple[int, list[str]]]:
     Raises:
         InputError: from some line on it is not a table.
     """
-    csv.field_size_limit(LONGEST_LINE)
+    csv.field_size_limit(2**31 - 1)
     with file.open() as handle:
         reader = csv.reader(_cells(handle, file.path), delimiter=delimiter, strict=True)
         begins = 1
@@ -225,27 +224,17 @@ def _columnar(file: File, problems: Complaints) -> Iterator[tuple[Place, Row]]:
 def _sheet(file: File, problems: Complaints) -> Iterator[tuple[Place, Row]]:
     """The rows of a sheet: of the one that is named, else of the only one that holds anything."""
     sheets = held_tables.sheets(file.read(), file.path)
-    name = _one_of(file, "sheet", tuple(sheets))
+    name = _sheet_of(file, tuple(sheets))
     yield from _table(file, enumerate(sheets[name], 1), problems)
 
 
-def _selected(file: File) -> Iterator[tuple[Place, Row]]:
-    """The rows of a table of a database, or of the only one where none is named."""
-    name = file.table or _one_of(file, "table", held_tables.tables(file.database))
-    for number, row in enumerate(held_tables.selected_rows(file.database, name), 1):
-        yield Place(Path(f"{file.path}: {name}"), number), row
-
-
-def _one_of(file: File, kind: str, names: Sequence[str]) -> str:
-    """The sheet or table that is meant: the named one, else the only one; InputError where there is none such."""
+def _sheet_of(file: File, names: Sequence[str]) -> str:
+    """The sheet that is meant: the named one, else the only one; InputError where there is none such."""
     if file.table in names or (not file.table and len(names) == 1):
         return file.table or names[0]
-    there = f"has the {kind}s {', '.join(map(repr, names))}" if names else f"holds no {kind} with a value"
-    what = f"has no {kind} {file.table!r}, but {there.removeprefix('has ')}" if file.table else there
-    remedy = (
-        f"name one: {file.path.name}{'?table=' if file.database else '#'}{kind.upper()}" if names else "fill one in"
-    )
-    raise InputError(Problem(str(file.path), what, remedy))
+    there = f"has the sheets {', '.join(map(repr, names))}" if names else "holds no sheet with a value"
+    what = f"has no sheet {file.table!r}, but {there.removeprefix('has ')}" if file.table else there
+    raise InputError(Problem(str(file.path), what, f"name one: {file.path.name}#SHEET" if names else "fill one in"))
 
 
 def _table(file: File, rows: Iterable[tuple[int, list[str]]], problems: Complaints) -> Iterator[tuple[Place, Row]]:
@@ -286,13 +275,7 @@ def _names(header: Sequence[str], columns: int) -> list[str]:
 
 def _decoded(handle: IO[bytes], path: Path) -> Iterator[str]:
     """The lines of a file as text, without their ends."""
-    number = 0
-    while raw := handle.readline(LONGEST_LINE + 1):
-        number += 1
-        if len(raw) > LONGEST_LINE:
-            what = f"is longer than {LONGEST_LINE:,} bytes"
-            raise InputError(Problem(str(Place(path, number)), what, "cut the record"))
-        yield _text(raw, path, number)
+    yield from (_text(raw, path, number) for number, raw in enumerate(handle, 1))
 
 
 def _cells(handle: IO[bytes], path: Path) -> Iterator[str]:

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple, Protocol
 
 from harness.dataset.dataset_model import Labels
 from retrievers.errors import InputError, Problem, did_you_mean
-from retrievers.types import Claim, Document, Query, Reference
+from retrievers.types import CONTROL, Claim, Document, Query, Reference
 
 SHOWN = 20
 """How many problems of one file are listed; the rest is counted."""
@@ -24,7 +24,6 @@ WHOLE = "a grade is a whole number below 2^31; 0 is judged and not relevant"
 ENTRY = re.compile(r"\[\d+\]$")
 LINE = re.compile(r"(:\d+|\[\d+\])$")
 WHOLE_NUMBER = re.compile(r"[+-]?[0-9]+(\.0*)?")
-CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 HALF = re.compile("[\ud800-\udfff]")
 """Half of a surrogate pair: what is left of an emoji that was cut in two."""
 
@@ -247,7 +246,7 @@ def id_problem(id_: str) -> str:
     ('', 'holds the control character U+000D', 'begins with a byte order mark')
     """
     if control := CONTROL.search(id_):
-        return f"holds the control character U+{ord(control[0]):04X}"
+        return f"holds the control character U+{ord(control[0][0]):04X}"
     return "begins with a byte order mark" if id_.startswith("\ufeff") else ""
 
 

@@ -19,9 +19,8 @@ from pathlib import Path, PurePosixPath
 from harness.dataset import judgments, markdown_folder
 from harness.dataset.archives import is_zip
 from harness.dataset.columns import ASKED, LABELLING, OF_DOCUMENTS, OF_QUERIES, Columns, document_of, query_of
-from harness.dataset.dataset_model import SQL, DatasetReference, Labels
-from harness.dataset.files import File, Files, holds_files, listing, pick, selected, straight
-from harness.dataset.held_tables import is_url, parted
+from harness.dataset.dataset_model import DatasetReference, Labels
+from harness.dataset.files import File, Files, holds_files, listing, pick, straight
 from harness.dataset.label_rows import labels_of
 from harness.dataset.rows import PLAIN, SUFFIXES, Row, read_rows
 from harness.dataset.source import Findings, Parts, Place, Source, split_among
@@ -46,8 +45,6 @@ def matches(reference: DatasetReference, files: Files) -> bool:
     """Whether a folder or archive holds a table of queries or labels by one of the usual names, or one is declared."""
     if reference.documents is not None and table_files(reference, files, PLAIN):
         return True  # one table, with its documents elsewhere
-    if reference.scheme == SQL and reference.queries:
-        return True
     if files and (reference.documents or reference.labels):
         return True
     top = {name: file for name, file in files.items() if "/" not in name}
@@ -108,7 +105,7 @@ def looked_in(reference: DatasetReference, files: Files) -> tuple[Path, dict[str
     """
     folder = Path() if reference.scheme else reference.folder
     folder = folder.parent if folder.is_file() else folder
-    names = [name for name in (*reference.queries, reference.documents, reference.labels) if name and not is_url(name)]
+    names = [name for name in (*reference.queries, reference.documents, reference.labels) if name]
     paths = {name: straight(folder / name) for name in (name.rpartition("#")[0] or name for name in names)}
     return folder, {**{name: File(path) for name, path in paths.items() if path.is_file()}, **files}
 
@@ -131,9 +128,9 @@ def documents_of(
     place = reference.folder if not reference.scheme else folder
     table = None if reference.documents else named(top, DOCUMENTS)
     if reference.documents:
-        place = straight(folder / ("" if is_url(reference.documents) else reference.documents))
+        place = straight(folder / reference.documents)
         of_texts = place.is_dir() or (is_zip(place) and markdown_folder.holds_documents(listing(place)))
-        if is_url(reference.documents) or not of_texts:
+        if not of_texts:
             table = pick(files, reference.documents, folder)
     if table is not None:
         columns = Columns(reference.columns, header=reference.header is True)
@@ -164,7 +161,7 @@ def named(files: Files, stems: Iterable[str], also: tuple[str, ...] = ()) -> Fil
             file
             for name, file in files.items()
             if (file.table or PurePosixPath(name).stem).lower() == stem
-            and (file.database or file.suffix in (*SUFFIXES, *also))
+            and file.suffix in (*SUFFIXES, *also)
             and name != judgments.NAME
         ]
         if len(found) > 1:
@@ -179,17 +176,13 @@ def table_files(reference: DatasetReference, files: Files, also: tuple[str, ...]
     """The files of the one table that a reference is; none where it is something else.
 
     Args:
-        reference: a file with a suffix of `SUFFIXES`, a folder of shards of one split, or of the one it names; or the
-            URL of a database with what is selected of it.
+        reference: a file with a suffix of `SUFFIXES`, a folder of shards of one split, or of the one it names.
         files: what lies in the folder.
         also: further suffixes that will do for a file.
 
     Raises:
         InputError: several configurations or splits are there, and none is named.
     """
-    if reference.scheme == SQL:
-        url, chosen = parted(str(reference.path))
-        return [selected(url, chosen)] if chosen else []
     if reference.scheme or not reference.folder.exists():
         return []
     if reference.folder.is_file():

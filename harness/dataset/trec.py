@@ -113,8 +113,6 @@ TAG = re.compile(r"<[^<>]*>")
 NUMBER = re.compile(r"^\s*(?:Number|Query Number)\s*:\s*", re.IGNORECASE)
 NUMBERED = re.compile(r"<topic[^<>]*\bnumber\s*+=\s*+[\"']?([^\"'<>\s]+)", re.IGNORECASE)
 PART = re.compile(r"^\s*(?:Topic|Title|Description|Narrative)\s*:\s*", re.IGNORECASE)
-LARGEST = 64 << 20
-"""Characters of one document, at most: so much without its end is a file cut short."""
 
 
 def _matches(reference: DatasetReference, files: Files) -> bool:
@@ -237,20 +235,17 @@ def _blocks(file: File, tag: str, problems: Findings) -> Iterator[tuple[Place, s
     """The text of each element, with the line where it begins: `<doc>`, or `<top>` and `<topic …>`."""
     opening = re.compile(rf"<{tag}(ic\b[^>]*)?>" if tag == "top" else rf"<{tag}>", re.IGNORECASE)
     closing = re.compile(rf"</{tag}(ic)?>", re.IGNORECASE)
-    begins, lines, size, blocks = 0, list[str](), 0, 0
+    begins, lines, blocks = 0, list[str](), 0
     for number, line in _each(file, problems):
         if begins and opening.search(line):
             what = f"<{tag}> has no end before line {number}"
             problems.wrong(Place(file.path, begins), what, f"close it with </{tag}>")
             begins = 0
         if not begins and opening.search(line):
-            begins, lines, size = number, [], 0
+            begins, lines = number, []
         if begins:
             lines.append(line)
-            size += len(line)
-        if begins and (closing.search(line) or size > LARGEST):
-            if size > LARGEST:
-                break
+        if begins and closing.search(line):
             blocks += 1
             yield Place(file.path, begins), "\n".join(lines)
             begins = 0

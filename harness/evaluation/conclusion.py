@@ -53,8 +53,6 @@ class Conclusion:
     """False where every score is 0: then there is no verdict."""
     difference: float
     """The true difference that the plans are for."""
-    pairs: Mapping[str, int]
-    """How many pairs that of the leader with each other is corrected over."""
     baseline: str = ""
     """The declared one; "" where all pairs were compared."""
     against_baseline: tuple[Comparison, ...] = ()
@@ -81,7 +79,6 @@ def conclude(
     settings: Settings,
     *,
     baseline: str | None = None,
-    difference: float | None = None,
     sweep: SweepChoice | None = None,
 ) -> Conclusion:
     """Sort the retrievers into the three sets against the highest mean of the primary measure.
@@ -94,7 +91,6 @@ def conclude(
         declared: the rows of `compare`; those of the primary measure are read.
         settings: those of `compare`; without a margin nothing but the leader is within it.
         baseline: with which the declared family compares each other retriever, if any.
-        difference: the smallest worth finding; left out, the margin, else 0.05 of the measure's range.
         sweep: the choice among many configurations, if the experiment has a sweep.
 
     Raises:
@@ -125,7 +121,7 @@ def conclude(
     close = [o for o in others if findings[o].verdict is Verdict.EQUIVALENT or findings[o].negligible]
     worse = [o for o in others if findings[o].verdict is Verdict.BETTER and o not in close]
     span = scores.span_of(measure)
-    wanted = difference or settings.margin or EXAMPLE * (span or 1.0)
+    wanted = settings.margin or EXAMPLE * (span or 1.0)
     return Conclusion(
         measure=measure,
         n=scores.n,
@@ -142,7 +138,6 @@ def conclude(
         against={other: against[other] for other in others},
         measured=any(np.any(values) for values in group.values()),
         difference=wanted,
-        pairs=rows,
         baseline=baseline if baseline in means else "",
         against_baseline=tuple(
             row for name in means for row in declared if baseline and (row.a, row.b) == (name, baseline)

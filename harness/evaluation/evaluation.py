@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import asdict, dataclass, field, replace
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any
 
 from harness.evaluation.compare import compare, uncounted
-from harness.evaluation.conclusion import Conclusion, conclude, power_of
+from harness.evaluation.conclusion import Conclusion, conclude
 from harness.evaluation.costs import by_price
 from harness.evaluation.grading import people_judged
 from harness.evaluation.readers import scores_of_results
 from harness.evaluation.scores import Scores
-from harness.evaluation.statements import Statement, conclusion_statements, plan_sentence
+from harness.evaluation.statements import Statement, conclusion_statements
 from harness.evaluation.sweep_choice import SweepChoice, choose
 from harness.evaluation.verdict import Comparison
 from harness.evaluation.wording import COMPARISON_COLUMNS, comparison_cells, read_comparison
@@ -23,7 +22,7 @@ from harness.experiment import Sweep
 from harness.experiment.option_tables import checked
 from harness.records import Manifest, ResolvedExperiment, Results
 from harness.stats.intervals import summarize
-from harness.stats.power import Look, QueryRange, at_look, look_at
+from harness.stats.power import Look, at_look, look_at
 from harness.stats.settings import Settings, check_margin
 from retrievers.errors import InputError, Problem, did_you_mean
 
@@ -142,57 +141,6 @@ def sweep_of(resolved: ResolvedExperiment) -> Sweep | None:
 def _choice(results: Results, scores: Scores, settings: Settings) -> SweepChoice | None:
     sweep = sweep_of(results.manifest.resolved)
     return None if sweep is None else choose(scores, sweep, settings, by_price(results))
-
-
-class PlannedPair(NamedTuple):
-    """How many queries the leader against another would need."""
-
-    a: str
-    """The retriever with the highest mean."""
-    b: str
-    difference: float
-    """The true difference that must not be missed."""
-    needed: QueryRange | None
-    """None: fewer than ten queries differ, which foretells nothing."""
-    clusters: bool
-    """Whether the numbers are of clusters of queries."""
-    sentence: str
-
-    def as_json(self) -> dict[str, Any]:
-        """The same as data."""
-        queries = {} if self.needed is None else {"difference": self.difference, **self.needed._asdict()}
-        return {"a": self.a, "b": self.b, "unit": "cluster" if self.clusters else "query", **queries}
-
-
-def planned_pairs(results: Results, difference: float | None) -> list[PlannedPair]:
-    """Plan for the leader against each other retriever.
-
-    Args:
-        results: whose differences scatter as those to come.
-        difference: the true difference that must not be missed; None: the declared margin, else 0.05 of the range.
-
-    Raises:
-        InputError: the difference is not a finite number above 0; there are no scores, or nothing to compare.
-    """
-    if difference is not None and not 0 < difference < math.inf:
-        what = f"{difference} is not a finite number above 0"
-        raise InputError(Problem("--difference", what, "give the smallest difference worth finding, such as 0.05"))
-    if not results.scored or len(results.retrievers) < 2:
-        raise InputError(Problem(str(results.folder), "holds no two retrievers with scores", "run two or more"))
-    evaluation = evaluation_of(results)
-    scores, settings, measure = evaluation.scores, evaluation.settings, evaluation.scores.primary
-    result = conclude(
-        scores, evaluation.comparisons[measure], settings, difference=difference, sweep=evaluation.conclusion.sweep
-    )
-    planned = []
-    for other in result.others:
-        alpha = settings.alpha / result.pairs[other]
-        needed = power_of(scores, (result.leader, other), alpha, result.difference).needed
-        sentence = plan_sentence(needed, result, other)
-        planned.append(
-            PlannedPair(result.leader, other, result.difference, needed, result.clusters is not None, sentence)
-        )
-    return planned
 
 
 def settings_of(manifest: Manifest) -> Settings:

@@ -10,12 +10,11 @@ import numpy as np
 from harness.evaluation.compare import Key, corrected, evidence_of, finding_on, observe
 from harness.evaluation.scores import Scores
 from harness.evaluation.verdict import Finding, Reason
-from harness.records import CONTROL
 from harness.stats.heterogeneity import large_slices, length_slices
 from harness.stats.multiplicity import adjust
 from harness.stats.paired_tests import Decided, Within, decide, equivalence_tests
 from harness.stats.settings import Settings
-from retrievers.types import Query
+from retrievers.types import CONTROL, Query
 
 Pairs = Sequence[tuple[str, str]]
 

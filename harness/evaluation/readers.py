@@ -24,11 +24,8 @@ from harness.records import ResolvedExperiment, Results
 from harness.stats.differences import Range
 from harness.stats.settings import Statistics
 from retrievers.errors import InputError, Problem, did_you_mean
-from retrievers.opening import opened
 from retrievers.types import Floats, Query
 
-LARGEST_IDS = 64 << 20
-"""Bytes of a file of ids, at most."""
 COLUMNS = ("retriever", "query_id", "measure", "value")
 SHOWN = 20
 LARGEST_SCORE = 1e100
@@ -294,14 +291,10 @@ def read_ids(path: Path) -> list[str]:
     """Read the ids of a file, one a line; raises InputError where it cannot be read, or holds none."""
     remedy = "one query id a line, in UTF-8"
     try:
-        with opened(path) as file:
-            raw = file.read(LARGEST_IDS + 1)
-        lines = raw.decode("utf-8-sig").split("\n")
+        lines = path.read_text(encoding="utf-8-sig").split("\n")
     except (OSError, UnicodeDecodeError) as error:
         what = getattr(error, "strerror", None) or "it is not UTF-8"
         raise InputError(Problem(str(path), f"cannot be read: {what}", remedy)) from None
-    if len(raw) > LARGEST_IDS:
-        raise InputError(Problem(str(path), f"has more than {LARGEST_IDS:,} bytes", remedy))
     ids = [line.strip() for line in lines if line.strip()]
     if not ids:
         raise InputError(Problem(str(path), "names no query", remedy))

@@ -20,7 +20,6 @@ from harness.stats.differences import ScoreTable
 from harness.stats.power import at_look
 from harness.stats.settings import Settings
 from retrievers.errors import InputError, Problem, did_you_mean
-from retrievers.opening import opened
 
 SETS = "data_sets.csv"
 """The file by which such a folder is known."""
@@ -40,8 +39,8 @@ def read_sets(place: Path) -> list[Results]:
     if not holds_sets(place):
         remedy = "give folders that `harness run` wrote of several data sets each, or of one each"
         raise InputError(Problem(str(place), "holds no results of several data sets", remedy))
-    with opened(place / SETS) as file:
-        head = file.readline().decode("utf-8", "replace")
+    with (place / SETS).open(encoding="utf-8", errors="replace") as file:
+        head = file.readline()
     names = [column.removeprefix(ON) for column in next(csv.reader([head]), []) if column.startswith(ON)]
     if not names or not all(re.fullmatch(NAME, name) for name in names):  # they lead to folders
         raise InputError(Problem(str(place / SETS), "names no data set", "run the experiment again"))

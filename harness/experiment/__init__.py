@@ -14,13 +14,11 @@ from harness.experiment.blocks import in_order as in_order
 from harness.experiment.blocks import inputs as inputs
 from harness.experiment.blocks import origin as origin
 from harness.experiment.blocks import parts_of as parts_of
-from harness.experiment.effects import uses as uses
 from harness.experiment.experiment_file import Loaded as Loaded
 from harness.experiment.experiment_file import load as load
 from harness.experiment.experiment_file import load_sets as load_sets
 from harness.experiment.experiment_file import locate as locate
 from harness.experiment.experiment_file import reference_in as reference_in
-from harness.experiment.experiment_file import with_files_located as with_files_located
 from harness.experiment.experiment_file import with_runs_located as with_runs_located
 from harness.experiment.model import DatasetTable as DatasetTable
 from harness.experiment.model import Experiment as Experiment
@@ -30,6 +28,7 @@ from harness.experiment.model import Relevance as Relevance
 from harness.experiment.model import asked_in as asked_in
 from harness.experiment.model import parse as parse
 from harness.experiment.model import statistics_of as statistics_of
+from harness.experiment.named_code import functions_of as functions_of
 from harness.experiment.variants import Sweep as Sweep
 from harness.experiment.written import expanded as expanded
 from harness.experiment.written import strings as strings

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar, Literal, Self, get_args
 
@@ -48,8 +47,6 @@ from retrievers.stores.matrices import NumberFormat
 from retrievers.types import Retriever
 
 NAME = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$"
-DEVICES = re.compile(r"(con|prn|aux|nul|com\d|lpt\d)(\.|$)", re.IGNORECASE)
-"""What Windows takes for a device, whatever its ending: results folders are carried between machines."""
 Name = Annotated[str, Field(pattern=NAME)]
 SWEPT = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}(\[[A-Za-z0-9._+-][A-Za-z0-9._+, -]{0,119}\])?$"
 """Of a retriever too: a sweep writes its values behind it, such as `dense[MiniLM, 256]`."""

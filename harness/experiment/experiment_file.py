@@ -12,22 +12,15 @@ from typing import Any, NamedTuple
 
 from harness import measures
 from harness.dataset import DatasetReference, suggestion
-from harness.experiment.blocks import DEVICES, NAME
+from harness.experiment.blocks import NAME
 from harness.experiment.model import DatasetTable, Experiment, Question, asked_in, parse
 from harness.experiment.option_tables import NAME_RULE, checked
 from harness.measures import Measure
 from retrievers.errors import InputError, Problem
-from retrievers.opening import opened
 
-LARGEST = 4 << 20
-"""Bytes of an experiment, at most."""
-MOST_DOTS = 4_000_000
-"""Of the dots of each line, squared: two thousand in one line, or ten in each of forty thousand."""
-DEEPEST = 32
-"""Tables and lists in each other, at most."""
 LONGEST_NAME = 80
 """Characters of a measure's name that a message shows."""
-REMEDY = "harness run, check and plan take several; in Python harness.run_sets"
+REMEDY = "harness run and check take several; in Python harness.run_sets"
 
 
 class Loaded(NamedTuple):
@@ -51,47 +44,42 @@ class Loaded(NamedTuple):
         return asked_in(self.written)
 
 
-def load(
-    source: str | Path | Mapping[str, Any] | Experiment | Loaded, *, code: bool = True, keys: bool = True
-) -> Loaded:
+def load(source: str | Path | Mapping[str, Any] | Experiment | Loaded, *, code: bool = True) -> Loaded:
     """Read and check an experiment on one data set.
 
     Args:
         source: an experiment file; or its tables, or an Experiment, built in code: paths are then seen from the
             working directory. What is loaded already stays as it is.
         code: whether it may name code that is run: a Python function, a kind of another package, a model's own code.
-        keys: whether the environment must hold the keys and headers that it names; a plan needs none.
 
     Raises:
         InputError: with every problem that was found, each with its key; or it names several data sets.
     """
     if isinstance(source, Loaded):
         return source
-    sets = load_sets(source, code=code, keys=keys)
+    sets = load_sets(source, code=code)
     if sets[0].within:
         what = f"names {len(sets)} data sets, and this takes one"
         raise InputError(Problem(f"{sets[0].path}: dataset", what, REMEDY))
     return sets[0]
 
 
-def load_sets(
-    source: str | Path | Mapping[str, Any] | Experiment, *, code: bool = True, keys: bool = True
-) -> list[Loaded]:
+def load_sets(source: str | Path | Mapping[str, Any] | Experiment, *, code: bool = True) -> list[Loaded]:
     """As `load`; of an experiment whose `dataset` is a list, one for each, named as the data set is."""
     built = isinstance(source, Mapping | Experiment)
     path = Path("experiment") if isinstance(source, Mapping | Experiment) else Path(source)
     tables = _tables(source) if isinstance(source, Mapping | Experiment) else _read(path)
     if not isinstance(tables.get("dataset"), list):
-        return [_loaded(tables, path, built=built, code=code, keys=keys)]
+        return [_loaded(tables, path, built=built, code=code)]
     sets: list[Loaded] = []
     problems: list[Problem] = []
     within = str(tables.get("name", ""))
-    if not re.fullmatch(NAME, within) or DEVICES.match(within):  # it leads to a folder
-        _loaded({**tables, "dataset": "."}, path, built=built, code=code, keys=keys)
+    if not re.fullmatch(NAME, within):  # it leads to a folder
+        _loaded({**tables, "dataset": "."}, path, built=built, code=code)
     for name, table in _each(tables["dataset"], path):
         one = {**tables, "name": name, "dataset": table}
         try:
-            sets.append(_loaded(one, path, built=built, code=code, keys=keys)._replace(within=within))
+            sets.append(_loaded(one, path, built=built, code=code)._replace(within=within))
         except InputError as error:
             problems += error.problems
     if problems:
@@ -117,11 +105,11 @@ def _each(listed: Sequence[Any], path: Path) -> list[tuple[str, Any]]:
     return sets
 
 
-def _loaded(tables: dict[str, Any], path: Path, *, built: bool, code: bool, keys: bool) -> Loaded:
+def _loaded(tables: dict[str, Any], path: Path, *, built: bool, code: bool) -> Loaded:
     problems: list[Problem] = []
     question = None
     try:
-        question = question_of(parse(with_runs_located(tables, path), code=code, keys=keys))
+        question = question_of(parse(with_runs_located(tables, path), code=code))
     except InputError as error:
         where = "" if built else f"{path}"
         problems += [p._replace(where=": ".join(filter(None, (where, p.where)))) for p in error.problems]
@@ -165,39 +153,14 @@ def _wrong_measures(tables: Mapping[str, Any], where: str) -> Iterator[Problem]:
 def _read(path: Path) -> dict[str, Any]:
     """The tables of an experiment file."""
     try:
-        with opened(path) as file:
-            raw = file.read(LARGEST + 1)
-        if len(raw) > LARGEST:
-            raise InputError(Problem(str(path), f"has more than {LARGEST:,} bytes", "give an experiment, a .toml file"))
-        # A key of n parts takes tomllib the square of n: three minutes for 40 kB of them.
-        if sum(line.count(b".") ** 2 for line in raw.split(b"\n")) > MOST_DOTS:
-            raise RecursionError
-        tables = tomllib.loads(raw.decode("utf-8-sig"))
-        if is_deeper(tables, DEEPEST):
-            raise RecursionError
-        return tables
+        return tomllib.loads(path.read_text(encoding="utf-8-sig"))
     except OSError as error:
         remedy = "give the path of an experiment, a .toml file"
         raise InputError(Problem(str(path), f"cannot be read: {error.strerror}", remedy)) from None
     except UnicodeDecodeError:
         raise InputError(Problem(str(path), "is not UTF-8", "save the file as UTF-8")) from None
-    except tomllib.TOMLDecodeError as error:
+    except (ValueError, RecursionError) as error:
         raise InputError(Problem(str(path), f"is not TOML: {error}")) from None
-    except RecursionError:
-        raise InputError(
-            Problem(str(path), "is nested too deep", "an experiment has tables in tables, no more")
-        ) from None
-    except ValueError:  # Python reads no integer of more than 4,300 digits
-        raise InputError(Problem(str(path), "holds a number of thousands of digits", "write a smaller one")) from None
-
-
-def is_deeper(value: object, most: int) -> bool:
-    """Whether tables and lists stand deeper in each other than so many."""
-    level = [value]
-    for _ in range(most):
-        tables = [one for one in level if isinstance(one, Mapping | list)]
-        level = [inner for one in tables for inner in (one.values() if isinstance(one, Mapping) else one)]
-    return any(isinstance(one, Mapping | list) for one in level)
 
 
 def _tables(source: Mapping[str, Any] | Experiment) -> dict[str, Any]:
@@ -251,10 +214,10 @@ def locate(table: DatasetTable, path: Path) -> DatasetReference:
     queries, match = (
         (value,) if isinstance(value, str) else value or () for value in (table.queries, table.match)
     )  # fmt: skip
-    where = table.path or (table.documents or "").partition("?")[0]
     reference = DatasetReference(
-        where, table.split, queries, table.format, table.documents, table.labels, table.columns, match, table.header
-    )
+        table.path, table.split, queries, table.format, table.documents, table.labels,
+        table.columns, match, table.header,
+    )  # fmt: skip
     if reference.scheme:
         return reference
     tried = [Path(), *path.resolve().parents]
@@ -281,20 +244,6 @@ def with_runs_located(tables: Mapping[str, Any], path: Path) -> dict[str, Any]:
         return {**entry, "path": place.as_posix()}
 
     return {**tables, "retrievers": list(map(located, entries))}
-
-
-def with_files_located(tables: Mapping[str, Any], path: Path) -> dict[str, Any]:
-    """The tables of an experiment, the data set too named by where it is: in full where that is outside of here."""
-    located = with_runs_located(tables, path)
-    try:
-        reference = locate(dataset_table(tables), path)
-    except InputError:
-        return located  # nothing will be read
-    if reference.scheme or not reference.folder.is_absolute():
-        return located
-    table = tables["dataset"]
-    named = reference.folder.as_posix()
-    return {**located, "dataset": named if isinstance(table, str) else {**table, "path": named}}
 
 
 def dataset_table(tables: Mapping[str, Any]) -> DatasetTable:

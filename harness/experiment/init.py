@@ -22,11 +22,10 @@ from harness.dataset import (
 )
 from harness.dataset.markdown_folder import document_names, unread_line
 from harness.dataset.rows import File, read_json
-from harness.dataset.source import CONTROL
 from harness.english import counted
-from harness.experiment.blocks import DEVICES
 from retrievers.errors import InputError, Problem
 from retrievers.opening import writing
+from retrievers.types import CONTROL
 from retrievers.words import load_language_model, shared_language
 
 SAMPLE = 200
@@ -95,7 +94,7 @@ def write_experiment(given: Path | DatasetReference, output: Path | None = None)
     load_language_model()
     given = given if isinstance(given, DatasetReference) else reference_of(given)
     reference, repeated = _look(given)
-    folder = given.folder if not given.scheme else Path(given.name.partition("?")[0])
+    folder = given.folder if not given.scheme else Path(given.name)
     dataset, dropped = _loaded(reference)
     name = _name_of(
         output.stem if output else folder.stem if given.scheme or folder.is_file() else folder.resolve().name
@@ -110,8 +109,7 @@ def write_experiment(given: Path | DatasetReference, output: Path | None = None)
 
 def _name_of(text: str) -> str:
     """A name that an experiment may have, as near to the text as can be."""
-    name = re.sub(r"[^A-Za-z0-9._-]+", "-", text).strip("-._")[:64] or "experiment"
-    return f"experiment-{name}"[:64] if DEVICES.match(name) else name
+    return re.sub(r"[^A-Za-z0-9._-]+", "-", text).strip("-._")[:64] or "experiment"
 
 
 def _loaded(reference: DatasetReference) -> tuple[Dataset, int]:

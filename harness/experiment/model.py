@@ -8,8 +8,8 @@ from typing import Annotated, Any, Literal, NamedTuple, Self
 
 from pydantic import Field, SerializeAsAny, field_validator, model_validator
 
+from harness.dataset import refuse_urls
 from harness.experiment.blocks import (
-    DEVICES,
     KINDS,
     SWEPT,
     Block,
@@ -20,7 +20,7 @@ from harness.experiment.blocks import (
     check_form,
     inputs,
 )
-from harness.experiment.effects import code_of
+from harness.experiment.named_code import code_of
 from harness.experiment.option_tables import (
     KEEPS_OBJECT,
     Kind,
@@ -46,9 +46,8 @@ RESERVED = "dataset"
 class DatasetTable(Strict):
     """Which data set, and which part of it."""
 
-    path: Annotated[str, KEEPS_OBJECT] = ""
-    """A folder, a zip archive or a file; or a name: hf:NAME@REVISION of the hub, irds:NAME of ir_datasets. Left out
-    where documents and queries are selected of a database."""
+    path: Annotated[str, KEEPS_OBJECT]
+    """A folder, a zip archive or a file; or a name: hf:NAME@REVISION of the hub, irds:NAME of ir_datasets."""
     split: str | None = None
     """Which file or part of judgments; left out, the only one, else test."""
     queries: str | tuple[str, ...] | None = None
@@ -56,8 +55,7 @@ class DatasetTable(Strict):
     format: str | None = None
     """The reader; left out, seen from what is there."""
     documents: str | None = None
-    """A table of documents, a folder of them, or a database's URL (sqlite:///help.db?table=articles, or
-    ?sql=SELECT …); left out, documents.* or corpus.*."""
+    """A table of documents, or a folder of them; left out, documents.* or corpus.*."""
     labels: str | None = None
     """The table of labels; left out, labels.*, qrels.* or judgments.*, else the queries' own."""
     columns: dict[str, str] = Field(default_factory=dict)
@@ -70,9 +68,10 @@ class DatasetTable(Strict):
     """Keep the document that has a query's id out of that query's answers."""
 
     @model_validator(mode="after")
-    def _is_somewhere(self) -> Self:
-        if not self.path and not ("://" in (self.documents or "") and self.queries):
-            raise ValueError("path is missing; only where documents and queries are selected of a database it may be")
+    def _is_no_database(self) -> Self:
+        queries = (self.queries,) if isinstance(self.queries, str) else self.queries or ()
+        with as_validation_error():
+            refuse_urls(self.path, self.documents, self.labels, *queries)
         return self
 
 
@@ -221,8 +220,6 @@ class Experiment(Strict):
         names = [block.name for block in self.retrievers]
         if RESERVED in names:
             raise ValueError(f"retriever name {RESERVED!r} stands for the data set in manifest.json; choose another")
-        for name in filter(DEVICES.match, (self.name, *names)):
-            raise ValueError(f"name {name!r} stands for a device on Windows, where no file may have it; choose another")
         for number, name in enumerate(names):
             alike = [other for other in names[:number] if other.lower() == name.lower()]
             if alike:
@@ -279,14 +276,14 @@ class Question(NamedTuple):
     """The measure that decides, one of them."""
 
 
-def parse(written: Mapping[str, Any], *, code: bool = True, keys: bool = True) -> Experiment:
-    """Check the tables of an experiment, `keys` in the environment among them; raises InputError with every problem."""
+def parse(written: Mapping[str, Any], *, code: bool = True) -> Experiment:
+    """Check the tables of an experiment and the variables that they name; raises InputError with every problem."""
     if gone := list(retired_in(written)):
         raise InputError(gone)
     for place, value in walk(written):
         key = place.rpartition(".")[2]
         warn_deprecated(place, key, *([f"{key} = {value}"] if isinstance(value, str) else []))
-    problems = [*secrets(written), *unset(written, keys=keys), *too_large(written)]
+    problems = [*secrets(written), *unset(written), *too_large(written)]
     tables = dict(written)
     judge = tables.get("judge")
     if not code and isinstance(judge, Mapping) and (runs := code_of({"encoder": judge.get("encoder")})):

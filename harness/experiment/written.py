@@ -60,11 +60,9 @@ def secrets(written: Mapping[str, Any]) -> Iterator[Problem]:
             yield Problem(place, "a secret does not belong in a file", 'put it in the environment, write "${NAME}"')
 
 
-def unset(written: Mapping[str, Any], *, keys: bool = True) -> Iterator[Problem]:
-    """Yield each `${NAME}` that the environment lacks; without `keys`, not those of keys and headers."""
+def unset(written: Mapping[str, Any]) -> Iterator[Problem]:
+    """Yield each `${NAME}` that the environment lacks."""
     for place, value in strings(written):
-        if not keys and (SECRET_KEY.search(place.rpartition(".")[2]) or ".headers." in place):
-            continue
         for reference in REFERENCE.finditer(value):
             if reference[1] not in os.environ:
                 yield Problem(place, f"${{{reference[1]}}} is not set in the environment", f"export {reference[1]}=…")

@@ -104,16 +104,12 @@ def judgment_of(pool: Pool, one: OrderedPair, grade: int | None, by: Signature, 
     )
 
 
-def judging_page(
-    pool: Pool, *, title: str = "Judge documents", choices: Mapping[int, str] | None = None, asked: str = "Question"
-) -> str:
+def judging_page(pool: Pool, *, choices: Mapping[int, str] | None = None) -> str:
     """Return the page as one HTML text.
 
     Args:
         pool: what is to be judged.
-        title: what stands above.
         choices: the grades that can be given, with their words; the scale from 0 to 3 if left out.
-        asked: what stands above the document that is judged.
     """
     words = choices or GRADE_WORDS
     env = jinja2.Environment(
@@ -121,19 +117,14 @@ def judging_page(
     )
     style, script = (env.loader.get_source(env, name)[0] for name in ("judge.css", "judge.js"))  # type: ignore[union-attr]
     return env.get_template("judge.html").render(
-        title=title,
-        asked=asked,
         digest=pool.digest,
-        head=head(title, policy([script], style), Markup(style)),  # noqa: S704 - ours
+        head=head("Judge documents", policy([script], style), Markup(style)),  # noqa: S704 - ours
         script=Markup(script),  # noqa: S704 - ours
         data=Markup(embedded(_data(pool, words))),  # noqa: S704 - escaped for a script element
     )
 
 
-def write_page(
-    path: Path, pool: Pool, *, title: str = "Judge documents", choices: Mapping[int, str] | None = None,
-    asked: str = "Question",
-) -> None:  # fmt: skip
+def write_page(path: Path, pool: Pool, *, choices: Mapping[int, str] | None = None) -> None:
     """Write the page of a pool; InputError where that cannot be done, or a file that is no page would be lost."""
     with writing(path):
         if path.is_file() and not path.read_bytes().startswith((b"<!doctype html>", b"<!DOCTYPE html>")):
@@ -141,7 +132,7 @@ def write_page(
                 Problem(str(path), "is there already, and is not a page", "name another file with --output")
             )
     with writing(path), masking(path, "w") as file:
-        file.write(judging_page(pool, title=title, choices=choices, asked=asked))
+        file.write(judging_page(pool, choices=choices))
 
 
 def _data(pool: Pool, words: Mapping[int, str]) -> dict[str, object]:

@@ -12,7 +12,6 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import NamedTuple
 
-from harness.answers.asking import LONGEST, ChatRequest, answers_of, form_of, nothing_read, shown_of
 from harness.dataset.judgments import GRADES, Judgment, read_judgments
 from harness.english import counted
 from harness.labels.judging_page import OrderedPair, Signature, ids, judgment_of, round_of
@@ -20,6 +19,7 @@ from harness.labels.pool import CANNOT_TELL, GRADE_WORDS, Pool, PooledDocument, 
 from retrievers.errors import InputError, Problem
 from retrievers.meter import Meter
 from retrievers.opening import locked, masking, writing
+from retrievers.remote.asking import LONGEST, ChatRequest, answers_of, form_of, nothing_read, shown_of
 from retrievers.remote.chat import Chat, example_of, one_object, quoted
 from retrievers.remote.chat_model import ChatForecast, Prompt, Reply
 

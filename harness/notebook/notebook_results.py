@@ -122,18 +122,15 @@ class NotebookResults(Results):
         place = Path(folder)
         if not re.fullmatch(NAME, place.name):
             raise InputError(Problem(f"folder {place.name!r}", BAD_NAME, "call it otherwise"))
-        with records.unfinished_folder(place) as held:
-            shutil.copytree(self.folder, held.folder, dirs_exist_ok=True)
-            (held.folder / records.LAST_FILE).unlink(missing_ok=True)
+        with records.unfinished_folder(place) as aside:
+            shutil.copytree(self.folder, aside, dirs_exist_ok=True)
+            (aside / records.LAST_FILE).unlink(missing_ok=True)
             manifest = self.manifest
             resolved = replace(manifest.resolved, name=place.name)
             written = {**manifest.experiment, "name": place.name}
-            records.write_manifest(
-                held.folder, replace(manifest, name=place.name, experiment=written, resolved=resolved)
-            )
-            write_report(records.read(held.folder))
-            held.check()
-            records.put_in_place(held.folder, place)
+            records.write_manifest(aside, replace(manifest, name=place.name, experiment=written, resolved=resolved))
+            write_report(records.read(aside))
+            records.put_in_place(aside, place)
         return place
 
     def compare(self, *others: Results | str | Path, baseline: str | None = None, **settings: Any) -> ComparedRuns:

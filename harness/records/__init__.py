@@ -5,7 +5,6 @@ from harness.records.atomic_write import experiment_and_data as experiment_and_d
 from harness.records.atomic_write import put_in_place as put_in_place
 from harness.records.atomic_write import unfinished as unfinished
 from harness.records.atomic_write import unfinished_folder as unfinished_folder
-from harness.records.csv_tables import CONTROL as CONTROL
 from harness.records.csv_tables import as_cell as as_cell
 from harness.records.csv_tables import file_digests as file_digests
 from harness.records.csv_tables import read_costs as read_costs
@@ -38,14 +37,11 @@ from harness.records.readings import ClaimPassage as ClaimPassage
 from harness.records.readings import Readings as Readings
 from harness.records.readings import Word as Word
 from harness.records.readings import append_claims as append_claims
-from harness.records.readings import append_judged as append_judged
 from harness.records.readings import append_opinions as append_opinions
 from harness.records.readings import append_verdicts as append_verdicts
-from harness.records.readings import check_place as check_place
 from harness.records.readings import claimed as claimed
 from harness.records.readings import claims_of as claims_of
 from harness.records.readings import digest_of as digest_of
-from harness.records.readings import judges_in as judges_in
 from harness.records.readings import read_passages as read_passages
 from harness.records.readings import read_readings as read_readings
 from harness.records.readings import write_passages as write_passages

@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
-import stat
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from harness.experiment import asked_in
 from harness.records.csv_tables import read_table
-from harness.records.manifest import LARGEST, Manifest, read_manifest
-from harness.records.safe_files import regular
+from harness.records.manifest import Manifest, read_manifest
 from retrievers.errors import HarnessError, InputError, Problem
 from retrievers.opening import locked
 
@@ -35,39 +31,14 @@ def unfinished(place: Path) -> Path:
     return aside
 
 
-@dataclass(frozen=True, slots=True)
-class UnfinishedFolder:
-    """The folder that a run writes to, and what tells it from another that has taken its name."""
-
-    folder: Path
-    identity: tuple[int, int]
-    """Device and number, as the file system has them."""
-
-    def check(self) -> None:
-        """See that it is still there, before something is written.
-
-        Raises:
-            InputError: it was removed or renamed, or another folder or a link has its name: what is written would lie
-                in somebody else's.
-        """
-        try:
-            status = self.folder.lstat()
-        except OSError:
-            status = None
-        if status is None or not stat.S_ISDIR(status.st_mode) or self.identity != (status.st_dev, status.st_ino):
-            what = "was removed, renamed or replaced while the run wrote to it"
-            remedy = "leave the results alone until the run is done, and run again: what was embedded is in the cache"
-            raise InputError(Problem(str(self.folder), what, remedy))
-
-
 @contextmanager
-def unfinished_folder(place: Path) -> Iterator[UnfinishedFolder]:
+def unfinished_folder(place: Path) -> Iterator[Path]:
     """An empty folder beside the place of the results, held by this process alone.
 
     Whole results that a killed run could not put in place any more are put there first.
 
     Raises:
-        InputError: another run writes here, it cannot be written, or the folder was taken away while it was.
+        InputError: another run writes here, or it cannot be written.
     """
     with ExitStack() as locks:
         try:
@@ -78,18 +49,13 @@ def unfinished_folder(place: Path) -> Iterator[UnfinishedFolder]:
             _recover(place, aside)
             shutil.rmtree(aside, ignore_errors=True)
             aside.mkdir()
-            status = aside.lstat()
-            held = UnfinishedFolder(aside, (status.st_dev, status.st_ino))
-            if os.name == "posix":  # as long as it is open, no other folder is given its number
-                locks.callback(os.close, os.open(aside, os.O_RDONLY))
         except OSError as error:
             what = f"cannot be written: {error.strerror}"
             raise InputError(Problem(str(place.parent), what, "choose another --results")) from None
         try:
-            yield held
-        except (HarnessError, OSError) as error:
-            held.check()  # where it is gone, that is what went wrong
-            if isinstance(error, HarnessError) and not (aside / "rankings").exists():
+            yield aside
+        except HarnessError:
+            if not (aside / "rankings").exists():
                 shutil.rmtree(aside)  # there is nothing in it to be judged
             raise
 
@@ -175,8 +141,7 @@ def _manifest(folder: Path) -> Manifest | None:
 def _name_in(folder: Path) -> str | None:
     """The experiment whose results lie in a folder, whichever release wrote them; None where nobody can say."""
     try:
-        with regular(folder / "manifest.json").open("rb") as file:
-            content = json.loads(file.read(LARGEST))
+        content = json.loads((folder / "manifest.json").read_bytes())
     except (OSError, ValueError, RecursionError):
         return None
     name = content.get("name") if isinstance(content, dict) else None

@@ -16,13 +16,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from harness.records.kept import COSTS, Run
-from harness.records.safe_files import create, regular, sha256_of
+from harness.records.safe_files import create, sha256_of
 from retrievers.meter import StageTotals
+from retrievers.types import CONTROL
 
 if TYPE_CHECKING:
     import pandas as pd
 
-CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]+")
 FORMULA = re.compile(r"""(^|[;,\t])('*)(?=\s*"?(?:=|[+@-][^;,\t]*[(|!]))""")
 QUOTED = re.compile(r"""(^|[;,\t])'('*)(?=\s*"?(?:=|[+@-][^;,\t]*[(|!]))""")
 _NOTHING: Mapping[str, StageTotals] = MappingProxyType({})
@@ -134,7 +134,7 @@ def read_table(path: Path) -> pd.DataFrame:
     import pandas as pd
 
     name = path.stem
-    with regular(path).open(encoding="utf-8-sig", newline="") as file:
+    with path.open(encoding="utf-8-sig", newline="") as file:
         header = next(csv.reader(file), [])
     if absent := [column for column in LEADING[name] if column not in header]:
         raise ValueError(f"it has no column {', '.join(absent)}")

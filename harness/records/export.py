@@ -1,11 +1,10 @@
-"""A results folder for other programs: TREC files, a BEIR folder, ranx, ir_measures, MTEB, Parquet, trackers."""
+"""A results folder for other programs: TREC files, MTEB, Parquet, trackers."""
 
 from __future__ import annotations
 
 import csv
 import importlib
 import importlib.util
-import json
 import math
 import re
 import shlex
@@ -15,12 +14,11 @@ from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
-from harness.dataset import Dataset
 from harness.dataset.source import parse_json
 from harness.records.atomic_write import LAST_FILE
 from harness.records.csv_tables import LEADING
-from harness.records.results import UNSCORED, Results, dataset_of
-from harness.records.safe_files import create, write_jsonl
+from harness.records.results import UNSCORED, Results
+from harness.records.safe_files import create
 from retrievers.errors import InputError, Problem, did_you_mean, needing
 
 
@@ -36,7 +34,7 @@ def export(results: Results, form: str, output: Path | None = None) -> tuple[Pat
         The files that were written.
 
     Raises:
-        InputError: the form is unknown, a file is there already, or the data set is no longer what was used.
+        InputError: the form is unknown, or a file is there already.
     """
     if form not in FORMS:
         raise InputError(Problem("--as", f"unknown form {form!r}", did_you_mean(form, {**FORMS, **TRACKERS})))
@@ -73,8 +71,8 @@ def export_sets(place: Path, sets: Sequence[Results], form: str, output: Path | 
     folder = output or place / "export" / form
     files = [file for one in sets for file in export(one, form, folder / one.manifest.name)]
     if form == "mteb":
-        tasks = {one.manifest.name: {name: _scores_of(one, name, text)["main_score"]
-                                     for name, text in _mteb_results(one)} for one in sets}  # fmt: skip
+        tasks = {one.manifest.name: {name: _main_score(one, name, text) for name, text in _mteb_results(one)}
+                 for one in sets}  # fmt: skip
         models = [name for name in sets[0].retrievers if all(name in scores for scores in tasks.values())]
         with create(folder / "table.csv") as file:
             writer = csv.writer(file, lineterminator="\n")
@@ -87,36 +85,11 @@ def export_sets(place: Path, sets: Sequence[Results], form: str, output: Path | 
 
 
 def _trec(results: Results, place: Path) -> None:
-    """Judgments after the grade rule, and a run of each retriever: what trec_eval and ir_measures read."""
+    """Judgments after the grade rule, and a run of each retriever: what trec_eval, ir_measures and ranx read."""
     shutil.copyfile(results.folder / "qrels.trec", place / "qrels.trec")
     (place / "runs").mkdir()
     for name in results.retrievers:
         shutil.copyfile(results.folder / "runs" / f"{name}.trec", place / "runs" / f"{name}.trec")
-
-
-def _ranx(results: Results, place: Path) -> None:
-    """What `ranx.Qrels.from_file` and `ranx.Run.from_file` read: JSON by query and document."""
-    _write_json(place / "qrels.json", results.grades())
-    (place / "runs").mkdir()
-    for name in results.retrievers:
-        run = {query: {hit.doc_id: hit.score for hit in ranking} for query, ranking in results.answers(name)}
-        _write_json(place / "runs" / f"{name}.json", run)
-
-
-def _beir(results: Results, place: Path) -> None:
-    """The data set as a BEIR folder, its judgments after the grade rule."""
-    dataset = _same_data(results)
-    write_jsonl(place / "corpus.jsonl", (
-        {"_id": one.id, "title": one.title, "text": one.text, **_metadata(one.fields)} for one in dataset.documents()
-    ))  # fmt: skip
-    write_jsonl(place / "queries.jsonl", (
-        {"_id": one.id, "text": one.text, **_metadata(one.fields)} for one in dataset.judged
-    ))  # fmt: skip
-    (place / "qrels").mkdir()
-    with create(place / "qrels" / "test.tsv") as file:
-        file.write("query-id\tcorpus-id\tscore\n")
-        for query, judged in results.grades().items():
-            file.writelines(f"{query}\t{document}\t{grade}\n" for document, grade in judged.items())
 
 
 def _mteb(results: Results, place: Path) -> None:
@@ -124,31 +97,6 @@ def _mteb(results: Results, place: Path) -> None:
     for name, text in _mteb_results(results):
         with create(place / f"{name}.json") as file:
             file.write(text)
-
-
-def _model_card(results: Results, place: Path) -> None:
-    """For a model's card on Hugging Face's hub: its metadata (a `model-index`, JSON being YAML too), and one table."""
-    manifest = results.manifest
-    for name, text in _mteb_results(results):
-        scores = _scores_of(results, name, text)
-        model = manifest.retrievers[name].provenance.get("model", name)
-        metrics = [{"type": key, "value": value} for key, value in scores.items() if isinstance(value, float)]
-        task = {
-            "task": {"type": "Retrieval"},
-            "dataset": {"name": manifest.name, "type": Path(manifest.dataset.path).name, "config": "default",
-                        "split": "test", "revision": manifest.dataset.digest},
-            "metrics": metrics,
-        }  # fmt: skip
-        _write_json(place / f"{name}.yaml", {"model-index": [{"name": model, "results": [task]}]}, indent=2)
-    means = results.summary.pivot(index="retriever", columns="measure", values="mean")
-    measures = list(dict.fromkeys(results.summary["measure"]))
-    rows = [["retriever", *measures], ["---", *["---:"] * len(measures)]]
-    rows += [
-        [name, *(f"{means.loc[name, one]:.4f}" for one in measures)]
-        for name in dict.fromkeys(results.summary["retriever"])
-    ]
-    with create(place / "table.md") as file:
-        file.writelines(f"| {' | '.join(row)} |\n" for row in rows)
 
 
 def _parquet(results: Results, place: Path) -> None:
@@ -175,21 +123,9 @@ def _parquet(results: Results, place: Path) -> None:
 
 FORMS: Mapping[str, Callable[[Results, Path], None]] = {
     "trec": _trec,
-    "ir-measures": _trec,
-    "ranx": _ranx,
-    "beir": _beir,
     "mteb": _mteb,
-    "model-card": _model_card,
     "parquet": _parquet,
 }
-
-
-def _same_data(results: Results) -> Dataset:
-    """The data set of the results, seen to be the one that was used."""
-    dataset = dataset_of(results)
-    if dataset.digest != results.manifest.dataset.digest:
-        raise InputError(Problem(dataset.path, "is no longer the data of these results", "run the experiment again"))
-    return dataset
 
 
 def _mteb_results(results: Results) -> Iterator[tuple[str, str]]:
@@ -207,25 +143,15 @@ def _mteb_results(results: Results) -> Iterator[tuple[str, str]]:
             raise InputError(Problem(str(path), "is missing", remedy)) from None
 
 
-def _scores_of(results: Results, name: str, text: str) -> Mapping[str, Any]:
-    """The scores in a result of MTEB's shape; InputError where it is none."""
+def _main_score(results: Results, name: str, text: str) -> float:
+    """The score in a result of MTEB's shape; InputError where it is none."""
     try:
-        first: dict[str, Any] = parse_json(text)["scores"]["test"][0]
-        return dict(first)
+        return float(parse_json(text)["scores"]["test"][0]["main_score"])
     except (ValueError, KeyError, IndexError, TypeError):
         path = results.folder / "tables" / f"{name}.mteb.json"
         raise InputError(
             Problem(str(path), "is damaged", f"harness report {shlex.quote(str(results.folder))} writes it anew")
         ) from None
-
-
-def _metadata(fields: Mapping[str, str]) -> dict[str, Any]:
-    return {"metadata": dict(fields)} if fields else {}
-
-
-def _write_json(path: Path, value: Any, *, indent: int | None = None) -> None:
-    with create(path) as file:
-        file.write(json.dumps(value, ensure_ascii=False, indent=indent) + "\n")
 
 
 REFUSED = re.compile(r"[^\w./ -]")

@@ -21,14 +21,12 @@ from pydantic_core import PydanticCustomError
 from harness.dataset.source import parse_json
 from harness.experiment import NAME, SWEPT, Relevance, Sweep, statistics_of
 from harness.experiment.option_tables import checked, first_fault
-from harness.records.safe_files import create, regular
+from harness.records.safe_files import create
 from harness.stats.settings import without_retired
 from retrievers.errors import InputError, Problem
 
 SCHEMA = 1
 AGAIN = "run the experiment again"
-LARGEST = 256 << 20
-"""Bytes of it that are read, at most: what a ledger of a million queries takes."""
 NAMED = 5
 """Faults of it that one message names."""
 
@@ -240,11 +238,7 @@ def read_manifest(folder: Path) -> Manifest:
     """
     path = folder / "manifest.json"
     try:
-        with regular(path).open("rb") as file:
-            raw = file.read(LARGEST + 1)
-        if len(raw) > LARGEST:
-            raise ValueError(f"it has more than {LARGEST:,} bytes")
-        content = parse_json(raw.decode("utf-8"))
+        content = parse_json(path.read_text(encoding="utf-8"))
     except (FileNotFoundError, NotADirectoryError):
         if folder.is_dir():
             inner = min(folder.glob("*/manifest.json"), default=None)

@@ -1,7 +1,7 @@
 """Files of what judges said of texts, claims and verdicts, each once, so that every measure is computed from them.
 
 `claims.jsonl` holds one entry for each distinct text (text, claims, judge, prompt), `verdicts.jsonl` one for each
-claim, passage, judge and round (claim, passage, verdict, judge, prompt, round), `opinions.jsonl` whatever else a judge
+claim, passage and judge (claim, passage, verdict, judge, prompt), `opinions.jsonl` whatever else a judge
 was asked (task, of, answer, judge, prompt). Passages are named by a digest of their text; for rankings,
 `passages.jsonl` says which document has which (id, passage). A text that was read once is never read again: other
 cutoffs and other measures cost nothing.
@@ -19,15 +19,13 @@ from typing import Any, Literal, NamedTuple, get_args
 
 from harness.measures import Claimed
 from harness.measures.claims import Truth
-from harness.records.safe_files import COPY, write_jsonl
+from harness.records.safe_files import write_jsonl
 from retrievers.errors import InputError, Problem
 from retrievers.opening import masking, writing
 from retrievers.types import Query
 
 Word = Literal["entailed", "contradicted", "neutral"]
 WORDS: tuple[str, ...] = get_args(Word)
-LONGEST_LINE = 64 << 20
-"""Bytes of a line, at most."""
 FOLDER = "answers"
 """Where these files lie in a results folder."""
 PEOPLE = "people"
@@ -76,14 +74,14 @@ class Readings:
 
     claims: dict[str, tuple[str, ...] | None] = field(default_factory=dict)
     """Text -> its claims."""
-    verdicts: dict[int, dict[tuple[str, str], Word | None]] = field(default_factory=dict)
-    """Round -> (claim, digest of the passage) -> verdict."""
+    verdicts: dict[tuple[str, str], Word | None] = field(default_factory=dict)
+    """(Claim, digest of the passage) -> verdict."""
     opinions: dict[tuple[str, tuple[str, ...]], Any] = field(default_factory=dict)
     """(Task, digests of the texts it is about) -> answer."""
 
-    def word(self, claim: str, text: str, round_: int = 1) -> Word | None:
+    def word(self, claim: str, text: str) -> Word | None:
         """The verdict on a claim and a passage; None where there is none that could be read."""
-        return self.verdicts.get(round_, {}).get((claim, digest_of(text)))
+        return self.verdicts.get((claim, digest_of(text)))
 
     def truth(self, claim: str, text: str) -> Truth:
         """Whether a passage entails a claim; unknown without a verdict."""
@@ -113,25 +111,11 @@ def read_readings(folder: Path, by: By) -> Readings:
     return readings
 
 
-def judges_in(folder: Path) -> list[By]:
-    """The judges whose verdicts a folder holds, the last one to write last."""
-    rows = (row for _, row in _rows(folder / VERDICTS, []))
-    return list(dict.fromkeys(By(str(row.get("judge", "")), str(row.get("prompt", ""))) for row in rows))
-
-
-def append_verdicts(folder: Path, by: By, words: Mapping[ClaimPassage, Word | None], round_: int = 1) -> None:
+def append_verdicts(folder: Path, by: By, words: Mapping[ClaimPassage, Word | None]) -> None:
     """Add verdicts to a folder's file."""
     _append(folder / VERDICTS, (
-        {"claim": pair.claim, "passage": digest_of(pair.text), "verdict": word, **by._asdict(), "round": round_}
+        {"claim": pair.claim, "passage": digest_of(pair.text), "verdict": word, **by._asdict()}
         for pair, word in words.items()
-    ))  # fmt: skip
-
-
-def append_judged(folder: Path, by: By, words: Mapping[tuple[str, str], Word | None], round_: int = 1) -> None:
-    """Add verdicts whose passages are named by their digests: (claim, digest of the passage) -> verdict."""
-    _append(folder / VERDICTS, (
-        {"claim": claim, "passage": passage, "verdict": word, **by._asdict(), "round": round_}
-        for (claim, passage), word in words.items()
     ))  # fmt: skip
 
 
@@ -181,7 +165,7 @@ def claimed(queries: Iterable[Query], readings: Readings, passages: Mapping[str,
         readings: the judge's verdicts.
         passages: document id -> digest of its text.
     """
-    verdicts, by_query = readings.verdicts.get(1, {}), {}
+    verdicts, by_query = readings.verdicts, {}
     for query in queries:
         if claims := claims_of(query, readings):
             by_document = {
@@ -201,7 +185,8 @@ def _put_verdict(readings: Readings, row: Mapping[str, Any]) -> None:
     word = row["verdict"]
     if word is not None and word not in WORDS:
         raise ValueError(f"{word!r} is not a verdict ({', '.join(WORDS)} or null)")
-    readings.verdicts.setdefault(int(row.get("round", 1)), {})[str(row["claim"]), str(row["passage"])] = word
+    if int(row.get("round", 1)) == 1:  # earlier versions could ask twice
+        readings.verdicts[str(row["claim"]), str(row["passage"])] = word
 
 
 def _put_opinion(readings: Readings, row: Mapping[str, Any]) -> None:
@@ -219,23 +204,16 @@ def _rows(path: Path, problems: list[Problem]) -> Iterator[tuple[str, dict[str, 
     if not path.is_file():
         return
     with path.open("rb") as file:
-        lines = iter(lambda: file.readline(LONGEST_LINE + 1), b"")
-        yield from _objects(path, lines, problems)
+        yield from _objects(path, file, problems)
 
 
 def _objects(path: Path, lines: Iterable[bytes], problems: list[Problem]) -> Iterator[tuple[str, dict[str, Any]]]:
     for number, line in enumerate(lines, start=1):
-        if len(line) > LONGEST_LINE:
-            problems.append(Problem(f"{path}:{number}", f"is longer than {LONGEST_LINE:,} bytes", "remove the line"))
-            return
         if not line.strip() or not line.endswith(b"\n"):
             continue
         try:
             row = json.loads(line.decode("utf-8"))
-        except RecursionError:
-            problems.append(Problem(f"{path}:{number}", "is nested too deep", "remove the line"))
-            continue
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             reason = "UTF-8" if isinstance(error, UnicodeDecodeError) else "JSON"
             problems.append(Problem(f"{path}:{number}", f"is not {reason}: {error}", "remove the line"))
             continue
@@ -245,22 +223,10 @@ def _objects(path: Path, lines: Iterable[bytes], problems: list[Problem]) -> Ite
             problems.append(Problem(f"{path}:{number}", "is not a JSON object", "remove the line"))
 
 
-def check_place(folder: Path) -> None:
-    """Look whether what a judge says can be kept in a folder, before it is asked; InputError where it cannot."""
-    for name in (CLAIMS, VERDICTS, OPINIONS):
-        _refuse_links(folder / name)
-
-
-def _refuse_links(path: Path) -> None:
-    if path.is_symlink() or (path.exists() and not path.is_file()):
-        raise InputError(Problem(str(path), "is a link or no file, and nothing is written through it", COPY))
-
-
 def _append(path: Path, rows: Iterable[Mapping[str, Any]]) -> None:
     written = [json.dumps(row, ensure_ascii=False) + "\n" for row in rows]
     if not written:
         return
-    _refuse_links(path)
     path.parent.mkdir(parents=True, exist_ok=True)
     whole = path.read_bytes() if path.is_file() else b""
     if whole and not whole.endswith(b"\n"):  # a run was stopped in the middle of a line

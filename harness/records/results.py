@@ -15,7 +15,7 @@ from harness.records import kept
 from harness.records.csv_tables import LEADING, read_table
 from harness.records.kept import LabelledQuery, Run, StageLatency
 from harness.records.manifest import AGAIN, Manifest, ResolvedExperiment, read_manifest
-from harness.records.safe_files import CHANGED, read_jsonl, refuse_links, regular, sha256_of
+from harness.records.safe_files import CHANGED, read_jsonl, refuse_links, sha256_of
 from retrievers.errors import InputError, Problem, did_you_mean
 from retrievers.meter import StageTotals
 from retrievers.types import Document, Query, Ranking
@@ -294,7 +294,7 @@ def _question(resolved: ResolvedExperiment) -> dict[str, Any]:
 
 
 def _scored(folder: Path, manifest: Manifest) -> ScoredQueries:
-    scored = set(read_table(regular(folder / "scores.csv"))["query_id"])
+    scored = set(read_table(folder / "scores.csv")["query_id"])
     _refuse_change(folder, manifest, "labels.jsonl")
     labelled = read_jsonl(folder / "labels.jsonl", kept.labelled)
     return frozenset(asked_by(row.query) for row in labelled if row.query.id in scored)

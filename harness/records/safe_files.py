@@ -1,15 +1,9 @@
-"""Files of a results folder: what is read lies in it, and what is written is made anew in it.
-
-A folder may come from somebody else. A symbolic link in it would read, or overwrite, a file somewhere else; a pipe
-would never come to an end; a hard link would be written through to another name of the same file.
-"""
+"""Files of a results folder: what is read lies in it, and no link of somebody else's folder leads out."""
 
 from __future__ import annotations
 
 import hashlib
 import json
-import os
-import stat
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -19,53 +13,23 @@ from retrievers.errors import InputError, Problem
 from retrievers.opening import masking, writing
 
 COPY = "copy the files themselves into the folder"
-LONGEST_LINE = 64 << 20
-"""Bytes of a line, at most: a ranking of a million hits has less."""
-BLOCK = 1 << 20
 CHANGED = "it was changed or cut since it was written"
 
 Row = TypeVar("Row")
 
 
 def refuse_links(folder: Path) -> None:
-    """Refuse a folder that holds anything but files and folders.
-
-    Raises:
-        InputError: naming each link, pipe and device, and each folder that cannot be listed.
-    """
-    problems: list[Problem] = []
-
-    def unreadable(error: OSError) -> None:
-        problems.append(Problem(str(error.filename), f"cannot be listed: {error.strerror}", "see that you may read it"))
-
-    for place, folders, names in os.walk(folder, onerror=unreadable):
-        for name in (*folders, *names):
-            path = Path(place, name)
-            mode = path.lstat().st_mode
-            if stat.S_ISLNK(mode):
-                problems.append(Problem(str(path), "is a link, which could lead out of the results", COPY))
-            elif not stat.S_ISDIR(mode) and not stat.S_ISREG(mode):
-                problems.append(Problem(str(path), "is not a regular file", "remove it"))
-    if problems:
+    """Raise InputError where a link in a folder leads out of it."""
+    root = folder.resolve()
+    links = (path for path in folder.rglob("*") if path.is_symlink())
+    if problems := [Problem(str(path), "is a link that leads out of the results", COPY)
+                    for path in links if not path.resolve().is_relative_to(root)]:  # fmt: skip
         raise InputError(problems)
-
-
-def regular(path: Path) -> Path:
-    """Return the path of a file that is there and no link.
-
-    Raises:
-        OSError: it is not there.
-        ValueError: it is a link, a folder, a pipe or a device.
-    """
-    mode = path.lstat().st_mode
-    if not stat.S_ISREG(mode):
-        raise ValueError("it is a link" if stat.S_ISLNK(mode) else "it is not a regular file")
-    return path
 
 
 @contextmanager
 def create(path: Path) -> Iterator[TextIO]:
-    r"""Write a file as UTF-8 with \n, made anew: what had this name is removed, never written through.
+    r"""Write a file as UTF-8 with \n, made anew.
 
     Whatever the environment holds stands in it as `${NAME}`.
 
@@ -74,8 +38,7 @@ def create(path: Path) -> Iterator[TextIO]:
     """
     with writing(path):
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.unlink(missing_ok=True)
-        with masking(path, "x") as file:
+        with masking(path, "w") as file:
             yield file
 
 
@@ -94,28 +57,19 @@ def read_jsonl(path: Path, parse: Callable[[bytes], Row] = json.loads) -> Iterat
 
     Raises:
         OSError: the file cannot be read.
-        ValueError: a line is not a row, or longer than 64 MiB.
+        ValueError: a line is not a row.
     """
-    with regular(path).open("rb") as handle:
-        number = 0
-        while line := handle.readline(LONGEST_LINE + 1):
-            number += 1
-            if len(line) > LONGEST_LINE:
-                raise ValueError(f"line {number} is longer than {LONGEST_LINE:,} bytes")
+    with path.open("rb") as handle:
+        for number, line in enumerate(handle, 1):
             if line.strip():
                 try:
                     row = parse(line)
-                except RecursionError:
-                    raise ValueError(f"line {number} is nested too deep") from None
-                except ValueError as error:
+                except (ValueError, RecursionError) as error:
                     raise ValueError(f"line {number}: {error}") from None
                 yield row
 
 
 def sha256_of(path: Path) -> str:
-    """Return the SHA-256 of a file that is no link; OSError or ValueError where it cannot be read."""
-    digest = hashlib.sha256()
-    with regular(path).open("rb") as handle:
-        while block := handle.read(BLOCK):
-            digest.update(block)
-    return digest.hexdigest()
+    """Return the SHA-256 of a file; OSError where it cannot be read."""
+    with path.open("rb") as handle:
+        return hashlib.file_digest(handle, "sha256").hexdigest()

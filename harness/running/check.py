@@ -13,16 +13,19 @@ from harness.dataset import load as load_dataset
 from harness.english import asked, counted, first_few
 from harness.evaluation.grading import GradedLabels, grade_labels, with_claims_alone
 from harness.evaluation.question_units import weights_of
-from harness.experiment import Block, Encoded, Loaded, QueryField, Standalone, reference_in, uses, with_files_located
+from harness.experiment import Block, Encoded, Loaded, QueryField, Standalone, functions_of, reference_in
 from harness.experiment import load as load_experiment
 from harness.measures import score, span
 from harness.running.capacity import Capacity, measured, planned
-from harness.running.components import Components, build_components, conditions_of, lacking
+from harness.running.components import Components, build_components, conditions_of, in_block, lacking
 from harness.running.dataset_summary import DatasetSummary, dataset_summary
 from harness.running.forecast import truncation_estimates
+from harness.running.plan import RunPlan, plan
 from harness.stats.settings import check_margin
+from retrievers.encoders.python_encoder import PythonEncoder
 from retrievers.errors import InputError, Problem, did_you_mean
-from retrievers.types import Encoder
+from retrievers.types import Encoder, Retriever
+from retrievers.user_objects import find_module
 from retrievers.words import load_language_model
 
 MEANINGS = {
@@ -61,8 +64,8 @@ class Checked:
     summary: DatasetSummary
     capacity: Capacity
     """What its queries can show."""
-    uses: tuple[str, ...] = ()
-    """Where an experiment sends texts, what it reads of the environment, what code it runs, where it writes."""
+    plan: RunPlan | None = None
+    """What a run of an experiment takes."""
     warnings: tuple[str, ...] = ()
     """What hinders no run and may change what it is worth: documents that a model reads the beginning of, weights that
     are not on this machine."""
@@ -81,8 +84,15 @@ class Checked:
         """Queries with claims."""
         return sum(bool(query.reference.claims) for query in self.dataset.queries)
 
-    def lines(self) -> Iterator[str]:
-        """What `harness check` prints."""
+    def lines(self) -> list[str]:
+        """What `harness check` prints: the first `SHOWN` lines, then how many more there are."""
+        verdict = f"no error; {counted(len(self.warnings), 'warning')}" if self.warnings else "nothing is wrong"
+        lines = [*self._first(), *self._more()]
+        left = len(lines) - (SHOWN - 1)
+        return [*lines[: SHOWN - 1], verdict, *([f"and {left:,} more (--json)"] if left > 0 else [])]
+
+    def _first(self) -> Iterator[str]:
+        """What nobody should miss."""
         dataset = self.dataset
         documents = counted(dataset.count, "document")
         queries = asked(len(dataset.queries), self.capacity.units if self.capacity.clusters else None)
@@ -90,36 +100,46 @@ class Checked:
         yield f"{head}: {dataset.format}, {documents}, {queries} to ask"
         if unread := reading_line(dataset):
             yield unread
+        yield from (f"warning: {warning}" for warning in self.warnings)
+        yield from self.online
+        if self.plan is not None:
+            yield f"a run takes {self.plan.sentence()}" if self.plan.rows else "a run asks no model"
+        yield self.capacity.sentence()
+
+    def _more(self) -> Iterator[str]:
+        """How the data were read, and what a run takes in detail."""
+        dataset = self.dataset
         yield from column_lines(dataset)
         if self.answers or self.claims:
             answered, claimed = counted(self.answers, "query"), counted(self.claims, "query")
             yield f"{answered} with a reference answer, {claimed} with claims"
-        yield f"digest {dataset.digest}"
         for kind, ids in dataset.ledger.items():
             yield f"{MEANINGS[kind]} ({len(ids):,}): {first_few(ids)}"
         if dataset.same_as:
             behind = counted(len(dataset.same_as), "document")
             yield f"labels name fields: {behind} stand behind another of the same value"
         yield from self.summary.lines(dataset)
-        yield from self.capacity.lines()
-        yield from (f"warning: {warning}" for warning in self.warnings)
-        yield from self.uses
-        yield from self.online
-        yield f"no error; {counted(len(self.warnings), 'warning')}" if self.warnings else "nothing is wrong"
+        if self.plan is not None:
+            yield from self.plan.details()
+        yield f"digest {dataset.digest}"
 
     def as_json(self) -> dict[str, Any]:
         """The same as data."""
         dataset = self.dataset
         named = {"name": self.name} if self.name else {}
+        planned = {} if self.plan is None else {
+            "plan": self.plan.rows, "total": self.plan.total(), "notes": self.plan.notes
+        }  # fmt: skip
         return {**named, "path": dataset.path, "format": dataset.format, "documents": dataset.count,
                 "queries": len(dataset.queries), "references": self.answers, "claims": self.claims,
                 "digest": dataset.digest, "columns": {file: dict(one) for file, one in dataset.columns.items()},
-                "ledger": dict(dataset.ledger),
-                "portrait": self.summary.as_json(), "comparisons": self.capacity.comparisons,
-                "warnings": list(self.warnings), "uses": list(self.uses), "online": list(self.online),
-                "capacity": self.capacity.as_json(), "carries": list(self.capacity.lines())}  # fmt: skip
+                "ledger": dict(dataset.ledger), "portrait": self.summary.as_json(),
+                "warnings": list(self.warnings), "online": list(self.online),
+                "capacity": self.capacity.as_json(), **planned}  # fmt: skip
 
 
+SHOWN = 25
+"""Lines of a data set or an experiment that are printed."""
 NAMED = 20
 """Values of a field that are looked through for one that may have been meant."""
 
@@ -146,7 +166,7 @@ def check(
     Args:
         target: either of them, or what was loaded of an experiment; a reference says more of a data set than its path.
         code: whether the experiment may name code that is run.
-        results: where results go: an earlier run of the same data tells what more queries would show.
+        results: where earlier runs lie, which tell how fast models are.
         online: whether every service of the experiment is asked for one text.
 
     Raises:
@@ -164,24 +184,23 @@ def check(
         raise InputError([*error.problems, *more]) from None
     dataset, graded, components = prepare(loaded)
     blocks = loaded.experiment.retrievers
-    whole = ((block, components[block.name].retriever) for block in blocks)
-    if problems := [one for block, retriever in whole if retriever is not None for one in lacking(block, retriever)]:
+    if problems := [one for block in blocks for one in _refused(block, components[block.name].retriever)]:
         raise InputError(problems)
     encoders = {name: one.encoder for name, one in components.items() if one.encoder is not None}
-    capacity = planned(loaded, dataset, graded.grades, results)
+    capacity = planned(loaded, dataset, graded.grades)
     seen = dataset_summary(
         dataset, lambda some: truncation_estimates(blocks, components, some), seed=loaded.experiment.seed
     )
     unread = (reach.warning() for reach in seen.reaches if reach.is_much)
     warnings = (*unread, *_absent(encoders), *_lacking(blocks, components))
-    used = tuple(uses(with_files_located(loaded.written, loaded.path)))
     answered: tuple[str, ...] = ()
     if online:
         from harness.running.online import ask_services  # and the clients of all services with it
 
         answered = tuple(ask_services(loaded.experiment, dataset, components))
     name = loaded.experiment.name if loaded.within else ""
-    return Checked(dataset, seen, capacity, used, warnings, answered, name)
+    takes = plan(loaded, dataset, components, results)
+    return Checked(dataset, seen, capacity, takes, warnings, answered, name)
 
 
 def _absent(encoders: Mapping[str, Encoder]) -> Iterator[str]:
@@ -191,12 +210,24 @@ def _absent(encoders: Mapping[str, Encoder]) -> Iterator[str]:
             yield f"{name}: its model is not on this machine; a run asks the hub for it, and fails where it has none"
 
 
+def _refused(block: Block, retriever: Retriever | None) -> Iterator[Problem]:
+    """What a run would refuse of a retriever; the user's functions are looked for, and not imported."""
+    functions = dict(functions_of(block))
+    for key, call in functions.items():
+        try:
+            find_module(call, key)
+        except InputError as error:
+            yield from in_block(block, error)
+    if retriever is not None and not functions:
+        yield from lacking(block, retriever)
+
+
 def _lacking(blocks: Sequence[Block], components: Mapping[str, Components]) -> Iterator[str]:
     """Warn of encoders and rerankers that lack something, such as a key: a run needs it for what is not cached."""
     seen: set[int] = set()
     for block in blocks:
         for model in (components[block.name].encoder, components[block.name].reranker):
-            if model is not None and id(model) not in seen:
+            if model is not None and id(model) not in seen and not isinstance(model, PythonEncoder):
                 seen.add(id(model))
                 yield from (f"{one}; a run needs it for what is not cached" for one in lacking(block, model))
 
@@ -211,12 +242,11 @@ def _of_the_data(target: Path) -> list[Problem]:
     return []
 
 
-def prepare(loaded: Loaded, *, keys: bool = True) -> Prepared:
+def prepare(loaded: Loaded) -> Prepared:
     """Load an experiment's data set and build what its retrievers are made of; labels and measures are seen to fit.
 
     Args:
         loaded: the experiment.
-        keys: whether the judge's key has to be there.
 
     Raises:
         InputError: with every problem that was found.
@@ -234,7 +264,7 @@ def prepare(loaded: Loaded, *, keys: bool = True) -> Prepared:
             graded = grade_labels(dataset.labels, relevance)
             # Scoring empty rankings finds out whether every measure can read these labels.
             score(loaded.question.measures, graded.grades, {}, groups=graded.groups or None, claims={})
-            _check_claims(loaded, dataset, keys=keys)
+            _check_claims(loaded, dataset)
             graded = with_claims_alone(graded, dataset.queries, loaded.question)
             weights_of([query for query in dataset.queries if query.id in graded.grades], statistics.weight)
             reach = span(loaded.question.primary, graded.grades)
@@ -287,13 +317,13 @@ def _in_file(loaded: Loaded, error: InputError) -> list[Problem]:
     return [problem._replace(where=f"{loaded.path}: {problem.where}") for problem in error.problems]
 
 
-def _check_claims(loaded: Loaded, dataset: Dataset, *, keys: bool) -> None:
+def _check_claims(loaded: Loaded, dataset: Dataset) -> None:
     claimed = next((str(one) for one in loaded.question.measures if one.claimed), None)
     if claimed and not any(query.reference.claims or query.reference.answers for query in dataset.queries):
         remedy = 'give queries "claims": what a right answer states, in a list; or a "reference" answer'
         raise InputError(Problem("measures", f"{claimed} needs claims, and no query has any", remedy))
     judge = loaded.experiment.judge
-    if keys and claimed and judge is not None and judge.kind == "openai":
+    if claimed and judge is not None and judge.kind == "openai":
         key = judge.key_name or ("" if judge.base_url else "OPENAI_API_KEY")
         if key and not os.environ.get(key):
             raise InputError(Problem("judge", f"{key} is not set in the environment", f"export {key}=…"))

@@ -167,6 +167,8 @@ def truncation_estimates(
         encoder = components[block.name].encoder
         if not isinstance(block, Encoded) or origin(block) or encoder is None or not encoder.at_hand:
             continue
+        if block.chunk is not None and block.chunk.call:  # the user's own code, which is not run here
+            continue
         key = reading_of(block)
         if key not in known and (limit := encoder.reads) is not None and documents:
             known[key] = _reach(block, encoder, limit, documents)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing
 from functools import partial
 
-from harness.answers.asking import chat_of
+from harness.answers.judges import chat_of
 from harness.dataset import Dataset
 from harness.experiment import Encoded, Experiment, JudgeOptions, expanded
 from harness.running.components import Components, canonical

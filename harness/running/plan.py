@@ -5,22 +5,23 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import chain, islice
+from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from harness.dataset import Dataset
-from harness.experiment import Block, Dense, Encoded, Experiment, Loaded, asked_in, in_order, load, origin, parts_of
+from harness.english import counted
+from harness.experiment import Block, Dense, Encoded, Loaded, asked_in, in_order, origin
 from harness.experiment.option_tables import Kind
-from harness.running.check import prepare
-from harness.running.forecast import TruncationEstimate, chunks_of, forecast, take_over, truncation_estimates
+from harness.running.components import Components
+from harness.running.forecast import chunks_of, forecast, take_over
 from harness.running.machine import REQUEST, EarlierRun, Throughput, earlier_runs, price_sentence, sampled
 from retrievers.cache import Cache, default_path
-from retrievers.chunking import pieces
+from retrievers.chunking import Chunks, pieces
 from retrievers.costs import searches
 from retrievers.derived import proof_texts
 from retrievers.embedding import Embedder, Forecast
-from retrievers.types import Encoder, Limits, Model, Reranker, Role, sample
+from retrievers.types import Encoder, Limits, Model, Reranker, Role
 
 SAMPLE = 1000
 """Documents whose tokens are counted, to know those of a reranker's pairs."""
@@ -44,8 +45,6 @@ class PlanRow(NamedTuple):
     """None: the price is unknown."""
     minutes: float | None
     """None: how fast the model is on this machine is unknown."""
-    data_set: str = ""
-    """What the experiment calls it, where it is one of several."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,8 +57,6 @@ class Planning:
     earlier: Sequence[EarlierRun]
     planned: dict[str, PlanRow] = field(default_factory=dict)
     """What is embedded, by what it is -> its row: equal texts by an equal model stand once."""
-    needs: dict[str, list[PlanRow]] = field(default_factory=dict)
-    """Retriever -> the rows that it needs, whoever needed them first."""
 
     def same(self) -> EarlierRun | None:
         """The earlier run of this very experiment on these data: what it timed is not timed again."""
@@ -123,23 +120,33 @@ def embedding_rows(block: Encoded, encoder: Encoder, throughput: Throughput, con
     }
     if not keys.keys() <= planned.keys():
         embedder = Embedder(encoder, context.cache)
-        expected = forecast(embedder, context.dataset, chunks_of(block, encoder))
+        expected = forecast(embedder, context.dataset, _chunks(block, encoder))
+        if _cuts_itself(block):
+            expected["document"] = expected["document"]._replace(exact=False)
         for key, (role, stage) in keys.items():
             if key not in planned:
                 planned[key] = _row(block.name, stage, expected[role], throughput)
                 yield planned[key]
-    context.needs[block.name] = [planned[key] for key in keys]
     if timed := context.timed(block):
         counts, exact = encoder.count(timed, "query")
         alone = Forecast(len(timed), 0, len(timed), int(counts.sum()), exact)
         yield _row(block.name, "latency", alone, throughput, together=False)
 
 
+def _cuts_itself(block: Encoded) -> bool:
+    """Whether the user's own function cuts the documents: it is not run here, and they count as they are."""
+    return block.chunk is not None and bool(block.chunk.call)
+
+
+def _chunks(block: Encoded, encoder: Encoder) -> Chunks | None:
+    return None if _cuts_itself(block) else chunks_of(block, encoder)
+
+
 def proof_rows(block: Dense, asked: Encoder, throughput: Throughput, context: Planning) -> Iterator[PlanRow]:
     """The row of the texts that are embedded at the size to which vectors are cut, to compare the two."""
     key = f"{block.encoder.written()} {block.chunk} {block.dimensions}"
     if key not in context.planned:
-        some = proof_texts(piece.content for piece in pieces(context.dataset.documents(), chunks_of(block, asked)))
+        some = proof_texts(piece.content for piece in pieces(context.dataset.documents(), _chunks(block, asked)))
         expected = Embedder(asked, context.cache).forecast(some, "document")
         context.planned[key] = _row(block.name, "embed-documents", expected, throughput)
         yield context.planned[key]
@@ -195,52 +202,12 @@ def judging_rows(context: Planning) -> tuple[list[PlanRow], list[str]]:
     return [_row("", "judge", counts, throughput)._replace(usd=usd)], [note]
 
 
-class AxisRow(NamedTuple):
-    """What the configurations of a sweep that have one value of one axis would take by themselves."""
-
-    axis: str
-    value: str
-    configurations: int
-    texts: int
-    usd: float | None
-    minutes: float | None
-
-
-def axis_rows(experiment: Experiment, needs: Mapping[str, Sequence[PlanRow]]) -> Iterator[AxisRow]:
-    """Yield a row for each value of each axis: what is shared with other values is in the rows of all of them.
-
-    Args:
-        experiment: with its sweep, if any.
-        needs: retriever -> the rows of what is embedded and reranked for it; none where nothing is.
-    """
-    if experiment.sweep is None:
-        return
-    parts = parts_of(experiment.retrievers)
-    for axis, words in experiment.sweep.words.items():
-        for place, word in enumerate(words):
-            cells = [name for name, chosen in experiment.sweep.cells.items() if chosen.get(axis) == place]
-            made_of = sorted({one.name for cell in cells for one in parts[cell]})
-            rows = tuple(dict.fromkeys(row for name in made_of for row in needs.get(name, ())))
-            total = RunPlan(rows, ()).total()
-            yield AxisRow(axis, word, len(cells), total["texts"], total["usd"], total["minutes"])
-
-
 class RunPlan(NamedTuple):
     """What a run would take."""
 
     rows: tuple[PlanRow, ...]
-    notes: tuple[str, ...]
-    """Prices with their dates, what the minutes are made of, and what would not be read."""
-    reaches: tuple[TruncationEstimate, ...] = ()
-    """How far each encoder would read, of a sample."""
-    axes: tuple[AxisRow, ...] = ()
-    """Of a sweep: what each value of each axis would take."""
-
-    def share(self, shards: int) -> dict[str, Any]:
-        """What one of equal shares of the embedding would take, without process start and the loading of models."""
-        total = RunPlan(tuple(row for row in self.rows if row.stage.startswith("embed-")), ()).total()
-        parts = {name: None if total[name] is None else total[name] / shards for name in ("usd", "minutes")}
-        return {"shards": shards, "texts": math.ceil((total["texts"] - total["cached"]) / shards), **parts}
+    notes: tuple[str, ...] = ()
+    """Prices with their dates, and what the minutes are made of."""
 
     def total(self) -> dict[str, Any]:
         """The sums; None where a summand is unknown."""
@@ -255,14 +222,34 @@ class RunPlan(NamedTuple):
             "minutes": None if None in minutes else math.fsum(minutes),
         }
 
+    def sentence(self) -> str:
+        """The sums in words."""
+        total = self.total()
+        tokens = _amount(total["tokens"], 0, "" if total["exact"] else "≈")
+        usd, minutes = _amount(total["usd"], 4, ""), _amount(total["minutes"], 1, "≈")
+        texts = f"{counted(total['texts'], 'text')} ({total['cached']:,} cached)"
+        return f"{texts}, {tokens} tokens, {usd} dollars, {minutes} minutes"
 
-def joined(plans: Sequence[RunPlan]) -> RunPlan:
-    """Return one plan of a run on several data sets; a text that stands in two of them counts twice."""
-    together: list[tuple[Any, ...]] = [tuple(dict.fromkeys(chain(*parts))) for parts in zip(*plans, strict=True)]
-    return RunPlan(tuple(chain(*(one.rows for one in plans))), *together[1:])
+    def details(self) -> Iterator[str]:
+        """The same for each retriever, then the notes."""
+        for name in dict.fromkeys(row.retriever for row in self.rows):
+            own = RunPlan(tuple(row for row in self.rows if row.retriever == name))
+            yield f"  {name or 'judge'}: {own.sentence()}"
+        yield from self.notes
 
 
-def plan(path: str | Path | Loaded, *, results: Path = Path("results"), code: bool = True) -> RunPlan:
+def _amount(value: float | None, digits: int, mark: str) -> str:
+    """An amount as people read it: "?" where it is unknown, never 0 for a little.
+
+    >>> _amount(None, 1, "≈"), _amount(0, 1, "≈"), _amount(0.00002, 4, "≈"), _amount(1234.56, 1, "≈")
+    ('?', '0', '<0.0001', '≈1,234.6')
+    """
+    if not value:
+        return "?" if value is None else "0"
+    return f"<{10**-digits:.{digits}f}" if value < 10**-digits else f"{mark}{value:,.{digits}f}"
+
+
+def plan(loaded: Loaded, dataset: Dataset, components: Mapping[str, Components], results: Path) -> RunPlan:
     """Count what a run of an experiment would take; equal first stages count once.
 
     Tokens are exact where the model's tokenizer is on this machine, else estimated; those of a reranker's
@@ -270,15 +257,14 @@ def plan(path: str | Path | Loaded, *, results: Path = Path("results"), code: bo
     the declared limits of an API, or from the speed of a local model in earlier runs.
 
     Args:
-        path: the experiment file, or what was loaded of it.
+        loaded: the experiment.
+        dataset: its data.
+        components: what its retrievers are made of, by name.
         results: where earlier runs lie.
-        code: whether the experiment may name code that is run.
 
     Raises:
-        InputError: the experiment or its data are at fault.
+        InputError: the cache or the place of [vectors] cannot be read.
     """
-    loaded = load(path, code=code, keys=False)
-    dataset, _, components = prepare(loaded, keys=False)
     rows: list[PlanRow] = []
     notes: list[str] = []
     with Cache(default_path()) as cache:
@@ -291,16 +277,14 @@ def plan(path: str | Path | Loaded, *, results: Path = Path("results"), code: bo
                 rows += embedding_rows(block, encoder, throughput, context)
                 if origin(block) is None:
                     notes.append(f"{block.name}: {note}")
+                    notes += [f"{block.name}: documents count uncut, since chunk.call is not run"] * _cuts_itself(block)
                 if asked is not None and isinstance(block, Dense):
                     rows += proof_rows(block, asked, throughput, context)
             if block.rerank is not None and reranker is not None:
                 throughput, note = throughput_of("rerank", block.rerank, reranker, context)
-                own = list(reranking_rows(block, reranker, throughput, context))
-                rows += own
-                context.needs.setdefault(block.name, []).extend(own)
+                rows += reranking_rows(block, reranker, throughput, context)
                 if reranker.limits is not None:
                     notes.append(f"{block.name}: reranker: {note}")
-        axes = tuple(axis_rows(loaded.experiment, context.needs))
         judging, judged_by = judging_rows(context)
         rows += judging
         notes += judged_by
@@ -311,8 +295,4 @@ def plan(path: str | Path | Loaded, *, results: Path = Path("results"), code: bo
             "≈: estimated, since the tokenizer is not on this machine, or pairs are not known yet; "
             "code, and writing that a tokenizer knows little of, may have three times as many"
         )
-    documents = sample(dataset.documents(), seed=loaded.experiment.seed)
-    far = tuple(truncation_estimates(loaded.experiment.retrievers, components, documents))
-    unread = [reach.warning() for reach in far if reach.lost]
-    name = loaded.experiment.name if loaded.within else ""
-    return RunPlan(tuple(row._replace(data_set=name) for row in rows), (*notes, *unread), far, axes)
+    return RunPlan(tuple(rows), tuple(notes))

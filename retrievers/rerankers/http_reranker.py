@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import Annotated, Any, ClassVar, Literal, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple
 
 import numpy as np
 from pydantic import AliasChoices, Field, RootModel
@@ -86,10 +86,6 @@ class HttpReranker(RemoteModel, Reranker):
 
     where = "rerank"
     by_list = True
-    services: ClassVar[Mapping[str, str]] = {
-        dialect: f"{dialect.capitalize()}'s server" for dialect, protocol in PROTOCOLS.items() if protocol.url
-    }
-    """Dialect -> to whom texts are sent where the experiment names no address."""
 
     def __init__(
         self,

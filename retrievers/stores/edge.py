@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 
 from retrievers.errors import InputError, Problem
-from retrievers.opening import check_lock
 from retrievers.ragged import AnyVectors, Form, SparseVectors, TokenVectors, numbers_of, unit_rows
 from retrievers.stores import Opening
 from retrievers.stores.points import (
@@ -231,7 +230,6 @@ class EdgeStore(Store):
             lock = FileLock(path, timeout=0, is_singleton=True, thread_local=False)
             with engine_errors(self._folder):
                 self._folder.parent.mkdir(parents=True, exist_ok=True)
-                check_lock(path)
                 try:
                     lock.acquire()
                 except Timeout:

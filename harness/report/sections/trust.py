@@ -10,14 +10,13 @@ from typing import Any
 
 import numpy as np
 
-from harness.answers.judge_trust import by_person, trust_in_results
 from harness.english import count, counted, join
 from harness.evaluation.board import reference_of
 from harness.evaluation.cautions import judged_note, judged_only_sentence
 from harness.evaluation.labellers import CombinedPair, combined, sentence
 from harness.evaluation.wording import interval_note
 from harness.measures import parse
-from harness.records import FOLDER, Manifest, RetrieverLedger
+from harness.records import Manifest, RetrieverLedger
 from harness.report import text
 from harness.report.elements import PageColumn, PageTable, Section
 from harness.report.view import View
@@ -58,7 +57,6 @@ def section(view: View) -> Section:
         {
             "notes": caveats(view),
             "labels": labels(view),
-            "verdicts": verdicts(view),
             "counted": integrity(view),
             "data": data(view),
         },
@@ -152,31 +150,6 @@ def _whole(value: float) -> str:
     return "–" if math.isnan(value) else text.count(value)
 
 
-def verdicts(view: View) -> dict[str, Any] | None:
-    """How far the judge of claims can be trusted, and the estimates that use it; None where no claims were judged."""
-    trust = trust_in_results(view.results)
-    if trust is None:
-        return None
-    judge = view.manifest.judge["judge"]
-    columns = (
-        PageColumn("Measure", lambda row: view.names[row.measure].short, ""),
-        PageColumn("Retriever", lambda row: row.a, "name"),
-        PageColumn("less", lambda row: row.b, "name"),
-        PageColumn("queries", lambda row: text.count(row.estimate.n)),
-        PageColumn("people", lambda row: text.signed(row.estimate.people)),
-        PageColumn("with the judge", lambda row: text.signed(row.estimate.powered and row.estimate.powered.estimate)),
-        PageColumn("interval", lambda row: _ends(row.estimate.interval) if row.estimate.powered else "–"),
-        PageColumn("people less judge", lambda row: text.signed(row.estimate.favour)),
-    )
-    return {
-        "judge": judge,
-        "measures": [view.names[measure].short for measure in view.measures if parse(measure).claimed],
-        "sentences": list(trust.sentences()),
-        "estimates": PageTable("People's verdicts and the judge's together", columns, trust.estimates),
-        "weak": judge.startswith("lexical"),
-    }
-
-
 def integrity(view: View) -> dict[str, Any]:
     """The ledger: what was left out, cut, empty, tied or tried again, for the data and for each retriever."""
     counts: dict[str, dict[str, float]] = {}
@@ -200,8 +173,6 @@ def integrity(view: View) -> dict[str, Any]:
     )
     found = {kind: numbers for kind, numbers in counts.items() if any(numbers.values())}
     title = "What was counted of each retriever's documents and queries, those of its parts included"
-    judge = view.manifest.judge
-    checked = "verdicts" in judge and bool(by_person(view.results.folder / FOLDER))
     return {
         "dataset": [(_called(kind), len(noted), noted[:IDS]) for kind, noted in view.manifest.ledger.dataset.items()],
         "counts": counts,
@@ -210,7 +181,7 @@ def integrity(view: View) -> dict[str, Any]:
         "clean": [kind for kind, numbers in counts.items() if not any(numbers.values())],
         "ids": ids,
         "unjudged": unjudged(view),
-        "claims": claims_sentence(judge, view.n, checked),
+        "claims": claims_sentence(view.manifest.judge, view.n),
     }
 
 
@@ -218,7 +189,7 @@ def _noted_of(name: str, row: tuple[str, Mapping[str, float]]) -> str:
     return text.count(row[1].get(name, 0))
 
 
-def claims_sentence(judge: Mapping[str, str], queries: int, checked: bool = False) -> str:
+def claims_sentence(judge: Mapping[str, str], queries: int) -> str:
     """Who judged claims, how much, and how far to trust it; "" where nobody did.
 
     >>> claims_sentence({}, 138)
@@ -227,17 +198,11 @@ def claims_sentence(judge: Mapping[str, str], queries: int, checked: bool = Fals
     if "verdicts" not in judge:
         return ""
     weak = judge["judge"].startswith("lexical")
-    trust = (
-        "it compares words and no meaning: a weak judge, which misses paraphrases"
-        if weak
-        else "how far people agree with it stands under Judged claims"
-        if checked
-        else "no person has checked a sample of its verdicts here"
-    )
+    trust = "; it compares words and no meaning: a weak judge, which misses paraphrases" if weak else ""
     return (
         f"Measures by claims rest on {counted(int(judge['verdicts']), 'verdict')} of the judge {judge['judge']} on "
         f"{counted(int(judge['claims']), 'claim')} of {int(judge['queries']):,} of {count(queries)}, "
-        f"{int(judge['unreadable']):,} of them unreadable; {trust}. They are undefined for the other queries."
+        f"{int(judge['unreadable']):,} of them unreadable{trust}. They are undefined for the other queries."
     )
 
 

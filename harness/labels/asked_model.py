@@ -1,0 +1,79 @@
+"""The chat model that a command line names: how it is called and paid, and what asking it would take."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import NamedTuple
+
+from harness.english import counted
+from harness.experiment import expanded, unset
+from retrievers.cache import Cache, default_path
+from retrievers.errors import InputError, Problem
+from retrievers.meter import Budget, Meter
+from retrievers.remote.chat import Chat
+from retrievers.remote.chat_model import ChatForecast, ChatModel, ChatOptions
+
+LONGEST_NAME = 200
+"""Characters of a judge's name, in every judgment."""
+
+
+class AskedModel(NamedTuple):
+    """Which model the command line names, and what may be spent."""
+
+    model: str
+    base_url: str = ""
+    """May name the environment as `${NAME}`, which is put in at the moment of use and never written down."""
+    key_name: str = ""
+    """The environment variable that holds the key."""
+    price: str = ""
+    """Dollars for a million tokens, "IN,OUT"."""
+    max_cost: float | None = None
+    concurrency: int = 4
+    patience: float = 300
+
+
+@contextmanager
+def opened_chat(asked: AskedModel) -> Iterator[tuple[Chat, Meter]]:
+    """Open the cache, and describe the model; nothing is sent.
+
+    Raises:
+        InputError: the prices cannot be read, a `${NAME}` is not set, or the cache cannot be opened.
+        OverBudget: at the end, where more was billed than allowed.
+    """
+    sent, received = _prices(asked.price)
+    problems = list(unset({"--base-url": asked.base_url}))
+    if not 0 < len(asked.model) <= LONGEST_NAME:
+        problems.append(Problem("--llm", f"{asked.model[:20]!r} is not a name of a model", "as its server calls it"))
+    if problems:
+        raise InputError(problems)
+    options = ChatOptions(asked.model, base_url=expanded(asked.base_url), key_name=asked.key_name,
+                          concurrency=asked.concurrency, patience=asked.patience,
+                          input_price=sent, output_price=received)  # fmt: skip
+    with Cache(default_path()) as cache:
+        meter = Meter(budget=Budget(asked.max_cost))
+        yield Chat(ChatModel(options), cache), meter
+    meter.budget.check("what was answered is kept")
+
+
+def forecast_sentence(forecast: ChatForecast) -> str:
+    """What asking would take, in words."""
+    dollars = "at an unknown price (--price IN,OUT)" if forecast.usd is None else f"about ${forecast.usd:.4f}"
+    if forecast.calls and forecast.usd == 0:  # a server on this machine is free until a price is given
+        dollars = "at no price (--price IN,OUT)"
+    prompts, calls = counted(forecast.prompts, "prompt"), counted(forecast.calls, "call")
+    longest = f"about {forecast.tokens:,} tokens with replies at their longest"
+    return f"{prompts}, {forecast.cached:,} of them cached: {calls}, {longest}, {dollars}"
+
+
+def _prices(written: str) -> tuple[float | None, float | None]:
+    if not written:
+        return None, None
+    try:
+        sent, received = (float(part) for part in written.split(","))
+        if min(sent, received) < 0:
+            raise ValueError
+    except ValueError:
+        remedy = "dollars for a million tokens in and out: --price 0.15,0.60"
+        raise InputError(Problem("--price", f"{written!r} is not a pair of prices", remedy)) from None
+    return sent, received
