@@ -268,7 +268,11 @@ def plan(loaded: Loaded, dataset: Dataset, components: Mapping[str, Components],
     rows: list[PlanRow] = []
     notes: list[str] = []
     with Cache(default_path()) as cache:
-        take_over(loaded.experiment, components.values(), cache)
+        elsewhere = loaded.experiment.vectors
+        if elsewhere is not None and "://" in elsewhere.location:
+            notes.append(f"check uses no network: vectors in {elsewhere.location} count as not embedded")
+        else:
+            take_over(loaded.experiment, components.values(), cache)
         context = Planning(loaded, dataset, cache, tuple(earlier_runs(results)))
         for block in in_order(loaded.experiment.retrievers):
             encoder, _, reranker, asked = components[block.name]
