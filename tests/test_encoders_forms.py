@@ -69,8 +69,8 @@ def test_sparse_vectors_are_those_of_the_library(models, name, role):
     assert isinstance(embedded.vectors, SparseVectors)
     assert np.allclose(np.stack(flat(embedded.vectors)), expected, atol=1e-6)
     assert (embedded.vectors.values != 0).all() and len(embedded.vectors.values) == (expected != 0).sum()
-    if name == "few":
-        assert np.diff(embedded.vectors.starts).max() == 3
+    if most := library(models, name).max_active_dims:  # releases before 6.2 do not save it
+        assert np.diff(embedded.vectors.starts).max() == most
 
 
 @pytest.mark.parametrize("role", ROLES)
