@@ -297,12 +297,12 @@ def _with_stemming(experiment: object, resolved: Table) -> object:
     blocks = resolved.get("retrievers")
     if not isinstance(experiment, Mapping) or not isinstance(tables, list) or not isinstance(blocks, list):
         return experiment
-    found = {block.get("name"): block.get("stemming", "") for block in blocks if isinstance(block, Mapping)}
+    found = {str(block.get("name")): block.get("stemming", "") for block in blocks if isinstance(block, Mapping)}
 
     def meant(table: object) -> object:
-        if not isinstance(table, Mapping) or table.get("kind") != "bm25" or found.get(table.get("name")) is None:
+        if not isinstance(table, Mapping) or table.get("kind") != "bm25" or found.get(str(table.get("name"))) is None:
             return table
-        return {"stemming": found[table["name"]], **table}
+        return {"stemming": found[str(table["name"])], **table}
 
     return {**experiment, "retrievers": [meant(table) for table in tables]}
 
