@@ -11,10 +11,8 @@ import pytest
 import yaml
 
 import harness
-from harness.experiment import load
 from harness.records.manifest import SCHEMA
 from retrievers import errors
-from tests import small
 
 PROJECT = Path(__file__).parents[1]
 DECISIONS = sorted((PROJECT / "docs" / "decisions").glob("*.md"))
@@ -88,14 +86,3 @@ def test_what_the_versions_call_public_is_all_that_is() -> None:
         *(one.exit_code for one in family),
     }
     assert f'`"schema": {SCHEMA}`' in page
-
-
-def test_what_goes_away_works_and_is_told_of(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    monkeypatch.setattr("harness.experiment.written.GOING", {"depth": "use hits", "kind = hashing": "use bm25"})
-    assert load(small.experiment(tmp_path)).experiment.depth == 5
-    assert caplog.messages == [
-        "depth: 'depth' goes away with the next minor version (use hits)",
-        "retrievers[1].encoder.kind: 'kind = hashing' goes away with the next minor version (use bm25)",
-    ]

@@ -32,7 +32,7 @@ from harness.experiment.option_tables import (
     options_of,
 )
 from harness.experiment.variants import Sweep, SweepTable, swept, written_out
-from harness.experiment.written import secrets, too_large, unset, walk, warn_deprecated
+from harness.experiment.written import secrets, too_large, unset
 from harness.measures import Measure
 from harness.retired import retired_in
 from harness.stats.settings import Looks, Statistics, without_retired
@@ -280,9 +280,6 @@ def parse(written: Mapping[str, Any], *, code: bool = True) -> Experiment:
     """Check the tables of an experiment and the variables that they name; raises InputError with every problem."""
     if gone := list(retired_in(written)):
         raise InputError(gone)
-    for place, value in walk(written):
-        key = place.rpartition(".")[2]
-        warn_deprecated(place, key, *([f"{key} = {value}"] if isinstance(value, str) else []))
     problems = [*secrets(written), *unset(written), *too_large(written)]
     tables = dict(written)
     judge = tables.get("judge")

@@ -1,4 +1,4 @@
-"""Tables as they are written: names of the environment, secrets, numbers that are too large, what is going.
+"""Tables as they are written: names of the environment, secrets, numbers that are too large.
 
 `${NAME}` is put in at the moment of use and taken out of messages again. What is secret stands in the environment
 alone: keys and passwords in the file itself are refused.
@@ -6,11 +6,9 @@ alone: keys and passwords in the file itself are refused.
 
 from __future__ import annotations
 
-import logging
 import os
 import re
 from collections.abc import Iterator, Mapping
-from types import MappingProxyType
 from typing import Any
 
 from retrievers.errors import Problem
@@ -95,16 +93,3 @@ def unexpanded(text: str, written: Any) -> str:
         if replaced != value and len(replaced) > 3:
             text = text.replace(replaced, value)
     return masked(text)  # a server may repeat the key of "Bearer ${KEY}" alone
-
-
-log = logging.getLogger(__name__)
-
-GOING: Mapping[str, str] = MappingProxyType({})
-"""What works until the next minor version and is then retired: "key" or "key = value" -> what to use."""
-
-
-def warn_deprecated(where: str, *names: str) -> None:
-    """Warn on standard error of deprecated names, and say what to use."""
-    for name in names:
-        if name in GOING:
-            log.warning("%s: %r goes away with the next minor version (%s)", where, name, GOING[name])
