@@ -242,7 +242,6 @@ def test_every_key_says_what_it_is() -> None:
 @pytest.mark.parametrize(
     ("words", "option"),
     [
-        ("embed small.toml --to parts --engine ray --shard 2/4", "--shard"),
         ("embed small.toml --to parts --address ray://here:1", "--address"),
         ("check data --results elsewhere", "--results"),
         ("compare RESULTS --report page.html", "--report"),
