@@ -1,7 +1,6 @@
 """Whatever a retriever raises is that retriever's failure: one message, exit code 3, the others kept."""
 
 import json
-import sys
 
 import pytest
 
@@ -106,15 +105,6 @@ def test_a_failure_names_file_and_line_of_the_users_code_and_debug_shows_all(tmp
     assert "Traceback" not in first
     assert "Traceback" in (told := ends(capsys, 3, "run", path, "--debug").err)
     assert all(f'{module}.py", line {line}, in' in told for line in lines)
-
-
-def test_an_encoder_that_exits_ends_embedding_for_others_with_3(tmp_path, monkeypatch, capsys):
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("HARNESS_CACHE", str(tmp_path / "cache"))  # where nothing is embedded yet
-    monkeypatch.setattr("retrievers.encoders.hashing.HashingEncoder.embed", lambda *_: sys.exit(0))
-    block = '[[retrievers]]\nname = "theirs"\nencoder = { kind = "hashing" }\n'
-    assert ended("embed", small.experiment(tmp_path, retrievers=block), "--to", tmp_path / "parts") == 3
-    assert "SystemExit: 0" in capsys.readouterr().err
 
 
 def test_a_module_that_exits_when_it_is_imported_is_one_message(tmp_path, module, capsys):

@@ -56,14 +56,6 @@ def test_a_last_request_that_is_billed_a_thousandfold_ends_with_3_and_all_is_kep
         assert len(provider.requests) == sent
 
 
-def test_embedding_for_others_that_passes_the_limit_ends_with_3_and_writes_its_vectors(place, capsys):
-    with serving(Dear()) as provider:
-        path = small.experiment(place, retrievers=paid(provider.url))
-        assert ended("embed", path, "--to", place / "parts", "--max-cost", "0.001") == 3
-    assert "more than the $0.001000 of --max-cost" in capsys.readouterr().err
-    assert len(list((place / "parts").rglob("*.parquet"))) == 2
-
-
 def test_of_eight_requests_at_once_no_more_are_sent_than_the_limit_pays_for():
     text = "one text of some words"
     with serving(OpenAIProvider(latency=0.05)) as provider:

@@ -131,10 +131,10 @@ def embed(
     as_json: Json = False,
 ) -> None:
     """Embed an experiment's texts on a Ray cluster, and write the vectors to a place that every machine can read."""
-    from harness.running.cluster import Settings
+    from harness.running.cluster import ClusterSettings
     from harness.running.cluster import embed as embed_texts
 
-    settings = Settings(address, max_cost, not no_code, progress=not quiet)
+    settings = ClusterSettings(address, max_cost, not no_code, progress=not quiet)
     done = embed_texts(experiment, to, settings)
     lines = [f"{one.encoder}, {one.role}: {counted(one.texts, 'text')}, {one.present:,} there already" for one in done]
     print_result([] if quiet else lines, as_json=as_json, embedded=[one._asdict() for one in done])

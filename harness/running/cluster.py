@@ -53,7 +53,7 @@ class EncoderVectors(NamedTuple):
     """Of which the vectors were there."""
 
 
-class Settings(NamedTuple):
+class ClusterSettings(NamedTuple):
     """How the texts of an experiment are embedded."""
 
     address: str | None = None
@@ -66,7 +66,7 @@ class Settings(NamedTuple):
     """Whether Ray shows how far it is."""
 
 
-def embed(experiment: Path, url: str, settings: Settings) -> list[EncoderVectors]:
+def embed(experiment: Path, url: str, settings: ClusterSettings) -> list[EncoderVectors]:
     """Embed the texts of every encoder in an experiment on a Ray cluster; what is there is not embedded again.
 
     Each node keeps in its cache what it was answered, so that a batch which Ray gives out again is not paid twice.
@@ -205,7 +205,7 @@ def _new_texts(
 class _EmbedTexts:
     """An actor of Ray: an encoder that is built once, with the cache of its node."""
 
-    def __init__(self, experiment: str, number: int, settings: Settings) -> None:
+    def __init__(self, experiment: str, number: int, settings: ClusterSettings) -> None:
         self._task = tasks_of(Path(experiment), code=settings.code)[number]
         self._meter = Meter(Budget(settings.max_cost))
 
@@ -217,7 +217,7 @@ class _EmbedTexts:
         return vector_table(batch["id"].to_pylist(), batch["digest"].to_pylist(), embedded)
 
 
-def _connected(settings: Settings) -> Any:
+def _connected(settings: ClusterSettings) -> Any:
     """Ray, connected to a cluster or to one that is started on this machine; raises InputError where none answers."""
     with needing("harness embed", "ray[data]", "ray"):
         ray = importlib.import_module("ray")
