@@ -5,7 +5,8 @@ from __future__ import annotations
 import importlib
 import logging
 import socket
-from collections.abc import Callable, Iterator
+import warnings
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -82,18 +83,25 @@ def embed(experiment: Path, url: str, settings: ClusterSettings) -> list[Encoder
     """
     tasks = tasks_of(experiment, limited=settings.max_cost is not None, code=settings.code)
     planned = [_planned(task, url) for task in tasks]
-    if not any(one.tables for one in planned):
-        return [one.vectors for one in planned]
+    if any(one.tables for one in planned):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DeprecationWarning)  # Ray calls its own deprecated options
+            _run(tasks, planned, (str(experiment.absolute()), settings))
+    return [one.vectors for one in planned]
+
+
+def _run(tasks: Sequence[Task], planned: Sequence[_Planned], asked: tuple[str, ClusterSettings]) -> None:
+    """Embed what is planned on the cluster."""
+    experiment, settings = asked
     ray = _connected(settings)
     try:
         for number, (task, one) in enumerate(zip(tasks, planned, strict=True)):
             if one.tables:
-                _embed_tables(_EmbedTexts, (str(experiment.absolute()), number, settings), task.encoder, one)
+                _embed_tables(_EmbedTexts, (experiment, number, settings), task.encoder, one)
     except ray.exceptions.RayError as failure:
         raise BackendError(f"embedding failed: {str(failure).strip().splitlines()[-1]}") from None
     finally:
         ray.shutdown()
-    return [one.vectors for one in planned]
 
 
 def tasks_of(experiment: Path, *, limited: bool = False, code: bool = True) -> list[Task]:
