@@ -13,7 +13,8 @@ from urllib.parse import parse_qs, unquote, urlsplit
 
 from retrievers import retrying
 from retrievers.errors import BackendError, HarnessError, InputError, Problem, needing
-from retrievers.remote.redaction import HIDDEN, SHORTEST, as_written, secrets_in, shown_or_hidden, without_user
+from retrievers.placeholders import HIDDEN, SHORTEST, without_user
+from retrievers.placeholders import shown as shown_address
 from retrievers.retrying import RetryLoop, Transient
 
 if TYPE_CHECKING:
@@ -100,7 +101,7 @@ def open_storage(url: str) -> Storage:
     """
     if not url.strip():  # such as a variable of the shell that is not set: not the working directory
         raise InputError(Problem("the place of vectors", "is blank", "name a folder, or s3://…, gs://…"))
-    shown = shown_or_hidden(url) if "://" in url else as_written(url)
+    shown = shown_address(url) if "://" in url else url
     with needing(shown, "pyarrow", "formats"):
         from pyarrow import fs
     if "://" not in url:
@@ -158,9 +159,9 @@ def _secrets_of(url: str) -> list[str]:
         parts = urlsplit(url)
         query = parse_qs(parts.query)
     except ValueError:
-        return [*secrets_in(url), url.partition("?")[2]]
+        return [url.partition("?")[2]]
     hidden = [value for name, values in query.items() if name not in PLAIN for value in values]
     raw = [one.partition("=")[2] for one in parts.query.split("&") if one.partition("=")[0] not in PLAIN]
     # A name without a password beside it is not a key: in `abfs://` it is the container.
     account = [parts.username or "", parts.password, unquote(parts.password)] if parts.password else []
-    return [*secrets_in(url), *account, *hidden, *raw]
+    return [*account, *hidden, *raw]

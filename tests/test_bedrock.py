@@ -3,6 +3,7 @@ import os
 import httpx
 import numpy as np
 import pytest
+from retrievers.remote.bounded_transport import BoundedTransport
 
 from retrievers.cache import Cache
 from retrievers.costs import estimate
@@ -10,7 +11,6 @@ from retrievers.embedding import Embedder
 from retrievers.encoders.bedrock import BedrockEncoder
 from retrievers.errors import BackendError, InputError
 from retrievers.meter import Meter, single_call
-from retrievers.remote.bounded_transport import BoundedTransport
 from tests.servers import BedrockProvider, real_vectors, serving, stored, tokens_of
 
 TEXTS = [f"text number {i} about " + ["wing", "flow", "heat", "shock", "wave"][i % 5] for i in range(10)]

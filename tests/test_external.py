@@ -5,6 +5,7 @@ import re
 from pathlib import Path
 
 import pytest
+from retrievers.remote.redaction import Expanded
 
 from harness.console.printing import print_results
 from harness.experiment import load
@@ -15,7 +16,6 @@ from retrievers.cache import Cache
 from retrievers.errors import BackendError, InputError
 from retrievers.external import PythonRetriever, RunRetriever
 from retrievers.meter import Meter
-from retrievers.remote.redaction import Expanded
 from retrievers.runs import write_run
 from retrievers.search_endpoint import HttpRetriever
 from retrievers.types import Query, ranked

@@ -4,11 +4,11 @@ import json
 import threading
 
 import pytest
+from retrievers.remote.redaction import Expanded
+from retrievers.remote.remote_model import RateLimiter
 
 from retrievers.errors import BackendError, InputError
 from retrievers.meter import Meter, Stop
-from retrievers.remote.redaction import Expanded
-from retrievers.remote.remote_model import RateLimiter
 from retrievers.search_endpoint import HttpRetriever
 from retrievers.types import Document, Query
 from tests.servers import OpenAIProvider, serving

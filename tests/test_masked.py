@@ -3,9 +3,9 @@
 import json
 
 import pytest
+from retrievers.remote.redaction import from_environment, masked
 
 from harness.records import create
-from retrievers.remote.redaction import from_environment, masked
 from tests import small
 from tests.servers import Answering, running
 from tests.small import BM25, ended

@@ -16,6 +16,9 @@ import httpx
 import numpy as np
 import pytest
 from pydantic import BaseModel
+from retrievers.remote.bounded_transport import unpacked_body
+from retrievers.remote.http_client import AnswerPart, HttpClient, Server
+from retrievers.remote.redaction import Expanded, redacted
 
 from harness.experiment import JudgeOptions
 from retrievers.cache import Cache
@@ -24,10 +27,7 @@ from retrievers.encoders.openai import OpenAIEncoder
 from retrievers.errors import BackendError, InputError
 from retrievers.meter import Budget, Meter, single_call
 from retrievers.remote import bounded_transport, http_client
-from retrievers.remote.bounded_transport import unpacked_body
 from retrievers.remote.chat_model import ChatOptions
-from retrievers.remote.http_client import AnswerPart, HttpClient, Server
-from retrievers.remote.redaction import Expanded, redacted
 from retrievers.retrying import TooLong, Transient, retry_after
 from tests.mortal import heed_interrupts
 from tests.servers import (

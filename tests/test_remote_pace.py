@@ -7,12 +7,12 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 import tenacity
+from retrievers.remote.remote_model import RateLimiter, RequestSender
 
 from retrievers import retrying
 from retrievers.errors import BackendError
 from retrievers.meter import Call, Meter
 from retrievers.remote import remote_model
-from retrievers.remote.remote_model import RateLimiter, RequestSender
 from retrievers.retrying import Transient
 from retrievers.types import Limits
 

@@ -10,13 +10,13 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from retrievers.remote.redaction import Expanded
 
 from retrievers import retrying, shard_file, vector_shards
 from retrievers.embedding import Embedder
 from retrievers.encoders.hashing import HashingEncoder
 from retrievers.errors import BackendError, HarnessError, InputError
 from retrievers.meter import Meter
-from retrievers.remote.redaction import Expanded
 from retrievers.storage import open_storage
 from retrievers.vector_shards import VectorShards, list_files, stored, vector_keys, write_shard
 from tests.disks import small_disk

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from typing import NamedTuple, Protocol, TypeVar
 
 from harness.english import counted
-from harness.experiment import JudgeOptions, expanded, unset
+from harness.experiment import JudgeOptions, unset
 from retrievers.cache import Cache, default_path
 from retrievers.costs import beginning
 from retrievers.errors import BackendError, InputError, Problem
@@ -79,7 +79,7 @@ def opened_chat(asked: AskedModel) -> Iterator[tuple[Chat, Meter]]:
         problems.append(Problem("--llm", f"{asked.model[:20]!r} is not a name of a model", "as its server calls it"))
     if problems:
         raise InputError(problems)
-    options = ChatOptions(asked.model, base_url=expanded(asked.base_url), key_name=asked.key_name,
+    options = ChatOptions(asked.model, base_url=asked.base_url, key_name=asked.key_name,
                           concurrency=asked.concurrency, patience=asked.patience,
                           input_price=sent, output_price=received)  # fmt: skip
     with Cache(default_path()) as cache:
@@ -91,7 +91,7 @@ def opened_chat(asked: AskedModel) -> Iterator[tuple[Chat, Meter]]:
 def chat_of(table: JudgeOptions, cache: Cache) -> Chat:
     """The chat model that an experiment names as its judge; nothing is sent."""
     options = ChatOptions(
-        expanded(table.model), base_url=expanded(table.base_url), key_name=table.key_name, max_tokens=1000,
+        table.model, base_url=table.base_url, key_name=table.key_name, max_tokens=1000,
         concurrency=table.concurrency, rpm=table.rpm, tpm=table.tpm,
         input_price=table.input_price, output_price=table.output_price,
     )  # fmt: skip

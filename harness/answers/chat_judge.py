@@ -21,7 +21,6 @@ from harness.records import WORDS, ClaimPassage, Word
 from retrievers.meter import Meter
 from retrievers.remote.chat import Chat, example_of, one_object, quoted
 from retrievers.remote.chat_model import ChatForecast, ChatModel, Prompt, Reply
-from retrievers.remote.redaction import as_written
 
 MARKS = re.compile(r"<\s*+(/?)\s*+(PASSAGE|CLAIM|ANSWER|QUESTION|SENTENCE|TEXT)", re.IGNORECASE)
 CLAIMS_TAKEN = 5
@@ -175,7 +174,7 @@ class ModelJudge:
         self._chat, self._meter, self._longest = chat, meter, longest
         self.unread = ""
         options = chat.model.options
-        self.name = f"openai {as_written(options.model)}" + (f" at {options.elsewhere}" if options.elsewhere else "")
+        self.name = f"openai {options.model}" + (f" at {options.elsewhere}" if options.elsewhere else "")
         if longest != LONGEST:
             self.name += f", first {longest} tokens"
 

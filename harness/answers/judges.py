@@ -13,12 +13,13 @@ from harness.answers.chat_judge import DryRun, ModelJudge
 from harness.answers.judging import THRESHOLD, Judge, LexicalJudge
 from harness.answers.rankings import depth_of, judge_rankings
 from harness.dataset import Dataset
-from harness.experiment import JudgeOptions, expanded
+from harness.experiment import JudgeOptions
 from harness.measures import Measure
 from harness.records import Readings
 from retrievers.cache import Cache
 from retrievers.errors import InputError, Problem
 from retrievers.meter import Meter
+from retrievers.placeholders import expand
 from retrievers.remote.chat_model import ChatForecast
 
 
@@ -39,7 +40,7 @@ def build_judge(table: JudgeOptions, cache: Cache, meter: Meter, *, chat: ReplyS
     if table.kind == "nli":
         from harness.answers import nli
 
-        return nli.NliJudge(expanded(table.model), meter=meter, threshold=table.threshold or nli.THRESHOLD)
+        return nli.NliJudge(expand(table.model), meter=meter, threshold=table.threshold or nli.THRESHOLD)
     asked = chat if chat is not None else chat_of(table, cache)
     return ModelJudge(asked, meter=meter, longest=table.longest or LONGEST)
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Literal
 
-from retrievers.opening import without_user
+from retrievers.placeholders import without_user
 from retrievers.types import Claim, Document, Query, Reference
 from retrievers.user_objects import OBJECT
 

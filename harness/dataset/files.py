@@ -18,7 +18,7 @@ from harness.dataset.dataset_model import SQL, DatasetReference
 from harness.dataset.source import HALF, Findings, Source
 from harness.pages import is_overview
 from retrievers.errors import InputError, Problem, did_you_mean
-from retrievers.opening import without_user
+from retrievers.placeholders import without_user
 
 LARGEST_FILE = 1 << 30
 """Bytes of a file that is read whole, at most."""

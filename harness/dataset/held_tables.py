@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 from harness.dataset.archives import FREE, RATIO, TRUST, regular, unpacked_size
 from harness.dataset.source import Complaints, Place, named_twice
 from retrievers.errors import InputError, Problem, needing
-from retrievers.opening import filled, without_user
+from retrievers.placeholders import expand, without_user
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -143,7 +143,7 @@ def _connected(url: str) -> Iterator[Any]:
     with needing(without_user(url), "sqlalchemy", "sql"):
         import sqlalchemy
     try:
-        where = sqlalchemy.make_url(filled(url))
+        where = sqlalchemy.make_url(expand(url))
         if where.get_backend_name() == "sqlite":
             place = Path(where.database or "")
             if not is_sqlite(place):

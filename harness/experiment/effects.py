@@ -13,7 +13,7 @@ from harness.experiment.written import strings, walk
 from retrievers import ENCODERS, RERANKERS, RETRIEVERS, STORES, encoder_class, reranker_class, store_kinds
 from retrievers.errors import InputError
 from retrievers.local.model_files import Weights
-from retrievers.remote.redaction import REFERENCE, without_user
+from retrievers.placeholders import REFERENCE, without_user
 from retrievers.stores import MEMORY
 
 ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, TextIO, TypeVar
 
 from retrievers.errors import InputError, Problem
-from retrievers.opening import masking, writing
+from retrievers.opening import text_file, writing
 
 COPY = "copy the files themselves into the folder"
 LONGEST_LINE = 64 << 20
@@ -75,7 +75,7 @@ def create(path: Path) -> Iterator[TextIO]:
     with writing(path):
         path.parent.mkdir(parents=True, exist_ok=True)
         path.unlink(missing_ok=True)
-        with masking(path, "x") as file:
+        with text_file(path, "x") as file:
             yield file
 
 

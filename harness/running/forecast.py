@@ -8,11 +8,12 @@ from typing import NamedTuple
 
 from harness.dataset import Dataset
 from harness.english import counted, join
-from harness.experiment import Block, Encoded, Experiment, expanded, origin, parts_of
+from harness.experiment import Block, Encoded, Experiment, origin, parts_of
 from harness.running.components import Components, in_block, lacking, reading_of
 from retrievers.chunking import Chunks, document_of, pieces
 from retrievers.embedding import Embedder, Forecast
 from retrievers.errors import BackendError, InputError, Problem
+from retrievers.placeholders import expand
 from retrievers.storage import open_storage
 from retrievers.types import Counts, Document, Encoder, Model, Role
 from retrievers.user_objects import faults_of
@@ -31,7 +32,7 @@ def source_of(experiment: Experiment) -> ShardSource | None:
     """
     if experiment.vectors is None:
         return None
-    storage = open_storage(expanded(experiment.vectors.location))
+    storage = open_storage(expand(experiment.vectors.location))
     with suppress(BackendError):  # a place that does not answer fails what is read from it, and nothing else
         check_filled(storage)
     return ShardSource(storage)
