@@ -9,7 +9,7 @@ from urllib.parse import urlsplit, urlunsplit
 
 import numpy as np
 
-from harness.experiment import expanded, parse
+from harness.experiment import parse
 from harness.running.components import described
 from retrievers import encoder_class, reranker_class
 from retrievers.cache import Cache
@@ -50,7 +50,7 @@ def at(block, part, url):
         options["api_key"] = "${OPENAI_API_KEY}"
     options["base_url"] = urlunsplit((fake.scheme, fake.netloc, fake.path, fake.query, ""))
     find = encoder_class if part == "encoder" else reranker_class
-    return find(kind.kind)(**expanded(options))
+    return find(kind.kind)(**options)
 
 
 def check_embeddings(name, fake, folder):

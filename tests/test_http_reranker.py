@@ -9,14 +9,13 @@ import pytest
 from harness import records
 from harness.evaluation.costs import costs_of
 from harness.running.plan import plan
-from retrievers.encoders.openai import OpenAIEncoder
 from retrievers.errors import BackendError, InputError, OverBudget
 from retrievers.meter import Budget, Meter, single_call
 from retrievers.rerankers.http_reranker import HttpReranker
 from retrievers.reranking import CachedReranker
 from retrievers.types import Document, Query, ranked
 from tests import small
-from tests.dialects import KEY, RerankProvider, Tei, Vllm, overlap
+from tests.dialects import KEY, RerankProvider, Vllm, overlap
 from tests.provider_blocks import BLOCKS, at
 from tests.servers import Refusal, serving, tokens_of
 from tests.small import ended, ends
@@ -221,18 +220,3 @@ def always_fewer(provider, named):
     return Fewer
 
 
-@pytest.mark.parametrize("named", [lambda count: count - 1, lambda count: 0], ids=["one fewer", "none"])
-@pytest.mark.parametrize("what", ["encoder", "reranker"])
-def test_a_server_that_takes_fewer_texts_each_time_fails_its_retriever(what, named):
-    encodes = what == "encoder"
-    base = always_fewer(Tei if encodes else RerankProvider, named)
-    with serving(base() if encodes else base(dialect="tei")) as provider:
-        if encodes:
-            encoder = OpenAIEncoder("m", base_url=provider.url, batch_size=MANY)
-            with pytest.raises(BackendError, match="batch size"):
-                encoder.embed(TEXTS, "document", single_call())
-        else:
-            reranker = HttpReranker("tei", base_url=provider.url, batch_size=MANY)
-            with pytest.raises(BackendError, match="batch size"):
-                reranker.score([("query", text) for text in TEXTS], single_call())
-        assert len(provider.requests) <= 3
