@@ -29,6 +29,14 @@ def real_vectors(texts):
     return HashingEncoder(dimensions=128).embed(texts, "document", single_call()).vectors
 
 
+def resized(vectors, width):
+    """Vectors cut to a width, or filled up with zeros."""
+    found = np.zeros((len(vectors), width or vectors.shape[1]), dtype=np.float32)
+    some = min(found.shape[1], vectors.shape[1])
+    found[:, :some] = vectors[:, :some]
+    return found
+
+
 def stored(folder):
     """The rows of the cache in a folder of a test."""
     with Cache(folder / "c") as cache:

@@ -32,7 +32,6 @@ from retrievers import opening, runs
 from retrievers.errors import InputError
 from retrievers.external import RunRetriever
 from retrievers.remote.chat import quoted
-from retrievers.retrying import says_too_long
 from tests import layouts
 from tests.costs import is_cheap
 from tests.small import refusal
@@ -191,7 +190,6 @@ TAGS = {tag: tag * 10_000 for tag in ("<TITLE>", "<DOCNO>", "<TEXT>", "<topic nu
     [
         (lambda text: quoted(text, "DOCUMENT"), f"<{SPACES}"),
         (lambda text: as_data(text, "PASSAGE"), f"<{SPACES}"),
-        (says_too_long, f"maximum batch size{SPACES}"),
         (lambda text: MARK.sub("", text), f"so [1]{SPACES}it is"),
         *((lambda text: trec._body(text), text) for text in TAGS.values()),
         *((lambda text: trec._tag(text, "TEXT"), text) for text in TAGS.values()),

@@ -149,7 +149,7 @@ class BedrockEncoder(RemoteEncoder):
             embeddings = answer["embeddings"]
             rows = embeddings["float"] if isinstance(embeddings, dict) else embeddings
             count = headers.get("x-amzn-bedrock-input-token-count", "")
-            return EmbeddingReply(list(enumerate(rows)), int(count) if count.isdecimal() else None)
+            return EmbeddingReply(list(enumerate(rows)), int(count) if count.isdecimal() and len(count) < 13 else None)
 
     def _open(self) -> Any:
         from botocore.config import Config
