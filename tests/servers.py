@@ -78,16 +78,13 @@ class Provider:
     """
 
     def __init__(
-        self, script: Iterable[str] = (), *, always="", latency=0.0, together=0, max_tokens=8192, dimensions=128
+        self, script: Iterable[str] = (), *, always="", latency=0.0, max_tokens=8192, dimensions=128
     ):
         self.script = deque(script)
         self.always = always
         self.latency = latency
-        self.together = together
-        self.gathered = threading.Barrier(together) if together else None
         self.closing = threading.Event()
         self.hung_up = threading.Event()
-        self.elsewhere = ""
         self.max_tokens = max_tokens
         self.dimensions = dimensions
         self.requests: list[dict] = []
@@ -104,9 +101,6 @@ class Provider:
             self.most_at_once = max(self.most_at_once, self.at_once)
             self.requests.append({"body": body, "headers": {name.lower(): value for name, value in headers.items()}})
             fault = self.script.popleft() if self.script else self.always
-            among_the_first = len(self.requests) <= self.together
-        if self.gathered is not None and among_the_first:
-            self.gathered.wait(PATIENCE)
         return fault
 
     def leave(self):
@@ -366,8 +360,6 @@ class _Handler(Answering):
             whole, more = gzip.compress(whole), {**more, "Content-Encoding": "gzip"}
         if fault == "cut-gzip":
             whole = whole[: len(whole) // 2]
-        if fault.startswith("redirect"):
-            status, more = int(fault[-3:]), {"Location": provider.elsewhere}
         return status, more, BROKEN_BODIES.get(fault, whole)
 
     def _drip(self, provider, fault):

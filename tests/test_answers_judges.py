@@ -15,10 +15,10 @@ from harness.answers.judging import Inquiry, Questions
 from harness.answers.nli import NliJudge
 from harness.records import ClaimPassage
 from retrievers.cache import Cache
+from retrievers.chat import Chat
+from retrievers.chat_model import ChatModel, ChatOptions
 from retrievers.errors import BackendError, InputError, OverBudget
 from retrievers.meter import Budget, Meter
-from retrievers.remote.chat import Chat
-from retrievers.remote.chat_model import ChatModel, ChatOptions
 from tests import small
 from tests.chat_fake import ChatProvider, quotation
 from tests.servers import serving

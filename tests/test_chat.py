@@ -5,10 +5,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from retrievers.cache import Cache
+from retrievers.chat import Chat, one_object, quoted
+from retrievers.chat_model import ChatModel, ChatOptions, Prompt
 from retrievers.errors import BackendError, InputError, OverBudget
 from retrievers.meter import Budget, Meter
-from retrievers.remote.chat import Chat, one_object, quoted
-from retrievers.remote.chat_model import ChatModel, ChatOptions, Prompt
 from tests.chat_fake import ChatProvider
 from tests.servers import serving
 

@@ -29,9 +29,9 @@ from harness.dataset.markdown_folder import parse_document
 from harness.evaluation.readers import read_ids, read_scores
 from harness.experiment import load as read_experiment
 from retrievers import opening, runs
+from retrievers.chat import quoted
 from retrievers.errors import InputError
 from retrievers.external import RunRetriever
-from retrievers.remote.chat import quoted
 from tests import layouts
 from tests.costs import is_cheap
 from tests.small import refusal

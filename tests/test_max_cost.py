@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from harness import records
+from retrievers.chat_model import ChatModel, ChatOptions, Prompt
 from retrievers.encoders.openai import OpenAIEncoder
 from retrievers.errors import BackendError, OverBudget
 from retrievers.meter import Budget, Call, Meter, Stop, single_call
-from retrievers.remote.chat_model import ChatModel, ChatOptions, Prompt
 from retrievers.retrying import answers
 from tests import small
 from tests.chat_fake import ChatProvider

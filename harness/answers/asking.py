@@ -14,11 +14,11 @@ from typing import NamedTuple, Protocol, TypeVar
 from harness.english import counted
 from harness.experiment import JudgeOptions, unset
 from retrievers.cache import Cache, default_path
+from retrievers.chat import Chat
+from retrievers.chat_model import ChatForecast, ChatModel, ChatOptions, Prompt, Reply
 from retrievers.costs import beginning
 from retrievers.errors import BackendError, InputError, Problem
 from retrievers.meter import Budget, Meter
-from retrievers.remote.chat import Chat
-from retrievers.remote.chat_model import ChatForecast, ChatModel, ChatOptions, Prompt, Reply
 
 Answer = TypeVar("Answer")
 LONGEST_NAME = 200

@@ -18,9 +18,9 @@ from typing import Any
 from harness.answers.asking import LONGEST, Answer, ChatRequest, ReplySource, answers_of, form_of, shown_of
 from harness.answers.judging import Inquiry, Questions, Replies
 from harness.records import WORDS, ClaimPassage, Word
+from retrievers.chat import Chat, example_of, one_object, quoted
+from retrievers.chat_model import ChatForecast, ChatModel, Prompt, Reply
 from retrievers.meter import Meter
-from retrievers.remote.chat import Chat, example_of, one_object, quoted
-from retrievers.remote.chat_model import ChatForecast, ChatModel, Prompt, Reply
 
 MARKS = re.compile(r"<\s*+(/?)\s*+(PASSAGE|CLAIM|ANSWER|QUESTION|SENTENCE|TEXT)", re.IGNORECASE)
 CLAIMS_TAKEN = 5

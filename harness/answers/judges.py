@@ -17,10 +17,10 @@ from harness.experiment import JudgeOptions
 from harness.measures import Measure
 from harness.records import Readings
 from retrievers.cache import Cache
+from retrievers.chat_model import ChatForecast
 from retrievers.errors import InputError, Problem
 from retrievers.meter import Meter
 from retrievers.placeholders import expand
-from retrievers.remote.chat_model import ChatForecast
 
 
 def build_judge(table: JudgeOptions, cache: Cache, meter: Meter, *, chat: ReplySource | None = None) -> Judge:

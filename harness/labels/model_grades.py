@@ -17,11 +17,11 @@ from harness.dataset.judgments import GRADES, Judgment, read_judgments
 from harness.english import counted
 from harness.labels.judging_page import OrderedPair, Signature, ids, judgment_of, round_of
 from harness.labels.pool import CANNOT_TELL, GRADE_WORDS, Pool, PooledDocument, PooledQuery, digest_of
+from retrievers.chat import Chat, example_of, one_object, quoted
+from retrievers.chat_model import ChatForecast, Prompt, Reply
 from retrievers.errors import InputError, Problem
 from retrievers.meter import Meter
 from retrievers.opening import locked, text_file, writing
-from retrievers.remote.chat import Chat, example_of, one_object, quoted
-from retrievers.remote.chat_model import ChatForecast, Prompt, Reply
 
 VERSION = "relevance-1"
 FORM = form_of(grade={"type": "integer", "enum": list(GRADES)})

@@ -11,10 +11,10 @@ from harness.dataset import Dataset
 from harness.experiment import Encoded, Experiment, JudgeOptions
 from harness.running.components import Components, canonical
 from retrievers.cache import Cache, default_path
+from retrievers.chat_model import Prompt
 from retrievers.errors import BackendError, HarnessError
 from retrievers.meter import Meter, single_call
 from retrievers.placeholders import expand
-from retrievers.remote.chat_model import Prompt
 from retrievers.search_endpoint import HttpRetriever
 from retrievers.stores import StoreOptions
 from retrievers.types import Query
