@@ -13,7 +13,7 @@ from retrievers.errors import InputError, Problem, check_not_negative, check_pos
 from retrievers.meter import Call, Meter
 from retrievers.placeholders import expand, shown
 from retrievers.remote.calling import Charge, Refused, readable, wait_for
-from retrievers.remote.models import (
+from retrievers.remote.clients import (
     BASE_URL,
     KEY,
     OPENAI_URL,

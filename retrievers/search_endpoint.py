@@ -19,7 +19,7 @@ from retrievers.external import ExternalRetriever, refuse_distances
 from retrievers.meter import Call, Meter, Stop, single_call
 from retrievers.placeholders import as_line, expand, hide_values, shown
 from retrievers.remote.calling import Caller, Charge, Policy, Refused, close_later, wait_for
-from retrievers.remote.models import JsonClient, check_address, sent_headers
+from retrievers.remote.clients import JsonClient, check_address, sent_headers
 from retrievers.retrying import answers
 from retrievers.types import Query, Ranking, fingerprint, ranked
 

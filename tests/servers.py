@@ -100,8 +100,7 @@ class Provider:
             self.at_once += 1
             self.most_at_once = max(self.most_at_once, self.at_once)
             self.requests.append({"body": body, "headers": {name.lower(): value for name, value in headers.items()}})
-            fault = self.script.popleft() if self.script else self.always
-        return fault
+            return self.script.popleft() if self.script else self.always
 
     def leave(self):
         with self.lock:

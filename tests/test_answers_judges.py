@@ -113,7 +113,7 @@ def test_a_full_budget_stops_before_anything_is_sent_and_a_rest_is_resumed(tmp_p
         with Judged(tmp_path, provider, budget=1e-9, input_price=1, output_price=1) as judge, pytest.raises(OverBudget):
             list(judge.verdicts(PAIRS))
         assert provider.requests == []
-    with serving(ChatProvider(["", "", "unknown-parameter"], reply=said)) as provider:
+    with serving(ChatProvider(["", "", "expired"], reply=said)) as provider:
         with Judged(tmp_path, provider) as judge, pytest.raises(BackendError):
             list(judge.verdicts(PAIRS))
         with Judged(tmp_path, provider) as judge:

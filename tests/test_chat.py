@@ -194,7 +194,7 @@ def test_a_reply_that_is_no_chat_completion_is_one_message(tmp_path, body, monke
     whole = ChatProvider.answer
     monkeypatch.setattr(ChatProvider, "answer", lambda *asked: (whole(*asked)[0] | body, {}))
     with serving(ChatProvider()) as provider, pytest.raises(BackendError, match="is not of the protocol"):
-        ask(provider, tmp_path)
+        ask(provider, tmp_path, patience=0.1)
 
 
 @pytest.mark.parametrize("url", ["https://gpu.example.org/v1", "http://192.168.0.7:8000/v1"])

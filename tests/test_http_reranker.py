@@ -185,7 +185,7 @@ def test_a_paid_reranker_is_planned_and_billed_and_a_broken_server_fails_alone(t
         assert ended("run", file) == 3
         folder = tmp_path / "results" / "small"
         manifest = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))
-        assert "is a page, not JSON" in manifest["retrievers"]["broken"]["error"]
+        assert "look at the address" in manifest["retrievers"]["broken"]["error"]
         assert not manifest["retrievers"]["reranked"]["error"]
         costs = pd.read_csv(folder / "costs.csv")
         spent = costs[costs.stage == "rerank"].iloc[0]

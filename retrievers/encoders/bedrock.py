@@ -13,7 +13,7 @@ from retrievers.encoders.remote_encoder import EmbeddingReply, RemoteEncoder
 from retrievers.errors import BackendError, InputError, Problem
 from retrievers.placeholders import as_line, expand, hide_values, secret, shown
 from retrievers.remote.calling import in_thread, readable, refusal, unanswered
-from retrievers.remote.models import Access, check_address
+from retrievers.remote.clients import Access, check_address
 from retrievers.retrying import Transient
 from retrievers.types import Role, fingerprint
 

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from retrievers.encoders.remote_encoder import EmbeddingReply, RemoteEncoder
 from retrievers.placeholders import expand
 from retrievers.remote.calling import readable
-from retrievers.remote.models import Access
+from retrievers.remote.clients import Access
 from retrievers.types import Role, fingerprint
 
 _URL = "https://api.cohere.com"

@@ -13,7 +13,7 @@ from retrievers.meter import Call
 from retrievers.placeholders import expand
 from retrievers.ragged import dense, unit_rows
 from retrievers.remote.calling import readable
-from retrievers.remote.models import Access
+from retrievers.remote.clients import Access
 from retrievers.types import Embedded, Role
 
 _URL = "https://generativelanguage.googleapis.com/v1beta"

@@ -11,7 +11,7 @@ from retrievers.encoders.remote_encoder import EmbeddingReply, RemoteEncoder
 from retrievers.errors import InputError, Problem
 from retrievers.placeholders import expand
 from retrievers.remote.calling import readable
-from retrievers.remote.models import (
+from retrievers.remote.clients import (
     AZURE_KEY,
     BASE_URL,
     KEY,

@@ -16,7 +16,7 @@ from retrievers.errors import BackendError, InputError, Problem, check_positive
 from retrievers.meter import Call
 from retrievers.placeholders import expand, shown
 from retrievers.remote.calling import Charge, Refused, wait_for
-from retrievers.remote.models import Access, RemoteModel, billed, shared_out
+from retrievers.remote.clients import Access, RemoteModel, billed, shared_out
 from retrievers.types import Counts, Embedded, Encoder, Role, Vectors, fingerprint
 
 _HALVINGS = 5

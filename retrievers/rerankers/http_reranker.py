@@ -14,7 +14,7 @@ from retrievers.errors import BackendError, InputError, Problem, check_not_negat
 from retrievers.meter import Call
 from retrievers.placeholders import expand, hide_values, shown
 from retrievers.remote.calling import Charge, Refused, readable, wait_for
-from retrievers.remote.models import Access, RemoteModel, billed, shared_out
+from retrievers.remote.clients import Access, RemoteModel, billed, shared_out
 from retrievers.types import Counts, Floats, Pair, PairScores, Reranker, fingerprint, runs
 
 Dialect = Literal["cohere", "voyage", "jina", "tei", "vllm"]
