@@ -167,7 +167,7 @@ class BedrockEncoder(RemoteEncoder):
 
     def _invoke(self, client: Any, body: str) -> tuple[Any, Mapping[str, str]]:
         """Call the model once, and read the whole body; returns it with the headers."""
-        import botocore.exceptions
+        import botocore.exceptions as lost
         from botocore.parsers import ResponseParserError
 
         try:
@@ -175,7 +175,7 @@ class BedrockEncoder(RemoteEncoder):
                 modelId=expand(self.model), body=body, contentType="application/json", accept="application/json"
             )
             text = answer["body"].read()
-        except botocore.exceptions.ClientError as refused:
+        except lost.ClientError as refused:
             said, error = refused.response["ResponseMetadata"], refused.response["Error"]
             words = json.dumps({"message": error.get("Message", "")})
             raise refusal(
@@ -183,11 +183,11 @@ class BedrockEncoder(RemoteEncoder):
             ) from None
         except ResponseParserError as failure:
             raise Transient(f"{self.name}: an answer that cannot be read came back: {as_line(str(failure))}") from None
-        except botocore.exceptions.NoCredentialsError:
+        except lost.NoCredentialsError:
             raise BackendError("AWS credentials were not found; run `aws configure`, or set AWS_PROFILE") from None
-        except (botocore.exceptions.HTTPClientError, botocore.exceptions.IncompleteReadError) as failure:
+        except (lost.HTTPClientError, lost.ConnectionError, lost.IncompleteReadError) as failure:
             raise unanswered(self.name, client.meta.endpoint_url, failure) from None
-        except botocore.exceptions.BotoCoreError as failure:
+        except lost.BotoCoreError as failure:
             raise BackendError(f"{self.name}: {as_line(str(failure))}") from None
         with readable(self.name, text.decode("utf-8", "replace")):
             return json.loads(text), answer["ResponseMetadata"]["HTTPHeaders"]
