@@ -1,6 +1,8 @@
 """What `harness` and `python -m harness` start: Ctrl-C ends in one line, also while all is being loaded."""
 
 import gc
+import os
+import signal
 import sys
 
 ALLOCATIONS = 20_000
@@ -18,6 +20,7 @@ def start() -> None:
         sys.stderr.write("stopped\n")
         sys.exit(130)
     finally:
+        signal.signal(signal.SIGINT, lambda *_: os._exit(130))  # threads are waited for, and one more Ctrl-C ends that
         gc.disable()  # or all that is left is searched for cycles before the process ends: 0.3 s of 4
 
 

@@ -19,7 +19,7 @@ from harness.evaluation.compare import keys_of
 from harness.evaluation.grading import GradedLabels, gains
 from harness.evaluation.readers import Judged, score_lists
 from harness.evaluation.score_tables import RunFacts, score_tables
-from harness.experiment import Experiment, Loaded, load, unexpanded
+from harness.experiment import Experiment, Loaded, load
 from harness.overview import write_index
 from harness.records import (
     FOLDER,
@@ -42,6 +42,7 @@ from harness.stats.power import earlier_looks
 from retrievers.cache import Cache, default_path
 from retrievers.errors import BackendError, InputError, OverBudget, Problem, did_you_mean
 from retrievers.meter import Budget, Meter
+from retrievers.placeholders import without_keys
 
 
 def run(experiment: str | Path | Mapping[str, Any] | Experiment | Loaded, options: Options = Options()) -> Results:  # noqa: B008 - immutable
@@ -237,7 +238,7 @@ def _judged(
         judgment = judge_run(folders, judge, dataset, rankings, measures)
     counts = meter.counts("judge")
     asked = {name: str(int(counts[name])) for name in ("truncated", "without_schema") if counts.get(name)}
-    warning = unexpanded(judgment.warning, loaded.written)
+    warning = without_keys(judgment.warning)
     if warning and loaded.question.primary.claimed:
         raise BackendError(warning)
     return judgment._replace(facts={**judgment.facts, **asked}, warning=warning)

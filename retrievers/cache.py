@@ -24,7 +24,6 @@ from filelock import FileLock
 from retrievers.errors import BackendError, InputError, Problem
 from retrievers.opening import cache_folder
 from retrievers.ragged import Form, packed, unpacked
-from retrievers.remote.redaction import environment_values, masked
 from retrievers.types import Counts, Embedded, PairScores
 
 _VERSION = 1
@@ -171,9 +170,8 @@ class Cache:
         return positions, Texts([value.decode() for value in values], tokens)
 
     def put_texts(self, fingerprint: str, keys: Sequence[bytes], replies: Texts) -> None:
-        """Keep replies in one transaction, without what the environment holds; rows with the same keys are replaced."""
-        hidden = environment_values()
-        values = [masked(text, hidden).encode("utf-8", "replace") for text in replies.texts]
+        """Keep replies in one transaction; rows with the same keys are replaced."""
+        values = [text.encode("utf-8", "replace") for text in replies.texts]
         self._store(fingerprint, keys, (values, replies.tokens, np.zeros_like(replies.tokens)))
 
     def forget(self, keys: Sequence[bytes]) -> None:

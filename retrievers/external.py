@@ -18,7 +18,7 @@ import numpy as np
 
 from retrievers.errors import BackendError, InputError, Problem, check_not_negative, needing
 from retrievers.meter import Meter
-from retrievers.remote.redaction import Expanded, as_written
+from retrievers.placeholders import expand
 from retrievers.runs import LONGEST_LINE, LineProblems, RunScores, read_run
 from retrievers.types import CONTROL, Document, Floats, Query, Ranking, Retriever, Shares, ranked
 from retrievers.user_objects import called, faults_of
@@ -128,7 +128,7 @@ class PythonRetriever(ExternalRetriever):
         """What was called, and the version of its package where that has one."""
         module = sys.modules.get(self._name.partition(":")[0].partition(".")[0])
         version = getattr(module, "__version__", None)
-        return {"call": as_written(self._name), **({"version": str(version)} if version else {})}
+        return {"call": self._name, **({"version": str(version)} if version else {})}
 
     def check(self) -> None:
         """Import the function: the code of its module runs."""
@@ -200,14 +200,16 @@ async def _awaited(returned: Any) -> Any:
 class RunRetriever(ExternalRetriever):
     """Answers with the hits of a file: TREC lines (plain or gzip), or rows of JSON Lines or Parquet."""
 
+    expands: ClassVar[bool] = True
+
     def __init__(self, *, path: str) -> None:
         """Name the file; it is read when it is checked or asked.
 
         Args:
             path: a TREC run, or *.jsonl or *.parquet with query_id, doc_id and score; seen from the working directory.
         """
-        self._path = Path(path).expanduser()
-        self._shown = path.written if isinstance(path, Expanded) else self._path.name
+        self._path = Path(expand(path)).expanduser()
+        self._shown = path if expand(path) != path else self._path.name
         self._run: dict[str, tuple[tuple[str, ...], Floats]] | None = None
         """Query id -> documents and their scores, as they stand in the file."""
 

@@ -19,7 +19,6 @@ import numpy as np
 
 from retrievers.costs import Tokens, estimate
 from retrievers.errors import HarnessError, InputError, Problem
-from retrievers.remote.redaction import Expanded
 from retrievers.types import Counts, Role
 from retrievers.user_objects import NamedObject
 
@@ -65,8 +64,7 @@ class Weights:
             return type(self.held).__name__
         if self.folder is None or self.packaged:
             return self.model
-        name = self.folder.resolve().name
-        return Expanded(name, self.model.written) if isinstance(self.model, Expanded) else name
+        return self.folder.resolve().name
 
     @property
     def location(self) -> str:

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import io
 import os
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
-from typing import IO, Literal, TextIO
+from typing import Literal, TextIO
 
 from retrievers.errors import InputError, Problem
-from retrievers.remote.redaction import environment_values, masked
 
 ELSEWHERE = "make room, or write where you may"
 
@@ -24,25 +22,13 @@ def cache_folder() -> Path:
     return user_cache_path("retriever-harness", appauthor=False)
 
 
-def masking(path: str | Path, mode: Literal["x", "w", "a"]) -> TextIO:
-    r"""Open a text file for writing, UTF-8 with \n, in which whatever the environment holds stands as `${NAME}`.
-
-    Every text that a command writes passes here, whoever it came from: a server may repeat the key that it was sent.
+def text_file(path: str | Path, mode: Literal["x", "w", "a"]) -> TextIO:
+    r"""Open a text file for writing, UTF-8 with \n; one that is added to holds every line at once.
 
     Raises:
         OSError: it cannot be written; with "x", it is there already.
     """
-    return _Masked(Path(path).open(f"{mode}b"), line_buffering=mode == "a")
-
-
-class _Masked(io.TextIOWrapper):
-    def __init__(self, file: IO[bytes], *, line_buffering: bool) -> None:
-        super().__init__(file, encoding="utf-8", newline="\n", line_buffering=line_buffering)
-        self._values = environment_values()
-
-    def write(self, text: str) -> int:
-        # Lines are appended while a key may still come into use; other files are written at once.
-        return super().write(masked(text, None if self.line_buffering else self._values))
+    return Path(path).open(mode, encoding="utf-8", newline="\n", buffering=1 if mode == "a" else -1)
 
 
 @contextmanager

@@ -16,6 +16,7 @@ import numpy as np
 
 from retrievers.cache import Cache
 from retrievers.errors import InputError, Problem, needing
+from retrievers.placeholders import expand
 from retrievers.ragged import Form, finite, packed, unpacked
 from retrievers.types import Embedded, Role
 
@@ -169,7 +170,7 @@ def _opened(url: str) -> tuple[Any, str]:
     with needing("vectors as Parquet files", "fsspec", "ray"):
         from fsspec.core import url_to_fs
     try:
-        files, root = url_to_fs(url)
+        files, root = url_to_fs(expand(url))
     except (ImportError, ValueError, OSError) as failure:  # no such protocol, or its package is absent
         raise InputError(
             Problem(url, f"cannot be opened: {failure}", "name a folder, or a URL that fsspec opens")

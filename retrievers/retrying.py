@@ -1,4 +1,4 @@
-"""Requests: several at once; how one may fail, for now, for its length, or for good; and asking again by one rule.
+"""Requests: several at once, how one may fail, and asking again by one rule.
 
 Pauses grow until patience ends, and a line on the screen says what is waited for. A server on this machine that
 refuses to be connected to, and has not answered yet, was not started: two tries tell.
@@ -6,15 +6,14 @@ refuses to be connected to, and has not answered yet, was not started: two tries
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import math
-import re
-import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from email.utils import parsedate_to_datetime
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from retrievers.meter import Stop
 
@@ -29,30 +28,11 @@ SILENCE = 10.0
 """Seconds between two lines about one service."""
 NOT_STARTED = 2
 """Tries that tell that nothing listens on this machine."""
+LOOK = 0.2
+"""Seconds between two looks at whether a pause is still wanted."""
 log = logging.getLogger(__name__)
 Request = TypeVar("Request")
 Answer = TypeVar("Answer")
-_LIMIT = re.compile(
-    r"(?:maxLength:|(?:maximum|model's) context length is(?: only)?|max input tokens:|maximum input length is"
-    r"|must have less than|current batch size:|max)\s*([\d,]*\d)",
-    re.IGNORECASE,
-)
-_LENGTH = re.compile(
-    r"(?:actual:|passed|requested|token count:|given:|your request has|input \()\s*([\d,]*\d)", re.IGNORECASE
-)
-_TOO_LONG = re.compile(
-    r"context length|maximum input length|too many (?:input )?tokens|max_tokens_per_request|tokens per request"
-    r"|must have less than \d+ tokens|maxLength: \d+|input (?:text |is )*too long|maximum allowed batch"
-    r"|is too large to process",
-    re.IGNORECASE,
-)
-_TEXTS = re.compile(
-    r"(?:maximum (?:allowed )?batch size(?: of| is)?|batch size limit(?: of)?|number of (?:texts|inputs|documents) "
-    r"must be at most|(?:at most|maximum of|limit of|up to) (?=\d+ (?:texts|inputs|requests|documents|items|strings)))"
-    r"\s*+:?\s*+(\d+)",
-    re.IGNORECASE,
-)
-_DAY = 86_400.0
 
 
 class Transient(Exception):
@@ -61,12 +41,9 @@ class Transient(Exception):
     `refused_here`: nothing listens on this machine where the server should be.
     """
 
-    def __init__(
-        self, reason: str, *, retry_after: float | None = None, throttled: bool = False, refused_here: bool = False
-    ) -> None:
+    def __init__(self, reason: str, *, retry_after: float | None = None, refused_here: bool = False) -> None:
         super().__init__(reason)
         self.retry_after = retry_after
-        self.throttled = throttled
         self.refused_here = refused_here
 
 
@@ -75,7 +52,7 @@ class RetryLoop:
 
     Args:
         passing: a failure as one that may pass by itself; None where it does not.
-        patience: seconds after which no further try is made.
+        patience: seconds after which a request that keeps failing is given up; the last pause ends with them.
     """
 
     def __init__(self, passing: Callable[[BaseException], Transient | None], patience: float) -> None:
@@ -84,35 +61,61 @@ class RetryLoop:
         self._answered = False
         self._said = -SILENCE
 
-    def ask(
-        self, request: Callable[[], Answer], *,
-        on_retry: Callable[[], None] = lambda: None, stopped: threading.Event | None = None,
-    ) -> Answer:  # fmt: skip
+    def ask(self, request: Callable[[], Answer], *, on_retry: Callable[[], None] = lambda: None) -> Answer:
         """Send a request until it is answered, or has failed for good; then what it raised last is raised.
 
         Args:
             request: asks once.
             on_retry: called before each further try.
-            stopped: ends a pause, when no further try is wanted.
         """
+        import tenacity
+
+        def say(state: tenacity.RetryCallState) -> None:
+            self._say(self._waited_for(state))
+
+        answer: Answer = tenacity.Retrying(**self._rule(on_retry, say, Stop()))(request)
+        self._answered = True
+        return answer
+
+    async def ask_async(
+        self, request: Callable[[], Awaitable[Answer]], on_retry: Callable[[], None], stopped: Stop
+    ) -> Answer:
+        """Send a request as `ask` does, unless it is `stopped`, which ends a pause."""
+        import tenacity
+
+        waited_for = ""
+
+        def say(state: tenacity.RetryCallState) -> None:
+            nonlocal waited_for
+            waited_for = self._waited_for(state)
+
+        async def sleep(seconds: float) -> None:
+            end = time.monotonic() + seconds
+            while (left := end - time.monotonic()) > 0 and not stopped.is_set():
+                self._say(waited_for)
+                await asyncio.sleep(min(left, LOOK))
+
+        answer: Answer = await tenacity.AsyncRetrying(sleep=sleep, **self._rule(on_retry, say, stopped))(request)
+        self._answered = True
+        return answer
+
+    def _rule(
+        self, on_retry: Callable[[], None], say: Callable[[tenacity.RetryCallState], None], stopped: Stop
+    ) -> dict[str, Any]:
         import tenacity
 
         def before_sleep(state: tenacity.RetryCallState) -> None:
             on_retry()
-            self._say(state)
+            say(state)
 
-        out_of_patience = tenacity.stop_before_delay(self.patience)
-        retrying = tenacity.Retrying(
-            retry=tenacity.retry_if_exception(lambda failure: self._passing(failure) is not None),
-            wait=self._pause,
-            stop=lambda state: self._not_started(state) or out_of_patience(state),
-            sleep=tenacity.sleep if stopped is None else tenacity.sleep_using_event(stopped),
-            before_sleep=before_sleep,
-            reraise=True,
-        )
-        answer: Answer = retrying(request)
-        self._answered = True
-        return answer
+        out_of_patience = tenacity.stop_after_delay(self.patience)
+        return {
+            "retry": tenacity.retry_if_exception(lambda failure: self._passing(failure) is not None),
+            "wait": self._pause,
+            "stop": lambda state: stopped.is_set() or self._not_started(state) or out_of_patience(state),
+            "before_sleep": before_sleep,
+            "reraise": True,
+        }
 
     def _last(self, state: tenacity.RetryCallState) -> Transient:
         failure = state.outcome.exception() if state.outcome else None
@@ -126,59 +129,26 @@ class RetryLoop:
     def _pause(self, state: tenacity.RetryCallState) -> float:
         import tenacity
 
-        if (asked := self._last(state).retry_after) is not None:
-            return asked + tenacity.wait_random(0, FIRST_PAUSE / 2)(state)
-        return tenacity.wait_random_exponential(multiplier=FIRST_PAUSE, max=LONGEST_PAUSE)(state)
+        pause = self._last(state).retry_after
+        if pause is None:
+            pause = tenacity.wait_random_exponential(multiplier=FIRST_PAUSE, max=LONGEST_PAUSE)(state)
+        return max(min(pause, self.patience - (state.seconds_since_start or 0.0)), 0.0)
 
-    def _say(self, state: tenacity.RetryCallState) -> None:
+    def _waited_for(self, state: tenacity.RetryCallState) -> str:
+        last, number = self._last(state), state.attempt_number + 1
+        if last.refused_here and not self._answered:
+            return f"{last}, try {number} of {NOT_STARTED}"
+        return f"{last}, try {number}, gives up in {self.patience - (state.seconds_since_start or 0.0):.0f} s"
+
+    def _say(self, waited_for: str) -> None:
         now = time.monotonic()
         if now - self._said >= SILENCE:
             self._said = now
-            last, number = self._last(state), state.attempt_number + 1
-            if last.refused_here and not self._answered:
-                log.warning("waiting for %s, try %d of %d", last, number, NOT_STARTED)
-                return
-            left = self.patience - (state.seconds_since_start or 0.0)
-            log.warning("waiting for %s, try %d, gives up in %.0f s", last, number, left)
-
-
-class TooLong(Exception):
-    """The provider refuses a request for its length: the limit and the length that it names, if it names them.
-
-    `texts` is the number of texts that a request may have, where that is the reason; never 0.
-    """
-
-    def __init__(self, reason: str) -> None:
-        super().__init__(reason)
-        texts = _TEXTS.search(reason)
-        self.texts = int(texts[1]) or None if texts and len(texts[1]) < 9 else None
-        if self.texts is not None:
-            self.limit = self.length = None
-            self.characters = False
-            return
-        limit = _LIMIT.search(reason)
-        length = _LENGTH.search(reason)
-        self.limit = _number(limit)
-        self.length = _number(length)
-        self.characters = "maxLength" in reason
-
-
-def says_too_long(message: str) -> bool:
-    """Tell whether a refusal is for the length of a text or of a request, in the words of the known providers.
-
-    >>> says_too_long("This model's maximum context length is 8192 tokens, however you requested 9000 tokens")
-    True
-    """
-    return _TOO_LONG.search(message) is not None or _TEXTS.search(message) is not None
-
-
-def _number(match: re.Match[str] | None) -> int | None:
-    """The number in a provider's words; None where there is none, or none that can be meant."""
-    return int(match[1].replace(",", "")) if match and len(match[1]) < 13 else None
+            log.warning("waiting for %s", waited_for)
 
 
 def retry_after(headers: Mapping[str, str]) -> float | None:
-    """Return the seconds that a provider's headers ask to wait, a number or an HTTP date; a day at most.
+    """Return the seconds that a provider's headers ask to wait, a number or an HTTP date.
 
     >>> retry_after({"retry-after": "2.5"}), retry_after({"retry-after": "nan"}), retry_after({})
     (2.5, None, None)
@@ -192,7 +162,7 @@ def retry_after(headers: Mapping[str, str]) -> float | None:
         except ValueError:
             seconds = _seconds_until(value)
         if not math.isnan(seconds):
-            return min(max(seconds, 0.0), _DAY)
+            return max(seconds, 0.0)
     return None
 
 

@@ -19,7 +19,7 @@ from urllib.parse import quote, unquote
 import numpy as np
 
 from retrievers.errors import InputError, Problem
-from retrievers.opening import masking, writing
+from retrievers.opening import text_file, writing
 from retrievers.types import Floats, Ranking
 
 BOM = b"\xef\xbb\xbf"
@@ -110,7 +110,7 @@ def write_run(path: str | Path, run: Iterable[tuple[str, Ranking]], *, tag: str)
         run: pairs of query id and ranking.
         tag: the name of the run, without white space.
     """
-    with writing(Path(path)), masking(path, "w") as file:
+    with writing(Path(path)), text_file(path, "w") as file:
         for query, ranking in run:
             name = encode(query)
             hits = zip(map(encode, ranking.doc_ids), falling(ranking.scores), strict=True)

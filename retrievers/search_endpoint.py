@@ -4,34 +4,32 @@ from __future__ import annotations
 
 import hashlib
 import json
+import sys
+import weakref
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
-from typing import Annotated, Any
+from typing import Any, ClassVar
 from urllib.parse import quote
 
 import numpy as np
-from pydantic import Field, TypeAdapter, ValidationError
 
 from retrievers.cache import Cache, Texts, keys
 from retrievers.errors import BackendError, InputError, Problem, check_not_negative, check_positive
 from retrievers.external import ExternalRetriever, refuse_distances
 from retrievers.meter import Call, Meter, Stop, single_call
-from retrievers.remote.http_client import HttpClient, Listed, Refusal, Server, check_address
-from retrievers.remote.redaction import as_written, redacted, secrets_in, shown
-from retrievers.remote.remote_model import RequestSender
-from retrievers.retrying import Transient, answers, retry_after
-from retrievers.types import Limits, Query, Ranking, fingerprint, ranked
+from retrievers.placeholders import as_line, expand, hide_values, shown
+from retrievers.remote.calling import Caller, Charge, Policy, Refused, close_later, wait_for
+from retrievers.remote.clients import JsonClient, check_address, sent_headers
+from retrievers.retrying import answers
+from retrievers.types import Query, Ranking, fingerprint, ranked
 
 QUERY, DEPTH = "{query}", "{depth}"
-NUMBERS = TypeAdapter(Listed[Annotated[float, Field(strict=True, allow_inf_nan=False)]])
-LARGEST = 64 << 20
-"""Bytes of an answer, at most: it may be any JSON, which takes thirty times as much memory."""
-PASSING = {408, 425, 429}
-"""Codes after which another try may help, beside 500 and above."""
 
 
 class HttpRetriever(ExternalRetriever):
     """Sends each query to an endpoint and reads ids, and scores where there are any, out of the JSON of its answer."""
+
+    expands: ClassVar[bool] = True
 
     def __init__(
         self,
@@ -68,17 +66,14 @@ class HttpRetriever(ExternalRetriever):
         check_not_negative("", rpm=rpm)
         if QUERY not in f"{url}{json.dumps(body, default=list)}":
             raise InputError(Problem("body", "the query stands nowhere", f"write {QUERY} in the body or the URL"))
-        self._ids, self._scores = _path("ids", ids), _path("scores", scores) if scores else None
+        self._ids, self._scores = _path("ids", expand(ids)), _path("scores", expand(scores)) if scores else None
         self._url, self._method, self._headers, self._body = url, method, headers or {}, body
-        # Keys change from day to day, and answers do not: of a header from the environment its variable counts.
-        named = {name: as_written(value) for name, value in self._headers.items()}
-        shape = json.dumps([url, method, body, ids, scores, *([named] if named else [])], default=list)
+        # Keys change from day to day, and answers do not: a header counts as it is written.
+        shape = json.dumps([*expand([url, method, body, ids, scores]), *([headers] if headers else [])], default=list)
         self._digest = hashlib.sha256(shape.encode()).hexdigest()  # a URL may hold a secret: it is never written down
         self._width = concurrency
-        secrets = (*self._headers.values(), *secrets_in(body))
-        server = Server(url, "", self._headers, secrets, timeout=timeout, concurrency=concurrency, largest=LARGEST)
-        self._client = HttpClient(server, _to_exception)
-        self._sender = RequestSender(Limits(concurrency, rpm, 0, patience, 0))
+        self._client: JsonClient | None = None
+        self._caller = Caller(Policy(timeout, patience, rpm), lambda: self._where)
         self._cache: Cache | None = None
         self._oldest = ""
 
@@ -90,6 +85,13 @@ class HttpRetriever(ExternalRetriever):
     def use(self, cache: Cache) -> None:
         """Keep answers in the run's cache, and take those that are there: --fresh asks anew."""
         self._cache = cache
+
+    def _opened(self) -> JsonClient:
+        if self._client is None:
+            hide_values(self._url, self._headers, self._body)
+            self._client = JsonClient(self._url, sent_headers(self._url, self._headers), self._where)
+            weakref.finalize(self, close_later, self._client.close_async)
+        return self._client
 
     def search(self, queries: Sequence[Query], depth: int, meter: Meter) -> list[Ranking]:
         """Return the endpoint's hits for each query.
@@ -103,6 +105,9 @@ class HttpRetriever(ExternalRetriever):
         with meter.stage("search", total=len(queries)):
             meter.count(texts=len(queries), cached=sum(digest in replies for digest in digests))
             waiting = {digest: query for digest, query in zip(digests, queries, strict=True) if digest not in replies}
+
+            if waiting:
+                self._opened()
 
             def ask(item: tuple[bytes, Query], stopped: Stop) -> str:
                 return self._asked(item[1], depth, Call(meter, stopped))
@@ -129,8 +134,17 @@ class HttpRetriever(ExternalRetriever):
         return {digests[i]: text for i, text in zip(positions.tolist(), held.texts, strict=True)}
 
     def _asked(self, query: Query, depth: int, call: Call) -> str:
-        answer = self._sender.ask(lambda: self._sent(query.text, depth), 0, call)
-        call.meter.count(calls=1)
+        client = self._opened()
+
+        async def attempt() -> tuple[object, Charge]:
+            url = expand(self._url).replace(QUERY, quote(query.text, safe="")).replace(DEPTH, str(depth))
+            body = b"" if self._body is None else json.dumps(_filled(expand(self._body), query.text, depth)).encode()
+            return await client.send(self._method, url, body), Charge(0, 0.0)
+
+        try:
+            answer = wait_for(self._caller.call(attempt, Charge(0, 0.0), call, 0), call.stopped)
+        except Refused as refusal:
+            raise BackendError(str(refusal)) from None
         ids, scores = self._read(answer, query)
         if len(set(ids)) < len(ids):
             call.meter.note("repeated-hit-query", query.id)
@@ -140,27 +154,18 @@ class HttpRetriever(ExternalRetriever):
         at = datetime.now(UTC).isoformat(timespec="seconds")
         return json.dumps({"at": at, "ids": ids[:depth], "scores": scores[:depth]}, ensure_ascii=False)
 
-    def _sent(self, text: str, depth: int) -> object:
-        """The answer to one request, which may be any JSON."""
-        url = self._url.replace(QUERY, quote(text, safe="")).replace(DEPTH, str(depth))
-        body = b"" if self._body is None else json.dumps(_filled(self._body, text, depth)).encode()
-        return self._client.send(url, body, object, method=self._method)
-
     def _read(self, answer: object, query: Query) -> tuple[list[str], list[float]]:
         where = f"{self._where}: query {query.id!r}"
         listed = self._at(self._ids, answer, where)
         if not isinstance(listed, list) or not all(isinstance(one, str | int) for one in listed):
-            raise BackendError(f"{where}: `ids` finds no list of ids in the answer: {self._safe(json.dumps(answer))}")
+            raise BackendError(f"{where}: `ids` finds no list of ids in the answer: {as_line(json.dumps(answer))}")
         ids = [one if isinstance(one, str) else json.dumps(one) for one in listed]
         if self._scores is None:
             return ids, [float(len(ids) - place) for place in range(len(ids))]
-        try:
-            scores = NUMBERS.validate_python(self._at(self._scores, answer, where))
-        except ValidationError:
-            scores = []
-        if len(scores) != len(ids):
+        scores = self._at(self._scores, answer, where)
+        if not isinstance(scores, list) or len(scores) != len(ids) or not all(map(_is_number, scores)):
             raise BackendError(f"{where}: `scores` does not find one number for each of {len(ids)} ids")
-        return ids, scores
+        return ids, [float(score) for score in scores]
 
     def _at(self, path: Any, answer: object, where: str) -> object:
         import jmespath
@@ -169,22 +174,16 @@ class HttpRetriever(ExternalRetriever):
             place: object = path.search(answer)
             return place
         except jmespath.exceptions.JMESPathError as error:
-            what = self._safe(f"{path.expression}: {error}")
+            what = as_line(f"{path.expression}: {error}")
             raise BackendError(f"{where}: the answer is not as described: {what}") from None
 
     @property
     def _where(self) -> str:
         return self.provenance["url"]
 
-    def _safe(self, message: str) -> str:
-        return redacted(message, secrets=secrets_in(self._url, self._headers, self._body))
 
-
-def _to_exception(refusal: Refusal) -> Exception:
-    """What a refusal means: another try may help, or not."""
-    if refusal.status in PASSING or refusal.status >= 500:
-        return Transient(refusal.message, retry_after=retry_after(refusal.headers), throttled=refusal.status == 429)
-    return BackendError(refusal.message)
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= sys.float_info.max
 
 
 def _path(key: str, written: str) -> Any:

@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from retrievers.costs import FREE, Price, Tokens, estimate
 from retrievers.meter import Call, Meter
+from retrievers.placeholders import expand
 from retrievers.ragged import AnyVectors, Form, joined
 from retrievers.ranking import (
     RESOLUTION,
@@ -31,7 +32,6 @@ from retrievers.ranking import (
     sample,
     without,
 )
-from retrievers.remote.redaction import as_written
 
 CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]+")
 """What no id may hold: it would make a row of its own in a table, or cannot be written."""
@@ -103,6 +103,8 @@ class Model(Protocol):
 
     request_size: int = 32
     """Texts, or pairs, of one request."""
+    expands: ClassVar[bool] = False
+    """Whether it takes options as they are written, and puts in itself what `${NAME}` stands for."""
 
     @property
     @abstractmethod
@@ -270,6 +272,8 @@ class Shares(Protocol):
 class Retriever(Protocol):
     """Answers queries over an indexed corpus. Building one loads and sends nothing."""
 
+    expands: ClassVar[bool] = False
+    """As of a model."""
     own_index: ClassVar[bool] = False
     """Whether it searches an index that somebody else made, of which no document can be left out from here."""
 
@@ -301,14 +305,15 @@ class Retriever(Protocol):
 def fingerprint(kind: str, model: str, **parts: object) -> str:
     """Return `<kind>-<model>-<16 hex digits>`: the digits hash the kind, the model and every part.
 
-    Only letters, digits, `.`, `_` and `-`, at most 80 characters. What `${NAME}` stands for is hashed and not named.
+    Only letters, digits, `.`, `_` and `-`, at most 80 characters. What `${NAME}` stands for is hashed, and the name is
+    as it is written.
 
     >>> fingerprint("hashing", "3-4 grams", dimensions=256)
     'hashing-3-4-grams-0a81ff12fb0165f4'
     """
-    whole = json.dumps([kind, model, parts], sort_keys=True, ensure_ascii=False)
+    whole = json.dumps([kind, expand(model), expand(parts)], sort_keys=True, ensure_ascii=False)
     digest = hashlib.blake2b(whole.encode(), digest_size=8).hexdigest()
-    readable = re.sub(r"[^A-Za-z0-9._-]+", "-", f"{kind}-{as_written(model)}").strip("-")[:60]
+    readable = re.sub(r"[^A-Za-z0-9._-]+", "-", f"{kind}-{model}").strip("-")[:60]
     return f"{readable}-{digest}"
 
 

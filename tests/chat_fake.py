@@ -48,7 +48,7 @@ class ChatProvider(OpenAIProvider):
         assert path.endswith("/chat/completions")
         for said, key in ((self.schemas, "response_format"), (self.temperatures, "temperature")):
             if said and key in body:
-                raise Refusal(400, "invalid_request_error", said)
+                raise Refusal(400, "invalid_request_error", said, param=key if key in said else None)
         user = body["messages"][-1]["content"]
         text = ANSWERS.get(fault, self.reply(user))
         finish = "length" if fault == "cut" else "content_filter" if fault == "filtered" else "stop"

@@ -118,7 +118,7 @@ class Ollama(Dialect):
 class LiteLlm(Dialect):
     def check(self, path, body, headers):
         super().check(path, body, headers)
-        if "encoding_format" in body:
+        if body.get("encoding_format") == "base64":
             words = "litellm.UnsupportedParamsError: Setting {'encoding_format': 'base64'} is not supported"
             raise Refusal(400, "invalid_request_error", words)
 

@@ -9,14 +9,14 @@ from urllib.parse import urlsplit, urlunsplit
 
 import numpy as np
 
-from harness.experiment import expanded, parse
+from harness.experiment import parse
 from harness.running.components import described
 from retrievers import encoder_class, reranker_class
 from retrievers.cache import Cache
 from retrievers.embedding import Embedder
 from retrievers.meter import Meter
 from tests.dialects import KEY
-from tests.servers import real_vectors, serving
+from tests.servers import real_vectors, resized, serving
 
 PAGE = Path(__file__).parents[1] / "docs" / "how-to" / "providers.md"
 BLOCKS = dict(
@@ -50,7 +50,7 @@ def at(block, part, url):
         options["api_key"] = "${OPENAI_API_KEY}"
     options["base_url"] = urlunsplit((fake.scheme, fake.netloc, fake.path, fake.query, ""))
     find = encoder_class if part == "encoder" else reranker_class
-    return find(kind.kind)(**expanded(options))
+    return find(kind.kind)(**options)
 
 
 def check_embeddings(name, fake, folder):
@@ -62,7 +62,7 @@ def check_embeddings(name, fake, folder):
         sent = set()
         for role, texts in (("document", TEXTS), ("query", TEXTS[:1])):
             prompted = [encoder.provenance.get(f"{role}_prompt", "") + text for text in texts]
-            expected = real_vectors(prompted)[:, : int(width) if width else None]
+            expected = resized(real_vectors(prompted), int(width) if width else 0)
             assert np.allclose(embedder.embed(texts, role, meter).vectors, expected, atol=1e-6)
             sent.update(prompted)
         assert meter.counts("")["texts"] == 41

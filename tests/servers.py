@@ -6,14 +6,15 @@ import base64
 import gzip
 import json
 import re
-import ssl
+import socket
+import struct
 import sys
 import threading
 import time
-import zlib
 from collections import deque
 from collections.abc import Iterable, Mapping
 from contextlib import contextmanager
+from email.utils import formatdate
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import numpy as np
@@ -26,6 +27,14 @@ from retrievers.meter import single_call
 def real_vectors(texts):
     """What every provider answers: hashed n-grams, so that texts about the same are near each other."""
     return HashingEncoder(dimensions=128).embed(texts, "document", single_call()).vectors
+
+
+def resized(vectors, width):
+    """Vectors cut to a width, or filled up with zeros."""
+    found = np.zeros((len(vectors), width or vectors.shape[1]), dtype=np.float32)
+    some = min(found.shape[1], vectors.shape[1])
+    found[:, :some] = vectors[:, :some]
+    return found
 
 
 def stored(folder):
@@ -48,26 +57,16 @@ BROKEN_BODIES = {
     "page": PAGE,
     "nothing": b"",
     "null": b"null",
-    "number": b"1",
-    "list": b"[]",
-    "empty-object": b"{}",
     "deep": b"[" * 100_000,
     "error-with-200": b'{"error": {"message": "the model is being moved", "code": "moved"}}',
-    "detail-with-200": b'{"detail": "no such model here"}',
 }
 """Fault -> what is answered with status 200 by any service."""
 
 
-def bomb(size):
-    """Spaces, packed to a thousandth of their size."""
-    packing = zlib.compressobj(9, zlib.DEFLATED, zlib.MAX_WBITS | 16)
-    block = b" " * (1 << 20)
-    return b"".join([*(packing.compress(block) for _ in range(size >> 20)), packing.flush()])
-
-
 class Refusal(Exception):
-    def __init__(self, status, kind, message, headers: Mapping[str, str] | None = None):
+    def __init__(self, status, kind, message, headers: Mapping[str, str] | None = None, param=None):
         super().__init__(message)
+        self.param = param
         self.status, self.kind, self.message, self.headers = status, kind, message, dict(headers or {})
 
 
@@ -78,18 +77,12 @@ class Provider:
     first `together` requests are answered when all of them have come.
     """
 
-    def __init__(
-        self, script: Iterable[str] = (), *, always="", latency=0.0, together=0, max_tokens=8192, dimensions=128
-    ):
+    def __init__(self, script: Iterable[str] = (), *, always="", latency=0.0, max_tokens=8192, dimensions=128):
         self.script = deque(script)
         self.always = always
         self.latency = latency
-        self.together = together
-        self.gathered = threading.Barrier(together) if together else None
         self.closing = threading.Event()
         self.hung_up = threading.Event()
-        self.elsewhere = ""
-        self.bomb = b""
         self.max_tokens = max_tokens
         self.dimensions = dimensions
         self.requests: list[dict] = []
@@ -105,11 +98,7 @@ class Provider:
             self.at_once += 1
             self.most_at_once = max(self.most_at_once, self.at_once)
             self.requests.append({"body": body, "headers": {name.lower(): value for name, value in headers.items()}})
-            fault = self.script.popleft() if self.script else self.always
-            among_the_first = len(self.requests) <= self.together
-        if self.gathered is not None and among_the_first:
-            self.gathered.wait(PATIENCE)
-        return fault
+            return self.script.popleft() if self.script else self.always
 
     def leave(self):
         with self.lock:
@@ -139,35 +128,14 @@ class Provider:
 
 
 BROKEN_ROWS = {
-    "index-null": {"index": None},
-    "index-negative": {"index": -1},
-    "index-text": {"index": "one"},
     "embedding-null": {"embedding": None},
-    "embedding-empty": {"embedding": []},
-    "embedding-blank": {"embedding": ""},
     "embedding-number": {"embedding": 1},
-    "embedding-nested": {"embedding": [[1.0]]},
     "embedding-words": {"embedding": ["a", "b"]},
+    "embedding-holed": {"embedding": [None] * 128},
     "embedding-huge": {"embedding": [1e300] * 128},
     "base64-bad": {"embedding": "@@@@"},
-    "base64-odd": {"embedding": "AAA="},
 }
-BROKEN_USAGE = {
-    "usage-text": "x",
-    "usage-nan": float("nan"),
-    "usage-infinite": float("inf"),
-    "usage-negative": -1_000_000,
-    "usage-half": 1.5,
-    "usage-vast": 10**30,
-}
-BROKEN_PARTS = {
-    "data-text": {"data": "abc"},
-    "data-null": {"data": None},
-    "data-object": {"data": {"0": []}},
-    "rows-null": {"data": [None]},
-    "usage-list": {"usage": [1]},
-    "usage-word": {"usage": "x"},
-}
+BROKEN_PARTS = {"data-null": {"data": None}, "rows-null": {"data": [None]}, "usage-word": {"usage": "x"}}
 """Fault -> what the protocol of OpenAI does not allow, sent with status 200."""
 
 
@@ -177,7 +145,7 @@ class OpenAIProvider(Provider):
     def too_long(self, tokens):
         return Refusal(
             400,
-            "invalid_request_error",
+            "context_length_exceeded",
             f"This model's maximum context length is {self.max_tokens} tokens, however you requested {tokens} tokens "
             f"({tokens} in your prompt; 0 for the completion). Please reduce your prompt; or completion length.",
         )
@@ -189,8 +157,11 @@ class OpenAIProvider(Provider):
                 return Refusal(429, "rate_limit_exceeded", "Rate limit reached for requests")
             case "429-after":
                 return Refusal(429, "rate_limit_exceeded", "Rate limit reached", {"Retry-After": "1"})
-            case "500":
-                return Refusal(500, "server_error", "The server had an error")
+            case "429-date":
+                soon = formatdate(time.time() + 1.5, usegmt=True)
+                return Refusal(429, "rate_limit_exceeded", "Rate limit reached", {"Retry-After": soon})
+            case "500" | "502":
+                return Refusal(int(fault), "server_error", "The server had an error")
             case "503":
                 return Refusal(503, "server_error", "Overloaded")
             case "quota":
@@ -199,18 +170,13 @@ class OpenAIProvider(Provider):
                 return Refusal(401, "invalid_api_key", f"Incorrect API key provided: {key.removeprefix('Bearer ')}.")
             case "missing":
                 return Refusal(404, "model_not_found", "The model does not exist")
-            case "no-packing":
-                return Refusal(422, "invalid_request_error", "encoding_format is not known here")
             case "batch":
-                return Refusal(
-                    400,
-                    "max_tokens_per_request",
-                    "Requested 319487 tokens, max 300000 tokens per request",
-                )
+                return Refusal(400, "max_tokens_per_request", "Requested 319487 tokens, max 300000 per request")
         return None
 
     def error(self, refusal):
-        return {"error": {"message": refusal.message, "type": refusal.kind, "param": None, "code": refusal.kind}}
+        kind, param = refusal.kind, refusal.param
+        return {"error": {"message": refusal.message, "type": kind, "param": param, "code": kind}}
 
     def answer(self, path, body, headers, fault):
         texts = [body["input"]] if isinstance(body["input"], str) else body["input"]
@@ -227,13 +193,15 @@ class OpenAIProvider(Provider):
             data[0]["index"] = data[-1]["index"]
         if fault == "empty":
             data = []
+        if fault == "unindexed":
+            for row in data:
+                del row["index"]
         if fault in BROKEN_ROWS:
             data[0] |= BROKEN_ROWS[fault]
         total = sum(map(tokens_of, texts))
         usage = {"prompt_tokens": total, "total_tokens": total}
-        if fault in BROKEN_USAGE:
-            usage["prompt_tokens"] = BROKEN_USAGE[fault]
-        whole = {"object": "list", "data": data, "model": body["model"], "usage": usage}
+        model = "another" if fault == "other-model" else body["model"]
+        whole = {"object": "list", "data": data, "model": model, "usage": usage}
         return whole | BROKEN_PARTS.get(fault, {}), {}
 
     def _written(self, row, form):
@@ -258,8 +226,12 @@ class BedrockProvider(Provider):
         match fault:
             case "429":
                 return Refusal(429, "ThrottlingException", "Too many requests, please wait before trying again.")
+            case "500":
+                return Refusal(500, "InternalServerException", "An internal server error occurred.")
             case "503":
                 return Refusal(503, "ServiceUnavailableException", "Bedrock is unable to process your request.")
+            case "quota":
+                return Refusal(400, "ServiceQuotaExceededException", "Your request exceeds the service quota.")
             case "model-timeout":
                 return Refusal(408, "ModelTimeoutException", "Model has timed out in processing the request.")
             case "expired":
@@ -352,7 +324,9 @@ class _Handler(Answering):
             time.sleep(provider.latency)
         if fault == "slow":  # not before the client gave up
             provider.closing.wait(PATIENCE)
-        if fault == "drop":
+        if fault in {"drop", "reset"}:
+            if fault == "reset":
+                self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
             self.close_connection = True
             return
         if fault.startswith("drip"):
@@ -372,8 +346,6 @@ class _Handler(Answering):
         if fault == "half":
             whole = whole[: len(whole) // 2]
             self.close_connection = True
-        if fault == "surplus":  # a second answer, to nothing
-            whole += b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%b" % (len(whole), whole)
         self.wfile.write(whole)
 
     def _spoiled(self, provider, fault, answer):
@@ -381,14 +353,10 @@ class _Handler(Answering):
         status, more, whole = answer
         if fault == "garbage":
             whole = whole[: len(whole) // 2]
-        if fault == "bomb":
-            whole, more = provider.bomb, {"Content-Encoding": "gzip"}
-        if fault == "packed":
-            whole, more = gzip.compress(whole), {"Content-Encoding": "gzip"}
-        if fault == "500":
-            more = {**more, "Content-Type": "application/json; charset=utf-16"}  # which it is not
-        if fault.startswith("redirect"):
-            status, more = int(fault[-3:]), {"Location": provider.elsewhere}
+        if fault in {"packed", "cut-gzip"}:
+            whole, more = gzip.compress(whole), {**more, "Content-Encoding": "gzip"}
+        if fault == "cut-gzip":
+            whole = whole[: len(whole) // 2]
         return status, more, BROKEN_BODIES.get(fault, whole)
 
     def _drip(self, provider, fault):
@@ -409,7 +377,7 @@ class _Server(ThreadingHTTPServer):
     request_queue_size = 128
 
     def handle_error(self, request, client_address):
-        if not isinstance(sys.exception(), ConnectionError | ssl.SSLError):  # a client that hung up
+        if not isinstance(sys.exception(), ConnectionError):  # a client that hung up
             self.RequestHandlerClass.provider.defects.append(sys.exception())
 
 
@@ -428,21 +396,14 @@ def running(handler, **attributes):
 
 
 @contextmanager
-def serving(provider, certificate=None):
-    """Serve a provider on a free port of the loopback, its `url` says where; over TLS where there is a certificate."""
+def serving(provider):
+    """Serve a provider on a free port of the loopback, its `url` says where."""
     handler = type("Handler", (_Handler,), {"provider": provider})
     server = _Server(("127.0.0.1", 0), handler)
-    if certificate is not None:
-        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        context.load_cert_chain(*certificate)
-        server.socket = context.wrap_socket(server.socket, server_side=True, do_handshake_on_connect=False)
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
     thread.start()
     path = getattr(provider, "base", "/v1" if isinstance(provider, OpenAIProvider) else "")
-    if certificate is None:
-        provider.url = f"http://127.0.0.1:{server.server_address[1]}{path}"
-    else:
-        provider.url = f"https://localhost:{server.server_address[1]}{path}"
+    provider.url = f"http://127.0.0.1:{server.server_address[1]}{path}"
     try:
         yield provider
     finally:

@@ -15,10 +15,10 @@ from harness.answers.judging import Inquiry, Questions
 from harness.answers.nli import NliJudge
 from harness.records import ClaimPassage
 from retrievers.cache import Cache
+from retrievers.chat import Chat
+from retrievers.chat_model import ChatModel, ChatOptions
 from retrievers.errors import BackendError, InputError, OverBudget
 from retrievers.meter import Budget, Meter
-from retrievers.remote.chat import Chat
-from retrievers.remote.chat_model import ChatModel, ChatOptions
 from tests import small
 from tests.chat_fake import ChatProvider, quotation
 from tests.servers import serving
@@ -111,7 +111,7 @@ def test_a_full_budget_stops_before_anything_is_sent_and_a_rest_is_resumed(tmp_p
         with Judged(tmp_path, provider, budget=1e-9, input_price=1, output_price=1) as judge, pytest.raises(OverBudget):
             list(judge.verdicts(PAIRS))
         assert provider.requests == []
-    with serving(ChatProvider(["", "", "unknown-parameter"], reply=said)) as provider:
+    with serving(ChatProvider(["", "", "expired"], reply=said)) as provider:
         with Judged(tmp_path, provider) as judge, pytest.raises(BackendError):
             list(judge.verdicts(PAIRS))
         with Judged(tmp_path, provider) as judge:

@@ -22,9 +22,8 @@ from harness.dataset import (
 )
 from harness.dataset.markdown_folder import parse_document
 from harness.evaluation.readers import read_scores
+from retrievers.chat import quoted
 from retrievers.errors import InputError
-from retrievers.remote.chat import quoted
-from retrievers.retrying import says_too_long
 from tests import layouts
 from tests.costs import is_cheap
 from tests.small import refusal
@@ -167,7 +166,6 @@ TAGS = {tag: tag * 10_000 for tag in ("<TITLE>", "<DOCNO>", "<TEXT>", "<topic nu
     [
         (lambda text: quoted(text, "DOCUMENT"), f"<{SPACES}"),
         (lambda text: as_data(text, "PASSAGE"), f"<{SPACES}"),
-        (says_too_long, f"maximum batch size{SPACES}"),
         (lambda text: MARK.sub("", text), f"so [1]{SPACES}it is"),
         *((lambda text: trec._body(text), text) for text in TAGS.values()),
         *((lambda text: trec._tag(text, "TEXT"), text) for text in TAGS.values()),

@@ -13,12 +13,12 @@ from retrievers.errors import BackendError, InputError
 from retrievers.meter import Meter, single_call
 from tests.dialects import KEY
 from tests.provider_blocks import LONG, TEXTS, check_embeddings
-from tests.servers import BROKEN_PARTS, BROKEN_ROWS, OpenAIProvider, Refusal, real_vectors, serving, tokens_of
+from tests.servers import BROKEN_PARTS, BROKEN_ROWS, OpenAIProvider, Refusal, real_vectors, resized, serving, tokens_of
 
 pytestmark = pytest.mark.usefixtures("keys")
 
-FAULTS = ["few", "expired", "embedding-words", "data-null"]
-"""Answers that are not of these protocols; what any service may answer is in test_remote_answers.py."""
+FAULTS = ["few", "expired", "embedding-words"]
+"""Answers that are not of these protocols; what any service may answer is in test_remote_faults.py."""
 
 
 class Cohere(OpenAIProvider):
@@ -33,7 +33,7 @@ class Cohere(OpenAIProvider):
         if body["input_type"] not in {"search_document", "search_query"} or len(body["texts"]) > 96:
             raise Refusal(400, "bad_request", "input_type or texts are wrong")
         texts = body["texts"]
-        vectors = self.vectors(texts, fault)[:, : body.get("output_dimension")]
+        vectors = resized(self.vectors(texts, fault), body.get("output_dimension"))
         (kind,) = body["embedding_types"]
         rows = written(vectors, kind)
         if fault in BROKEN_ROWS and "embedding" in BROKEN_ROWS[fault]:
@@ -80,7 +80,7 @@ class Gemini(OpenAIProvider):
         if any(one.get("taskType") not in {"RETRIEVAL_DOCUMENT", "RETRIEVAL_QUERY"} for one in requests):
             raise Refusal(400, "INVALID_ARGUMENT", "taskType is wrong")
         texts = [one["content"]["parts"][0]["text"] for one in requests]
-        vectors = self.vectors(texts, fault)[:, : requests[0].get("outputDimensionality")]
+        vectors = resized(self.vectors(texts, fault), requests[0].get("outputDimensionality"))
         rows = [{"values": row} for row in vectors.tolist()]
         if fault in BROKEN_ROWS and "embedding" in BROKEN_ROWS[fault]:
             rows[0] = {"values": BROKEN_ROWS[fault]["embedding"]}

@@ -98,17 +98,6 @@ def test_an_address_from_the_environment_is_used_and_never_written(begun, capsys
     assert not [path for path in files if address in path.read_bytes()]
 
 
-def test_a_models_raw_reply_that_holds_the_key_is_kept_without_it(begun, capsys, monkeypatch):
-    harness(capsys, "pool", "results/small", "--for", "llm")
-    monkeypatch.setenv("WORD", "open5esame-0123")  # its name says nothing
-    replies = iter([graded(1)] * 3)
-    with serving(ChatProvider(reply=lambda user: next(replies, "I was sent open5esame-0123, no grade"))) as provider:
-        harness(capsys, "judge", "pool.jsonl", "--llm", "judge-1", "--base-url", provider.url, "--key", "WORD")
-    files = [path for path in Path().rglob("*") if path.is_file()]
-    assert not [path for path in files if b"open5esame" in path.read_bytes()]
-    assert "${WORD}, no grade" in Path("judgments-llm.jsonl").read_text(encoding="utf-8")
-
-
 def test_judges_are_compared(begun, capsys):
     harness(capsys, "pool", "results/small")
     pool = read_pool(Path("pool.jsonl"))

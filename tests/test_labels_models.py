@@ -23,11 +23,11 @@ from harness.labels.model_grades import (
 )
 from harness.labels.pool import CANNOT_TELL, DEFAULT, digest_of
 from retrievers.cache import Cache
+from retrievers.chat import Chat
+from retrievers.chat_model import ChatModel, ChatOptions
 from retrievers.errors import BackendError, InputError, OverBudget
 from retrievers.meter import Budget, Meter
 from retrievers.opening import locked
-from retrievers.remote.chat import Chat
-from retrievers.remote.chat_model import ChatModel, ChatOptions
 from tests import small
 from tests.chat_fake import ANSWERS, ChatProvider, graded, quotation
 from tests.labels_small import judgment, pool, write

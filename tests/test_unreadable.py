@@ -8,10 +8,10 @@ from harness.answers.judging import asked_once
 from harness.dataset.judgments import read_judgments
 from harness.labels.pool import write_pool
 from retrievers.cache import Cache, default_path
+from retrievers.chat import GIVEN_UP, Chat
+from retrievers.chat_model import ChatModel, ChatOptions, Prompt
 from retrievers.errors import Unreadable
 from retrievers.meter import Meter
-from retrievers.remote.chat import GIVEN_UP, Chat
-from retrievers.remote.chat_model import ChatModel, ChatOptions, Prompt
 from tests import labels_small, small
 from tests.chat_fake import ChatProvider, graded
 from tests.servers import serving

@@ -17,11 +17,10 @@ from typing import Any
 
 from harness.answers.judging import Inquiry, Questions, Replies
 from harness.records import WORDS, ClaimPassage, Word
+from retrievers.asking import LONGEST, Answer, ChatRequest, ReplySource, answers_of, form_of, shown_of
+from retrievers.chat import Chat, example_of, one_object, quoted
+from retrievers.chat_model import ChatForecast, ChatModel, Prompt, Reply
 from retrievers.meter import Meter
-from retrievers.remote.asking import LONGEST, Answer, ChatRequest, ReplySource, answers_of, form_of, shown_of
-from retrievers.remote.chat import Chat, example_of, one_object, quoted
-from retrievers.remote.chat_model import ChatForecast, ChatModel, Prompt, Reply
-from retrievers.remote.redaction import as_written
 
 MARKS = re.compile(r"<\s*+(/?)\s*+(PASSAGE|CLAIM|ANSWER|QUESTION|SENTENCE|TEXT)", re.IGNORECASE)
 CLAIMS_TAKEN = 5
@@ -174,7 +173,7 @@ class ModelJudge:
         self._chat, self._meter, self._longest = chat, meter, longest
         self.unread = ""
         options = chat.model.options
-        self.name = f"openai {as_written(options.model)}" + (f" at {options.elsewhere}" if options.elsewhere else "")
+        self.name = f"openai {options.model}" + (f" at {options.elsewhere}" if options.elsewhere else "")
         if longest != LONGEST:
             self.name += f", first {longest} tokens"
 

@@ -12,21 +12,22 @@ from harness.answers.chat_judge import DryRun, ModelJudge
 from harness.answers.judging import THRESHOLD, Judge, LexicalJudge
 from harness.answers.rankings import depth_of, judge_rankings
 from harness.dataset import Dataset
-from harness.experiment import JudgeOptions, expanded
+from harness.experiment import JudgeOptions
 from harness.measures import Measure
 from harness.records import Readings
+from retrievers.asking import LONGEST, ReplySource
 from retrievers.cache import Cache
+from retrievers.chat import Chat
+from retrievers.chat_model import ChatForecast, ChatModel, ChatOptions
 from retrievers.errors import InputError, Problem
 from retrievers.meter import Meter
-from retrievers.remote.asking import LONGEST, ReplySource
-from retrievers.remote.chat import Chat
-from retrievers.remote.chat_model import ChatForecast, ChatModel, ChatOptions
+from retrievers.placeholders import expand
 
 
 def chat_of(table: JudgeOptions, cache: Cache) -> Chat:
     """The chat model that an experiment names as its judge; nothing is sent."""
     options = ChatOptions(
-        expanded(table.model), base_url=expanded(table.base_url), key_name=table.key_name, max_tokens=1000,
+        table.model, base_url=table.base_url, key_name=table.key_name, max_tokens=1000,
         concurrency=table.concurrency, rpm=table.rpm, tpm=table.tpm,
         input_price=table.input_price, output_price=table.output_price,
     )  # fmt: skip
@@ -50,7 +51,7 @@ def build_judge(table: JudgeOptions, cache: Cache, meter: Meter, *, chat: ReplyS
     if table.kind == "nli":
         from harness.answers import nli
 
-        return nli.NliJudge(expanded(table.model), meter=meter, threshold=table.threshold or nli.THRESHOLD)
+        return nli.NliJudge(expand(table.model), meter=meter, threshold=table.threshold or nli.THRESHOLD)
     asked = chat if chat is not None else chat_of(table, cache)
     return ModelJudge(asked, meter=meter, longest=table.longest or LONGEST)
 

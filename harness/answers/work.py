@@ -23,7 +23,7 @@ from harness.evaluation.evaluation import Evaluation, evaluate
 from harness.evaluation.question_units import clusters_of, weights_of
 from harness.evaluation.score_tables import settings_of
 from harness.evaluation.scores import Scores
-from harness.experiment import JudgeOptions, Loaded, expanded, load
+from harness.experiment import JudgeOptions, Loaded, load
 from harness.records import RESERVED, Readings, as_cell, create, read_readings
 from harness.stats.power import at_look
 from retrievers import encoder_class
@@ -32,6 +32,7 @@ from retrievers.embedding import Embedder
 from retrievers.errors import BackendError, InputError, Problem, did_you_mean
 from retrievers.meter import Budget, Meter
 from retrievers.opening import locked, writing
+from retrievers.placeholders import made
 from retrievers.types import Query
 
 PRIMARY = ("ragchecker.recall", "ROUGE-L")
@@ -297,7 +298,7 @@ def score(experiment: Path, folder: Path, wanted: AnswerOptions, *, code: bool =
         readings = readings_for(folder, asked)
         vectors = {}
         if (kind := inputs.judge.encoder) is not None:
-            encoder = Embedder(encoder_class(kind.kind)(**expanded(kind.options)), cache)
+            encoder = Embedder(made(encoder_class(kind.kind), kind.options), cache)
             vectors = vectors_of(encoder, questions_of(inputs.queries, inputs.systems, readings), meter)
     tokenizer = _tokenizer(inputs, wanted.tokenizer)
     scores = score_answers(inputs.queries, inputs.systems, readings, tokenizer, vectors)

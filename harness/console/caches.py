@@ -22,7 +22,7 @@ from harness.console.shared_options import (
 )
 from harness.english import counted
 from retrievers.errors import InputError, Problem, did_you_mean
-from retrievers.remote.redaction import without_user
+from retrievers.placeholders import without_user
 
 if TYPE_CHECKING:
     from retrievers.stores.connection import Collections

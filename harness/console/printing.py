@@ -16,7 +16,7 @@ import typer
 
 from harness.console import tables
 from retrievers.errors import HarnessError, InputError, NotShown, Problem
-from retrievers.remote.redaction import masked
+from retrievers.placeholders import without_keys
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -34,7 +34,7 @@ LISTED = 20
 
 def message(error: HarnessError) -> str:
     """What is wrong; where it is more than one thing, a line each under a head that counts them."""
-    return masked(_message(error))
+    return without_keys(_message(error))
 
 
 def _message(error: HarnessError) -> str:
@@ -91,7 +91,7 @@ def hide_tracebacks() -> None:
 
 class _Shown(logging.Handler):
     def emit(self, record: logging.LogRecord) -> None:
-        warn(masked(self.format(record)))
+        warn(without_keys(self.format(record)))
 
 
 def agree(question: str, option: str) -> None:

@@ -33,7 +33,7 @@ from harness.console.shared_options import (
 )
 from harness.english import count
 from retrievers.errors import InputError, NotShown, Problem
-from retrievers.opening import masking, writing
+from retrievers.opening import text_file, writing
 
 if TYPE_CHECKING:
     from harness.evaluation.evaluation import Evaluation
@@ -364,7 +364,7 @@ def _tell_github(results: Results, sentence: str, *, passed: bool, which: str) -
     if not place:
         say(*text.splitlines())
         return
-    with writing(Path(place)), masking(place, "a") as file:
+    with writing(Path(place)), text_file(place, "a") as file:
         file.write(text)
 
 

@@ -22,7 +22,7 @@ from harness.dataset.label_rows import Gathered
 from harness.dataset.rows import NUMBERS_OF_FIELDS, kind_of, read_lines
 from harness.dataset.source import WHOLE, Findings, Place, grade_of
 from retrievers.errors import InputError, Problem
-from retrievers.opening import masking, writing
+from retrievers.opening import text_file, writing
 from retrievers.runs import LineProblems, blocks_of, columns_of, decode, encode, fields_of, id_of, shown
 from retrievers.types import Document, Query
 
@@ -99,7 +99,7 @@ def _grades(fields: list[str]) -> list[int] | None:
 
 def write_qrels(path: str | Path, judgments: Mapping[str, Mapping[str, int]]) -> None:
     """Write judgments (or gains) as `query 0 document grade`."""
-    with writing(Path(path)), masking(path, "w") as file:
+    with writing(Path(path)), text_file(path, "w") as file:
         for query, judged in judgments.items():
             file.writelines(f"{encode(query)} 0 {encode(document)} {grade}\n" for document, grade in judged.items())
 

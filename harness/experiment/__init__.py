@@ -30,7 +30,5 @@ from harness.experiment.model import parse as parse
 from harness.experiment.model import statistics_of as statistics_of
 from harness.experiment.named_code import functions_of as functions_of
 from harness.experiment.variants import Sweep as Sweep
-from harness.experiment.written import expanded as expanded
 from harness.experiment.written import strings as strings
-from harness.experiment.written import unexpanded as unexpanded
 from harness.experiment.written import unset as unset

@@ -28,7 +28,7 @@ from harness.experiment.option_tables import (
     table_of,
     union_of,
 )
-from harness.experiment.written import expanded, unexpanded, unset
+from harness.experiment.written import unset
 from harness.pages import VISIBLE, WHITE, contrast, is_color
 from retrievers import (
     encoder_class,
@@ -40,6 +40,7 @@ from retrievers import (
 )
 from retrievers.chunking import Boundary, Chunks
 from retrievers.errors import InputError, Problem
+from retrievers.placeholders import expand, without_user
 from retrievers.ragged import Form
 from retrievers.ranking import FusionMethod
 from retrievers.stores import StoreOptions
@@ -382,13 +383,13 @@ def _store(table: dict[str, Any], form: str) -> dict[str, Any]:
     options: dict[str, Any] = checked(options_of(StoreOptions), table, "").model_dump()
     try:
         # As it will be used; as it stands where a variable is not set, which is said elsewhere.
-        store = StoreOptions(**(options if any(unset(options)) else expanded(options)))
+        store = StoreOptions(**(options if any(unset(options)) else expand(options)))
         if form in get_args(Form):
             store.check(form)
     except InputError as error:
         places = [one.where.removeprefix("store").removeprefix(".") for one in error.problems]
         raise InputError([
-            one._replace(where=place, what=unexpanded(one.what, options))
+            one._replace(where=place, what=without_user(one.what))
             for place, one in zip(places, error.problems, strict=True)
         ]) from None  # fmt: skip
     return options

@@ -1,7 +1,6 @@
 """Tables as they are written: names of the environment, secrets, numbers that are too large.
 
-`${NAME}` is put in at the moment of use and taken out of messages again. What is secret stands in the environment
-alone: keys and passwords in the file itself are refused.
+What is secret stands in the environment alone: keys and passwords in the file itself are refused.
 """
 
 from __future__ import annotations
@@ -12,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from retrievers.errors import Problem
-from retrievers.remote.redaction import REFERENCE, Expanded, filled, masked
+from retrievers.placeholders import REFERENCE
 
 LARGEST, LARGEST_SEED = 2**31 - 1, 2**63 - 1
 """Whole numbers of an experiment, at most."""
@@ -64,32 +63,3 @@ def unset(written: Mapping[str, Any]) -> Iterator[Problem]:
         for reference in REFERENCE.finditer(value):
             if reference[1] not in os.environ:
                 yield Problem(place, f"${{{reference[1]}}} is not set in the environment", f"export {reference[1]}=…")
-
-
-def expanded(value: Any) -> Any:
-    """Replace every `${NAME}` by the environment's value: only at the moment of use, never to be written down.
-
-    A text in which something was replaced remembers how it was written. What is not set stays as it is written:
-    `unset` tells of it where it is needed.
-    """
-    if isinstance(value, str):
-        replaced = filled(value)
-        return value if replaced == value else Expanded(replaced, value)
-    if isinstance(value, Mapping):
-        return {key: expanded(inner) for key, inner in value.items()}
-    return type(value)(map(expanded, value)) if isinstance(value, list | tuple) else value
-
-
-def unexpanded(text: str, written: Any) -> str:
-    """Put `${NAME}` back into a text wherever it holds what a string of the experiment, or a part of it, came from.
-
-    Args:
-        text: a message, which may be shown and kept.
-        written: the tables as they were written.
-    """
-    values = [value for _, value in strings(written) if REFERENCE.search(value)]
-    for value in values:
-        replaced = str(expanded(value))
-        if replaced != value and len(replaced) > 3:
-            text = text.replace(replaced, value)
-    return masked(text)  # a server may repeat the key of "Bearer ${KEY}" alone

@@ -7,12 +7,12 @@ from contextlib import contextmanager
 from typing import NamedTuple
 
 from harness.english import counted
-from harness.experiment import expanded, unset
+from harness.experiment import unset
 from retrievers.cache import Cache, default_path
+from retrievers.chat import Chat
+from retrievers.chat_model import ChatForecast, ChatModel, ChatOptions
 from retrievers.errors import InputError, Problem
 from retrievers.meter import Budget, Meter
-from retrievers.remote.chat import Chat
-from retrievers.remote.chat_model import ChatForecast, ChatModel, ChatOptions
 
 LONGEST_NAME = 200
 """Characters of a judge's name, in every judgment."""
@@ -47,7 +47,7 @@ def opened_chat(asked: AskedModel) -> Iterator[tuple[Chat, Meter]]:
         problems.append(Problem("--llm", f"{asked.model[:20]!r} is not a name of a model", "as its server calls it"))
     if problems:
         raise InputError(problems)
-    options = ChatOptions(asked.model, base_url=expanded(asked.base_url), key_name=asked.key_name,
+    options = ChatOptions(asked.model, base_url=asked.base_url, key_name=asked.key_name,
                           concurrency=asked.concurrency, patience=asked.patience,
                           input_price=sent, output_price=received)  # fmt: skip
     with Cache(default_path()) as cache:

@@ -18,11 +18,11 @@ from harness.dataset import Dataset
 from harness.dataset.judgments import read_judgments
 from harness.dataset.rows import read_jsonl
 from harness.labels.pool import DrawnPool, Pool, digest_of, pool_of, pooled_query, shuffled_place, write_new
+from retrievers.asking import ChatRequest, answers_of, form_of, nothing_read, shown_of
+from retrievers.chat import Chat, example_of, one_object, quoted
+from retrievers.chat_model import Prompt
 from retrievers.errors import InputError, Problem
 from retrievers.meter import Meter
-from retrievers.remote.asking import ChatRequest, answers_of, form_of, nothing_read, shown_of
-from retrievers.remote.chat import Chat, example_of, one_object, quoted
-from retrievers.remote.chat_model import Prompt
 from retrievers.types import Document
 
 STYLES = {

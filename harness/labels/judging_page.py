@@ -15,7 +15,7 @@ from harness.english import counted
 from harness.labels.pool import GRADE_WORDS, Pool, PooledDocument, PooledQuery, digest_of, shuffled_place
 from harness.pages import embedded, head, policy
 from retrievers.errors import InputError, Problem
-from retrievers.opening import masking, writing
+from retrievers.opening import text_file, writing
 
 REPEATED = 0.1
 """The share of the pairs that a person is asked twice, to measure how far a judge agrees with an earlier answer."""
@@ -131,7 +131,7 @@ def write_page(path: Path, pool: Pool, *, choices: Mapping[int, str] | None = No
             raise InputError(
                 Problem(str(path), "is there already, and is not a page", "name another file with --output")
             )
-    with writing(path), masking(path, "w") as file:
+    with writing(path), text_file(path, "w") as file:
         file.write(judging_page(pool, choices=choices))
 
 

@@ -27,7 +27,7 @@ from harness.evaluation.grading import labels_that_count
 from harness.labels.drafts import KEEP
 from harness.labels.pool import DrawnPool, Pool, check_new, digest_of, pool_of, pooled_query
 from retrievers.errors import InputError, Problem, did_you_mean
-from retrievers.opening import masking, writing
+from retrievers.opening import text_file, writing
 
 SHOWN = 20
 
@@ -76,7 +76,7 @@ def merge_into(paths: Sequence[Path], reference: DatasetReference, corrected: Co
     opinions = {new.judge for (_, old), (_, new) in zip(said, joining, strict=True) if old.round != new.round}
     aside = path.with_name(f"{NAME}.part")
     with writing(path):
-        with masking(aside, "w") as file:
+        with text_file(aside, "w") as file:
             file.writelines(one.line() for one in whole)
         os.replace(aside, path)  # noqa: PTH105 - replaces on Windows, too
     sources = [labels.source for labels in merge(whole).values()]
@@ -139,7 +139,7 @@ def export_labels(dataset: Dataset, path: Path, form: Literal["trec", "json"], *
                  "relevant_documents": _written(labels[query.id])}
                 for query in dataset.judged if query.id in labels
             ]  # fmt: skip
-            with masking(path, "w") as file:
+            with text_file(path, "w") as file:
                 file.write(json.dumps(rows, ensure_ascii=False, indent=1) + "\n")
     by_model = sum(given.source in ("model", "mixed") for given in labels.values())
     return Exported(len(labels) - by_model, by_model, len(there) - len(labels))

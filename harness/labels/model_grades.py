@@ -16,12 +16,12 @@ from harness.dataset.judgments import GRADES, Judgment, read_judgments
 from harness.english import counted
 from harness.labels.judging_page import OrderedPair, Signature, ids, judgment_of, round_of
 from harness.labels.pool import CANNOT_TELL, GRADE_WORDS, Pool, PooledDocument, PooledQuery, digest_of
+from retrievers.asking import LONGEST, ChatRequest, answers_of, form_of, nothing_read, shown_of
+from retrievers.chat import Chat, example_of, one_object, quoted
+from retrievers.chat_model import ChatForecast, Prompt, Reply
 from retrievers.errors import InputError, Problem
 from retrievers.meter import Meter
-from retrievers.opening import locked, masking, writing
-from retrievers.remote.asking import LONGEST, ChatRequest, answers_of, form_of, nothing_read, shown_of
-from retrievers.remote.chat import Chat, example_of, one_object, quoted
-from retrievers.remote.chat_model import ChatForecast, Prompt, Reply
+from retrievers.opening import locked, text_file, writing
 
 VERSION = "relevance-1"
 FORM = form_of(grade={"type": "integer", "enum": list(GRADES)})
@@ -178,7 +178,7 @@ def judge_by_model(pool: Pool, path: Path, chat: Chat, meter: Meter, manner: Ask
         with writing(path), meter.stage("judge", total=len(waiting)):
             replies = answers_of(chat, meter, asked, read_grade)
             first = list(islice(replies, 1))  # what is refused leaves no empty file
-            with masking(path, "a") as file:
+            with text_file(path, "a") as file:
                 file.write("\n" if whole and not whole.endswith(b"\n") else "")  # as some editors leave it
                 for place, reply, grade in chain(first, replies):
                     why = "" if grade is not None else why_none(reply)

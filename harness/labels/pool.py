@@ -19,7 +19,7 @@ from harness.dataset.judgments import Design, text_digest
 from harness.dataset.rows import read_jsonl, read_text
 from harness.experiment.option_tables import Strict, checked
 from retrievers.errors import InputError, Problem
-from retrievers.opening import masking, writing
+from retrievers.opening import text_file, writing
 from retrievers.types import Document
 
 GRADE_WORDS = {
@@ -144,7 +144,7 @@ def write_new(path: Path, lines: Iterable[str], remedy: str = "name another file
     Raises:
         InputError: it is there already, or cannot be written.
     """
-    with writing(path, remedy), masking(path, "x") as file:
+    with writing(path, remedy), text_file(path, "x") as file:
         file.writelines(lines)
 
 

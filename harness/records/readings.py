@@ -21,7 +21,7 @@ from harness.measures import Claimed
 from harness.measures.claims import Truth
 from harness.records.safe_files import write_jsonl
 from retrievers.errors import InputError, Problem
-from retrievers.opening import masking, writing
+from retrievers.opening import text_file, writing
 from retrievers.types import Query
 
 Word = Literal["entailed", "contradicted", "neutral"]
@@ -231,5 +231,5 @@ def _append(path: Path, rows: Iterable[Mapping[str, Any]]) -> None:
     whole = path.read_bytes() if path.is_file() else b""
     if whole and not whole.endswith(b"\n"):  # a run was stopped in the middle of a line
         path.write_bytes(whole[: whole.rfind(b"\n") + 1])
-    with writing(path), masking(path, "a") as file:
+    with writing(path), text_file(path, "a") as file:
         file.write("".join(written))  # at once: what may not be written is looked up once

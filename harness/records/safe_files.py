@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, TextIO, TypeVar
 
 from retrievers.errors import InputError, Problem
-from retrievers.opening import masking, writing
+from retrievers.opening import text_file, writing
 
 COPY = "copy the files themselves into the folder"
 CHANGED = "it was changed or cut since it was written"
@@ -38,7 +38,7 @@ def create(path: Path) -> Iterator[TextIO]:
     """
     with writing(path):
         path.parent.mkdir(parents=True, exist_ok=True)
-        with masking(path, "w") as file:
+        with text_file(path, "w") as file:
             yield file
 
 

@@ -24,7 +24,7 @@ from harness.report.elements import figure, inline
 from harness.report.html_page import environment, styled
 from harness.report.theme import marks
 from harness.stats.intervals import mean_interval
-from retrievers.opening import masking, writing
+from retrievers.opening import text_file, writing
 from retrievers.types import Query
 
 TracedSystems = Mapping[str, Sequence[TracedAnswer]]
@@ -54,7 +54,7 @@ def write_scores(
     page = scores_page(title, evaluation, notes, traced or {})
     with writing(path):
         path.parent.mkdir(parents=True, exist_ok=True)
-        with masking(path, "w") as file:
+        with text_file(path, "w") as file:
             file.write(page)
 
 

@@ -7,12 +7,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, NamedTuple, TypeVar
 
-from harness.experiment import Block, Dense, Encoded, QueryField, Standalone, expanded, unexpanded
+from harness.experiment import Block, Dense, Encoded, QueryField, Standalone
 from harness.experiment.option_tables import Kind
 from retrievers import encoder_class, reranker_class, retriever_class
 from retrievers.errors import BackendError, InputError, Problem
 from retrievers.filters import Condition
-from retrievers.remote.redaction import as_written
+from retrievers.placeholders import made, without_keys
 from retrievers.types import Encoder, Model, Reranker, Retriever
 from retrievers.user_objects import faults_of
 
@@ -63,12 +63,10 @@ def build_components(blocks: Sequence[Block]) -> dict[str, Components]:
 
 def in_block(block: Block, error: InputError) -> list[Problem]:
     """Return the problems of an error, each with the name of the retriever that has it."""
-    written = block.model_dump()
     return [
-        Problem(f"retriever {block.name!r}: {unexpanded(one.where, written)}", unexpanded(one.what, written),
-                unexpanded(one.remedy, written), one.stands_for)
+        one._replace(where=f"retriever {block.name!r}: {one.where}", what=without_keys(one.what))
         for one in error.problems
-    ]  # fmt: skip
+    ]
 
 
 def lacking(block: Block, part: Model | Retriever) -> list[Problem]:
@@ -85,7 +83,7 @@ def lacking(block: Block, part: Model | Retriever) -> list[Problem]:
 
 def described(model: Model) -> dict[str, str]:
     """Return what the manifest keeps of an encoder or a reranker, its price included where that is known."""
-    provenance = {key: as_written(value) for key, value in model.provenance.items()}
+    provenance = dict(model.provenance)
     if model.price is None:
         return provenance
     search = model.price.usd_per_thousand_searches
@@ -123,7 +121,7 @@ def whole_retriever(block: Standalone) -> Retriever:
 
 def _built(cls: Any, options: Mapping[str, Any]) -> Any:
     with _problems_of(cls):
-        return cls(**expanded(options))
+        return made(cls, options)
 
 
 @contextmanager

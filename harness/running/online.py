@@ -8,12 +8,13 @@ from functools import partial
 
 from harness.answers.judges import chat_of
 from harness.dataset import Dataset
-from harness.experiment import Encoded, Experiment, JudgeOptions, expanded
+from harness.experiment import Encoded, Experiment, JudgeOptions
 from harness.running.components import Components, canonical
 from retrievers.cache import Cache, default_path
+from retrievers.chat_model import Prompt
 from retrievers.errors import BackendError, HarnessError
 from retrievers.meter import Meter, single_call
-from retrievers.remote.chat_model import Prompt
+from retrievers.placeholders import expand
 from retrievers.search_endpoint import HttpRetriever
 from retrievers.stores import StoreOptions
 from retrievers.types import Query
@@ -66,7 +67,7 @@ def _services(
             yield block.name, "endpoint", partial(retriever.answer, query, 1, Meter())
         if isinstance(block, Encoded) and (key := canonical(block.store)) not in seen:
             seen.add(key)
-            options = StoreOptions(**expanded(block.store))
+            options = StoreOptions(**expand(block.store))
             if options.on_server:
                 yield block.name, "store", partial(_ask_store, options)
     if experiment.judge is not None and experiment.judge.kind == "openai":

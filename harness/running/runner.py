@@ -9,7 +9,7 @@ from typing import Any
 
 from harness.dataset import Dataset
 from harness.evaluation.score_tables import READ
-from harness.experiment import Block, Encoded, Experiment, Fusion, Reranked, Standalone, in_order, inputs, unexpanded
+from harness.experiment import Block, Encoded, Experiment, Fusion, Reranked, Standalone, in_order, inputs
 from harness.records import Run, StageLatency
 from harness.running.components import Components, canonical, conditions_of, described, whole_retriever
 from harness.running.forecast import check_needs
@@ -22,6 +22,7 @@ from retrievers.errors import BackendError, DataChanged, HarnessError
 from retrievers.external import accepted
 from retrievers.filters import FilteredRetriever, SupportsFilter
 from retrievers.meter import Meter
+from retrievers.placeholders import without_keys
 from retrievers.ranking import fuse
 from retrievers.reranking import CachedReranker
 from retrievers.types import Document, Query, Ranking, Retriever, collapsed, without
@@ -51,18 +52,17 @@ def run_all(
     timed = [block.name for block in wanted if shared.sample and not shared.latencies.get(block.name)]
     limited = shared.budget.limit is not None
     check_needs(wanted, components, shared.dataset, shared.embedder, timed=timed, limited=limited)
-    elsewhere = experiment.vectors.location if experiment.vectors else ""
     try:
         for block in wanted:
-            state.runs[block.name] = _run(block, components[block.name], state, elsewhere)
+            state.runs[block.name] = _run(block, components[block.name], state)
             yield state.runs[block.name]
     finally:
         for store in state.stores.values():
             store.close()
 
 
-def _run(block: Block, components: Components, state: State, elsewhere: str) -> Run:
-    """Answer with one retriever; `elsewhere`, as it was written, is where vectors are read from."""
+def _run(block: Block, components: Components, state: State) -> Run:
+    """Answer with one retriever."""
     shared = state.shared
     meter = Meter(shared.budget, lambda meter: shared.watch(block.name, meter))
     answered, error = Answered({}), ""
@@ -84,7 +84,7 @@ def _run(block: Block, components: Components, state: State, elsewhere: str) -> 
         # What can only be seen now (a model that the hub does not have, a store that another process holds) stops
         # this retriever and what is made of it, not the others.
         log.debug("%s failed", block.name, exc_info=failure)
-        answered, error = Answered({}), _writable(unexpanded(str(failure), [block.model_dump(), elsewhere]))
+        answered, error = Answered({}), _writable(without_keys(str(failure)))
     answers = answered.answers
     if shared.dataset.same_as:
         state.units[block.name] = answers

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from harness.experiment import Dense, Encoded, expanded, origin
+from harness.experiment import Dense, Encoded, origin
 from harness.running.components import Components, conditions_of, described
 from harness.running.forecast import chunks_of
 from harness.running.options import Shared, Stores
@@ -12,8 +12,8 @@ from retrievers.chunking import pieces
 from retrievers.derived import Cut
 from retrievers.filters import suffix_of
 from retrievers.meter import Meter
+from retrievers.placeholders import expand, without_user
 from retrievers.ragged import Form
-from retrievers.remote.redaction import as_written
 from retrievers.stores import CSR, MEMORY, StoreOptions, open_store
 from retrievers.stores.matrices import NumberFormat, QuantizedStore, bytes_a_vector
 from retrievers.types import Store
@@ -37,7 +37,7 @@ def vector_retriever(block: Encoded, components: Components, shared: Shared, sto
     if block.chunk is not None and block.chunk.unit == "tokens" and not encoder.at_hand:
         _ = encoder.concurrency  # loads the model: its tokenizer, not an estimate, says where documents are cut
     dataset, chunks, conditions = shared.dataset, chunks_of(block, encoder), conditions_of(block.filter)
-    options, form = StoreOptions(**expanded(block.store)), encoder.form
+    options, form = StoreOptions(**expand(block.store)), encoder.form
     whole = shared.embedder(encoder)
     derived = isinstance(block, Dense) and (block.dimensions, block.quantization) != (None, None)
     asked = None if components.asked is None else shared.embedder(components.asked)
@@ -95,7 +95,8 @@ def _place(block: Encoded, location: str, options: StoreOptions) -> dict[str, st
     """Where the vectors are and how they are compared."""
     if quantization := _quantization(block):
         return {"store": MEMORY, "search": "exact", "quantization": quantization}
-    return {"store": as_written(location), "search": "approximate" if options.approximate else "exact"}
+    where = without_user(block.store.get("location") or location)
+    return {"store": where, "search": "approximate" if options.approximate else "exact"}
 
 
 def _sizes(

@@ -4,52 +4,21 @@ from __future__ import annotations
 
 import json
 import os
-import re
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, NoReturn
-
-import httpx
-from pydantic import Field
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from retrievers.costs import Tokens, estimate
+from retrievers.encoders.remote_encoder import EmbeddingReply, RemoteEncoder
 from retrievers.errors import BackendError, InputError, Problem
-from retrievers.remote.http_client import (
-    AnswerPart,
-    HttpClient,
-    Listed,
-    Refusal,
-    TokenCount,
-    check_address,
-    without_user_part,
-)
-from retrievers.remote.redaction import as_written, redacted
-from retrievers.remote.remote_encoder import EmbeddingReply, RemoteEncoder, rectangular
-from retrievers.remote.remote_model import Access
-from retrievers.retrying import TooLong, Transient, retry_after, says_too_long
+from retrievers.placeholders import as_line, expand, hide_values, secret, shown
+from retrievers.remote.calling import in_thread, readable, refusal, unanswered
+from retrievers.remote.clients import Access, check_address
+from retrievers.retrying import Transient
 from retrievers.types import Role, fingerprint
 
 if TYPE_CHECKING:
     import boto3
-    from botocore.awsrequest import AWSPreparedRequest
-
-_THROTTLED = {"ThrottlingException", "TooManyRequestsException", "ServiceQuotaExceededException"}
-_PASSING = {
-    "InternalServerException",
-    "ModelErrorException",
-    "ModelNotReadyException",
-    "ModelTimeoutException",
-    "RequestTimeout",
-    "RequestTimeoutException",
-    "ServiceUnavailableException",
-}
-_REMEDIES = {
-    "AccessDeniedException": "; ask for access to the model in this region, and look at the credentials' policy",
-    "ExpiredTokenException": "; renew the credentials and run again: what was embedded is kept",
-    "ResourceNotFoundException": "; look at the model's name and the region",
-    "UnrecognizedClientException": "; the credentials are not known to AWS",
-}
 
 
 class _Family(NamedTuple):
@@ -74,22 +43,6 @@ _FAMILIES = {
     "cohere.embed-v4": _Family(96, 128_000, 0, (256, 512, 1024, 1536)),
 }
 """What a model's name contains -> its family (Amazon Bedrock User Guide, model parameters)."""
-
-
-_Vector = Annotated[Listed[float], Field(min_length=1)]
-
-
-class _TitanAnswer(AnswerPart):
-    embedding: _Vector
-    input_tokens: Annotated[TokenCount | None, Field(alias="inputTextTokenCount")] = None
-
-
-class _CohereByType(AnswerPart):
-    vectors: Annotated[Listed[_Vector], Field(alias="float")]
-
-
-class _CohereAnswer(AnswerPart):
-    embeddings: Listed[_Vector] | _CohereByType
 
 
 class BedrockEncoder(RemoteEncoder):
@@ -124,7 +77,7 @@ class BedrockEncoder(RemoteEncoder):
         """
         if endpoint_url:
             check_address("encoder.endpoint_url", endpoint_url)
-        self._family = family = _family(model)
+        self._family = family = _family(expand(model))
         if dimensions is not None and dimensions not in family.dimensions:
             known = ", ".join(map(str, family.dimensions)) or "only its own"
             raise InputError(Problem("encoder.dimensions", f"{model} cannot have {dimensions}", f"it has {known}"))
@@ -138,6 +91,11 @@ class BedrockEncoder(RemoteEncoder):
         self._normalize = normalize
         self.characters = family.characters
 
+    @property
+    def name(self) -> str:
+        """As messages call it."""
+        return f"{shown(self._endpoint) or self.service} ({self.model})"
+
     def _named(self, by_role: Mapping[str, Mapping[Role, Any]]) -> str:
         return fingerprint(self.kind, self.model, dimensions=self._dimensions, normalize=self._normalize,
                            endpoint=self._endpoint)  # fmt: skip
@@ -147,7 +105,7 @@ class BedrockEncoder(RemoteEncoder):
         """What the manifest keeps."""
         dimensions = {} if self._dimensions is None else {"dimensions": str(self._dimensions)}
         where = {"region": self._region} if self._region else {}
-        return {"model": as_written(self.model), "source": "bedrock", **where, **dimensions}
+        return {"model": self.model, "source": "bedrock", **where, **dimensions}
 
     def check(self) -> None:
         """Look for what a run needs, before it starts: credentials and a region, by AWS's chain.
@@ -169,86 +127,75 @@ class BedrockEncoder(RemoteEncoder):
                     Problem("encoder.region", "is not known to AWS's chain either", 'region = "us-east-1"')
                 )
         except botocore.exceptions.BotoCoreError as failure:
-            raise InputError(Problem("AWS", redacted(str(failure)))) from None
+            raise InputError(Problem("AWS", as_line(str(failure)))) from None
 
     def _counted(self, texts: Sequence[str]) -> Tokens:
         """Estimate the tokens that would be billed; Bedrock's tokenizers are not public."""
         return Tokens(estimate([text[: self.characters or None] for text in texts]), exact=False)
 
-    def _send(self, texts: list[str], role: Role) -> EmbeddingReply:
-        return self._cohere(texts, role) if "cohere." in self.model else self._titan(texts)
-
-    def _titan(self, texts: list[str]) -> EmbeddingReply:
-        (text,) = texts
-        body: dict[str, Any] = {"inputText": text}
-        if self._family.dimensions:
-            body["normalize"] = self._normalize
-            if self._dimensions is not None:
-                body["dimensions"] = self._dimensions
-        answer, _ = self._client().exchange(partial(self._invoke, body), _TitanAnswer)
-        return EmbeddingReply(rectangular([answer.embedding]), answer.input_tokens or 0)
-
-    def _cohere(self, texts: list[str], role: Role) -> EmbeddingReply:
-        body: dict[str, Any] = {"texts": texts, "input_type": f"search_{role}", "truncate": "NONE"}
+    async def _send(self, texts: list[str], role: Role) -> EmbeddingReply:
+        cohere = "cohere." in expand(self.model)
+        body: dict[str, Any]
+        if cohere:
+            body = {"texts": texts, "input_type": f"search_{role}", "truncate": "NONE"}
+        else:
+            body = {"inputText": texts[0]} | ({"normalize": self._normalize} if self._family.dimensions else {})
         if self._dimensions is not None:
-            body["output_dimension"] = self._dimensions
-        answer, headers = self._client().exchange(partial(self._invoke, body), _CohereAnswer)
-        embeddings = answer.embeddings
-        rows = embeddings.vectors if isinstance(embeddings, _CohereByType) else embeddings
-        count = headers.get("x-amzn-bedrock-input-token-count", "")
-        believed = re.fullmatch(r"\d{1,12}", count, re.ASCII)  # as many as `TokenCount` allows
-        return EmbeddingReply(rectangular(rows), int(count) if believed else 0)
+            body["output_dimension" if cohere else "dimensions"] = self._dimensions
+        answer, headers = await in_thread(partial(self._invoke, self._client(), json.dumps(body)))
+        with readable(self.name, answer):
+            if not cohere:
+                return EmbeddingReply([(0, answer["embedding"])], answer.get("inputTextTokenCount"))
+            embeddings = answer["embeddings"]
+            rows = embeddings["float"] if isinstance(embeddings, dict) else embeddings
+            count = headers.get("x-amzn-bedrock-input-token-count", "")
+            return EmbeddingReply(list(enumerate(rows)), int(count) if count.isdecimal() and len(count) < 13 else None)
 
-    def _open(self) -> HttpClient:
-        """Let boto3's InvokeModel, with its signature, endpoint and bearer token, be sent by the bounded transport."""
+    def _open(self) -> Any:
         from botocore.config import Config
 
-        session, server = self._session(), self._server()
-        once = Config(retries={"total_max_attempts": 1}, max_pool_connections=server.concurrency)
-        self._bedrock = session.client("bedrock-runtime", endpoint_url=self._endpoint or None, config=once)
+        session = self._session()
         known = session.get_credentials()
-        secrets = tuple(filter(None, (known.secret_key, known.token))) if known else ()
-        url = self._endpoint or self._bedrock.meta.endpoint_url
-        client = HttpClient(replace(server, url=url, secrets=secrets), _to_exception)
-        self._bedrock.meta.events.register("before-send.bedrock-runtime.InvokeModel", partial(_send, client.httpx))
-        return client
+        for key in filter(None, (known.secret_key, known.token) if known else ()):
+            secret(key)
+        hide_values(self._endpoint)
+        once = Config(
+            retries={"total_max_attempts": 1}, max_pool_connections=self._limits.concurrency,
+            connect_timeout=self._timeout, read_timeout=self._timeout,
+        )  # fmt: skip
+        return session.client("bedrock-runtime", endpoint_url=expand(self._endpoint) or None, config=once)
 
-    def _invoke(self, body: Mapping[str, Any]) -> httpx.Response:
-        """Call the model once."""
-        import botocore.exceptions
+    def _invoke(self, client: Any, body: str) -> tuple[Any, Mapping[str, str]]:
+        """Call the model once, and read the whole body; returns it with the headers."""
+        import botocore.exceptions as lost
+        from botocore.parsers import ResponseParserError
 
         try:
-            self._bedrock.invoke_model(
-                modelId=self.model, body=json.dumps(body), contentType="application/json", accept="application/json"
+            answer = client.invoke_model(
+                modelId=expand(self.model), body=body, contentType="application/json", accept="application/json"
             )
-        except _Answered as answered:
-            return answered.response
-        except botocore.exceptions.NoCredentialsError:
+            text = answer["body"].read()
+        except lost.ClientError as refused:
+            said, error = refused.response["ResponseMetadata"], refused.response["Error"]
+            words = json.dumps({"message": error.get("Message", "")})
+            raise refusal(
+                self.name, said["HTTPStatusCode"], words, said["HTTPHeaders"], error.get("Code", "")
+            ) from None
+        except ResponseParserError as failure:
+            raise Transient(f"{self.name}: an answer that cannot be read came back: {as_line(str(failure))}") from None
+        except lost.NoCredentialsError:
             raise BackendError("AWS credentials were not found; run `aws configure`, or set AWS_PROFILE") from None
-        except botocore.exceptions.BotoCoreError as failure:
-            raise BackendError(str(failure)) from None
-        raise AssertionError  # boto3 sends nothing itself
+        except (lost.HTTPClientError, lost.ConnectionError, lost.IncompleteReadError) as failure:
+            raise unanswered(self.name, client.meta.endpoint_url, failure) from None
+        except lost.BotoCoreError as failure:
+            raise BackendError(f"{self.name}: {as_line(str(failure))}") from None
+        with readable(self.name, text.decode("utf-8", "replace")):
+            return json.loads(text), answer["ResponseMetadata"]["HTTPHeaders"]
 
     def _session(self) -> boto3.Session:
         import boto3
 
-        return boto3.Session(profile_name=self._profile or None, region_name=self._region or None)
-
-
-class _Answered(Exception):
-    """What came back to a request of boto3's, which is read here: what boto3 does not expect would break it."""
-
-    def __init__(self, response: httpx.Response) -> None:
-        super().__init__()
-        self.response = response
-
-
-def _send(client: httpx.Client, request: AWSPreparedRequest, **_: object) -> NoReturn:
-    """Send a request that boto3 has made and signed; called by it in place of sending it itself."""
-    headers = {name: value if isinstance(value, str) else value.decode() for name, value in request.headers.items()}
-    body: Any = request.body
-    url = without_user_part(request.url)  # its user would take the place of the signature
-    raise _Answered(client.request(request.method, url, content=body, headers=headers))
+        return boto3.Session(profile_name=expand(self._profile) or None, region_name=expand(self._region) or None)
 
 
 def _family(model: str) -> _Family:
@@ -259,14 +206,3 @@ def _family(model: str) -> _Family:
             Problem("encoder.model", f"{model!r} is not an embedding model of Bedrock's", f"known: {known}…")
         )
     return family
-
-
-def _to_exception(refusal: Refusal) -> Exception:
-    """What a refusal of the service means for the request."""
-    code = refusal.headers.get("x-amzn-errortype", refusal.code).partition(":")[0].rpartition("#")[2]
-    if code == "ValidationException" and says_too_long(refusal.words):
-        return TooLong(refusal.message)
-    if code in _THROTTLED | _PASSING or refusal.status >= 500 or refusal.status == 429:
-        wait = retry_after(refusal.headers)
-        return Transient(refusal.message, retry_after=wait, throttled=code in _THROTTLED or refusal.status == 429)
-    return BackendError(refusal.message + _REMEDIES.get(code, ""))

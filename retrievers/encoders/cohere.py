@@ -2,49 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Annotated, Any, Literal
+from collections.abc import Mapping
+from typing import Any, Literal
 
 import numpy as np
-from pydantic import Field
+import numpy.typing as npt
 
-from retrievers.remote.http_client import AnswerPart, Listed
-from retrievers.remote.remote_encoder import (
-    EmbeddingReply,
-    RemoteEncoder,
-    rectangular,
-    unpacked,
-)
-from retrievers.remote.remote_model import Access
-from retrievers.types import Role, Vectors, fingerprint
+from retrievers.encoders.remote_encoder import EmbeddingReply, RemoteEncoder
+from retrievers.placeholders import expand
+from retrievers.remote.calling import readable
+from retrievers.remote.clients import Access
+from retrievers.types import Role, fingerprint
 
 _URL = "https://api.cohere.com"
 _TEXTS = 96
 EmbeddingType = Literal["float", "int8", "uint8", "binary", "ubinary", "base64"]
-_Row = Annotated[Listed[float], Field(min_length=1)]
-_Byte = Annotated[Listed[Annotated[int, Field(ge=-128, le=255)]], Field(min_length=1)]
-
-
-class _ByType(AnswerPart):
-    float_: Annotated[Listed[_Row] | None, Field(alias="float")] = None
-    int8: Listed[_Byte] | None = None
-    uint8: Listed[_Byte] | None = None
-    binary: Listed[_Byte] | None = None
-    ubinary: Listed[_Byte] | None = None
-    base64: Listed[str] | None = None
-
-
-class _Units(AnswerPart):
-    input_tokens: Annotated[float, Field(ge=0, le=1e12, allow_inf_nan=False)] | None = None
-
-
-class _Meta(AnswerPart):
-    billed_units: _Units | None = None
-
-
-class _Embeddings(AnswerPart):
-    embeddings: _ByType
-    meta: _Meta | None = None
 
 
 class CohereEncoder(RemoteEncoder):
@@ -91,29 +63,30 @@ class CohereEncoder(RemoteEncoder):
         roles = {"query_extra": "input_type search_query", "document_extra": "input_type search_document"}
         return self._described(embedding_type=self._type, **roles)
 
-    def _send(self, texts: list[str], role: Role) -> EmbeddingReply:
+    async def _send(self, texts: list[str], role: Role) -> EmbeddingReply:
         body: dict[str, Any] = {
-            "model": self.model, "texts": texts, "input_type": f"search_{role}", "embedding_types": [self._type],
-            "truncate": "NONE",
+            "model": expand(self.model), "texts": texts, "input_type": f"search_{role}",
+            "embedding_types": [self._type], "truncate": "NONE",
         }  # fmt: skip
         if self._dimensions is not None:
             body["output_dimension"] = self._dimensions
-        answer = self._client().ask("v2/embed", body, _Embeddings)
-        units = answer.meta.billed_units if answer.meta else None
-        rows = getattr(answer.embeddings, "float_" if self._type == "float" else self._type)
-        return EmbeddingReply(_as_floats(rows or (), self._type), int((units.input_tokens if units else None) or 0))
+        answer = await self._client().ask("v2/embed", body)
+        with readable(self.name, answer):
+            rows = [as_floats(row, self._type) for row in answer["embeddings"][self._type]]
+            units = (answer.get("meta") or {}).get("billed_units") or {}
+            return EmbeddingReply(list(enumerate(rows)), units.get("input_tokens"))
 
 
-def _as_floats(rows: Sequence[Any], kind: EmbeddingType) -> Vectors:
-    """Return vectors of any format as (n, d) of float32, their cosine being what the format is compared by.
+def as_floats(row: Any, kind: EmbeddingType) -> npt.ArrayLike:
+    """Return a vector of any format as numbers, their cosine being what the format is compared by.
 
-    >>> _as_floats([[-128, 127]], "binary").tolist()[0][:3], _as_floats([[129, 0]], "uint8").tolist()
-    ([-1.0, -1.0, -1.0], [[1.0, -128.0]])
+    >>> as_floats([-128, 127], "binary").tolist()[:3], as_floats([129, 0], "uint8").tolist()
+    ([-1.0, -1.0, -1.0], [1.0, -128.0])
     """
-    vectors = rectangular([unpacked(row) for row in rows])
+    if kind in {"float", "int8", "base64"}:
+        return row  # type: ignore[no-any-return]
+    numbers = np.asarray(row, dtype=np.float32)
     if kind == "uint8":
-        return vectors - np.float32(128)
-    if kind in {"binary", "ubinary"}:
-        unsigned = (vectors + (128 if kind == "binary" else 0)).clip(0, 255).astype(np.uint8)
-        return np.unpackbits(unsigned, axis=1).astype(np.float32) * 2 - 1
-    return vectors
+        return numbers - np.float32(128)
+    unsigned = (numbers + (128 if kind == "binary" else 0)).clip(0, 255).astype(np.uint8)
+    return np.unpackbits(unsigned).astype(np.float32) * 2 - 1

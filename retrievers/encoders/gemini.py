@@ -3,35 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Any
+from typing import Any
 from urllib.parse import quote
 
 import numpy as np
-from pydantic import Field
 
+from retrievers.encoders.remote_encoder import EmbeddingReply, RemoteEncoder
 from retrievers.meter import Call
+from retrievers.placeholders import expand
 from retrievers.ragged import dense, unit_rows
-from retrievers.remote.http_client import AnswerPart, Listed, TokenCount
-from retrievers.remote.redaction import Expanded
-from retrievers.remote.remote_encoder import EmbeddingReply, RemoteEncoder, rectangular
-from retrievers.remote.remote_model import Access
+from retrievers.remote.calling import readable
+from retrievers.remote.clients import Access
 from retrievers.types import Embedded, Role
 
 _URL = "https://generativelanguage.googleapis.com/v1beta"
 _TEXTS = 100
-
-
-class _Row(AnswerPart):
-    values: Annotated[Listed[float], Field(min_length=1)]
-
-
-class _Usage(AnswerPart):
-    prompt_tokens: Annotated[TokenCount | None, Field(alias="promptTokenCount")] = None
-
-
-class _Embeddings(AnswerPart):
-    embeddings: Listed[_Row]
-    usage: Annotated[_Usage | None, Field(alias="usageMetadata")] = None
 
 
 class GeminiEncoder(RemoteEncoder):
@@ -72,14 +58,13 @@ class GeminiEncoder(RemoteEncoder):
                 is counted from an estimate.
             options: of every remote encoder.
         """
-        plain = model.removeprefix("models/")
         access = Access(
             provider="google", own=_URL, base_url=base_url, api_key=api_key, key_header="x-goog-api-key",
-            variables=("GEMINI_API_KEY", "GOOGLE_API_KEY"), sent=(query_prompt, document_prompt),
+            variables=("GEMINI_API_KEY", "GOOGLE_API_KEY"),
         )  # fmt: skip
         super().__init__(
-            Expanded(plain, model.written) if isinstance(model, Expanded) else plain, access,
-            batch_size, max_tokens, {"query": query_prompt, "document": document_prompt}, **options,
+            model.removeprefix("models/"), access, batch_size, max_tokens,
+            {"query": query_prompt, "document": document_prompt}, **options,
         )  # fmt: skip
         self._tasks: dict[Role, str] = {"query": query_task, "document": document_task}
 
@@ -96,16 +81,17 @@ class GeminiEncoder(RemoteEncoder):
         """Send one request; what the model did not read of long texts is estimated."""
         embedded = super().embed(texts, role, call)
         unread = np.maximum(self.count(texts, role).counts - self._limits.tokens, 0)
-        return embedded._replace(truncated_tokens=np.maximum(embedded.truncated_tokens, unread))
+        vectors = embedded.vectors if self._dimensions is None else dense(unit_rows(dense(embedded.vectors)))
+        return embedded._replace(vectors=vectors, truncated_tokens=np.maximum(embedded.truncated_tokens, unread))
 
-    def _send(self, texts: list[str], role: Role) -> EmbeddingReply:
+    async def _send(self, texts: list[str], role: Role) -> EmbeddingReply:
         more: dict[str, Any] = {"taskType": self._tasks[role]} if self._tasks[role] else {}
         if self._dimensions is not None:
             more["outputDimensionality"] = self._dimensions
-        name = f"models/{self.model}"
-        requests = [{"model": name, "content": {"parts": [{"text": text}]}, **more} for text in texts]
-        path = f"models/{quote(self.model, safe='')}:batchEmbedContents"
-        answer = self._client().ask(path, {"requests": requests}, _Embeddings)
-        vectors = rectangular([row.values for row in answer.embeddings])
-        tokens = answer.usage.prompt_tokens if answer.usage else None
-        return EmbeddingReply(vectors if self._dimensions is None else dense(unit_rows(vectors)), tokens or 0)
+        model = expand(self.model).removeprefix("models/")
+        requests = [{"model": f"models/{model}", "content": {"parts": [{"text": text}]}, **more} for text in texts]
+        path = f"models/{quote(model, safe='')}:batchEmbedContents"
+        answer = await self._client().ask(path, {"requests": requests})
+        with readable(self.name, answer):
+            rows = list(enumerate(row["values"] for row in answer["embeddings"]))
+            return EmbeddingReply(rows, (answer.get("usageMetadata") or {}).get("promptTokenCount"))

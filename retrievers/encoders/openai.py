@@ -2,59 +2,28 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Any
-
-from pydantic import Field
+from typing import Any
 
 from retrievers.costs import Tokens, openai_tokens
-from retrievers.errors import BackendError, InputError, Problem
-from retrievers.remote.http_client import (
+from retrievers.encoders.remote_encoder import EmbeddingReply, RemoteEncoder
+from retrievers.errors import InputError, Problem
+from retrievers.placeholders import expand
+from retrievers.remote.calling import readable
+from retrievers.remote.clients import (
     AZURE_KEY,
     BASE_URL,
     KEY,
     OPENAI_URL,
-    AnswerPart,
-    Listed,
+    Access,
     OpenAIClient,
-    Refusal,
-    TokenCount,
     by_deployment,
     check_address,
     is_azure,
     server_url,
-    to_exception,
 )
-from retrievers.remote.redaction import as_written_json
-from retrievers.remote.remote_encoder import (
-    EmbeddingReply,
-    RemoteEncoder,
-    rectangular,
-    unpacked,
-)
-from retrievers.remote.remote_model import Access
 from retrievers.types import MOST_DIMENSIONS, Role
-
-
-class _Row(AnswerPart):
-    index: Annotated[int, Field(ge=0)]
-    embedding: Annotated[Listed[float], Field(min_length=1)] | Annotated[str, Field(min_length=1)]
-    """Numbers, or the base64 form of 32-bit floats; a server may send the first where it was asked for the second."""
-
-
-class _Usage(AnswerPart):
-    prompt_tokens: TokenCount | None = None
-    total_tokens: TokenCount | None = None
-    """What Voyage gives alone."""
-
-
-class _Embeddings(AnswerPart):
-    data: Listed[_Row]
-    usage: _Usage | None = None
-
-
-class _NoPacking(BackendError):
-    """The server refuses `encoding_format`."""
 
 
 class OpenAIEncoder(RemoteEncoder):
@@ -105,13 +74,11 @@ class OpenAIEncoder(RemoteEncoder):
             "query": dict(query_extra or {}),
             "document": dict(document_extra or {}),
         }
-        self._encoding: dict[str, Any] = {"encoding_format": "base64"}
         access = Access(
             provider="openai", own=OPENAI_URL if base_url and not azure else url,
             base_url="" if url == OPENAI_URL else url, api_key=api_key, headers=headers,
             variables=(AZURE_KEY,) if azure else (KEY,),
             key_header="api-key" if azure or by_deployment(url) else "Authorization",
-            sent=(query_prompt, document_prompt, self._extra),
         )  # fmt: skip
         super().__init__(
             model, access, batch_size, max_tokens, {"query": query_prompt, "document": document_prompt}, **options
@@ -130,38 +97,30 @@ class OpenAIEncoder(RemoteEncoder):
     @property
     def provenance(self) -> Mapping[str, str]:
         """What the manifest keeps."""
-        extra = {f"{role}_extra": as_written_json(extra) for role, extra in self._extra.items() if extra}
+        extra = {
+            f"{role}_extra": json.dumps(extra, ensure_ascii=False, sort_keys=True)
+            for role, extra in self._extra.items()
+            if extra
+        }
         return self._described(**extra)
 
     def _counted(self, texts: Sequence[str]) -> Tokens:
         return openai_tokens(texts)
 
     def _open(self) -> OpenAIClient:
-        return OpenAIClient(self._server(), _to_exception)
+        return OpenAIClient(self._url, self._headers(), self.name)
 
-    def _send(self, texts: list[str], role: Role) -> EmbeddingReply:
-        client = self._client()
-        fewer: dict[str, Any] = {} if self._dimensions is None else {"dimensions": self._dimensions}
-        body = {"input": texts, "model": self.model, **self._encoding, **fewer, **self._extra[role]}
-        try:
-            answer = client.ask("embeddings", body, _Embeddings)
-        except _NoPacking:
-            if not body.pop("encoding_format", ""):  # it was refused, and did not stand there
-                raise
-            self._encoding = {}  # decimals say the same numbers in more bytes
-            answer = client.ask("embeddings", body, _Embeddings)
-        rows = sorted(answer.data, key=lambda one: one.index)
-        if [one.index for one in rows] != list(range(len(texts))):
-            count = len(rows) or "no"
-            raise BackendError(f"{client.server.name}: {count} vectors came back for {len(texts)} texts, "
-                               "not one for each")  # fmt: skip
-        usage = answer.usage or _Usage()
-        vectors = rectangular([unpacked(one.embedding) for one in rows])
-        return EmbeddingReply(vectors, usage.prompt_tokens or usage.total_tokens or 0)
-
-
-def _to_exception(refusal: Refusal) -> Exception:
-    """What a refusal means; a server that will not pack vectors says so in words of its own."""
-    if refusal.status in {400, 422} and "encoding_format" in refusal.words:
-        return _NoPacking(refusal.message)
-    return to_exception(refusal)
+    async def _send(self, texts: list[str], role: Role) -> EmbeddingReply:
+        client: OpenAIClient = self._client()
+        fewer = {} if self._dimensions is None else {"dimensions": self._dimensions}
+        answer = await client.ask(
+            client.sdk.embeddings.create, input=texts, model=expand(self.model), encoding_format="base64", **fewer,
+            extra_body=expand(self._extra[role]),
+        )  # fmt: skip
+        with readable(self.name, answer):
+            rows = [(int(one.index), one.embedding) for one in answer.data]
+        usage = answer.usage
+        tokens = getattr(usage, "prompt_tokens", None) or getattr(
+            usage, "total_tokens", None
+        )  # Voyage gives the second
+        return EmbeddingReply(rows, tokens, answer.model)

@@ -15,7 +15,6 @@ from retrievers.costs import Price
 from retrievers.errors import BackendError, InputError, Problem, check_positive
 from retrievers.meter import Call
 from retrievers.model_files import model_digest
-from retrievers.remote.redaction import as_written
 from retrievers.types import Embedded, Encoder, Role, Vectors, fingerprint
 from retrievers.user_objects import called, faults_of
 
@@ -56,7 +55,7 @@ class PythonEncoder(Encoder):
     @property
     def provenance(self) -> Mapping[str, str]:
         """What is called, and which version of it."""
-        return {"call": as_written(self._name), **({"version": self._cache} if self._cache else {})}
+        return {"call": self._name, **({"version": self._cache} if self._cache else {})}
 
     @property
     def price(self) -> Price | None:

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import Annotated, Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
-from pydantic import AliasChoices, Field, RootModel
 
 from retrievers.costs import Price, Tokens, beginning, estimate, searches
 from retrievers.errors import BackendError, InputError, Problem, check_not_negative, check_positive
 from retrievers.meter import Call
-from retrievers.remote.http_client import AnswerPart, Listed, TokenCount
-from retrievers.remote.redaction import as_written, as_written_json, shown
-from retrievers.remote.remote_model import Access, Charge, RemoteModel, RequestSize, shared_out
-from retrievers.retrying import TooLong
+from retrievers.placeholders import expand, hide_values, shown
+from retrievers.remote.calling import Charge, Refused, readable, wait_for
+from retrievers.remote.clients import Access, RemoteModel, billed, shared_out
 from retrievers.types import Counts, Floats, Pair, PairScores, Reranker, fingerprint, runs
 
 Dialect = Literal["cohere", "voyage", "jina", "tei", "vllm"]
@@ -48,37 +47,6 @@ PROTOCOLS: Mapping[Dialect, RerankProtocol] = {
     "tei": RerankProtocol("", "rerank", "", "texts", {"raw_scores": True, "truncate": True}, 512),
     "vllm": RerankProtocol("", "rerank", "", "documents", {}, 512),
 }
-
-
-class _DocumentScore(AnswerPart):
-    """The score of one document, by its place in the request."""
-
-    index: Annotated[int, Field(ge=0)]
-    score: Annotated[float, Field(validation_alias=AliasChoices("relevance_score", "score"), allow_inf_nan=False)]
-
-
-class _Usage(AnswerPart):
-    total_tokens: TokenCount | None = None
-
-
-class _BareScores(RootModel[Listed[_DocumentScore]]):
-    """What TEI answers with: no object around the list."""
-
-
-class _Units(AnswerPart):
-    search_units: Annotated[float, Field(ge=0, le=1e9, allow_inf_nan=False)] | None = None
-
-
-class _Meta(AnswerPart):
-    billed_units: _Units | None = None
-
-
-class _ScoredDocuments(AnswerPart):
-    """What all but TEI answer with: the scores, and what is billed."""
-
-    results: Annotated[Listed[_DocumentScore], Field(validation_alias=AliasChoices("results", "data"))]
-    usage: _Usage | None = None
-    meta: _Meta | None = None
 
 
 class HttpReranker(RemoteModel, Reranker):
@@ -130,14 +98,13 @@ class HttpReranker(RemoteModel, Reranker):
             raise InputError(Problem("rerank.model", "is missing", f"the name of one of {dialect}'s models"))
         access = Access(
             provider=dialect, own=self._protocol.url, base_url=base_url, api_key=api_key,
-            variables=(self._protocol.key,), headers=dict(headers or {}), sent=(extra or {},),
+            variables=(self._protocol.key,), headers=dict(headers or {}),
         )  # fmt: skip
         super().__init__(model, access, max_tokens or self._protocol.tokens, **options)
         self._dialect: Dialect = dialect
         self._extra = dict(extra or {})
         self.depth, self.request_size = depth, batch_size
         self._search_price = search_price
-        self._most = RequestSize(batch_size)
 
     @cached_property
     def price(self) -> Price | None:
@@ -155,8 +122,8 @@ class HttpReranker(RemoteModel, Reranker):
     @property
     def provenance(self) -> Mapping[str, str]:
         """What the manifest keeps."""
-        extra = {"extra": as_written_json(self._extra)} if self._extra else {}
-        model = as_written(self.model) or "the server's"
+        extra = {"extra": json.dumps(self._extra, ensure_ascii=False, sort_keys=True)} if self._extra else {}
+        model = self.model or "the server's"
         return {"model": model, "source": shown(self._url), "dialect": self._dialect, "depth": str(self.depth),
                 "max_tokens": str(self._limits.tokens), **extra}  # fmt: skip
 
@@ -175,60 +142,69 @@ class HttpReranker(RemoteModel, Reranker):
 
     def score(self, pairs: Sequence[Pair], call: Call) -> PairScores:
         """Score the documents of one query."""
-        self._client()  # a missing key is told before the clock of the rate runs
+        self._client()
+        hide_values(self._extra)
         query = pairs[0][0]
         whole = [document for _, document in pairs]
         sent = [beginning(document, self._limits.tokens) for document in whole]
-        truncated = estimate(whole) - estimate(sent)
-
-        def refused(_: list[str], refusal: TooLong) -> list[tuple[Floats, Counts]]:
-            remedy = f"set max_tokens below {self._limits.tokens}, or batch_size lower"
+        try:
+            scores, tokens = wait_for(self._taken(query, sent, call), call.stopped)
+        except Refused as refusal:
+            remedy = f"set max_tokens below {self._limits.tokens}"
             raise BackendError(f"{refusal}; {remedy}") from None
+        return PairScores(scores, tokens, estimate(whole) - estimate(sent))
 
-        parts = self._most.in_requests(sent, lambda some: self._part(query, some, call), refused)
+    async def _taken(self, query: str, documents: list[str], call: Call) -> tuple[Floats, Counts]:
+        """Send documents in as few requests as the service takes; raises Refused where it does not take one."""
+        try:
+            return await self._whole(query, documents, call)
+        except Refused:
+            if len(documents) == 1:
+                raise
+        half = (len(documents) + 1) // 2
+        parts = [await self._taken(query, some, call) for some in (documents[:half], documents[half:])]
         scores, tokens = (np.concatenate(column) for column in zip(*parts, strict=True))
-        return PairScores(scores, tokens, truncated)
+        return scores, tokens
 
-    def _part(self, query: str, documents: list[str], call: Call) -> tuple[Floats, Counts]:
-        """Send one request."""
+    async def _whole(self, query: str, documents: list[str], call: Call) -> tuple[Floats, Counts]:
+        """Send documents as they are."""
         counts = estimate(documents) + int(estimate([query])[0])
         expected = int(counts.sum()), searches(estimate(documents).tolist())
         promised = self._charge(*expected)
 
-        def request() -> tuple[Floats, Charge]:
-            scores, tokens, searched = self._send(query, documents)
-            return scores, self._charge(tokens or expected[0], searched or expected[1])
+        async def attempt() -> tuple[tuple[Floats, int], Charge]:
+            scores, tokens, searched = await self._send(query, documents)
+            charge = self._charge(tokens or expected[0], searched or expected[1])
+            return (scores, charge.tokens), charge
 
-        scores, charge = self._sender.send(request, promised, call)
-        return scores, shared_out(charge.tokens, counts)
+        scores, tokens = await self._caller.call(attempt, promised, call, promised.tokens)
+        return scores, shared_out(tokens, counts)
 
-    def _send(self, query: str, documents: list[str]) -> tuple[Floats, int, float]:
+    async def _send(self, query: str, documents: list[str]) -> tuple[Floats, int, float]:
         """Return the scores of documents, and the tokens and searches that are billed, 0 where the service says none.
 
         Fewer tokens than documents cannot be meant.
         """
-        client = self._client()
-        model = {"model": self.model} if self.model else {}
+        model = {"model": expand(self.model)} if self.model else {}
         limit = {"max_tokens_per_doc": self._limits.tokens} if self._dialect == "cohere" else {}
         body = {
-            **model,
-            "query": query,
-            self._protocol.documents: documents,
-            **self._protocol.more,
-            **limit,
-            **self._extra,
-        }
-        if self._dialect == "tei":
-            results, tokens, searched = client.ask(self._protocol.path, body, _BareScores).root, 0, 0.0
-        else:
-            answer = client.ask(self._protocol.path, body, _ScoredDocuments)
-            units = answer.meta.billed_units if answer.meta else None
-            results, searched = answer.results, (units.search_units if units else None) or 0.0
-            tokens = (answer.usage.total_tokens if answer.usage else None) or 0
-        ordered = sorted(results, key=lambda one: one.index)
-        if [one.index for one in ordered] != list(range(len(documents))):
+            **model, "query": query, self._protocol.documents: documents, **self._protocol.more, **limit,
+            **expand(self._extra),
+        }  # fmt: skip
+        answer = await self._client().ask(self._protocol.path, body)
+        with readable(self.name, answer):
+            whole = {"results": answer} if self._dialect == "tei" else answer
+            rows = whole["data"] if self._dialect == "voyage" else whole["results"]
+            key = "score" if self._dialect == "tei" else "relevance_score"
+            results = sorted((int(row["index"]), float(row[key])) for row in rows)
+            tokens = billed((whole.get("usage") or {}).get("total_tokens"), least=len(documents))
+            units = ((whole.get("meta") or {}).get("billed_units") or {}).get("search_units")
+            searched = float(units) if isinstance(units, int | float) and 0 < units <= 1e9 else 0.0
+        if [place for place, _ in results] != list(range(len(documents))):
             count = len(results) or "no"
-            raise BackendError(f"{client.server.name}: {count} scores came back for {len(documents)} documents, "
-                               "not one for each")  # fmt: skip
-        scores = np.asarray([one.score for one in ordered], dtype=np.float64)
-        return scores, tokens if tokens >= len(documents) else 0, searched
+            what = f"{count} scores came back for {len(documents)} documents, not one for each"
+            raise BackendError(f"{self.name}: {what}")
+        scores = np.asarray([score for _, score in results], dtype=np.float64)
+        if not np.isfinite(scores).all():
+            raise BackendError(f"{self.name}: a score that is not finite came back")
+        return scores, tokens, searched

@@ -18,8 +18,7 @@ from retrievers import retrying
 from retrievers.costs import on_this_machine
 from retrievers.errors import BackendError, HarnessError, InputError, Problem
 from retrievers.meter import Meter
-from retrievers.remote.bounded_transport import BoundedTransport
-from retrievers.remote.redaction import redacted, shown
+from retrievers.placeholders import as_line, secret, shown
 from retrievers.retrying import RetryLoop, Transient
 from retrievers.stores import MEMORY, PREFIX, StoreOptions
 from retrievers.stores.points import engine_errors
@@ -28,8 +27,6 @@ if TYPE_CHECKING:
     from qdrant_client import QdrantClient, models
 
 TIMEOUT = 120
-CONNECTIONS = 8
-"""At once; uploads use four."""
 OLDEST = (1, 16)
 """The release of the server since which a collection has metadata, which say that it is complete."""
 PASSING = {408, 429, 500, 502, 503, 504, "UNAVAILABLE", "DEADLINE_EXCEEDED", "RESOURCE_EXHAUSTED", "ABORTED"}
@@ -134,10 +131,9 @@ class Connection:
                 prefer_grpc=grpc,
                 https=secure,
                 prefix=url.path.strip("/") or None,
-                api_key=self._options.api_key,
+                api_key=secret(self._options.api_key).get_secret_value() if self._options.api_key else None,
                 timeout=TIMEOUT,
                 check_compatibility=False,  # it would only warn, and not through our messages
-                transport=BoundedTransport(timeout=TIMEOUT, connections=CONNECTIONS),
             )
         try:
             self.version = self._retry(lambda: client.info().version, "start the server, then run again")
@@ -163,11 +159,9 @@ class Connection:
         """What a failure says that may pass by itself: no answer, a busy server, a fault behind a proxy."""
         if not _may_pass(error):
             return None
-        refused = getattr(getattr(error, "source", None), "refused_here", False)
         asked = getattr(error, "retry_after_s", None)
-        words = _in_words(error)
-        if "onnection refused" in words and _status(error) == "UNAVAILABLE":  # gRPC's words
-            refused = on_this_machine(self._options.location or "")
+        words = _in_words(error)  # gRPC has no exception of its own for it
+        refused = "onnection refused" in words and on_this_machine(self._options.location or "")
         wait = None if asked is None else float(asked)
         return Transient(f"{self.address}: {words}", retry_after=wait, refused_here=refused)
 
@@ -192,8 +186,7 @@ class Connection:
             passing = self._passing(error)
             if passing is not None and passing.refused_here:
                 remedy = "is it running? start it, then run again"
-            rest = "" if _is_final(error) else f"; {remedy}"
-            raise BackendError(f"{self.address}: {_in_words(error)}{rest}") from error
+            raise BackendError(f"{self.address}: {_in_words(error)}; {remedy}") from error
 
 
 def notes_of(info: models.CollectionInfo) -> dict[str, tuple[str, ...]] | None:
@@ -263,20 +256,13 @@ def _may_pass(error: BaseException) -> bool:
     from qdrant_client.http.exceptions import ResponseHandlingException
 
     if isinstance(error, ResponseHandlingException):
-        return not isinstance(error.source, ValueError) and not _is_final(error)  # what cannot be read stays so
+        return not isinstance(error.source, ValueError)  # what cannot be read stays so
     return isinstance(error, ResourceExhaustedResponse) or _status(error) in PASSING
-
-
-def _is_final(error: BaseException) -> bool:
-    """Whether the client for HTTP refused what came, or where it leads, for good; or its certificates are not there."""
-    return isinstance(getattr(error, "source", None), HarnessError)
 
 
 def _in_words(error: BaseException) -> str:
     details = getattr(error, "details", None)  # of a grpc.RpcError, whose text is a page
     if callable(details):
-        return f"{_status(error)}: {redacted(str(details()))}"
+        return f"{_status(error)}: {as_line(str(details()))}"
     source = getattr(error, "source", error)
-    if isinstance(source, HarnessError | Transient):
-        return redacted(str(source))
-    return f"{type(source).__name__}: {redacted(str(source)) or 'no answer'}"
+    return f"{type(source).__name__}: {as_line(str(source)) or 'no answer'}"

@@ -10,10 +10,10 @@ import json
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple, Protocol, TypeVar
 
+from retrievers.chat_model import ChatModel, Prompt, Reply
 from retrievers.costs import beginning
 from retrievers.errors import BackendError
 from retrievers.meter import Meter
-from retrievers.remote.chat_model import ChatModel, Prompt, Reply
 
 Answer = TypeVar("Answer")
 LONGEST = 8_000

@@ -1,41 +1,33 @@
-"""One model behind an OpenAI-compatible chat endpoint: what it is asked and replies, its money and its faults."""
+"""One model behind an OpenAI-compatible chat endpoint: what it is asked and replies, and its money."""
 
 from __future__ import annotations
 
 import json
 import logging
-import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from retrievers.costs import estimate, on_this_machine
-from retrievers.errors import BackendError, InputError, Problem, check_not_negative, check_positive
+from retrievers.errors import InputError, Problem, check_not_negative, check_positive
 from retrievers.meter import Call, Meter
-from retrievers.remote.http_client import (
+from retrievers.placeholders import expand, shown
+from retrievers.remote.calling import Charge, Refused, readable, wait_for
+from retrievers.remote.clients import (
     BASE_URL,
     KEY,
     OPENAI_URL,
-    AnswerPart,
-    HttpClient,
-    Listed,
+    Access,
     OpenAIClient,
-    Refusal,
-    TokenCount,
+    RemoteModel,
+    billed,
     check_address,
     is_server_of,
     server_url,
-    to_exception,
 )
-from retrievers.remote.redaction import shown
-from retrievers.remote.remote_model import Access, Charge, RemoteModel
-from retrievers.retrying import TooLong
 from retrievers.types import fingerprint
 
-_FOR_THE_REQUEST = {400, 415, 422, 501}
-_SCHEMA_WORDS = re.compile(r"response[ _]?format|json[ _]?schema|structured output|grammar", re.IGNORECASE)
-_TEMPERATURE = "temperature"
+_TEMPERATURE, _FORM = "temperature", "response_format"
 log = logging.getLogger(__name__)
 _FRAME = 8
 """Tokens that the roles and marks of one message take at most, beside its text."""
@@ -87,7 +79,7 @@ class ChatOptions:
     @property
     def priced(self) -> bool:
         """Whether both prices are known; a server on this machine costs nothing unless you give a price."""
-        return on_this_machine(self.server) or None not in (self.input_price, self.output_price)
+        return on_this_machine(expand(self.server)) or None not in (self.input_price, self.output_price)
 
 
 class Prompt(NamedTuple):
@@ -126,26 +118,6 @@ class ChatForecast(NamedTuple):
     """None where the price is not known."""
 
 
-class _Message(AnswerPart):
-    content: str | None = None
-    refusal: str | None = None
-
-
-class _Choice(AnswerPart):
-    message: _Message
-    finish_reason: str | None = None
-
-
-class _Usage(AnswerPart):
-    prompt_tokens: TokenCount
-    completion_tokens: TokenCount
-
-
-class _Completion(AnswerPart):
-    choices: Listed[_Choice]
-    usage: _Usage | None = None
-
-
 class ChatModel(RemoteModel):
     """One model behind a chat endpoint; the key is asked for at the first request."""
 
@@ -159,10 +131,10 @@ class ChatModel(RemoteModel):
             tpm=options.tpm, timeout=options.timeout, patience=options.patience,
         )  # fmt: skip
         self.options = options
-        self._with_schema: bool | None = None
-        """Whether the server takes a schema; None until it has answered a request with one."""
-        self._at_its_own = False
-        """Whether the model takes no temperature but its own, as OpenAI's that reason."""
+        self._without: frozenset[str] = frozenset()
+        """What the server does not take: a schema for its replies, or a temperature, as OpenAI's models that reason."""
+        self._taken: frozenset[str] = frozenset()
+        """What it has taken."""
 
     @property
     def fingerprint(self) -> str:
@@ -201,111 +173,79 @@ class ChatModel(RemoteModel):
             unknown = f"the price of {self.options.model} is not known, so that --max-cost cannot be kept"
             raise InputError(Problem("--price", unknown, "give the dollars for a million tokens in and out: IN,OUT"))
 
+    def _open(self) -> OpenAIClient:
+        return OpenAIClient(self._url, self._headers(), self.name)
+
     def ask(self, prompt: Prompt, call: Call) -> Reply:
         """Ask once, trying again while failures are passing.
 
         Raises:
             BackendError: for good; OverBudget before anything is sent.
         """
-        client, meter = self._client(), call.meter
-        sent, received = self.expected(prompt)
-        try:
-            reply, _ = self._sender.send(
-                partial(self._send, client, prompt), self._cost(sent, received), call, pace=sent
-            )
-        except _Declined as refusal:
-            meter.count(declined=1)
-            return Reply("", declined=str(refusal))
+        self._client()
+        reply = wait_for(self._replied(prompt, call), call.stopped)
         if reply.declined:
-            meter.count(declined=1)
-        if prompt.form and self._with_schema is False:
-            meter.count(without_schema=1)
+            call.meter.count(declined=1)
+        elif prompt.form and _FORM in self._without:
+            call.meter.count(without_schema=1)
         return reply
 
-    def _open(self) -> OpenAIClient:
-        return OpenAIClient(self._server(), _to_exception)
+    async def _replied(self, prompt: Prompt, call: Call) -> Reply:
+        """Ask with a schema and a temperature, unless the server takes none; what it refuses even then, it declines."""
+        without = self._without if prompt.form else self._without | {_FORM}
+        first: Refused | None = None
+        while True:
+            try:
+                reply = await self._asked(prompt, without, call)
+            except Refused as refusal:
+                first = first or refusal
+                if not (blamed := self._to_blame(refusal, without)):
+                    return Reply("", declined=str(first))
+                without = without | {blamed}
+                continue
+            if _TEMPERATURE in without and _TEMPERATURE not in self._without:
+                log.warning("%s takes no temperature but its own: its replies may vary from run to run", self.name)
+            self._without |= without if prompt.form else without - {_FORM}
+            self._taken |= {_FORM, _TEMPERATURE} - without
+            return reply
 
-    def _send(self, client: HttpClient, prompt: Prompt) -> tuple[Reply, Charge]:
-        chosen = self.options
+    def _to_blame(self, refusal: Refused, without: frozenset[str]) -> str:
+        """The part of a request that may be what is refused, "" where it is the prompt."""
+        if refusal.code in {"content_filter", "context_length_exceeded"}:
+            return ""
+        asked = [one for one in (_FORM, _TEMPERATURE) if one not in without | self._taken]
+        return next((one for one in asked if refusal.about.startswith(one) or not refusal.about), "")
+
+    async def _asked(self, prompt: Prompt, without: frozenset[str], call: Call) -> Reply:
+        """Send one request."""
+        chosen, client = self.options, self._client()
         # OpenAI's newer models know only the second name, most other servers only the first.
         longest = "max_completion_tokens" if is_server_of(chosen.server, OPENAI_URL) else "max_tokens"
-        body = {
-            "model": chosen.model,
+        body: dict[str, Any] = {
+            "model": expand(chosen.model),
             "messages": [{"role": "system", "content": prompt.system}, {"role": "user", "content": prompt.user}],
             _TEMPERATURE: chosen.temperature,
             longest: chosen.max_tokens,
         }
-        try:
-            answer = self._asked(client, body, prompt.form)
-        except TooLong as refusal:
-            raise _Declined(str(refusal)) from None
-        if not answer.choices:
-            raise BackendError(f"{client.server.name}: a reply without choices came back")
-        choice = answer.choices[0]
-        text = choice.message.content or ""
-        usage = answer.usage
-        if usage is None or not usage.prompt_tokens:  # no prompt has no tokens
-            cost = self._cost(self.expected(prompt)[0], int(estimate([text])[0]))
-        else:
-            cost = self._cost(usage.prompt_tokens, usage.completion_tokens)
-        if choice.finish_reason == "content_filter":
-            return Reply("", declined="the endpoint's content filter stopped the reply"), cost
-        if choice.message.refusal and not text:
-            return Reply("", declined=choice.message.refusal), cost
-        return Reply(text, cost.tokens, whole=choice.finish_reason != "length"), cost
+        if prompt.form:
+            schema = {"name": "reply", "strict": True, "schema": json.loads(prompt.form)}
+            body[_FORM] = {"type": "json_schema", "json_schema": schema}
+        body = {key: value for key, value in body.items() if key not in without}
+        sent, received = self.expected(prompt)
 
-    def _asked(self, client: HttpClient, body: dict[str, object], form: str) -> _Completion:
-        """Send a request, with the temperature as long as the model takes one."""
-        if not self._at_its_own:
-            try:
-                return self._shaped(client, body, form)
-            except _Malformed as refusal:
-                if _TEMPERATURE not in refusal.words:
-                    raise
-        own = {key: value for key, value in body.items() if key != _TEMPERATURE}
-        answer = self._shaped(client, own, form)
-        if not self._at_its_own:
-            log.warning("%s takes no temperature but its own: its replies may vary from run to run", client.server.name)
-        self._at_its_own = True
-        return answer
+        async def attempt() -> tuple[Reply, Charge]:
+            answer = await client.ask(client.sdk.chat.completions.create, **body)
+            with readable(self.name, answer):
+                choice = answer.choices[0]
+                text, usage, refused = choice.message.content or "", answer.usage, choice.message.refusal
+                used = [billed(getattr(usage, one, 0)) for one in ("prompt_tokens", "completion_tokens")]
+                if not isinstance(text, str):
+                    raise ValueError
+            cost = self._cost(*used) if used[0] else self._cost(sent, int(estimate([text])[0]))
+            if choice.finish_reason == "content_filter":
+                return Reply("", declined="the endpoint's content filter stopped the reply"), cost
+            if refused and not text:
+                return Reply("", declined=str(refused)), cost
+            return Reply(text, cost.tokens, whole=choice.finish_reason != "length"), cost
 
-    def _shaped(self, client: HttpClient, body: Mapping[str, object], form: str) -> _Completion:
-        """Send a request, with the schema of its reply as long as the server takes one."""
-        if not form or self._with_schema is False:
-            return client.ask("chat/completions", body, _Completion)
-        schema = {"name": "reply", "strict": True, "schema": json.loads(form)}
-        shaped = {**body, "response_format": {"type": "json_schema", "json_schema": schema}}
-        try:
-            answer = client.ask("chat/completions", shaped, _Completion)
-        except _Malformed as refusal:
-            named = _SCHEMA_WORDS.search(refusal.words)
-            if not named and (self._with_schema or (_TEMPERATURE in refusal.words and _TEMPERATURE in body)):
-                raise
-            # Some servers refuse a schema in words of their own: it is to blame where the same goes without it.
-            answer = client.ask("chat/completions", body, _Completion)
-            self._with_schema = False
-            return answer
-        self._with_schema = True
-        return answer
-
-
-class _Declined(Exception):
-    """The endpoint will not answer this prompt; asking again would not help, asking others does."""
-
-
-class _Malformed(BackendError):
-    """The endpoint calls the request wrong: perhaps for the schema or the temperature in it."""
-
-    words = ""
-
-
-def _to_exception(refusal: Refusal) -> Exception:
-    """What a refusal means; one for the content of the prompt leaves the other prompts as they are."""
-    if refusal.code == "content_filter":
-        return _Declined(refusal.message)
-    meaning = to_exception(refusal)
-    if refusal.status not in _FOR_THE_REQUEST or isinstance(meaning, TooLong):
-        return meaning
-    malformed = _Malformed(str(meaning))
-    malformed.words = refusal.words
-    return malformed
+        return await self._caller.call(attempt, self._cost(sent, received), call, sent)

@@ -35,10 +35,10 @@ from typing import Any
 import numpy as np
 
 from retrievers.cache import Cache, Texts, keys
+from retrievers.chat_model import ChatForecast, ChatModel, Prompt, Reply
 from retrievers.errors import Unreadable
 from retrievers.meter import Call, Meter, Stop
-from retrievers.remote.chat_model import ChatForecast, ChatModel, Prompt, Reply
-from retrievers.remote.redaction import as_written, redacted
+from retrievers.placeholders import as_line
 from retrievers.retrying import answers
 
 Readable = Callable[[int, Reply], bool]
@@ -61,7 +61,7 @@ def example_of(reply: Reply) -> str:
     >>> example_of(Reply("I am  sorry.")), example_of(Reply("<think>So", whole=False))
     ("such as 'I am sorry.'", "such as '<think>So', cut off as too long")
     """
-    line = redacted(reply.declined or reply.text)
+    line = as_line(reply.declined or reply.text)
     cut = "" if reply.whole else ", cut off as too long"
     return f"such as {(line if len(line) <= _SHOWN else line[:_SHOWN] + '…')!r}{cut}"
 
@@ -102,18 +102,17 @@ class Chat:
             BackendError: a request failed for good; OverBudget before anything is sent; Unreadable after 20 replies of
                 which none can be read.
         """
-        unread, heard = 0, False
+        heard = False
 
         def usable(place: int, reply: Reply) -> bool:
             return reply.whole and not reply.declined and readable(place, reply)
 
-        for place, reply in self._answered(prompts, meter, usable):
+        for number, (place, reply) in enumerate(self._answered(prompts, meter, usable), start=1):
             yield place, reply
             heard = heard or usable(place, reply)
-            unread += not reply.declined
-            if unread >= GIVEN_UP and not heard:
-                model = as_written(self.model.options.model)
-                what = f"{unread} replies of {model}, and none of them can be read, {example_of(reply)}"
+            if number >= GIVEN_UP and not heard:
+                model, said = self.model.options.model, example_of(reply)
+                what = f"{number} replies of {model}, and none of them can be read, {said}"
                 raise Unreadable(f"{what}: no more are asked for; look at the model and its server")
 
     def _answered(self, prompts: Sequence[Prompt], meter: Meter, usable: Readable) -> Iterator[tuple[int, Reply]]:

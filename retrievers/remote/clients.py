@@ -1,0 +1,365 @@
+"""What models behind an API share: key, address, limits and price; and the clients that send for them."""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+import weakref
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from threading import Lock
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+from urllib.parse import parse_qsl, quote, unquote, urlsplit, urlunsplit
+
+import numpy as np
+
+from retrievers.costs import Price, price_of
+from retrievers.errors import BackendError, InputError, Problem, check_not_negative, check_positive
+from retrievers.placeholders import as_line, expand, hide_values, secret, shown
+from retrievers.remote.calling import UNREADABLE, Caller, Charge, Policy, close_later, readable, refusal, unanswered
+from retrievers.retrying import Transient
+from retrievers.types import Counts, Limits
+
+if TYPE_CHECKING:
+    from pydantic import SecretStr
+
+OPENAI_URL = "https://api.openai.com/v1"
+KEY, AZURE_KEY, BASE_URL = "OPENAI_API_KEY", "AZURE_OPENAI_API_KEY", "OPENAI_BASE_URL"
+_ACCOUNT = ("OpenAI-Organization", "OpenAI-Project")
+_NEVER_SENT = "none"
+"""Stands for the key where there is none: the SDK asks for one, and its header is left out."""
+_IN_ADDRESSES = ";/?:@&=+$,[]#%!'()*~"
+"""What stands in an address as it is; a letter such as ü is written as its bytes."""
+Part = TypeVar("Part")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Access:
+    """How a model is reached, as the experiment has it: `${NAME}` stands for what the environment holds."""
+
+    provider: str
+    """As genai-prices calls it, or our own rows of prices."""
+    own: str = ""
+    """The provider's own server; "" where everybody has their own."""
+    base_url: str = ""
+    """Another server."""
+    api_key: str = ""
+    """What the experiment gives."""
+    variables: tuple[str, ...] = ()
+    """Environment variables of the key, which goes to the provider's own server alone."""
+    key_header: str = "Authorization"
+    headers: Mapping[str, str] = field(default_factory=dict)
+    """What else every request carries."""
+
+
+class RemoteModel:
+    """A model behind an API: nothing is sent, and no key looked for, before the first request."""
+
+    expands: ClassVar[bool] = True
+    service: ClassVar[str] = "a service"
+    """To whom texts are sent where the experiment names no address."""
+    where: ClassVar[str] = "encoder"
+    """The table of the experiment in which the options stand."""
+
+    def __init__(
+        self, model: str, access: Access, tokens: int, *, concurrency: int = 8, rpm: float = 0, tpm: float = 0,
+        timeout: float = 60, patience: float = 300, price: float | None = None,
+    ) -> None:  # fmt: skip
+        """Take what the experiment says; nothing is sent.
+
+        Args:
+            model: the provider's name for it.
+            access: how it is reached.
+            tokens: of one text that it reads, at most.
+            concurrency: requests at once, at most.
+            rpm: requests a minute that the account may send; 0: unknown.
+            tpm: tokens a minute; 0: unknown.
+            timeout: seconds of one attempt, its whole answer read.
+            patience: seconds after which a request that keeps failing is given up.
+            price: dollars for a million tokens; left out, the list price, 0 for a server on this machine, and unknown
+                for other servers.
+
+        Raises:
+            InputError: a number that cannot be, or an address that is none.
+        """
+        check_positive(self.where, concurrency=concurrency, timeout=timeout, patience=patience, max_tokens=tokens)
+        check_not_negative(self.where, rpm=rpm, tpm=tpm, price=price)
+        if access.base_url:
+            check_address(f"{self.where}.base_url", access.base_url)
+        self.model = model
+        self._url = access.base_url or access.own
+        self._access = access
+        self._timeout, self._own_price = timeout, price
+        self._limits = Limits(concurrency, rpm, tpm, patience, tokens)
+        self._caller = Caller(Policy(timeout, patience, rpm, tpm), lambda: self.name)
+        self._lock = Lock()
+        self._opened: Any = None
+
+    @property
+    def name(self) -> str:
+        """The server and the model as messages call them."""
+        return f"{shown(self._url)} ({self.model or self._access.provider})"
+
+    @cached_property
+    def price(self) -> Price | None:
+        """The experiment's price, nothing for a server on this machine, else the list price."""
+        model, url = expand((self.model, self._access.base_url))
+        return price_of(self._access.provider, model, own=self._own_price, base_url=url)
+
+    @property
+    def limits(self) -> Limits:
+        """The declared limits of the rate, and the tokens of a text."""
+        return self._limits
+
+    def check(self) -> None:
+        """Look for what a run needs, before it starts: the key.
+
+        Raises:
+            InputError: there is none.
+        """
+        self._key()
+
+    def _key(self) -> SecretStr | None:
+        """The experiment's key, else the environment's for the provider's own server; None for another server."""
+        access = self._access
+        if access.api_key:
+            return secret(access.api_key)
+        if not (access.own and is_server_of(self._url, access.own)):
+            return None
+        for name in access.variables:
+            if os.environ.get(name):
+                return secret(f"${{{name}}}")
+        names, remedy = " or ".join(access.variables), f"export {access.variables[0]}=…"
+        raise InputError(Problem(names, "is not set in the environment", remedy))
+
+    def _headers(self) -> dict[str, str]:
+        """What every request carries, the key among it."""
+        access, key = self._access, self._key()
+        bearer = "Bearer " if access.key_header == "Authorization" else ""
+        own = {access.key_header: bearer + key.get_secret_value()} if key else {}
+        return sent_headers(self._url, {**own, **access.headers})
+
+    def _open(self) -> Any:
+        """Make what sends requests; called once."""
+        return JsonClient(self._url, self._headers(), self.name)
+
+    def _client(self) -> Any:
+        """What sends requests; the first call loads an SDK, or tells that a key is missing."""
+        with self._lock:
+            if self._opened is None:
+                self._opened = self._open()
+                if (close := getattr(self._opened, "close_async", None)) is not None:
+                    weakref.finalize(self, close_later, close)
+            return self._opened
+
+    def _charge(self, tokens: int, searches: float = 0) -> Charge:
+        """What is billed, in dollars where the price is known."""
+        return Charge(tokens, 0.0 if self.price is None else self.price.usd(tokens, searches))
+
+
+class JsonClient:
+    """Sends JSON to one server, and reads JSON."""
+
+    def __init__(self, url: str, headers: Mapping[str, str], name: str) -> None:
+        """Take an address as it is written, what every request carries, and what messages call it."""
+        import httpx2
+
+        hide_values(url)
+        self._url, self._headers, self._name = expand(url), headers, name
+        self._http = opened(httpx2.AsyncClient, timeout=None)
+        self._failure = httpx2.RequestError
+        self.close_async = self._http.aclose
+
+    async def ask(self, path: str, body: object) -> Any:
+        """Send one request to an address below the server's, and return what its answer says."""
+        return await self.send("POST", joined(self._url, path), json.dumps(body).encode())
+
+    async def send(self, method: str, url: str, body: bytes) -> Any:
+        """Send one request as it is, and return what its answer says.
+
+        Raises:
+            Transient: the failure may pass.
+            Refused: the server does not take what is in the request.
+            BackendError: for good.
+        """
+        address = quote(without_user_part(url), safe=_IN_ADDRESSES)
+        try:
+            answer = await self._http.request(method, address, content=body, headers=self._headers)
+        except self._failure as failure:
+            raise unanswered(self._name, url, failure) from None
+        if not answer.is_success:
+            raise refusal(self._name, answer.status_code, answer.content.decode("utf-8", "replace"), answer.headers)
+        with readable(self._name, answer.content.decode("utf-8", "replace")):
+            return json.loads(answer.content)
+
+
+class OpenAIClient:
+    """OpenAI's SDK for one server, Azure's for its older form of addresses."""
+
+    def __init__(self, url: str, headers: Mapping[str, str], name: str) -> None:
+        """Take an address as it is written; the SDK is imported, which takes about a second."""
+        import openai
+
+        hide_values(url)
+        self._url, self._name, self._sdk_errors = expand(url), name, openai
+        absent = {"Authorization", "api-key"}
+        if not is_server_of(self._url, OPENAI_URL):
+            absent.update(_ACCOUNT, _custom_headers())
+        named = {header.lower() for header in headers}
+        self.headers = {**headers, **{one: openai.Omit() for one in absent if one.lower() not in named}}
+        """What `create` is given as `extra_headers`: keys of the environment are for the account's own server."""
+        parts = urlsplit(without_user_part(self._url))
+        query = dict(parse_qsl(parts.query))
+        options: dict[str, Any] = {
+            "base_url": urlunsplit((parts.scheme, parts.netloc, parts.path, "", "")),
+            "api_key": headers.get("api-key", _NEVER_SENT),
+            "max_retries": 0,
+            "timeout": None,
+        }
+        if by_deployment(self._url):
+            options["api_version"] = query.pop("api-version", "")
+        kind = openai.AsyncAzureOpenAI if by_deployment(self._url) else openai.AsyncOpenAI
+        self.sdk = opened(kind, default_query=query, **options)
+        self.close_async = self.sdk.close
+
+    async def ask(self, create: Callable[..., Any], **body: Any) -> Any:
+        """Call one of the SDK's methods once; raises as `JsonClient.send`."""
+        try:
+            answer = await create(**body, extra_headers=self.headers)
+        except self._sdk_errors.APIStatusError as refused:
+            answer = refused.response
+            words = answer.content.decode("utf-8", "replace")
+            raise refusal(self._name, answer.status_code, words, answer.headers) from None
+        except self._sdk_errors.APIConnectionError as failure:
+            raise unanswered(self._name, self._url, failure) from None
+        except (*UNREADABLE, self._sdk_errors.APIError) as unread:
+            what = f"an answer that cannot be read came back ({as_line(str(unread))}); look at the address"
+            raise Transient(f"{self._name}: {what}") from None
+        return answer
+
+
+def opened(client: Callable[..., Part], **options: Any) -> Part:
+    """Make a client, which reads proxies and certificates from the environment.
+
+    Raises:
+        InputError: what stands there cannot be used; its own words would repeat a proxy's password.
+    """
+    try:
+        return client(**options)
+    except (ValueError, TypeError, ImportError, OSError) as failure:
+        what = f"no connection can be made with what they hold ({type(failure).__name__})"
+        remedy = "http://user:password@host:port; a file that is there; pip install socksio for SOCKS"
+        raise InputError(Problem("HTTP_PROXY, HTTPS_PROXY, ALL_PROXY, SSL_CERT_FILE", what, remedy)) from None
+
+
+def joined(url: str, path: str) -> str:
+    """Return an address with a path added before its query.
+
+    >>> joined("https://example.org/openai/deployments/e?api-version=1", "embeddings")
+    'https://example.org/openai/deployments/e/embeddings?api-version=1'
+    """
+    parts = urlsplit(url)
+    return urlunsplit((parts.scheme, parts.netloc, f"{parts.path.rstrip('/')}/{path}", parts.query, ""))
+
+
+def check_address(where: str, written: str) -> None:
+    """Refuse an address that no request can be sent to.
+
+    Raises:
+        InputError: naming it.
+    """
+    url: str = expand(written)
+    # urlsplit would take them away in silence: what is asked must be the address that was read.
+    if url != url.strip() or not url.isprintable():
+        what = f"{shown(written)!r} has a space around it, or a character in it that cannot be seen"
+        raise InputError(Problem(where, what, "write the address alone"))
+    try:
+        parts = urlsplit(url)
+        whole = parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        whole = False
+    if not whole:
+        raise InputError(Problem(where, f"{shown(written)!r} is an invalid URL", "write https://host/path"))
+
+
+def is_server_of(url: str, own: str) -> bool:
+    """Return whether an address is of the server of another: only there does a key of the environment go.
+
+    >>> is_server_of("https://api.cohere.com/v2/", "https://api.cohere.com"), is_server_of("http://a.b", "https://a.b")
+    (True, False)
+    """
+    parts = urlsplit(expand(url)), urlsplit(expand(own))
+    return len({(one.scheme, one.hostname, one.port) for one in parts}) == 1
+
+
+def sent_headers(url: str, given: Mapping[str, str]) -> dict[str, str]:
+    """Return the headers of a request to a service that speaks JSON: what is given, else the user of the address.
+
+    >>> sent_headers("https://me:word@example.org", {})["Authorization"]
+    'Basic bWU6d29yZA=='
+
+    Raises:
+        BackendError: a value that no header can have.
+    """
+    parts = urlsplit(expand(url))
+    sent = {"content-type": ("Content-Type", "application/json"), "accept": ("Accept", "application/json")}
+    if parts.username is not None:
+        pair = f"{unquote(parts.username)}:{unquote(parts.password or '')}"
+        sent["authorization"] = ("Authorization", f"Basic {base64.b64encode(pair.encode()).decode()}")
+    hide_values(given)
+    sent |= {name.lower(): (name, expand(value).strip()) for name, value in given.items()}
+    for name, value in sent.values():
+        if not (value.isascii() and value.isprintable()):
+            what = f"the header {name!r} holds a character that no header may have, such as a line break"
+            raise BackendError(f"{what}: look at the environment variable that it is from")
+    return dict(sent.values())
+
+
+def without_user_part(url: str) -> str:
+    """Return an address without its user and password.
+
+    >>> without_user_part("https://me:word@example.org/v1?key=abc")
+    'https://example.org/v1?key=abc'
+    """
+    parts = urlsplit(url)
+    return urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path, parts.query, ""))
+
+
+def server_url(base_url: str) -> str:
+    """Return the address that is asked: what the experiment says, else OPENAI_BASE_URL, else OpenAI's own."""
+    return base_url or os.environ.get(BASE_URL, "").strip() or OPENAI_URL
+
+
+def by_deployment(url: str) -> bool:
+    """Return whether an address is of Azure's older form, which names a deployment and a version of the API."""
+    return "/openai/deployments/" in urlsplit(expand(url)).path
+
+
+def is_azure(url: str) -> bool:
+    """Return whether an address is of Azure's own servers."""
+    parts = urlsplit(expand(url))
+    return parts.scheme == "https" and (parts.hostname or "").endswith(".openai.azure.com")
+
+
+def billed(said: object, least: int = 1) -> int:
+    """Return how many tokens a service says that it bills, 0 where it does not say or cannot mean it.
+
+    >>> billed(12), billed("12"), billed(float("nan")), billed(2, least=3)
+    (12, 0, 0, 0)
+    """
+    return int(said) if isinstance(said, int | float) and least <= said <= 1e12 else 0
+
+
+def shared_out(total: int, weights: Counts) -> Counts:
+    """Divide the billed tokens among the texts by their estimates, so that they add up."""
+    ends = np.rint(np.cumsum(weights) * (total / max(int(weights.sum()), 1))).astype(np.int64)
+    shares: Counts = ends - np.concatenate([[0], ends[:-1]])
+    return shares
+
+
+def _custom_headers() -> list[str]:
+    """The names of the headers in OPENAI_CUSTOM_HEADERS, which are for the account's own server."""
+    lines = os.environ.get("OPENAI_CUSTOM_HEADERS", "").split("\n")
+    return [line.partition(":")[0].strip() for line in lines if ":" in line]
