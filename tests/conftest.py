@@ -189,6 +189,12 @@ def places(
     made.close()
 
 
+@pytest.fixture(autouse=True)
+def no_keys_of_other_tests(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Messages hide the keys that this process has used: here those of the test alone."""
+    monkeypatch.setattr("retrievers.placeholders._used", set())
+
+
 @pytest.fixture
 def in_tmp(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A working directory of the test's own."""

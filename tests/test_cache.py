@@ -15,7 +15,6 @@ from filelock import FileLock, Timeout
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harness.experiment import unexpanded
 from harness.pipeline import run as run_experiment
 from harness.running.options import Options
 from retrievers.cache import Cache, default_path, keys
@@ -246,13 +245,6 @@ def test_no_address_is_written(tmp_path, monkeypatch):
             assert b"canary-word" not in file.read_bytes(), file
             assert str(provider.url.rpartition(":")[2]).encode() not in file.read_bytes(), file
     assert "${EMB_URL}" in (folder / "manifest.json").read_text(encoding="utf-8")
-
-
-def test_a_message_holds_the_name_of_a_variable_and_not_its_value(tmp_path, monkeypatch):
-    written = {"encoder": {"options": {"model": "${MODEL}/x", "depth": 3, "headers": {"a": "${SHORT}"}}}}
-    monkeypatch.setenv("MODEL", "/home/canary/models")
-    monkeypatch.setenv("SHORT", "abc")
-    assert unexpanded("/home/canary/models/x is not an abc folder", written) == "${MODEL}/x is not an abc folder"
 
 
 def test_a_full_cache_on_a_disk_that_takes_nothing_is_read(tmp_path, monkeypatch):

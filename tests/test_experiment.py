@@ -9,11 +9,12 @@ from typing import Any
 import jsonschema
 import pytest
 
-from harness.experiment import expanded, load, parse
+from harness.experiment import load, parse
 from harness.experiment.schema import experiment_schema
 from harness.labels.pool import read_pool
 from harness.stats.settings import Statistics
 from retrievers.errors import InputError
+from retrievers.placeholders import expand
 from tests import small
 from tests.small import Call, refusal
 
@@ -152,7 +153,7 @@ def test_references_are_expanded_only_on_use(folder: Path, monkeypatch: pytest.M
     )
     loaded = load(folder / "e.toml")
     assert "s3cret" not in str(loaded)
-    assert expanded(loaded.experiment.resolved()["retrievers"][0])["stemming"] == "s3cret"
+    assert expand(loaded.experiment.resolved()["retrievers"][0])["stemming"] == "s3cret"
 
 
 def test_what_was_said_before_and_means_what_is_done_today_is_read(folder: Path) -> None:
