@@ -113,21 +113,6 @@ def test_what_the_headline_says_is_not_said_again(page):
     assert "cannot tell" not in lede
 
 
-def test_the_leaders_pairs_stand_before_the_others(page):
-    source = page.read_text(encoding="utf-8")
-    labels = source.partition('id="labels">')[2].partition('id="integrity">')[0]
-    means, first, others = (part.partition("</tbody>")[0] for part in labels.split("<tbody>")[1:])
-    order = re.findall(r"</svg>([^<]+)</span></th>", means)
-    assert sorted(order) == sorted(NAMES)
-    beginning = re.search(r'columnheader">([^<]*) …<', source)[1]  # set once
-    assert order == [beginning + name for name in re.findall(r'data-r="\d+">.*?<bdi[^>]*>([^<]+)<', source, re.DOTALL)]
-    leader = order[0]
-    assert first.count(leader) == first.count("<tr>") == 11
-    assert others.count("<tr>") == 55
-    assert leader not in others
-    assert "<details>" in labels
-
-
 @pytest.mark.parametrize("size", [0.004, 0.00004, 0.4, 30.0])
 def test_no_two_ticks_of_a_difference_read_the_same(size):
     rows = [charts.ForestRow("x", "x", size / 2, 0.0, size, 5, "", whole=True)]

@@ -56,7 +56,7 @@ def products(queries, documents):
 
 
 def check_rankings(rankings, scores, ids, limit, *, positive):
-    """A swap passes where the true scores differ by less than 1e-6 of the largest."""
+    """A swap passes where the true scores differ by less than 2e-6 of the largest: two sums in 32 bits, each rounded."""
     for row, ranking in zip(scores, rankings, strict=True):
         expected = ranked(ids, row, limit)
         count = int((expected.scores > 0).sum()) if positive else len(expected)
@@ -65,7 +65,7 @@ def check_rankings(rankings, scores, ids, limit, *, positive):
         assert len(set(ranking.doc_ids)) == len(ranking) == count
         assert ranking.scores == pytest.approx(expected.scores[:count], abs=2 * unit)
         for ours, theirs in zip(ranking.doc_ids, expected.doc_ids[:count], strict=True):
-            assert ours == theirs or abs(true[ours] - true[theirs]) < unit
+            assert ours == theirs or abs(true[ours] - true[theirs]) < 2 * unit
 
 
 @pytest.mark.parametrize("limit", (1, 10, COUNT))
