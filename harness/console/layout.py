@@ -176,7 +176,12 @@ def forest(board: Board, *, width: int) -> Iterator[RenderableType]:
         beside = [
             Column(record if width >= ROOMY else "won/\ntied/\nlost", [*records, ""]),
             Column("adj. p", [*(short_p(row.p) for row in rows), ""], rank=2),
-            Column(f"by ({100 * board.level:.3g} %)", [*ends, ""], left=True, rank=3),
+            *(
+                [Column("Wilcoxon", [*(exact_p(row.p_wilcoxon, row.floor) for row in rows), ""], rank=3)]
+                if board.exact
+                else []
+            ),
+            Column(f"by ({100 * board.level:.3g} %)", [*ends, ""], left=True, rank=4),
         ]
         least = Column("", [" " * WANTED])
         kept = fitting([*columns, least, *beside], width)
@@ -190,6 +195,15 @@ def forest(board: Board, *, width: int) -> Iterator[RenderableType]:
         )
         columns = kept
     yield grid(columns)
+
+
+def exact_p(p: float | None, floor: float | None) -> str:
+    """The p of the exact test, with the smallest that it could have been where that decides nothing.
+
+    >>> exact_p(0.216, None), exact_p(1.0, 0.25)
+    ('.216', '1.00 (≥ .250)')
+    """
+    return short_p(p) if floor is None else f"{short_p(p)} (≥ {short_p(floor)})"
 
 
 def _head(board: Board, width: int, cells: int) -> str:

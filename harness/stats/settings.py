@@ -19,8 +19,8 @@ LARGEST_MARGIN = 1e100
 """No measure has such a range; squares of more are not numbers."""
 RETIRED: Mapping[str, str] = {"zeros": "wilcox", "interval": "t"}
 """Keys that manifests of earlier versions hold -> the value that means what is done today."""
-RETIRED_TEST = "sign"
-"""Folders that it decided are tested by the default."""
+RETIRED_TEST, UNWEIGHTED = "sign", "wilcoxon"
+"""Folders that they decided (the second: with weights) are tested by the default."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,8 +35,8 @@ class Looks:
 class Statistics:
     """How differences are tested and reported."""
 
-    test: Test = "wilcoxon"
-    """The test that decides; the sign-flip test of the mean has to agree, and is always reported beside it."""
+    test: Test = "randomization"
+    """The test that decides: of the mean (randomization, t), or of the typical query (wilcoxon: exact signed ranks)."""
     correction: Correction = "holm"
     """Within one measure."""
     alpha: float = 0.05
@@ -71,6 +71,9 @@ class Statistics:
             )
             what = f"{self.margin} {wrong}"
             problems.append(Problem("[statistics] margin", what, "leave it out for none"))
+        if self.weight is not None and self.test == "wilcoxon":
+            what, remedy = "signed ranks have no weights", 'use test = "randomization", or leave weight out'
+            problems.append(Problem("[statistics] test", what, remedy))
         if self.looks is not None:
             planned = self.looks.queries
             if not planned or planned[0] < 1 or any(a >= b for a, b in pairwise(planned)):
@@ -108,18 +111,13 @@ class Settings(Statistics):
         return cls(**given, seed=seed, earlier=earlier)
 
     @property
-    def decides(self) -> Test:
-        """The test that decides: signed ranks know no weights, so that sign flips of the mean take their place."""
-        return "randomization" if self.weight is not None and self.test == "wilcoxon" else self.test
-
-    @property
     def level(self) -> float:
         """Confidence of the intervals."""
         return 1 - self.alpha
 
 
 def without_retired(table: Mapping[str, Any]) -> dict[str, Any]:
-    """Leave out keys of earlier versions whose value means what is done today, and the test that is gone.
+    """Leave out keys of earlier versions whose value means what is done today, and tests that decide no more.
 
     >>> without_retired({"alpha": 0.05, "zeros": "wilcox", "interval": "bca"})
     {'alpha': 0.05, 'interval': 'bca'}
@@ -127,7 +125,9 @@ def without_retired(table: Mapping[str, Any]) -> dict[str, Any]:
     return {
         name: value
         for name, value in table.items()
-        if (RETIRED.get(name) != value or name not in RETIRED) and (name, value) != ("test", RETIRED_TEST)
+        if (RETIRED.get(name) != value or name not in RETIRED)
+        and (name, value) != ("test", RETIRED_TEST)
+        and not (table.get("weight") and (name, value) == ("test", UNWEIGHTED))
     }
 
 
