@@ -6,11 +6,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
+from harness.english import few_names
 from harness.evaluation import statements
 from harness.evaluation.evaluation import Evaluation
+from harness.evaluation.scores import Scores
 from harness.evaluation.statements import Topic
 from harness.evaluation.verdict import Comparison, Reason, Verdict
 from harness.evaluation.wording import opposite_warning
+from harness.stats.differences import fragile
 from harness.stats.multiplicity import adjusted_floors
 from harness.stats.settings import Settings
 
@@ -104,8 +107,26 @@ def headline_of(evaluation: Evaluation, *, complete: bool = True) -> Headline:
         return Headline(headline, lead, tuple(following[:1]))
     pairs = tuple(result.against_baseline if result.baseline else result.against.values())
     warning = opposite_warning(pairs, settings) if result.sweep is None else ""
+    shown = [(row.a, row.b) for row in pairs if row.verdict.separates]
+    if result.sweep is not None:
+        shown = [(result.sweep.chosen, result.sweep.default)] if result.sweep.beats else []
+    warning = warning or fragile_warning(evaluation.scores, shown)
     older = RECOMPUTED if evaluation.recomputed else ""
     return Headline(headline, lead, tuple(filter(None, [warning, *following, older])))
+
+
+def fragile_warning(scores: Scores, pairs: Sequence[tuple[str, str]]) -> str:
+    """Return for which pairs few queries with a large loss would undo what was shown; "" for none.
+
+    Args:
+        scores: of the primary measure among others, which has a value for everyone on every query.
+        pairs: those for which a difference of the means is shown.
+    """
+    group, units, span = scores.values[scores.primary], scores.units, scores.span_of(scores.primary)
+    names = [f"{a} and {b}" for a, b in pairs if fragile(units.means(group[a] - group[b]), span)]
+    if not names:
+        return ""
+    return f"Few queries with a large loss would undo what is shown of {few_names(names)}: label more queries."
 
 
 def next_of(evaluation: Evaluation) -> str:
@@ -172,6 +193,6 @@ def wilcoxon_floors(rows: Sequence[Comparison], settings: Settings) -> dict[tupl
     return {
         pair: floor
         for row, floor in zip(exact, floors, strict=True)
-        if floor is not None and floor > settings.alpha
+        if floor is not None and floor > settings.alpha and row.differing
         for pair in ((row.a, row.b), (row.b, row.a))
     }
