@@ -138,8 +138,8 @@ LEGEND_ROOM = 20
 """Cells that they may take in one line where all names are shorter."""
 TICK = 6
 """Cells from one number below the drawing to the next, or a few more."""
-WIDEST, WANTED, LEAST = 36, 24, 10
-"""Cells of the drawing."""
+WIDEST, WANTED, NARROW, LEAST = 36, 24, 15, 10
+"""Cells of the drawing; the third beside the p of two tests."""
 
 
 def forest(board: Board, *, width: int) -> Iterator[RenderableType]:
@@ -172,7 +172,7 @@ def forest(board: Board, *, width: int) -> Iterator[RenderableType]:
             for row in rows
         ]  # fmt: skip
         # Where the first head takes two lines this one may, and the columns beside it have more room.
-        record = "queries\nwon/tied/lost" if "\n" in head else "queries won/tied/lost"
+        record = "queries\nwon/tied/lost" if "\n" in head or board.exact else "queries won/tied/lost"
         beside = [
             Column(record if width >= ROOMY else "won/\ntied/\nlost", [*records, ""]),
             Column("adj. p", [*(short_p(row.p) for row in rows), ""], rank=2),
@@ -183,7 +183,7 @@ def forest(board: Board, *, width: int) -> Iterator[RenderableType]:
             ),
             Column(f"by ({100 * board.level:.3g} %)", [*ends, ""], left=True, rank=4),
         ]
-        least = Column("", [" " * WANTED])
+        least = Column("", [" " * (NARROW if board.exact else WANTED)])
         kept = fitting([*columns, least, *beside], width)
         taken = sum(min(one.width, width // 2) if one.name else one.width for one in kept if one is not least)
         cells = max(LEAST, min(WIDEST, width - taken - GAP * len(kept)))
