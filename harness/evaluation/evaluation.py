@@ -147,10 +147,8 @@ def _choice(results: Results, scores: Scores, settings: Settings) -> SweepChoice
 
 
 def settings_of(manifest: Manifest) -> Settings:
-    """The statistics that a run was made with; a test that its experiment did not declare is today's default."""
-    declared = manifest.experiment.get("statistics") or {}
-    table = {key: value for key, value in manifest.resolved.statistics.items() if key != "test" or key in declared}
-    return Settings.of(table, manifest.resolved.seed, manifest.earlier_looks)
+    """The statistics that a run was made with."""
+    return Settings.of(manifest.resolved.statistics, manifest.resolved.seed, manifest.earlier_looks)
 
 
 def summary_rows(scores: Scores, level: float) -> list[dict[str, Any]]:
