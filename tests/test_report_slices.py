@@ -347,8 +347,8 @@ def test_the_headline_does_not_deny_a_difference_that_a_test_shows(view):
              for row in rows]  # fmt: skip
     untested = [replace(row, finding=Finding(Verdict.UNDECIDED)) for row in rows]
     line = headline_of(result, view.settings, shown)
-    assert line == f"{leader} leads, but 48 queries cannot tell it from any other"
+    assert line == f"{leader} leads; undecided against all others on 48 queries"
     line = headline_of(result, view.settings, untested)
-    assert line == "No difference shown: 48 queries cannot tell the 3 retrievers apart"
+    assert line == "Undecided: 48 queries show no difference between the 3 retrievers"
     words = sentences(result, view.settings)
-    assert f"These 48 queries cannot tell {leader} from {second} and {third}." in words
+    assert f"Undecided on these 48 queries: {leader} against {second} and {third}." in words

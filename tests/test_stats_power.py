@@ -142,7 +142,9 @@ def test_beyond_the_last_planned_look_nothing_is_claimed():
     assert [cell(row) for row in rows] == ["undecided: alpha is spent"]
     assert significance_sentence(rows, late).startswith("Alpha is spent")
     assert "alpha is spent, nothing is claimed" in look_sentence(look_at(chosen, 160), 160)
-    assert "cannot tell a and b apart" in " ".join(sentences(concluded(scores, rows, settings=late), late))
+    assert "Undecided on these 160 queries: a against b" in " ".join(
+        sentences(concluded(scores, rows, settings=late), late)
+    )
     refused = gate_scores(scored({CHALLENGER: b + 0.3, BASELINE: b}), margin=0.02, settings=late)
     assert not refused.passed
     assert gate_sentence(refused).startswith("alpha is spent")

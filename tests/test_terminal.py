@@ -238,7 +238,7 @@ def test_the_forest_keeps_names_drawing_and_wins_at_every_width(width: int, leng
     for row in board.rows:
         assert row.wins is None or f"{row.wins}/{row.ties}/{row.losses}" in shown
         assert row.p is None or width < 60 or length > 5 or short_p(row.p) in shown
-    assert len(lines) == 6 or length > 5 or width < 70  # a head, a rule, three retrievers, the axis
+    assert len(lines) == 6 or length > 5 or width < 100  # a head, a rule, three retrievers, the axis
     judged = board_of(evaluate(scored(values, "nDCG@10"), baseline=names[1], settings=Settings(margin=0.02)))
     lines = rendered(forest(judged, width=width), width)
     assert max(map(cell_len, lines)) <= width
@@ -288,9 +288,7 @@ def test_the_axis_has_round_values_and_no_minus_zero() -> None:
     assert rendered(forest(board, width=80), 80)[-1].split() == ["0", ".01", ".02", ".03"]
 
 
-@pytest.mark.parametrize(
-    ("reach", "words"), [(0.25, "−.2 −.1 0 .1 .2"), (1.0, "−1.0 −.5 0 .5 1.0"), (10.05, "−10 −5 0 5 10")]
-)
+@pytest.mark.parametrize(("reach", "words"), [(0.25, "−.2 0 .2"), (1.0, "−1.0 −.5 0 .5 1.0"), (10.05, "−10 0 10")])
 def test_the_axis_loses_no_digit_but_a_leading_zero(reach: float, words: str) -> None:
     values: dict[str, Floats] = {"x": np.linspace(0.5, 1, 20), "y": np.linspace(0, 0.4, 20)}
     board = board_of(evaluate(scored(values, "nDCG@10"), baseline=None, settings=Settings()))
@@ -304,7 +302,18 @@ def test_the_legend_takes_no_room_from_the_columns() -> None:
     values: dict[str, Floats] = {"x": line, "same": line.copy(), "low": line - 0.3}
     lines = rendered(forest(board_of(evaluate(scored(values), baseline=None, settings=Settings())), width=80), 80)
     assert lines[0].split("  ")[0] == "= no query differs"
-    assert lines[1].split() == ["▼", "worse", "mean", "behind", "the", "leader", "won/tied/lost", "adj.", "p"]
+    assert lines[1].split() == [
+        "▼",
+        "worse",
+        "mean",
+        "behind",
+        "the",
+        "leader",
+        "won/tied/lost",
+        "adj.",
+        "p",
+        "Wilcoxon",
+    ]
 
 
 def test_what_all_names_begin_with_is_said_once() -> None:

@@ -130,8 +130,8 @@ def _number(cell: str) -> str:
     return re.sub(r"(?<![\w-])-(?=[\d.])", MINUS, cell)
 
 
-ROOMY = 70
-"""Cells from which on heads stand in one line."""
+ROOMY, WIDE = 70, 100
+"""Cells from which on heads stand in one line, without and with the p of two tests."""
 LEGEND = ("good", "open", "same", "worse", "better")
 """Standings whose signs are told; the others speak for themselves."""
 LEGEND_ROOM = 20
@@ -172,7 +172,7 @@ def forest(board: Board, *, width: int) -> Iterator[RenderableType]:
             for row in rows
         ]  # fmt: skip
         # Where the first head takes two lines this one may, and the columns beside it have more room.
-        record = "queries\nwon/tied/lost" if "\n" in head or board.exact else "queries won/tied/lost"
+        record = "queries\nwon/tied/lost" if "\n" in head or (board.exact and width < WIDE) else "queries won/tied/lost"
         beside = [
             Column(record if width >= ROOMY else "won/\ntied/\nlost", [*records, ""]),
             Column("adj. p", [*(short_p(row.p) for row in rows), ""], rank=2),

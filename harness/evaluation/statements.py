@@ -237,8 +237,8 @@ def _unresolved(result: Conclusion, settings: Settings) -> Iterator[Statement]:
         yield Statement(Topic.UNRESOLVED, text)
     if not others:
         return
-    apart = f"{result.leader} and {others[0]} apart" if len(others) == 1 else f"{result.leader} from {join(others)}"
-    yield Statement(Topic.UNRESOLVED, f"{these(result.n, result.clusters).capitalize()} cannot tell {apart}.")
+    on = these(result.n, result.clusters)
+    yield Statement(Topic.UNRESOLVED, f"Undecided on {on}: {result.leader} against {join(others)}.")
     yield from _plans(result, settings)
     yield from _undecided_since(result, settings)
     yield Statement(Topic.CAVEAT, "That no difference was shown does not mean that there is none.")
@@ -359,11 +359,11 @@ def _against_leader(result: Conclusion, settings: Settings, family: Sequence[Com
         return f"{which} rank identically on {these(result.n, result.clusters)}"
     if len(result.unresolved) == len(others):
         if any(row.verdict.separates for row in family):
-            return f"{leader} leads, but {queries} cannot tell it from any other"
+            return f"{leader} leads; undecided against all others on {queries}"
         which = join([leader, *others]) if len(others) == 1 else f"the {len(result.means)} retrievers"
-        return f"No difference shown: {queries} cannot tell {which} apart"
+        return f"Undecided: {queries} show{'s' * (result.n == 1)} no difference between {which}"
     if result.unresolved:
-        return f"{leader} leads, but {queries} cannot tell it from {few_names(list(result.unresolved), 2)}"
+        return f"{leader} leads; undecided against {few_names(list(result.unresolved), 2)} on {queries}"
     if len(result.within_margin) > 1:
         close = result.within_margin
         if all(result.against[name].reason is Reason.IDENTICAL for name in close[1:]):

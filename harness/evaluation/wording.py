@@ -35,7 +35,7 @@ SIGNS = {Verdict.BETTER: "▲", Verdict.WORSE: "▼", Verdict.EQUIVALENT: "≈",
 STANDINGS = {
     "leader": ("●", "highest mean"),
     "good": ("●", "as good"),
-    "open": ("?", "open"),
+    "open": ("?", "undecided"),
     "same": ("=", "no query differs"),
     "worse": ("▼", "worse"),
     "baseline": ("■", "the baseline"),
