@@ -126,7 +126,8 @@ challengers. Slices of so many queries each are the same.""",
     ),
     Section(
         "The best of a sweep",
-        "Equal true means: how often the best configuration is said to beat the default. At most 500 experiments a row.",
+        """\
+Equal true means: how often the best configuration is said to beat the default. At most 500 experiments a row.""",
         stats_rates.choices,
         name="choices",
     ),
@@ -134,7 +135,7 @@ challengers. Slices of so many queries each are the same.""",
         "The warning of few large losses",
         """\
 A claimed difference is said to be one that few queries with a large loss would undo where up to 150 queries differ with
-a skewness below -0.5 against the claim, or sum up to less than one query can lose. How often that is said of claims.""",
+a skewness below -0.5 against the claim, or sum up to less than one query can lose. How often that is said.""",
         stats_rates.warnings,
     ),
     Section(

@@ -56,7 +56,7 @@ def power(experiments: int) -> Iterator[str]:
 
 
 def truly_needed(draw: Shape, truth: float) -> int:
-    """The queries at which the test of the mean shows the truth in four of five fresh samples, to one part in twenty."""
+    """The queries at which the test of the mean shows the truth in four of five fresh samples, to 5 %."""
     low, high = 5, 10_000
     while high > 1.05 * low + 1:
         middle = round(math.sqrt(low * high))
