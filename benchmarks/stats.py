@@ -17,6 +17,7 @@ from typing import NamedTuple
 import numpy as np
 import stats_null
 import stats_other
+import stats_rates
 import stats_repeated
 import stats_sizes
 import stats_sweeps
@@ -109,13 +110,41 @@ differences with signs drawn at random. Sign flips with 2,000 draws.""",
     ),
     Section("Without simulation", "Samples for which the two rules can be compared outright.", stats_verdicts.cases, 0),
     Section(
-        '"Better" and "worse"',
+        '"Better" and "worse": one pair',
         """\
-Equal true means: how often a pair is called better or worse. Before: the signed-rank test, and a rank sum and a mean
-that point the same way. Now the sign-flip test of the mean has to reject too (2,000 draws). In the fifth shape one
-query in a hundred loses 0.9: where the sample holds none of those, no test can know of them. Slices and the uplift of
-rerankers are called by the same rule; slices begin at 10 queries.""",
-        stats_verdicts.better,
+Equal true means: how often a difference is claimed at 5 %, by the test of the mean (the default) and by the exact
+Wilcoxon test where it decides. In "45 % gain 0.02, 1 % lose 0.9" a sample that holds no loss deceives any test. The
+shipped differences are drawn with weights exp(t d), t the tilt that gives the mean 0.""",
+        stats_rates.pairs,
+    ),
+    Section(
+        '"Better" and "worse": any of several',
+        """\
+Equal true means, the default test, Holm's correction: how often any difference is claimed among so many independent
+challengers. Slices of so many queries each are the same.""",
+        stats_rates.families,
+    ),
+    Section(
+        "The best of a sweep",
+        """\
+Equal true means: how often the best configuration is said to beat the default. At most 500 experiments a row.""",
+        stats_rates.choices,
+        name="choices",
+    ),
+    Section(
+        "The warning of few large losses",
+        """\
+A claimed difference is said to be one that few queries with a large loss would undo where up to 150 queries differ with
+a skewness below -0.5 against the claim, or sum up to less than one query can lose. How often that is said.""",
+        stats_rates.warnings,
+    ),
+    Section(
+        "Power",
+        """\
+n = 150, the true mean 2.8 standard errors above 0. Each test decides alone, so that its power is that of the verdict.
+Before: both had to reject.""",
+        stats_rates.power,
+        name="tests",
     ),
     Section(
         "One choice among many configurations",
@@ -181,9 +210,8 @@ of the logit by the delta method. Coverage of nominal 95 %.""",
     Section(
         "Power and plans",
         """\
-Fifty queries of each shape: the queries that a true difference of 0.05 needs by the plan (a t-test, both ends of the
-80 % interval of the standard deviation), how often the number that is truly needed lies between them, and how often
-as many fresh queries as the upper end show the difference, by both tests.""",
+Fifty queries of each shape: the queries that a true difference of 0.05 needs by the plan (a t-test with the observed
+standard deviation), and how often as many fresh queries show the difference.""",
         stats_sizes.power,
     ),
     Section(

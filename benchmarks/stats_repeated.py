@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import numpy as np
 from scipy import special
-from stats_samples import ALPHA, BATCH, claims, covers, flip_p, larger_p
+from stats_samples import ALPHA, BATCH, claims, covers, flip_p
 from stats_shapes import Shape, equal_means
 
 from harness.stats.differences import Floats, Integers, Units, singles, units_of
@@ -38,7 +38,7 @@ def clustered(experiments: int) -> Iterator[str]:
         rng, rates = np.random.default_rng([n, len(name)]), np.zeros(5)
         for _ in range(rounds):
             table = _paraphrased(rng, draw, units.members, len(sizes))
-            rates[:2] += (larger_p(table) <= ALPHA).mean(), claims(table, units)[1].mean()
+            rates[:2] += (flip_p(table) <= ALPHA).mean(), claims(table, units).mean()
             rates[2:] += [
                 np.mean([covers(interval(row, units=units_)) for row in table])
                 for interval, units_ in ((student, None), (_robust, units), (student, units))
@@ -104,7 +104,7 @@ def looks(experiments: int) -> Iterator[str]:
         for what, planned, taken in PLANNED:
             rng = np.random.default_rng(taken)
             p = np.concatenate([
-                np.column_stack([larger_p(table[:, :n]) for n in taken])
+                np.column_stack([flip_p(table[:, :n]) for n in taken])
                 for table in (draw(rng, (BATCH, taken[-1])) for _ in range(-(-experiments // BATCH)))
             ])  # fmt: skip
             planned_levels = levels(ALPHA, planned)
@@ -127,14 +127,14 @@ def _recommended(experiments: int, draw: Shape) -> tuple[float, float]:
     rounds = -(-experiments // BATCH)
     for _ in range(rounds):
         table = draw(rng, (BATCH, MOST))
-        first, numbers = larger_p(table[:, :FIRST]), _numbers(table[:, :FIRST])
+        first, numbers = flip_p(table[:, :FIRST]), _numbers(table[:, :FIRST])
         for number in np.unique(numbers):
             these = numbers == number
             if number == 0:
                 naive += np.sum(first[these] <= ALPHA)
                 spent += np.sum(first[these] <= ALPHA)
                 continue
-            second = larger_p(table[these, :number])
+            second = flip_p(table[these, :number])
             at_first, at_second = levels(ALPHA, (FIRST, int(number)))
             naive += np.sum(np.minimum(first[these], second) <= ALPHA)
             spent += np.sum((first[these] <= at_first) | (second <= at_second))

@@ -13,7 +13,7 @@ from scipy import special, stats
 from harness.stats.differences import Differences, Floats, Units, differences
 from harness.stats.intervals import Interval
 from harness.stats.sign_flip import Contrast, sign_flip
-from harness.stats.signed_rank import doubled_ranks, signed_rank, signed_rank_of, subset_sums
+from harness.stats.signed_rank import doubled_ranks, signed_rank, subset_sums
 
 ALPHA = 0.05
 BATCH = 1_000
@@ -39,24 +39,19 @@ def observed(row: Floats) -> Differences:
     return differences(row, np.zeros(len(row)))
 
 
-def claims(table: Floats, units: Units, level: float = ALPHA) -> tuple[Floats, Floats]:
-    """Which samples (rows) are called different: by the signed-rank test and the sign of the mean; by both tests."""
-    rows = np.array([units.means(row) for row in table])
-    ranks = [signed_rank_of(observed(row)) for row in rows]
+def claims(table: Floats, units: Units) -> Floats:
+    """Which samples (rows) are called different."""
     columns = np.column_stack([*(units.sums(row) for row in table), np.zeros(len(units))])
     flips = sign_flip(columns, [Contrast(place, len(table)) for place in range(len(table))])
-    agree = np.array([(r.w_plus - r.w_minus) * row.mean() > 0 for r, row in zip(ranks, table, strict=True)])
-    before = agree & (np.array([r.p_value for r in ranks]) <= level)
-    return before, before & (np.array([flip.two_sided for flip in flips]) <= level)
+    return np.array([flip.two_sided for flip in flips]) <= ALPHA
 
 
-def larger_p(table: Floats) -> Floats:
-    """The larger p of the signed-rank test and of the test of the mean, for each row: by Edgeworth's expansion."""
+def rank_p(table: Floats) -> Floats:
+    """The p of the signed-rank test for each row: by Edgeworth's expansion."""
     sizes = np.round(np.abs(table), 9)
     zeros = (sizes == 0).sum(axis=1, keepdims=True)
     ranks = np.where(sizes > 0, 2 * (stats.rankdata(sizes, axis=1) - zeros), 0.0)
-    p: Floats = np.maximum(flip_p(np.sign(table) * ranks, 2.0), flip_p(table))
-    return p
+    return flip_p(np.sign(table) * ranks, 2.0)
 
 
 def covers(interval: Interval, truth: float = 0.0) -> bool:

@@ -10,8 +10,8 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
-from stats_samples import ALPHA, BATCH, claims, observed
-from stats_shapes import MARGIN, at_the_margin, equal_means
+from stats_samples import ALPHA, BATCH, observed
+from stats_shapes import MARGIN, at_the_margin
 
 from harness.evaluation.gate import gate
 from harness.evaluation.verdict import Gate
@@ -81,15 +81,3 @@ def cases(experiments: int) -> Iterator[str]:
 
 def _word(decided: Gate) -> str:
     return f"{'passes' if decided.passed else 'does not pass'} (p = {decided.p_value:.2g})"
-
-
-def better(experiments: int) -> Iterator[str]:
-    """How often a pair with equal means is called better or worse."""
-    yield "| differences, mean 0 | queries | before: signed rank and sign of the mean | now: the mean must agree |"
-    yield "| --- | ---: | ---: | ---: |"
-    for name, draw in equal_means().items():
-        for n in (10, 50, 150):
-            rng = np.random.default_rng([n, len(name), 1])
-            both = [claims(draw(rng, (BATCH, n)), singles(n)) for _ in range(-(-experiments // BATCH))]
-            alone, after = (np.mean([part[i] for part in both]) for i in (0, 1))
-            yield f"| {name} | {n} | {alone:.1%} | {after:.1%} |"

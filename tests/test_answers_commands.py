@@ -80,7 +80,7 @@ def test_the_report_says_who_judged_and_how_far_to_trust_it(results) -> None:
 def test_the_folder_keeps_claims_and_verdicts(results) -> None:
     folder = results.folder / records.FOLDER
     claims = [json.loads(line) for line in (folder / "claims.jsonl").read_text().splitlines()]
-    assert [(row["judge"], len(row["claims"])) for row in claims] == [("people", 3), ("lexical uax29-2 0.8", 1)]
+    assert [(row["judge"], len(row["claims"])) for row in claims] == [("people", 3), ("lexical uax29-3 0.8", 1)]
     verdicts = [json.loads(line) for line in (folder / "verdicts.jsonl").read_text().splitlines()]
     assert {row["verdict"] for row in verdicts} == {"entailed", "neutral"}
     assert set(records.read_passages(folder)) <= set(DOCUMENTS)

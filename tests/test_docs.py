@@ -9,6 +9,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 from typing import NamedTuple
@@ -16,13 +17,19 @@ from typing import NamedTuple
 import pytest
 import yaml
 
+from harness import pipeline
 from harness.cli import app, main
+from harness.evaluation.board import headline_of
+from harness.evaluation.compare import compare
+from harness.evaluation.evaluation import evaluation_of
 from harness.evaluation.score_tables import TEST_COLUMNS
+from harness.evaluation.verdict import Verdict
 from harness.evaluation.wording import COMPARISON_COLUMNS
 from harness.experiment.blocks import KINDS
 from harness.experiment.schema import HEADS
 from harness.records.csv_tables import LEADING
 from harness.records.kept import COSTS
+from harness.running.options import Options
 from tests import tiny
 from tests.qdrant_fake import fake_qdrant
 from tests.test_cli import commands
@@ -293,3 +300,18 @@ def test_every_test_that_the_faults_name_is_there() -> None:
     assert {int(number) for number in re.findall(r"^\| (\d+) \|", table, re.MULTILINE)} == set(range(1, 27))
     assert [one for one in named if f"def {one[1]}(" not in (PROJECT / "tests" / one[0]).read_text("utf-8")] == []
     assert named
+
+
+@pytest.mark.slow
+def test_the_quickstart_is_decided_by_the_test_that_is_declared(project: Path, tmp_path: Path) -> None:
+    need_the_local_model()
+    results = pipeline.run(project / "experiments" / "quickstart.toml", Options(tmp_path))
+    found = evaluation_of(results)
+    rows = {(row.a, row.b): row for row in found.comparisons["nDCG@10"]}
+    assert headline_of(found).headline == "Use minilm"
+    pair = rows["minilm", "hybrid"]
+    assert (round(pair.p_adjusted, 3), round(pair.p_wilcoxon_adjusted, 3)) == (0.021, 0.216)
+    ranks = compare(found.scores, settings=replace(found.settings, test="wilcoxon"))
+    assert {(row.a, row.b): row.verdict for row in ranks if row.measure == "nDCG@10"} == {
+        ("bm25", "minilm"): Verdict.WORSE, ("bm25", "hybrid"): Verdict.WORSE, ("minilm", "hybrid"): Verdict.UNDECIDED,
+    }  # fmt: skip

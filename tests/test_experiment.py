@@ -49,7 +49,7 @@ def test_defaults_are_filled_in(folder: Path) -> None:
     loaded = load(folder / "e.toml")
     resolved = loaded.experiment.resolved()
     assert resolved["depth"] == 100
-    assert resolved["statistics"] | {"test": "wilcoxon", "correction": "holm"} == resolved["statistics"]
+    assert resolved["statistics"] | {"test": "randomization", "correction": "holm"} == resolved["statistics"]
     assert resolved["retrievers"][0] == {
         "name": "bm25", "kind": "bm25", "k1": 0.9, "b": 0.4, "stemming": None, "rerank": None, "color": "",
         "filter": {}, "chunk": None,

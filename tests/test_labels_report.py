@@ -280,7 +280,7 @@ def comparison(a, b, verdict):
     numbers = dict.fromkeys(
         ("n", "zeros", "wins", "ties", "losses", "mean_difference", "ci_low", "ci_high", "w_plus", "w_minus",
          "statistic", "p_value", "p_adjusted", "p_minimum", "effect_size", "p_minimum_adjusted", "p_randomization",
-         "p_randomization_adjusted", "clusters"), 0,
+         "p_randomization_adjusted", "clusters", "p_wilcoxon", "p_wilcoxon_adjusted"), 0,
     )  # fmt: skip
     return Comparison(
         "nDCG@3", a, b, method="exact", finding=read_verdict(verdict), role="confirmatory", ci_method="t", **numbers

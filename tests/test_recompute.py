@@ -21,9 +21,9 @@ def test_a_sound_folder_has_no_differences_and_every_number_was_recomputed(
     compared: list[float] = []
     monkeypatch.setattr(recompute, "near", lambda one, other: bool(compared.append(one)) or one == pytest.approx(other))
     assert recompute.differences(results) == []
-    # 3 retrievers x 8 measures x 6 queries; 5 columns of 24 summaries; 12 columns of 24 comparisons, and p_adjusted.
+    # 3 retrievers x 8 measures x 6 queries; 5 columns of 24 summaries; 13 columns of 24 comparisons, and p_adjusted.
     undefined = pd.read_csv(results / "comparisons.csv")["effect_size"].isna().sum()
-    assert len(compared) == 3 * 8 * 6 + 24 * 5 + 24 * 13 - undefined
+    assert len(compared) == 3 * 8 * 6 + 24 * 5 + 24 * 14 - undefined
 
 
 @pytest.mark.parametrize(
@@ -33,7 +33,7 @@ def test_a_sound_folder_has_no_differences_and_every_number_was_recomputed(
         ("summary", "mean"),
         ("summary", "median"),
         *(("comparisons", name) for name in ("w_plus", "p_value", "p_adjusted", "p_minimum", "wins", "ties")),
-        *(("comparisons", name) for name in ("mean_difference", "effect_size", "p_randomization")),
+        *(("comparisons", name) for name in ("mean_difference", "effect_size", "p_randomization", "p_wilcoxon")),
     ],
 )
 def test_a_changed_number_is_found(results: Path, table: str, column: str) -> None:

@@ -124,30 +124,44 @@ def test_enumerated_flips_are_scipy_s_permutation_test(n):
         assert ours.two_sided == pytest.approx(theirs.pvalue, rel=1e-12)
 
 
-def test_drawn_flips_come_near_the_exact_answer_and_are_never_zero():
-    rng = np.random.default_rng(2)
-    d = rng.integers(-2, 4, 40).astype(float)
-    # Exact by counting: the number of sign patterns with each sum.
+def exact_by_counting(steps):
+    """The number of sign patterns with each sum, in big integers."""
     counts = {0: 1}
-    for x in d.astype(int).tolist():
+    for x in steps:
         counts = {s: counts.get(s - x, 0) + counts.get(s + x, 0) for s in {t + e for t in counts for e in (x, -x)}}
-    exact = sum(c for s, c in counts.items() if abs(s) >= abs(d.sum())) / 2**40
-    ours = sign_flip(np.column_stack([d, np.zeros(40)]), [Contrast(0, 1)])[0]
-    assert ours.method == "draws"
-    assert ours.two_sided == pytest.approx(exact, abs=4 * math.sqrt(exact / DRAWS))
+    return sum(c for s, c in counts.items() if abs(s) >= abs(sum(steps))) / 2 ** len(steps)
+
+
+def test_multiples_of_one_step_are_counted():
+    rng = np.random.default_rng(2)
+    steps = rng.integers(-2, 4, 40).tolist()
+    for unit in (1.0, 1 / 3, 0.1):
+        ours = sign_flip(np.column_stack([np.array(steps) * unit, np.zeros(40)]), [Contrast(0, 1)])[0]
+        assert ours.method == "convolved"
+        assert ours.two_sided == pytest.approx(exact_by_counting([s for s in steps if s]), rel=1e-12)
     certain = sign_flip(np.column_stack([np.ones(60), np.zeros(60)]), [Contrast(0, 1)])[0]
-    assert certain.two_sided == 1 / (DRAWS + 1)
-    assert certain.p_minimum(60) == 1 / (DRAWS + 1)
+    assert certain.two_sided == 2.0**-59
+    fine = rng.random((60, 1)) @ np.array([[1.0, 0.0]])
+    assert sign_flip(fine, [Contrast(0, 1)])[0].method == "saddlepoint"
 
 
-def test_few_differences_among_many_queries_are_enumerated_and_p_is_never_below_its_minimum():
+@pytest.mark.parametrize("shift", [0, 2_000, 5_000, 8_000])
+def test_drawn_flips_come_near_the_exact_answer_and_far_tails_too(shift):
+    rng = np.random.default_rng(shift)
+    steps = (rng.integers(-10_000, 10_001, 40) + shift).tolist()
+    exact = exact_by_counting(steps)
+    ours = sign_flip(np.column_stack([np.array(steps) / 10_000, np.zeros(40)]), [Contrast(0, 1)])[0]
+    assert ours.method == ("draws" if exact > 3e-4 else "saddlepoint")
+    assert ours.two_sided == pytest.approx(exact, abs=4 * math.sqrt(exact / DRAWS), rel=0.1)
+
+
+def test_few_differences_among_many_queries_are_enumerated():
     # Ten gains among 100 queries: all or none of ten signs, 2 of 1024 patterns, whatever the ties.
     a = np.array([1.0] * 10 + [0.5] * 90)
     columns = np.column_stack([a, np.full(100, 0.5), np.full(100, 0.48)])
     few, many = sign_flip(columns, [Contrast(0, 1), Contrast(0, 2)])
     assert (few.two_sided, few.greater, few.method) == (2 / 1024, 1 / 1024, "enumerated")
-    assert few.p_minimum(10) == few.two_sided
-    assert many.method == "draws"
+    assert many.method == "convolved"
     none = sign_flip(np.column_stack([a, a]), [Contrast(0, 1)])[0]
     assert none == (1.0, 1.0, "enumerated")
 

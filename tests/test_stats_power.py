@@ -10,17 +10,14 @@ from scipy import stats as scipy_stats
 from statsmodels.stats.power import TTestPower
 
 from harness.evaluation.cautions import look_sentence
-from harness.evaluation.conclusion import power_of
 from harness.evaluation.gate import BASELINE, CHALLENGER, gate_scores
 from harness.evaluation.wording import gate_sentence, significance_sentence
 from harness.stats.differences import differences
 from harness.stats.power import (
+    MOST,
     POWER,
-    QueryRange,
     at_look,
-    detectable,
     detectable_effect,
-    deviation_range,
     earlier_looks,
     levels,
     look_at,
@@ -65,21 +62,8 @@ def test_the_detectable_effect_has_the_power(n):
     assert t_power(detectable_effect(n), n, 0.05) == pytest.approx(POWER, abs=1e-6)
 
 
-def test_the_interval_of_the_standard_deviation_holds_it_in_eight_of_ten_samples():
-    rng, held = np.random.default_rng(0), 0
-    for _ in range(600):
-        spread = deviation_range(apart(rng.normal(0.1, 0.2, 30)))
-        held += spread.low <= 0.2 <= spread.high
-    assert held / 600 == pytest.approx(0.8, abs=3 * math.sqrt(0.8 * 0.2 / 600))
-    values = rng.normal(0, 1, 25)
-    theirs = np.sqrt(24 * np.var(values, ddof=1) / scipy_stats.chi2.ppf([0.9, 0.1], 24))
-    assert tuple(deviation_range(apart(values))) == pytest.approx(tuple(theirs), rel=1e-9)
-
-
 def test_nothing_is_said_of_few_or_equal_differences():
     for values in ([0.1, -0.2] * 4 + [0.0] * 90, [0.3] * 40):
-        assert deviation_range(apart(values)) is None
-        assert detectable(apart(values), 0.05) is None
         assert queries_needed(apart(values), 0.02, 0.05) is None
 
 
@@ -87,18 +71,18 @@ def test_a_plan_depends_on_the_scatter_and_never_on_the_observed_mean():
     values = np.random.default_rng(1).normal(0, 0.2, 60)
     plans = [queries_needed(apart(values + shift), 0.05, 0.05) for shift in (0.0, 0.3, -0.3)]
     assert plans[0] == plans[1] == plans[2]
-    spread = deviation_range(apart(values))
-    assert plans[0] == (queries_for(0.05 / spread.low), queries_for(0.05 / spread.high))
-    assert queries_needed(apart(values), 1e-7, 0.05) == QueryRange(None, None)
-    assert detectable(apart(values), 0.05 / 3).low > detectable(apart(values), 0.05).low
+    assert plans[0] == queries_for(0.05 / float(np.std(values, ddof=1)))
+    assert queries_needed(apart(values), 1e-7, 0.05) == MOST + 1
+    assert queries_needed(apart(values), 0.05, 0.05 / 3) > plans[0]
 
 
-def test_the_power_of_a_pair_counts_clusters():
+def test_the_plan_of_a_pair_counts_clusters():
     rng = np.random.default_rng(2)
-    scores = {"a": rng.random(60), "b": rng.random(60)}
-    grouped = scored(scores, clusters=tuple(str(i // 3) for i in range(60)))
+    scores = {"a": 0.4 + rng.random(60) / 2, "b": 0.4 + rng.random(60) / 2}
+    clusters = tuple(str(i // 3) for i in range(60))
+    found = concluded(scores, compare(scores, clusters=clusters), clusters=clusters)
     by_hand = apart((scores["a"] - scores["b"]).reshape(20, 3).mean(axis=1))
-    assert power_of(grouped, ("a", "b"), 0.05, 0.1).detectable == pytest.approx(detectable(by_hand, 0.05))
+    assert [*found.unresolved.values()] == [queries_needed(by_hand, 0.05, 0.05)]
 
 
 def test_alpha_is_spent_as_o_brien_and_fleming_by_lan_and_demets():
@@ -158,7 +142,9 @@ def test_beyond_the_last_planned_look_nothing_is_claimed():
     assert [cell(row) for row in rows] == ["undecided: alpha is spent"]
     assert significance_sentence(rows, late).startswith("Alpha is spent")
     assert "alpha is spent, nothing is claimed" in look_sentence(look_at(chosen, 160), 160)
-    assert "cannot tell a and b apart" in " ".join(sentences(concluded(scores, rows, settings=late), late))
+    assert "Undecided on these 160 queries: a against b" in " ".join(
+        sentences(concluded(scores, rows, settings=late), late)
+    )
     refused = gate_scores(scored({CHALLENGER: b + 0.3, BASELINE: b}), margin=0.02, settings=late)
     assert not refused.passed
     assert gate_sentence(refused).startswith("alpha is spent")

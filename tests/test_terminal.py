@@ -67,6 +67,7 @@ def comparison(a: str, b: str, verdict: str = "undecided: no difference shown") 
         ci_high=-0.147, w_plus=1.0, w_minus=2.0, statistic=1.0, p_value=1e-14, p_adjusted=1.89e-14, p_minimum=1e-30,
         method="exact", effect_size=-0.5, finding=read_verdict(verdict), role="confirmatory", p_minimum_adjusted=1e-30,
         p_randomization=1e-5, ci_method="t", p_randomization_adjusted=1e-5, clusters=None,
+        p_wilcoxon=0.2, p_wilcoxon_adjusted=0.216,
     )  # fmt: skip
 
 
@@ -88,7 +89,7 @@ def test_the_leaderboard_fits(names: list[str], width: int) -> None:
 @given(names=names.filter(lambda names: len(names) > 1), width=st.integers(50, 160))
 def test_the_comparisons_fit(names: list[str], width: int) -> None:
     rows = [comparison(a, b) for a in names for b in names if a < b]
-    lines = rendered(tables.comparisons(rows, width=width), width)
+    lines = rendered(tables.comparisons(rows, settings=Settings(), width=width), width)
     assert max(map(cell_len, lines)) <= width
     assert sum("undecided" in line for line in lines) == len(rows)
 
@@ -98,7 +99,7 @@ def test_the_narrowest_terminal_still_has_name_mean_and_verdict(width: int) -> N
     lines = rendered(tables.leaderboard(summary(NAMES), "nDCG@10", width=width), width)
     assert max(map(cell_len, lines)) <= width
     assert sum("0.9000" in line for line in lines) == 1
-    lines = rendered(tables.comparisons([comparison(NAMES[0], NAMES[1])], width=width), width)
+    lines = rendered(tables.comparisons([comparison(NAMES[0], NAMES[1])], settings=Settings(), width=width), width)
     assert any("undecided" in line for line in lines)
 
 
@@ -108,7 +109,7 @@ def test_an_interval_without_width_is_not_shown_as_one() -> None:
     shown = rendered(tables.leaderboard(equal, "nDCG@10", width=80), 80)
     assert shown[-1].split() == ["bm25", "0.9500", "not", "estimable"]
     row = replace(comparison("x", "y"), ci_low=0.5, ci_high=0.5, ci_method="not estimable")
-    shown = rendered(tables.comparisons([row], width=80), 80)
+    shown = rendered(tables.comparisons([row], settings=Settings(), width=80), 80)
     assert "not estimable" in shown[-1]
     assert "…" not in shown[-1]
 
@@ -120,7 +121,7 @@ def test_what_has_no_room_is_named() -> None:
     wide = rendered(tables.leaderboard(summary(NAMES), "nDCG@10", width=200), 200)
     assert not any("Too wide" in line for line in wide)
     assert any(NAMES[3] in line for line in wide)
-    narrow = " ".join(rendered(tables.comparisons([comparison("x", "y")], width=40), 40))
+    narrow = " ".join(rendered(tables.comparisons([comparison("x", "y")], settings=Settings(), width=40), 40))
     assert "wins/ties/losses" in narrow
 
 
@@ -136,7 +137,7 @@ def test_of_few_pairs_those_of_the_leader_stand_first_too() -> None:
     means = {"bm25": 0.39, "hybrid": 0.53, "titan": 0.50, "minilm": 0.59}
     pairs = [(a, b) for i, a in enumerate(means) for b in list(means)[i + 1 :]]
     rows = [replace(comparison(a, b), mean_difference=means[a] - means[b]) for a, b in pairs]
-    lines = rendered(tables.comparisons(rows, width=100, leader="minilm"), 100)
+    lines = rendered(tables.comparisons(rows, settings=Settings(), width=100, leader="minilm"), 100)
     assert [tuple(line.split()[:2]) for line in lines if "undecided" in line] == [
         ("hybrid", "minilm"), ("titan", "minilm"), ("bm25", "minilm"),
         ("hybrid", "titan"), ("bm25", "titan"), ("bm25", "hybrid"),
@@ -147,7 +148,7 @@ def test_of_many_pairs_those_of_the_leader_stand_first_then_the_closest() -> Non
     means = {f"r{i:02}": i / 20 for i in range(12)}
     pairs = [(a, b) for a in means for b in means if a < b]
     many = [replace(comparison(a, b), mean_difference=means[a] - means[b]) for a, b in pairs]
-    lines = rendered(tables.comparisons(many, width=80, leader="r11"), 80)
+    lines = rendered(tables.comparisons(many, settings=Settings(), width=80, leader="r11"), 80)
     rows = [line.split()[:2] for line in lines if line.startswith("r")]
     assert len(rows) == 20
     assert [row[0] for row in rows[:11]] == [f"r{i:02}" for i in range(10, -1, -1)]
@@ -172,15 +173,19 @@ def test_the_best_stands_first_whatever_the_order_of_the_rows() -> None:
 
 
 def test_a_baseline_is_named_once() -> None:
-    lines = rendered(tables.comparisons([comparison("x", "base"), comparison("y", "base")], width=80), 80)
+    lines = rendered(
+        tables.comparisons([comparison("x", "base"), comparison("y", "base")], settings=Settings(), width=80), 80
+    )
     assert lines[0] == "nDCG@10: a against b = base"
     assert sum("base" in line for line in lines) == 1
 
 
 def test_reasons_stand_where_there_is_room() -> None:
     rows = [comparison("x", "y")]
-    assert "undecided: no difference shown" in rendered(tables.comparisons(rows, width=120), 120)[-1]
-    assert rendered(tables.comparisons(rows, width=80), 80)[-1].rstrip().endswith("undecided")
+    assert (
+        "undecided: no difference shown" in rendered(tables.comparisons(rows, settings=Settings(), width=120), 120)[-1]
+    )
+    assert rendered(tables.comparisons(rows, settings=Settings(), width=80), 80)[-1].rstrip().endswith("undecided")
 
 
 @settings(max_examples=40)
@@ -233,7 +238,7 @@ def test_the_forest_keeps_names_drawing_and_wins_at_every_width(width: int, leng
     for row in board.rows:
         assert row.wins is None or f"{row.wins}/{row.ties}/{row.losses}" in shown
         assert row.p is None or width < 60 or length > 5 or short_p(row.p) in shown
-    assert len(lines) == 6 or length > 5 or width < 70  # a head, a rule, three retrievers, the axis
+    assert len(lines) == 6 or length > 5 or width < 100  # a head, a rule, three retrievers, the axis
     judged = board_of(evaluate(scored(values, "nDCG@10"), baseline=names[1], settings=Settings(margin=0.02)))
     lines = rendered(forest(judged, width=width), width)
     assert max(map(cell_len, lines)) <= width
@@ -261,7 +266,7 @@ def test_no_sentence_is_said_again_for_each_pair() -> None:
     assert len(evaluation.conclusion.unresolved) == 7
     told = evaluation.sentences()
     assert len(told) == len(set(told))
-    assert sum("To find a true difference" in sentence for sentence in told) == 1
+    assert sum("To reliably find a true difference" in sentence for sentence in told) == 1
 
 
 def test_messages() -> None:
@@ -283,9 +288,7 @@ def test_the_axis_has_round_values_and_no_minus_zero() -> None:
     assert rendered(forest(board, width=80), 80)[-1].split() == ["0", ".01", ".02", ".03"]
 
 
-@pytest.mark.parametrize(
-    ("reach", "words"), [(0.25, "−.2 −.1 0 .1 .2"), (1.0, "−1.0 −.5 0 .5 1.0"), (10.05, "−10 −5 0 5 10")]
-)
+@pytest.mark.parametrize(("reach", "words"), [(0.25, "−.2 0 .2"), (1.0, "−1.0 −.5 0 .5 1.0"), (10.05, "−10 0 10")])
 def test_the_axis_loses_no_digit_but_a_leading_zero(reach: float, words: str) -> None:
     values: dict[str, Floats] = {"x": np.linspace(0.5, 1, 20), "y": np.linspace(0, 0.4, 20)}
     board = board_of(evaluate(scored(values, "nDCG@10"), baseline=None, settings=Settings()))
@@ -299,7 +302,18 @@ def test_the_legend_takes_no_room_from_the_columns() -> None:
     values: dict[str, Floats] = {"x": line, "same": line.copy(), "low": line - 0.3}
     lines = rendered(forest(board_of(evaluate(scored(values), baseline=None, settings=Settings())), width=80), 80)
     assert lines[0].split("  ")[0] == "= no query differs"
-    assert lines[1].split() == ["▼", "worse", "mean", "behind", "the", "leader", "won/tied/lost", "adj.", "p"]
+    assert lines[1].split() == [
+        "▼",
+        "worse",
+        "mean",
+        "behind",
+        "the",
+        "leader",
+        "won/tied/lost",
+        "adj.",
+        "p",
+        "Wilcoxon",
+    ]
 
 
 def test_what_all_names_begin_with_is_said_once() -> None:

@@ -130,16 +130,16 @@ def _number(cell: str) -> str:
     return re.sub(r"(?<![\w-])-(?=[\d.])", MINUS, cell)
 
 
-ROOMY = 70
-"""Cells from which on heads stand in one line."""
+ROOMY, WIDE = 70, 100
+"""Cells from which on heads stand in one line, without and with the p of two tests."""
 LEGEND = ("good", "open", "same", "worse", "better")
 """Standings whose signs are told; the others speak for themselves."""
 LEGEND_ROOM = 20
 """Cells that they may take in one line where all names are shorter."""
 TICK = 6
 """Cells from one number below the drawing to the next, or a few more."""
-WIDEST, WANTED, LEAST = 36, 24, 10
-"""Cells of the drawing."""
+WIDEST, WANTED, NARROW, LEAST = 36, 24, 15, 10
+"""Cells of the drawing; the third beside the p of two tests."""
 
 
 def forest(board: Board, *, width: int) -> Iterator[RenderableType]:
@@ -172,13 +172,18 @@ def forest(board: Board, *, width: int) -> Iterator[RenderableType]:
             for row in rows
         ]  # fmt: skip
         # Where the first head takes two lines this one may, and the columns beside it have more room.
-        record = "queries\nwon/tied/lost" if "\n" in head else "queries won/tied/lost"
+        record = "queries\nwon/tied/lost" if "\n" in head or (board.exact and width < WIDE) else "queries won/tied/lost"
         beside = [
             Column(record if width >= ROOMY else "won/\ntied/\nlost", [*records, ""]),
             Column("adj. p", [*(short_p(row.p) for row in rows), ""], rank=2),
-            Column(f"by ({100 * board.level:.3g} %)", [*ends, ""], left=True, rank=3),
+            *(
+                [Column("Wilcoxon", [*(exact_p(row.p_wilcoxon, row.floor) for row in rows), ""], rank=3)]
+                if board.exact
+                else []
+            ),
+            Column(f"by ({100 * board.level:.3g} %)", [*ends, ""], left=True, rank=4),
         ]
-        least = Column("", [" " * WANTED])
+        least = Column("", [" " * (NARROW if board.exact else WANTED)])
         kept = fitting([*columns, least, *beside], width)
         taken = sum(min(one.width, width // 2) if one.name else one.width for one in kept if one is not least)
         cells = max(LEAST, min(WIDEST, width - taken - GAP * len(kept)))
@@ -190,6 +195,15 @@ def forest(board: Board, *, width: int) -> Iterator[RenderableType]:
         )
         columns = kept
     yield grid(columns)
+
+
+def exact_p(p: float | None, floor: float | None) -> str:
+    """The p of the exact test, with the smallest that it could have been where that decides nothing.
+
+    >>> exact_p(0.216, None), exact_p(1.0, 0.25)
+    ('.216', '1.00 (≥ .250)')
+    """
+    return short_p(p) if floor is None else f"{short_p(p)} (≥ {short_p(floor)})"
 
 
 def _head(board: Board, width: int, cells: int) -> str:

@@ -105,7 +105,7 @@ def compare(
     test: Annotated[
         str | None,
         typer.Option(
-            help="The test that decides: wilcoxon, randomization, t, sign; default: that of the folders, or wilcoxon.",
+            help="The test that decides: randomization, wilcoxon, t; default: that of the folders, or randomization.",
             autocompletion=shared_options.tests,
         ),
     ] = None,

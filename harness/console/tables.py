@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from harness.evaluation.verdict import Comparison
     from harness.overview import Entry
     from harness.records import Results
+    from harness.stats.settings import Settings
 
 Row = Mapping[str, Any]
 """A row of summary.csv."""
@@ -128,7 +129,7 @@ def verdict(evaluation: Evaluation, told: VerdictNotes, *, width: int) -> Iterat
     if told.more.pairs:
         yield ""
         if rows := evaluation.comparisons[evaluation.scores.primary]:
-            yield from comparisons(rows, width=width, level=evaluation.settings.level, leader=result.leader)
+            yield from comparisons(rows, width=width, settings=evaluation.settings, leader=result.leader)
             yield ""
         yield from (text_line(sentence) for sentence in evaluation.sentences(complete=told.complete))
 
@@ -179,30 +180,42 @@ def leaderboard(
 
 
 def comparisons(
-    family: Sequence[Comparison], *, width: int, level: float = 0.95, leader: str = ""
+    family: Sequence[Comparison], *, width: int, settings: Settings, leader: str = ""
 ) -> Iterator[RenderableType]:
     """The tests of one measure's family: the difference and its interval before p.
 
     Args:
         family: its comparisons, one or more.
         width: cells of the terminal.
-        level: confidence of the intervals.
+        settings: those that it was made with.
         leader: its pairs stand first, then the closest.
     """
+    from harness.evaluation.board import wilcoxon_floors
     from harness.evaluation.wording import verdict_cell, verdict_word
 
     measure = family[0].measure
     shown = sorted(family, key=lambda row: (leader not in (row.a, row.b), abs(row.mean_difference)))[:MOST]
-    baselines = {row.b for row in family}
+    baselines, floors = {row.b for row in family}, wilcoxon_floors(family, settings)
     names = [Column("a", [row.a for row in shown], left=True, name=True)]
     if len(baselines) > 1 or len(family) == 1:
         names.append(Column("b", [row.b for row in shown], left=True, name=True))
     columns = [
         *names,
         Column("a - b", [f"{row.mean_difference:+z.4f}" for row in shown], rank=1),
-        _intervals([(row.ci_low, row.ci_high, row.ci_method) for row in shown], "{:+z.3f}", level, rank=3),
+        _intervals([(row.ci_low, row.ci_high, row.ci_method) for row in shown], "{:+z.3f}", settings.level, rank=3),
         Column("wins/ties/\nlosses", [f"{row.wins:,}/{row.ties:,}/{row.losses:,}" for row in shown], rank=4),
         Column("adjusted\np", [format_p(row.p_adjusted) for row in shown], rank=2),
+        Column(
+            "exact\nWilcoxon p",
+            [
+                "–"
+                if row.p_wilcoxon_adjusted is None
+                else format_p(row.p_wilcoxon_adjusted)
+                + (f" (≥ {format_p(floors[row.a, row.b])})" if (row.a, row.b) in floors else "")
+                for row in shown
+            ],
+            rank=5,
+        ),
     ]
     bold = frozenset(i for i, row in enumerate(shown) if row.verdict.separates)
     whole = [*columns, Column("verdict", [verdict_cell(row.finding) for row in shown], left=True, bold=bold)]

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
+from harness.english import few_names
 from harness.evaluation import statements
 from harness.evaluation.evaluation import Evaluation
+from harness.evaluation.scores import Scores
 from harness.evaluation.statements import Topic
-from harness.evaluation.verdict import Reason, Verdict
-from harness.evaluation.wording import agreement_note, interval_note
+from harness.evaluation.verdict import Comparison, Reason, Verdict
+from harness.evaluation.wording import opposite_warning
+from harness.stats.differences import fragile
+from harness.stats.multiplicity import adjusted_floors
+from harness.stats.settings import Settings
 
 BoardStanding = Literal["leader", "good", "open", "same", "worse", "baseline", "better", "failed"]
 BY_VERDICT: Mapping[Verdict, BoardStanding] = {
@@ -37,8 +42,10 @@ class BoardRow(NamedTuple):
     losses: int | None = None
     p: float | None = None
     """Adjusted, of the deciding test."""
-    p_of_mean: float | None = None
-    """Adjusted, of the sign-flip test of the mean, where it and the deciding test do not agree."""
+    p_wilcoxon: float | None = None
+    """Adjusted, of the exact signed-rank test; None where it has none, or decides and is `p`."""
+    floor: float | None = None
+    """The smallest adjusted p that the exact test could have given, where that is above the level."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +69,11 @@ class Board:
         return sum(row.mean is not None for row in self.rows) > 1
 
     @property
+    def exact(self) -> bool:
+        """Whether an exact Wilcoxon p is shown beside the deciding one."""
+        return any(row.p_wilcoxon is not None for row in self.rows)
+
+    @property
     def span(self) -> tuple[float, float]:
         """The ends of what the rows and the margin reach, 0 among them."""
         held = [end for row in self.rows for end in (row.difference, row.low, row.high) if end is not None]
@@ -69,6 +81,7 @@ class Board:
         return min(*edges, *held), max(*edges, *held)
 
 
+RECOMPUTED = "An earlier version wrote this folder: its comparisons are computed again from its scores."
 NEXT = (Topic.NOTHING_MEASURED, Topic.WEIGHTS, Topic.WITHIN_MARGIN, Topic.PLAN)
 """What neither the headline nor the lead says, and what to do follows from."""
 
@@ -93,9 +106,27 @@ def headline_of(evaluation: Evaluation, *, complete: bool = True) -> Headline:
     if not result.measured:
         return Headline(headline, lead, tuple(following[:1]))
     pairs = tuple(result.against_baseline if result.baseline else result.against.values())
-    about = (pairs, settings, reference_of(evaluation))
-    note = interval_note(*about) if result.sweep is None else ""
-    return Headline(headline, lead, tuple(filter(None, [note or agreement_note(*about), *following])))
+    warning = opposite_warning(pairs, settings) if result.sweep is None else ""
+    shown = [(row.a, row.b) for row in pairs if row.verdict.separates]
+    if result.sweep is not None:
+        shown = [(result.sweep.chosen, result.sweep.default)] if result.sweep.beats else []
+    warning = warning or fragile_warning(evaluation.scores, shown)
+    older = RECOMPUTED if evaluation.recomputed else ""
+    return Headline(headline, lead, tuple(filter(None, [warning, *following, older])))
+
+
+def fragile_warning(scores: Scores, pairs: Sequence[tuple[str, str]]) -> str:
+    """Return for which pairs few queries with a large loss would undo what was shown; "" for none.
+
+    Args:
+        scores: of the primary measure among others, which has a value for everyone on every query.
+        pairs: those for which a difference of the means is shown.
+    """
+    group, units, span = scores.values[scores.primary], scores.units, scores.span_of(scores.primary)
+    names = [f"{a} and {b}" for a, b in pairs if fragile(units.means(group[a] - group[b]), span)]
+    if not names:
+        return ""
+    return f"Few queries with a large loss would undo what is shown of {few_names(names)}: label more queries."
 
 
 def next_of(evaluation: Evaluation) -> str:
@@ -143,5 +174,25 @@ def _row(evaluation: Evaluation, name: str, *, based: bool) -> BoardRow:
     row = row.swapped if result.low_is_good else row
     ends = (row.mean_difference, row.ci_low, row.ci_high)
     record = (row.wins, row.ties, row.losses) if based else (row.losses, row.ties, row.wins)
-    p_of_mean = row.p_randomization_adjusted if row.reason is Reason.DISAGREE else None
-    return BoardRow(name, standing, mean, *ends, *record, row.p_adjusted, p_of_mean)
+    beside = None if evaluation.settings.test == "wilcoxon" else row.p_wilcoxon_adjusted
+    floor = wilcoxon_floors([*pairs.values()], evaluation.settings).get((row.a, row.b))
+    return BoardRow(name, standing, mean, *ends, *record, row.p_adjusted, beside, floor)
+
+
+def wilcoxon_floors(rows: Sequence[Comparison], settings: Settings) -> dict[tuple[str, str], float]:
+    """Return (a, b), in either order -> the smallest adjusted p of the exact test, where that is above the level.
+
+    Args:
+        rows: comparisons that are corrected together.
+        settings: the correction and the level.
+    """
+    exact = [row for row in rows if row.p_wilcoxon is not None]
+    floors = adjusted_floors(
+        [row.p_wilcoxon or 1.0 for row in exact], [row.wilcoxon_floor for row in exact], settings.correction
+    )
+    return {
+        pair: floor
+        for row, floor in zip(exact, floors, strict=True)
+        if floor is not None and floor > settings.alpha and row.differing
+        for pair in ((row.a, row.b), (row.b, row.a))
+    }

@@ -16,7 +16,7 @@ from harness.stats.differences import differences
 from harness.stats.intervals import student
 from harness.stats.multiplicity import adjust, adjusted_floors
 from harness.stats.paired_tests import Decided, Observed, Within, decide, equivalence_tests
-from harness.stats.settings import Settings
+from harness.stats.settings import Settings, Test
 from harness.stats.sign_flip import Contrast, FlipTest, sign_flip
 from harness.stats.signed_rank import signed_rank_of
 
@@ -43,8 +43,9 @@ class Corrected(NamedTuple):
     """The p-values of one pair after its family's correction."""
 
     decided: float
-    mean: float
     floor: float | None
+    mean: float
+    ranks: float
 
 
 def family(names: Sequence[str], baseline: str | None = None) -> list[tuple[str, str]]:
@@ -63,11 +64,23 @@ def family(names: Sequence[str], baseline: str | None = None) -> list[tuple[str,
 
 
 def keys_of(scores: Scores, baseline: str | None = None) -> dict[str, list[Key]]:
-    """Return the pairs of each measure's family; all pairs where the baseline has no scores."""
-    return {
+    """Return the pairs of each measure's family; all pairs where the baseline has no scores.
+
+    Above 1,000 pairs only the primary measure has a family; a residual, which is no quality, never has one.
+    """
+    families = {
         measure: [Key(measure, a, b) for a, b in family(list(group), baseline if baseline in group else None)]
         for measure, group in scores.values.items()
+        if RESIDUAL not in measure
     }
+    many = len(families.get(scores.primary, ())) > MOST_PAIRS
+    return {measure: keys for measure, keys in families.items() if not many or measure == scores.primary}
+
+
+MOST_PAIRS = 1_000
+"""Of one family, beyond which the other measures are not compared."""
+RESIDUAL = "residual=True"
+"""In the name of a measure: how much the unjudged documents could add."""
 
 
 def uncounted() -> None:
@@ -101,7 +114,7 @@ def compare(
     rows: list[Comparison] = []
     for measure, keys in families.items():
         members = [
-            Member(key, kept[key], observed[key], decide(observed[key], settings.decides))
+            Member(key, kept[key], observed[key], decide(observed[key], settings.test))
             for key in keys
             if key in observed
         ]
@@ -171,8 +184,8 @@ def _family_rows(
     for member, p in zip(members, p_values, strict=True):
         state = _known_before(scores, member, measured=measured, confirmatory=confirmatory)
         difference = _mean_difference(scores, member)
-        evidence = evidence_of(member.observed, difference, p, state, within_margin=member.key[1:] in within)
-        finding = finding_on(evidence, settings)
+        sign = sign_of(member.observed, difference, settings.test)
+        finding = finding_on(Evidence(p.decided, p.floor, sign, state, member.key[1:] in within), settings)
         finding = finding.swapped if member.key.measure in scores.low_is_good else finding
         rows.append(_row(scores, member, p, finding, settings, confirmatory=confirmatory))
     return rows
@@ -182,26 +195,16 @@ def corrected(tests: Sequence[tuple[Observed, Decided]], correction: str, absent
     """Return the corrected p-values of one family; each absent pair counts with p = 1."""
     p_values = [decided.p_value for _, decided in tests] + [1.0] * absent
     means = [observed.flips.two_sided for observed, _ in tests] + [1.0] * absent
+    ranks = [observed.ranks.p_value for observed, _ in tests] + [1.0] * absent
     floors = adjusted_floors(p_values, [decided.p_minimum for _, decided in tests], correction)
-    both = zip(adjust(p_values, correction), adjust(means, correction), strict=True)
-    return [Corrected(*p, floor) for p, floor in zip(list(both)[: len(tests)], floors, strict=True)]
+    adjusted = (adjust(p, correction)[: len(tests)] for p in (means, ranks))
+    return [*map(Corrected._make, zip(adjust(p_values, correction)[: len(tests)], floors, *adjusted, strict=True))]
 
 
-def evidence_of(
-    pair: Observed, mean_difference: float, p: Corrected, state: Reason | None, *, within_margin: bool = False
-) -> Evidence:
-    """Return what a verdict on a pair rests on; `state` says what is known before any test."""
-    mean_sign = pair.queries.sign(mean_difference)
+def sign_of(pair: Observed, mean_difference: float, test: Test) -> int:
+    """Return the sign of what a test is about: the rank sums, or the mean difference."""
     ranks = int(np.sign(pair.ranks.w_plus - pair.ranks.w_minus))
-    return Evidence(
-        p_adjusted=p.decided,
-        p_mean=p.mean,
-        p_minimum_adjusted=p.floor,
-        rank_sign=mean_sign if pair.units.weights is not None else ranks,  # ranks know no weights
-        mean_sign=mean_sign,
-        state=state,
-        within_margin=within_margin,
-    )
+    return ranks if test == "wilcoxon" else pair.queries.sign(mean_difference)
 
 
 def finding_on(evidence: Evidence, settings: Settings) -> Finding:
@@ -262,4 +265,6 @@ def _row(
         ci_method=interval.method,
         p_randomization_adjusted=p.mean,
         clusters=len(units) if units.clustered else None,
+        p_wilcoxon=None if units.weights is not None else ranks.p_value,
+        p_wilcoxon_adjusted=None if units.weights is not None else p.ranks,
     )

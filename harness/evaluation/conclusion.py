@@ -13,20 +13,10 @@ from harness.evaluation.scores import Scores, by_mean
 from harness.evaluation.sweep_choice import SweepChoice
 from harness.evaluation.verdict import Comparison, Finding, Reason, Verdict
 from harness.stats.differences import differences
-from harness.stats.power import PowerRange, QueryRange, detectable, queries_needed
+from harness.stats.power import queries_needed
 from harness.stats.settings import EXAMPLE, Settings
 from harness.stats.sign_flip import told_apart
 from retrievers.errors import InputError, Problem
-
-
-@dataclass(frozen=True, slots=True)
-class Power:
-    """What these queries could find between two retrievers, and what more would take."""
-
-    detectable: PowerRange | None
-    """The smallest true difference that is found with power 0.80; None: too few queries differ to say."""
-    needed: QueryRange | None
-    """Queries (clusters, where declared) for the declared difference; None as above."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,8 +35,9 @@ class Conclusion:
     shown_worse: tuple[str, ...]
     within_margin: tuple[str, ...]
     """The leader, and all that are shown within the margin of it: only these are as good as the best."""
-    unresolved: Mapping[str, Power]
-    """What these queries cannot tell from the leader."""
+    unresolved: Mapping[str, int | None]
+    """Undecided against the leader -> the queries (clusters, where declared) that the declared difference takes; None
+    where too few differ to say."""
     against: Mapping[str, Comparison]
     """Of the leader (a) with each other (b)."""
     measured: bool
@@ -66,6 +57,11 @@ class Conclusion:
     def leader(self) -> str:
         """The retriever with the best mean; among equals the first in the experiment's order."""
         return next(iter(self.means))
+
+    @property
+    def ahead(self) -> tuple[str, ...]:
+        """Those that signed ranks, where they decide, show to be better than the leader on the typical query."""
+        return tuple(name for name in self.unresolved if self.against[name].verdict is Verdict.WORSE)
 
     @property
     def others(self) -> tuple[str, ...]:
@@ -131,7 +127,7 @@ def conclude(
         shown_worse=tuple(worse),
         within_margin=(leader, *close),
         unresolved={
-            other: power_of(scores, (leader, other), settings.alpha / rows[other], wanted)
+            other: _needed(scores, (leader, other), settings.alpha / rows[other], wanted)
             for other in others
             if other not in close and other not in worse
         },
@@ -167,20 +163,13 @@ def _leading_a_sweep(scores: Scores, leader: str, settings: Settings) -> dict[st
     }
 
 
-def power_of(scores: Scores, pair: tuple[str, str], alpha: float, difference: float) -> Power:
-    """Return what so many queries, or clusters, could find between two retrievers on the primary measure.
-
-    Args:
-        scores: of the queries for which both have a value.
-        pair: the leader and the other.
-        alpha: the level, divided by the rows of the family.
-        difference: what is worth finding.
-    """
+def _needed(scores: Scores, pair: tuple[str, str], alpha: float, difference: float) -> int | None:
+    """How many queries, or clusters, find a true difference between two retrievers on the primary measure."""
     group, units = scores.values[scores.primary], scores.units
     # Unequal weights tell as much as fewer queries of equal weight: as if the differences scattered more.
     more = math.sqrt(len(units) / units.effective)
     d = differences(more * units.means(group[pair[0]]), more * units.means(group[pair[1]]))
-    return Power(detectable(d, alpha), queries_needed(d, difference, alpha))
+    return queries_needed(d, difference, alpha)
 
 
 def _against(leader: str, rows: Sequence[Comparison]) -> dict[str, Comparison]:

@@ -42,6 +42,8 @@ class Evaluation:
     """Which of the planned looks this is; None where none are planned."""
     failed: Mapping[str, str] = field(default_factory=dict)
     """Retriever -> why it failed."""
+    recomputed: bool = False
+    """Whether the comparisons of a folder of an earlier version were computed again."""
 
     @property
     def incomplete(self) -> str:
@@ -117,7 +119,7 @@ def evaluation_of(results: Results) -> Evaluation:
     labels = {query: labelled.labels for query, labelled in results.queries.items()}
     settings = replace(at_look(declared, scores.n), by_people=people_judged(labels))
     comparisons = _comparisons(results)
-    if comparisons is None:
+    if recomputed := comparisons is None:
         rows = compare(scores, baseline=manifest.resolved.baseline, settings=settings)
         comparisons = {measure: tuple(row for row in rows if row.measure == measure) for measure in scores.values}
     family = comparisons.get(scores.primary, ())
@@ -130,6 +132,7 @@ def evaluation_of(results: Results) -> Evaluation:
         ),
         look=look_at(declared, scores.n),
         failed=manifest.failed,
+        recomputed=recomputed,
     )
 
 

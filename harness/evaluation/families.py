@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from harness.evaluation.compare import Key, corrected, evidence_of, finding_on, observe
+from harness.evaluation.compare import Key, corrected, finding_on, observe, sign_of
 from harness.evaluation.scores import Scores
-from harness.evaluation.verdict import Finding, Reason
+from harness.evaluation.verdict import Evidence, Finding, Reason
 from harness.stats.heterogeneity import large_slices, length_slices
 from harness.stats.multiplicity import adjust
 from harness.stats.paired_tests import Decided, Within, decide, equivalence_tests
@@ -40,8 +40,8 @@ class TestRow:
     """Which queries, where not all of them; what else there is to know of a row; empty otherwise."""
     mean_difference: float | None
     """mean(a) - mean(b)."""
-    p_randomization_adjusted: float | None = None
-    """Of the sign-flip test of the mean, corrected as p; empty where no verdict is given."""
+    p_wilcoxon_adjusted: float | None = None
+    """Of the exact signed-rank test, corrected as p; empty with weights, and where no verdict is given."""
     finding: Finding | None = None
     """Of slices and rerankers, by the rule of every verdict; `wording` writes it."""
 
@@ -130,7 +130,7 @@ def _deciding_rows(parts: Sequence[tuple[str, Scores]], pairs: Pairs, name: str,
         for _, part in parts
         for pair in observe(part, [Key(part.primary, a, b) for a, b in pairs], settings.seed).values()
     ]
-    decided = [decide(pair, settings.decides) for pair in observed]
+    decided = [decide(pair, settings.test) for pair in observed]
     keys = [(note, part, a, b) for note, part in parts for a, b in pairs]
     measure = parts[0][1].primary if parts else ""
     rows = _rows((name, measure), keys, decided, settings.correction)
@@ -141,8 +141,10 @@ def _deciding_rows(parts: Sequence[tuple[str, Scores]], pairs: Pairs, name: str,
         state = (
             None if differ and test.method != "undefined" else Reason.UNDEFINED if differ else Reason.NO_QUERY_DIFFERS
         )
-        finding = finding_on(evidence_of(pair, row.mean_difference or 0.0, p, state), settings)
-        judged.append(replace(row, p_randomization_adjusted=p.mean, finding=finding))
+        sign = sign_of(pair, row.mean_difference or 0.0, settings.test)
+        finding = finding_on(Evidence(p.decided, p.floor, sign, state), settings)
+        ranks = None if pair.units.weights is not None else p.ranks
+        judged.append(replace(row, p_wilcoxon_adjusted=ranks, finding=finding))
     return judged
 
 

@@ -10,11 +10,11 @@ from typing import NamedTuple
 from harness.english import asked, counted, few_names, format_p, join, minus, related, short_p, these
 from harness.evaluation.across_sets import PairOnSets, SetsTogether
 from harness.evaluation.conclusion import Conclusion
-from harness.evaluation.sweep_choice import SweepChoice
+from harness.evaluation.sweep_choice import FEWEST_QUERIES, SweepChoice
 from harness.evaluation.verdict import Comparison, Reason, Verdict
-from harness.evaluation.wording import differing, unchanged_sentence, why
+from harness.evaluation.wording import unchanged_sentence, why
 from harness.stats.differences import SLACK
-from harness.stats.power import MOST, PowerRange, QueryRange
+from harness.stats.power import MOST
 from harness.stats.settings import Settings
 
 
@@ -81,7 +81,10 @@ def conclusion_statements(result: Conclusion, settings: Settings, *, complete: b
     if result.effective is not None:
         yield Statement(Topic.WEIGHTS, weights_sentence(result, settings))
     if result.shown_worse:
-        yield Statement(Topic.SHOWN_WORSE, f"Shown to be worse than {leader}: {join(result.shown_worse)}.")
+        worse = "worse on the typical query" if settings.test == "wilcoxon" else "worse on average"
+        yield Statement(Topic.SHOWN_WORSE, f"Shown to be {worse} than {leader}: {join(result.shown_worse)}.")
+    if result.ahead:
+        yield Statement(Topic.UNRESOLVED, f"{_ahead_of_leader(result)}.")
     yield from _within(result, settings, complete=complete)
     if result.unresolved:
         yield from _unresolved(result, settings)
@@ -136,6 +139,8 @@ def sweep_headline(choice: SweepChoice) -> str:
     best, today = counted(choice.configurations, "configuration"), f"{choice.default}, in use today"
     if choice.beats:
         return f"{choice.chosen}, the best of {best}, beats {today}"
+    if choice.too_few:
+        return f"Too few queries to choose among {best}: that takes {FEWEST_QUERIES}"
     if choice.gain <= 0:
         return f"None of {best} has a higher mean than {today}"
     return f"{choice.chosen} has the highest mean of {best}, and is not shown to beat {today}"
@@ -143,14 +148,13 @@ def sweep_headline(choice: SweepChoice) -> str:
 
 def alike_sentence(choice: SweepChoice, these_queries: str) -> str:
     """Return which configurations could be taken instead of the chosen one."""
-    if len(choice.alike) == 1:
-        return f"{these_queries.capitalize()} tell {choice.chosen} from every other configuration."
-    named, more = choice.alike[:NAMED], len(choice.alike) - NAMED
+    others = [name for name in choice.alike if name != choice.chosen]
+    if not others:
+        return f"{choice.chosen} is shown to differ from every other configuration on {these_queries}."
+    named, more = others[:NAMED], len(others) - NAMED
     listed = f"{', '.join(named)} and {more} more" if more > 0 else join(named)
-    return (
-        f"{these_queries.capitalize()} cannot tell {choice.chosen} from {len(choice.alike) - 1} of the others; "
-        f"the cheapest and fastest first, itself among them: {listed}."
-    )
+    may = f"{counted(len(others), 'other configuration')} may be as good as {choice.chosen}"
+    return f"{may} on {these_queries}; cheapest first: {listed}."
 
 
 def sets_sentences(found: SetsTogether, most: int) -> list[str]:
@@ -225,18 +229,24 @@ def _within(result: Conclusion, settings: Settings, *, complete: bool) -> Iterat
 
 
 def _unresolved(result: Conclusion, settings: Settings) -> Iterator[Statement]:
-    same, others = _alike(result), [name for name in result.unresolved if name not in _alike(result)]
+    same = _alike(result)
+    others = [name for name in result.unresolved if name not in same and name not in result.ahead]
     if same:
         unchanged = unchanged_sentence(result.n, result.clusters)
         text = f"Identical to {result.leader} on these queries, ranking by ranking: {join(same)}; {unchanged}."
         yield Statement(Topic.UNRESOLVED, text)
     if not others:
         return
-    apart = f"{result.leader} and {others[0]} apart" if len(others) == 1 else f"{result.leader} from {join(others)}"
-    yield Statement(Topic.UNRESOLVED, f"{these(result.n, result.clusters).capitalize()} cannot tell {apart}.")
+    on = these(result.n, result.clusters)
+    yield Statement(Topic.UNRESOLVED, f"Undecided on {on}: {result.leader} against {join(others)}.")
     yield from _plans(result, settings)
-    yield from _limits(result, settings)
+    yield from _undecided_since(result, settings)
     yield Statement(Topic.CAVEAT, "That no difference was shown does not mean that there is none.")
+
+
+def _ahead_of_leader(result: Conclusion) -> str:
+    ahead = f"{join(result.ahead)} {'is' if len(result.ahead) == 1 else 'are'} shown to be better on the typical query"
+    return f"{result.leader} has the highest mean, but {ahead}"
 
 
 def _alike(result: Conclusion) -> list[str]:
@@ -246,18 +256,15 @@ def _alike(result: Conclusion) -> list[str]:
 
 def _plans(result: Conclusion, settings: Settings) -> Iterator[Statement]:
     """What a true difference of the declared size would take; nothing where no number of queries would do."""
-    rows = {o: power for o, power in result.unresolved.items() if _helped(result.against[o])}
-    needed = {other: power.needed for other, power in rows.items() if power.needed is not None}
+    rows = {other: needed for other, needed in result.unresolved.items() if _helped(result.against[other])}
+    needed = {other: queries for other, queries in rows.items() if queries is not None}
     if rows and not needed:
         few = "One query is too few" if result.n == 1 else "Too few of the queries differ"
         yield Statement(Topic.PLAN, f"{few} to say how many would be needed.")
     elif needed:
         # To tell all of them apart takes as many queries as the hardest pair.
-        hardest = max(needed, key=lambda other: (needed[other].high or math.inf, needed[other].low or math.inf))
+        hardest = max(needed, key=lambda other: needed[other])
         sentence = plan_sentence(needed[hardest], result, hardest)
-        enough = needed[hardest].high
-        if enough is not None and enough <= (result.clusters or result.n):
-            sentence += " That many were asked."
         example = "" if settings.margin is not None else " (No margin is declared: this is an example.)"
         yield Statement(Topic.PLAN, f"{sentence}{example}")
 
@@ -266,71 +273,38 @@ def _helped(row: Comparison) -> bool:
     return row.reason is None or row.reason.helped_by_queries
 
 
-def plan_sentence(needed: QueryRange | None, result: Conclusion, other: str) -> str:
+def plan_sentence(needed: int, result: Conclusion, other: str) -> str:
     """Return what a true difference of the declared size between the leader and another would take."""
-    if needed is None:
-        few = "too few of the queries differ to say how many would be needed"
-        return f"{result.leader} and {other}: {few if other in result.unresolved else 'settled by these queries'}."
+    units = result.clusters or result.n
+    if needed <= units:
+        return f"These queries would reliably find a true difference of {result.difference:g} from {other}."
     return (
-        f"To find a true difference of {result.difference:g} between {result.leader} and {other} with 80 % power, you "
-        f"need {needed_words(needed, clusters=result.clusters is not None)} (estimated from "
-        f"{asked(result.n, result.clusters)})."
+        f"To reliably find a true difference of {result.difference:g} from {other} takes "
+        f"{needed_words(needed, clusters=result.clusters is not None)}, if differences scatter as on these {units:,}."
     )
 
 
-def needed_words(needed: QueryRange, *, clusters: bool = False) -> str:
+def needed_words(needed: int, *, clusters: bool = False) -> str:
     """Return a number of queries with two digits, rounded up: more would be false precision.
 
-    >>> needed_words(QueryRange(138, 647)), needed_words(QueryRange(34, None))
-    ('at least 140 queries, likely up to 650', 'at least 34 queries, possibly more than 1,000,000')
+    >>> needed_words(138), needed_words(MOST + 1)
+    ('about 140 queries', 'more than 1,000,000 queries')
     """
     things = "different questions" if clusters else "queries"
-    if needed.low is None:
+    if needed > MOST:
         return f"more than {MOST:,} {things}"
-    if needed.high is None:
-        return f"at least {_rounded(needed.low):,} {things}, possibly more than {MOST:,}"
-    low, high = _rounded(needed.low), _rounded(needed.high)
-    return f"about {low:,} {things}" if low == high else f"at least {low:,} {things}, likely up to {high:,}"
+    unit = 10 ** max(0, math.floor(math.log10(max(1, needed))) - 1)
+    return f"about {math.ceil(needed / unit) * unit:,} {things}"
 
 
-def _rounded(queries: int) -> int:
-    unit = 10 ** max(0, math.floor(math.log10(max(1, queries))) - 1)
-    return int(math.ceil(queries / unit) * unit)
-
-
-def detectable_words(size: PowerRange | None) -> str:
-    """Return the smallest difference that is found with power 0.80.
-
-    >>> detectable_words(PowerRange(0.0402, 0.0471)), detectable_words(None)
-    ('0.04 to 0.047', 'unknown')
-    """
-    if size is None:
-        return "unknown"
-    low, high = f"{size.low:.2g}", f"{size.high:.2g}"
-    return low if low == high else f"{low} to {high}"
-
-
-def _limits(result: Conclusion, settings: Settings) -> Iterator[Statement]:
-    """What could be seen between the leader and each unresolved retriever; the same words once for all."""
+def _undecided_since(result: Conclusion, settings: Settings) -> Iterator[Statement]:
+    """Why pairs of the leader are undecided that more queries would not help; the same words once for all."""
     reasons: dict[str, list[str]] = {}
-    sizes: dict[str, list[str]] = {}
-    for other, power in result.unresolved.items():
-        row = result.against[other]
-        if not _helped(row) or row.reason is Reason.DISAGREE:
-            reasons.setdefault(f"{why(row, settings)}.", []).append(other)
-        if not _helped(row):
-            continue
-        if power.detectable is None:
-            reasons.setdefault(f"only {differing(row, of=True)}, too few to say what could be found.", []).append(other)
-        else:
-            seen = f"{other} ({abs(row.mean_difference):.2g} seen)"
-            sizes.setdefault(detectable_words(power.detectable), []).append(seen)
+    for other in result.unresolved:
+        if not _helped(row := result.against[other]):
+            reasons.setdefault(why(row, settings), []).append(other)
     for reason, others in reasons.items():
-        yield Statement(Topic.POWER, f"{result.leader} and {join(others)}: {reason}")
-    for size, others in sizes.items():
-        yield Statement(
-            Topic.POWER, f"{result.leader} and {join(others)}: 80 % power for differences of about {size} or more."
-        )
+        yield Statement(Topic.POWER, f"{result.leader} and {join(others)}: {reason}.")
 
 
 def headline(result: Conclusion, settings: Settings, family: Sequence[Comparison]) -> str:
@@ -378,16 +352,18 @@ def lead_sentence(result: Conclusion, settings: Settings) -> str:
 
 def _against_leader(result: Conclusion, settings: Settings, family: Sequence[Comparison]) -> str:
     queries, leader, others = asked(result.n, result.clusters), result.leader, result.others
+    if result.ahead:
+        return _ahead_of_leader(result)
     if len(_alike(result)) == len(others):
         which = join([leader, *others]) if len(others) == 1 else f"The {len(result.means)} retrievers"
         return f"{which} rank identically on {these(result.n, result.clusters)}"
     if len(result.unresolved) == len(others):
         if any(row.verdict.separates for row in family):
-            return f"{leader} leads, but {queries} cannot tell it from any other"
+            return f"{leader} leads; undecided against all others on {queries}"
         which = join([leader, *others]) if len(others) == 1 else f"the {len(result.means)} retrievers"
-        return f"No difference shown: {queries} cannot tell {which} apart"
+        return f"Undecided: {queries} show{'s' * (result.n == 1)} no difference between {which}"
     if result.unresolved:
-        return f"{leader} leads, but {queries} cannot tell it from {few_names(list(result.unresolved), 2)}"
+        return f"{leader} leads; undecided against {few_names(list(result.unresolved), 2)} on {queries}"
     if len(result.within_margin) > 1:
         close = result.within_margin
         if all(result.against[name].reason is Reason.IDENTICAL for name in close[1:]):

@@ -15,6 +15,8 @@ from harness.stats.intervals import mean, student
 from harness.stats.settings import Settings
 from harness.stats.sign_flip import max_t, told_apart
 
+FEWEST_QUERIES = 50
+"""Queries (clusters, where declared) below which nothing is claimed: skewed differences make false claims."""
 Prices = Mapping[str, tuple[float, ...]]
 """Retriever -> what a query costs, in dollars and time, and what it keeps at hand: the cheapest comes first."""
 
@@ -51,7 +53,9 @@ class SweepChoice:
     """One-sided, by max-T over all configurations."""
     method: str
     beats: bool
-    """Whether it is shown to beat the default: p at most alpha/2."""
+    """Whether it is shown to beat the default: p at most alpha/2, on enough queries."""
+    too_few: bool
+    """Whether the queries are too few to claim anything."""
     alike: tuple[str, ...]
     """All that the test over all pairs cannot tell from the chosen one, itself among them; cheapest and fastest first.
     The default may be one of them."""
@@ -86,7 +90,8 @@ def choose(scores: Scores, sweep: Sweep, settings: Settings, prices: Prices) -> 
     )
     alike = [name for name, told in zip(every, apart, strict=True) if not told]
     ranked = list(by_mean({name: mean(group[name], units.weights) for name in every}))
-    free, bounds = (0.0,), scores.gap_range
+    free, bounds, too_few = (0.0,), scores.gap_range, len(units) < FEWEST_QUERIES
+    allowed = settings.by_people and not settings.spent and not too_few
     return SweepChoice(
         default=sweep.default,
         chosen=chosen,
@@ -96,7 +101,8 @@ def choose(scores: Scores, sweep: Sweep, settings: Settings, prices: Prices) -> 
         low=found.low if found.low is None or bounds is None else max(found.low, bounds.low),
         p_value=found.p_value,
         method=found.method,
-        beats=settings.by_people and not settings.spent and found.gain > 0 and found.p_value <= settings.alpha / 2,
+        beats=allowed and found.gain > 0 and found.p_value <= settings.alpha / 2,
+        too_few=too_few,
         alike=tuple(sorted(alike, key=lambda name: (prices.get(name, free), ranked.index(name)))),
         effects=tuple(_effects(scores, sweep, settings.level)),
     )

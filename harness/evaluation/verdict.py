@@ -37,14 +37,12 @@ class Reason(Enum):
     """The rankings are the same on every query."""
     NO_QUERY_DIFFERS = auto()
     """The scores are the same on every query."""
-    DISAGREE = auto()
-    """One of the deciding test and the test of the mean rejects, or ranks and means point opposite ways."""
     UNDEFINED = auto()
     """The t-test of differences that are all equal."""
     TOO_FEW = auto()
     """The smallest p that the differing queries could give is above the level."""
     NOT_SHOWN = auto()
-    """The tests could have shown a difference, and did not."""
+    """The test could have shown a difference, and did not."""
     MODEL_ALONE = auto()
     """No person judged these queries."""
     ALPHA_SPENT = auto()
@@ -76,49 +74,32 @@ class Evidence(NamedTuple):
 
     p_adjusted: float
     """Of the deciding test."""
-    p_mean: float
-    """Of the sign-flip test of the mean, adjusted alike."""
     p_minimum_adjusted: float | None
-    """What the deciding test could have given at best; None where it has no such bound."""
-    rank_sign: int
-    """-1, 0, 1: sign of w_plus - w_minus."""
-    mean_sign: int
-    """-1, 0, 1: sign of mean(a) - mean(b)."""
+    """What it could have given at best; None where it has no such bound."""
+    sign: int
+    """-1, 0, 1: of what it tests, a - b."""
     state: Reason | None
     """NOTHING_MEASURED, IDENTICAL, NO_QUERY_DIFFERS or UNDEFINED where that is known before any test."""
-    within_margin: bool
+    within_margin: bool = False
     """Whether equivalence was shown, by its own corrected tests."""
 
 
 def verdict_on(evidence: Evidence, alpha: float) -> Finding:
-    """Return the verdict on a against b.
+    """Return the verdict on a against b. Swapping a and b swaps better and worse, no more.
 
-    "better" and "worse" want both tests to reject, the deciding one and that of the mean, since the words speak of
-    means, and a rank sum and a mean that point the same way. Swapping a and b swaps better and worse, no more.
-
-    >>> verdict_on(Evidence(0.01, 0.02, 0.001, 1, 1, None, False), 0.05).verdict.name
+    >>> verdict_on(Evidence(0.01, 0.001, 1, None), 0.05).verdict.name
     'BETTER'
-    >>> verdict_on(Evidence(0.01, 0.2, 0.001, 1, 1, None, False), 0.05).reason.name
-    'DISAGREE'
-    >>> verdict_on(Evidence(0.0625, 0.0625, 0.0625, 1, 1, None, False), 0.05).reason.name
+    >>> verdict_on(Evidence(0.0625, 0.0625, 1, None), 0.05).reason.name
     'TOO_FEW'
     """
     if evidence.state is Reason.NOTHING_MEASURED:
         return Finding(Verdict.UNDECIDED, Reason.NOTHING_MEASURED)
-    if max(evidence.p_adjusted, evidence.p_mean) <= alpha and evidence.rank_sign == evidence.mean_sign != 0:
-        verdict = Verdict.BETTER if evidence.mean_sign > 0 else Verdict.WORSE
-        return Finding(verdict, negligible=evidence.within_margin)
+    if evidence.p_adjusted <= alpha and evidence.sign:
+        return Finding(Verdict.BETTER if evidence.sign > 0 else Verdict.WORSE, negligible=evidence.within_margin)
     if evidence.within_margin:
         return Finding(Verdict.EQUIVALENT, Reason.IDENTICAL if evidence.state is Reason.IDENTICAL else None)
-    return Finding(Verdict.UNDECIDED, evidence.state or _reason(evidence, alpha))
-
-
-def _reason(evidence: Evidence, alpha: float) -> Reason:
-    if evidence.p_minimum_adjusted is not None and evidence.p_minimum_adjusted > alpha:
-        return Reason.TOO_FEW
-    if min(evidence.p_adjusted, evidence.p_mean) <= alpha or evidence.rank_sign != evidence.mean_sign:
-        return Reason.DISAGREE
-    return Reason.NOT_SHOWN
+    too_few = evidence.p_minimum_adjusted is not None and evidence.p_minimum_adjusted > alpha
+    return Finding(Verdict.UNDECIDED, evidence.state or (Reason.TOO_FEW if too_few else Reason.NOT_SHOWN))
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,8 +132,8 @@ class Comparison:
     p_minimum: float | None
     """The smallest p that the deciding test could have given; None for the t-test, which has no such bound."""
     method: str
-    """"exact" or "saddlepoint" (signed-rank), "enumerated" or "draws" (randomization), "t"; "undefined"
-    (p = 1) for a t-test of equal differences."""
+    """"exact" or "saddlepoint" (signed-rank); "enumerated", "convolved", "draws" or "saddlepoint" (randomization); "t",
+    or "undefined" (p = 1) for a t-test of equal differences."""
     effect_size: float | None
     """Matched-pairs rank-biserial correlation; None where no query differs."""
     finding: Finding
@@ -166,6 +147,10 @@ class Comparison:
     """Corrected as the deciding test's p."""
     clusters: int | None
     """Clusters of queries, the units of all tests; None where none were declared."""
+    p_wilcoxon: float | None
+    """Of the exact signed-rank test, two-sided; None with weights."""
+    p_wilcoxon_adjusted: float | None
+    """Corrected as the deciding test's p."""
 
     @property
     def verdict(self) -> Verdict:
@@ -176,6 +161,11 @@ class Comparison:
     def reason(self) -> Reason | None:
         """Why it is undecided, or equivalent."""
         return self.finding.reason
+
+    @property
+    def wilcoxon_floor(self) -> float:
+        """The smallest p that the signed-rank test could have given."""
+        return min(1.0, 2.0 ** (1 - ((self.clusters or self.n) - self.zeros)))
 
     @property
     def differing(self) -> int:

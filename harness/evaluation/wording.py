@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from typing import Any
 
-from harness.english import asked, count, few_names, format_p, minus, related, short_p, these
+from harness.english import asked, count, format_p, minus, related, these
 from harness.evaluation.verdict import Comparison, Finding, Gate, Reason, Verdict
 from harness.stats.multiplicity import adjust
 from harness.stats.power import FEWEST
@@ -24,7 +24,6 @@ REASONS = {
     Reason.IDENTICAL: "identical on these queries",
     Reason.NOTHING_MEASURED: "nothing was measured",
     Reason.NO_QUERY_DIFFERS: "no query differs",
-    Reason.DISAGREE: "ranks and means disagree",
     Reason.UNDEFINED: "undefined, all differences are equal",
     Reason.TOO_FEW: "too few queries",
     Reason.NOT_SHOWN: "no difference shown",
@@ -36,7 +35,7 @@ SIGNS = {Verdict.BETTER: "▲", Verdict.WORSE: "▼", Verdict.EQUIVALENT: "≈",
 STANDINGS = {
     "leader": ("●", "highest mean"),
     "good": ("●", "as good"),
-    "open": ("?", "open"),
+    "open": ("?", "undecided"),
     "same": ("=", "no query differs"),
     "worse": ("▼", "worse"),
     "baseline": ("■", "the baseline"),
@@ -45,7 +44,7 @@ STANDINGS = {
 }
 """A sign and a word for each standing of the leaderboard: never a colour alone."""
 TESTS = {
-    "wilcoxon": "the exact signed-rank test",
+    "wilcoxon": "the exact Wilcoxon signed-rank test",
     "randomization": "the sign-flip test of the mean",
     "t": "Student's paired t-test",
 }
@@ -112,12 +111,21 @@ def read_comparison(cells: Mapping[str, Any]) -> Comparison:
 
 
 def settings_sentence(settings: Settings) -> str:
-    """Return which tests stand behind the numbers."""
-    drops = ", zero differences dropped" if settings.decides == "wilcoxon" else ""
+    """Return which test is behind the verdicts."""
+    drops = ", zero differences dropped" if settings.test == "wilcoxon" else ""
     return (
-        f"Decided by {TESTS[settings.decides]}{drops}, with which the sign-flip test of the mean must agree; p "
-        f"adjusted within each measure by {CORRECTIONS[settings.correction]}; level {settings.alpha:.3g}."
+        f"Decided by {TESTS[settings.test]}{drops}; p adjusted within each measure by "
+        f"{CORRECTIONS[settings.correction]}; level {settings.alpha:.3g}."
     )
+
+
+def shown_words(row: Comparison, settings: Settings) -> str:
+    """Return what was shown of two retrievers, in words that fit the deciding test."""
+    high, low = (row.a, row.b) if row.verdict is Verdict.BETTER else (row.b, row.a)
+    if settings.test == "wilcoxon":
+        return f"{high} is better than {low} on the typical query"
+    word = "higher" if (row.mean_difference > 0) == (high == row.a) else "lower, which is better,"
+    return f"the mean of {high} is {word} than that of {low}"
 
 
 def pair_sentence(row: Comparison, settings: Settings) -> str:
@@ -126,9 +134,11 @@ def pair_sentence(row: Comparison, settings: Settings) -> str:
     if row.ci_low is not None and row.ci_high is not None:
         short = f", likely too short as only {differing(row)}" if row.differing < FEWEST else ""
         interval += f" ({100 * settings.level:.3g} % interval {row.ci_low:+.4f} to {row.ci_high:+.4f}{short})"
+    exact = ""
+    if settings.test != "wilcoxon" and row.p_wilcoxon_adjusted is not None:
+        exact = f", exact Wilcoxon p {related(format_p(row.p_wilcoxon_adjusted))}"
     numbers = (
-        f"mean difference in {row.measure} {minus(interval)}, adjusted p {related(format_p(row.p_adjusted))} "
-        f"and {format_p(row.p_randomization_adjusted)} for the mean"
+        f"mean difference in {row.measure} {minus(interval)}, adjusted p {related(format_p(row.p_adjusted))}{exact}"
     )
     match row.verdict:
         case Verdict.EQUIVALENT:
@@ -138,7 +148,29 @@ def pair_sentence(row: Comparison, settings: Settings) -> str:
             return f"{row.a} and {row.b}: undecided, {why(row, settings)}; {numbers}."
         case _:
             small = f", but by less than the margin of {settings.margin:g}" if row.finding.negligible else ""
-            return f"{row.a} is {VERDICTS[row.verdict]} than {row.b}{small}: {numbers}."
+            return f"By {TESTS[settings.test]}, {shown_words(row, settings)}{small}: {numbers}."
+
+
+def opposite_warning(rows: Sequence[Comparison], settings: Settings) -> str:
+    """Return the pairs for which the other test rejects in the opposite direction of the verdict; "" for none.
+
+    Args:
+        rows: comparisons of one measure.
+        settings: those that they were made with.
+    """
+    found = []
+    for row in rows:
+        ranks, mean = row.w_plus - row.w_minus, row.mean_difference
+        if not row.verdict.separates or row.p_wilcoxon_adjusted is None or ranks * mean >= 0:
+            continue
+        if settings.test == "wilcoxon" and row.p_randomization_adjusted <= settings.alpha:
+            name, p = row.a if mean > 0 else row.b, format_p(row.p_randomization_adjusted)
+            found.append(f"the mean of {name} is higher (sign-flip p {related(p)})")
+        elif settings.test != "wilcoxon" and row.p_wilcoxon_adjusted <= settings.alpha:
+            name, other = (row.a, row.b) if ranks > 0 else (row.b, row.a)
+            p = format_p(row.p_wilcoxon_adjusted)
+            found.append(f"on the typical query {name} is better than {other} (exact Wilcoxon p {related(p)})")
+    return f"Yet {'; '.join(found)}." if found else ""
 
 
 def why(row: Comparison, settings: Settings) -> str:
@@ -156,8 +188,6 @@ def why(row: Comparison, settings: Settings) -> str:
             return f"the rankings are identical on {where}: {unchanged_sentence(row.n, row.clusters)}"
         case Reason.NO_QUERY_DIFFERS:
             return f"no query of {row.n:,} tells them apart"
-        case Reason.DISAGREE:
-            return f"ranks and means disagree ({_disagreement(row, settings)})"
         case Reason.TOO_FEW:
             floor = format_p(row.p_minimum_adjusted or 0.0)
             return (
@@ -169,63 +199,6 @@ def why(row: Comparison, settings: Settings) -> str:
         case _:
             favour = "favours" if row.wins == 1 else "favour"
             return f"{count(row.wins)} {favour} {row.a}, {row.losses:,} {row.b}, {row.ties:,} neither"
-
-
-def interval_note(rows: Sequence[Comparison], settings: Settings, reference: str = "") -> str:
-    """Return why intervals and verdicts seem to disagree, "" where none do.
-
-    Args:
-        rows: comparisons of one measure.
-        settings: those that they were made with.
-        reference: in each of the rows, and not to be named again; left out, both of a pair are named.
-    """
-    odd = [
-        row
-        for row in rows
-        if row.ci_low is not None and row.ci_high is not None
-        and (row.ci_low > 0 or row.ci_high < 0) != row.verdict.separates
-        and row.verdict is not Verdict.EQUIVALENT and row.reason not in (Reason.MODEL_ALONE, Reason.ALPHA_SPENT)
-    ]  # fmt: skip
-    if not odd:
-        return ""
-    named = _named(odd, reference)
-    first, decided, mean = odd[0], odd[0].p_adjusted, odd[0].p_randomization_adjusted
-    if len(odd) == 1 and not first.verdict.separates and min(decided, mean) <= settings.alpha < max(decided, mean):
-        shown, other = ("that of the mean", TESTS[settings.decides])[:: 1 if mean < decided else -1]
-        low, high = sorted((decided, mean))
-        return (
-            f"The interval of {named[0]} leaves out 0, but two tests must agree: {shown} finds a difference "
-            f"(p {short_p(low)}), {other} none (p {short_p(high)})."
-        )
-    both = "" if all(row.p_adjusted == row.p_randomization_adjusted for row in odd) else " of both tests"
-    few, each = ("Intervals do", "each is") if len(odd) > 1 else ("The interval does", "it is")
-    return (
-        f"{few} not settle {few_names(named)}: {each} of one pair alone, the verdict goes by p{both}, corrected for "
-        "the number of pairs."
-    )
-
-
-def agreement_note(rows: Sequence[Comparison], settings: Settings, reference: str) -> str:
-    """Return why rows with a small p are undecided: only one of the two tests rejects; "" where there are none."""
-    split = [row for row in rows if row.reason is Reason.DISAGREE
-             and (row.p_adjusted <= settings.alpha) != (row.p_randomization_adjusted <= settings.alpha)]  # fmt: skip
-    if not split:
-        return ""
-    both = f"{TESTS[settings.decides]} and that of the mean"
-    return f"Two tests must agree, {both}: only one finds a difference for {few_names(_named(split, reference))}."
-
-
-def _named(rows: Sequence[Comparison], reference: str) -> list[str]:
-    return [row.b if row.a == reference else row.a if row.b == reference else f"{row.a} and {row.b}" for row in rows]
-
-
-def _disagreement(row: Comparison, settings: Settings) -> str:
-    decided, mean = row.p_adjusted <= settings.alpha, row.p_randomization_adjusted <= settings.alpha
-    if decided == mean:
-        return "the rank sum and the mean point opposite ways: many small differences one way, few large ones the other"
-    tests = ("the deciding test", "the test of the mean")
-    shown, other = tests if decided else tests[::-1]
-    return f"{shown} finds a difference, {other} does not: look at the queries that differ most"
 
 
 def differing(row: Comparison, *, of: bool = False) -> str:
@@ -246,13 +219,11 @@ def significance_sentence(rows: Sequence[Comparison], settings: Settings) -> str
     queries, measure = asked(rows[0].n, rows[0].clusters), rows[0].measure
     if all(row.reason is Reason.NOTHING_MEASURED for row in rows):
         return f"Every score of {measure} is 0: nothing was measured."
-    one_test = settings.decides == "randomization"
     shown = sum(row.verdict.separates for row in rows)
     if shown:
         many = f"{shown} of {len(rows)} differences in {measure} {'is' if shown == 1 else 'are'}"
-        by = "" if one_test else ", by the deciding test and by that of the mean"
         what = f"The difference in {measure} is" if len(rows) == 1 else many
-        return f"{what} significant at {level} after correction{by}."
+        return f"{what} significant at {level} after correction."
     head = f"No difference in {measure} is significant at {level}"
     floors = [row.p_minimum for row in rows if row.p_minimum_adjusted is not None]
     if len(floors) == len(rows):
@@ -262,9 +233,7 @@ def significance_sentence(rows: Sequence[Comparison], settings: Settings) -> str
                 f"{head}: {queries} could not have shown any (the smallest adjusted p that the differing ones allow "
                 f"is {format_p(least)})."
             )
-    p = format_p(min(max(row.p_adjusted, row.p_randomization_adjusted) for row in rows))
-    by, both = ("", "") if one_test else (" by the deciding test and by that of the mean", " of both")
-    return f"{head}{by} on {queries}; the smallest adjusted p{both} is {p}."
+    return f"{head} on {queries}; the smallest adjusted p is {format_p(min(row.p_adjusted for row in rows))}."
 
 
 def gate_sentence(gate: Gate) -> str:

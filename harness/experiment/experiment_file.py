@@ -186,14 +186,16 @@ def question_of(experiment: Experiment) -> Question:
     """
     relevance, problems = experiment.relevance, list[Problem]()
     named: list[Measure] = []
+    written: set[Measure] = set()  # without what rows put beside: RBP's residual may be named too
     for where, text in [("primary", experiment.primary), *(("measures", text) for text in experiment.measures)]:
         try:
             parsed = measures.parse_all([text], gain=relevance.gain, ideal=relevance.ideal)
         except InputError as error:
             problems += [Problem(f"{where}: {text[:LONGEST_NAME]!r}", p.what, p.remedy) for p in error.problems]
             continue
-        if where == "measures" and parsed[0] in named[1:]:
+        if where == "measures" and parsed[0] in written:
             problems.append(Problem(where, f"{text} occurs twice", "name each measure once"))
+        written |= {parsed[0]} if where == "measures" else set()
         named += parsed[:1] if where == "primary" else parsed
         if where == "measures" and (parsed[0].cutoff or 0) > experiment.depth:
             problems.append(Problem(where, f"{text} looks below depth {experiment.depth}", "raise depth"))

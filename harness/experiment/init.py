@@ -281,6 +281,7 @@ depth = 100                       # hits kept per query: what any later measure 
 # gain = "exponential"            # 2^grade - 1, as in web search; left out, the grade itself
 
 [statistics]
+test = "randomization"            # decides by the mean; "wilcoxon": by the typical query; its exact p is always shown
 # margin = 0.02                   # a difference of means too small to matter; without one, nothing is "as good as"
 
 [[retrievers]]

@@ -54,6 +54,7 @@ NUMBERS = frozenset({
     "value", "count", "mean", "ci_low", "ci_high", "std", "min", "q25", "median", "q75", "max",
     "n", "zeros", "wins", "ties", "losses", "mean_difference", "w_plus", "w_minus", "statistic", "effect_size",
     "p_value", "p_adjusted", "p_minimum", "p_minimum_adjusted", "p_randomization", "p_randomization_adjusted",
+    "p_wilcoxon", "p_wilcoxon_adjusted",
     "clusters", "calls", "texts", "cached", "tokens", "usd", "seconds", "p50_ms", "p95_ms", "p99_ms",
 })  # fmt: skip
 """Columns of numbers; every other column is text."""

@@ -280,7 +280,14 @@ def _current(content: Table) -> Table:
     statistics = resolved.get("statistics") if isinstance(resolved, Mapping) else None
     if not isinstance(resolved, Mapping) or not isinstance(statistics, Mapping):
         return content
-    resolved = {**resolved, "statistics": without_retired(statistics)}
+    written = content.get("experiment")
+    declared = written.get("statistics") if isinstance(written, Mapping) else None
+    statistics = without_retired(statistics)
+    # Of earlier versions signed ranks decided by default, and gave way to sign flips where there were weights.
+    undeclared = not (isinstance(declared, Mapping) and "test" in declared)
+    if statistics.get("test") == "wilcoxon" and (undeclared or statistics.get("weight")):
+        del statistics["test"]
+    resolved = {**resolved, "statistics": statistics}
     experiment = _with_stemming(content.get("experiment"), resolved)
     if isinstance(experiment, Mapping):
         experiment = {key: value for key, value in experiment.items() if key != "cache"}

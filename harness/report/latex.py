@@ -96,11 +96,12 @@ def _comparisons(view: View) -> str:
     rows = [
         [latex(row.a), latex(row.b), _number(row.mean_difference, "+.3f"),
          f"[{_number(row.ci_low, '+.3f')}, {_number(row.ci_high, '+.3f')}]",
-         f"{row.wins}/{row.ties}/{row.losses}", _p(row.p_value), _p(row.p_adjusted), latex(verdict_cell(row.finding))]
+         f"{row.wins}/{row.ties}/{row.losses}", _p(row.p_value), _p(row.p_adjusted),
+         "--" if row.p_wilcoxon_adjusted is None else _p(row.p_wilcoxon_adjusted), latex(verdict_cell(row.finding))]
         for row in view.comparisons[view.primary]
     ]  # fmt: skip
-    head = ["$a$", "$b$", "$a-b$", "Interval", "W/T/L", "$p$", r"$p_\mathrm{adj}$", "$a$ is"]
-    return _table(head, rows, "llrrrrrl", f"{view.names[view.primary].short}. {settings_sentence(view.settings)}")
+    head = ["$a$", "$b$", "$a-b$", "Interval", "W/T/L", "$p$", r"$p_\mathrm{adj}$", r"$p_\mathrm{Wilcoxon}$", "$a$ is"]
+    return _table(head, rows, "llrrrrrrl", f"{view.names[view.primary].short}. {settings_sentence(view.settings)}")
 
 
 def _describe(view: View) -> str:

@@ -77,7 +77,7 @@ def p_value(p: float | None) -> str:
     """Return a p-value with three digits, never as 0.
 
     >>> p_value(0.046875), p_value(1.5575e-9), p_value(0.0), p_value(1.0)
-    ('0.0469', '1.56×10⁻⁹', '< 10⁻³⁰⁰', '1.00')
+    ('0.0469', '1.56×10⁻⁹', '< 10⁻¹²', '1.00')
     """
     if p is None or math.isnan(p):
         return "–"

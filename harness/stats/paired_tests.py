@@ -51,7 +51,7 @@ class Observed(NamedTuple):
 
 
 class Decided(NamedTuple):
-    """What the deciding test gave."""
+    """What a test gave."""
 
     p_value: float
     p_minimum: float | None
@@ -68,8 +68,7 @@ def decide(pair: Observed, test: Test) -> Decided:
             ranks = pair.ranks
             return Decided(ranks.p_value, ranks.p_minimum, ranks.statistic, ranks.method)
         case "randomization":
-            floor = pair.flips.p_minimum(pair.by_unit.wins + pair.by_unit.losses)
-            return Decided(pair.flips.two_sided, floor, None, pair.flips.method)
+            return Decided(pair.flips.two_sided, pair.ranks.p_minimum, None, pair.flips.method)
         case "t":
             t, p_value = paired_t(pair.queries, pair.units)
             return Decided(p_value, None, t, "undefined" if t is None else "t")

@@ -1,8 +1,8 @@
 """Power: what so many queries can find, how many a difference worth finding needs, and testing again with more.
 
-The model of power: the differences scatter with a standard deviation that is known only as well as so many of them tell
-it, and are tested by a two-sided t-test at the smallest level of the family, with power 0.80. Nothing is planned from
-the observed mean difference. Looks: alpha is spent over those that were planned.
+The model of power: differences with the observed standard deviation, tested by a two-sided t-test at the smallest level
+of the family, with power 0.80. Nothing is planned from the observed mean difference. Looks: alpha is spent over those
+that were planned.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import math
 from collections.abc import Iterable, Set
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import NamedTuple, TypeVar
+from typing import TypeVar
 
 import numpy as np
 import scipy  # scipy.optimize is loaded at first use: few experiments plan looks
@@ -24,25 +24,8 @@ from harness.stats.settings import Settings
 POWER = 0.80
 FEWEST = 10
 """Non-zero differences below which nothing is said of power."""
-CONFIDENCE = 0.80
-"""Of the interval of the true standard deviation."""
 MOST = 1_000_000
 """Queries beyond which no number is given."""
-
-
-class PowerRange(NamedTuple):
-    """A figure at both ends of the interval of the true standard deviation."""
-
-    low: float
-    high: float
-
-
-class QueryRange(NamedTuple):
-    """Numbers of queries (clusters, where declared) at both ends of the interval of the true standard deviation."""
-
-    low: int | None
-    """None: more than 1,000,000."""
-    high: int | None
 
 
 def t_power(effect: float, n: int, alpha: float) -> float:
@@ -104,48 +87,19 @@ def detectable_effect(n: int, alpha: float = 0.05) -> float:
     return high
 
 
-def deviation_range(pairs: Differences) -> PowerRange | None:
-    """Return the 80 % interval of the true standard deviation (chi-square, n - 1 degrees of freedom).
+def queries_needed(pairs: Differences, difference: float, alpha: float) -> int | None:
+    """Return how many queries find a true mean difference with power 0.80; more than MOST where that is not enough.
 
     None below ten non-zero differences, and where all are equal: then nothing is said of power.
 
     Args:
-        pairs: the observed differences; of clusters' means, where clusters are declared.
-    """
-    if pairs.wins + pairs.losses < FEWEST or pairs.constant:
-        return None
-    n = len(pairs.values)
-    spread, tail = deviation(pairs.values) * math.sqrt(n - 1), (1 - CONFIDENCE) / 2
-    low, high = (spread / math.sqrt(float(special.chdtri(n - 1, p))) for p in (tail, 1 - tail))
-    return PowerRange(low, high)
-
-
-def detectable(pairs: Differences, alpha: float) -> PowerRange | None:
-    """Return the smallest true mean difference that these queries find with power 0.80, in points of the measure.
-
-    Args:
-        pairs: as for `deviation_range`, which says when there is none.
-        alpha: two-sided level, divided by the rows of the family.
-    """
-    spread = deviation_range(pairs)
-    if spread is None:
-        return None
-    effect = detectable_effect(len(pairs.values), alpha)
-    return PowerRange(effect * spread.low, effect * spread.high)
-
-
-def queries_needed(pairs: Differences, difference: float, alpha: float) -> QueryRange | None:
-    """Return how many queries find a true mean difference with power 0.80.
-
-    Args:
-        pairs: as for `deviation_range`, which says when there is none; their mean is not used.
+        pairs: the observed differences, of clusters' means where clusters are declared; their mean is not used.
         difference: what must not be missed; > 0, in points of the measure.
         alpha: two-sided level, divided by the rows of the family.
     """
-    spread = deviation_range(pairs)
-    if spread is None:
+    if pairs.wins + pairs.losses < FEWEST or pairs.constant:
         return None
-    return QueryRange(queries_for(difference / spread.low, alpha), queries_for(difference / spread.high, alpha))
+    return queries_for(difference / deviation(pairs.values), alpha) or MOST + 1
 
 
 T = TypeVar("T")

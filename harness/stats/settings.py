@@ -17,10 +17,8 @@ EXAMPLE = 0.05
 """Of the measure's range: the difference that a plan is for where none was declared."""
 LARGEST_MARGIN = 1e100
 """No measure has such a range; squares of more are not numbers."""
-RETIRED: Mapping[str, str] = {"zeros": "wilcox", "interval": "t"}
-"""Keys that manifests of earlier versions hold -> the value that means what is done today."""
-RETIRED_TEST = "sign"
-"""Folders that it decided are tested by the default."""
+RETIRED = ("zeros", "interval")
+"""Keys of earlier versions, whose tests and intervals are no longer computed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,8 +33,8 @@ class Looks:
 class Statistics:
     """How differences are tested and reported."""
 
-    test: Test = "wilcoxon"
-    """The test that decides; the sign-flip test of the mean has to agree, and is always reported beside it."""
+    test: Test = "randomization"
+    """The test that decides: of the mean (randomization, t), or of the typical query (wilcoxon: exact signed ranks)."""
     correction: Correction = "holm"
     """Within one measure."""
     alpha: float = 0.05
@@ -71,6 +69,9 @@ class Statistics:
             )
             what = f"{self.margin} {wrong}"
             problems.append(Problem("[statistics] margin", what, "leave it out for none"))
+        if self.weight is not None and self.test == "wilcoxon":
+            what, remedy = "signed ranks have no weights", 'use test = "randomization", or leave weight out'
+            problems.append(Problem("[statistics] test", what, remedy))
         if self.looks is not None:
             planned = self.looks.queries
             if not planned or planned[0] < 1 or any(a >= b for a, b in pairwise(planned)):
@@ -94,23 +95,10 @@ class Settings(Statistics):
 
     @classmethod
     def of(cls, table: Mapping[str, Any], seed: int = 0, earlier: tuple[int, ...] = ()) -> Self:
-        """Return the settings that a table says, such as `[statistics]` of a manifest, after earlier looks.
-
-        Raises:
-            InputError: it asks for a test or an interval of an earlier version that is no longer computed.
-        """
-        given = without_retired(table)
-        if retired := sorted(RETIRED.keys() & given.keys()):
-            what = f"{given[retired[0]]!r} is no longer computed"
-            raise InputError(Problem(f"[statistics] {retired[0]}", what, "run the experiment again without it"))
-        looks = table.get("looks")
+        """Return the settings that a table says, such as `[statistics]` of a manifest, after earlier looks."""
+        given, looks = without_retired(table), table.get("looks")
         given["looks"] = Looks(tuple(looks["queries"])) if isinstance(looks, Mapping) else looks
         return cls(**given, seed=seed, earlier=earlier)
-
-    @property
-    def decides(self) -> Test:
-        """The test that decides: signed ranks know no weights, so that sign flips of the mean take their place."""
-        return "randomization" if self.weight is not None and self.test == "wilcoxon" else self.test
 
     @property
     def level(self) -> float:
@@ -119,16 +107,12 @@ class Settings(Statistics):
 
 
 def without_retired(table: Mapping[str, Any]) -> dict[str, Any]:
-    """Leave out keys of earlier versions whose value means what is done today, and the test that is gone.
+    """Leave out keys of earlier versions, and the sign test.
 
-    >>> without_retired({"alpha": 0.05, "zeros": "wilcox", "interval": "bca"})
-    {'alpha': 0.05, 'interval': 'bca'}
+    >>> without_retired({"alpha": 0.05, "zeros": "wilcox", "test": "sign"})
+    {'alpha': 0.05}
     """
-    return {
-        name: value
-        for name, value in table.items()
-        if (RETIRED.get(name) != value or name not in RETIRED) and (name, value) != ("test", RETIRED_TEST)
-    }
+    return {key: value for key, value in table.items() if key not in RETIRED and (key, value) != ("test", "sign")}
 
 
 def check_margin(where: str, margin: float | None, span: float | None) -> None:

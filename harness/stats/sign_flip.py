@@ -13,12 +13,18 @@ from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+from scipy import special
 
-from harness.stats.differences import SLACK, Floats, Units, generator, highest
+from harness.stats.differences import SLACK, Floats, Integers, Units, generator, highest
+from harness.stats.signed_rank import SMALLEST
 
 ENUMERATED = 20
 """Non-zero differences up to which all their sign patterns are tried."""
 DRAWS = 100_000
+STEPS = 20_000
+"""Of the sum of all sizes, up to which differences that are multiples of one step are counted."""
+FEW_HITS = 25
+"""Draws as far out as what was observed, below which the tail is computed instead."""
 BLOCK = 1 << 16
 """Sums made at once, few enough to stay in a processor's cache; it moves no result."""
 DRAWN = 1 << 22
@@ -42,20 +48,16 @@ class FlipTest(NamedTuple):
     greater: float
     """One-sided, against the null hypothesis that the mean is not above zero."""
     method: str
-    """"enumerated" (exact) or "draws"."""
-
-    def p_minimum(self, non_zero: int) -> float:
-        """The smallest two-sided p that this many non-zero differences could have given."""
-        floor = math.ldexp(1.0, 1 - non_zero) if non_zero else 1.0
-        return floor if self.method == "enumerated" else max(floor, 1 / (DRAWS + 1))
+    """"enumerated" or "convolved" (both exact), "draws", or "saddlepoint" in the far tail of the draws."""
 
 
 def sign_flip(scores: Floats, contrasts: Sequence[Contrast], seed: int = 0) -> list[FlipTest]:
     """Test mean differences between columns by flipping signs.
 
-    A difference of zero has no sign: up to 20 non-zero ones, all their patterns are enumerated, which is exact.
-    Beyond, 100,000 seeded draws, the same for all contrasts, and p = (count + 1) / (draws + 1). Sums of n differences
-    within n x 1e-10 x max(1, largest |score|) are equal.
+    A difference of zero has no sign. Up to 20 non-zero ones, all their patterns are enumerated; whole multiples of one
+    step are counted by convolution. Both are exact. Beyond, 100,000 seeded draws, the same for all contrasts, and
+    p = (count + 1) / (draws + 1); where fewer than 25 draws reach the observed sum, the saddlepoint approximation of
+    the same distribution. Sums of n differences within n x 1e-10 x max(1, largest |score|) are equal.
 
     Args:
         scores: (n, k), one column for each retriever and measure, queries in the order of their ids; or the sums of
@@ -70,6 +72,8 @@ def sign_flip(scores: Floats, contrasts: Sequence[Contrast], seed: int = 0) -> l
         signed = values[np.abs(values) > slack[i]]
         if len(signed) <= ENUMERATED:
             tests[i] = _enumerated(signed, len(scores) * slack[i])
+        elif (steps := _steps(signed, slack[i])) is not None:
+            tests[i] = _convolved(steps)
     rest = [i for i in range(len(contrasts)) if i not in tests]
     if rest:
         drawn = _drawn(scores, [contrasts[i] for i in rest], np.array([slack[i] for i in rest]), seed)
@@ -87,6 +91,33 @@ def _enumerated(values: Floats, slack: float) -> FlipTest:
     return FlipTest(float(outside.mean()), float(above.mean()), "enumerated")
 
 
+def _steps(values: Floats, slack: float) -> Integers | None:
+    """The values as whole multiples of one step, None where there is none or their sizes are too many steps."""
+    sizes = np.abs(values)
+    step = float(sizes.min())
+    while sizes.sum() <= STEPS * step:
+        rest = np.abs(sizes - step * np.round(sizes / step))
+        if (far := rest > slack * np.maximum(1.0, sizes / step)).any():
+            step = float(rest[far].min())  # Euclid's algorithm, on all values at once
+            continue
+        return np.round(values / step).astype(np.int64)
+    return None
+
+
+def _convolved(steps: Integers) -> FlipTest:
+    """Count the sums of whole numbers under all flips: a sum is fixed by those whose sign is minus."""
+    plus, minus = int(steps[steps > 0].sum()), -int(steps[steps < 0].sum())
+    chances = np.zeros(max(plus, minus) + 1)
+    chances[0] = 1.0
+    for size in np.sort(np.abs(steps)).tolist():
+        kept = chances / 2
+        chances = kept.copy()
+        chances[size:] += kept[: len(kept) - size]
+    below = min(1.0, float(chances[: minus + 1].sum()))
+    outer = float(chances[: min(plus, minus) + 1].sum())
+    return FlipTest(max(min(1.0, 2 * outer), SMALLEST), max(below, SMALLEST), "convolved")
+
+
 def _drawn(scores: Floats, contrasts: Sequence[Contrast], slack: Floats, seed: int) -> list[FlipTest]:
     """Draw patterns: a sum of differences is one of the columns' sums, so that the same sums serve all contrasts."""
     n = len(scores)
@@ -100,12 +131,54 @@ def _drawn(scores: Floats, contrasts: Sequence[Contrast], slack: Floats, seed: i
         above += np.count_nonzero(values >= observed - n * slack, axis=0)
         outside += np.count_nonzero(np.abs(values) >= np.abs(observed) - n * slack, axis=0)
     return [
-        FlipTest((int(both) + 1) / (DRAWS + 1), (int(one) + 1) / (DRAWS + 1), "draws")
-        for both, one in zip(outside, above, strict=True)
+        _tailed(scores[:, c.a] - scores[:, c.b], int(both), int(one))
+        for c, both, one in zip(contrasts, outside, above, strict=True)
     ]
 
 
-def flipped_sums(columns: Floats, seed: int, draws: int | None = None) -> Iterator[Floats]:
+def _tailed(values: Floats, outside: int, above: int) -> FlipTest:
+    """The test of so many draws; too few of them say little of a far tail."""
+    two_sided, greater = (outside + 1) / (DRAWS + 1), (above + 1) / (DRAWS + 1)
+    if min(outside, above) >= FEW_HITS:
+        return FlipTest(two_sided, greater, "draws")
+    tail = saddlepoint(values)
+    if outside < FEW_HITS:
+        two_sided = min(2 * tail, (FEW_HITS + 1) / (DRAWS + 1))
+    if above < FEW_HITS:
+        greater = min(tail, (FEW_HITS + 1) / (DRAWS + 1))
+    return FlipTest(two_sided, greater, "saddlepoint" if outside < FEW_HITS else "draws")
+
+
+def saddlepoint(values: Floats) -> float:
+    """Return the chance that flips of signs give at least the size of the observed sum: Lugannani & Rice (1980).
+
+    The cumulants of the flipped sum are K(t) = sum log cosh(t d); never below the chance of a single pattern.
+
+    >>> from harness.stats.signed_rank import lower_tail
+    >>> steps = np.array([*range(-8, 0), *range(9, 41)])
+    >>> round(saddlepoint(steps / 40) / lower_tail(np.abs(steps), 36), 2)
+    0.96
+    """
+    sizes = np.sort(np.abs(values))[::-1]
+    observed, most = abs(math.fsum(values)), math.fsum(sizes)
+    least = max(math.ldexp(1.0, -int(np.count_nonzero(sizes > SLACK))), SMALLEST)
+    if observed >= most * (1 - SLACK):
+        return least
+
+    low, high = 0.0, 1.0 / float(sizes[0])
+    while float(sizes @ np.tanh(high * sizes)) < observed:
+        low, high = high, 2 * high
+    while high - low > 1e-13 * high:
+        middle = (low + high) / 2
+        low, high = (middle, high) if float(sizes @ np.tanh(middle * sizes)) < observed else (low, middle)
+    cumulant = float((high * sizes + np.log1p(np.exp(-2 * high * sizes)) - math.log(2)).sum())
+    w = math.sqrt(max(2 * (high * observed - cumulant), SLACK))
+    spread = high * math.sqrt(float((sizes**2 * (1 - np.tanh(high * sizes) ** 2)).sum()))
+    density = math.exp(-w * w / 2) / math.sqrt(2 * math.pi)
+    return max(float(special.ndtr(-w)) + density * (1 / spread - 1 / w), least)
+
+
+def flipped_sums(columns: Floats, seed: int) -> Iterator[Floats]:
     """Yield the sums of the columns under each draw of signs, in blocks of draws; blocks move no sum.
 
     The signs are random bits, a set one is a minus.
@@ -113,15 +186,13 @@ def flipped_sums(columns: Floats, seed: int, draws: int | None = None) -> Iterat
     Args:
         columns: (n, k), a sign for each row.
         seed: of the draws, which are the same for all columns.
-        draws: how many; left out, as many as every test takes.
     """
     n, k = columns.shape
-    draws = DRAWS if draws is None else draws
     words = -(-n // 64)
     rng = generator(seed, "signs", n)
     rows = max(1, min(BLOCK // k, DRAWN // words) if k <= WIDE else DRAWN // max(n, k))
-    for start in range(0, draws, rows):
-        drawn = rng.integers(0, 2**64, size=(min(rows, draws - start), words), dtype=np.uint64).astype("<u8")
+    for start in range(0, DRAWS, rows):
+        drawn = rng.integers(0, 2**64, size=(min(rows, DRAWS - start), words), dtype=np.uint64).astype("<u8")
         bits = drawn.view(np.uint8)
         yield _looked_up(bits, columns) if k <= WIDE else _signs(bits)[:, :n] @ columns
 
@@ -152,8 +223,6 @@ PATTERNS = _signs(np.arange(256, dtype=np.uint8)[:, None])
 
 ROWS_ENUMERATED = 16
 """Units with a difference, up to which all their sign patterns are tried."""
-TOLD, FEWEST_TOLD, STATISTICS = 10_000, 1_000, 10**8
-"""Flips by which pairs are told apart, at most and at least; in between, so many statistics of pairs are drawn."""
 PAIRS = 1 << 23
 """Statistics of pairs held at once; it moves no result."""
 
@@ -262,8 +331,7 @@ def told_apart(values: Floats, units: Units, best: int, *, alpha: float = 0.05, 
     known = wide[pairs[:, 0], pairs[:, 1]] > slack * np.sqrt(len(sums))
     first, second = pairs[known].T
     sizes, largest = wide[first, second], []
-    draws = max(FEWEST_TOLD, min(TOLD, STATISTICS // len(pairs)))
-    for some in _flips(sums, seed, draws):
+    for some in _flips(sums, seed):
         step = max(1, PAIRS // max(1, len(first)))
         for start in range(0, len(some), step):
             part = some[start : start + step]
@@ -288,10 +356,10 @@ def _differing(sums: Floats) -> int:
     return int(np.abs(sums).any(axis=1).sum())
 
 
-def _flips(sums: Floats, seed: int, draws: int | None = None) -> Iterator[Floats]:
+def _flips(sums: Floats, seed: int) -> Iterator[Floats]:
     """Yield the sums of the columns under flips of whole rows: all patterns of few rows, else seeded draws."""
     if _differing(sums) > ROWS_ENUMERATED:
-        yield from flipped_sums(sums, seed, draws)
+        yield from flipped_sums(sums, seed)
         return
     patterns = np.zeros((1, sums.shape[1]))
     for row in sums[np.abs(sums).any(axis=1)]:

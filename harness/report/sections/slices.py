@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from harness.evaluation.families import slices_of
-from harness.evaluation.verdict import Finding, Reason
+from harness.evaluation.verdict import Finding
 from harness.evaluation.wording import read_verdict
 from harness.report import text
 from harness.report.charts import ForestRow
@@ -33,8 +33,11 @@ UNIT = " characters)"
 """What lengths are counted in: the table says it, and a narrow chart has no room for it."""
 
 
-Tested = tuple[float | None, Finding | None]
-"""The adjusted p of a slice, and what was shown."""
+Tested = tuple[float | None, Finding | None, float | None]
+"""The adjusted p of a slice, what was shown, and the adjusted exact Wilcoxon p."""
+
+
+UNTESTED: Tested = (None, None, None)
 
 
 class Slice(NamedTuple):
@@ -59,6 +62,8 @@ class Slice(NamedTuple):
     """Of the deciding test, within the family of slices; None where the pair was not tested."""
     finding: Finding | None = None
     """What was shown of the first, by the rule of every verdict; None where nothing was tested."""
+    p_wilcoxon: float | None = None
+    """Of the exact signed-rank test, adjusted alike."""
 
 
 class SlicePair(NamedTuple):
@@ -86,7 +91,6 @@ def section(view: View) -> Section | None:
             "left": len(pairs) - DRAWN,
             "turned": [sentence for pair in pairs for sentence in turns(view, pair)],
             "called": called,
-            "odd": any(disagrees(row) for pair in pairs for row in pair.rows[1:]),
         },
         (drawn,),
     )
@@ -108,34 +112,25 @@ def compared(view: View) -> list[str]:
 def pair_of(view: View, a: str, b: str, kinds: Mapping[str, Sequence[str]]) -> SlicePair:
     """One pair over all queries and within every slice."""
     tested = _tests(view, a, b)
-    rows = [slice_of(view, (a, b), list(range(view.n)), ("", ALL), (None, None))]
+    rows = [slice_of(view, (a, b), list(range(view.n)), ("", ALL), UNTESTED)]
     for family, labels in kinds.items():
         for kind in _large(family, labels):
             places = [place for place, label in enumerate(labels) if label == kind]
-            rows.append(slice_of(view, (a, b), places, (family, kind), tested.get((family, kind), (None, None))))
+            rows.append(slice_of(view, (a, b), places, (family, kind), tested.get((family, kind), UNTESTED)))
     return SlicePair(a, b, tuple(rows))
 
 
 def turns(view: View, pair: SlicePair) -> Iterator[str]:
-    """The slices that go the other way than the whole: shown, or not settled since ranks and means disagree there."""
+    """The slices that are shown to go the other way than the whole."""
     whole, name = pair.rows[0], view.names[view.primary].short
     for row in pair.rows[1:]:
         if row.finding is None or row.difference * whole.difference >= 0:
             continue
-        (high, won), (low, lost) = ((pair.a, row.wins), (pair.b, row.losses))[:: 1 if row.difference > 0 else -1]
+        high = pair.a if row.difference > 0 else pair.b
         where, gap = f"On the {row.queries:,} queries of {called(row)}, {high}", f"{abs(row.difference):.3f}"
         if row.finding.verdict.separates:
             p = text.p_value(row.p_adjusted)
             yield f"{where} is ahead by {gap} in {name}, against the direction of all queries (adjusted p {p})."
-        elif row.finding.reason is Reason.DISAGREE and lost > won:
-            yield f"{where}'s mean is {gap} higher in {name}, but {low} wins {lost:,} of {row.queries:,}: not settled."
-
-
-def disagrees(row: Slice) -> bool:
-    """Whether the interval of a slice and its corrected p seem to say different things."""
-    if row.low is None or row.high is None or row.p_adjusted is None:
-        return False
-    return (row.low > 0 or row.high < 0) != (row.finding is not None and row.finding.verdict.separates)
 
 
 def carried(view: View, pair: SlicePair) -> Slice | None:
@@ -223,6 +218,7 @@ def slice_of(view: View, pair: tuple[str, str], places: list[int], name: tuple[s
         high=interval.high,
         p_adjusted=tested[0],
         finding=tested[1],
+        p_wilcoxon=tested[2],
     )
 
 
@@ -232,7 +228,7 @@ def _tests(view: View, a: str, b: str) -> dict[tuple[str, str], Tested]:
     Folders of before give no verdicts on slices.
     """
     table = view.results.tests
-    judged = "verdict" in table.columns
+    judged = "p_wilcoxon_adjusted" in table.columns
     here = (table["measure"] == view.primary) & (
         ((table["a"] == a) & (table["b"] == b)) | ((table["a"] == b) & (table["b"] == a))
     )
@@ -241,7 +237,8 @@ def _tests(view: View, a: str, b: str) -> dict[tuple[str, str], Tested]:
         if isinstance(row["note"], str) and row["note"]:
             finding = read_verdict(row["verdict"]) if judged and isinstance(row["verdict"], str) else None
             turned = finding if finding is None or row["a"] == a else finding.swapped
-            slices[str(row["family"]), row["note"]] = (float(row["p_adjusted"]), turned)
+            exact = row["p_wilcoxon_adjusted"] if judged else None
+            slices[str(row["family"]), row["note"]] = (float(row["p_adjusted"]), turned, exact)
     return slices
 
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from harness.english import counted
+from harness.evaluation.board import wilcoxon_floors
 from harness.evaluation.evidence import PairEvidence, evidence, pairs_by_weight
 from harness.evaluation.families import slices_of
 from harness.evaluation.verdict import Comparison
@@ -23,7 +24,7 @@ from harness.evaluation.wording import (
 from harness.report import charts, text
 from harness.report.elements import Figure, Section, figure
 from harness.report.heat_map import HeatGrid, heat_map
-from harness.report.sections.slices import FEWEST, divided, label_of, slice_of
+from harness.report.sections.slices import FEWEST, UNTESTED, divided, label_of, slice_of
 from harness.report.view import View, second
 from harness.stats.heterogeneity import small_slices
 
@@ -80,7 +81,13 @@ def tests(view: View) -> dict[str, Any]:
         "shown": _significant(view, view.comparisons[view.primary]),
         "matrix": matrix(view),
         "families": [
-            (view.names[measure], shown, _significant(view, rows), len(rows) - len(shown))
+            (
+                view.names[measure],
+                shown,
+                _significant(view, rows),
+                len(rows) - len(shown),
+                wilcoxon_floors(rows, view.settings),
+            )
             for measure, rows in view.comparisons.items()
             if (shown := _listed(view, rows)) or not rows
         ],
@@ -104,7 +111,7 @@ def _growth(view: View) -> Figure | None:
     a, b = view.conclusion.leader, second(view)
     order = np.random.default_rng(view.settings.seed).permutation(view.n).tolist()
     sizes = np.unique(np.geomspace(FEWEST, view.n, GROWN).round().astype(int)).tolist() if view.n > FEWEST else []
-    found = [slice_of(view, (a, b), order[:size], ("", ""), (None, None)) for size in sizes]
+    found = [slice_of(view, (a, b), order[:size], ("", ""), UNTESTED) for size in sizes]
     if not any(one.low is not None for one in found):
         return None
     rows = [charts.ForestRow("", "", one.difference, one.low, one.high, one.queries, "") for one in found]

@@ -14,7 +14,7 @@ from harness.english import count, counted, join
 from harness.evaluation.board import reference_of
 from harness.evaluation.cautions import judged_note, judged_only_sentence
 from harness.evaluation.labellers import CombinedPair, combined, sentence
-from harness.evaluation.wording import interval_note
+from harness.evaluation.wording import opposite_warning
 from harness.measures import parse
 from harness.records import Manifest, RetrieverLedger
 from harness.report import text
@@ -82,7 +82,7 @@ def caveats(view: View) -> list[str]:
         pairs = join([f"{row.a} and {row.b}" for row in few[:3]] + (["other pairs"] if few[3:] else []))
         notes.append(f"Fewer than {FEWEST} queries differ between {pairs}: the intervals there are likely too short.")
     others = [row for row in rows if reference_of(view.evaluation) not in (row.a, row.b)]  # the board's are told above
-    return [note for note in [*notes, interval_note(others, view.settings), *_judged(view)] if note]
+    return [note for note in [*notes, opposite_warning(others, view.settings), *_judged(view)] if note]
 
 
 def _judged(view: View) -> list[str]:
