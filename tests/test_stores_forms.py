@@ -56,7 +56,7 @@ def products(queries, documents):
 
 
 def check_rankings(rankings, scores, ids, limit, *, positive):
-    """A swap passes where the true scores differ by less than 2e-6 of the largest: two sums in 32 bits, each rounded."""
+    """A swap passes where the true scores differ by less than 2e-6 of the largest: both are rounded 32-bit sums."""
     for row, ranking in zip(scores, rankings, strict=True):
         expected = ranked(ids, row, limit)
         count = int((expected.scores > 0).sum()) if positive else len(expected)
