@@ -17,6 +17,7 @@ from typing import NamedTuple
 import pytest
 import yaml
 
+from harness import pipeline
 from harness.cli import app, main
 from harness.evaluation.board import headline_of
 from harness.evaluation.compare import compare
@@ -26,7 +27,6 @@ from harness.evaluation.verdict import Verdict
 from harness.evaluation.wording import COMPARISON_COLUMNS
 from harness.experiment.blocks import KINDS
 from harness.experiment.schema import HEADS
-from harness.pipeline import run
 from harness.records.csv_tables import LEADING
 from harness.records.kept import COSTS
 from harness.running.options import Options
@@ -305,7 +305,7 @@ def test_every_test_that_the_faults_name_is_there() -> None:
 @pytest.mark.slow
 def test_the_quickstart_is_decided_by_the_test_that_is_declared(project: Path, tmp_path: Path) -> None:
     need_the_local_model()
-    results = run(project / "experiments" / "quickstart.toml", Options(tmp_path))
+    results = pipeline.run(project / "experiments" / "quickstart.toml", Options(tmp_path))
     found = evaluation_of(results)
     rows = {(row.a, row.b): row for row in found.comparisons["nDCG@10"]}
     assert headline_of(found).headline == "Use minilm"
