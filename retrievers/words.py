@@ -31,9 +31,7 @@ import regex
 
 RULE = "uax29-3"
 """Names this rule in a retriever's fingerprint; another rule gets another name."""
-PAIRED = (
-    r"\u3040-\u309f\u30a1-\u30fa\u30fc-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uac00-\ud7af々〆ー"
-)
+PAIRED = r"\u3040-\u309f\u30a1-\u30fa\u30fc-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uac00-\ud7af々〆"
 """Kana, kanji and hangul."""
 TRIPLED = r"\p{Line_Break=Complex_Context}"
 """Scripts without spaces, as Unicode's line breaking names them."""
