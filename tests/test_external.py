@@ -218,7 +218,7 @@ def test_passing_failures_are_tried_again_and_lasting_ones_told_without_the_secr
         assert meter.counts("search")["retries"] == 2
     with service("elasticsearch", 400) as (url, _):
         with pytest.raises(BackendError, match=r"docs/_search: 400 .*failure 400") as told:
-            http(url).search(QUERIES[:1], 3, Meter())
+            http(url, headers={"Authorization": "ApiKey ${SEARCH_API_KEY}"}).search(QUERIES[:1], 3, Meter())
         assert "secret-token" not in str(told.value)
 
 
