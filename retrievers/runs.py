@@ -19,6 +19,7 @@ from urllib.parse import quote, unquote
 import numpy as np
 
 from retrievers.errors import InputError, Problem
+from retrievers.ids import nfc
 from retrievers.opening import masking, writing
 from retrievers.types import Floats, Ranking
 
@@ -238,7 +239,7 @@ def _read_blocks(path: str | Path) -> Iterator[bytes]:
 
 def id_of(field: bytes) -> str:
     """Decode a field that is an id; UnicodeDecodeError where it is not UTF-8."""
-    return decode(field.decode()) if b"%" in field else field.decode()
+    return nfc(decode(field.decode()) if b"%" in field else field.decode())
 
 
 def _decoded(escapes: re.Match[str]) -> str:

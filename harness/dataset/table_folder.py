@@ -15,10 +15,11 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath
+from typing import Any
 
 from harness.dataset import judgments, markdown_folder
 from harness.dataset.archives import is_zip
-from harness.dataset.columns import ASKED, LABELLING, OF_DOCUMENTS, OF_QUERIES, Columns, document_of, query_of
+from harness.dataset.columns import ASKED, FIELDS, LABELLING, OF_DOCUMENTS, OF_QUERIES, Columns, document_of, query_of
 from harness.dataset.dataset_model import DatasetReference, Labels
 from harness.dataset.files import File, Files, holds_files, listing, pick, straight
 from harness.dataset.label_rows import labels_of
@@ -34,6 +35,8 @@ LABELS = ("labels", "qrels", "judgments", "judgements", "relevance")
 
 DOCUMENT, QUERY = ("document_id", "text"), ("query_id", "query")
 """What each row has, as far as it is declared."""
+SAMPLED, LONGEST_CELL = 200, 2_000
+"""Rows, and letters of a cell, at most, of which it is seen whether they name documents."""
 HEADERS = 64
 """Sets of columns that are looked at: rows of JSON may differ in theirs without end."""
 SHARD = re.compile(r"(.+?)-\d{5}-of-\d{5}")
@@ -304,6 +307,13 @@ class TableSource:
         """Whether a row has room for a document and its grade, and nobody has filled it in."""
         return all(self.columns.value(kind, row) == "" for kind in ("label_document", "grade"))
 
+    def _note_unused(self, row: Row, kinds: tuple[str, ...], unused: dict[str, list[Any]]) -> None:
+        """Keep the cells of columns that nothing uses: they may name documents."""
+        taken = self.columns.taken(row, kinds)
+        for name, cell in row.items():
+            if taken.get(name) in ("", FIELDS) and cell not in (None, "", [], {}) and len(str(cell)) <= LONGEST_CELL:
+                unused.setdefault(name, []).append(cell)
+
     def _used(
         self,
         rows: Iterable[tuple[Place, Row]],
@@ -328,6 +338,8 @@ class TableSource:
             if counted is None or place.path is not path:
                 path, counted = place.path, problems.counter(place.file)
             counted["row"] += 1
+            if kinds != OF_DOCUMENTS and counted["row"] <= SAMPLED and self.columns.paths is None:
+                self._note_unused(row, kinds, problems.unused.setdefault(place.file, {}))
             if (names := tuple(row)) not in known and len(known) < HEADERS:
                 known.add(names)
                 lacking = {kind for kind in lacking if self.columns.name(kind, row) is None}
