@@ -18,7 +18,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from retrievers.errors import BackendError, InputError, Problem, check_not_negative, needing
-from retrievers.ids import document_id
+from retrievers.ids import document_id, hit_id
 from retrievers.matching import KnownDocuments
 from retrievers.meter import Meter
 from retrievers.remote.redaction import Expanded, as_written
@@ -210,9 +210,9 @@ class PythonRetriever(ExternalRetriever):
             pairs = [(hit, None) if isinstance(hit, str | Real) else (hit[0], _number(hit[1])) for hit in hits]
         except (TypeError, ValueError, IndexError, KeyError):
             raise BackendError(f"{self._name}: the hits of query {query.id!r} cannot be read; {SHAPE}") from None
-        ids = [id_ for hit, _ in pairs if (id_ := document_id(hit)) is not None]
+        ids = [id_ for hit, _ in pairs if (id_ := hit_id(hit)) is not None]
         if len(ids) < len(pairs):
-            wrong = next(hit for hit, _ in pairs if document_id(hit) is None)
+            wrong = next(hit for hit, _ in pairs if hit_id(hit) is None)
             what = f"{wrong!r:.60} is among the hits of query {query.id!r}, which is not an id"
             raise BackendError(f"{self._name}: {what}; an id is a text or a whole number")
         if len(set(ids)) < len(ids):

@@ -32,6 +32,11 @@ def document_id(value: object) -> str | None:
     return str(int(number)) if number.is_integer() else None
 
 
+def hit_id(value: object) -> str | None:
+    """An id as an answer gives it: a blank text stays, so that it is refused with the place where it was found."""
+    return nfc(value) if isinstance(value, str) else document_id(value)
+
+
 def id_column(values: Iterable[Any]) -> list[str | None]:
     """The ids of a column; if it holds a number that is not whole, its numbers are measurements and none is an id.
 

@@ -15,7 +15,7 @@ from pydantic import Field, TypeAdapter, ValidationError
 from retrievers.cache import Cache, Texts, keys
 from retrievers.errors import BackendError, InputError, Problem, check_not_negative, check_positive
 from retrievers.external import ExternalRetriever, UnknownHits, refuse_distances
-from retrievers.ids import document_id
+from retrievers.ids import hit_id
 from retrievers.meter import Call, Meter, Stop, single_call
 from retrievers.remote.http_client import HttpClient, Listed, Refusal, Server, check_address
 from retrievers.remote.redaction import as_written, redacted, secrets_in, shown
@@ -153,7 +153,7 @@ class HttpRetriever(ExternalRetriever):
     def _read(self, answer: object, query: Query) -> tuple[list[str], list[float]]:
         where = f"{self._where}: query {query.id!r}"
         listed = self._at(self._ids, answer, where)
-        named = [document_id(one) for one in listed] if isinstance(listed, list) else [None]
+        named = [hit_id(one) for one in listed] if isinstance(listed, list) else [None]
         ids = [one for one in named if one is not None]
         if len(ids) < len(named):
             raise BackendError(f"{where}: `ids` finds no list of ids in the answer: {self._safe(json.dumps(answer))}")

@@ -44,7 +44,9 @@ def label_column(seen: Findings, documents: CheckedDocuments, declared: Mapping[
     strong = [one for one in found if one.strong]
     if len({(one.column, one.kind) for one in strong}) == 1:
         return {strong[0].kind: strong[0].column}
-    if found:
+    if not found and not seen:
+        _ask_for_keys(seen, documents)
+    if found and not seen:
         told = ", ".join(f"{one.column!r} ({one.named:,} of {one.parts:,} parts)" for one in found)
         first = found[0]
         which = " or ".join(dict.fromkeys(declaring(one.kind, one.column) for one in found))
@@ -52,6 +54,19 @@ def label_column(seen: Findings, documents: CheckedDocuments, declared: Mapping[
         seen.wrong(first.file, f"{told} {verb} documents, and no column is known to hold labels",
                    f"say which: {which}; {keeping(first.column)}")  # fmt: skip
     return {}
+
+
+def _ask_for_keys(seen: Findings, documents: CheckedDocuments) -> None:
+    """Ask about columns of objects that name documents by several of their fields."""
+    for file, columns in seen.unused.items():
+        for column, cells in columns.items():
+            first = next((one for cell in cells for one in (cell if isinstance(cell, list) else [cell])), None)
+            if isinstance(first, dict) and first and first.keys() <= documents.field_names:
+                paths = ", ".join(f'"{column}.{key}"' for key in first)
+                fields = ", ".join(f'"{key}"' for key in first)
+                what = f"{column!r} names documents by their fields {fields}, and is not used"
+                say = f"say so: columns = {{ label_document = [{paths}] }}, match = [{fields}]"
+                seen.wrong(file, what, f"{say}; {keeping(column)}")
 
 
 def _candidates(seen: Findings, documents: CheckedDocuments) -> Iterator[Candidate]:

@@ -13,6 +13,7 @@ from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
+from harness.dataset.columns import declaring, folded
 from harness.dataset.converting import CONVERTED, installed
 from harness.dataset.dataset_model import JOINED
 from harness.dataset.markdown_folder import REMEDY
@@ -156,8 +157,16 @@ def _checked(
     if again:
         first = _first_places(source, {name for _, name in again})
         for place, name in again:
-            seen.wrong(place, f"document id {name!r} occurs twice", f"ids must be unique; it is at {first[name]} too")
+            remedy = f"ids must be unique; it is at {first[name]} too{_other_id(seen, place)}"
+            seen.wrong(place, f"document id {name!r} occurs twice", remedy)
     documents.digest = digest.hexdigest()
+
+
+def _other_id(seen: Findings, place: Place) -> str:
+    """A hint at another column of ids in a table of documents."""
+    columns = seen.taken.get(place.file, {})
+    others = [name for name, kind in columns.items() if kind != "document_id" and folded(name).endswith(("id", "key"))]
+    return f"; or is {others[0]!r} the id? {declaring('document_id', others[0])}" if others else ""
 
 
 def read_again(source: Source, name: str, digest: str) -> Iterator[Document]:

@@ -68,7 +68,7 @@ def match_labels(
         found.labels[query_id] = _with_ids(place, query_id, given, matches, found, seen)
     if documents.ids and not drop:
         _refuse_absent(found, guessed, documents, seen)
-    if documents.ids:
+    if documents.ids and queries:
         _refuse_losses(found, documents, seen, str(rows[0][0].file) if rows else "")
     return found
 
@@ -134,14 +134,14 @@ def _refuse_absent(
     failed = dict(note.split(": ", 1) for note in seen.ledger.get("unconverted-file", ()))
     names = list(dict.fromkeys(doc for *_, doc in found.absent if doc not in failed))
     shown = first_few([*map(repr, names)], SEVERAL)
-    if guessed and not found.ways and len(found.absent) > 1:
+    folder = common_folder(names) if len(names) >= SEVERAL else ""
+    if guessed and not found.ways and len(found.absent) > 1 and not folder:
         file, column = guessed[0]
         remedy = f"name documents by their ids; or say which column does: {declaring('label_document')}"
         what = f"Column {column!r}: no value is the id of a document. Found {shown}; {documents.example()}"
         seen.wrong(file, what.rstrip("; "), f"{remedy}; {keeping(column)}")
         return
-    if len(names) >= SEVERAL and (not found.ways or common_folder(names)):
-        folder = common_folder(names)
+    if len(names) >= SEVERAL and (folder or not found.ways):
         begin = f" begin with {folder!r} and" if folder else ""
         what = f"{counted(len(names), 'label')}{begin} name no document: {shown}; {documents.example()}"
         seen.wrong(found.absent[0][0].file, what.rstrip("; "), f"correct the ids, or {DROP}")

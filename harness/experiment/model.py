@@ -58,8 +58,9 @@ class DatasetTable(Strict):
     """A table of documents, or a folder of them; left out, documents.* or corpus.*."""
     labels: str | None = None
     """The table of labels; left out, labels.*, qrels.* or judgments.*, else the queries' own."""
-    columns: dict[str, str] = Field(default_factory=dict)
-    """What columns of tables are called: { text = "body", relevant = "answers" }."""
+    columns: dict[str, str | tuple[str, ...]] = Field(default_factory=dict)
+    """What columns of tables are called: { text = "body", relevant = "answers" }; several that together name a document
+    as a list: { label_document = ["file", "page"] }, with match = ["file", "page"]."""
     header: bool | None = None
     """Whether the first row of a table names its columns; without, they are called 1, 2, … in `columns`."""
     match: str | tuple[str, ...] | None = None

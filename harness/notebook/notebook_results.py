@@ -52,6 +52,8 @@ class QueryTable(dict[str, LabelledQuery]):
         Raises:
             InputError: there is no such retriever.
         """
+        if lost_by == to:
+            raise InputError(Problem("to", f"lost_by and to are the same retriever, {to!r}", "name two"))
         for where, name in (("lost_by", lost_by), ("to", to)):
             if name not in self._names:
                 raise InputError(Problem(where, f"there is no retriever {name!r}", did_you_mean(name, self._names)))
