@@ -219,7 +219,9 @@ class PythonRetriever(ExternalRetriever):
             raise BackendError(f"{self._name}: query {query.id!r} has a document twice")
         scored = [float(len(pairs) - place) if score is None else score for place, (_, score) in enumerate(pairs)]
         if not all(map(math.isfinite, scored)):
-            raise BackendError(f"{self._name}: query {query.id!r} has a score that is no finite number")
+            wrong = next(id_ for id_, score in zip(ids, scored, strict=True) if not math.isfinite(score))
+            what = f"query {query.id!r} has a score that is no finite number, of document {wrong!r}"
+            raise BackendError(f"{self._name}: {what}")
         return ids, scored
 
     def _imported(self) -> Callable[[list[str], int], Any]:

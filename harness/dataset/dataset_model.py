@@ -60,6 +60,8 @@ class DatasetReference:
     """Fields by which labels name documents; their ids where there are none."""
     header: bool | None = None
     """Whether the first row of a table names its columns; None: it does, unless it looks like data."""
+    drop_dangling: bool = False
+    """Whether labels of what is not there are counted instead of refused."""
 
     @property
     def scheme(self) -> str:
@@ -256,6 +258,8 @@ class Dataset:
     sample: tuple[Document, ...] = field(default=(), repr=False)
     """As many documents as the first pass was to keep."""
     read_documents: Callable[[], Iterator[Document]] = field(repr=False, default=lambda: iter(()))
+    refuse_changes: Callable[[], None] = field(repr=False, default=lambda: None)
+    """Raises DataChanged if queries or labels were rewritten since."""
 
     def documents(self) -> Iterator[Document]:
         """A fresh pass over the corpus, in file order."""

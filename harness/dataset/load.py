@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -18,7 +18,7 @@ from harness.dataset.judgments import note_changes, overlay, read_overlay
 from harness.dataset.matched_labels import columns_taken, match_labels
 from harness.dataset.source import Findings, Place, Source, id_problem
 from harness.english import counted, first_few
-from retrievers.errors import InputError
+from retrievers.errors import DataChanged, InputError, Problem
 from retrievers.types import Query
 
 CLICK = "click"
@@ -47,13 +47,14 @@ def load(reference: DatasetReference | str | Path, *, drop_dangling: bool = Fals
     asked_texts = {text_key(query.text) for query in queries.values()}
     documents = check_documents(source, seen, reference.match, asked_texts, sampled)
     seen.names_document = lambda cell: bool(documents.match([cell]))
-    matched = match_labels(source, seen, documents, queries, drop=drop_dangling)
+    drop = drop_dangling or reference.drop_dangling
+    matched = match_labels(source, seen, documents, queries, drop=drop)
     labels = matched.labels
     _note_contradictions(queries, labels, seen)
     _note_clicks(labels, seen)
     if not labels and documents.ids and (found := label_column(seen, documents, reference.columns)):
         named = replace(reference, columns={**reference.columns, **found})
-        dataset = load(named, drop_dangling=drop_dangling, sampled=sampled)
+        dataset = load(named, drop_dangling=drop, sampled=sampled)
         return replace(dataset, found_columns=found, ledger={**dataset.ledger, "found-labels": (*found.values(),)})
     judgments = read_overlay(reference, seen)
     if judgments is not None:
@@ -99,7 +100,34 @@ def load(reference: DatasetReference | str | Path, *, drop_dangling: bool = Fals
         same_as=documents.same_as,
         sample=documents.sample,
         read_documents=partial(read_again, source, reference.name, documents.digest),
-    )
+        refuse_changes=partial(
+            _refuse_changes, source, reference.name, seen.names_document,
+            _questions_digest(queries.values(), ((query, given) for _, query, given in matched.rows)),
+        ),
+    )  # fmt: skip
+
+
+def _questions_digest(queries: Iterable[Query], labels: Iterable[tuple[str, Labels]]) -> str:
+    digest = hashlib.sha256()
+    for query in queries:
+        digest.update(digest_line([query.id, query.text]))
+    for query_id, given in labels:
+        digest.update(digest_line([query_id, given.as_json()]))
+    return digest.hexdigest()
+
+
+def _refuse_changes(source: Source, name: str, names_document: Callable[[str], bool], digest: str) -> None:
+    """Raise DataChanged if queries or labels are not what they were when the data set was checked."""
+    seen = Findings()
+    seen.names_document = names_document
+    try:
+        queries = {query.id: query for _, query in source.queries(seen)}
+        labels = [(query, given) for _, query, given in source.labels(seen)]
+    except InputError as error:
+        raise DataChanged(error.problems) from None
+    if _questions_digest(queries.values(), labels) != digest:
+        what = "has changed since this run began: queries or labels were added, removed or rewritten"
+        raise DataChanged(Problem(name, what, "leave it alone until the run is done, and run again"))
 
 
 def load_documents(reference: DatasetReference) -> Dataset:

@@ -348,10 +348,8 @@ def plain_rows(row: Row) -> Iterator[Row]:
     [{'query': 'a', 'relevant_documents': {'7': 3}}]
     """
     groups = row.get("query_groups", row.get("queries") if "relevant_documents" in row else None)
-    if isinstance(row.get("ratings"), list) and isinstance(asked := row.get("request", row.get("params")), dict):
-        # https://www.elastic.co/docs/api: `_rank_eval`, whose ratings are by `_id`
-        named = {"query_id": row["id"]} if "id" in row else {}
-        yield {**named, "query": _asked_text(asked.get("query", asked)), "relevant": row["ratings"]}
+    if (rated := _rank_eval(row)) is not None:
+        yield rated
     elif isinstance(source := row.get("_source"), dict):
         yield {"_id": row.get("_id"), **source}
     elif isinstance(groups, list):
@@ -368,12 +366,23 @@ def plain_rows(row: Row) -> Iterator[Row]:
         yield row
 
 
+def _rank_eval(row: Row) -> Row | None:
+    """A query with its ratings as Elasticsearch's `_rank_eval` takes it; None for any other row."""
+    asked = row.get("request", row.get("params"))
+    if not isinstance(row.get("ratings"), list) or not isinstance(asked, dict):
+        return None
+    named = {"query_id": row["id"]} if "id" in row else {}
+    return {**named, "query": _asked_text(asked.get("query", asked)), "relevant": row["ratings"]}
+
+
 def _asked_text(query: Any) -> str | None:
     """What a request of Elasticsearch searches for: the first text under `query`, else the first of all."""
     if isinstance(query, str):
         return query
-    inner: list[Any] = query if isinstance(query, list) else []
-    if isinstance(query, dict):
+    inner: list[Any] = []
+    if isinstance(query, list):
+        inner = query
+    elif isinstance(query, dict):
         inner = [query[key] for key in sorted(query, key=lambda key: key != "query") if key not in NO_TEXT]
     return next(filter(None, map(_asked_text, inner)), None)
 

@@ -56,6 +56,7 @@ def run_all(
         for block in wanted:
             state.runs[block.name] = _run(block, components[block.name], state, elsewhere)
             yield state.runs[block.name]
+        shared.dataset.refuse_changes()
     finally:
         for store in state.stores.values():
             store.close()
