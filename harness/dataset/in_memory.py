@@ -228,6 +228,8 @@ def _plain(documents: Iterable[Any], grades: Collection[Any]) -> bool:
     """Whether ids are text and grades small whole numbers, as nearly all are: nothing has to be converted."""
     if not set(map(type, documents)) <= {str} or not set(map(type, grades)) <= {int}:
         return False
+    if not all(documents) or not all(map(str.isascii, documents)):
+        return False
     return min(grades, default=0) >= -LARGEST_GRADE and max(grades, default=0) <= LARGEST_GRADE
 
 

@@ -63,9 +63,16 @@ def matches(reference: DatasetReference, files: Files) -> bool:
     asked = named(top, QUERIES, PLAIN) or named(top, LABELS)
     if asked is None or asked.name != "queries.json":
         return asked is not None
+    if asked.read().lstrip(b"\xef\xbb\xbf \r\n\t").startswith(b"{"):
+        return _listed_rows(asked)
     if (first := next((row for _, row in read_rows(asked, Findings())), None)) and "query" not in first:
         return True  # its keys are no survey's
     return named(top, DOCUMENTS) is not None or named(top, LABELS) is not None
+
+
+def _listed_rows(file: File) -> bool:
+    """Whether a file of JSON, which is an object, lists rows under a key."""
+    return next(iter(read_rows(file, Findings())), None) is not None
 
 
 def read(reference: DatasetReference, files: Files) -> Source:
