@@ -61,7 +61,8 @@ def test_saved_runs_of_bm25_score_as_bm25_itself(tmp_path, finished):
 
 
 def test_what_a_saved_run_lacks_and_has_beyond_is_noted(tmp_path):
-    retriever = RunRetriever(path=saved(tmp_path, ".jsonl", {"q-fruit": {"apple": 2.0, "ghost": 3.0}}))
+    path = saved(tmp_path, ".jsonl", {"q-fruit": {"apple": 2.0, "ghost": 3.0}})
+    retriever = RunRetriever(path=path, unknown_hits="irrelevant")
     meter = Meter()
     documents = [*load_documents(tmp_path)]
     retriever.index(documents, meter)

@@ -21,7 +21,17 @@ from typing import Any
 
 from harness.dataset import judgments, markdown_folder, trec
 from harness.dataset.archives import is_zip
-from harness.dataset.columns import ASKED, FIELDS, LABELLING, OF_DOCUMENTS, OF_QUERIES, Columns, document_of, query_of
+from harness.dataset.columns import (
+    ASKED,
+    FIELDS,
+    LABELLING,
+    OF_DOCUMENTS,
+    OF_QUERIES,
+    Columns,
+    document_of,
+    query_of,
+    recognised,
+)
 from harness.dataset.dataset_model import DatasetReference, Labels
 from harness.dataset.files import File, Files, holds_files, listing, pick, straight
 from harness.dataset.label_rows import labels_of
@@ -57,22 +67,22 @@ def matches(reference: DatasetReference, files: Files) -> bool:
         return True
     top = {name: file for name, file in files.items() if "/" not in name}
     if files and reference.queries:
-        return named(top, DOCUMENTS) is not None or any(not name.endswith(".json") for name in reference.queries)
+        if named(top, DOCUMENTS) is not None or any(not name.endswith(".json") for name in reference.queries):
+            return True
+        return any(_has_columns(files[name]) for name in reference.queries if name in files)
     if trec.qrels_files(top) and trec.topic_files(top):
         return True
     asked = named(top, QUERIES, PLAIN) or named(top, LABELS)
     if asked is None or asked.name != "queries.json":
         return asked is not None
-    if asked.read().lstrip(b"\xef\xbb\xbf \r\n\t").startswith(b"{"):
-        return _listed_rows(asked)
-    if (first := next((row for _, row in read_rows(asked, Findings())), None)) and "query" not in first:
-        return True  # its keys are no survey's
-    return named(top, DOCUMENTS) is not None or named(top, LABELS) is not None
+    return _has_columns(asked) or named(top, DOCUMENTS) is not None or named(top, LABELS) is not None
 
 
-def _listed_rows(file: File) -> bool:
-    """Whether a file of JSON, which is an object, lists rows under a key."""
-    return next(iter(read_rows(file, Findings())), None) is not None
+def _has_columns(file: File) -> bool:
+    """Whether a file of JSON has rows with other keys than `queries.json` beside Markdown, or lists them under one."""
+    first = next((row for _, row in read_rows(file, Findings())), {})
+    listed = file.read().lstrip(b"\xef\xbb\xbf \r\n\t").startswith(b"{")
+    return bool(first) and (listed or recognised("query", tuple(first)) not in (None, "query"))
 
 
 def read(reference: DatasetReference, files: Files) -> Source:
