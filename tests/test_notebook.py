@@ -337,7 +337,8 @@ def test_a_measure_of_ones_own_is_tested_as_any_other(results, capsys, tmp_path)
     assert "own.first" in (place / "report.md").read_text(encoding="utf-8")
     assert small.ended("score", place) == 0
     assert small.ended("gate", place, "--baseline", "bm25", "--challenger", "letters", "--margin", "0.1") == 1
-    assert harness.compare({"a": {"q": ["x"]}, "b": {"q": ["y"]}}, {"q": {"x": 1, "y": 0}}, own).summary["mean"].tolist() == [1, 0]
+    compared = harness.compare({"a": {"q": ["x"]}, "b": {"q": ["y"]}}, {"q": {"x": 1, "y": 0}}, own)
+    assert compared.summary["mean"].tolist() == [1, 0]
 
 
 @pytest.mark.parametrize(
