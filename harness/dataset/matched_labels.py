@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from harness.dataset.columns import NAMING, declaring, folded, keeping
 from harness.dataset.corpus import COMPARABLE, DROP, CheckedDocuments, holders_of
 from harness.dataset.dataset_model import Labels
+from harness.dataset.label_rows import Labelled
 from harness.dataset.source import Findings, Place, Source
 from harness.english import counted, first_few
 from retrievers.errors import nearest
@@ -19,7 +20,6 @@ MOST_LOST = 0.1
 """Share of the labels that may be lost, whatever takes them away."""
 SEVERAL = 3
 """Labels from which on one cause makes one problem."""
-Placed = tuple[Place, str, Labels]
 Unmatched = tuple[Place, str, str]
 """Place, query and document of a label that names no document."""
 
@@ -28,7 +28,7 @@ Unmatched = tuple[Place, str, str]
 class MatchedLabels:
     """The labels of a data set with the ids of their documents."""
 
-    rows: Sequence[Placed] = ()
+    rows: Sequence[Labelled] = ()
     """As they were read."""
     labels: dict[str, Labels] = field(default_factory=dict)
     ways: Counter[str] = field(default_factory=Counter)
@@ -76,7 +76,7 @@ def match_labels(
 
 
 def _matches(
-    source: Source, documents: CheckedDocuments, rows: Sequence[Placed], *, any_label: bool
+    source: Source, documents: CheckedDocuments, rows: Sequence[Labelled], *, any_label: bool
 ) -> dict[str, Match]:
     """What labels name; passages and, if any label may be one, whole texts take a pass over the documents."""
     quoted = {doc: given.quoted for *_, given in rows for doc in given.documents}

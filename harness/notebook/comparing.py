@@ -15,7 +15,7 @@ from harness.evaluation.evaluation import evaluate
 from harness.evaluation.folders import USUAL, declared_settings, score_folders
 from harness.evaluation.runs import joined_runs, scored_run
 from harness.evaluation.scores import Scores
-from harness.experiment.model import statistics_of
+from harness.experiment import statistics_of
 from harness.measures import parse_all
 from harness.stats.power import at_look
 from harness.stats.settings import Settings
