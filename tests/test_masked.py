@@ -45,6 +45,7 @@ def place(tmp_path, monkeypatch):
 def test_what_a_function_says_is_written_without_keys(tmp_path, place, monkeypatch, capsys, name, code):
     module = small.module(tmp_path, monkeypatch, MODULE)
     block = f'[[retrievers]]\nname = "theirs"\nkind = "python"\ncall = "{module}:{name}"\n'
+    block += 'unknown_hits = "irrelevant"\n'
     path = small.experiment(tmp_path, retrievers=block + BM25, report=True)
     assert ended("run", path, "--debug") == code
     said = capsys.readouterr()
@@ -68,7 +69,7 @@ def test_an_endpoint_that_answers_with_its_key_leaves_it_in_no_file(tmp_path, pl
     server = stack.enter_context(running(Mirror))
     block = '[[retrievers]]\nname = "theirs"\nkind = "http"\nmethod = "GET"\nids = "[*]"\n'
     block += f'url = "http://127.0.0.1:{server.server_port}/?q={{query}}"\n'
-    block += 'headers = { Authorization = "Bearer ${WORD}" }\n'
+    block += 'headers = { Authorization = "Bearer ${WORD}" }\nunknown_hits = "irrelevant"\n'
     path = small.experiment(tmp_path, retrievers=block + BM25, report=True)
     for _ in range(2):  # the second time from the cache
         assert ended("run", path) == 0
