@@ -33,6 +33,7 @@ from harness.console.printing import (
 from harness.console.shared_options import (
     ONLY,
     Columns,
+    Dangling,
     DatasetForm,
     DatasetOptions,
     Debug,
@@ -222,11 +223,12 @@ def init(
     form: DatasetForm = None,
     split: Split = None,
     header: Header = None,
+    dangling: Dangling = None,
 ) -> None:
     """Look at documents and labels, say how they were read, and write an experiment that runs."""
     from harness.experiment.init import write_experiment
 
-    given = DatasetOptions(columns, documents, queries, labels, form, split, header)
+    given = DatasetOptions(columns, documents, queries, labels, form, split, header, dangling)
     written = write_experiment(data_set(folder, given), output)
     say(*written.lines())
 

@@ -11,12 +11,15 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from itertools import pairwise
+from numbers import Real
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
 from retrievers.errors import BackendError, InputError, Problem, check_not_negative, needing
+from retrievers.ids import document_id, hit_id
+from retrievers.matching import KnownDocuments
 from retrievers.meter import Meter
 from retrievers.placeholders import expand
 from retrievers.runs import LONGEST_LINE, LineProblems, RunScores, read_run
@@ -30,49 +33,90 @@ DOCUMENT = ("doc_id", "document_id", "corpus-id", "corpus_id", "docno", "docid",
 SCORE = ("score",)
 ROW = '{"query_id": "q1", "doc_id": "d1", "score": 0.5}'
 """Of a saved run, as rows."""
+UnknownHits = Literal["", "irrelevant"]
+MOST_UNKNOWN = 0.2
+"""Share of the hits that may be no document of the data set."""
 RISES = 10
 """Of scores that are given best first, from which on they are not chance."""
 
 
 class ExternalRetriever(Retriever):
-    """A system with an index of its own, of whose hits only the ids are known here."""
+    """A retriever with an index of its own: its hits are only ids, matched with the documents by `KnownDocuments`."""
 
     own_index: ClassVar[bool] = True
-    _known: set[str] | None = None
+    unknown_hits: UnknownHits = ""
+    _known: KnownDocuments | None = None
 
     def index(self, documents: Iterable[Document], meter: Meter) -> None:
-        """Keep only the ids, to recognise hits that are not documents of the data set."""
-        made = documents.made if isinstance(documents, Shares) else {}
-        if "ids" not in made:
-            made["ids"] = {document.id for document in documents}
-        self._known = made["ids"]
+        """Keep only ids and titles, to recognise the documents among the hits."""
+        self._known = known_documents(documents)
 
     def _recognised(self, rankings: list[Ranking], meter: Meter) -> list[Ranking]:
-        """Note and count hits that are not documents, where the documents are known."""
-        if self._known is not None:
-            count_unknown_ids(rankings, self._known, meter)
-        return rankings
+        """The rankings under the ids of the documents, if these are known."""
+        if self._known is None:
+            return rankings
+        return recognised(rankings, self._known, meter, irrelevant=bool(self.unknown_hits))
 
 
-def count_unknown_ids(rankings: Iterable[Ranking], known: set[str], meter: Meter) -> None:
-    """Note hits that are no document of the data set, and count them: they keep their places, and are not relevant.
+def known_documents(documents: Iterable[Document]) -> KnownDocuments:
+    """The ids and titles of a corpus, made once for all retrievers of a run."""
+    made = documents.made if isinstance(documents, Shares) else {}
+    if "known" not in made:
+        made["known"] = known = KnownDocuments()
+        for document in documents:
+            known.add(document.id, document.title)
+    found: KnownDocuments = made["known"]
+    return found
+
+
+def recognised(
+    rankings: Sequence[Ranking], known: KnownDocuments, meter: Meter, *, irrelevant: bool = False
+) -> list[Ranking]:
+    """Return rankings with the ids of the documents, matched where they are written otherwise; the rest is counted.
+
+    Args:
+        rankings: what a retriever answered.
+        known: the documents.
+        meter: takes the notes: hits that were matched, and hits that are unknown. These keep their places.
+        irrelevant: whether any number of them may be unknown.
 
     Raises:
-        BackendError: an id that no document can have, since it would break the files that are written; or no hit at
-            all is a document, so that the ids must be of something else.
+        BackendError: more than one hit in five is unknown; or an id is none that a document can have.
     """
     hits = Counter(doc for ranking in rankings for doc in ranking.doc_ids)
-    foreign = {doc: number for doc, number in hits.items() if doc not in known}
-    for doc_id in sorted(foreign):
+    matches = known.match(hits)
+    unknown = {doc: number for doc, number in hits.items() if doc not in matches}
+    for doc_id in sorted(unknown):
         if not doc_id.strip() or CONTROL.search(doc_id):
             what = "it is blank, or holds a control character"
             raise BackendError(f"{doc_id[:80]!r} is among the hits, which is not an id: {what}")
         meter.note("not-in-corpus", doc_id)
-    if foreign and len(foreign) == len(hits):
-        remedy = "its ids have to be those of the data set"
-        raise BackendError(f"none of its {hits.total():,} hits is a document, such as {next(iter(hits))!r}: {remedy}")
-    if foreign:
-        meter.count(foreign_hits=sum(foreign.values()), hits_given=hits.total())
+    lost = sum(unknown.values())
+    if lost > MOST_UNKNOWN * hits.total() and not irrelevant:
+        theirs, ours = next(iter(unknown)), min(known.ids, default="nothing")
+        remedy = 'give the same ids on both sides, or, if its index holds more documents, unknown_hits = "irrelevant"'
+        raise BackendError(
+            f"{lost:,} of {hits.total():,} hits have unknown ids, such as {theirs!r}; "
+            f"ids of documents look like {ours!r}: {remedy}"
+        )
+    if lost:
+        meter.count(foreign_hits=lost, hits_given=hits.total())
+    renamed = {doc: match.document for doc, match in matches.items() if match.document != doc}
+    if not renamed:
+        return list(rankings)
+    for doc, document in renamed.items():
+        meter.note("matched-hit", f"{doc} -> {document} (by {matches[doc].by})")
+    return [_renamed(ranking, renamed) for ranking in rankings]
+
+
+def _renamed(ranking: Ranking, names: Mapping[str, str]) -> Ranking:
+    """A ranking with documents under other ids; what becomes one document keeps its best score."""
+    if names.keys().isdisjoint(ranking.doc_ids):
+        return ranking
+    scores: dict[str, float] = {}
+    for hit in ranking:
+        scores.setdefault(names.get(hit.doc_id, hit.doc_id), hit.score)
+    return ranked(list(scores), list(scores.values()))
 
 
 def refuse_distances(answers: Iterable[Sequence[float]]) -> None:
@@ -86,39 +130,34 @@ def refuse_distances(answers: Iterable[Sequence[float]]) -> None:
         raise BackendError(f"{what}: give hits best first, the highest score the best; of distances, none or negated")
 
 
-def accepted(answers: Mapping[str, Ranking], known: set[str], depth: int, meter: Meter) -> dict[str, Ranking]:
-    """Return the rankings of another system, by query id, in our order and at most `depth` hits long.
-
-    Args:
-        answers: what it gave.
-        known: those of the hits that are documents of the data set.
-        depth: how many hits of a query are kept.
-        meter: takes the note of every hit that is no document.
+def accepted(answers: Mapping[str, Ranking], known: KnownDocuments, depth: int, meter: Meter) -> dict[str, Ranking]:
+    """Return the rankings of another package's retriever, by query id, in our order and at most `depth` hits long.
 
     Raises:
-        BackendError: a query has a document twice, or an id is none that a document can have.
+        BackendError: a query has a document twice, or as `recognised` does.
 
-    >>> accepted({"q": ranked(["a", "b"], [1, 2])}, {"a", "b"}, 1, Meter())["q"].doc_ids
+    >>> accepted({"q": ranked(["a", "b"], [1, 2])}, KnownDocuments({"a", "b"}), 1, Meter())["q"].doc_ids
     ('b',)
     """
     for query_id, ranking in answers.items():
         if len(set(ranking.doc_ids)) < len(ranking):
             raise BackendError(f"query {query_id!r} has a document twice")
-    kept = {query_id: ranked(ranking.doc_ids, ranking.scores, depth) for query_id, ranking in answers.items()}
-    count_unknown_ids(kept.values(), known, meter)
-    return kept
+    kept = [ranked(ranking.doc_ids, ranking.scores, depth) for ranking in answers.values()]
+    return dict(zip(answers, recognised(kept, known, meter), strict=True))
 
 
 class PythonRetriever(ExternalRetriever):
     """Asks `function(queries: list[str], depth: int)`, which may be async, for the hits of each query."""
 
-    def __init__(self, *, call: str, batch_size: int = 0) -> None:
+    def __init__(self, *, call: str, batch_size: int = 0, unknown_hits: UnknownHits = "") -> None:
         """Name the function; nothing is imported before it is checked or asked.
 
         Args:
             call: "package.module:function", found as Python finds modules, the working directory included.
             batch_size: queries a call; 0: all of them at once.
+            unknown_hits: "irrelevant" if its index holds more documents than the data set.
         """
+        self.unknown_hits = unknown_hits
         check_not_negative("", batch_size=batch_size)
         self._name, self._size = call, batch_size
         self._function: Callable[[list[str], int], Any] | None = None
@@ -168,15 +207,21 @@ class PythonRetriever(ExternalRetriever):
         try:
             if isinstance(hits, str | Mapping | AbstractSet):  # which have no order, or none that was meant
                 raise TypeError
-            pairs = [(hit, None) if isinstance(hit, str) else (str(hit[0]), _number(hit[1])) for hit in hits]
+            pairs = [(hit, None) if isinstance(hit, str | Real) else (hit[0], _number(hit[1])) for hit in hits]
         except (TypeError, ValueError, IndexError, KeyError):
             raise BackendError(f"{self._name}: the hits of query {query.id!r} cannot be read; {SHAPE}") from None
-        ids = [id_ for id_, _ in pairs]
+        ids = [id_ for hit, _ in pairs if (id_ := hit_id(hit)) is not None]
+        if len(ids) < len(pairs):
+            wrong = next(hit for hit, _ in pairs if hit_id(hit) is None)
+            what = f"{wrong!r:.60} is among the hits of query {query.id!r}, which is not an id"
+            raise BackendError(f"{self._name}: {what}; an id is a text or a whole number")
         if len(set(ids)) < len(ids):
             raise BackendError(f"{self._name}: query {query.id!r} has a document twice")
         scored = [float(len(pairs) - place) if score is None else score for place, (_, score) in enumerate(pairs)]
         if not all(map(math.isfinite, scored)):
-            raise BackendError(f"{self._name}: query {query.id!r} has a score that is no finite number")
+            wrong = next(id_ for id_, score in zip(ids, scored, strict=True) if not math.isfinite(score))
+            what = f"query {query.id!r} has a score that is no finite number, of document {wrong!r}"
+            raise BackendError(f"{self._name}: {what}")
         return ids, scored
 
     def _imported(self) -> Callable[[list[str], int], Any]:
@@ -202,12 +247,14 @@ class RunRetriever(ExternalRetriever):
 
     expands: ClassVar[bool] = True
 
-    def __init__(self, *, path: str) -> None:
+    def __init__(self, *, path: str, unknown_hits: UnknownHits = "") -> None:
         """Name the file; it is read when it is checked or asked.
 
         Args:
             path: a TREC run, or *.jsonl or *.parquet with query_id, doc_id and score; seen from the working directory.
+            unknown_hits: "irrelevant" if its index holds more documents than the data set.
         """
+        self.unknown_hits = unknown_hits
         self._path = Path(expand(path)).expanduser()
         self._shown = path if expand(path) != path else self._path.name
         self._run: dict[str, tuple[tuple[str, ...], Floats]] | None = None
@@ -256,15 +303,16 @@ def _gathered(path: Path, rows: Iterable[tuple[int, Any]]) -> RunScores:
     run: RunScores = {}
     problems = LineProblems(path)
     for number, row in rows:
-        query, document, score = (_value(row, names) for names in (QUERY, DOCUMENT, SCORE))
+        query, document = (document_id(_value(row, names)) for names in (QUERY, DOCUMENT))
+        score = _value(row, SCORE)
         if query is None or document is None or score is None:
             problems.add(number, "has no query, document or score", ROW)
         elif isinstance(score, bool) or not isinstance(score, int | float) or not _is_finite(score):
             problems.add(number, f"{score!r:.60} is not a score", "a score is a finite number")
-        elif str(document) in run.setdefault(str(query), {}):
+        elif document in run.setdefault(query, {}):
             problems.add(number, f"document {document!r} is ranked twice for query {query!r}", "keep one")
         else:
-            run[str(query)][str(document)] = float(score)
+            run[query][document] = float(score)
     problems.refuse(nothing=not run)
     return run
 

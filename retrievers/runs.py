@@ -19,6 +19,7 @@ from urllib.parse import quote, unquote
 import numpy as np
 
 from retrievers.errors import InputError, Problem
+from retrievers.ids import nfc
 from retrievers.opening import text_file, writing
 from retrievers.types import Floats, Ranking
 
@@ -149,6 +150,8 @@ def _hits(path: str | Path, problems: LineProblems) -> Iterator[tuple[int, str, 
 def _hits_one_by_one(first: int, block: bytes, problems: LineProblems) -> Iterator[tuple[int, str, str, float]]:
     raw, query = b"", ""
     for number, fields in fields_of(first, block):
+        if is_comment(fields, 6):
+            continue
         try:
             score = float(fields[4])
             if len(fields) < 6 or not math.isfinite(score) or b"_" in fields[4]:
@@ -172,6 +175,11 @@ def _finite(fields: list[str]) -> list[float] | None:
     except ValueError:
         return None
     return scores if np.isfinite(scores).all() and "_" not in "".join(fields) else None
+
+
+def is_comment(fields: list[bytes], width: int) -> bool:
+    """Whether a line that begins with # is none of a file whose lines have so many fields."""
+    return fields[0].startswith(b"#") and len(fields) != width
 
 
 def fields_of(first: int, block: bytes) -> Iterator[tuple[int, list[bytes]]]:
@@ -238,7 +246,7 @@ def _read_blocks(path: str | Path) -> Iterator[bytes]:
 
 def id_of(field: bytes) -> str:
     """Decode a field that is an id; UnicodeDecodeError where it is not UTF-8."""
-    return decode(field.decode()) if b"%" in field else field.decode()
+    return nfc(decode(field.decode()) if b"%" in field else field.decode())
 
 
 def _decoded(escapes: re.Match[str]) -> str:

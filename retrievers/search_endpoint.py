@@ -15,7 +15,8 @@ import numpy as np
 
 from retrievers.cache import Cache, Texts, keys
 from retrievers.errors import BackendError, InputError, Problem, check_not_negative, check_positive
-from retrievers.external import ExternalRetriever, refuse_distances
+from retrievers.external import ExternalRetriever, UnknownHits, refuse_distances
+from retrievers.ids import hit_id
 from retrievers.meter import Call, Meter, Stop, single_call
 from retrievers.placeholders import as_line, expand, hide_values, shown
 from retrievers.remote.calling import Caller, Charge, Policy, Refused, close_later, wait_for
@@ -44,6 +45,7 @@ class HttpRetriever(ExternalRetriever):
         rpm: float = 0,
         timeout: float = 30,
         patience: float = 60,
+        unknown_hits: UnknownHits = "",
     ) -> None:
         """Describe the request; nothing is sent.
 
@@ -58,7 +60,9 @@ class HttpRetriever(ExternalRetriever):
             rpm: requests a minute that the service allows; 0: unknown.
             timeout: seconds for one try, its whole answer read.
             patience: seconds after which a request that keeps failing is given up.
+            unknown_hits: "irrelevant" if its index holds more documents than the data set.
         """
+        self.unknown_hits = unknown_hits
         if method not in ("GET", "POST"):
             raise InputError(Problem("method", f"{method!r} is not supported", "GET or POST"))
         check_address("url", url)
@@ -157,9 +161,10 @@ class HttpRetriever(ExternalRetriever):
     def _read(self, answer: object, query: Query) -> tuple[list[str], list[float]]:
         where = f"{self._where}: query {query.id!r}"
         listed = self._at(self._ids, answer, where)
-        if not isinstance(listed, list) or not all(isinstance(one, str | int) for one in listed):
+        named = [hit_id(one) for one in listed] if isinstance(listed, list) else [None]
+        ids = [one for one in named if one is not None]
+        if len(ids) < len(named):
             raise BackendError(f"{where}: `ids` finds no list of ids in the answer: {as_line(json.dumps(answer))}")
-        ids = [one if isinstance(one, str) else json.dumps(one) for one in listed]
         if self._scores is None:
             return ids, [float(len(ids) - place) for place in range(len(ids))]
         scores = self._at(self._scores, answer, where)

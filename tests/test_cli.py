@@ -377,7 +377,7 @@ def test_score_shows_every_measure_of_every_run_whatever_the_room(
         (["qrels.txt", "first.run", "-m", "ndgc"], "did you mean 'nDCG'?"),
         (["qrels.txt", "first.run", "--grades", "binary"], "for results folders"),
         (["qrels.txt", "first.run", "--queries", "nowhere"], "cannot be read"),
-        (["first.run", "qrels.txt"], "6 fields instead of 4"),
+        (["first.run", "qrels.txt"], "is a run, not judgments"),
         (["qrels.txt", "nope"], "error: nope: cannot be read: No such file or directory (give a file"),
         (["qrels.txt", "first.run", "first.run"], "error: first.run: is named twice (name each run once)"),
         (["qrels.txt", "first.run", "-m", "P(groups='first')@1"], "there are no AND/OR groups in TREC judgments"),

@@ -133,10 +133,11 @@ def test_grades_under_a_word_that_nobody_knows_are_asked_about(tmp_path):
     assert grades(DatasetReference(reference.path, columns={"fields": "bewertung"})) == {1: 3}
 
 
-def test_documents_under_a_word_that_nobody_knows_are_asked_about(tmp_path):
+def test_documents_under_a_word_that_nobody_knows_are_used_and_it_is_said(tmp_path):
     reference = tables(tmp_path / "d", ["gold"], [["leave", "a"], ["travel", "b"]])
-    with pytest.raises(InputError, match=r"'gold' names documents \(2 of 2 rows\), and is not used"):
-        load(reference)
+    found = load(reference)
+    assert (grades(reference), found.found_columns) == ({1: 2}, {"label_document": "gold"})
+    assert found.ledger["found-labels"] == ("gold",)
     assert grades(DatasetReference(reference.path, columns={"label_document": "gold"})) == {1: 2}
     assert not load(DatasetReference(reference.path, columns={"fields": "gold"})).labels
 
@@ -144,7 +145,7 @@ def test_documents_under_a_word_that_nobody_knows_are_asked_about(tmp_path):
 def test_a_column_that_names_no_document_is_one_message(tmp_path):
     reference = tables(tmp_path / "d", ["source"], [["leave", "web"], ["travel", "app"], ["tax", "web"]])
     [problem] = refusal(load, reference).problems
-    assert "'source' was taken for the relevant documents, and names none: 'web', 'app', 'web'" in problem.what
+    assert "Column 'source': no value is the id of a document. Found 'web', 'app'; ids look like 'a'" in problem.what
     assert not load(DatasetReference(reference.path, columns={"fields": "source"})).labels
 
 

@@ -88,7 +88,6 @@ CSV = [
     ),
     ("documents.csv", swap("id,text", "id,words"), r"documents.csv:2: 'text' is missing, as .*there are: id, words"),
     ("documents.csv", append(",nameless\n"), r"documents.csv:7: 'id' is missing or empty"),
-    ("labels.csv", swap("doc_id", "sku"), r"labels.csv:2: 'corpus-id' is missing .*label_document = "),
 ]
 
 
@@ -264,7 +263,7 @@ OF_SAMPLES = [
     (b'{"reference": "x"}\n', "t.jsonl:1: 'user_input' is missing"),
     (json.dumps({"user_input": [{"content": "hi"}]}).encode(), "'user_input' is not text .*conversations"),
     (json.dumps({**SAMPLE, "reference_contexts": 5}).encode(), "'reference_contexts' is not a list of texts"),
-    (json.dumps({**SAMPLE, "reference_contexts": ["nowhere"]}).encode(), "no query has a relevant document"),
+    (json.dumps({**SAMPLE, "reference_contexts": ["nowhere"]}).encode(), "1 are passages that no document holds"),
     (json.dumps({**SAMPLE, "user_input": " "}).encode(), "judged query 'q0' is blank"),
     (json.dumps({**SAMPLE, "reference_context_ids": [[1]]}).encode(), r"the document's id is \[\[1\]\]"),
     (json.dumps({**SAMPLE, "reference_context_ids": ["cra"]}).encode(), "names document 'cra'.*did you mean 'car'"),

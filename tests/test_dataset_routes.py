@@ -13,6 +13,7 @@ from harness.dataset import Dataset, DatasetReference, load, reference_of, trec
 from harness.dataset.source import id_problem
 from retrievers.bm25 import BM25Retriever
 from retrievers.errors import InputError
+from retrievers.ids import nfc
 from retrievers.meter import Meter
 from retrievers.types import Ranking
 from tests import layouts
@@ -152,12 +153,15 @@ def test_ragas_by_text_by_id_and_without_a_match(tmp_path):
         {"user_input": "wheels?", "reference_contexts": [CONTEXT], "synthesizer_name": "single_hop"},
         {"user_input": "swim?", "reference_contexts": [written.DOCUMENTS["fish"], "nowhere at all"]},
         {"user_input": "green?", "reference_context_ids": ["pear", "boat"], "reference_contexts": ["not looked at"]},
+        {"user_input": "more?", "reference_context_ids": [*written.DOCUMENTS]},
+        {"user_input": "most?", "reference_context_ids": [*written.DOCUMENTS]},
     ]
     written.jsonl(tmp_path / "testset.jsonl", samples)
     found = load(DatasetReference(tmp_path / "testset.jsonl", documents="docs.jsonl"))
     assert found.format == "ragas"
     assert {query: labels.grades for query, labels in found.labels.items()} == {
         "q0": {"car": 1}, "q1": {"fish": 1}, "q2": {"pear": 1, "boat": 1},
+        "q3": dict.fromkeys(written.DOCUMENTS, 1), "q4": dict.fromkeys(written.DOCUMENTS, 1),
     }  # fmt: skip
     assert found.ledger["unmatched-context"] == ("q1: nowhere at all",)
     assert found.queries[0].fields == {"synthesizer_name": "single_hop"}
@@ -191,7 +195,7 @@ def test_a_document_that_is_the_context_comes_before_one_that_holds_it(tmp_path)
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0\r"), min_size=1, max_size=30)
 IDS = st.text(st.characters(exclude_categories=["Cs", "Cc", "Zl", "Zp"]), min_size=1, max_size=8).filter(
-    lambda id_: id_.strip() == id_ and not id_problem(id_)
+    lambda id_: id_.strip() == id_ and not id_problem(id_) and nfc(id_) == id_
 )
 GRADES = st.integers(-3, 9)
 

@@ -47,7 +47,7 @@ WORST: dict[str, tuple[dict[str, object], str, str]] = {
     "numbers without a header": ({"d/queries.csv": "1,a\n2,a\n"}, "d", "the first row is not a header"),
     "a damaged table alone": ({"asked.parquet": b"PAR1 cut"}, "asked.parquet", "cannot be read as Parquet"),
     "a document that is misspelt": ({"d/queries.csv": "query,doc\nleave,b\n"}, "d", ":2: names document 'b'"),
-    "no document at all": ({"d/queries.csv": "query,url\nleave,x\ntax,y\n"}, "d", "'url' was taken for"),
+    "no document at all": ({"d/queries.csv": "query,url\nleave,x\ntax,y\n"}, "d", "'url': no value is the id"),
     "grades in words": ({"d/queries.csv": "query,doc,rating\nleave,a,high\n"}, "d", 'grade "high" is not a whole'),
     "fractions": ({"d/queries.csv": "query,doc,rating\nleave,a,0.5\n"}, "d", 'grade "0.5" is not a whole number'),
     "nothing relevant": ({"d/queries.csv": "query,doc,rating\nleave,a,0\n"}, "d", "no query has a relevant document"),

@@ -92,10 +92,11 @@ def test_passages_that_nothing_holds_are_counted(capsys, tmp_path):
     rows = [
         {"query": "leave", "reference_contexts": ["text of a", "nowhere"]},
         {"query": "b", "reference_contexts": []},
+        *({"query": f"b {n}", "reference_contexts": ["text of a"]} for n in range(8)),
     ]
     (tmp_path / "asked.json").write_text(json.dumps(rows))
     said = told(capsys, "check", "asked.json", "--documents", "handbook")
-    assert "  reference_contexts -> passages of the relevant documents (matched 1 of 2, 1 by text)\n" in said
+    assert "  reference_contexts -> passages of the relevant documents (matched 9 of 10, 9 by text)\n" in said
     assert "reference contexts that are the text of no document (1): q0: nowhere\n" in said
 
 

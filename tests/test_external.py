@@ -60,7 +60,8 @@ def test_saved_runs_of_bm25_score_as_bm25_itself(tmp_path, finished):
 
 
 def test_what_a_saved_run_lacks_and_has_beyond_is_noted(tmp_path):
-    retriever = RunRetriever(path=saved(tmp_path, ".jsonl", {"q-fruit": {"apple": 2.0, "ghost": 3.0}}))
+    path = saved(tmp_path, ".jsonl", {"q-fruit": {"apple": 2.0, "ghost": 3.0}})
+    retriever = RunRetriever(path=path, unknown_hits="irrelevant")
     meter = Meter()
     documents = [*load_documents(tmp_path)]
     retriever.index(documents, meter)
@@ -294,6 +295,7 @@ def test_hits_that_are_no_documents_stop_a_reranker_with_a_message(tmp_path):
 name = "theirs"
 kind = "run"
 path = "{(tmp_path / "r.jsonl").as_posix()}"
+unknown_hits = "irrelevant"
 
 [[retrievers]]
 name = "better"
@@ -318,13 +320,17 @@ def test_a_system_whose_ids_are_all_foreign_fails_and_many_foreign_hits_are_told
     layouts.jsonl(
         tmp_path / "some.jsonl", [*rows, *({"query_id": q.id, "doc_id": "apple", "score": 1.0} for q in QUERIES)]
     )
-    blocks = BM25 + "".join(block_of_run(name, (tmp_path / f"{name}.jsonl").as_posix()) for name in ("none", "some"))
+    names = ("none", "some")
+    blocks = BM25 + "".join(
+        block_of_run(name, (tmp_path / f"{name}.jsonl").as_posix()) + 'unknown_hits = "irrelevant"\n' * (name == "some")
+        for name in names
+    )
     results = run(small.experiment(tmp_path, retrievers=blocks), Options(tmp_path / "out"))
     said = results.manifest.failed["none"]
-    assert said.startswith("none of its 12 hits is a document, such as 'ghost 0': its ids have to be those of the data")
+    assert said.startswith("12 of 12 hits have unknown ids, such as 'ghost 0'; ids of documents look like 'apple': ")
     print_results(results, quiet=False, as_json=False)
     told = " ".join(capsys.readouterr().out.split())
-    assert "12 of 18 hits of some are not documents of the data set, such as 'ghost 0'" in told
+    assert "some returned 12 of 18 hits with unknown ids, such as 'ghost 0'" in told
 
 
 def test_saved_runs_are_ordered_by_the_scores_that_they_give_and_by_nothing_rounded(tmp_path):

@@ -71,7 +71,7 @@ FAULTS = {
     "large": "a score that is no finite number",
     "short": "returned 0 lists for 6 queries",
     "twice": "has a document twice",
-    "number": "cannot be read; for each query a list of ids",
+    "number": "6 of 6 hits have unknown ids, such as '3'",
 }
 
 

@@ -217,7 +217,7 @@ def test_folders_are_compared_by_the_statistics_that_they_declare(call: Call, tm
 
 def test_comparing_claims_nothing_once_the_planned_looks_have_spent_alpha(tmp_path: Path) -> None:
     over, again = (made(tmp_path / name, name, more="[statistics]\nlooks = { queries = [3] }\n") for name in "ab")
-    verdicts = harness.open(over).compare(again, alpha=0.9).comparisons["verdict"]
+    verdicts = harness.open(over).compare(again, alpha=0.5).comparisons["verdict"]
     assert set(verdicts) == {"undecided: alpha is spent"}
 
 

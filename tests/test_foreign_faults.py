@@ -20,6 +20,7 @@ from retrievers.cache import UsesCache
 from retrievers.errors import InputError
 from retrievers.external import accepted
 from retrievers.filters import Condition, FilteredRetriever
+from retrievers.matching import KnownDocuments
 from retrievers.meter import Meter
 from retrievers.types import Retriever, ranked
 from tests import small
@@ -254,7 +255,7 @@ def test_a_ranking_that_is_too_long_is_cut_and_strangers_in_it_are_noted(tmp_pat
 
 def test_hits_keep_our_order_whatever_the_other_system_thinks_of_ties():
     answers = {"q": ranked(["a", "b", "c"], [1, 1, 2])}
-    assert accepted(answers, {"a", "b", "c"}, 2, Meter())["q"].doc_ids == ("c", "b")
+    assert accepted(answers, KnownDocuments({"a", "b", "c"}), 2, Meter())["q"].doc_ids == ("c", "b")
 
 
 def test_a_stage_that_only_some_queries_pass_is_timed(tmp_path):

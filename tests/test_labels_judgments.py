@@ -9,8 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.dataset import DatasetReference, load, trec
-from harness.dataset.judgments import NAME, Judgment, disputes, merge, read_judgments
+from harness.dataset.judgments import NAME, Judgment, merge, read_judgments
 from harness.evaluation.grading import labels_that_count
+from harness.labels.disagreement import disputes
 from retrievers.errors import InputError
 from tests import small
 from tests.labels_small import judgment, row, write

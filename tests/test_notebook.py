@@ -122,8 +122,9 @@ def test_an_experiment_file_comes_to_the_same_figures(tmp_path):
 @pytest.mark.parametrize(
     ("changed", "told"),
     [({"qrels": {**QRELS, "q-rails": ["trane"], "q-swim": ["fish", "whale"]}},
-      "qrels: 2 of 6 queries name documents that are not there: q-swim -> 'whale', q-rails -> 'trane' ("),
-     ({"qrels": {**QRELS, "q-none": ["car"]}}, "qrels: 1 of 7 queries are not among the queries: 'q-none'"),
+      "qrels: query 'q-rails' names document 'trane', which does not exist (did you mean 'train'? correct the id, or "
+      'set relevance={"dangling": "drop"})'),
+     ({"qrels": {**QRELS, "q-none": ["car"]}}, "qrels: judgments name query 'q-none', which does not exist"),
      ({"qrels": {"q-rails": 3}}, "qrels['q-rails']: is neither a dict nor a list ({document: grade}, or the relevant"),
      ({"qrels": 3}, "qrels: is neither a dict, a file nor a frame that can be read (query_id, doc_id, relevance"),
      ({"documents": {"a": 3}}, "documents['a']: is not text but 3 (a text, or {\"title\": …, \"text\": …})"),
@@ -336,7 +337,8 @@ def test_a_measure_of_ones_own_is_tested_as_any_other(results, capsys, tmp_path)
     assert "own.first" in (place / "report.md").read_text(encoding="utf-8")
     assert small.ended("score", place) == 0
     assert small.ended("gate", place, "--baseline", "bm25", "--challenger", "letters", "--margin", "0.1") == 1
-    assert harness.compare({"a": {"q": ["x"]}, "b": {"q": ["y"]}}, {"q": ["x"]}, own).summary["mean"].tolist() == [1, 0]
+    compared = harness.compare({"a": {"q": ["x"]}, "b": {"q": ["y"]}}, {"q": {"x": 1, "y": 0}}, own)
+    assert compared.summary["mean"].tolist() == [1, 0]
 
 
 @pytest.mark.parametrize(

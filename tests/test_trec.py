@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from harness.dataset import trec
 from retrievers import runs
 from retrievers.errors import InputError
+from retrievers.ids import nfc
 from retrievers.types import ranked
 from tests.small import refusal
 
@@ -22,7 +23,7 @@ ids = st.text(
         st.characters(codec="utf-8"),
     ),
     min_size=1,
-)
+).map(nfc)
 scores = st.one_of(
     st.floats(-1e30, 1e30, allow_nan=False), st.sampled_from([0.0, 0.5, 0.5 + 1e-12, 1e-50, -1e-50, 1 / 3])
 )

@@ -10,6 +10,7 @@ import typer
 from harness.console.printing import print_json, print_result
 from harness.console.shared_options import (
     Columns,
+    Dangling,
     DatasetForm,
     DatasetOptions,
     Documents,
@@ -46,6 +47,7 @@ def check(
     form: DatasetForm = None,
     split: Split = None,
     header: Header = None,
+    dangling: Dangling = None,
     as_json: Json = False,
 ) -> None:
     """List every problem, how the data were read, and what a run takes: texts, tokens, dollars, minutes. No network."""
@@ -54,7 +56,7 @@ def check(
     load_language_model()  # on another core, while the rest is imported
     from harness.running.check import check as look
 
-    given = DatasetOptions(columns, documents, queries, labels, form, split, header)
+    given = DatasetOptions(columns, documents, queries, labels, form, split, header, dangling)
     if not target.lower().endswith(".toml"):
         refuse({"--results": results != RESULTS, "--online": online}, "is for an experiment file")
         described = data_set(target, given)

@@ -26,9 +26,9 @@ from harness.english import count, counted
 from retrievers.errors import InputError, Problem
 
 if TYPE_CHECKING:
-    from harness.dataset.judgments import Dispute
     from harness.labels.agree import Agreements, PairOfJudges
     from harness.labels.asked_model import AskedModel
+    from harness.labels.disagreement import Dispute
     from harness.labels.model_grades import AskingOptions
     from harness.labels.pool import Pool
     from harness.stats.agreement import Agreement

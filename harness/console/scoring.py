@@ -127,7 +127,7 @@ def compare(
             help="Lowest and highest value of the first measure of a file of scores; default: 0 1.",
         ),
     ] = None,
-    report: Annotated[Path | None, typer.Option(help="Write a page, for a file of scores.")] = None,
+    report: Annotated[Path | None, typer.Option(help="Write a page, of runs or of a file of scores.")] = None,
     form: Form = "table",
     measures: EveryMeasure = False,
     pairs: EveryPair = False,
@@ -156,7 +156,9 @@ def compare(
         wanted = ScoresWanted(qrels, tuple(measure or ()), ids, baseline, report, range_)
         _compare_scores(wanted, settings, form, None if as_json else tables.More(measures, pairs))
         return
-    refuse({"--report": report, "--range": range_}, "is for a file of scores")
+    refuse({"--range": range_}, "is for a file of scores")
+    if qrels.is_dir():
+        refuse({"--report": report}, "is for runs or a file of scores", "harness report RESULTS writes the page")
     if holds_sets(qrels):
         of_one: dict[str, object] = {"--queries": queries, "--grades": grades, "--skip-no-relevant": skip_no_relevant}
         of_one |= {"--format csv": form == "csv", "--margin": margin, "--test": test}
@@ -191,6 +193,10 @@ def compare(
     else:
         told = tables.VerdictNotes(tables.More(measures, pairs), evaluation.summary_rows(), complete=not lacking)
         show(tables.verdict, evaluation, told)
+    if report is not None:
+        from harness.report.other_pages import write_scores
+
+        write_scores(report, qrels.name, evaluation, notes)
 
 
 def _refuse_unscored(path: Path, scores: Scores) -> None:
@@ -341,8 +347,6 @@ def _gate_sets(gates: Mapping[str, Gate], *, as_json: bool) -> None:
 
 SUMMARY = "GITHUB_STEP_SUMMARY"
 """The environment variable that names the file of the job's summary."""
-WIDTH = 100
-"""Cells of the leaderboard in it."""
 
 
 def _tell_github(results: Results, sentence: str, *, passed: bool, which: str) -> None:
@@ -369,17 +373,11 @@ def _tell_github(results: Results, sentence: str, *, passed: bool, which: str) -
 
 
 def _in_letters(results: Results) -> str:
-    from rich.console import Console
-
     from harness.evaluation.board import board_of
     from harness.evaluation.evaluation import evaluation_of
 
-    console = Console(width=WIDTH, color_system=None, force_terminal=False)
-    with console.capture() as captured:
-        for part in forest(board_of(evaluation_of(results)), width=WIDTH):
-            console.print(part)
-    lines = captured.get().replace("`", "'").splitlines()  # a fence in a name would end the block
-    return "\n".join(line.rstrip() for line in lines)
+    # A fence in a name would end the block.
+    return tables.as_text(forest, board_of(evaluation_of(results))).replace("`", "'")
 
 
 def _escaped(text: str) -> str:

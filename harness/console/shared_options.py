@@ -141,6 +141,8 @@ SPLIT = typer.Option("--split", help="The split to use, where there are several.
 Split = Annotated[str | None, SPLIT]
 HEADER = typer.Option("--header/--no-header", help="Whether the first row names the columns.")
 Header = Annotated[bool | None, HEADER]
+DANGLING = typer.Option("--dangling", help="drop: leave out labels of documents or queries that do not exist.")
+Dangling = Annotated[Literal["drop"] | None, DANGLING]
 LONGEST = 1_000
 """Characters of a sentence: more than any has, so that none is cut."""
 
@@ -176,6 +178,7 @@ class DatasetOptions(NamedTuple):
     format: str | None
     split: str | None
     header: bool | None
+    dangling: str | None
 
     def options(self) -> dict[str, bool]:
         """The options, and whether each was given."""
@@ -205,8 +208,9 @@ def data_set(path: str, given: DatasetOptions) -> DatasetReference:
     documents, labels = (None if name is None else below(name) for name in (given.documents, given.labels))
     found = replace(reference, documents=documents, labels=labels, queries=tuple(map(below, given.queries or ())))
     return replace(
-        found, columns=columns_of(given.columns or ()), format=given.format, split=given.split, header=given.header
-    )
+        found, columns=columns_of(given.columns or ()), format=given.format, split=given.split, header=given.header,
+        drop_dangling=given.dangling is not None,
+    )  # fmt: skip
 
 
 def refuse(given: Mapping[str, object], reason: str, remedy: str = "leave it out") -> None:

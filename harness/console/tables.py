@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -35,6 +35,21 @@ class More(NamedTuple):
     """The means of every measure."""
     pairs: bool = False
     """Every pair, and all that was said of it."""
+
+
+WIDTH = 100
+"""Of text that stands in no terminal."""
+
+
+def as_text(build: Callable[..., Iterable[RenderableType]], *args: object, width: int = WIDTH) -> str:
+    """What fits a terminal of this width, as plain text."""
+    from rich.console import Console
+
+    console = Console(width=width, color_system=None, force_terminal=False)
+    with console.capture() as captured:
+        for part in build(*args, width=width):
+            console.print(part)
+    return "\n".join(line.rstrip() for line in captured.get().splitlines())
 
 
 def results(record: Results, more: More, *, width: int) -> Iterator[RenderableType]:

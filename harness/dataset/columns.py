@@ -10,10 +10,12 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
 
+from harness.dataset.dataset_model import JOINED
 from harness.dataset.rows import Row
 from harness.dataset.source import Findings, Place, read_reference, written_value
 from harness.english import join
 from retrievers.errors import InputError, Problem, did_you_mean
+from retrievers.ids import document_id
 from retrievers.types import Document, Query
 
 KNOWN: dict[str, tuple[str, ...]] = {
@@ -31,7 +33,8 @@ KNOWN: dict[str, tuple[str, ...]] = {
     "claims": ("claims",),
     "relevant": ("relevant_documents", "ratings", "relevant_docs", "relevant", "relevant_ids", "relevant_doc_ids",
                  "doc_ids", "document_ids", "expected_doc_ids", "expected_documents", "reference_context_ids",
-                 "positives", "positive"),
+                 "positives", "positive", "gold_ids", "gold_docs", "gold_doc_ids", "gold_documents", "expected_docs",
+                 "expected_ids", "expected_document_ids", "ground_truth_ids", "golden_docs"),
     "contexts": ("reference_contexts",),
 }  # fmt: skip
 """What a column may be called, in any case and with any of space, hyphen and underscore between its words, where the
@@ -84,15 +87,25 @@ class Columns:
             found = next((path for path in self.paths.get(kind, ()) if value_at(row, path) not in nothing), None)
             return None if kind == "contexts" and self.name("label_document", row) else found
         names = tuple(row)
-        if kind in LABELLING and self.declared:
-            others = {name for other, name in self.declared.items() if other != kind}.union(self._fields())
-            names = tuple(name for name in names if name not in others)
+        if self.declared:
+            withdrawn = self._withdrawn(kind)
+            names = tuple(name for name in names if name not in withdrawn)
         found = recognised(kind, names)
         if kind == "contexts" and found is not None and any(self.name(other, row) for other in NAMING[:2]):
             return None
         if kind == "label_document" and found is not None and folded(found) in PLACES:
             return found if self.name("relevant", row) is None else None
         return found
+
+    def _withdrawn(self, kind: str) -> set[str]:
+        """What is declared as something else of the same rows: it is not read as this kind, too."""
+        if kind in OF_DOCUMENTS:
+            others = [other for other in OF_DOCUMENTS if other != kind]
+        else:  # the id of a query is one thing, in a table of queries and in one of labels
+            same = ("query_id", "label_query") if kind in ("query_id", "label_query") else (kind,)
+            others = [other for other in OF_QUERIES if other not in same]
+        named = (part for other in others for part in paths_in(self.declared.get(other, "")))
+        return {name.partition(".")[0] for name in named}.union(self._fields())
 
     def value(self, kind: str, row: Row) -> Any:
         """What stands in the column of a kind; None where there is no such column.
@@ -113,12 +126,15 @@ class Columns:
         >>> Columns().taken({"": 0, "query": "a", "day": 1, "tags": []}, ("query",))
         {'': '', 'query': 'query', 'day': 'fields', 'tags': ''}
         """
-        names = {self.name(kind, row): kind for kind in reversed(tuple(kinds))}
-        holders = {name.partition(".")[0] for name in names if name is not None and name not in row}
+        found = {self.name(kind, row): kind for kind in reversed(tuple(kinds))}
+        names = {
+            part: kind for name, kind in found.items() if name is not None
+            for part in ((name,) if name in row else paths_in(name))
+        }  # fmt: skip
+        holders = {name.partition(".")[0] for name in names if name not in row}
         plain = {name for name, value in row.items() if name and isinstance(value, str | int | float)} | {"metadata"}
-        return {name: names.get(name) or (FIELDS if name in plain else "") for name in row if name not in holders} | {
-            name: kind for name, kind in names.items() if name is not None
-        }
+        rest = {name: FIELDS if name in plain else "" for name in row if name not in holders}
+        return rest | names
 
     def fields(self, row: Row) -> Iterator[str]:
         """The columns of a row of labels that no kind takes and nothing declares a field."""
@@ -286,25 +302,10 @@ def fields_of(row: Row, used: Iterable[str | None]) -> dict[str, str]:
     }
 
 
-def plain_id(value: object) -> str | None:
-    """An id as text, whole numbers as their digits; None where it is neither, or blank.
-
-    >>> plain_id(7), plain_id(7.0), plain_id("a"), plain_id(" "), plain_id(0.5), plain_id(True)
-    ('7', '7', 'a', None, None, None)
-    >>> plain_id(10**400) == "1" + "0" * 400
-    True
-    """
-    if isinstance(value, str):
-        return value if value.strip() else None
-    if isinstance(value, float) and value.is_integer():
-        value = int(value)
-    return str(value) if isinstance(value, int) and not isinstance(value, bool) else None
-
-
 def id_in(row: Row, kind: str, place: Place, columns: Columns, problems: Findings) -> str | None:
     """The id in the column of a kind; None after a complaint."""
     value = columns.value(kind, row)
-    id_ = plain_id(value)
+    id_ = document_id(value)
     if id_ is None:
         name = columns.name(kind, row)
         if name is None:
@@ -355,11 +356,35 @@ def value_at(row: Row, path: str) -> Any:
     return None if found is None else found[0]
 
 
+def paths_in(declared: str) -> list[str]:
+    """The columns that a declaration names: one, or several that together name a document, with commas between."""
+    return [path.strip() for path in declared.split(",") if path.strip()]
+
+
 def _at(row: Any, path: str) -> tuple[Any] | None:
     if path in row:
         return (row[path],)
+    if "," in path:
+        return _joined([_at(row, one) for one in paths_in(path)])
     first, dot, rest = path.partition(".")
-    return _at(row[first], rest) if dot and isinstance(row.get(first), Mapping) else None
+    held = row.get(first)
+    if dot and isinstance(held, str):
+        held = written_value(held)
+    if dot and isinstance(held, list) and any(isinstance(one, Mapping) for one in held):
+        found = [_at(one, rest) for one in held if isinstance(one, Mapping)]
+        return ([one[0] for one in found if one is not None],) if any(found) else None
+    return _at(held, rest) if dot and isinstance(held, Mapping) else None
+
+
+def _joined(found: list[tuple[Any] | None]) -> tuple[Any] | None:
+    """Values that together name a document, or lists of them, as one; None if one is not there."""
+    values = [one[0] for one in found if one is not None]
+    if len(values) < len(found):
+        return None
+    if all(isinstance(value, list) for value in values):
+        return ([(_joined([(part,) for part in parts]) or (None,))[0] for parts in zip(*values, strict=False)],)
+    ids = [document_id(value) for value in values]
+    return (None,) if None in ids else (JOINED.join(filter(None, ids)),)
 
 
 def shown(value: object) -> str:

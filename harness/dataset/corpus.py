@@ -11,22 +11,23 @@ import json
 from collections import deque
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any
 
+from harness.dataset.columns import declaring, folded
 from harness.dataset.converting import CONVERTED, installed
-from harness.dataset.markdown_folder import REMEDY, SUFFIXES
+from harness.dataset.dataset_model import JOINED
+from harness.dataset.markdown_folder import REMEDY
 from harness.dataset.source import Findings, Place, Source, id_problem
 from retrievers.errors import DataChanged, InputError, Problem, nearest
+from retrievers.ids import nfc
+from retrievers.matching import WHOLE, KnownDocuments, Match, plain_text
 from retrievers.types import Document, sample
 
 COMPARABLE = 2_000
 """Ids, at most, among which the nearest is looked for where a label names one that does not exist."""
-JOINED = "#"
-"""Between the values of several fields by which labels name documents: `manual.pdf#3`."""
+DROP = 'set dangling = "drop" under [relevance] (--dangling drop)'
 ANCHOR = 5
 """Words of a passage by whose place a document that may hold it is found."""
-FILES = SUFFIXES | CONVERTED
-"""Suffixes of files that are documents."""
 _ENCODER = json.JSONEncoder(ensure_ascii=False, sort_keys=True)
 
 
@@ -34,7 +35,7 @@ _ENCODER = json.JSONEncoder(ensure_ascii=False, sort_keys=True)
 class CheckedDocuments:
     """What is kept of a corpus while it streams by: ids, and which of its texts are asked."""
 
-    ids: set[str] = field(default_factory=set)
+    known: KnownDocuments = field(default_factory=KnownDocuments)
     asked: set[bytes] = field(default_factory=set)
     """Digests of the queries that are a title or a text, white space and case aside."""
     keys: dict[str, str] = field(default_factory=dict)
@@ -45,53 +46,44 @@ class CheckedDocuments:
     field_names: set[str] = field(default_factory=set)
     digest: str = ""
     sample: tuple[Document, ...] = ()
-    _stems: dict[str, str] | None = None
-    """Id without the suffix of a file -> the one id that it is of, "" where it is of several."""
+    _values: KnownDocuments = field(default_factory=KnownDocuments)
+    """The keys, as ids are matched."""
 
-    def named(self, label: str) -> str | None:
-        """The document that a label names, None where there is none; the suffix of a file may be too much or lacking.
+    @property
+    def ids(self) -> set[str]:
+        """The ids of all documents."""
+        return self.known.ids
 
-        >>> CheckedDocuments(ids={"a", "b.pdf"}).named("a.md"), CheckedDocuments(ids={"b.pdf"}).named("b")
-        ('a', 'b.pdf')
-        """
-        if self.by_field:
-            return self.keys.get(label)
-        if label in self.ids:
-            return label
-        if (stem := _stem(label)) != label:
-            return stem if stem in self.ids else None
-        if self._stems is None:
-            self._stems = {}
-            for id_ in self.ids:
-                if (stem := _stem(id_)) != id_:
-                    self._stems[stem] = "" if stem in self._stems else id_
-        return self._stems.get(label) or None
-
-    def way(self, label: str) -> str:
-        """By what a label names its document."""
-        return "field" if self.by_field else "id" if label in self.ids else "file name"
+    def match(self, labels: Iterable[str]) -> dict[str, Match]:
+        """The documents that labels name: by a field if the data set says so, else by id or by what stands for it."""
+        if not self.by_field:
+            return self.known.match(labels)
+        if len(self._values.ids) != len(self.keys):
+            self._values = KnownDocuments(set(self.keys))
+        return {name: Match(self.keys[one.document], "field") for name, one in self._values.match(labels).items()}
 
     def nearest(self, label: str) -> str:
         """A remedy for a label that names nothing."""
         known = self.keys if self.by_field else self.ids
-        otherwise = 'correct the id, or set dangling = "drop" under [relevance]'
-        return otherwise if len(known) > COMPARABLE else f"{nearest(label, known)} {otherwise}".lstrip()
+        near = nearest(label, known) if len(known) <= COMPARABLE else ""
+        return f"{near or self.example()} correct the id, or {DROP}".lstrip()
+
+    def example(self) -> str:
+        """What a label may look like."""
+        known = self.keys if self.by_field else self.ids
+        return f"{'values' if self.by_field else 'ids'} look like {min(known)!r};" if known else ""
 
     def take_key(self, document: Document, match: tuple[str, ...]) -> bool:
         """Note the value by which labels name a document; False where it has none."""
         values = [document.fields.get(name, "") for name in match]
         if not all(values):
             return False
-        first = self.keys.setdefault(JOINED.join(values), document.id)
+        whole = (WHOLE.fullmatch(value) for value in values)
+        key = JOINED.join(number[1] if number else nfc(value) for value, number in zip(values, whole, strict=True))
+        first = self.keys.setdefault(key, document.id)
         if first != document.id:
             self.same_as[document.id] = first
         return True
-
-
-def _stem(name: str) -> str:
-    """A name without the suffix of a file that may be a document."""
-    stem, dot, suffix = name.rpartition(".")
-    return stem if stem and f"{dot}{suffix.lower()}" in FILES else name
 
 
 def _first_places(source: Source, ids: set[str]) -> dict[str, Place]:
@@ -146,7 +138,7 @@ def _checked(
         if document.id in documents.ids:
             again.append((place, document.id))
             continue
-        documents.ids.add(document.id)
+        documents.known.add(document.id, document.title)
         yield document
         digest.update(_document_line(document))
         if document.fields:
@@ -165,8 +157,16 @@ def _checked(
     if again:
         first = _first_places(source, {name for _, name in again})
         for place, name in again:
-            seen.wrong(place, f"document id {name!r} occurs twice", f"ids must be unique; it is at {first[name]} too")
+            remedy = f"ids must be unique; it is at {first[name]} too{_other_id(seen, place)}"
+            seen.wrong(place, f"document id {name!r} occurs twice", remedy)
     documents.digest = digest.hexdigest()
+
+
+def _other_id(seen: Findings, place: Place) -> str:
+    """A hint at another column of ids in a table of documents."""
+    columns = seen.taken.get(place.file, {})
+    others = [name for name, kind in columns.items() if kind != "document_id" and folded(name).endswith(("id", "key"))]
+    return f"; or is {others[0]!r} the id? {declaring('document_id', others[0])}" if others else ""
 
 
 def read_again(source: Source, name: str, digest: str) -> Iterator[Document]:
@@ -203,40 +203,6 @@ def digest_line(row: list[Any]) -> bytes:
     return _ENCODER.encode(row).encode("utf-8", "surrogatepass") + b"\n"
 
 
-class Match(NamedTuple):
-    """The document that a label names."""
-
-    document: str
-    by: str
-    """What of it the label is: "title" or "text"."""
-
-
-def documents_saying(
-    labels: Collection[str], passages: Collection[str], documents: Iterable[Document]
-) -> dict[str, Match]:
-    """Find the documents that labels name by their title or text, in one pass; a title that several have names none.
-
-    Args:
-        labels: what names no document by its id.
-        passages: those of them that may be a part of a document's text.
-        documents: the corpus.
-    """
-    titles = dict[str, set[str]]()
-    keys = {label: plain_text(label) for label in labels}
-    wanted = {key for key in keys.values() if key}
-
-    def noted() -> Iterator[Document]:
-        for document in documents:
-            if document.title and (key := plain_text(document.title)) in wanted:
-                titles.setdefault(key, set()).add(document.id)
-            yield document
-
-    texts = holders_of(wanted, noted(), whole=wanted - {plain_text(one) for one in passages})
-    found = {key: Match(document, "text") for key, document in texts.items()}
-    found |= {key: Match(min(ids), "title") for key, ids in titles.items() if len(ids) == 1}
-    return {label: found[key] for label, key in keys.items() if key in found}
-
-
 def holders_of(wanted: Iterable[str], documents: Iterable[Document], whole: Collection[str] = ()) -> dict[str, str]:
     """Return for each text, white space and case put aside, the document that is it, or else the first that holds it.
 
@@ -267,8 +233,3 @@ def holders_of(wanted: Iterable[str], documents: Iterable[Document], whole: Coll
                 if key not in holds and key in text:
                     holds[key] = document.id
     return {**holds, **same}
-
-
-def plain_text(text: str) -> str:
-    """A text with its white space and case put aside."""
-    return " ".join(text.split()).casefold()

@@ -15,6 +15,8 @@ from retrievers.user_objects import OBJECT
 SCHEMES = ("hf:", "irds:", OBJECT)
 """Beginnings of names that are not paths: Hugging Face's hub, ir_datasets, what is in memory."""
 LabelSource = Literal["", "people", "model", "mixed"]
+JOINED = "#"
+"""Between the values of several fields, or columns, by which labels name documents: `manual.pdf#3`."""
 BY_MODEL = "llm:"
 """Stands before the name of a model in `labelled_by` of a file of queries: its labels are no person's."""
 
@@ -58,6 +60,8 @@ class DatasetReference:
     """Fields by which labels name documents; their ids where there are none."""
     header: bool | None = None
     """Whether the first row of a table names its columns; None: it does, unless it looks like data."""
+    drop_dangling: bool = False
+    """Whether labels of what is not there are counted instead of refused."""
 
     @property
     def scheme(self) -> str:
@@ -240,6 +244,8 @@ class Dataset:
     """Of tables: file -> column -> the kind that it was taken for, "" where it is not used."""
     sizes: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     """Table or folder of documents -> what it holds (rows, Markdown files) -> how many."""
+    found_columns: Mapping[str, str] = field(default_factory=dict)
+    """The column of labels that was found by its values, as it would be declared."""
     matched: Mapping[str, int] = field(default_factory=dict)
     """By what labels name their documents ("id", "file name", "title", "text", "field") -> how many do."""
     unknown: tuple[str, ...] = ()
@@ -252,6 +258,8 @@ class Dataset:
     sample: tuple[Document, ...] = field(default=(), repr=False)
     """As many documents as the first pass was to keep."""
     read_documents: Callable[[], Iterator[Document]] = field(repr=False, default=lambda: iter(()))
+    refuse_changes: Callable[[], None] = field(repr=False, default=lambda: None)
+    """Raises DataChanged if queries or labels were rewritten since."""
 
     def documents(self) -> Iterator[Document]:
         """A fresh pass over the corpus, in file order."""

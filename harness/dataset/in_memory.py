@@ -5,8 +5,10 @@ Where a row, or a text, has no id, its place stands for one: the index of a fram
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
+from dataclasses import replace
 from functools import partial
 from os import PathLike
 from pathlib import Path
@@ -15,57 +17,78 @@ from typing import Any, TypeVar
 import numpy as np
 
 from harness.dataset import trec
-from harness.dataset.columns import recognised
+from harness.dataset.columns import Columns, recognised
 from harness.dataset.dataset_model import Labels, reference_of
 from harness.dataset.formats import open_source
-from harness.dataset.rows import PLAIN, SUFFIXES, File, Row
-from harness.dataset.source import WHOLE, Findings, Parts, Place, Source, named_twice
+from harness.dataset.rows import PLAIN, SUFFIXES, File, Row, read_rows
+from harness.dataset.source import WHOLE, Findings, Parts, Place, Source, grade_of, named_twice
 from harness.dataset.table_folder import RowSource, TableSource, rows_of
 from harness.dataset.trec import Qrels
-from harness.english import counted, first_few
+from harness.english import counted
 from retrievers.errors import InputError, Problem
+from retrievers.ids import document_id, id_column
 from retrievers.runs import RunScores, read_run
-from retrievers.types import Document, Query
 
 QUERY = ("query_id", "query-id", "qid", "q_id", "query")
 DOCUMENT = ("doc_id", "corpus-id", "corpus_id", "docno", "docid", "document_id", "document")
 SCORE = ("score",)
 GRADE = ("relevance", "grade", "label", "score", "rel")
 LARGEST_GRADE = 2**31 - 1
-NAMED = 3
-"""Queries that a complaint names."""
 SHAPES = "{id: text}, a list of texts, a frame with id and text, or a path"
 Value = TypeVar("Value")
+OpenSource = Callable[[Mapping[str, str]], Source]
+"""Opens a data set, its columns called as declared."""
 
 
-def source_of(documents: Any, queries: Any, qrels: Any, *, drop: bool) -> Source:
-    """A data set of what is in memory; each of the parts may be a path, too.
+def source_of(documents: Any, queries: Any, qrels: Any) -> OpenSource:
+    """What opens a data set of what is in memory; each of the parts may be a path, too.
 
     Args:
         documents: {id: text}, texts, {id: {"title": …, "text": …}}, rows, or a frame with id, text and title.
         queries: the same; None: those of the path that `documents` is.
         qrels: see `judgments_of`, or a table of labels; None: what the rows of the queries say, else nothing.
-        drop: count judgments of absent documents instead of refusing them.
 
     Raises:
         InputError: one of them has none of these shapes.
     """
     if documents is None or (queries is None and not _is_path(documents)):
         raise InputError(Problem("documents" if documents is None else "queries", "is None", SHAPES))
-    labels = rows_of(File(Path(qrels))) if _is_table(qrels) else None if qrels is None else _no_rows
-    asked = _opened(documents if queries is None else queries, "queries", labels)
-    parts = Parts(_opened(documents, "documents").documents, asked.queries, asked.labels)
-    if _is_table(qrels):
-        return parts._replace(labels=TableSource(_no_rows, _no_rows, labels).labels)
-    return parts if qrels is None else _judged(parts, judgments_of(qrels), drop=drop)
+    table = rows_of(File(Path(qrels))) if _is_table(qrels) else None
+    judgments = None if qrels is None or table else judgments_of(qrels, by_place=True)
+
+    def opened(columns: Mapping[str, str]) -> Source:
+        labels = table or (None if judgments is None else _no_rows)
+        asked = _opened(documents if queries is None else queries, "queries", labels, columns)
+        parts = Parts(_opened(documents, "documents", None, columns).documents, asked.queries, asked.labels)
+        if table is not None:
+            return parts._replace(labels=TableSource(_no_rows, _no_rows, table, Columns(columns)).labels)
+        return parts if judgments is None else parts._replace(labels=partial(_labels, parts, judgments, qrels))
+
+    opened({})  # what is of no shape is refused here
+    return opened
 
 
-def _opened(given: Any, where: str, labels: RowSource | None = None) -> Source:
+def _labels(source: Source, judgments: Qrels, qrels: Any, problems: Findings) -> Iterator[tuple[Place, str, Labels]]:
+    """The labels; those of a list belong to the queries in their order."""
+    names: dict[str, str] = {}
+    if isinstance(qrels, list | tuple):
+        ids = [query.id for _, query in source.queries(Findings())]
+        if len(ids) != len(qrels):
+            what = f"{len(qrels):,} lists of labels for {len(ids):,} queries"
+            problems.wrong("qrels", what, "give one list for each query, in the order of the queries")
+            return
+        names = {str(place): id_ for place, id_ in enumerate(ids)}
+    for query, grades in judgments.items():
+        yield Place(Path("qrels")), names.get(query, query), Labels(grades=grades)
+
+
+def _opened(given: Any, where: str, labels: RowSource | None, columns: Mapping[str, str]) -> Source:
     """What holds documents or queries: rows of any shape; or what a reader opens of a path, or of a name."""
     if _is_path(given) and not _is_table(given):
-        return open_source(reference_of(given if isinstance(given, str) else Path(given)))[1]
+        reference = reference_of(given if isinstance(given, str) else Path(given))
+        return open_source(replace(reference, columns=columns))[1]
     rows = rows_of(File(Path(given))) if _is_path(given) else _rows(given, where)
-    return TableSource(rows, rows, labels)
+    return TableSource(rows, rows, labels, Columns(columns))
 
 
 def _no_rows(problems: Findings) -> Iterator[tuple[Place, Row]]:
@@ -78,48 +101,6 @@ def _is_path(given: Any) -> bool:
 
 def _is_table(given: Any) -> bool:
     return _is_path(given) and File(Path(given)).suffix in (*SUFFIXES, *PLAIN) and Path(given).is_file()
-
-
-def _judged(source: Source, judgments: Qrels, *, drop: bool) -> Source:
-    """A source with judgments: documents and queries that are not there are told in one sentence each."""
-    ids: dict[str, set[str]] = {"documents": set(), "queries": set()}
-
-    def documents(problems: Findings) -> Iterator[tuple[Place, Document]]:
-        for place, document in source.documents(problems):
-            ids["documents"].add(document.id)
-            yield place, document
-
-    def queries(problems: Findings) -> Iterator[tuple[Place, Query]]:
-        for place, query in source.queries(problems):
-            ids["queries"].add(query.id)
-            yield place, query
-
-    def labels(problems: Findings) -> Iterator[tuple[Place, str, Labels]]:
-        place, kept = Place(Path("qrels")), judgments
-        if not drop and not problems:
-            _tell_absent(judgments, ids["documents"], ids["queries"], problems)
-            kept = {} if problems else judgments
-        for query, grades in kept.items():
-            yield place, query, Labels(grades=grades)
-
-    return Parts(documents, queries, labels)
-
-
-def _tell_absent(judgments: Qrels, documents: set[str], queries: set[str], problems: Findings) -> None:
-    """Complain of judgments of documents or queries that are not there."""
-    remedy = 'correct the ids, or leave them out: relevance={"dangling": "drop"}'
-    of = f"of {len(judgments):,} {'query' if len(judgments) == 1 else 'queries'}"
-    strangers = [repr(query) for query in judgments if query not in queries]
-    if strangers:
-        problems.wrong(
-            "qrels", f"{len(strangers):,} {of} are not among the queries: {first_few(strangers, NAMED)}", remedy
-        )
-    lost = {
-        q: next(d for d in judged if d not in documents) for q, judged in judgments.items() if judged.keys() - documents
-    }
-    if lost:
-        named = first_few([f"{query} -> {document!r}" for query, document in lost.items()], NAMED)
-        problems.wrong("qrels", f"{len(lost):,} {of} name documents that are not there: {named}", remedy)
 
 
 def _rows(given: Any, where: str) -> RowSource:
@@ -146,10 +127,10 @@ def _of_items(
     path = Path(where)
     for number, (key, value) in enumerate(items(), 1):
         if isinstance(value, str):
-            yield Place(path, number), {"_id": str(key), "text": value}
+            yield Place(path, number), {"_id": key, "text": value}
         elif isinstance(value, Mapping):
             named = recognised("document_id" if where == "documents" else "query_id", tuple(value)) is not None
-            yield Place(path, number), dict(value) if named else {"_id": str(key), **value}
+            yield Place(path, number), dict(value) if named else {"_id": key, **value}
         else:
             what = f"is not text but {_shown(value)}"
             problems.append(Problem(f"{where}[{_shown(key)}]", what, 'a text, or {"title": …, "text": …}'))
@@ -164,46 +145,68 @@ def _of_frame(frame: Any, where: str, problems: Findings) -> Iterator[tuple[Plac
     if recognised("document_id" if where == "documents" else "query_id", tuple(names)) is None:
         index = getattr(frame, "index", None)
         names.insert(0, "_id")
-        columns.insert(0, [str(one) for one in (range(len(frame)) if index is None else index)])
+        columns.insert(0, [*(range(len(frame)) if index is None else index)])
     for number, cells in enumerate(zip(*columns, strict=True), 1):
         kept = (None if _is_missing(cell) else cell for cell in cells)
         yield Place(path, number), dict(zip(names, kept, strict=True))
 
 
-def judgments_of(qrels: Any) -> Qrels:
+def judgments_of(qrels: Any, *, by_place: bool = False) -> Qrels:
     """Judgments as query id -> document id -> grade.
 
     Args:
         qrels: {query: {document: grade}}, {query: relevant documents} (each of grade 1), the same as a list with an
-            entry a query, a frame with query_id, doc_id and relevance (1 where it has none), or a TREC file.
+            entry a query, a frame with query_id, doc_id and relevance (1 where it has none), a table in a file, or a
+            TREC file.
+        by_place: whether a list belongs to queries in their order, so that their ids are not known here.
 
     Raises:
         InputError: they have none of these shapes, a grade is not a whole number, or something occurs twice.
 
     >>> judgments_of({"q1": {"d1": 2}, "q2": ["d2", "d3"]})
     {'q1': {'d1': 2}, 'q2': {'d2': 1, 'd3': 1}}
+    >>> judgments_of({1.0: {7.0: 1}})
+    {'1': {'7': 1}}
     """
-    if _is_path(qrels):
+    if _is_path(qrels) and not _is_table(qrels):
         return trec.read_qrels(str(qrels))
     if isinstance(qrels, list | tuple):
-        qrels = {str(number): judged for number, judged in enumerate(qrels)}
+        if not by_place and all(isinstance(one, Mapping) and len(one) > 1 for one in qrels):
+            qrels = _frame(qrels)
+        else:
+            qrels = dict(enumerate(qrels))
     if isinstance(qrels, Mapping):
         tables = once(qrels.items(), "qrels", "query")
         judgments = {query: _grades(_judged_in(given, f"qrels[{query!r}]"), query) for query, given in tables.items()}
     else:
-        judgments = _judgments_in(qrels)
+        judgments = _judgments_in(_table(qrels) if _is_path(qrels) else qrels)
     if not any(judgments.values()):
         raise InputError(Problem("qrels", "there is no judgment", '{"q1": {"d1": 1}}'))
     return {query: judged for query, judged in judgments.items() if judged}
+
+
+def _table(path: Any) -> Any:
+    """The rows of a table in a file, as a frame."""
+    problems = Findings()
+    rows = [row for _, row in read_rows(File(Path(path)), problems)]
+    if problems:
+        raise InputError(problems.problems)
+    return _frame(rows)
+
+
+def _frame(rows: Sequence[Mapping[str, Any]]) -> Any:
+    import pandas as pd
+
+    return pd.DataFrame(list(rows), dtype=object)
 
 
 def _judged_in(given: Any, where: str) -> list[tuple[Any, Any]]:
     """Documents and grades of one query."""
     if isinstance(given, Mapping):
         return list(given.items())
-    if isinstance(given, Sequence | AbstractSet) and not isinstance(given, str | bytes):
-        return [(document, 1) for document in _ids(given, where)]
-    raise InputError(Problem(where, "is neither a dict nor a list", "{document: grade}, or the relevant documents"))
+    if isinstance(given, str | bytes) or not isinstance(given, Iterable):
+        raise InputError(Problem(where, "is neither a dict nor a list", "{document: grade}, or the relevant documents"))
+    return [(document, 1) for document in _ids(given, where)]
 
 
 def _judgments_in(frame: Any) -> Qrels:
@@ -212,7 +215,7 @@ def _judgments_in(frame: Any) -> Qrels:
     plain = _plain(documents, grades)
     judgments: Qrels = {}
     for start, end in _stretches(queries):
-        query = str(queries[start])
+        query = queries[start]
         judged = dict(zip(documents[start:end], grades[start:end], strict=True)) if plain else {}
         if len(judged) < end - start or query in judgments:
             rows = [*judgments.get(query, {}).items(), *zip(documents[start:end], grades[start:end], strict=True)]
@@ -225,6 +228,8 @@ def _plain(documents: Iterable[Any], grades: Collection[Any]) -> bool:
     """Whether ids are text and grades small whole numbers, as nearly all are: nothing has to be converted."""
     if not set(map(type, documents)) <= {str} or not set(map(type, grades)) <= {int}:
         return False
+    if not all(documents) or not all(map(str.isascii, documents)):
+        return False
     return min(grades, default=0) >= -LARGEST_GRADE and max(grades, default=0) <= LARGEST_GRADE
 
 
@@ -234,6 +239,7 @@ def _grades(rows: Sequence[tuple[Any, Any]], query: str) -> dict[str, int]:
     if len(judged) == len(rows) and _plain(judged, judged.values()):
         return judged
     where = f"qrels[{query!r}]"
+    rows = [(document, grade_of(grade) if isinstance(grade, str) else grade) for document, grade in rows]
     for document, grade in rows:
         if isinstance(grade, bool) or not _whole(grade):
             what = f"grade {_shown(grade)} of document {document!r} is not a whole number"
@@ -243,8 +249,10 @@ def _grades(rows: Sequence[tuple[Any, Any]], query: str) -> dict[str, int]:
 
 def run_of(source: Any, where: str) -> RunScores:
     """A run from any of the shapes of `harness.compare`; InputError where it has none of them."""
-    if _is_path(source):
+    if _is_path(source) and not _is_table(source):
         return read_run(str(source))
+    if _is_path(source):
+        source = _table(source)
     if isinstance(source, Mapping):
         pairs = ((query, _hits(hits, f"{where}[{query!r}]")) for query, hits in source.items())
         return once(pairs, where, "query")
@@ -252,8 +260,11 @@ def run_of(source: Any, where: str) -> RunScores:
     rows: dict[str, list[tuple[Any, float]]] = {}
     for start, end in _stretches(queries):
         place = f"{where}[{queries[start]!r}]"
-        numbers = [_number(score, place) for score in scores[start:end]]
-        rows.setdefault(str(queries[start]), []).extend(zip(documents[start:end], numbers, strict=True))
+        numbers = [
+            _number(score, place, f" of document {document!r}")
+            for document, score in zip(documents[start:end], scores[start:end], strict=True)
+        ]
+        rows.setdefault(queries[start], []).extend(zip(documents[start:end], numbers, strict=True))
     return {query: once(hits, f"{where}[{query!r}]", "document") for query, hits in rows.items()}
 
 
@@ -261,10 +272,18 @@ def once(pairs: Iterable[tuple[Any, Value]], where: str, what: str) -> dict[str,
     """A table by id, as text; InputError where an id occurs twice, as 1 and "1" do too."""
     table: dict[str, Value] = {}
     for key, value in pairs:
-        if str(key) in table:
-            raise InputError(Problem(where, f"{what} {str(key)!r} occurs twice", f"give each {what} once"))
-        table[str(key)] = value
+        id_ = _id(key, where)
+        if id_ in table:
+            raise InputError(Problem(where, f"{what} {id_!r} occurs twice", f"give each {what} once"))
+        table[id_] = value
     return table
+
+
+def _id(value: Any, where: str) -> str:
+    id_ = document_id(value)
+    if id_ is None:
+        raise InputError(Problem(where, f"{_shown(value)} is not an id", "an id is a text or a whole number"))
+    return id_
 
 
 def _is_missing(cell: Any) -> bool:
@@ -285,16 +304,20 @@ def _shown(value: Any) -> str:
     return " ".join(repr(value).split())[:80]
 
 
-def _number(score: Any, where: str) -> float:
+def _number(score: Any, where: str, of: str = "") -> float:
     try:
-        return float(score)
+        number = float(score)
     except (TypeError, ValueError, OverflowError):
-        raise InputError(Problem(where, f"{_shown(score)} is not a score", "a finite number")) from None
+        number = math.nan
+    if not math.isfinite(number):
+        raise InputError(Problem(where, f"{_shown(score)} is not a score{of}", "a finite number"))
+    return number
 
 
 def _hits(hits: Any, where: str) -> dict[str, float]:
     if isinstance(hits, Mapping):
-        return once(((document, _number(score, where)) for document, score in hits.items()), where, "document")
+        scored = ((doc, _number(score, where, f" of document {doc!r}")) for doc, score in hits.items())
+        return once(scored, where, "document")
     if isinstance(hits, str | AbstractSet) or not isinstance(hits, Iterable):
         raise InputError(Problem(where, "is neither a list nor a dict", "documents best first, or {document: score}"))
     ids = list(_ids(hits, where))
@@ -305,10 +328,7 @@ def _hits(hits: Any, where: str) -> dict[str, float]:
 
 def _ids(given: Iterable[Any], where: str) -> Iterator[str]:
     """Ids as text; what is not there, or holds several things, is none."""
-    for one in given:
-        if _is_missing(one) or (isinstance(one, Collection) and not isinstance(one, str)):
-            raise InputError(Problem(where, f"{_shown(one)} is not an id", "an id is a text or a number"))
-        yield str(one)
+    return (_id(one, where) for one in given)
 
 
 def _columns(frame: Any, where: str, values: Sequence[str], otherwise: int | None) -> tuple[list[Any], ...]:
@@ -327,10 +347,24 @@ def _columns(frame: Any, where: str, values: Sequence[str], otherwise: int | Non
         raise InputError(Problem(where, "is neither a dict, a file nor a frame that can be read",
                                  f"query_id, doc_id, {values[0]}; {there}"))  # fmt: skip
     lists = tuple(_list_of(frame[name]) for name in named if name is not None)
-    for name, column in zip(named[:2], lists, strict=False):
-        if missing := sum(map(_is_missing, column)):
-            raise InputError(Problem(f"{where}[{name!r}]", f"{counted(missing, 'row')} without an id", "give each one"))
-    return lists if len(lists) == 3 else (*lists, [otherwise] * len(lists[0]))
+    ids = [_id_column(column, f"{where}[{name!r}]", str(name)) for name, column in zip(named[:2], lists, strict=False)]
+    return (*ids, lists[2] if len(lists) == 3 else [otherwise] * len(ids[0]))
+
+
+def _id_column(column: list[Any], where: str, name: str) -> list[str]:
+    """A column of ids; what is not one becomes a problem that shows the first."""
+    if set(map(type, column)) <= {str} and all(map(str.isascii, column)) and all(column):
+        return column
+    if several := [cell for cell in column if isinstance(cell, Collection) and not isinstance(cell, str)]:
+        what = f"{counted(len(several), 'row')} with several ids, such as {_shown(several[0])}"
+        raise InputError(Problem(where, what, f"give one document a row: frame.explode({name!r})"))
+    ids = id_column(column)
+    if missing := sum(map(_is_missing, column)):
+        raise InputError(Problem(where, f"{counted(missing, 'row')} without an id", "give each one"))
+    if None in ids:
+        wrong = _shown(column[ids.index(None)])
+        raise InputError(Problem(where, f"{wrong} is not an id", "an id is a text or a whole number"))
+    return [id_ for id_ in ids if id_ is not None]
 
 
 def _list_of(column: Any) -> list[Any]:

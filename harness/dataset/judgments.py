@@ -21,7 +21,7 @@ import shlex
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from statistics import median_low
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -151,29 +151,6 @@ def settle(placed: Sequence[Placed], problems: Findings) -> list[Judgment]:
     return [judgment for _, judgment in kept.values()]
 
 
-def as_opinions(before: Iterable[Judgment], placed: Iterable[Placed], corrected: Collection[str]) -> Iterator[Placed]:
-    """Yield judgments, with corrections of what somebody else may have sent as answers of a second round.
-
-    A correction counts where its judge is named, and where a model gave no grade before; else anybody could write over
-    another's grades with a file that bears his name.
-
-    Args:
-        before: what is there already, settled.
-        placed: the lines that are to join it.
-        corrected: judges whose corrections count.
-    """
-    known = {(*one.key, one.judge, one.design, one.round): one for one in before}
-    for place, judgment in placed:
-        key = (*judgment.key, judgment.judge, judgment.design, judgment.round)
-        first = known.get(key)
-        written_over = first is not None and (first.kind == "human" or first.grade is not None)
-        if written_over and judgment.corrects and judgment.judge not in corrected:
-            yield place, judgment.model_copy(update={"corrects": False, "round": judgment.round + 1})
-        else:
-            known[key] = judgment
-            yield place, judgment
-
-
 def _complaint(error: ValidationError, row: Mapping[str, Any]) -> str:
     first = error.errors()[0]
     key = ".".join(map(str, first["loc"]))
@@ -190,19 +167,6 @@ def _shown(grade: int | None) -> str:
     return "without a grade" if grade is None else f"as {grade}"
 
 
-SPREAD = 2
-"""People's grades that lie so far apart are a matter to talk about."""
-
-
-class Dispute(NamedTuple):
-    """A pair on which people differ by two grades or more, not yet adjudicated."""
-
-    query_id: str
-    document_id: str
-    grades: tuple[tuple[str, int], ...]
-    """Who gave what."""
-
-
 def merge(judgments: Sequence[Judgment]) -> dict[str, Labels]:
     """Merge judgments into the labels of each query that was judged, in the order of their first judgments.
 
@@ -215,35 +179,9 @@ def merge(judgments: Sequence[Judgment]) -> dict[str, Labels]:
     return {query: _merged(given) for query, given in by_query.items()}
 
 
-def disputes(judgments: Iterable[Judgment]) -> list[Dispute]:
-    """List the pairs whose people's grades lie two or more apart, and which nobody has adjudicated."""
-    adjudicated = {one.key for one in judgments if one.design == "adjudication" and one.grade is not None}
-    open_disputes = []
-    for key, given in _by_pair(one for one in judgments if one.kind == "human" and one.design == "sample").items():
-        grades = [one.grade for one in given if one.grade is not None]
-        if key not in adjudicated and grades and max(grades) - min(grades) >= SPREAD:
-            open_disputes.append(Dispute(*key, tuple((one.judge, one.grade) for one in given if one.grade is not None)))
-    return open_disputes
-
-
-def apart(judgments: Iterable[Judgment]) -> list[Dispute]:
-    """List the pairs on which people and a model lie two grades or more apart, the farthest first.
-
-    Documents that bring a model to a grade stand out here. People's own disputes, which `disputes` lists, are left to
-    them: their median counts.
-    """
-    found: list[tuple[int, Dispute]] = []
-    for key, given in _by_pair(one for one in judgments if one.design != "next").items():
-        people, model = (_grades([one for one in given if one.kind == kind]).get(key[1]) for kind in ("human", "llm"))
-        if people is not None and model is not None and abs(people - model) >= SPREAD:
-            grades = tuple((one.judge, one.grade) for one in given if one.grade is not None)
-            found.append((abs(people - model), Dispute(*key, grades)))
-    return [dispute for _, dispute in sorted(found, key=lambda one: -one[0])]
-
-
 def _merged(given: list[Judgment]) -> Labels:
     people = [one for one in given if one.kind == "human"]
-    human, model = _grades(people), _grades([one for one in given if one.kind == "llm"])
+    human, model = grades_by_document(people), grades_by_document([one for one in given if one.kind == "llm"])
     source: LabelSource
     if not people:
         source, grades = "model", model
@@ -263,15 +201,15 @@ def _merged(given: list[Judgment]) -> Labels:
     )
 
 
-def _grades(judgments: list[Judgment]) -> dict[str, int]:
+def grades_by_document(judgments: list[Judgment]) -> dict[str, int]:
     """One grade for each document that got any."""
-    grades_by_document = {}
-    for (_, document), given in _by_pair(judgments).items():
+    found: dict[str, int] = {}
+    for (_, document), given in by_pair(judgments).items():
         final = [one for one in given if one.design == "adjudication" and one.grade is not None] or given
         grades = [one.grade for one in final if one.grade is not None]
         if grades:
-            grades_by_document[document] = median_low(grades)
-    return grades_by_document
+            found[document] = median_low(grades)
+    return found
 
 
 def _each(people: list[Judgment]) -> dict[str, dict[str, int]]:
@@ -283,7 +221,8 @@ def _each(people: list[Judgment]) -> dict[str, dict[str, int]]:
     return dict(sorted(given.items())) if len(given) > 1 else {}
 
 
-def _by_pair(judgments: Iterable[Judgment]) -> dict[PairKey, list[Judgment]]:
+def by_pair(judgments: Iterable[Judgment]) -> dict[PairKey, list[Judgment]]:
+    """The judgments of the first round, by query and document."""
     pairs: dict[PairKey, list[Judgment]] = {}
     for judgment in judgments:
         if judgment.round == 1:

@@ -8,17 +8,19 @@ go by the better single place, then by id. At most ten are kept, or as many as t
 
 from __future__ import annotations
 
+import re
 from array import array
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from harness.dataset.columns import CLICKS, Columns, declaring, folded, id_in, keeping, plain_id, shown, texts_in
+from harness.dataset.columns import CLICKS, Columns, declaring, folded, id_in, keeping, recognised, shown, texts_in
 from harness.dataset.dataset_model import Labels
 from harness.dataset.rows import Row
 from harness.dataset.source import WHOLE, Findings, Place, grade_of, written_value
 from retrievers.errors import Problem
+from retrievers.ids import document_id
 
 LISTS = "|;\n,"
 """What parts the ids of a list in one cell: the first of these that stands in it."""
@@ -26,6 +28,10 @@ PARTED = LISTS[:-1]
 """What parts them where the column is called after one document: names of files may hold commas."""
 
 
+Known = Callable[[str], bool]
+"""Whether a text names a document."""
+HOP = re.compile(r"^\s*<\d+-hop>\s*")
+"""Stands before each context of Ragas's questions that need several."""
 HIGHEST = 10
 """Whole numbers from 0 to this one, at most, may be grades."""
 MOST = 10
@@ -150,19 +156,18 @@ def labels_of(
         query = _query_named(row, place, columns, problems, queries)
         if query is None:
             continue
-        documents = _documents_named(row, place, columns, problems, lists=lists)
+        objects = _objects_in(row, columns)
+        documents = None if objects else _documents_named(row, place, columns, problems, lists=lists)
         if documents is not None:
-            grade = _grade(row, place, columns, problems)
-            if grade is not None:
-                judged = query, documents, grade
-                gathered.add_row(place, judged, row, columns.name("grade", row), problems)
-        elif columns.name("relevant", row) is None:
+            for some, grade in _graded(documents, row, place, columns, problems):
+                gathered.add_row(place, (query, some, grade), row, columns.name("grade", row), problems)
+        elif objects is None and columns.name("relevant", row) is None:
             # A query without labels may lack the column where others have lists.
             lacking = lacking or _without_documents(row, columns, lists=lists)._replace(where=str(place))
         elif query in listed:
             problems.wrong(place, f"query {query!r} has labels on two rows", f"also {listed[query]}")
         else:
-            labels = list_of(columns.value("relevant", row), place, problems)
+            labels = list_of(objects or columns.value("relevant", row), place, problems)
             listed[query] = place
             if labels is not None:
                 yield place, query, labels
@@ -171,6 +176,23 @@ def labels_of(
     elif gathered.numbers:
         problems.extend(gathered.overlooked(place.path))
     yield from gathered.labels()
+
+
+def _objects_in(row: Row, columns: Columns) -> Any:
+    """A list of objects, each a document and perhaps its grade; None where no column holds one."""
+    held = (written_value(columns.value(kind, row)) for kind in ("label_document", "relevant"))
+    return next((one for one in held if isinstance(one, list) and any(isinstance(each, Mapping) for each in one)), None)
+
+
+def _graded(
+    documents: list[str], row: Row, place: Place, columns: Columns, problems: Findings
+) -> Iterator[tuple[list[str], int]]:
+    """The documents of a row with their grade; a list of as many grades is one for each."""
+    grades = columns.value("grade", row)
+    if isinstance(grades, list) and len(grades) == len(documents) and None not in map(grade_of, grades):
+        yield from (([doc], grade_of(grade) or 0) for doc, grade in zip(documents, grades, strict=True))
+    elif (grade := _grade(row, place, columns, problems)) is not None:
+        yield documents, grade
 
 
 def _document_in(row: Row, columns: Columns) -> Any:
@@ -185,8 +207,10 @@ def _documents_named(row: Row, place: Place, columns: Columns, problems: Finding
     document = _document_in(row, columns)
     if document is None:
         quoting = columns.name("contexts", row)
-        return None if quoting is None else [*texts_in(columns.value("contexts", row), quoting, place, problems)]
-    ids = _ids_in(document) if lists or not isinstance(document, str) else [plain_id(document)]
+        quoted = () if quoting is None else texts_in(columns.value("contexts", row), quoting, place, problems)
+        return None if quoting is None else [HOP.sub("", text) for text in quoted]
+    known = problems.names_document
+    ids = _ids_in(document, known) if lists or not isinstance(document, str) else [document_id(document)]
     if None in ids or not ids:
         problems.wrong(place, f"the document's id is {shown(document)}", "an id is text")
         return []
@@ -205,7 +229,11 @@ def _without_documents(row: Row, columns: Columns, *, lists: bool) -> Problem:
 def list_of(listed: Any, place: Place, problems: Findings) -> Labels | None:
     """Read one query's list of relevant documents: ids best first, groups, or grades by id; None after a complaint."""
     if isinstance(listed, str):
-        listed = _cell(listed)
+        listed = _cell(listed, problems.names_document)
+    listed = _plain_list(listed)
+    if isinstance(listed, Problem):
+        problems.append(listed._replace(where=str(place)))
+        return None
     if isinstance(listed, Mapping):
         grades = {str(doc): grade_of(grade) for doc, grade in listed.items() if grade is not None}
         if wrong := [doc for doc, grade in grades.items() if grade is None]:
@@ -216,34 +244,90 @@ def list_of(listed: Any, place: Place, problems: Findings) -> Labels | None:
     if listed is None:
         return Labels(ranked=())
     if isinstance(listed, Sequence) and all(isinstance(one, Sequence) and not isinstance(one, str) for one in listed):
-        groups = [[plain_id(doc) for doc in group] for group in listed]
+        groups = [[document_id(doc) for doc in group] for group in listed]
         if listed and all(doc is not None for group in groups for doc in group):
             return Labels(groups=tuple(tuple(str(doc) for doc in group) for group in groups if group))
         if not listed:
             return Labels(ranked=())
     elif isinstance(listed, Sequence):
-        ids = [plain_id(doc) for doc in listed]
+        ids = [document_id(doc) for doc in listed]
         if all(doc is not None for doc in ids):
             return Labels(ranked=tuple(str(doc) for doc in ids))
     problems.wrong(place, f"relevant documents cannot be read: {shown(listed)}", "a list of ids, best first")
     return None
 
 
-def _ids_in(document: object) -> list[str | None]:
+def _plain_list(listed: Any) -> Any:
+    """A list of objects as a list of ids, or as grades by id; anything else as it is; or a problem."""
+    if isinstance(listed, Mapping):
+        name = recognised("document_id", tuple(listed))
+        if name is None or not isinstance(listed[name], str) or grade_of(listed[name]) is not None:
+            return listed
+        listed = [listed]
+    if not isinstance(listed, list) or not listed or not all(isinstance(one, Mapping) for one in listed):
+        return listed
+    ids, grades = [], []
+    for one in listed:
+        id_, grade = _object(one)
+        if id_ is None:
+            remedy = f"say which key holds the document: {declaring('relevant', 'COLUMN.KEY')}"
+            return Problem("", f"no key of {shown(one)} is known to name a document", remedy)
+        ids.append(id_)
+        grades.append(grade)
+    if all(grade is None for grade in grades):
+        return ids
+    return {id_: 1 if grade is None else grade for id_, grade in zip(ids, grades, strict=True)}
+
+
+def _object(one: Mapping[str, Any]) -> tuple[str | None, Any]:
+    """The document that an object names, and its grade; None for what it does not have."""
+    grade = recognised("grade", tuple(one))
+    others = tuple(name for name in one if name != grade)
+    ids = [name for name in others if document_id(one[name]) is not None]
+    name = recognised("document_id", others) or recognised("label_document", others)
+    name = name or (ids[0] if len(ids) == 1 else "")
+    return document_id(one.get(name)), None if grade is None else one[grade]
+
+
+def parts_of(cell: Any, known: Known) -> Iterator[str]:
+    """All that may be an id in a cell: elements of a list, values of objects, parts of a text, or the whole of it.
+
+    >>> list(parts_of("d1; d2", {"d1"}.__contains__)), list(parts_of([{"id": "d1", "grade": 2}], {"d1"}.__contains__))
+    (['d1', 'd2'], ['d1'])
+    """
+    if isinstance(cell, Mapping):
+        name = _object(cell)[0]
+        yield from [name] if name is not None else map(str, cell)
+        return
+    if isinstance(cell, str):
+        cell = _cell(cell, known)
+    if isinstance(cell, list | tuple):
+        for one in cell:
+            yield from [one] if isinstance(one, str) else parts_of(one, known)
+    elif (id_ := document_id(cell)) is not None:
+        yield id_
+
+
+def _ids_in(document: object, known: Known) -> list[str | None]:
     """The ids of one cell; None among them where it holds something else."""
     if isinstance(document, str) and not document.strip().startswith("{"):
         parted = any(mark in document for mark in PARTED) or document.strip().startswith("[")
-        document = _cell(document) if parted else document
-    return [plain_id(one) for one in document] if isinstance(document, list) else [plain_id(document)]
+        if not parted and "," in document:  # names of files may hold commas
+            parts = _cell(document, known)
+            parted = len(parts) > 1 and all(map(known, parts))
+        document = _cell(document, known) if parted else document
+    return [document_id(one) for one in document] if isinstance(document, list) else [document_id(document)]
 
 
-def _cell(text: str) -> Any:
-    """What one cell of text lists."""
+def _cell(text: str, known: Known) -> Any:
+    """What one cell of text lists; the whole cell if that names a document."""
     text = text.strip()
     if text[:1] in ("[", "{"):
         return written_value(text)  # text, where it cannot be read: told by the caller, which expects none
     between = next((mark for mark in LISTS if mark in text), None)
-    return [one.strip() for one in text.split(between) if one.strip()] if between else [text] if text else []
+    if between and not known(text):
+        return [one.strip() for one in text.split(between) if one.strip()]
+    return [text] if text else []
 
 
 def _judgment_names(row: Row, columns: Columns) -> tuple[str, str, str] | None:
@@ -258,9 +342,11 @@ def _judgment_names(row: Row, columns: Columns) -> tuple[str, str, str] | None:
 def _plain_judgment(row: Row, names: tuple[str, str, str], *, lists: bool) -> tuple[str, str, int] | None:
     """A judgment that needs no conversion, as nearly all do; None for any other row, which is read with care."""
     query, document, grade = row[names[0]], row[names[1]], row[names[2]]
-    if (lists and _ids_in(document) != [document]) or folded(names[2]) == CLICKS:
+    if type(query) is not str or type(document) is not str or not (query + document).isascii():
         return None
-    if type(query) is not str or type(document) is not str or query.isspace() or document.isspace():
+    if query.isspace() or document.isspace() or folded(names[2]) == CLICKS:
+        return None
+    if lists and any(mark in document for mark in (*LISTS, "[", "{")):
         return None
     if type(grade) is str and grade.isascii() and grade.isdigit() and len(grade) < 9:
         grade = int(grade)

@@ -4,34 +4,25 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from harness.dataset.columns import FIELDS, LABELLING, NAMING, OF_DOCUMENTS, declaring, folded, keeping
-from harness.dataset.corpus import (
-    COMPARABLE,
-    CheckedDocuments,
-    Match,
-    check_documents,
-    digest_line,
-    documents_saying,
-    read_again,
-    text_key,
-)
+from harness.dataset.candidates import label_column
+from harness.dataset.columns import FIELDS, LABELLING, NAMING, OF_DOCUMENTS, folded
+from harness.dataset.corpus import check_documents, digest_line, read_again, text_key
 from harness.dataset.dataset_model import Dataset, DatasetReference, Labels, reference_as_json, reference_of
 from harness.dataset.formats import open_source
 from harness.dataset.judgments import note_changes, overlay, read_overlay
+from harness.dataset.matched_labels import columns_taken, match_labels
 from harness.dataset.source import Findings, Place, Source, id_problem
 from harness.english import counted, first_few
-from retrievers.errors import InputError, nearest
+from retrievers.errors import DataChanged, InputError, Problem
 from retrievers.types import Query
 
 CLICK = "click"
 """In the name of a column of labels: nobody judged, somebody clicked."""
-LIKELY = 0.9
-"""Share of a column's cells that name documents, above which it is more likely to hold labels than not."""
 
 
 def load(reference: DatasetReference | str | Path, *, drop_dangling: bool = False, sampled: int = 0) -> Dataset:
@@ -55,10 +46,16 @@ def load(reference: DatasetReference | str | Path, *, drop_dangling: bool = Fals
     queries = _check_queries(source, seen)
     asked_texts = {text_key(query.text) for query in queries.values()}
     documents = check_documents(source, seen, reference.match, asked_texts, sampled)
-    labels, matched, unknown = _check_labels(source, seen, documents, queries, drop_dangling)
+    seen.names_document = lambda cell: bool(documents.match([cell]))
+    drop = drop_dangling or reference.drop_dangling
+    matched = match_labels(source, seen, documents, queries, drop=drop)
+    labels = matched.labels
+    _note_contradictions(queries, labels, seen)
     _note_clicks(labels, seen)
-    if not labels:
-        _refuse_labels_as_fields(queries.values(), documents, reference.columns.get(FIELDS, ""), seen)
+    if not labels and documents.ids and (found := label_column(seen, documents, reference.columns)):
+        named = replace(reference, columns={**reference.columns, **found})
+        dataset = load(named, drop_dangling=drop, sampled=sampled)
+        return replace(dataset, found_columns=found, ledger={**dataset.ledger, "found-labels": (*found.values(),)})
     judgments = read_overlay(reference, seen)
     if judgments is not None:
         labels = overlay(labels, judgments, queries, documents.ids, seen)
@@ -96,14 +93,41 @@ def load(reference: DatasetReference | str | Path, *, drop_dangling: bool = Fals
         corpus_digest=documents.digest,
         columns=seen.taken,
         sizes=seen.sizes,
-        matched=matched,
-        unknown=unknown,
+        matched=matched.ways,
+        unknown=tuple(doc for *_, doc in matched.absent),
         ledger={kind: tuple(ids) for kind, ids in seen.ledger.items()},
         field_names=frozenset(documents.field_names),
         same_as=documents.same_as,
         sample=documents.sample,
         read_documents=partial(read_again, source, reference.name, documents.digest),
-    )
+        refuse_changes=partial(
+            _refuse_changes, source, reference.name, seen.names_document,
+            _questions_digest(queries.values(), ((query, given) for _, query, given in matched.rows)),
+        ),
+    )  # fmt: skip
+
+
+def _questions_digest(queries: Iterable[Query], labels: Iterable[tuple[str, Labels]]) -> str:
+    digest = hashlib.sha256()
+    for query in queries:
+        digest.update(digest_line([query.id, query.text]))
+    for query_id, given in labels:
+        digest.update(digest_line([query_id, given.as_json()]))
+    return digest.hexdigest()
+
+
+def _refuse_changes(source: Source, name: str, names_document: Callable[[str], bool], digest: str) -> None:
+    """Raise DataChanged if queries or labels are not what they were when the data set was checked."""
+    seen = Findings()
+    seen.names_document = names_document
+    try:
+        queries = {query.id: query for _, query in source.queries(seen)}
+        labels = [(query, given) for _, query, given in source.labels(seen)]
+    except InputError as error:
+        raise DataChanged(error.problems) from None
+    if _questions_digest(queries.values(), labels) != digest:
+        what = "has changed since this run began: queries or labels were added, removed or rewritten"
+        raise DataChanged(Problem(name, what, "leave it alone until the run is done, and run again"))
 
 
 def load_documents(reference: DatasetReference) -> Dataset:
@@ -153,116 +177,9 @@ def _check_queries(source: Source, seen: Findings) -> dict[str, Query]:
     return queries
 
 
-def _check_labels(
-    source: Source, seen: Findings, documents: CheckedDocuments, queries: dict[str, Query], drop_dangling: bool
-) -> tuple[dict[str, Labels], Mapping[str, int], tuple[str, ...]]:
-    """The labels with the ids of their documents, by what they name these (way -> how many do), and what names none."""
-    labels: dict[str, Labels] = {}
-    absent: list[tuple[Place, str, str]] = []
-    matched = Counter[str]()
-    rows = list(source.labels(seen))
-    guessed = [one for one in _columns_taken(seen, NAMING[:2]) if not folded(one[1]).rstrip("s").endswith("id")]
-    said = _found_by_what_they_say(source, documents, rows, any_label=bool(guessed))
-    for place, query_id, given in rows:
-        if query_id not in queries:
-            if not drop_dangling and queries:
-                near = nearest(query_id, queries) if len(queries) <= COMPARABLE else ""
-                remedy = f'{near} correct the id, or set dangling = "drop" under [relevance]'.lstrip()
-                seen.wrong(place, f"judgments name query {query_id!r}, which does not exist", remedy)
-            seen.note("dangling-query", query_id)
-            continue
-        names, dangling = dict[str, str | None](), dict[str, int]()
-        for position, doc in enumerate(given.documents):
-            match = said.get(doc)
-            names[doc] = name = match.document if match else documents.named(doc)
-            if name is None:
-                dangling.setdefault(doc, position)
-            else:
-                matched[match.by if match else documents.way(doc)] += 1
-        for doc, position in dangling.items():
-            if given.quoted:
-                seen.note("unmatched-context", f"{query_id}: {' '.join(doc.split())[:80]}")
-                continue
-            absent.append((place.of(position), query_id, doc))
-            # A line, where the query has no id of its own.
-            seen.note("dangling-document", f"{place.of(position) if _made_up(seen, place) else query_id} {doc}")
-        if not queries[query_id].text.strip():
-            who = "a judged query" if _made_up(seen, place) else f"judged query {query_id!r}"
-            seen.wrong(place, f"{who} is blank", "write its text, or remove its labels")
-        _count(query_id, given, seen)
-        found = {doc: name for doc, name in names.items() if name is not None}
-        kept = given.keeping(found.__contains__) if dangling else given
-        renamed = kept.renamed(found) if any(doc != name for doc, name in found.items()) else kept
-        labels[query_id] = replace(renamed, quoted=False) if given.quoted else renamed
-    if drop_dangling or not documents.ids:
-        pass  # they are left out, or the corpus has been told of
-    elif guessed and not matched and len(absent) > 1:  # what is called an id was not guessed
-        file, column = guessed[0]
-        named = ", ".join(repr(doc) for _, _, doc in absent[:3])
-        what = f"{column!r} was taken for the relevant documents, and names none: {named}"
-        remedy = f"name documents by their ids; or say which column does: {declaring('label_document')}"
-        seen.wrong(file, what, f"{remedy}; {keeping(column)}")
-    else:
-        failed = dict(note.split(": ", 1) for note in seen.ledger.get("unconverted-file", ()))
-        for place, query_id, doc in absent:
-            # A line alone, where the row has no id of its own.
-            who = "names" if _made_up(seen, place) else f"query {query_id!r} names"
-            why = f"which could not be converted: {failed[doc]}" if doc in failed else "which does not exist"
-            remedy = "write the file again, or as text" if doc in failed else documents.nearest(doc)
-            seen.wrong(place, f"{who} document {doc!r}, {why}", remedy)
-    _note_contradictions(queries, labels, seen)
-    return labels, matched, tuple(doc for *_, doc in absent)
-
-
-def _found_by_what_they_say(
-    source: Source, documents: CheckedDocuments, rows: Iterable[tuple[Place, str, Labels]], *, any_label: bool
-) -> dict[str, Match]:
-    """What labels name by a title or a text, where that is no id: a pass over the documents if any may.
-
-    Args:
-        source: where the documents come from.
-        documents: what is known of them.
-        rows: the labels.
-        any_label: whether any of them may be a title or a text; else those alone that quote passages.
-    """
-    unknown = {
-        doc: given.quoted for *_, given in rows if any_label or given.quoted
-        for doc in given.documents if documents.named(doc) is None
-    }  # fmt: skip
-    if not unknown or documents.by_field:
-        return {}
-    quoted = {doc for doc, passage in unknown.items() if passage}
-    return documents_saying(unknown, quoted, (document for _, document in source.documents(Findings())))
-
-
-def _made_up(seen: Findings, place: Place) -> bool:
-    """Whether queries of a table have no ids of their own: then the line says which is meant."""
-    taken = seen.taken.get(place.file)
-    return taken is not None and not {"query_id", "label_query"} & {*taken.values()}
-
-
-def _columns_taken(seen: Findings, kinds: tuple[str, ...]) -> Iterator[tuple[str, str]]:
-    """File and column of each that was taken for one of these kinds."""
-    for file, columns in seen.taken.items():
-        yield from ((file, column) for column, kind in columns.items() if kind in kinds)
-
-
-def _refuse_labels_as_fields(
-    queries: Iterable[Query], documents: CheckedDocuments, declared: str, seen: Findings
-) -> None:
-    """Complain where nothing is a label and a field of the queries names documents."""
-    kept = [name.strip() for name in declared.split(",")]
-    for file, column in list(_columns_taken(seen, (FIELDS,))):
-        values = [query.fields[column] for query in queries if column in query.fields]
-        named = sum(documents.named(value) is not None for value in values)
-        if column not in kept and named > LIKELY * len(values):
-            what = f"{column!r} names documents ({named:,} of {len(values):,} rows), and is not used"
-            seen.wrong(file, what, f"say so: {declaring('label_document', column)}; {keeping(column)}")
-
-
 def _note_clicks(labels: Iterable[str], seen: Findings) -> None:
     """Count the queries whose labels are clicks, by the names of the columns."""
-    if any(CLICK in folded(column) for _, column in _columns_taken(seen, LABELLING)):
+    if any(CLICK in folded(column) for _, column in columns_taken(seen, LABELLING)):
         for query_id in labels:
             seen.note("clicked-label", query_id)
 
@@ -297,15 +214,6 @@ def _note_labels(queries: dict[str, Query], labels: dict[str, Labels], beginning
     for query_id in unjudged if not seen else ():
         asked = beginning or _is_measured_by_claims(queries[query_id], labels.get(query_id))
         seen.note("unlabelled-query" if asked else "unjudged-query", query_id)
-
-
-def _count(query_id: str, given: Labels, seen: Findings) -> None:
-    """Count what labels hold that is allowed and worth knowing."""
-    if given.grades is not None and min(given.grades.values(), default=0) < 0:
-        seen.note("negative-grade", query_id)
-    named = given.documents
-    if given.grades is None and given.groups is None and len(set(named)) < len(named):
-        seen.note("duplicate-label", query_id)
 
 
 MEANINGS = {

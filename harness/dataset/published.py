@@ -26,6 +26,7 @@ from harness.dataset.files import File, Files, Reader, pick
 from harness.dataset.rows import SUFFIXES, Row, read_rows
 from harness.dataset.source import Findings, Place, split_among
 from harness.dataset.table_folder import LABELS, RowSource, TableSource, named, rows_of, split_of
+from harness.dataset.trec import qrels_files
 from retrievers.errors import InputError, Problem, needing
 
 HEADER = ("query-id", "corpus-id", "score")
@@ -48,7 +49,7 @@ def _is_beir(reference: DatasetReference, files: Files) -> bool:
     """Whether a folder or an archive looks like BEIR; one whose judgments are a table beside the others does not."""
     top = {name: file for name, file in files.items() if "/" not in name}
     others = any(PurePosixPath(name).stem == "queries" for name in top)
-    if not any(name.startswith("qrels/") for name in files) and named(top, LABELS) is not None:
+    if not any(name.startswith("qrels/") for name in files) and (named(top, LABELS) or qrels_files(top)):
         return False
     return (
         not (reference.documents or reference.labels) and CORPUS in files and ("queries.jsonl" in files or not others)

@@ -22,13 +22,14 @@ from harness.dataset.source import Complaints, Place, decode, named_twice, parse
 from harness.english import counted
 from retrievers.errors import InputError, Problem
 
-SUFFIXES = (".jsonl", ".ndjson", ".json", ".csv", ".tsv", *held_tables.COLUMNAR, *held_tables.SUFFIXES)
+SUFFIXES = (".jsonl", ".ndjson", ".json", ".yaml", ".yml", ".csv", ".tsv", *held_tables.COLUMNAR, *held_tables.SUFFIXES)
 """What tables are read from."""
 PLAIN = (".txt",)
 """Text with one question a line: of queries alone."""
 DELIMITERS = ",;\t|"
 """What may part the cells of CSV."""
-"""Bytes of one line or one cell, at most."""
+SAYS_DELIMITER = re.compile(r'"?sep=(.)"?')
+"""Excel's line above a table."""
 VALID = "write it with a JSON library, and see that it is whole"
 UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 TOML = re.compile(r"#|\[\[?[\w.-]+\]\]?\s*$|[\w-]{1,64}\s*=")
@@ -37,6 +38,8 @@ QUEPID = ["query", "docid", "rating"]
 Row = Mapping[str, Any]
 ACTIONS = ("index", "create")
 """What a bulk request does with the document on the next line."""
+NO_TEXT = ("fields", "type", "operator", "minimum_should_match", "fuzziness", "analyzer", "filter", "index")
+"""Of a request, what is not searched for."""
 PLACEHOLDERS = ("$query", "query", "$q", "q")
 NUMBERS_OF_FIELDS = {4: "TREC judgments", 6: "a TREC run"}
 
@@ -68,7 +71,7 @@ def read_rows(file: File, problems: Complaints) -> Iterator[tuple[Place, Row]]:
         file: one with a suffix of `SUFFIXES` or of `PLAIN`; any other is read as JSON Lines.
         problems: where complaints go.
     """
-    readers = {".csv": _csv, ".tsv": _csv, ".json": _json, ".txt": _txt}
+    readers = {".csv": _csv, ".tsv": _csv, ".json": _json, ".txt": _txt, ".yaml": _yaml, ".yml": _yaml}
     readers |= dict.fromkeys(held_tables.COLUMNAR, _columnar) | dict.fromkeys(held_tables.SUFFIXES, _sheet)
     try:
         yield from readers.get(file.suffix, _jsonl)(file, problems)
@@ -157,6 +160,24 @@ def _json(file: File, problems: Complaints) -> Iterator[tuple[Place, Row]]:
             raise
         yield from _jsonl(file, problems)  # one object a line, whatever the file is called
         return
+    yield from _listed(file, found, problems)
+
+
+def _yaml(file: File, problems: Complaints) -> Iterator[tuple[Place, Row]]:
+    """The rows of YAML; every value is text, so that the id 007 stays what it is."""
+    import yaml
+
+    try:
+        whole = yaml.load(decode(file.read(), Place(file.path)), yaml.BaseLoader)  # noqa: S506 - it makes text alone
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        place = Place(file.path, mark.line + 1 if mark else None)
+        raise InputError(Problem(str(place), f"is not YAML: {getattr(error, 'problem', error)}", VALID)) from None
+    yield from _listed(file, listed(whole), problems)
+
+
+def _listed(file: File, found: tuple[str, list[Any]] | None, problems: Complaints) -> Iterator[tuple[Place, Row]]:
+    """Rows that are listed in one file, each with its number."""
     if found is None:
         what = "is not a list of objects, nor an object with one such list"
         problems.append(Problem(str(file.path), what, "or name it .jsonl: one object a line"))
@@ -189,6 +210,8 @@ def _delimiter_of(file: File) -> str:
     """What the header of a table has most often between its cells: Excel writes semicolons where a comma is decimal."""
     with file.open() as handle:
         header = next((line for line in _decoded(handle, file.path) if line.strip()), "")
+    if said := SAYS_DELIMITER.fullmatch(header.strip()):
+        return said[1]
     return max(DELIMITERS, key=re.sub('"[^"]*"', "", header).count)
 
 
@@ -283,7 +306,7 @@ def _cells(handle: IO[bytes], path: Path) -> Iterator[str]:
     for number, line in enumerate(_decoded(handle, path), 1):
         if "\0" in line:
             raise InputError(Problem(str(Place(path, number)), "holds a zero byte", "is this a text file?"))
-        yield f"{line}\n"
+        yield "\n" if number == 1 and SAYS_DELIMITER.fullmatch(line.strip()) else f"{line}\n"
 
 
 def listed(whole: Any) -> tuple[str, list[Any]] | None:
@@ -325,7 +348,9 @@ def plain_rows(row: Row) -> Iterator[Row]:
     [{'query': 'a', 'relevant_documents': {'7': 3}}]
     """
     groups = row.get("query_groups", row.get("queries") if "relevant_documents" in row else None)
-    if isinstance(source := row.get("_source"), dict):
+    if (rated := _rank_eval(row)) is not None:
+        yield rated
+    elif isinstance(source := row.get("_source"), dict):
         yield {"_id": row.get("_id"), **source}
     elif isinstance(groups, list):
         shared = {key: row[key] for key in ("relevant_documents",) if key in row}
@@ -339,6 +364,27 @@ def plain_rows(row: Row) -> Iterator[Row]:
         yield {"query": next(iter(named), None), "relevant_documents": _grades(row.get("relevant_documents"))}
     else:
         yield row
+
+
+def _rank_eval(row: Row) -> Row | None:
+    """A query with its ratings as Elasticsearch's `_rank_eval` takes it; None for any other row."""
+    asked = row.get("request", row.get("params"))
+    if not isinstance(row.get("ratings"), list) or not isinstance(asked, dict):
+        return None
+    named = {"query_id": row["id"]} if "id" in row else {}
+    return {**named, "query": _asked_text(asked.get("query", asked)), "relevant": row["ratings"]}
+
+
+def _asked_text(query: Any) -> str | None:
+    """What a request of Elasticsearch searches for: the first text under `query`, else the first of all."""
+    if isinstance(query, str):
+        return query
+    inner: list[Any] = []
+    if isinstance(query, list):
+        inner = query
+    elif isinstance(query, dict):
+        inner = [query[key] for key in sorted(query, key=lambda key: key != "query") if key not in NO_TEXT]
+    return next(filter(None, map(_asked_text, inner)), None)
 
 
 def _grades(rated: Any) -> Any:

@@ -69,6 +69,10 @@ class Findings:
         """File -> its columns, each with what it was taken for: see `Columns.taken`."""
         self.sizes: dict[str, Counter[str]] = {}
         """Table or folder of documents -> what it holds (rows, Markdown files) -> how many."""
+        self.unused: dict[str, dict[str, list[Any]]] = {}
+        """File of queries -> column that nothing uses -> its first cells."""
+        self.names_document: Callable[[str], bool] = lambda cell: False
+        """Whether a whole cell names a document: known when labels are read."""
         self._problems: list[Problem] = []
         self._repeats: dict[tuple[str, str, str], int] = {}
         """Of each listed problem, by its file and words: at how many more places of the file it was found."""

@@ -12,13 +12,26 @@ folders of splits, which are configurations.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath
+from statistics import median
+from typing import Any
 
-from harness.dataset import judgments, markdown_folder
+from harness.dataset import judgments, markdown_folder, trec
 from harness.dataset.archives import is_zip
-from harness.dataset.columns import ASKED, LABELLING, OF_DOCUMENTS, OF_QUERIES, Columns, document_of, query_of
+from harness.dataset.columns import (
+    ASKED,
+    FIELDS,
+    LABELLING,
+    OF_DOCUMENTS,
+    OF_QUERIES,
+    Columns,
+    document_of,
+    query_of,
+    recognised,
+)
 from harness.dataset.dataset_model import DatasetReference, Labels
 from harness.dataset.files import File, Files, holds_files, listing, pick, straight
 from harness.dataset.label_rows import labels_of
@@ -34,6 +47,11 @@ LABELS = ("labels", "qrels", "judgments", "judgements", "relevance")
 
 DOCUMENT, QUERY = ("document_id", "text"), ("query_id", "query")
 """What each row has, as far as it is declared."""
+SAMPLED, LONGEST_CELL = 200, 2_000
+"""Rows, and letters of a cell, at most, of which it is seen whether they name documents."""
+PLACEHOLDER = re.compile(r"(?i)to-?do|tbd|tba|n/?a|none|null|unknown|test|xxx*|fixme|question|query|[^\w]*")
+FREQUENT = 5
+"""Times as many rows as usual on which a question may be a placeholder."""
 HEADERS = 64
 """Sets of columns that are looked at: rows of JSON may differ in theirs without end."""
 SHARD = re.compile(r"(.+?)-\d{5}-of-\d{5}")
@@ -49,11 +67,22 @@ def matches(reference: DatasetReference, files: Files) -> bool:
         return True
     top = {name: file for name, file in files.items() if "/" not in name}
     if files and reference.queries:
-        return named(top, DOCUMENTS) is not None or any(not name.endswith(".json") for name in reference.queries)
+        if named(top, DOCUMENTS) is not None or any(not name.endswith(".json") for name in reference.queries):
+            return True
+        return any(_has_columns(files[name]) for name in reference.queries if name in files)
+    if trec.qrels_files(top) and trec.topic_files(top):
+        return True
     asked = named(top, QUERIES, PLAIN) or named(top, LABELS)
     if asked is None or asked.name != "queries.json":
         return asked is not None
-    return named(top, DOCUMENTS) is not None or named(top, LABELS) is not None
+    return _has_columns(asked) or named(top, DOCUMENTS) is not None or named(top, LABELS) is not None
+
+
+def _has_columns(file: File) -> bool:
+    """Whether a file of JSON has rows with other keys than `queries.json` beside Markdown, or lists them under one."""
+    first = next((row for _, row in read_rows(file, Findings())), {})
+    listed = file.read().lstrip(b"\xef\xbb\xbf \r\n\t").startswith(b"{")
+    return bool(first) and (listed or recognised("query", tuple(first)) not in (None, "query"))
 
 
 def read(reference: DatasetReference, files: Files) -> Source:
@@ -68,32 +97,41 @@ def read(reference: DatasetReference, files: Files) -> Source:
     folder, files = looked_in(reference, {} if lone and not reference.scheme else files)
     top = {name: file for name, file in files.items() if "/" not in name}
     queries = [*lone, *(pick(files, name, folder) for name in reference.queries)]
-    queries = queries or [file for file in [named(top, QUERIES, PLAIN)] if file is not None]
+    queries = queries or trec.topic_files(top) or [file for file in [named(top, QUERIES, PLAIN)] if file is not None]
     labels = pick(files, reference.labels, folder) if reference.labels else None if lone else named(top, LABELS)
+    qrels = [labels] if labels and trec.is_qrels(labels) else trec.qrels_files(top) if not labels and not lone else []
+    labels = None if qrels else labels
     if not queries and labels is None:
         remedy = "name the file: queries = …; or call it queries.csv, .tsv, .jsonl, .json, .parquet or .xlsx"
         raise InputError(Problem(str(folder), "holds no table of queries", remedy))
     asked = queries or [labels] if labels else queries
-    apart = labels is not None and bool(queries)
+    apart = bool(qrels) or (labels is not None and bool(queries))
     source = TableSource(
         rows_of(),
         _headed(reference, ("id", "query", "") if apart else ("query", "document", "grade", ""), *asked),
-        _headed(reference, ("query_id", "document", "grade", ""), labels) if labels and apart else None,
+        None
+        if not apart
+        else rows_of()
+        if labels is None
+        else _headed(reference, ("query_id", "document", "grade", ""), labels),
         Columns(reference.columns, header=reference.header is True),
     )
-    taken = frozenset(file.path for file in (*asked, labels) if file is not None)
+    taken = frozenset(file.path for file in (*asked, *qrels, labels) if file is not None)
+    judged = trec.TrecSource((), tuple(queries), tuple(qrels), reference.columns.get("query", "title"))
+    in_topics = bool(queries) and all(map(trec.is_topics, queries)) and bool(qrels)
     documents = pick(files, reference.documents, folder) if reference.documents in files else named(top, DOCUMENTS)
     left = [name for name, file in top.items() if file.suffix in SUFFIXES and name != judgments.NAME
             and file.path not in taken and file != documents]  # fmt: skip
 
     def labels_read(problems: Findings) -> Iterator[tuple[Place, str, Labels]]:
         found = None
-        for found in source.labels(problems):
+        for found in judged.labels(problems) if qrels else source.labels(problems):
             yield found
         for name in left if found is None else ():  # one of them may hold the labels under a name of its own
             problems.note("unread-table", name)
 
-    return Parts(documents_of(reference, folder, files, taken), source.queries, labels_read)
+    asked_by = judged.queries if in_topics else source.queries
+    return Parts(documents_of(reference, folder, files, taken), asked_by, labels_read)
 
 
 def looked_in(reference: DatasetReference, files: Files) -> tuple[Path, dict[str, File]]:
@@ -256,6 +294,7 @@ class TableSource:
     def queries(self, problems: Findings) -> Iterator[tuple[Place, Query]]:
         """One query a row; without ids they are q0, q1, … A text, or id and text, of further labels come again."""
         seen: dict[str, str] = {}
+        rows_of_text = Counter[str]()
         texts: dict[str, str] = {}
         here = self.label_rows is None
         kinds, needed = (OF_QUERIES, (*QUERY, *LABELLING)) if here else (ASKED, QUERY)
@@ -264,6 +303,7 @@ class TableSource:
             if query is None:
                 continue
             if self.columns.name("query_id", row) is None:
+                rows_of_text[query.text] += 1
                 if query.text in seen and self.label_rows is None:
                     if not query.text.strip():
                         problems.note("blank-query", seen[query.text])
@@ -276,6 +316,10 @@ class TableSource:
                     continue  # one more label
                 texts[query.id] = query.text
             yield place, query
+        usual = median(rows_of_text.values()) if rows_of_text else 0
+        for text, number in rows_of_text.items():
+            if number > 1 and (PLACEHOLDER.fullmatch(text.strip()) or number >= max(FREQUENT, FREQUENT * usual)):
+                problems.note("placeholder-query", f"{text.strip()[:40]!r} on {number:,} rows")
 
     def labels(self, problems: Findings) -> Iterator[tuple[Place, str, Labels]]:
         """The rows of labels, gathered by query."""
@@ -304,6 +348,13 @@ class TableSource:
         """Whether a row has room for a document and its grade, and nobody has filled it in."""
         return all(self.columns.value(kind, row) == "" for kind in ("label_document", "grade"))
 
+    def _note_unused(self, row: Row, kinds: tuple[str, ...], unused: dict[str, list[Any]]) -> None:
+        """Keep the cells of columns that nothing uses: they may name documents."""
+        taken = self.columns.taken(row, kinds)
+        for name, cell in row.items():
+            if taken.get(name) in ("", FIELDS) and cell not in (None, "", [], {}) and len(str(cell)) <= LONGEST_CELL:
+                unused.setdefault(name, []).append(cell)
+
     def _used(
         self,
         rows: Iterable[tuple[Place, Row]],
@@ -328,11 +379,15 @@ class TableSource:
             if counted is None or place.path is not path:
                 path, counted = place.path, problems.counter(place.file)
             counted["row"] += 1
+            if kinds != OF_DOCUMENTS and counted["row"] <= SAMPLED and self.columns.paths is None:
+                self._note_unused(row, kinds, problems.unused.setdefault(place.file, {}))
             if (names := tuple(row)) not in known and len(known) < HEADERS:
                 known.add(names)
                 lacking = {kind for kind in lacking if self.columns.name(kind, row) is None}
                 there = problems.taken.setdefault(place.file, {})
                 taken = self.columns.taken(row, kinds)
+                if needed == LABELLING:  # of a table of labels nothing else is kept
+                    taken = {name: "" if kind == FIELDS else kind for name, kind in taken.items()}
                 there.update((name, kind) for name, kind in taken.items() if kind or name not in there)
                 for problem in self.columns.overlooked(row, kinds) if kinds != OF_DOCUMENTS else ():
                     problems.append(problem._replace(where=str(place)))

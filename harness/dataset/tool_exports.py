@@ -13,7 +13,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from harness.dataset.columns import NAMING, Columns, declaring, plain_id
+from harness.dataset.columns import NAMING, Columns, declaring
 from harness.dataset.dataset_model import DatasetReference
 from harness.dataset.files import File, Files, Reader, listing, pick
 from harness.dataset.rows import Row, read_json
@@ -30,6 +30,7 @@ from harness.dataset.table_folder import (
     table_files,
 )
 from retrievers.errors import InputError, Problem
+from retrievers.ids import document_id
 
 NUMBER = "number of the row"
 QUESTION = "question"
@@ -232,7 +233,7 @@ class KeyedFile(NamedTuple):
 
 def _unordered(written: Any) -> Row:
     """The documents of a query; those of a list have grade 1, since it has no order."""
-    ids = [plain_id(one) for one in written] if isinstance(written, list) else [None]
+    ids = [document_id(one) for one in written] if isinstance(written, list) else [None]
     return {"relevant": written if None in ids else dict.fromkeys(ids, 1)}
 
 

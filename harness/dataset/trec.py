@@ -23,7 +23,7 @@ from harness.dataset.rows import NUMBERS_OF_FIELDS, kind_of, read_lines
 from harness.dataset.source import WHOLE, Findings, Place, grade_of
 from retrievers.errors import InputError, Problem
 from retrievers.opening import text_file, writing
-from retrievers.runs import LineProblems, blocks_of, columns_of, decode, encode, fields_of, id_of, shown
+from retrievers.runs import LineProblems, blocks_of, columns_of, decode, encode, id_of, is_comment, shown
 from retrievers.types import Document, Query
 
 Qrels = dict[str, dict[str, int]]
@@ -62,6 +62,8 @@ def _refuse_other_kinds(path: str | Path, block: bytes) -> None:
     """Raise InputError where the first line is that of a file of another kind: each of its lines would be wrong."""
     line = block.lstrip().partition(b"\n")[0]
     fields = line.split()  # bytes: only what separates fields in TREC files
+    if len(fields) == 6 and fields[1].upper() == b"Q0":
+        raise InputError(Problem(str(path), "is a run, not judgments", "give the qrels first, then the runs"))
     kind = kind_of(line.decode("utf-8", "replace"))
     if kind == "JSON" and len(fields) == 4 and _grades([fields[3].decode("utf-8", "replace")]) is not None:
         return  # a query's id may begin with a brace
@@ -71,9 +73,15 @@ def _refuse_other_kinds(path: str | Path, block: bytes) -> None:
 
 
 def _rows_one_by_one(first: int, block: bytes, problems: LineProblems) -> Iterator[tuple[int, str, str, int]]:
-    for number, fields in fields_of(first, block):
+    for number, line in enumerate(block.split(b"\n"), start=first):
+        fields = line.split()
+        if not fields or is_comment(fields, 4):
+            continue
         if len(fields) != 4:
-            problems.add(number, f"{len(fields)} fields instead of 4", "query iteration document grade")
+            remedy = "query iteration document grade"
+            if line.count(b"\t") == 3:
+                remedy = "an id with white space: write a space as %20"
+            problems.add(number, f"{len(fields)} fields instead of 4", remedy)
             continue
         try:
             grade = int(fields[3])
@@ -192,6 +200,8 @@ class TrecSource:
         for file in self.qrels_files:
             for number, line in _each(file, problems):
                 place, cells = Place(file.path, number), line.split()
+                if is_comment(line.encode().split(), 4):
+                    continue
                 grade = grade_of(cells[3]) if len(cells) == 4 else None
                 if len(cells) != 4:
                     problems.wrong(place, f"{len(cells)} fields instead of 4",
@@ -212,6 +222,31 @@ class TrecSource:
             else:
                 what = "the topic has no number" if not id_.strip() else f"topic {id_.strip()} has no <{self.part}>"
                 problems.wrong(place, what, "<num> Number: 1 <title> what is asked")
+
+
+def qrels_files(files: Files) -> list[File]:
+    """The files of judgments in TREC's form, whatever documents and queries stand beside them."""
+    return [file for file in _files(files, QRELS) if is_qrels(file)]
+
+
+def topic_files(files: Files) -> list[File]:
+    """The files of topics: elements, or lines of id, tab and text."""
+    return [file for file in _files(files, TOPICS) if is_topics(file)]
+
+
+def is_qrels(file: File) -> bool:
+    """Whether the first line of a file, comments left aside, is a judgment in TREC's form."""
+    first = next((line for _, line in _each(file, Findings()) if not line.startswith("#")), "").split()
+    return len(first) == 4 and grade_of(first[3]) is not None
+
+
+def is_topics(file: File) -> bool:
+    """Whether a file of text holds topics, and not one question a line."""
+    first = next(_each(file, Findings()), (0, ""))[1].lstrip().lower()
+    id_, tab, text = first.partition("\t")
+    return file.suffix in (*TEXTS, ".topics", ".tsv") and (
+        first.startswith(("<top", "<?xml")) or bool(tab and text.strip() and id_.isalnum() and not id_.isalpha())
+    )
 
 
 def _each(file: File, problems: Findings) -> Iterator[tuple[int, str]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
 from harness.english import count, counted, few_names, join
@@ -92,7 +93,7 @@ def half_read(manifest: Manifest) -> Iterator[str]:
 
 
 def foreign_hits(manifest: Manifest) -> Iterator[str]:
-    """Other systems whose index holds many documents that the data set has not."""
+    """Retrievers with an index of their own whose ids were matched, or of which many hits are unknown."""
     for name in manifest.finished:
         own = manifest.ledger.retrievers[name]
         counts = own.counts.get("search", {})
@@ -100,9 +101,13 @@ def foreign_hits(manifest: Manifest) -> Iterator[str]:
         if foreign and foreign >= FOREIGN * hits:
             example = next(iter(own.notes.get("not-in-corpus", ())), "")
             yield (
-                f"{foreign:,.0f} of {counted(round(hits), 'hit')} of {name} are not documents of the data set, such as "
-                f"{example!r}: they count as irrelevant. Its index may be of other documents, or have other ids."
+                f"{name} returned {foreign:,.0f} of {counted(round(hits), 'hit')} with unknown ids, such as "
+                f"{example!r}: they count as irrelevant. Check that both sides use the same ids."
             )
+        if matched := own.notes.get("matched-hit", ()):
+            ways = Counter(one.rpartition("(by ")[2].rstrip(")") for one in matched)
+            told = ", ".join(f"{number:,} by {way}" for way, number in ways.items())
+            yield f"Ids of {name} are written otherwise than those of the documents: {told} (e.g. {matched[0]})."
 
 
 def _is_made_of(retriever: str, name: str, manifest: Manifest) -> bool:

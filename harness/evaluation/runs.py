@@ -19,6 +19,7 @@ from harness.measures.compute import Judgments, Precision
 from harness.measures.table import is_binary, row_of
 from harness.stats.differences import Range
 from retrievers.errors import InputError, Problem
+from retrievers.matching import KnownDocuments, ways_of
 from retrievers.runs import RunScores, read_run, stream_run
 from retrievers.types import Floats
 
@@ -123,10 +124,14 @@ def joined_runs(runs: Sequence[ScoredRun], judgments: Judgments, measures: Seque
     )
 
 
-def _read_lists(path: str | Path, queries: Sequence[str], precision: Precision) -> dict[str, list[str]]:
+def _read_lists(path: str | Path, *, queries: Sequence[str], precision: Precision) -> dict[str, list[str]]:
     """What a run ranks, best first; the file is read once more."""
+    return _lists_of(read_run(path), queries=queries, precision=precision)
+
+
+def _lists_of(run: RunScores, *, queries: Sequence[str], precision: Precision) -> dict[str, list[str]]:
     wanted = set(queries)
-    return {query: _in_order(hits, precision) for query, hits in read_run(path).items() if query in wanted}
+    return {query: _in_order(hits, precision) for query, hits in run.items() if query in wanted}
 
 
 def _in_order(hits: Mapping[str, float], precision: Precision) -> list[str]:
@@ -139,15 +144,52 @@ def _in_order(hits: Mapping[str, float], precision: Precision) -> list[str]:
 def _scored_file(
     name: str, path: str | Path, judgments: Judgments, measures: Sequence[Measure], conventions: Conventions
 ) -> ScoredRun:
-    """Score one file as a stream."""
+    """Score one file."""
+    streamed = _streamed(path, judgments, measures, conventions)
+    scores, matched, again = streamed.values, "", None
+    if Path(path).is_file():
+        again = partial(_read_lists, path, precision=conventions.precision)
+        if not streamed.known:
+            run, matched = matched_run(read_run(path), judgments, str(path))
+            again = partial(_lists_of, run, precision=conventions.precision) if matched else again
+            scores = score_run(measures, judgments, run.items(), precision=conventions.precision)
+    kept, notes = counted(judgments, streamed.met, conventions)
+    notes += [matched] if matched else []
+    for steep in dict.fromkeys(measure.name for measure in measures if row_of(measure).by_largest_grade):
+        notes.append(f"{steep}: the largest grade of the qrels is G = {scores.largest_grade}")
+    if streamed.unjudged:
+        notes.append(f"queries of the run without judgments: {streamed.unjudged} (left aside)")
+    if not kept:
+        raise InputError(Problem(str(path), "no query is left to score", "; ".join(notes)))
+    values = scores if len(kept) == len(judgments) else scores.only(kept)
+    return ScoredRun(name, values, tuple(notes), again and partial(again, queries=values.query_ids))
+
+
+class _Streamed(NamedTuple):
+    """What a file of rankings gave as it was read."""
+
+    values: MeasureValues
+    met: set[str]
+    """Judged queries that it has."""
+    unjudged: int
+    known: bool
+    """Whether any hit is judged for its query."""
+
+
+def _streamed(
+    path: str | Path, judgments: Judgments, measures: Sequence[Measure], conventions: Conventions
+) -> _Streamed:
     met: set[str] = set()
     unjudged: set[str] = set()
+    known = False
 
     def separated(run: Iterator[tuple[str, dict[str, float]]]) -> Iterator[tuple[str, dict[str, float]]]:
+        nonlocal known
         for query_id, hits in run:
             if query_id in met:
                 raise _QueryApart
             (met if query_id in judgments else unjudged).add(query_id)
+            known = known or not judgments.get(query_id, {}).keys().isdisjoint(hits)
             yield query_id, hits
 
     def scored(run: Iterator[tuple[str, dict[str, float]]]) -> MeasureValues:
@@ -163,22 +205,34 @@ def _scored_file(
         scores = scored(iter(read_run(path).items()))
     if not met:
         raise _strangers(str(path), unjudged, judgments)
-    kept, notes = counted(judgments, met, conventions)
-    for steep in dict.fromkeys(measure.name for measure in measures if row_of(measure).by_largest_grade):
-        notes.append(f"{steep}: the largest grade of the qrels is G = {scores.largest_grade}")
-    if unjudged:
-        notes.append(f"queries of the run without judgments: {len(unjudged)} (left aside)")
-    if not kept:
-        raise InputError(Problem(str(path), "no query is left to score", "; ".join(notes)))
-    values = scores if len(kept) == len(judgments) else scores.only(kept)
-    again = partial(_read_lists, path, values.query_ids, conventions.precision) if Path(path).is_file() else None
-    return ScoredRun(name, values, tuple(notes), again)
+    return _Streamed(scores, met, len(unjudged), known)
 
 
 def _strangers(run: str, queries: Iterable[str], judgments: Judgments) -> InputError:
     asked, here = next(iter(judgments)), next(iter(queries), "nothing")
     what = f"none of its queries is judged: ids look like {here!r} here and {asked!r} in the qrels"
     return InputError(Problem(run, what, "give the qrels of the same queries"))
+
+
+def matched_run(run: RunScores, judgments: Judgments, where: str) -> tuple[RunScores, str]:
+    """A run of which no hit is judged, its ids matched with those of the judgments, and by what.
+
+    Raises:
+        InputError: they cannot be matched.
+    """
+    known = KnownDocuments({document for judged in judgments.values() for document in judged})
+    hits = {query: scored for query, scored in run.items() if query in judgments}
+    matches = known.match(document for scored in hits.values() for document in scored)
+    if not matches and any(hits.values()):
+        theirs, ours = next(doc for of in hits.values() for doc in of), min(known.ids, default="nothing")
+        what = f"no hit is judged in any query: ids look like {theirs!r} here and {ours!r} in the qrels"
+        raise InputError(Problem(where, what, "give the qrels of the same documents"))
+    ways = ", ".join(f"{number:,} by {way}" for way, number in ways_of(matches.values()).items() if way != "id")
+    names = {doc: match.document for doc, match in matches.items()}
+    renamed = {
+        query: {names.get(doc, doc): of[doc] for doc in sorted(of, key=of.__getitem__)} for query, of in run.items()
+    }
+    return renamed, f"ids matched: {ways}" if ways else ""
 
 
 class _QueryApart(Exception):
@@ -246,7 +300,11 @@ def scored_run(name: str, run: RunScores, judgments: Qrels, measures: Sequence[M
     met = run.keys() & judgments.keys()
     if not met:
         raise _strangers(f"runs[{name!r}]", run, judgments)
+    matched = ""
+    if all(judgments[query].keys().isdisjoint(run[query]) for query in met):
+        run, matched = matched_run(run, judgments, f"runs[{name!r}]")
     _, notes = counted(judgments, set(met), Conventions())
+    notes += [matched] if matched else []
     unjudged = len(run.keys() - judgments.keys())
     notes += [f"queries of the run without judgments: {unjudged} (left aside)"] if unjudged else []
     lists = partial(ordered, run)

@@ -233,6 +233,7 @@ class Standalone(Block):
     """Documents that are searched, as of a dense retriever; not where the system has an index of its own."""
     options: dict[str, Any] = Field(default_factory=dict)
     """The keyword arguments of its class, defaults filled in; they stand beside `kind` in the file."""
+    silent = ("unknown_hits",)
 
     @model_validator(mode="before")
     @classmethod
@@ -255,7 +256,7 @@ class Standalone(Block):
     def _options_beside(self, table_of: SerializerFunctionWrapHandler) -> dict[str, Any]:
         table: dict[str, Any] = table_of(self)
         options = table.pop("options")
-        return {**table, **options}
+        return {**table, **{key: value for key, value in options.items() if value or key not in self.silent}}
 
 
 class Fusion(Block):

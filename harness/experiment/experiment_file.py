@@ -216,9 +216,10 @@ def locate(table: DatasetTable, path: Path) -> DatasetReference:
     queries, match = (
         (value,) if isinstance(value, str) else value or () for value in (table.queries, table.match)
     )  # fmt: skip
+    columns = {kind: name if isinstance(name, str) else ",".join(name) for kind, name in table.columns.items()}
     reference = DatasetReference(
         table.path, table.split, queries, table.format, table.documents, table.labels,
-        table.columns, match, table.header,
+        columns, match, table.header,
     )  # fmt: skip
     if reference.scheme:
         return reference

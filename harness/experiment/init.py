@@ -30,8 +30,6 @@ from retrievers.words import load_language_model, shared_language
 
 SAMPLE = 200
 """Documents that are read to tell the language."""
-LOST = 0.1
-"""Labels that name nothing, for each that does, at most: beyond that the files do not belong together."""
 FEW = 25
 """Queries below which most differences stay undecided."""
 
@@ -61,6 +59,8 @@ class NewExperiment:
         if self.dropped:
             what = f"{counted(self.dropped, 'label')} of what is not there: left out"
             yield f'{what} by dangling = "drop"; without it, each is an error'
+        if found := ", ".join(map(repr, dataset.found_columns.values())):
+            yield f"column {found} is read as the labels, since its values name documents; --columns says otherwise"
         if self.repeated:
             yield f"left aside, the same queries again: {', '.join(self.repeated)}"
         if dataset.labels and len(dataset.queries) < FEW:
@@ -96,6 +96,7 @@ def write_experiment(given: Path | DatasetReference, output: Path | None = None)
     reference, repeated = _look(given)
     folder = given.folder if not given.scheme else Path(given.name)
     dataset, dropped = _loaded(reference)
+    reference = replace(reference, columns={**reference.columns, **dataset.found_columns})
     name = _name_of(
         output.stem if output else folder.stem if given.scheme or folder.is_file() else folder.resolve().name
     )
@@ -121,8 +122,7 @@ def _loaded(reference: DatasetReference) -> tuple[Dataset, int]:
     try:
         dataset = load(reference, drop_dangling=True, sampled=SAMPLE)
         dropped = sum(len(dataset.ledger.get(f"dangling-{kind}", ())) for kind in ("document", "query"))
-        if not dropped or dropped < LOST * sum(dataset.matched.values()):
-            return dataset, dropped
+        return dataset, dropped
     except InputError:
         if reference.scheme:  # a hub that is out of reach is waited for once
             raise

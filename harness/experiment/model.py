@@ -58,8 +58,9 @@ class DatasetTable(Strict):
     """A table of documents, or a folder of them; left out, documents.* or corpus.*."""
     labels: str | None = None
     """The table of labels; left out, labels.*, qrels.* or judgments.*, else the queries' own."""
-    columns: dict[str, str] = Field(default_factory=dict)
-    """What columns of tables are called: { text = "body", relevant = "answers" }."""
+    columns: dict[str, str | tuple[str, ...]] = Field(default_factory=dict)
+    """What columns of tables are called: { text = "body", relevant = "answers" }; several that together name a document
+    as a list: { label_document = ["file", "page"] }, with match = ["file", "page"]."""
     header: bool | None = None
     """Whether the first row of a table names its columns; without, they are called 1, 2, … in `columns`."""
     match: str | tuple[str, ...] | None = None
@@ -155,12 +156,19 @@ class StoredVectors(Strict):
     """A folder, or a URL (`s3://…`, `gs://…`, what fsspec opens): read before anything is embedded."""
 
 
+LEAST_ALPHA, MOST_ALPHA = 0.0001, 0.5
+
+
 def statistics_of(table: Mapping[str, Any], where: str) -> Statistics:
     """Check `[statistics]`; raises InputError with every problem."""
     given = without_retired(table)
     if isinstance(given.get("looks"), Mapping):
         given["looks"] = Looks(**checked(options_of(Looks), given["looks"], below(where, ["looks"])).model_dump())
     known = checked(options_of(Statistics), given, where)
+    alpha: float = getattr(known, "alpha", LEAST_ALPHA)
+    if not LEAST_ALPHA <= alpha <= MOST_ALPHA:
+        what = f"{alpha} is not between {LEAST_ALPHA} and {MOST_ALPHA}"
+        raise InputError(Problem(below(where, ["alpha"]), what, "0.05 is usual"))
     try:
         return Statistics(**{name: getattr(known, name) for name in type(known).model_fields})
     except InputError as error:
@@ -186,8 +194,8 @@ class Experiment(Strict):
     """The measure that decides, one of `measures`."""
     baseline: str | None = None
     """The retriever with which each other one is compared; left out, all pairs."""
-    measures: tuple[Annotated[str, KEEPS_OBJECT], ...] = Field(min_length=1)
-    """What is measured, such as nDCG@10."""
+    measures: tuple[Annotated[str, KEEPS_OBJECT], ...] = Field(default=(), min_length=1)
+    """What is measured, such as nDCG@10; left out, the primary measure alone."""
     depth: int = Field(default=100, ge=1)
     """Hits kept per query."""
     seed: int = 0
@@ -208,6 +216,13 @@ class Experiment(Strict):
     """Whether a run writes the report: `harness report` writes it later all the same, and no figure depends on it."""
     retrievers: tuple[Annotated[SerializeAsAny[Block], BlockUnion()], ...] = Field(min_length=1)
     """What is compared, in the order of the tables."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _primary_is_measured(cls, tables: Any) -> Any:
+        if isinstance(tables, Mapping) and "primary" in tables and "measures" not in tables:
+            return {**tables, "measures": (tables["primary"],)}
+        return tables
 
     @field_validator("statistics", mode="before")
     @classmethod

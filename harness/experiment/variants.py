@@ -150,7 +150,11 @@ def swept(tables: Mapping[str, Any]) -> tuple[dict[str, Any], list[tuple[str, di
         if isinstance(one, Mapping) and isinstance(one.get("name"), str)
     }  # fmt: skip
     written = tables["sweep"]
-    table = checked(SweepTable, written if isinstance(written, Mapping) else {}, "sweep")
+    written = written if isinstance(written, Mapping) else {}
+    if "default" not in written:
+        remedy = f"name the retriever in use today: {', '.join(map(repr, blocks)) or 'one of [[retrievers]]'}"
+        raise InputError(Problem("sweep.default", "is missing", remedy))
+    table = checked(SweepTable, written, "sweep")
     of = (table.of,) if isinstance(table.of, str) else table.of
     if unknown := [name for name in of if name not in blocks]:
         raise InputError(

@@ -11,7 +11,8 @@ from typing import NamedTuple
 import numpy as np
 
 from harness.dataset import DatasetReference, load, reference_of
-from harness.dataset.judgments import GRADES, NAME, Dispute, Judgment, PairKey, apart, disputes, read_judgments
+from harness.dataset.judgments import GRADES, NAME, Judgment, PairKey, read_judgments
+from harness.labels.disagreement import Dispute, apart, disputes
 from harness.stats.agreement import (
     Agreement,
     by_query,

@@ -11,10 +11,7 @@ from typing import Literal, NamedTuple
 from harness.dataset import BY_MODEL, Dataset, DatasetReference, Labels, load, trec
 from harness.dataset.judgments import (
     NAME,
-    Dispute,
     Judgment,
-    as_opinions,
-    disputes,
     merge,
     read_file,
     read_judgments,
@@ -24,6 +21,7 @@ from harness.dataset.judgments import (
 from harness.dataset.source import Findings
 from harness.english import counted
 from harness.evaluation.grading import labels_that_count
+from harness.labels.disagreement import Dispute, as_opinions, disputes
 from harness.labels.drafts import KEEP
 from harness.labels.pool import DrawnPool, Pool, check_new, digest_of, pool_of, pooled_query
 from retrievers.errors import InputError, Problem, did_you_mean

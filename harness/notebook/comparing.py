@@ -15,6 +15,7 @@ from harness.evaluation.evaluation import evaluate
 from harness.evaluation.folders import USUAL, declared_settings, score_folders
 from harness.evaluation.runs import joined_runs, scored_run
 from harness.evaluation.scores import Scores
+from harness.experiment import statistics_of
 from harness.measures import parse_all
 from harness.stats.power import at_look
 from harness.stats.settings import Settings
@@ -127,6 +128,7 @@ def _compared(scores: Scores, baseline: str | None, settings: Settings, meter: M
 
 def _settings(given: Mapping[str, Any], declared: Settings = Settings()) -> Settings:  # noqa: B008 - frozen
     try:
+        statistics_of({key: value for key, value in given.items() if key == "alpha"}, "settings")
         return replace(declared, **given)
     except TypeError as error:
         message = str(error).partition(") ")[2] or str(error)

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from harness import records
+from harness.console import tables
 from harness.evaluation.evaluation import evaluation_of
 from harness.evaluation.readers import primary_of
 from harness.experiment import NAME
@@ -52,6 +53,8 @@ class QueryTable(dict[str, LabelledQuery]):
         Raises:
             InputError: there is no such retriever.
         """
+        if lost_by == to:
+            raise InputError(Problem("to", f"lost_by and to are the same retriever, {to!r}", "name two"))
         for where, name in (("lost_by", lost_by), ("to", to)):
             if name not in self._names:
                 raise InputError(
@@ -91,6 +94,10 @@ class NotebookResults(Results):
     def sentences(self) -> tuple[str, ...]:
         """The verdict in words, most important first; nothing where nobody labelled anything."""
         return tuple(evaluation_of(self).sentences()) if self.scored else ()
+
+    def __str__(self) -> str:
+        """What the terminal shows at the end of a run."""
+        return tables.as_text(tables.results, self, tables.More())
 
     def _repr_html_(self) -> str:
         """The verdict, the leaderboard and its paired differences."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from collections.abc import Set as AbstractSet
-from numbers import Integral
 from typing import Any
 
 from retrievers.errors import InputError, Problem
@@ -59,10 +58,11 @@ def Encoder(model: Any, *, kind: str = "", cache: str = "", **options: Any) -> R
     return {"encoder": {"kind": "python", "call": NamedObject.of(model, PART), **kept, **options}}
 
 
-def Search(function: Callable[[str, int], Iterable[Any]]) -> RetrieverTable:
+def Search(function: Callable[[str, int], Iterable[Any]], **options: Any) -> RetrieverTable:
     """A whole retriever: a function of a query and a depth that returns ids, or pairs of id and score, best first.
 
-    The ids of a list of texts are numbers, as NumPy's argsort gives them.
+    The ids of a list of texts are numbers, as NumPy's argsort gives them. Options are those of `kind = "python"`:
+    unknown_hits="irrelevant" if its index holds more documents.
 
     >>> Search(lambda query, depth: ["d1", "d2"])
     {'kind': 'python', 'call': 'object:part (<lambda>)', 'batch_size': 1}
@@ -73,12 +73,12 @@ def Search(function: Callable[[str, int], Iterable[Any]]) -> RetrieverTable:
         return [
             hits  # which is refused: it has no order, or none that was meant
             if isinstance(hits, str | Mapping | AbstractSet)
-            else [str(hit) if isinstance(hit, Integral) else hit for hit in hits]
+            else list(hits)
             for hits in answers
         ]
 
     each.__qualname__ = getattr(function, "__qualname__", type(function).__qualname__)
-    return {"kind": "python", "call": NamedObject.of(each, PART), "batch_size": 1}
+    return {"kind": "python", "call": NamedObject.of(each, PART), "batch_size": 1, **options}
 
 
 def Fusion(*of: str, **options: Any) -> RetrieverTable:

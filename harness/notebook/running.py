@@ -120,6 +120,7 @@ def evaluate(
     baseline: str | None = None,
     margin: float | None = None,
     name: str = "evaluation",
+    columns: Mapping[str, str] | None = None,
     progress: bool | None = None,
     **more: Any,
 ) -> NotebookResults:
@@ -139,6 +140,7 @@ def evaluate(
         baseline: the retriever with which each other one is compared; left out, all pairs.
         margin: a difference that does not matter; nothing is called equivalent without it.
         name: of the results.
+        columns: what columns of frames and tables are called, such as {"text": "description"}.
         progress: whether it is shown on standard error; left out, in a terminal or a notebook.
         more: further keys of an experiment file: depth=10, relevance={"dangling": "drop"}, statistics={"alpha": 0.01}.
 
@@ -160,10 +162,9 @@ def evaluate(
     beside = [measures] if isinstance(measures, str) else measures
     others = [one for one in beside if str(parse(one)) != str(parse(primary))]
     statistics = {**more.pop("statistics", {}), **({} if margin is None else {"margin": margin})}
-    drop = more.get("relevance", {}).get("dangling") == "drop"
     tables = {
         "name": name,
-        "dataset": _dataset(documents, queries, qrels, drop=drop),
+        "dataset": _dataset(documents, queries, qrels, dict(columns or {})),
         "primary": primary,
         "measures": [primary, *others],
         **({} if baseline is None else {"baseline": baseline}),
@@ -189,15 +190,32 @@ def _by_name(error: InputError, names: Sequence[str]) -> InputError:
     def renamed(where: str) -> str:
         return WHERE.sub(lambda place: f"retrievers[{names[int(place[1])]!r}]", where).removeprefix(BUILT)
 
-    return InputError([one._replace(where=renamed(one.where)) for one in error.problems])
+    return InputError([
+        one._replace(where=renamed(one.where), remedy=in_python(one.remedy)) for one in error.problems
+    ])  # fmt: skip
 
 
-def _dataset(documents: Any, queries: Any, qrels: Any, *, drop: bool) -> dict[str, Any]:
+def in_python(remedy: str) -> str:
+    """What to do in the words of Python, not of a file or the command line.
+
+    >>> in_python('say which: columns = { grade = "stars" } (--columns grade=stars)')
+    'say which: columns={"grade": "stars"}'
+    >>> in_python('set dangling = "drop" under [relevance] (--dangling drop)')
+    'set relevance={"dangling": "drop"}'
+    """
+    plain = re.sub(r" \(--[\w-]+ ?(?:'[^']*'|[^()'])*\)", "", remedy)
+    plain = re.sub(r'columns = \{ (\w+) = ("[^"]*") \}', r'columns={"\1": \2}', plain)
+    plain = re.sub(r'(\w+) = ("[^"]*"|\w+) under \[(\w+)\]', r'\3={"\1": \2}', plain)
+    return re.sub(r"(\w+) = (?=[\"\[{…])", r"\1=", plain)
+
+
+def _dataset(documents: Any, queries: Any, qrels: Any, columns: dict[str, str]) -> dict[str, Any]:
     """The data set's table: a path alone is what it is in a file."""
+    named = {"columns": columns} if columns else {}
     if queries is None and qrels is None and isinstance(documents, str | Path):
-        return {"path": str(documents)}
-    source = source_of(documents, queries, qrels, drop=drop)
-    return {"path": NamedObject(f"{OBJECT}documents and queries in memory", source)}
+        return {"path": str(documents), **named}
+    opened = source_of(documents, queries, qrels)
+    return {"path": NamedObject(f"{OBJECT}documents and queries in memory", opened), **named}
 
 
 def _table(value: Any, name: Any) -> RetrieverTable:

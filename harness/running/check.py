@@ -53,6 +53,8 @@ MEANINGS = {
     "unread-table": "tables that are not read, where no query has labels: --labels names one that holds them",
     "unconverted-file": "files that could not be converted",
     "unmatched-context": "reference contexts that are the text of no document",
+    "placeholder-query": "questions on so many rows that they may be placeholders: each is one query",
+    "found-labels": "columns read as labels, since their values name documents",
 }
 
 

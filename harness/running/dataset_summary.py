@@ -11,10 +11,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from harness.dataset import Dataset, grade_counts
-from harness.dataset.corpus import holders_of, plain_text
+from harness.dataset.corpus import holders_of
 from harness.english import counted, first_few
 from harness.running.forecast import TruncationEstimate
 from retrievers.costs import estimate
+from retrievers.matching import plain_text
 from retrievers.types import Document, sample
 from retrievers.words import NAMES, language_of
 

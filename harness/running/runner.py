@@ -19,7 +19,7 @@ from harness.running.vector_search import vector_retriever
 from retrievers import is_built_in
 from retrievers.cache import UsesCache
 from retrievers.errors import BackendError, DataChanged, HarnessError
-from retrievers.external import accepted
+from retrievers.external import accepted, known_documents
 from retrievers.filters import FilteredRetriever, SupportsFilter
 from retrievers.meter import Meter
 from retrievers.placeholders import without_keys
@@ -56,6 +56,7 @@ def run_all(
         for block in wanted:
             state.runs[block.name] = _run(block, components[block.name], state)
             yield state.runs[block.name]
+        shared.dataset.refuse_changes()
     finally:
         for store in state.stores.values():
             store.close()
@@ -275,8 +276,6 @@ def _searched(retriever: Retriever, state: State, meter: Meter) -> Answered:
 
 def _accepted(answered: Answered, state: State, meter: Meter) -> Answered:
     """The answers of a retriever of another package, held to what ours keep."""
-    hits = {doc_id for ranking in answered.answers.values() for doc_id in ranking.doc_ids}
-    known = {document.id for document in state.corpus if document.id in hits}
     with meter.stage_by_default("search"):
-        answers = accepted(answered.answers, known, state.shared.depth, meter)
+        answers = accepted(answered.answers, known_documents(state.corpus), state.shared.depth, meter)
     return replace(answered, answers=answers, provenance=dict(answered.provenance))

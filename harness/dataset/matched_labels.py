@@ -1,0 +1,194 @@
+"""Labels with the ids of their documents: what is matched and how, and what is lost, by one rule for all causes."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from harness.dataset.columns import NAMING, declaring, folded, keeping
+from harness.dataset.corpus import COMPARABLE, DROP, CheckedDocuments, holders_of
+from harness.dataset.dataset_model import Labels
+from harness.dataset.label_rows import Labelled
+from harness.dataset.source import Findings, Place, Source
+from harness.english import counted, first_few
+from retrievers.errors import nearest
+from retrievers.matching import Match, common_folder, plain_text
+from retrievers.types import Query
+
+MOST_LOST = 0.1
+"""Share of the labels that may be lost, whatever takes them away."""
+SEVERAL = 3
+"""Labels from which on one cause makes one problem."""
+Unmatched = tuple[Place, str, str]
+"""Place, query and document of a label that names no document."""
+
+
+@dataclass(slots=True)
+class MatchedLabels:
+    """The labels of a data set with the ids of their documents."""
+
+    rows: Sequence[Labelled] = ()
+    """As they were read."""
+    labels: dict[str, Labels] = field(default_factory=dict)
+    ways: Counter[str] = field(default_factory=Counter)
+    """By what labels name their documents -> how many do."""
+    absent: list[Unmatched] = field(default_factory=list)
+    passages: int = 0
+    """Passages that no document holds."""
+    of_absent_queries: int = 0
+    """Labels of queries that do not exist."""
+
+
+def match_labels(
+    source: Source, seen: Findings, documents: CheckedDocuments, queries: Mapping[str, Query], *, drop: bool
+) -> MatchedLabels:
+    """Read the labels and find the documents that they name.
+
+    Args:
+        source: where they come from.
+        seen: takes the problems, and what is counted.
+        documents: what is known of the corpus.
+        queries: by id.
+        drop: count labels of what is not there instead of refusing them.
+    """
+    rows = list(source.labels(seen))
+    found = MatchedLabels(rows)
+    guessed = [one for one in columns_taken(seen, NAMING[:2]) if not folded(one[1]).rstrip("s").endswith("id")]
+    matches = _matches(source, documents, rows, any_label=bool(guessed))
+    strangers = [(place, query) for place, query, _ in rows if query not in queries]
+    if not drop and queries:
+        _refuse_absent_queries(strangers, len(rows), queries, seen)
+    for place, query_id, given in rows:
+        if query_id not in queries:
+            seen.note("dangling-query", query_id)
+            found.of_absent_queries += len(given.documents)
+            continue
+        if not queries[query_id].text.strip():
+            who = "a judged query" if unnamed(seen, place) else f"judged query {query_id!r}"
+            seen.wrong(place, f"{who} is blank", "write its text, or remove its labels")
+        found.labels[query_id] = _with_ids(place, query_id, given, matches, found, seen)
+    if documents.ids and not drop:
+        _refuse_absent(found, guessed, documents, seen)
+    if documents.ids and queries:
+        _refuse_losses(found, documents, seen, str(rows[0][0].file) if rows else "")
+    return found
+
+
+def _matches(
+    source: Source, documents: CheckedDocuments, rows: Sequence[Labelled], *, any_label: bool
+) -> dict[str, Match]:
+    """What labels name; passages and, if any label may be one, whole texts take a pass over the documents."""
+    quoted = {doc: given.quoted for *_, given in rows for doc in given.documents}
+    matches = documents.match(quoted)
+    unknown = {doc: plain_text(doc) for doc in quoted if doc not in matches and (any_label or quoted[doc])}
+    wanted = {key for key in unknown.values() if key}
+    if not wanted or documents.by_field:
+        return matches
+    whole = wanted - {key for doc, key in unknown.items() if quoted[doc]}
+    holders = holders_of(wanted, (document for _, document in source.documents(Findings())), whole)
+    return matches | {doc: Match(holders[key], "text") for doc, key in unknown.items() if key in holders}
+
+
+def _with_ids(
+    place: Place, query_id: str, given: Labels, matches: Mapping[str, Match], found: MatchedLabels, seen: Findings
+) -> Labels:
+    """One query's labels under the ids of the documents; what names none is noted, and left out."""
+    dangling = dict[str, int]()
+    for position, doc in enumerate(given.documents):
+        if doc in matches:
+            found.ways[matches[doc].by] += 1
+        else:
+            dangling.setdefault(doc, position)
+    for doc, position in dangling.items():
+        if given.quoted:
+            found.passages += 1
+            seen.note("unmatched-context", f"{query_id}: {' '.join(doc.split())[:80]}")
+            continue
+        found.absent.append((place.of(position), query_id, doc))
+        # A line, where the query has no id of its own.
+        seen.note("dangling-document", f"{place.of(position) if unnamed(seen, place) else query_id} {doc}")
+    _note_oddities(query_id, given, seen)
+    kept = given.keeping(matches.__contains__) if dangling else given
+    names = {doc: matches[doc].document for doc in kept.documents}
+    renamed = kept.renamed(names) if any(doc != name for doc, name in names.items()) else kept
+    return replace(renamed, quoted=False) if given.quoted else renamed
+
+
+def _refuse_absent_queries(
+    strangers: Sequence[tuple[Place, str]], labelled: int, queries: Mapping[str, Query], seen: Findings
+) -> None:
+    if len(strangers) == labelled >= SEVERAL:
+        (place, query), example = strangers[0], next(iter(queries))
+        what = f"none of the {labelled:,} labelled queries exists: labels name {query!r}, and ids look like {example!r}"
+        seen.wrong(place.file, what, "give labels and queries the same ids")
+        return
+    for place, query in strangers:
+        near = nearest(query, queries) if len(queries) <= COMPARABLE else ""
+        seen.wrong(place, f"judgments name query {query!r}, which does not exist",
+                   f"{near} correct the id, or {DROP}".lstrip())  # fmt: skip
+
+
+def _refuse_absent(
+    found: MatchedLabels, guessed: Sequence[tuple[str, str]], documents: CheckedDocuments, seen: Findings
+) -> None:
+    """Complain of labels that name no document: one cause, one problem."""
+    failed = dict(note.split(": ", 1) for note in seen.ledger.get("unconverted-file", ()))
+    names = list(dict.fromkeys(doc for *_, doc in found.absent if doc not in failed))
+    shown = first_few([*map(repr, names)], SEVERAL)
+    folder = common_folder(names) if len(names) >= SEVERAL else ""
+    if guessed and not found.ways and len(found.absent) > 1 and not folder:
+        file, column = guessed[0]
+        remedy = f"name documents by their ids; or say which column does: {declaring('label_document')}"
+        what = f"Column {column!r}: no value is the id of a document. Found {shown}; {documents.example()}"
+        seen.wrong(file, what.rstrip("; "), f"{remedy}; {keeping(column)}")
+        return
+    if len(names) >= SEVERAL and (folder or not found.ways):
+        begin = f" begin with {folder!r} and" if folder else ""
+        what = f"{counted(len(names), 'label')}{begin} name no document: {shown}; {documents.example()}"
+        seen.wrong(found.absent[0][0].file, what.rstrip("; "), f"correct the ids, or {DROP}")
+        found.absent = [one for one in found.absent if one[2] in failed]
+    for place, query_id, doc in found.absent:
+        # A line alone, where the row has no id of its own.
+        who = "names" if unnamed(seen, place) else f"query {query_id!r} names"
+        why = f"which could not be converted: {failed[doc]}" if doc in failed else "which does not exist"
+        remedy = "write the file again, or as text" if doc in failed else documents.nearest(doc)
+        seen.wrong(place, f"{who} document {doc!r}, {why}", remedy)
+
+
+def _refuse_losses(found: MatchedLabels, documents: CheckedDocuments, seen: Findings, where: str) -> None:
+    """Refuse labels of which more than one in ten is lost, whatever takes them away."""
+    causes = {
+        "name no document": len(found.absent),
+        "are of queries that do not exist": found.of_absent_queries,
+        "are passages that no document holds": found.passages,
+    }
+    lost = sum(causes.values())
+    total = lost + sum(found.ways.values())
+    if seen or lost <= MOST_LOST * total:
+        return
+    told = ", ".join(f"{number:,} {cause}" for cause, number in causes.items() if number)
+    example = f", such as {found.absent[0][2]!r}; {documents.example()}".rstrip("; ") if found.absent else ""
+    what = f"{lost:,} of {total:,} labels are lost, more than one in ten: {told}{example}"
+    seen.wrong(where, what, "correct them, or remove them from the file")
+
+
+def _note_oddities(query_id: str, given: Labels, seen: Findings) -> None:
+    """Count what labels hold that is allowed and worth knowing."""
+    if given.grades is not None and min(given.grades.values(), default=0) < 0:
+        seen.note("negative-grade", query_id)
+    named = given.documents
+    if given.grades is None and given.groups is None and len(set(named)) < len(named):
+        seen.note("duplicate-label", query_id)
+
+
+def unnamed(seen: Findings, place: Place) -> bool:
+    """Whether queries of a table have no ids of their own: then the line says which is meant."""
+    taken = seen.taken.get(place.file)
+    return taken is not None and not {"query_id", "label_query"} & {*taken.values()}
+
+
+def columns_taken(seen: Findings, kinds: Iterable[str]) -> Iterator[tuple[str, str]]:
+    """File and column of each that was taken for one of these kinds."""
+    for file, columns in seen.taken.items():
+        yield from ((file, column) for column, kind in columns.items() if kind in kinds)
