@@ -75,6 +75,10 @@ def verdict_cell(finding: Finding) -> str:
     return ": ".join(part for part in (verdict_word(finding), reason_words(finding.reason)) if part)
 
 
+EARLIER_REASON = "ranks and means disagree"
+"""Of an earlier version, which let two tests decide."""
+
+
 def read_verdict(cell: str) -> Finding:
     """Read what `verdict_cell` wrote.
 
@@ -86,7 +90,7 @@ def read_verdict(cell: str) -> Finding:
     """
     word, _, why = cell.partition(": ")
     verdicts = {text: verdict for verdict, text in VERDICTS.items()}
-    reasons = {text: reason for reason, text in REASONS.items()} | {"": None}
+    reasons = {text: reason for reason, text in REASONS.items()} | {"": None, EARLIER_REASON: None}
     plain = word.removesuffix(NEGLIGIBLE)
     if plain not in verdicts or why not in reasons:
         raise InputError(Problem("comparisons.csv", f"{cell!r} is not a verdict", "run the experiment again"))

@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from harness import records
 from harness.english import counted
+from harness.evaluation.evaluation import evaluation_of
 from harness.evaluation.readers import primary_of
 from harness.evaluation.scores import by_mean
 from harness.evaluation.verdict import Verdict
@@ -98,23 +99,30 @@ def _entry(folder: Path, name: str, glance: Glance) -> Entry:
     if queries is None:  # of before it was kept
         queries = max((int(row["count"]) for row in rows), default=0)
     return Entry(
-        name, manifest, primary, queries, standings, _verdict(standings, glance, primary),
+        name, manifest, primary, queries, standings, _verdict(standings, _verdicts(folder, glance, primary)),
         (folder / records.LAST_FILE).is_file(),
     )  # fmt: skip
 
 
-def _verdict(standings: Sequence[RetrieverMean], glance: Glance, primary: str) -> str:
-    """What comparisons.csv shows of the highest mean; "" where it was compared with nobody."""
+def _verdicts(folder: Path, glance: Glance, primary: str) -> list[tuple[str, str, Verdict]]:
+    """The pairs of a measure with their verdicts; those of an earlier version are computed again from the scores."""
+    rows = glance.comparisons[glance.comparisons["measure"] == primary]
+    if "p_wilcoxon" in rows:
+        return [(row["a"], row["b"], read_verdict(str(row["verdict"])).verdict) for row in rows.to_dict("records")]
+    return [(row.a, row.b, row.verdict) for row in evaluation_of(records.read(folder)).comparisons.get(primary, ())]
+
+
+def _verdict(standings: Sequence[RetrieverMean], pairs: Sequence[tuple[str, str, Verdict]]) -> str:
+    """What the pairs show of the highest mean; "" where it was compared with nobody."""
     if not standings:
         return ""
     first = standings[0].retriever
     verdicts: dict[str, Verdict] = {}
-    for row in glance.comparisons[glance.comparisons["measure"] == primary].to_dict("records"):
-        verdict = read_verdict(str(row["verdict"])).verdict
-        if row["a"] == first:
-            verdicts[row["b"]] = verdict
-        elif row["b"] == first:
-            verdicts[row["a"]] = verdict.turned
+    for a, b, verdict in pairs:
+        if a == first:
+            verdicts[b] = verdict
+        elif b == first:
+            verdicts[a] = verdict.turned
     worse = [name for name, verdict in verdicts.items() if verdict is Verdict.BETTER]
     if len(verdicts) == 1 and worse:
         return f"better than {worse[0]}"
