@@ -33,6 +33,8 @@ class Capacity(NamedTuple):
 
         >>> Capacity(25).sentence()
         'enough queries? 25 queries reliably detect a difference of about 0.12'
+        >>> Capacity(138, comparisons=3).sentence()
+        'enough queries? 138 queries and 3 pairs reliably detect a difference of about 0.056'
         >>> Capacity(5, comparisons=3).sentence()
         'enough queries? No: 5 queries and 3 comparisons give no corrected p below 0.19; at least 7 are needed'
         """
@@ -43,8 +45,9 @@ class Capacity(NamedTuple):
             asked = f"{counted(self.units, kind)} and {counted(self.comparisons, 'comparison')}"
             what = f"No: {asked} give no corrected p below {smallest:.2g}"
             return f"enough queries? {what}; at least {needed} are needed"
-        found = f"reliably detect a difference of about {self.difference():.2g}"
-        return f"enough queries? {counted(self.units, kind)} {found}"
+        pairs = f" and {counted(self.comparisons, 'pair')}" if self.comparisons > 1 else ""
+        difference = f"{self.difference():.2g}"
+        return f"enough queries? {counted(self.units, kind)}{pairs} reliably detect a difference of about {difference}"
 
     def difference(self) -> float:
         """Return the true difference that is found with 80 % power if the differences scatter as assumed."""
