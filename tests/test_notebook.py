@@ -373,7 +373,7 @@ def test_results_are_looked_into(results):
         results.queries(lost_by="letters", to="bm52")
     with pytest.raises(harness.InputError, match="lost_by: there is no retriever None"):
         results.queries(lost_by=None, to="bm25")
-    with pytest.raises(harness.InputError, match="to: is the same retriever"):
+    with pytest.raises(harness.InputError, match="are the same retriever"):
         results.queries(lost_by="bm25", to="bm25")
     shown = results._repr_html_()
     assert all(name in shown for name in ("bm25", "letters", "both", "nDCG@3"))

@@ -60,8 +60,6 @@ class QueryTable(dict[str, LabelledQuery]):
                 raise InputError(
                     Problem(where, f"there is no retriever {name!r}", did_you_mean(str(name), self._names))
                 )
-        if lost_by == to:
-            raise InputError(Problem("to", f"is the same retriever, {to!r}", "name another one"))
         table = self._scores[self._scores["measure"] == self._primary]
         values = table.pivot(index="query_id", columns="retriever", values="value")[[lost_by, to]]
         values["difference"] = values[lost_by] - values[to]
