@@ -5,6 +5,7 @@ from __future__ import annotations
 import atexit
 import importlib
 import importlib.util
+import logging
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
@@ -34,6 +35,7 @@ THREADS = 8
 """Calls at once on a processor, at most: more would wait for one another in Python."""
 CALL = 2048
 """Tokens, padding included, that a processor is given at once: what passes from layer to layer stays in its cache."""
+log = logging.getLogger(__name__)
 
 
 class LoadedModel(NamedTuple):
@@ -123,6 +125,7 @@ class LocalModel(Model):
 
         model = self.weights.held
         if model is None:
+            log.info("loading %s", self.weights.name)
             with loading(self.weights.model):
                 model = self._load()
         self._check_trained()  # of the hub's, the files are here now
@@ -144,8 +147,8 @@ class LocalModel(Model):
     def _load(self) -> Any:
         if self._backend == "onnx" and importlib.util.find_spec("onnxruntime") is None:
             raise InputError(Problem("backend", "onnx is not installed", "pip install 'sentence-transformers[onnx]'"))
-        logging: Any = importlib.import_module("transformers.utils.logging")
-        logging.disable_progress_bar()
+        chatter: Any = importlib.import_module("transformers.utils.logging")
+        chatter.disable_progress_bar()
         return getattr(importlib.import_module("sentence_transformers"), self._class())(
             self.weights.location,
             device=None if len(self._devices) > 1 or self._devices == ["auto"] else self._devices[0],

@@ -20,6 +20,7 @@ from retrievers.encoders.hashing import HashingEncoder
 from retrievers.meter import Budget, Meter
 from retrievers.types import Document
 from retrievers.vector_search import VectorRetriever
+from tests import small, tiny
 from tests.qdrant_fake import store_at
 from tests.small import told
 
@@ -200,3 +201,11 @@ def test_the_pairs_of_a_large_comparison_are_counted(
     (tmp_path / "scores.csv").write_text("retriever,query_id,measure,value\n" + "\n".join(rows), encoding="utf-8")
     monkeypatch.setattr(progress, "SILENCE", 0.0)
     assert "of 120 pairs" in told(capsys, "compare", tmp_path / "scores.csv")
+
+
+def test_a_model_that_is_loaded_is_named(tmp_path, capsys, own_cache):
+    model = tiny.bi_encoder(tmp_path / "tiny").as_posix()
+    block = f'[[retrievers]]\nname = "m"\nencoder = {{ kind = "sentence-transformers", model = "{model}" }}\n'
+    path = small.experiment(tmp_path, retrievers=block)
+    assert "loading model\n" in small.ends(capsys, 0, "run", path, "--results", tmp_path / "out").err
+    assert "loading model" not in small.ends(capsys, 0, "run", path, "--results", tmp_path / "out").err

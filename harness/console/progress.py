@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import sys
 import threading
 import time
@@ -27,6 +28,8 @@ STEPS = {"comparing": "pairs"}
 FED_BY = {"index": "embed-documents"}
 """Stages that take turns with another, window by window: neither is finished before both are."""
 
+LOADING = logging.getLogger("retrievers.local_models")
+"""Tells that a model is loaded."""
 StageKey = tuple[str, str]
 """Retriever and stage."""
 
@@ -110,6 +113,7 @@ class Progress:
         )
         self._line, self._written = line, 0
         """Whether one line is written over, and how long it is by now."""
+        self._loading = _Line(self)
         self._lock = threading.Lock()
         self._started: dict[StageKey, float] = {}
         self._unreported: dict[StageKey, Meter] = {}
@@ -120,9 +124,12 @@ class Progress:
 
     def __enter__(self) -> Self:
         self._bars.start()
+        LOADING.addHandler(self._loading)
+        LOADING.setLevel(logging.INFO)
         return self
 
     def __exit__(self, *_: type[BaseException] | BaseException | TracebackType | None) -> None:
+        LOADING.removeHandler(self._loading)
         with self._lock:
             self._report_finished(but="")
         self._bars.stop()
@@ -149,6 +156,11 @@ class Progress:
                 self._overwrite(f"{_called(key)}: {reading.line()}", "")
             elif now - self._spoken >= SILENCE:
                 self._print(key, ", ".join([reading.share(), *reading.details(estimate_rest=True)]))
+
+    def say(self, text: str) -> None:
+        """Print a line beside the bars."""
+        if not self._quiet:
+            self._console.print(text, highlight=False, markup=False, style="dim", soft_wrap=True)
 
     def _draw(self, key: StageKey, reading: StageProgress) -> None:
         for ended in [other for other in self._tasks if other != key and other not in self._unreported]:
@@ -180,7 +192,7 @@ class Progress:
         if self._line:
             self._overwrite(said, "\n")
         else:
-            self._console.print(said, highlight=False, markup=False, style="dim", soft_wrap=True)
+            self.say(said)
 
     def _overwrite(self, text: str, end: str) -> None:
         """Write in place of the line that stands there: notebooks know no other control character than this one."""
@@ -188,6 +200,17 @@ class Progress:
         file.write("\r" + text.ljust(self._written) + end)
         file.flush()
         self._written = 0 if end else len(text)
+
+
+class _Line(logging.Handler):
+    """Prints which model is loaded, which takes seconds in which no text is counted."""
+
+    def __init__(self, progress: Progress) -> None:
+        super().__init__(logging.INFO)
+        self._progress = progress
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self._progress.say(record.getMessage())
 
 
 @contextmanager
