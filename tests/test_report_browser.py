@@ -232,7 +232,7 @@ def test_the_result_is_quoted_and_its_files_are_at_hand(opened, page):
     sentence, latex, bibtex, digest, address = texts(opened, "[popover]:popover-open pre")
     assert address == opened.current_url
     assert texts(opened, "[popover]:popover-open button") == ["Copy"] * 5
-    assert re.match(r"On 20 queries: .* adjusted p .*Decided by the exact signed-rank test", sentence)
+    assert re.match(r"On 20 queries: .* adjusted p .*Decided by the sign-flip test", sentence)
     assert "\\input{tables/leaderboard.tex}" in latex
     assert bibtex.startswith("@misc{hostile2")
     assert len(digest) == 64
