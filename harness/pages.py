@@ -12,8 +12,12 @@ from typing import Any
 
 from markupsafe import Markup
 
-CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
-UNPRINTABLE = re.compile("[\x80-\x9f\ud800-\udfff\ufdd0-\ufdef\ufffe\uffff]")
+_NOWHERE = (*range(0x80, 0xA0), *range(0xD800, 0xE000), *range(0xFDD0, 0xFDF0), 0xFFFE, 0xFFFF)
+SHOWN_AS = {
+    **{code: 0x2400 + code for code in range(32) if chr(code) not in "\t\n"}, 0x7F: 0x2421,
+    **dict.fromkeys(_NOWHERE, 0xFFFD),
+}  # fmt: skip
+"""What no page, SVG or JSON may hold -> what is shown instead."""
 
 WHITE, DARK = "#ffffff", "#14171b"
 VISIBLE = 3.0
@@ -82,9 +86,7 @@ def visible(text: str) -> str:
     """
     if text.isprintable():  # nothing of what is looked for below: nearly all texts, a page asks for a hundred thousand
         return text
-    text = text.replace("\r\n", "\n").replace("\r", "\n")
-    text = CONTROLS.sub(lambda match: chr(0x2421 if match[0] == "\x7f" else 0x2400 + ord(match[0])), text)
-    return UNPRINTABLE.sub("\ufffd", text)
+    return text.replace("\r\n", "\n").replace("\r", "\n").translate(SHOWN_AS)
 
 
 def is_color(text: str) -> bool:
