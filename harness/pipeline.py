@@ -153,7 +153,7 @@ def _problems_of(loaded: Loaded) -> tuple[Problem, ...]:
 
 
 class _Work(NamedTuple):
-    """What a run is made of."""
+    """The inputs of a run."""
 
     loaded: Loaded
     dataset: Dataset

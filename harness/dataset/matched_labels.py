@@ -189,6 +189,6 @@ def unnamed(seen: Findings, place: Place) -> bool:
 
 
 def columns_taken(seen: Findings, kinds: Iterable[str]) -> Iterator[tuple[str, str]]:
-    """File and column of each that was taken for one of these kinds."""
+    """File and column of each that was read as one of these kinds."""
     for file, columns in seen.taken.items():
         yield from ((file, column) for column, kind in columns.items() if kind in kinds)
