@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, NamedTuple, TypeVar
 
-from harness.experiment import blocks as tables
-from harness.experiment.named_code import functions_of
+from harness import experiment as tables
+from harness.experiment import functions_of
 from harness.experiment.option_tables import Kind
 from retrievers import encoder_class, reranker_class, retriever_class
 from retrievers.chunking import Chunks
@@ -81,7 +81,7 @@ def unfiltered(retriever: Retriever) -> Retriever:
     return retriever.retriever if isinstance(retriever, Filtered) else retriever
 
 
-class Parts(NamedTuple):
+class BuiltOnce(NamedTuple):
     """What was built so far: equal tables are one object."""
 
     encoders: dict[str, Encoder]
@@ -95,7 +95,7 @@ def build(blocks: Sequence[tables.Block]) -> tuple[Built, ...]:
     Raises:
         InputError: with what is wrong of each.
     """
-    parts = Parts({}, {}, {})
+    parts = BuiltOnce({}, {}, {})
     named: dict[str, Retriever] = {}
     built: list[Built] = []
     problems: list[Problem] = []
@@ -117,13 +117,13 @@ def build(blocks: Sequence[tables.Block]) -> tuple[Built, ...]:
     return tuple(built)
 
 
-def _retriever(block: tables.Block, named: Mapping[str, Retriever], parts: Parts) -> Retriever:
+def _retriever(block: tables.Block, named: Mapping[str, Retriever], parts: BuiltOnce) -> Retriever:
     """Build what answers for a table, out of what is built already."""
     match block:
         case tables.Fusion():
             of = tuple(named[name] for name in block.of)
             first: Retriever = Fused(of, block.method, block.constant, block.weights, block.minimum)
-        case tables.Reranked():
+        case tables.RerankedTable():
             first = named[block.of]
         case tables.Encoded():
             first = _once(block, parts, partial(_dense, block, parts))
@@ -136,7 +136,7 @@ def _retriever(block: tables.Block, named: Mapping[str, Retriever], parts: Parts
     return Reranked(first, _built_once(block.rerank, reranker_class, parts.rerankers))
 
 
-def _once(block: tables.Block, parts: Parts, make: Any) -> Retriever:
+def _once(block: tables.Block, parts: BuiltOnce, make: Any) -> Retriever:
     """A retriever that several tables describe alike is one, indexed and searched once."""
     key = canonical(block.model_dump(exclude={"name", "rerank", "color"}))
     if key not in parts.retrievers:
@@ -144,7 +144,7 @@ def _once(block: tables.Block, parts: Parts, make: Any) -> Retriever:
     return parts.retrievers[key]
 
 
-def _dense(block: tables.Encoded, parts: Parts) -> Dense:
+def _dense(block: tables.Encoded, parts: BuiltOnce) -> Dense:
     encoder = _built_once(block.encoder, encoder_class, parts.encoders)
     dense = Dense(
         encoder,
@@ -154,7 +154,7 @@ def _dense(block: tables.Encoded, parts: Parts) -> Dense:
         location=block.store.get("location") or "",
         name=block.name,
     )
-    if isinstance(block, tables.Dense):
+    if isinstance(block, tables.DenseTable):
         dense.dimensions, dense.quantization = block.dimensions, block.quantization
         dense.derived_from = block.derived_from or ""
         dense.asked = _at_its_own_size(block, encoder, parts.encoders)
@@ -238,7 +238,7 @@ def _problems_of(part: object) -> Iterator[None]:
         raise InputError(Problem("kind", f"its options are refused: {failure}", remedy)) from failure
 
 
-def _at_its_own_size(block: tables.Dense, encoder: Encoder, built: dict[str, Encoder]) -> Encoder | None:
+def _at_its_own_size(block: tables.DenseTable, encoder: Encoder, built: dict[str, Encoder]) -> Encoder | None:
     """Build the encoder that asks a service for as many dimensions as are kept; None where none can be asked."""
     if block.dimensions is None or not block.proof or encoder.limits is None or SIZE not in block.encoder.options:
         return None

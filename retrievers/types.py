@@ -8,7 +8,7 @@ import re
 from abc import abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Protocol, runtime_checkable
+from typing import Any, ClassVar, Literal, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
@@ -32,9 +32,6 @@ from retrievers.ranking import (
     sample,
     without,
 )
-
-if TYPE_CHECKING:
-    from retrievers.resources import Resources
 
 CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]+")
 """What no id may hold: it would make a row of its own in a table, or cannot be written."""
@@ -295,8 +292,8 @@ class Retriever(Protocol):
         """Return a retriever like this of other parts; for what has parts."""
         return self
 
-    def use(self, resources: Resources) -> None:
-        """Take what the retrievers of a run share, its cache among it; called once, before the corpus is indexed."""
+    def use(self, resources: Any) -> None:
+        """Take the `retrievers.resources.Resources` of a run, its cache among them; called before anything else."""
         return
 
     @abstractmethod

@@ -251,12 +251,20 @@ def prepare(loaded: Loaded) -> Prepared:
     relevance, statistics = loaded.experiment.relevance, loaded.experiment.statistics
     problems: list[Problem] = []
     dataset = graded = built = None
+    unbuilt: list[Problem] = []
+    try:
+        built = build(loaded.experiment.retrievers)
+    except InputError as error:
+        unbuilt = _in_file(loaded, error)
     try:
         dataset = load_dataset(loaded.dataset, drop_dangling=relevance.dangling == "drop")
     except InputError as error:
         problems += error.problems
     try:
         if dataset is not None:
+            problems += list(_unknown_fields(loaded, built or (), dataset)) or list(
+                _unheld_values(loaded, built or (), dataset)
+            )
             graded = grade_labels(dataset.labels, relevance)
             # Scoring empty rankings finds out whether every measure can read these labels.
             score(loaded.question.measures, graded.grades, {}, groups=graded.groups or None, claims={})
@@ -267,12 +275,7 @@ def prepare(loaded: Loaded) -> Prepared:
             check_margin("[statistics] margin", statistics.margin, reach)
     except InputError as error:
         problems += _in_file(loaded, error)
-    try:
-        built = build(loaded.experiment.retrievers)
-    except InputError as error:
-        problems += _in_file(loaded, error)
-    if dataset is not None and built is not None:
-        problems += list(_unknown_fields(loaded, built, dataset)) or list(_unheld_values(loaded, built, dataset))
+    problems += unbuilt
     if problems or dataset is None or graded is None or built is None:
         raise InputError(problems)
     return Prepared(dataset, graded, built)
