@@ -14,16 +14,21 @@ from retrievers.types import Document, Query, Ranking, Retriever
 class Fused(Retriever):
     """Fusion of other retrievers' rankings: by ranks, or by scores (`retrievers.ranking.fuse`)."""
 
-    parts: tuple[Retriever, ...]
+    of: tuple[Retriever, ...]
     """What is fused."""
     method: FusionMethod = "rrf"
     constant: float = 60
     weights: tuple[float, ...] = ()
     minimum: tuple[float, ...] = ()
 
+    @property
+    def parts(self) -> tuple[Retriever, ...]:
+        """What is fused."""
+        return self.of
+
     def made_of(self, parts: tuple[Retriever, ...]) -> Fused:
         """Return the same fusion of other parts."""
-        return replace(self, parts=parts)
+        return replace(self, of=parts)
 
     def index(self, documents: Iterable[Document], meter: Meter) -> None:
         """Index what is fused."""

@@ -22,15 +22,20 @@ class Reranked(Retriever):
     """
 
     def __init__(self, retriever: Retriever, reranker: Reranker) -> None:
-        self.parts = (retriever,)
+        self._of = retriever
         self.reranker = reranker
         self._cached: CachedReranker
+
+    @property
+    def parts(self) -> tuple[Retriever, ...]:
+        """What finds the hits."""
+        return (self._of,)
 
     @property
     def provenance(self) -> Mapping[str, str]:
         """What the first stage says of itself, and the reranker."""
         model = {f"reranker {key}": value for key, value in facts_of(self.reranker).items()}
-        return {**self.parts[0].provenance, **model, READ: str(self.reranker.depth)}
+        return {**self._of.provenance, **model, READ: str(self.reranker.depth)}
 
     def made_of(self, parts: tuple[Retriever, ...]) -> Reranked:
         """Return the same reranker of another retriever's hits."""
@@ -46,16 +51,16 @@ class Reranked(Retriever):
 
     def index(self, documents: Iterable[Document], meter: Meter) -> None:
         """Index the first stage."""
-        self.parts[0].index(documents, meter)
+        self._of.index(documents, meter)
 
     def search(self, queries: Sequence[Query], depth: int, meter: Meter) -> list[Ranking]:
         """Return each query's hits, the first of them in the order of the reranker's scores."""
-        before = self.parts[0].search(queries, depth, meter)
+        before = self._of.search(queries, depth, meter)
         with meter.stage("rerank", total=sum(min(self.reranker.depth, len(ranking)) for ranking in before)):
             return self._cached.rerank_all(queries, before, meter)
 
     def answer(self, query: Query, depth: int, meter: Meter) -> Ranking:
         """Answer one query, past every cache."""
-        before = self.parts[0].answer(query, depth, meter)
+        before = self._of.answer(query, depth, meter)
         with meter.stage("rerank"):
             return self._cached.rerank(query, before, meter)

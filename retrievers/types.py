@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from abc import abstractmethod
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, NamedTuple, Protocol, runtime_checkable
@@ -269,15 +269,18 @@ class Shares(Protocol):
     """What one of them has made of the documents, for others that need the same."""
 
 
-class Retriever(Protocol):
+class Retriever(ABC):
     """Answers queries over an indexed corpus. Building one loads and sends nothing."""
 
     expands: ClassVar[bool] = False
     """As of a model."""
     own_index: ClassVar[bool] = False
     """Whether it searches an index that somebody else made, of which no document can be left out from here."""
-    parts: tuple[Retriever, ...] = ()
-    """What it is made of: other retrievers, each of which indexes and searches by itself; then it has no index."""
+
+    @property
+    def parts(self) -> tuple[Retriever, ...]:
+        """What it is made of: other retrievers, each of which indexes and searches by itself; then it has no index."""
+        return ()
 
     @property
     def provenance(self) -> Mapping[str, str]:

@@ -16,18 +16,7 @@ from pydantic import (
 )
 from pydantic_core import CoreSchema
 
-from harness.experiment.option_tables import (
-    JsonSchema,
-    Kind,
-    KindOf,
-    Strict,
-    TableOf,
-    as_validation_error,
-    checked,
-    options_of,
-    table_of,
-    union_of,
-)
+from harness.experiment.option_tables import JsonSchema, Kind, KindOf, TableOf, options_of, table_of, union_of
 from harness.experiment.written import unset
 from harness.pages import VISIBLE, WHITE, contrast, is_color
 from retrievers import (
@@ -40,6 +29,7 @@ from retrievers import (
 )
 from retrievers.chunking import Boundary, Chunks
 from retrievers.errors import InputError, Problem
+from retrievers.options import Strict, as_validation_error, checked
 from retrievers.placeholders import expand, without_user
 from retrievers.ragged import Form
 from retrievers.ranking import FusionMethod

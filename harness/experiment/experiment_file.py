@@ -14,9 +14,9 @@ from harness import measures
 from harness.dataset import DatasetReference, suggestion
 from harness.experiment.blocks import NAME
 from harness.experiment.model import DatasetTable, Experiment, Question, asked_in, parse
-from harness.experiment.option_tables import NAME_RULE, checked
 from harness.measures import Measure
 from retrievers.errors import InputError, Problem
+from retrievers.options import NAME_RULE, checked
 
 LONGEST_NAME = 80
 """Characters of a measure's name that a message shows."""

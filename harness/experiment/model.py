@@ -21,16 +21,7 @@ from harness.experiment.blocks import (
     inputs,
 )
 from harness.experiment.named_code import code_of
-from harness.experiment.option_tables import (
-    KEEPS_OBJECT,
-    Kind,
-    Strict,
-    TableOf,
-    as_validation_error,
-    below,
-    checked,
-    options_of,
-)
+from harness.experiment.option_tables import Kind, TableOf, options_of
 from harness.experiment.variants import Sweep, SweepTable, swept, written_out
 from harness.experiment.written import secrets, too_large, unset
 from harness.measures import Measure
@@ -38,6 +29,7 @@ from harness.retired import retired_in
 from harness.stats.settings import Looks, Statistics, without_retired
 from retrievers import retriever_kinds
 from retrievers.errors import InputError, Problem, did_you_mean
+from retrievers.options import KEEPS_OBJECT, Strict, as_validation_error, below, checked
 
 RESERVED = "dataset"
 """What no retriever may be called: the manifest's ledger has the data set beside the retrievers."""

@@ -20,10 +20,10 @@ from pydantic_core import PydanticCustomError
 
 from harness.dataset.source import parse_json
 from harness.experiment import NAME, SWEPT, Relevance, Sweep, statistics_of
-from harness.experiment.option_tables import checked, first_fault
 from harness.records.safe_files import create
 from harness.stats.settings import without_retired
 from retrievers.errors import InputError, Problem
+from retrievers.options import checked, first_fault
 
 SCHEMA = 1
 AGAIN = "run the experiment again"

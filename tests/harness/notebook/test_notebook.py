@@ -475,9 +475,9 @@ def test_a_tracker_that_lacks_what_its_store_needs_is_one_message(results, monke
 def test_names_are_all_that_there_is():
     assert dir(harness) == sorted(harness.__all__)
     assert all(getattr(harness, name).__doc__ for name in harness.__all__)
-    from retrievers import BM25Retriever, PythonEncoder
+    from retrievers import BM25, PythonEncoder
 
-    assert BM25Retriever.__module__ == "retrievers.bm25"
+    assert BM25.__module__ == "retrievers.bm25"
     assert PythonEncoder("json:loads").provenance == {"call": "json:loads"}
 
 
