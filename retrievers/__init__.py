@@ -44,8 +44,18 @@ STORES = {
 ":memory:", a folder and a server's URL."""
 
 
+COMPOSED = {
+    "Dense": "retrievers.dense:Dense",
+    "Filtered": "retrievers.filters:Filtered",
+    "Fused": "retrievers.fused:Fused",
+    "Reranked": "retrievers.reranked:Reranked",
+}
+"""Retrievers that hold parts: models, stores, other retrievers."""
+
 TABLES = {"encoder": ENCODERS, "reranker": RERANKERS, "retriever": RETRIEVERS, "store": STORES}
-_PARTS = {path.partition(":")[2]: path.partition(":")[0] for table in TABLES.values() for path in table.values()}
+_PARTS = {
+    path.partition(":")[2]: path.partition(":")[0] for table in (*TABLES.values(), COMPOSED) for path in table.values()
+}
 
 
 def __getattr__(name: str) -> type:

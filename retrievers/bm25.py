@@ -11,7 +11,7 @@ from retrievers.chunking import Boundary, Chunks, passages
 from retrievers.errors import BackendError, InputError, Problem, did_you_mean
 from retrievers.filters import Condition, FieldValues, shown, wanted
 from retrievers.meter import Meter
-from retrievers.options import Options
+from retrievers.options import Configured
 from retrievers.ranking import best_of
 from retrievers.types import Document, Query, Ranking, Retriever, Shares, ranked, sample
 from retrievers.words import NAMES, RULE, load_language_model, shared_language, tokenize
@@ -42,9 +42,10 @@ LARGEST_K1 = 1_000_000
 """Terms do not saturate long before; scores of far larger ones overflow, and nothing would be found."""
 
 
-class BM25(Options, Retriever):
+class BM25(Configured, Retriever):
     """Okapi BM25 (Robertson & Zaragoza 2009), scored by bm25s in Lucene's variant."""
 
+    kind = "bm25"
     k1: float = 0.9
     """How fast a repeated term saturates, 0 to 1,000,000; 0.9 is Anserini's default."""
     b: float = 0.4

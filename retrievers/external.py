@@ -21,7 +21,7 @@ from retrievers.errors import BackendError, InputError, Problem, check_not_negat
 from retrievers.ids import document_id, hit_id
 from retrievers.matching import KnownDocuments
 from retrievers.meter import Meter
-from retrievers.options import Options, Text
+from retrievers.options import Configured, Text
 from retrievers.placeholders import expand
 from retrievers.runs import LONGEST_LINE, LineProblems, RunScores, read_run
 from retrievers.types import CONTROL, Document, Floats, Query, Ranking, Retriever, Shares, ranked
@@ -41,7 +41,7 @@ RISES = 10
 """Of scores that are given best first, from which on they are not chance."""
 
 
-class ExternalRetriever(Options, Retriever):
+class ExternalRetriever(Configured, Retriever):
     """A retriever with an index of its own: its hits are only ids, matched with the documents by `KnownDocuments`."""
 
     own_index: ClassVar[bool] = True
@@ -156,6 +156,7 @@ class Function(ExternalRetriever):
     score, best first; where the ids are places in a list of texts, numbers, as NumPy's argsort gives them.
     """
 
+    kind = "python"
     first = "call"
     call: Text
     """"package.module:function", found as Python finds modules, the working directory included."""
@@ -274,6 +275,7 @@ def _each(function: Callable[[str, int], Any]) -> Callable[[list[str], int], lis
 class SavedRun(ExternalRetriever):
     """Answers with the hits of a file: TREC lines (plain or gzip), or rows of JSON Lines or Parquet."""
 
+    kind = "run"
     expands: ClassVar[bool] = True
     first = "path"
     path: str

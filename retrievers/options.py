@@ -24,10 +24,10 @@ class Strict(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True, use_attribute_docstrings=True)
 
 
-class Options(Strict):
+class Configured(Strict):
     """A part that is made of its options: its fields are what a table of an experiment file may say of it.
 
-    >>> class Words(Options):
+    >>> class Words(Configured):
     ...     first = "language"
     ...     language: str = ""
     >>> Words("en").language
@@ -35,6 +35,8 @@ class Options(Strict):
     """
 
     model_config = ConfigDict(arbitrary_types_allowed=True)
+    kind: ClassVar[str] = ""
+    """What it is called in an experiment file."""
     first: ClassVar[str] = ""
     """The option that may be given without its name."""
 
@@ -44,6 +46,10 @@ class Options(Strict):
             super().__init__(**dict(zip([self.first], given, strict=False)), **frozen(options))
         except ValidationError as error:
             raise InputError(list(problems_of(error, type(self), ""))) from None
+
+    def written(self) -> dict[str, Any]:
+        """The table that would stand for it in an experiment file."""
+        return {"kind": self.kind, **{name: getattr(self, name) for name in sorted(self.model_fields_set)}}
 
 
 class InvalidTable(ValueError):

@@ -291,6 +291,10 @@ class Retriever(ABC):
         """Look for what a run needs before it starts, such as a key; raises InputError where it is missing."""
         return
 
+    def written(self) -> dict[str, Any]:
+        """The table that would stand for it in an experiment file, the tables of its parts in it."""
+        raise NotImplementedError(f"{type(self).__name__} does not say how it is written: give a table")
+
     def made_of(self, parts: tuple[Retriever, ...]) -> Retriever:
         """Return a retriever like this of other parts; for what has parts."""
         return self
@@ -313,6 +317,11 @@ class Retriever(ABC):
         Stages opened in the meter are timed apart; without any, the whole time is that of "search".
         """
         return self.search([query], depth, meter)[0]
+
+
+def is_model(value: object) -> bool:
+    """Return whether something embeds or scores by itself, and is no name or object that stands for a model."""
+    return hasattr(type(value), "fingerprint")
 
 
 def facts_of(model: Model) -> dict[str, str]:
@@ -353,6 +362,6 @@ def runs(count: int, size: int) -> list[range]:
 __all__ = [
     "MOST_DIMENSIONS", "RESOLUTION", "Claim", "Counts", "Document", "Embedded", "Encoder", "FilterValues", "Floats",
     "Hit", "Limits", "Model", "Pair", "PairScores", "Price", "Query", "Ranking", "Reference", "Reranker", "Retriever",
-    "Role", "Shares", "Store", "Vectors", "collapsed", "facts_of", "fingerprint", "ranked", "rounded", "runs", "sample",
-    "without",
+    "Role", "Shares", "Store", "Vectors", "collapsed", "facts_of", "fingerprint", "is_model", "ranked", "rounded",
+    "runs", "sample", "without",
 ]  # fmt: skip

@@ -240,6 +240,9 @@ def with_runs_located(tables: Mapping[str, Any], path: Path) -> dict[str, Any]:
     tried = [Path(), *path.resolve().parents]
 
     def located(entry: Any) -> Any:
+        of = entry.get("of") if isinstance(entry, Mapping) else None
+        if isinstance(of, list | Mapping):
+            return {**entry, "of": list(map(located, of)) if isinstance(of, list) else located(of)}
         path = entry.get("path") if isinstance(entry, Mapping) and entry.get("kind") == "run" else None
         if not isinstance(path, str):
             return entry

@@ -330,7 +330,16 @@ def _block(entry: object, where: str) -> Block:
     if not isinstance(entry, Mapping):
         raise InputError(Problem("retrievers", "is not a list of tables", "write each under [[retrievers]]"))
     kind = _kind_in(entry, where)
-    return checked(KINDS.get(kind, Standalone), {**entry, "kind": kind}, where)
+    if kind not in ("fusion", "rerank"):
+        return checked(KINDS.get(kind, Standalone), {**entry, "kind": kind}, where)
+    of = entry.get("of")
+    several = list(of) if isinstance(of, list | tuple) else [of]
+    parts = [
+        _block({"name": f"part-{number}", **part}, f"{where}.of[{number}]") if isinstance(part, Mapping) else part
+        for number, part in enumerate(several)
+    ]
+    made = {} if of is None else {"of": parts if isinstance(of, list | tuple) else parts[0]}
+    return checked(KINDS[kind], {**entry, **made, "kind": kind}, where)
 
 
 def _kind_in(entry: Mapping[str, Any], where: str) -> str:

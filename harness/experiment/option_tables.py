@@ -25,7 +25,7 @@ from pydantic import (
 from pydantic_core import CoreSchema, core_schema
 
 from retrievers.errors import InputError, Problem
-from retrievers.options import KEEPS_OBJECT, Options, Strict, as_validation_error, checked
+from retrievers.options import KEEPS_OBJECT, Configured, Strict, as_validation_error, checked
 
 JsonSchema = dict[str, Any]
 _REST = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
@@ -110,7 +110,7 @@ class TableOf:
 @cache
 def options_of(cls: type) -> type[BaseModel]:
     """A model of a class's keyword arguments, each with its type, its default and its description."""
-    if issubclass(cls, Options):
+    if issubclass(cls, Configured):
         own: Any = {name: (field.annotation, field) for name, field in cls.model_fields.items()}
         return create_model(cls.__name__, __base__=_Arguments, __doc__=inspect.getdoc(cls), **own)
     fields: dict[str, Any] = {}
