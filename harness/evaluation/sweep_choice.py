@@ -10,6 +10,7 @@ import numpy as np
 
 from harness.evaluation.scores import Scores, by_mean
 from harness.experiment import Sweep
+from harness.experiment.sweep import words_of
 from harness.stats.cross_fitting import cross_fitted
 from harness.stats.intervals import mean, student
 from harness.stats.settings import Settings
@@ -110,7 +111,7 @@ def choose(scores: Scores, sweep: Sweep, settings: Settings, prices: Prices) -> 
 
 def _effects(scores: Scores, sweep: Sweep, level: float) -> list[AxisEffect]:
     group, units, effects = scores.values[scores.primary], scores.units, []
-    for axis, words in sweep.words.items():
+    for axis, words in words_of(sweep).items():
         cells = {name: chosen[axis] for name, chosen in sweep.cells.items() if axis in chosen and name in group}
         for place, word in enumerate(words):
             own = [group[name] for name, value in cells.items() if value == place]

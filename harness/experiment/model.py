@@ -22,7 +22,7 @@ from harness.experiment.blocks import (
 )
 from harness.experiment.named_code import code_of
 from harness.experiment.option_tables import Kind, TableOf, options_of
-from harness.experiment.variants import Sweep, SweepTable, swept, written_out
+from harness.experiment.variants import Sweep, SweepTable, written_out
 from harness.experiment.written import secrets, too_large, unset
 from harness.measures import Measure
 from harness.retired import retired_in
@@ -297,6 +297,8 @@ def parse(written: Mapping[str, Any], *, code: bool = True) -> Experiment:
     entries = tables.get("retrievers", [])
     configurations: list[tuple[str, dict[str, Any]]] = []
     if "sweep" in tables:
+        from harness.experiment.sweep import swept  # a wing: an experiment without a sweep needs none of it
+
         try:
             tables, configurations = swept(tables)
         except InputError as error:  # the rest of the file is checked all the same

@@ -1,18 +1,15 @@
-"""One table of a retriever that stands for several: `variants`, `derive` and `[sweep]`, written out."""
+"""One table of a retriever that stands for several: `variants` and `derive`, written out; and what a sweep is."""
 
 from __future__ import annotations
 
-import math
-import re
 from collections.abc import Iterator, Mapping, Sequence
-from copy import deepcopy
 from itertools import product
-from typing import Any, NamedTuple
+from typing import Any
 
 from pydantic import ConfigDict, Field
 
 from harness.experiment.blocks import Derive
-from retrievers.errors import InputError, Problem, did_you_mean
+from retrievers.errors import InputError
 from retrievers.options import Strict, checked
 
 DENSE = "dense"
@@ -77,14 +74,6 @@ def _derived(base: Mapping[str, Any], dimensions: int | None, quantization: str 
     return {"name": f"{base.get('name')}{suffix}", "derived_from": base.get("name"), **named}
 
 
-MOST = 500
-"""Configurations of a sweep."""
-WHOLE = "whole"
-"""The word of a chunk size of 0: whole documents."""
-OWN = ("name", "color", "variants", "derive")
-"""Keys of the table as it is written that its configurations do not take over."""
-
-
 class SweepTable(Strict):
     """Many configurations of one retriever; every key but these two is an axis with the list of its values."""
 
@@ -107,194 +96,3 @@ class Sweep(Strict):
     """Axis -> its values."""
     cells: dict[str, dict[str, int]]
     """Configuration -> axis -> the place of its value there; axis "of" says of which retriever it is."""
-
-    @property
-    def words(self) -> dict[str, tuple[str, ...]]:
-        """Axis -> a word for each of its values, as in the names of the configurations."""
-        return {axis: _words(values, axis) for axis, values in self.axes.items()}
-
-
-class _Axis(NamedTuple):
-    """One key that takes several values."""
-
-    key: str
-    block: str
-    """The retriever whose table it stands in."""
-    path: tuple[str, ...]
-    values: tuple[Any, ...]
-    words: tuple[str, ...]
-    """Of the values, in names."""
-
-
-def swept(tables: Mapping[str, Any]) -> tuple[dict[str, Any], list[tuple[str, dict[str, Any]]]]:
-    """Write out the sweep of an experiment.
-
-    Args:
-        tables: as they were written.
-
-    Returns:
-        The tables, `sweep` as `Sweep` has it and the default as baseline where none is named; and the retrievers that
-        stand for the configurations, each with its place.
-
-    Raises:
-        InputError: every fault of `[sweep]`.
-
-    >>> base = {"name": "words", "kind": "bm25", "k1": 0.9}
-    >>> sweep = {"default": "words", "of": "words", "k1": [0.9, 1.2], "b": [0, 0.4]}
-    >>> [table["name"] for _, table in swept({"retrievers": [base], "sweep": sweep})[1]]
-    ['words[0.9, 0]', 'words[0.9, 0.4]', 'words[1.2, 0]', 'words[1.2, 0.4]']
-    """
-    entries = tables.get("retrievers")
-    blocks = {
-        one["name"]: one for one in (entries if isinstance(entries, Sequence) else ())
-        if isinstance(one, Mapping) and isinstance(one.get("name"), str)
-    }  # fmt: skip
-    written = tables["sweep"]
-    written = written if isinstance(written, Mapping) else {}
-    if "default" not in written:
-        remedy = f"name the retriever in use today: {', '.join(map(repr, blocks)) or 'one of [[retrievers]]'}"
-        raise InputError(Problem("sweep.default", "is missing", remedy))
-    table = checked(SweepTable, written, "sweep")
-    of = (table.of,) if isinstance(table.of, str) else table.of
-    if unknown := [name for name in of if name not in blocks]:
-        raise InputError(
-            [Problem("sweep.of", f"{name!r} is not a retriever", did_you_mean(name, blocks)) for name in unknown]
-        )
-    axes = _axes(table.model_extra or {}, of, blocks)
-    count = sum(math.prod(len(axis.values) for axis in axes if axis.block in _parts(name, blocks)) for name in of)
-    if count > MOST:
-        what = f"stands for {count:,} configurations, and at most {MOST} are run"
-        raise InputError(Problem("sweep", what, "leave out values, or an axis"))
-    grid = _Grid(blocks, axes)
-    cells: dict[str, dict[str, int]] = {}
-    for top in of:
-        own = [axis for axis in axes if axis.block in _parts(top, blocks)]
-        for places in product(*(range(len(axis.values)) for axis in own)):
-            chosen = dict(zip((axis.key for axis in own), places, strict=True))
-            name = grid.write(top, chosen)
-            cells[name] = chosen if len(of) == 1 else {"of": of.index(top), **chosen}
-    values = {axis.key: axis.values for axis in axes}
-    resolved = {"default": table.default, "of": of, "axes": values if len(of) == 1 else {"of": of, **values}}
-    return {"baseline": table.default, **tables, "sweep": {**resolved, "cells": cells}}, list(grid.placed())
-
-
-class _Grid:
-    """The tables that were written out so far, each once."""
-
-    def __init__(self, blocks: Mapping[str, Mapping[str, Any]], axes: Sequence[_Axis]) -> None:
-        self._blocks, self._axes = blocks, axes
-        self._made: dict[str, dict[str, Any]] = {}
-
-    def placed(self) -> Iterator[tuple[str, dict[str, Any]]]:
-        """The tables, with where they come from."""
-        return ((f"sweep: {name}", table) for name, table in self._made.items())
-
-    def write(self, name: str, chosen: Mapping[str, int]) -> str:
-        """Write out one configuration of a retriever, and of what it is made of; returns its name.
-
-        One that is the retriever as it is written is that retriever.
-        """
-        parts = _parts(name, self._blocks)
-        own = [axis for axis in self._axes if axis.block in parts]
-        if not own:
-            return name
-        entry = self._blocks[name]
-        table = {key: deepcopy(value) for key, value in entry.items() if key not in OWN}
-        for axis in own:
-            if axis.block == name:
-                _set(table, axis, axis.values[chosen[axis.key]])
-        if isinstance(of := table.get("of"), str):
-            table["of"] = self.write(of, chosen)
-        elif isinstance(of, Sequence):
-            table["of"] = [self.write(one, chosen) for one in of]
-        if table == {key: value for key, value in entry.items() if key not in OWN}:
-            return name
-        called = f"{name}[{', '.join(axis.words[chosen[axis.key]] for axis in own)}]"
-        self._made[called] = {"name": called, **table}
-        return called
-
-
-def _axes(written: Mapping[str, Any], of: Sequence[str], blocks: Mapping[str, Mapping[str, Any]]) -> list[_Axis]:
-    parts = {part for name in of for part in _parts(name, blocks)}
-    axes, problems = [], []
-    # TOML writes tables last, and a manifest's experiment is written as TOML to be reproduced: the names stay the same.
-    for key, values in sorted(written.items(), key=lambda item: _holds_tables(item[1])):
-        where = f"sweep.{key}"
-        first, _, rest = key.partition(".")
-        named = first in blocks and bool(rest) and first not in blocks[of[0]]
-        block, path = (first, rest) if named else (of[0], key)
-        if isinstance(values, Mapping):
-            problems.append(
-                Problem(where, "is a table", f'quote the whole key: "{key}.{next(iter(values), "…")}" = […]')
-            )
-        elif not isinstance(values, tuple) or not values:
-            problems.append(Problem(where, f"{values!r} is not a list of values", f'"{key}" = [128, 256]'))
-        elif block not in parts:
-            problems.append(Problem(where, f"{' and '.join(of)} is not made of {block!r}", "name a part of it"))
-        elif path.split(".")[0] in (*OWN, "of"):
-            problems.append(Problem(where, "cannot be swept", "name a key that changes what is found"))
-        elif twice := [one for place, one in enumerate(values) if one in values[:place]]:
-            problems.append(Problem(where, f"{twice[0]!r} occurs twice", "name each value once"))
-        else:
-            axes.append(_Axis(key, block, tuple(path.split(".")), values, _words(values, path)))
-    if not axes and not problems:
-        problems = [Problem("sweep", "has no axis", 'name a key and its values, such as "chunk.size" = [128, 256]')]
-    if problems:
-        raise InputError(problems)
-    return axes
-
-
-def _holds_tables(values: Any) -> bool:
-    return isinstance(values, tuple) and any(isinstance(one, Mapping) for one in values)
-
-
-def _parts(name: str, blocks: Mapping[str, Mapping[str, Any]], above: tuple[str, ...] = ()) -> set[str]:
-    """A retriever and all that it is made of, as far as these are tables of the file; a circle is told elsewhere."""
-    of = blocks[name].get("of", ()) if name in blocks and name not in above else ()
-    inner = (of,) if isinstance(of, str) else of if isinstance(of, Sequence) else ()
-    found = (_parts(one, blocks, (*above, name)) for one in inner if isinstance(one, str))
-    return {name}.union(*found)
-
-
-def _set(table: dict[str, Any], axis: _Axis, value: Any) -> None:
-    """Set a key of a table, which may stand in tables of tables; a chunk of 0 is none."""
-    if axis.path == ("chunk", "size") and value == 0:
-        table.pop("chunk", None)
-        return
-    *outer, last = axis.path
-    for key in outer:
-        inner = table.setdefault(key, {})
-        if not isinstance(inner, dict):
-            raise InputError(Problem(f"sweep.{axis.key}", f"{key} of {axis.block!r} is not a table", "write it as one"))
-        table = inner
-    table[last] = list(value) if isinstance(value, tuple) else value
-
-
-def _words(values: tuple[Any, ...], path: str) -> tuple[str, ...]:
-    """A word for each value: a model's name without its owner, a number as it is, 0 of chunk.size as "whole".
-
-    >>> _words(("sentence-transformers/all-MiniLM-L6-v2", "minishlab/potion"), "encoder.model")
-    ('all-MiniLM-L6-v2', 'potion')
-    >>> _words(((1, 2), (1, 0.5)), "weights"), _words((0, 128), "chunk.size"), _words(("", "query: "), "prompt")
-    (('1-2', '1-0.5'), ('whole', '128'), ('none', 'query'))
-    """
-    short = [_word(value, path, whole=False) for value in values]
-    if len(set(short)) == len(short):
-        return tuple(short)
-    long = [_word(value, path, whole=True) for value in values]
-    return tuple(word if long.count(word) == 1 else f"{word}-{place}" for place, word in enumerate(long, 1))
-
-
-def _word(value: Any, path: str, *, whole: bool) -> str:
-    if isinstance(value, tuple):
-        return "-".join(_word(one, path, whole=whole) for one in value)
-    if isinstance(value, Mapping):
-        return "-".join(_word(one, path, whole=whole) for one in value.values())
-    if path.endswith("chunk.size") and value == 0:
-        return WHOLE
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    if isinstance(value, int | float):
-        return f"{value:.12g}"
-    text = str(value) if whole or not isinstance(value, str) else value.rstrip("/").rpartition("/")[2]
-    return re.sub(r"[^A-Za-z0-9._+]+", "-", text).strip("-")[:60] or "none"

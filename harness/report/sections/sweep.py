@@ -11,6 +11,7 @@ from harness.evaluation.evaluation import sweep_of
 from harness.evaluation.statements import alike_sentence
 from harness.evaluation.sweep_choice import SweepChoice
 from harness.experiment import Sweep
+from harness.experiment.sweep import words_of
 from harness.report import text
 from harness.report.elements import Figure, Section, figure
 from harness.report.heat_map import GainPoint, HeatGrid, gains, heat_map
@@ -31,7 +32,7 @@ def section(view: View) -> Section | None:
     if choice is None or sweep is None:
         return None
     costs = costs_of(view.results)
-    long = [axis for axis, words in sweep.words.items() if len(words) > 1]
+    long = [axis for axis, words in words_of(sweep).items() if len(words) > 1]
     maps = [drawn for pair in list(combinations(long, 2))[:MAPS] if (drawn := _map(view, sweep, choice, pair))]
     plane = _plane(view, sweep, choice, costs)
     default = view.mean(view.primary, choice.default)
@@ -55,7 +56,7 @@ def section(view: View) -> Section | None:
 
 def _map(view: View, sweep: Sweep, choice: SweepChoice, pair: tuple[str, str]) -> Figure | None:
     down, across = pair
-    if len(sweep.words[down]) > len(sweep.words[across]):
+    if len(words_of(sweep)[down]) > len(words_of(sweep)[across]):
         down, across = across, down
     cells: dict[tuple[int, int], list[float]] = {}
     for name, chosen in sweep.cells.items():
@@ -69,7 +70,7 @@ def _map(view: View, sweep: Sweep, choice: SweepChoice, pair: tuple[str, str]) -
     best = place(choice.chosen)
     if best is None or not cells:
         return None
-    words = {axis: "\t".join(sweep.words[axis]) for axis in pair}
+    words = {axis: "\t".join(words_of(sweep)[axis]) for axis in pair}
     grid = HeatGrid(
         (down, words[down]), (across, words[across]),
         {at: sum(values) / len(values) for at, values in cells.items()}, best, place(choice.default),
@@ -79,7 +80,7 @@ def _map(view: View, sweep: Sweep, choice: SweepChoice, pair: tuple[str, str]) -
         f"sweep-{down}-{across}",
         f"{short} by {down} and {across}{', mean over the other axes' if others else ''}",
         f"Chosen: {choice.chosen}. "
-        + "; ".join(f"{sweep.words[down][i]}, {sweep.words[across][j]}: {text.score(value)}"
+        + "; ".join(f"{words_of(sweep)[down][i]}, {words_of(sweep)[across][j]}: {text.score(value)}"
                     for (i, j), value in grid.values.items()),
         lambda width: heat_map(grid, width),
     )  # fmt: skip
