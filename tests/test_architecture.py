@@ -3,7 +3,6 @@
 import ast
 import subprocess
 import sys
-from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -205,12 +204,6 @@ def type_names(tree: ast.Module) -> Iterator[tuple[str, str]]:
             meaning = ast.unparse(node.value)
             if target.id[0].isupper() and not target.id.isupper() and not meaning.startswith(("TypeVar", "Annotated")):
                 yield target.id, meaning
-
-
-@pytest.mark.parametrize("package", ["harness", "retrievers"])
-def test_a_file_name_stands_once_in_a_package(project: Path, package: str) -> None:
-    names = Counter(path.name for path in (project / package).rglob("*.py") if path.name != "__init__.py")
-    assert [name for name, count in names.items() if count > 1] == []
 
 
 def test_a_type_has_a_name_of_its_own(trees: dict[str, ast.Module]) -> None:

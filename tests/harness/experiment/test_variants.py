@@ -10,6 +10,7 @@ import pytest
 
 from harness.evaluation.evaluation import evaluation_of
 from harness.experiment import parse
+from harness.experiment.sweep import words_of
 from harness.pipeline import run
 from harness.records import Results
 from harness.report.text import signed
@@ -193,7 +194,7 @@ def test_the_cells_say_which_value_each_has() -> None:
     assert experiment.sweep is not None
     assert experiment.baseline == "words"
     assert experiment.sweep.cells == {"words[0.9, 0.4]": {"k1": 0, "b": 0}, "words[2, 0.4]": {"k1": 1, "b": 0}}
-    assert experiment.sweep.words == {"k1": ("0.9", "2"), "b": ("0.4",)}
+    assert words_of(experiment.sweep) == {"k1": ("0.9", "2"), "b": ("0.4",)}
     assert parse({**BASE, "retrievers": [BM25]}).sweep is None
 
 
