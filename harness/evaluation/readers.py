@@ -129,12 +129,6 @@ def primary_of(resolved: ResolvedExperiment) -> str:
     return str(parse(resolved.primary, gain=relevance.gain, ideal=relevance.ideal))
 
 
-def compared_pairs(results: Results) -> list[tuple[str, str]]:
-    """The pairs of the primary measure's family, as comparisons.csv has them."""
-    rows = results.comparisons[results.comparisons["measure"] == primary_of(results.manifest.resolved)]
-    return list(zip(rows["a"], rows["b"], strict=True))
-
-
 def score_folder(
     results: Results,
     measures: Sequence[Measure],

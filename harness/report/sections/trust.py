@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import partial
@@ -13,14 +12,12 @@ import numpy as np
 from harness.english import count, counted, join
 from harness.evaluation.board import reference_of
 from harness.evaluation.cautions import judged_note, judged_only_sentence
-from harness.evaluation.labellers import CombinedPair, combined, sentence
 from harness.evaluation.wording import opposite_warning
 from harness.measures import parse
 from harness.records import Manifest, RetrieverLedger
 from harness.report import text
 from harness.report.elements import PageColumn, PageTable, Section
 from harness.report.view import View
-from harness.stats.intervals import Interval
 from harness.stats.power import FEWEST
 
 PLACE = 70
@@ -100,10 +97,10 @@ def _judged(view: View) -> list[str]:
 
 
 def labels(view: View) -> dict[str, Any] | None:
-    """Judged@k beside each mean, and the estimate with a model's labels; None without labels."""
+    """Judged@k beside each mean, and who judged; None without labels."""
     if parse(view.primary).claimed:
         return None
-    both, means = combined(view.results), view.conclusion.means
+    means = view.conclusion.means
     sources = [labelled.labels.source for labelled in view.results.queries.values()]
     judged = PageTable(
         "What is judged",
@@ -116,39 +113,11 @@ def labels(view: View) -> dict[str, Any] | None:
     )
     return {
         "judged": judged,
-        "combined": both,
-        "estimates": _with_model(both.pairs) if both else None,
-        "agreement": both.agreement if both else None,
-        "sentences": [view.spoken(sentence(pair, both.measure)) for pair in both.pairs] if both else [],
         "people": sources.count("people"),
         "model": sources.count("model"),
         "mixed": sources.count("mixed"),
         "alone": not view.settings.by_people,
     }
-
-
-def _with_model(pairs: Sequence[CombinedPair]) -> PageTable:
-    columns = (
-        PageColumn("a", lambda row: row.a, "name"),
-        PageColumn("b", lambda row: row.b, "name"),
-        PageColumn("a − b by people", lambda row: text.signed(row.estimate.people)),
-        PageColumn("interval", lambda row: _ends(row.estimate.people_interval)),
-        PageColumn("with the model", lambda row: text.signed(row.estimate.powered and row.estimate.powered.estimate)),
-        PageColumn("interval", lambda row: _ends(row.estimate.interval) if row.estimate.powered else "–"),
-        PageColumn("lambda", lambda row: text.score(row.estimate.powered and row.estimate.powered.tuning)),
-        PageColumn("as narrow as, queries", lambda row: _whole(row.estimate.as_narrow_as)),
-        PageColumn("people less model", lambda row: text.signed(row.estimate.favour)),
-        PageColumn("interval", lambda row: _ends(row.estimate.favour_interval)),
-    )
-    return PageTable("People's labels and a model's together", columns, pairs)
-
-
-def _ends(interval: Interval) -> str:
-    return text.between_signed((interval.low, interval.high))
-
-
-def _whole(value: float) -> str:
-    return "–" if math.isnan(value) else text.count(value)
 
 
 def integrity(view: View) -> dict[str, Any]:
