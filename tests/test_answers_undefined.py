@@ -7,12 +7,11 @@ import numpy as np
 import pytest
 
 from harness.answers.work import AnswerScores, write_tables
-from harness.evaluation.board import board_of
-from harness.evaluation.evaluation import evaluate
+from harness.evaluation.evaluate import evaluate
 from harness.evaluation.readers import read_scores
 from harness.evaluation.scores import scores_from_rows
-from harness.evaluation.statements import lead_sentence
 from harness.evaluation.verdict import Verdict
+from harness.evaluation.wording import lead_sentence
 from harness.stats.settings import Settings
 from retrievers.errors import InputError
 from tests.scored import compare
@@ -127,10 +126,10 @@ def test_where_low_is_good_the_verdict_is_turned_round_and_the_numbers_stay() ->
     (before,), (after,) = (one.comparisons["hallucination"] for one in (plain, turned))
     assert (before.verdict, after.verdict) == (Verdict.WORSE, Verdict.BETTER)
     assert before.mean_difference == after.mean_difference < 0
-    assert (plain.conclusion.leader, plain.conclusion.shown_worse) == ("b", ("a",))
-    assert (turned.conclusion.leader, turned.conclusion.shown_worse) == ("a", ("b",))
-    assert lead_sentence(turned.conclusion, turned.settings) == "Mean ahead of b by 0.325 (0.210 to 0.440)."
-    assert [(row.retriever, row.wins, row.losses) for row in board_of(turned).rows[1:]] == [("b", 0, 12)]
+    assert (plain.leader, plain.shown_worse) == ("b", ("a",))
+    assert (turned.leader, turned.shown_worse) == ("a", ("b",))
+    assert lead_sentence(turned) == "Mean ahead of b by 0.325 (0.210 to 0.440)."
+    assert [(row.retriever, row.wins, row.losses) for row in turned.board.rows[1:]] == [("b", 0, 12)]
     with pytest.raises(InputError, match="baseline"):
         evaluate(found, baseline="z", settings=Settings())
 

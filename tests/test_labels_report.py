@@ -7,19 +7,18 @@ import pytest
 
 import harness
 from harness.dataset import DatasetReference, load
-from harness.evaluation.cautions import cautions
-from harness.evaluation.evaluation import evaluation_of
+from harness.evaluation.evaluate import evaluation_of
 from harness.evaluation.grading import alternatives, by_labeller
 from harness.evaluation.labellers import (
     LabellerVerdict,
     labeller_verdicts,
-    labellers_sentence,
 )
 from harness.evaluation.verdict import Comparison
-from harness.evaluation.wording import read_verdict, verdict_word
+from harness.evaluation.wording import labellers_sentence, verdict_word, warning_sentences
 from harness.experiment import Relevance
 from tests import small
 from tests.labels_small import judged, write
+from tests.scored import finding
 
 ALL = [id_ for id_, _, _ in small.QUERIES]
 MANY = [(f"{id_}{'-' * number}", f"{text} {number}", docs) for number in range(7) for id_, text, docs in small.QUERIES]
@@ -75,7 +74,7 @@ def test_the_page_shows_people_and_model(both):
 
 def test_comparing_says_what_nobody_judged_as_a_run_does(ran, capsys):
     results = ran(lambda folder: judged(folder, ALL, depth=4))
-    (caution,) = cautions(results.manifest, evaluation_of(results).conclusion)
+    (caution,) = warning_sentences(evaluation_of(results).warnings)
     assert "unjudged documents count as irrelevant" in caution
     assert caution in small.told(capsys, "compare", results.folder)
 
@@ -154,7 +153,7 @@ def comparison(a, b, verdict):
          "p_randomization_adjusted", "clusters", "p_wilcoxon", "p_wilcoxon_adjusted"), 0,
     )  # fmt: skip
     return Comparison(
-        "nDCG@3", a, b, method="exact", finding=read_verdict(verdict), role="confirmatory", ci_method="t", **numbers
+        "nDCG@3", a, b, method="exact", finding=finding(verdict), role="confirmatory", ci_method="t", **numbers
     )
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from harness.evaluation.evaluation import summary_rows
+from harness.evaluation.evaluate import summaries
 from harness.evaluation.runs import Conventions, score_runs
 from harness.evaluation.scores import Scores
 from harness.measures import parse, parse_all
@@ -70,7 +70,7 @@ def notes(scores: Scores) -> tuple[str, ...]:
 def test_which_queries_count(qrels: Path, run: Path, conventions: Conventions, queries: list[str]) -> None:
     result = scored(qrels, run, conventions)
     assert [(row.query_id, row.value) for row in result.rows()] == [(q, 1.0 if q == "q1" else 0.0) for q in queries]
-    assert [row["mean"] for row in summary_rows(result, 0.95)] == [1 / len(queries)]
+    assert [one.mean for of in summaries(result, 0.95).values() for one in of.values()] == [1 / len(queries)]
 
 
 def test_what_a_reader_must_know_is_said(qrels: Path, run: Path) -> None:
@@ -185,7 +185,7 @@ def test_the_measure_decides_which_interval_its_mean_has(measure: str, method: s
     binary = frozenset([measure] if is_binary(parse(measure)) else [])
     table = Scores(ids=tuple("abcdefghi")[: len(numbers)], values={measure: {"r": numbers}}, binary=binary,
                    ranges={measure: None})  # fmt: skip
-    assert summary_rows(table, 0.95)[0]["ci_method"] == method
+    assert next(iter(next(iter(summaries(table, 0.95).values())).values())).ci_method == method
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no named pipes here")

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from harness.records import Manifest, Results
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 PER_QUERY = ("embed-queries", "search", "fuse", "rerank")
 """The stages that every query passes; the others are passed once by the corpus."""
@@ -54,18 +57,32 @@ class Cost(NamedTuple):
         return math.fsum(stage.p95 for stage in self.stages) if self.stages else None
 
 
+def cost_rows(costs: pd.DataFrame) -> list[dict[str, Any]]:
+    """The rows of costs.csv."""
+    return [{str(key): value for key, value in row.items()} for row in costs.to_dict("records")]
+
+
 def costs_of(results: Results) -> dict[str, Cost]:
     """Return the cost of each retriever that finished."""
+    return _costs(results.manifest, cost_rows(results.costs))
+
+
+def _costs(manifest: Manifest, costs: Iterable[Mapping[str, Any]]) -> dict[str, Cost]:
     rows: dict[str, list[Mapping[str, Any]]] = {}
-    for row in results.costs.to_dict("records"):
-        rows.setdefault(row["retriever"], []).append({str(key): value for key, value in row.items()})
-    return {name: _cost(name, rows, results.manifest) for name in results.retrievers}
+    for row in costs:
+        rows.setdefault(row["retriever"], []).append(row)
+    return {name: _cost(name, rows, manifest) for name in manifest.finished}
 
 
-def by_price(results: Results) -> dict[str, tuple[float, ...]]:
-    """Return what orders retrievers by what a query costs: dollars, median latency, bytes of vectors; unknown last."""
+def by_price(manifest: Manifest, costs: Iterable[Mapping[str, Any]]) -> dict[str, tuple[float, ...]]:
+    """Return what orders retrievers by what a query costs: dollars, median latency, bytes of vectors; unknown last.
+
+    Args:
+        manifest: of the run.
+        costs: the rows of costs.csv.
+    """
     keys: dict[str, tuple[float, ...]] = {}
-    for name, cost in costs_of(results).items():
+    for name, cost in _costs(manifest, costs).items():
         known = (cost.usd_per_million, cost.p50, cost.vector_bytes)
         keys[name] = tuple(math.inf if value is None else value for value in known)
     return keys

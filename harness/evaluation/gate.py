@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from harness.evaluation.evaluation import settings_of
+from harness.evaluation.evaluate import settings_of
 from harness.evaluation.folders import SharedQueries, shared_queries
 from harness.evaluation.readers import primary_of, scores_of_results
 from harness.evaluation.scores import Scores, rankings_digest

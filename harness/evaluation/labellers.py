@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import NamedTuple
 
 from harness.dataset import Labels
 from harness.evaluation.compare import compare
-from harness.evaluation.evaluation import settings_of
+from harness.evaluation.evaluate import settings_of
 from harness.evaluation.grading import by_labeller, grade_labels, labels_that_count
 from harness.evaluation.readers import Judged, lists_of, primary_of, score_lists
-from harness.evaluation.verdict import Comparison, Verdict
-from harness.evaluation.wording import verdict_word
+from harness.evaluation.verdict import Comparison
 from harness.experiment import Relevance
 from harness.measures import parse
 from harness.records import Results
@@ -28,9 +27,6 @@ class LabellerVerdict(NamedTuple):
     """Each pair of the primary measure's family."""
 
 
-MERGED = "the merge"
-
-
 def labeller_verdicts(results: Results, relevance: Relevance) -> tuple[LabellerVerdict, ...]:
     """Test the primary measure's family anew by the labels of each person who labelled beside others.
 
@@ -42,26 +38,6 @@ def labeller_verdicts(results: Results, relevance: Relevance) -> tuple[LabellerV
     labels = labels_that_count({query: asked.labels for query, asked in results.queries.items()})
     verdicts = (_verdict(results, name, own, relevance) for name, own in by_labeller(labels).items())
     return tuple(verdict for verdict in verdicts if verdict.rows)
-
-
-def labellers_sentence(merged: Sequence[Comparison], verdicts: Sequence[LabellerVerdict]) -> str:
-    """Whether the verdicts depend on whose labels are taken; "" where there is one labeller."""
-    if not verdicts or not merged:
-        return ""
-    pairs = []
-    for row in merged:
-        findings = {MERGED: row.finding} | {
-            one.labeller: one.rows[row.a, row.b].finding for one in verdicts if (row.a, row.b) in one.rows
-        }
-        if len({finding._replace(reason=None) for finding in findings.values()}) > 1:
-            each = ", ".join(f"{verdict_word(finding)} under {by}" for by, finding in findings.items())
-            pairs.append(f"{row.a} and {row.b}: {each}")
-    if not pairs:
-        names = " and ".join(one.labeller for one in verdicts)
-        undecided = any(row.verdict is Verdict.UNDECIDED for row in merged)
-        same = "No verdict is reversed" if undecided else "Every verdict is the same"
-        return f"{same} under the labels of {names} and under the merge of them."
-    return f"Verdicts depend on whose labels are taken: {'; '.join(pairs)}."
 
 
 def _verdict(results: Results, name: str, labels: Mapping[str, Labels], relevance: Relevance) -> LabellerVerdict:

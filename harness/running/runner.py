@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from harness.dataset import Dataset
-from harness.evaluation.score_tables import READ
+from harness.evaluation.families import READ
 from harness.experiment import Block, Encoded, Experiment, Fusion, Reranked, Standalone, in_order, inputs
 from harness.records import Run, StageLatency
 from harness.running.components import Components, canonical, conditions_of, described, whole_retriever

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from harness.evaluation.score_tables import candidates_read, perfect
+from harness.evaluation.families import candidates_read, perfect
 from harness.measures import parse, score
 from harness.report.elements import Section
 from harness.report.view import View
@@ -83,8 +83,8 @@ def rerun_rows(view: View) -> list[RerunRow]:
         better, worse = int(apart.wins), int(apart.losses)
         rows.append(
             RerunRow(
-                name, rerun.before, rerun.depth, view.conclusion.means[rerun.before], view.conclusion.means[name],
-                None if rerun.ceiling is None else mean(rerun.ceiling, view.evaluation.scores.units.weights),
+                name, rerun.before, rerun.depth, view.evaluation.means[rerun.before], view.evaluation.means[name],
+                None if rerun.ceiling is None else mean(rerun.ceiling, view.table.units.weights),
                 better, len(after) - better - worse, worse,
             )
         )  # fmt: skip

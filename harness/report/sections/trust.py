@@ -10,9 +10,8 @@ from typing import Any
 import numpy as np
 
 from harness.english import count, counted, join
-from harness.evaluation.board import reference_of
-from harness.evaluation.cautions import judged_note, judged_only_sentence
-from harness.evaluation.wording import opposite_warning
+from harness.evaluation.evaluation import WarningKind
+from harness.evaluation.wording import opposite_warning, warning_sentence
 from harness.measures import parse
 from harness.records import Manifest, RetrieverLedger
 from harness.report import text
@@ -79,7 +78,7 @@ def caveats(view: View) -> list[str]:
     if few:
         pairs = join([f"{row.a} and {row.b}" for row in few[:3]] + (["other pairs"] if few[3:] else []))
         notes.append(f"Fewer than {FEWEST} queries differ between {pairs}: the intervals there are likely too short.")
-    others = [row for row in rows if reference_of(view.evaluation) not in (row.a, row.b)]  # the board's are told above
+    others = [row for row in rows if view.evaluation.reference not in (row.a, row.b)]  # the board's are told above
     return [note for note in [*notes, opposite_warning(others, view.settings), *_judged(view)] if note]
 
 
@@ -87,27 +86,26 @@ def _judged(view: View) -> list[str]:
     """Whether unjudged documents may favour someone; a measure by claims needs no judged documents."""
     if parse(view.primary).claimed:
         return []
-    if all(grade > 0 for judged in view.grades.values() for grade in judged.values()):
-        # Judged is precision then, and says nothing of pooling.
-        return [judged_only_sentence()]
-    shares = {name: answers.judged for name, answers in view.answers.items()}
-    leader = view.conclusion.leader
-    notes = (judged_note(leader, other, shares[leader], shares[other]) for other in view.ranked[1:])
-    return [note for note in notes if note]
+    if not view.table.tells_unjudged:  # Judged is precision then, and says nothing of pooling
+        return [
+            "The labels name relevant documents only: every other document counts as irrelevant, read or not. "
+            "That favours retrievers whose results were read when the labels were made."
+        ]
+    return [warning_sentence(one) for one in view.evaluation.warnings if one.kind is WarningKind.JUDGED_GAP]
 
 
 def labels(view: View) -> dict[str, Any] | None:
     """Judged@k beside each mean, and who judged; None without labels."""
     if parse(view.primary).claimed:
         return None
-    means = view.conclusion.means
+    means = view.evaluation.means
     sources = [labelled.labels.source for labelled in view.results.queries.values()]
     judged = PageTable(
         "What is judged",
         (
             PageColumn("Retriever", lambda name: name, "name"),
             PageColumn(view.names[view.primary].short, lambda name: text.score(means[name])),
-            PageColumn(f"Judged@{view.cutoff}", lambda name: text.score(view.answers[name].judged)),
+            PageColumn(f"Judged@{view.cutoff}", lambda name: text.score(view.evaluation.judged[name])),
         ),
         view.ranked,
     )
@@ -181,9 +179,9 @@ def unjudged(view: View) -> dict[str, float]:
 
     Empty where only relevant documents are listed: there nothing tells an unjudged document from an irrelevant one.
     """
-    if parse(view.primary).claimed or all(grade > 0 for judged in view.grades.values() for grade in judged.values()):
+    if not view.table.tells_unjudged:
         return {}
-    return {name: 1 - answers.judged for name, answers in view.answers.items()}
+    return {name: 1 - view.evaluation.judged[name] for name in view.retrievers if name in view.evaluation.judged}
 
 
 def inherited(manifest: Manifest, retriever: str) -> RetrieverLedger:
