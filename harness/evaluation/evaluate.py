@@ -137,9 +137,10 @@ def read_evaluation(folder: Path, manifest: Manifest) -> Evaluation | None:
     try:
         if manifest.tables.get(FILE) != sha256_of(folder / FILE):
             return None
-        return Evaluation.model_validate_json((folder / FILE).read_bytes())
+        written = Evaluation.model_validate_json((folder / FILE).read_bytes())
     except (OSError, ValidationError, HarnessError):
         return None
+    return written.model_copy(update={"failed": manifest.failed})
 
 
 def sweep_of(resolved: ResolvedExperiment) -> Sweep | None:

@@ -647,7 +647,7 @@ def look_sentences(found: Evaluation) -> list[str]:
         questions = counted(found.clusters, "different question")
         said.append(f"Queries that ask the same count as one: {count(found.n)}, {questions}.")
     if found.look is not None:
-        said.append(_planned_look(found.look, found.n))
+        said.append(look_sentence(found.look, found.n))
     elif found.others and (earlier := len(found.settings.earlier)):
         said.append(
             f"This is look number {earlier + 1}: earlier runs tested the same question on some of these queries. "
@@ -658,7 +658,8 @@ def look_sentences(found: Evaluation) -> list[str]:
     return said
 
 
-def _planned_look(look: Look, queries: int) -> str:
+def look_sentence(look: Look, queries: int) -> str:
+    """Return which of the planned looks this is, and the level that it has."""
     planned = join([f"{n:,}" for n in look.planned])
     if look.spent:
         what = f"Looks were planned at {planned} queries, and these are {queries:,}"
