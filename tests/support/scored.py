@@ -5,9 +5,11 @@ from dataclasses import replace
 from harness.evaluation import compare as comparing
 from harness.evaluation import wording
 from harness.evaluation.evaluate import conclude
+from harness.evaluation.gate import BASELINE, CHALLENGER, gate_scores
 from harness.evaluation.scores import Scores
 from harness.evaluation.verdict import Finding, Verdict
 from harness.evaluation.wording import REASONS, verdict_cell, verdict_word
+from harness.stats.differences import Range
 from harness.stats.settings import Settings
 
 
@@ -20,6 +22,14 @@ def scored(values, measure="m", **known):
 def compare(values, *, measure="m", baseline=None, settings=None, **known):
     """The comparisons of one measure."""
     return comparing.compare(scored(values, measure, **known), baseline=baseline, settings=settings or Settings())
+
+
+def gate(challenger, baseline, *, margin, span=1.0):
+    """Whether one row of scores is not worse than another by the margin; `span` is the range of the measure."""
+    low = min(challenger.min(), baseline.min())
+    reach = None if span is None else Range(low, low + span)
+    table = scored({CHALLENGER: challenger, BASELINE: baseline}, ranges={"m": reach})
+    return gate_scores(table, margin=margin, settings=Settings())
 
 
 def concluded(values, rows, *, measure="m", settings=None, **known):
