@@ -16,9 +16,6 @@ PER_QUERY = ("embed-queries", "search", "fuse", "rerank")
 PRICE = "usd_per_million_tokens"
 SEARCH_PRICE = "reranker usd_per_thousand_searches"
 """The key of a model's provenance that says what it costs; a reranker's has "reranker " before it."""
-FREE = ("hashing", "sentence-transformers", "cross-encoder", "late-interaction")
-"""Kinds that run on one's own machine: earlier results folders do not say their price."""
-
 OWN_SEARCH = ("dense", "sparse", "multivector", "qdrant-fusion", "bm25")
 """Kinds that search here, for nothing; what any other retriever's search costs, only its price can tell."""
 
@@ -160,11 +157,8 @@ def _per_million(row: Mapping[str, Any], manifest: Manifest) -> float | None:
 def _price(retriever: str, stage: str, manifest: Manifest) -> float | None:
     """Dollars for a million tokens that a stage of a retriever takes; None where it is not known."""
     stated = manifest.retrievers[retriever].provenance.get(f"reranker {PRICE}" if stage == "rerank" else PRICE)
-    if stated is None:
-        model = manifest.resolved.blocks[retriever].get({"embed-queries": "encoder", "rerank": "rerank"}.get(stage, ""))
-        return 0.0 if model and model["kind"] in FREE else None
     try:
-        return float(stated)
+        return None if stated is None else float(stated)
     except ValueError:
         return None
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
@@ -38,18 +37,6 @@ def equivalence_family(scores: Scores, pairs: Pairs, settings: Settings) -> Iter
         yield from _rows(("equivalence", scores.primary), [("", scores, *pair) for pair in pairs], decided, "holm")
 
 
-def pair_family(scores: Scores, pairs: Pairs, name: str, settings: Settings) -> list[TestRow]:
-    """Return the deciding tests of any pairs as a family of their own, such as each reranker with its first stage.
-
-    Args:
-        scores: of the queries for which everyone has a value.
-        pairs: whom to compare on the primary measure.
-        name: the family's.
-        settings: the test and its correction.
-    """
-    return _deciding_rows([("", scores)], pairs, name, settings)
-
-
 def slices_of(queries: Sequence[Query], cluster: str | None = None) -> dict[str, list[str]]:
     r"""Return family -> each query's slice: by its text's length, and by each field that queries have.
 
@@ -66,21 +53,7 @@ def slices_of(queries: Sequence[Query], cluster: str | None = None) -> dict[str,
 
 
 def slice_families(scores: Scores, pairs: Pairs, queries: Sequence[Query], settings: Settings) -> Iterator[TestRow]:
-    """Yield, for each way to divide the queries, the tests within each slice.
-
-    Args:
-        scores: of the queries for which everyone has a value.
-        pairs: whom to compare on the primary measure.
-        queries: (n,) those that were scored.
-        settings: the test, its correction, the declared cluster.
-    """
-    kinds = {name: labels for name, labels in slices_of(queries, settings.cluster).items() if len(set(labels)) > 1}
-    for name, labels in kinds.items():
-        yield from slice_family(scores, pairs, labels, name, settings)
-
-
-def slice_family(scores: Scores, pairs: Pairs, labels: Sequence[str], name: str, settings: Settings) -> list[TestRow]:
-    """Return the deciding tests of the pairs within each slice of the queries: one family, always exploratory.
+    """Yield, for each way to divide the queries, the deciding tests within each slice: one family, always exploratory.
 
     Corrected over all slices and pairs together. Slices of fewer than 10 queries are left out: `stats.heterogeneity`
     names them (`small_slices`).
@@ -88,16 +61,17 @@ def slice_family(scores: Scores, pairs: Pairs, labels: Sequence[str], name: str,
     Args:
         scores: of the queries for which everyone has a value.
         pairs: whom to compare on the primary measure.
-        labels: (n,) each query's slice; "" belongs to none.
-        name: the family's, such as "field language" or "query length".
-        settings: the test and its correction.
+        queries: (n,) those that were scored.
+        settings: the test, its correction, the declared cluster.
     """
-    parts = []
-    for kind, places in large_slices(labels).items():
-        kept = np.zeros(scores.n, dtype=np.bool_)
-        kept[places] = True
-        parts.append((kind, scores.only(kept)))
-    return _deciding_rows(parts, pairs, name, settings)
+    for name, labels in slices_of(queries, settings.cluster).items():
+        if len(set(labels)) > 1:
+            parts = []
+            for kind, places in large_slices(labels).items():
+                kept = np.zeros(scores.n, dtype=np.bool_)
+                kept[places] = True
+                parts.append((kind, scores.only(kept)))
+            yield from _deciding_rows(parts, pairs, name, settings)
 
 
 def uplift_family(scores: Scores, manifest: Manifest, judged: GradedLabels, settings: Settings) -> Iterator[TestRow]:
@@ -110,11 +84,11 @@ def uplift_family(scores: Scores, manifest: Manifest, judged: GradedLabels, sett
         settings: the test and its correction.
     """
     blocks = {
-        (name, str(block["of"])): candidates_read(manifest.retrievers[name].provenance, block.get("rerank") or {})
+        (name, str(block["of"])): candidates_read(manifest.retrievers[name].provenance)
         for name, block in manifest.resolved.blocks.items()
         if block["kind"] == "rerank" and {name, block.get("of")} <= set(scores.retrievers)
     }
-    for row in pair_family(scores, list(blocks), "rerank uplift", settings) if blocks else ():
+    for row in _deciding_rows([("", scores)], list(blocks), "rerank uplift", settings) if blocks else ():
         # Nobody judged the claims against candidates below the cutoff: what could be made of them is not known.
         note = "no ceiling: the candidates below the cutoff have no verdicts"
         if not parse(scores.primary).claimed:
@@ -133,17 +107,10 @@ READ = "reranker depth"
 """Where a retriever's provenance says how many candidates its reranker reads."""
 
 
-def candidates_read(provenance: Mapping[str, str], reranker: Mapping[str, Any]) -> int | None:
-    """Return how many candidates a reranker reads: as it says, or as its options say, in folders of before.
-
-    >>> candidates_read({"reranker depth": "10"}, {"kind": "http", "depth": 20}), candidates_read({}, {"kind": "x"})
-    (10, None)
-    """
+def candidates_read(provenance: Mapping[str, str]) -> int | None:
+    """Return how many candidates a reranker reads, as it says; None where it does not."""
     stated = provenance.get(READ, "")
-    if stated.isascii() and stated.isdigit():
-        return int(stated)
-    option = reranker.get("depth")
-    return option if isinstance(option, int) else None
+    return int(stated) if stated.isascii() and stated.isdigit() else None
 
 
 def perfect(doc_ids: Sequence[str], grades: Mapping[str, int], depth: int | None) -> list[str]:

@@ -33,7 +33,7 @@ def reranked(view: View) -> dict[str, Rerun]:
         block = view.resolved.blocks[name]
         if block.get("kind") == "rerank" and block.get("of") in view.ranked:
             facts = view.manifest.retrievers[name]
-            depth = candidates_read(facts.provenance, block.get("rerank") or {}) or view.resolved.depth
+            depth = candidates_read(facts.provenance) or view.resolved.depth
             pairs[name] = Rerun(str(block["of"]), depth, _ceiling(view, str(block["of"]), depth))
     return pairs
 
