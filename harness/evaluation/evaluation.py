@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from typing import Literal, NamedTuple
+from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, computed_field
 
@@ -57,7 +57,8 @@ FEWEST_QUERIES = 50
 """Queries (clusters, where declared) below which a sweep claims nothing: skewed differences make false claims."""
 
 
-class AxisEffect(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class AxisEffect:
     """What one value of one axis does, over all values of the others."""
 
     axis: str
@@ -98,7 +99,8 @@ class SweepChoice:
     effects: tuple[AxisEffect, ...]
 
 
-class BoardRow(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class BoardRow:
     """One retriever; what was not compared is None."""
 
     retriever: str
@@ -123,7 +125,8 @@ class BoardRow(NamedTuple):
     """The smallest adjusted p that the exact test could have given, where that is above the level."""
 
 
-class Board(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Board:
     """The paired leaderboard on the primary measure, best mean first."""
 
     measure: str

@@ -54,7 +54,8 @@ class Reason(Enum):
         return self not in (Reason.NO_QUERY_DIFFERS, Reason.IDENTICAL, Reason.UNDEFINED, Reason.ALPHA_SPENT)
 
 
-class Finding(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Finding:
     """The verdict on one pair."""
 
     verdict: Verdict
@@ -66,7 +67,7 @@ class Finding(NamedTuple):
     @property
     def swapped(self) -> Finding:
         """The same seen from the other side."""
-        return self._replace(verdict=self.verdict.turned)
+        return replace(self, verdict=self.verdict.turned)
 
 
 class Evidence(NamedTuple):

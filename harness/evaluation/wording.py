@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from harness.english import asked, count, counted, few_names, format_p, join, minus, related, short_p, these
@@ -578,7 +579,7 @@ def labellers_sentence(merged: Sequence[Comparison], verdicts: Sequence[Labeller
         findings = {"the merge": row.finding} | {
             one.labeller: one.rows[row.a, row.b].finding for one in verdicts if (row.a, row.b) in one.rows
         }
-        if len({finding._replace(reason=None) for finding in findings.values()}) > 1:
+        if len({replace(finding, reason=None) for finding in findings.values()}) > 1:
             each = ", ".join(f"{verdict_word(finding)} under {by}" for by, finding in findings.items())
             pairs.append(f"{row.a} and {row.b}: {each}")
     if pairs:

@@ -289,8 +289,8 @@ def test_the_axis_has_round_values_and_no_minus_zero() -> None:
 def test_the_axis_loses_no_digit_but_a_leading_zero(reach: float, words: str) -> None:
     values: dict[str, Floats] = {"x": np.linspace(0.5, 1, 20), "y": np.linspace(0, 0.4, 20)}
     board = evaluate(scored(values, "nDCG@10"), baseline=None, settings=Settings()).board
-    rows = tuple(row._replace(difference=0.0, low=-reach, high=reach) for row in board.rows)
-    axis = rendered(forest(board._replace(rows=rows), width=80), 80)[-1]
+    rows = tuple(replace(row, difference=0.0, low=-reach, high=reach) for row in board.rows)
+    axis = rendered(forest(replace(board, rows=rows), width=80), 80)[-1]
     assert axis.split() == words.split()  # 10.0 is not "1.0"
 
 
