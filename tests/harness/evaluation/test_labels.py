@@ -2,23 +2,21 @@
 
 import json
 import re
+from dataclasses import replace
 
+import numpy as np
 import pytest
 
 import harness
 from harness.dataset import DatasetReference, load
 from harness.evaluation.evaluate import evaluation_of
 from harness.evaluation.grading import alternatives, by_labeller
-from harness.evaluation.labellers import (
-    LabellerVerdict,
-    labeller_verdicts,
-)
-from harness.evaluation.verdict import Comparison
+from harness.evaluation.labellers import LabellerVerdict, labeller_verdicts
 from harness.evaluation.wording import labellers_sentence, verdict_word, warning_sentences
 from harness.experiment import Relevance
 from tests.support import small
 from tests.support.labels_small import judged, write
-from tests.support.scored import finding
+from tests.support.scored import compare, finding
 
 ALL = [id_ for id_, _, _ in small.QUERIES]
 MANY = [(f"{id_}{'-' * number}", f"{text} {number}", docs) for number in range(7) for id_, text, docs in small.QUERIES]
@@ -60,16 +58,12 @@ def shown_text(results):
     return re.sub(r"<[^>]+>", " ", body)
 
 
-def test_the_tests_rest_on_peoples_queries(both):
+def test_the_tests_rest_on_peoples_queries_and_the_page_says_so(both):
     assert set(both.scores["query_id"]) == set(JUDGED)
     assert evaluation_of(both).settings.by_people
     assert set(both.rankings("bm25")) == {id_ for id_, _, _ in MANY}
-
-
-def test_the_page_shows_people_and_model(both):
     text = shown_text(both)
-    assert "People judged 36 queries" in text
-    assert "Judged@3" in text
+    assert "People judged 36 queries" in text and "Judged@3" in text
 
 
 def test_comparing_says_what_nobody_judged_as_a_run_does(ran, capsys):
@@ -130,31 +124,23 @@ def test_the_verdict_under_each_labeller_is_the_one_that_his_labels_alone_give(r
     assert "Verdicts by whose labels" not in shown_text(ran(lambda folder: judged(folder, ALL), report=True))
 
 
-def test_a_verdict_that_hangs_on_the_labeller_is_named():
-    pair = comparison("a", "b", "better")
-    under = LabellerVerdict("ann", 6, {("a", "b"): comparison("a", "b", "undecided: too few queries")})
-    assert labellers_sentence([pair], [under]) == (
-        "Verdicts depend on whose labels are taken: a and b: better under the merge, undecided under ann."
-    )
+@pytest.mark.parametrize(
+    ("merged", "under", "said"),
+    [
+        (
+            "better",
+            "undecided",
+            "Verdicts depend on whose labels are taken: a and b: better under the merge, undecided",
+        ),
+        ("better", "better", "Every verdict is the same under the labels of ann and under the merge of them."),
+        ("undecided: too few queries", "undecided", "No verdict is reversed under the labels of ann"),
+    ],
+)
+def test_a_verdict_that_hangs_on_the_labeller_is_named(merged, under, said):
+    (row,) = compare({name: np.array([0.1, 0.9]) for name in "ab"})
+    pair, own = (replace(row, finding=finding(verdict)) for verdict in (merged, under))
+    assert labellers_sentence([pair], [LabellerVerdict("ann", 6, {("a", "b"): own})]).startswith(said)
     assert labellers_sentence([pair], []) == ""
-
-
-def test_what_is_undecided_under_everybody_is_not_called_the_same():
-    for verdict, said in (("better", "Every verdict is the same"), ("undecided: too few queries", "No verdict is rev")):
-        row = comparison("a", "b", verdict)
-        assert labellers_sentence([row], [LabellerVerdict("ann", 6, {("a", "b"): row})]).startswith(said)
-
-
-def comparison(a, b, verdict):
-    """A row of which only the pair and the verdict matter."""
-    numbers = dict.fromkeys(
-        ("n", "zeros", "wins", "ties", "losses", "mean_difference", "ci_low", "ci_high", "w_plus", "w_minus",
-         "statistic", "p_value", "p_adjusted", "p_minimum", "effect_size", "p_minimum_adjusted", "p_randomization",
-         "p_randomization_adjusted", "clusters", "p_wilcoxon", "p_wilcoxon_adjusted"), 0,
-    )  # fmt: skip
-    return Comparison(
-        "nDCG@3", a, b, method="exact", finding=finding(verdict), role="confirmatory", ci_method="t", **numbers
-    )
 
 
 def test_a_labeller_of_lists_keeps_his_order_under_every_rule(project):
