@@ -187,7 +187,7 @@ def compare(
         from harness.evaluation.evidence import evidence, pairs_by_weight
 
         looked_at = pairs_by_weight(list(evaluation.means), baseline, scores.n)
-        beside = [one.as_json() for one in evidence(scores, looked_at)]
+        beside = [one._asdict() for one in evidence(scores, looked_at)]
         rows = comparison_rows(evaluation)
         print_json(summary=summary_rows(evaluation.summary), comparisons=rows, evidence=beside, notes=notes)
     elif form == "csv":

@@ -159,4 +159,4 @@ def _grades(query: str, labels: Labels, relevance: Relevance) -> dict[str, int]:
         raise InputError(Problem("relevance.grades", f"query {query!r} has a list of documents, no grades", remedy))
     if labels.groups is not None:
         return dict.fromkeys(labels.documents, 1)
-    return grade(labels.documents, Buckets(rule) if isinstance(rule, tuple) else rule or "linear").grades
+    return grade(labels.documents, Buckets(rule) if isinstance(rule, tuple) else rule or "linear")

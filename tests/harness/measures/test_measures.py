@@ -117,8 +117,6 @@ def test_an_experiment_fills_in_only_what_the_name_leaves_open() -> None:
     assert str(parse("CG@10", gain="linear")) == "CG@10"
     assert str(parse("P@10", **article)) == "P@10"
     assert str(parse("nDCG(groups='first')@10", **article)) == "nDCG(groups='first')@10"
-    assert str(parse("AP", rel=2)) == "AP(rel=2)"
-    assert str(parse("AP(rel=1)", rel=2)) == "AP"
 
 
 def test_several_names_once_each_with_all_their_problems() -> None:

@@ -102,7 +102,7 @@ def test_packed_files_score_the_same(qrels: Path, run: Path, tmp_path: Path) -> 
 
 def test_a_relevance_level_changes_hits_and_not_which_queries_count(qrels: Path, run: Path) -> None:
     """trec_eval -l 2: q3 and q4 have relevant documents, but none of grade 2; they score 0 and stay."""
-    result = score_runs(qrels, [run], parse_all(["R@5"], rel=2), conventions=Conventions(skip_no_relevant=True))
+    result = score_runs(qrels, [run], parse_all(["R(rel=2)@5"]), conventions=Conventions(skip_no_relevant=True))
     assert [(row.query_id, row.measure, row.value) for row in result.rows()] == [
         ("q1", "R(rel=2)@5", 1.0),
         ("q3", "R(rel=2)@5", 0.0),
