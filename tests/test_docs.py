@@ -20,10 +20,10 @@ import yaml
 from harness import pipeline
 from harness.cli import app, main
 from harness.evaluation.compare import compare
+from harness.evaluation.conclusions import headline
 from harness.evaluation.csv_views import COLUMNS as CSV
 from harness.evaluation.evaluate import evaluation_of
 from harness.evaluation.verdict import Verdict
-from harness.evaluation.wording import headline
 from harness.experiment.blocks import KINDS
 from harness.experiment.schema import HEADS
 from harness.records.csv_tables import LEADING

@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 
 from harness import records
 from harness.dataset import trec
+from harness.evaluation.conclusions import sentences
 from harness.evaluation.evaluate import evaluation_of
 from harness.evaluation.folders import score_rankings
 from harness.evaluation.runs import Conventions
-from harness.evaluation.wording import sentences
 from harness.experiment import load as load_experiment
 from harness.measures import parse
 from harness.report import write_report

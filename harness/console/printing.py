@@ -110,8 +110,8 @@ def agree(question: str, option: str) -> None:
 def print_results(results: Results, *, quiet: bool, as_json: bool, more: tables.More = tables.More()) -> None:  # noqa: B008 - frozen
     """The verdict in words, what may change it, the paired leaderboard, and where to read on."""
     if as_json:
+        from harness.evaluation.conclusions import incomplete
         from harness.evaluation.evaluate import evaluation_of
-        from harness.evaluation.wording import incomplete
 
         names = ("scores", "summary", "comparisons")
         failed = [{"retriever": name, "error": error} for name, error in results.manifest.failed.items()]

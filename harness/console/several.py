@@ -107,8 +107,8 @@ def print_runs(runs: Sequence[Sequence[Results]], *, quiet: bool, as_json: bool,
 
 
 def _lines(sets: Sequence[Results]) -> Iterator[dict[str, Any]]:
+    from harness.evaluation.conclusions import first_lines
     from harness.evaluation.evaluate import evaluation_of
-    from harness.evaluation.wording import first_lines
 
     for one in sets:
         name = f"{one.folder.parent.name}/{one.manifest.name}" if len(sets) > 1 else one.manifest.name
@@ -137,7 +137,7 @@ def print_sets(sets: Sequence[Results], *, quiet: bool, as_json: bool) -> None:
 
 def table(found: SetsTogether, *, width: int) -> Iterator[RenderableType]:
     """Retrievers by data sets, and what the sets say together."""
-    from harness.evaluation.wording import sets_sentences
+    from harness.evaluation.conclusions import sets_sentences
 
     means = {name: [found.mean(name, one) for one in found.ranked] for name in found.sets}
     columns = [Column("", list(found.ranked), left=True, name=True)]

@@ -54,8 +54,9 @@ def as_text(build: Callable[..., Iterable[RenderableType]], *args: object, width
 
 def results(record: Results, more: More, *, width: int) -> Iterator[RenderableType]:
     """All that a run has to say: the verdict, what may change it, the paired leaderboard."""
+    from harness.evaluation.conclusions import next_step
     from harness.evaluation.evaluate import evaluation_of
-    from harness.evaluation.wording import next_step, warning_sentences
+    from harness.evaluation.wording import warning_sentences
 
     if not record.scored:
         yield from _unlabelled(record)
@@ -112,8 +113,8 @@ class VerdictNotes(NamedTuple):
 
 def verdict(evaluation: Evaluation, told: VerdictNotes, *, width: int) -> Iterator[RenderableType]:
     """The verdict in words, what may change it, the paired leaderboard; then what was asked for besides."""
+    from harness.evaluation.conclusions import first_lines, sentences
     from harness.evaluation.csv_views import summary_rows
-    from harness.evaluation.wording import first_lines, sentences
 
     said, board = first_lines(evaluation, complete=told.complete), evaluation.board
     beginning = shared_beginning([row.retriever for row in board.rows])

@@ -11,12 +11,12 @@ from harness.console.progress import progress_shown
 from harness.dataset.in_memory import judgments_of, run_of
 from harness.english import counted
 from harness.evaluation.compare import keys_of
+from harness.evaluation.conclusions import sentences
 from harness.evaluation.csv_views import comparison_rows, summary_rows
 from harness.evaluation.evaluate import evaluate
 from harness.evaluation.folders import USUAL, declared_settings, score_folders
 from harness.evaluation.runs import joined_runs, scored_run
 from harness.evaluation.scores import Scores
-from harness.evaluation.wording import sentences
 from harness.experiment import statistics_of
 from harness.measures import parse_all
 from harness.stats.power import at_look

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any, Self
 
 from harness import records
 from harness.console import tables
+from harness.evaluation.conclusions import sentences
 from harness.evaluation.evaluate import evaluation_of
 from harness.evaluation.readers import primary_of
-from harness.evaluation.wording import sentences
 from harness.experiment import NAME
 from harness.notebook.comparing import ComparedRuns, compare_folders
 from harness.records import LabelledQuery, Results

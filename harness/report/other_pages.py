@@ -13,11 +13,11 @@ from markupsafe import Markup
 from harness.answers.cases import FATES, TracedAnswer, shares
 from harness.english import asked
 from harness.evaluation.across_sets import COLUMNS, ON, SetsTogether
+from harness.evaluation.conclusions import first_lines, sets_sentences
 from harness.evaluation.csv_views import comparison_rows, summary_rows
 from harness.evaluation.evaluation import Evaluation
 from harness.evaluation.identity import identity
 from harness.evaluation.set_folders import SETS, results_together
-from harness.evaluation.wording import first_lines, sets_sentences
 from harness.pages import policy
 from harness.records import Results, create
 from harness.report import charts

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from harness.evaluation import compare as comparing
-from harness.evaluation import wording
+from harness.evaluation import conclusions
 from harness.evaluation.evaluate import conclude
 from harness.evaluation.gate import BASELINE, CHALLENGER, gate_scores
 from harness.evaluation.scores import Scores
@@ -67,4 +67,4 @@ def finding(text):
 
 def sentences(result, **how):
     """What was shown, in words."""
-    return wording.sentences(result, **how)
+    return conclusions.sentences(result, **how)

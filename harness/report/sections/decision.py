@@ -8,9 +8,10 @@ from typing import Any, NamedTuple
 from markupsafe import Markup
 
 from harness.english import count, counted, few_names, shared_beginning
+from harness.evaluation.conclusions import first_lines, next_step
 from harness.evaluation.costs import costs_of
 from harness.evaluation.evaluation import Board, BoardRow, WarningKind
-from harness.evaluation.wording import STANDINGS, first_lines, look_sentences, next_step, warning_sentence
+from harness.evaluation.wording import STANDINGS, look_sentences, warning_sentence
 from harness.measures import parse
 from harness.report import text
 from harness.report.axes import numbers, steps

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from itertools import combinations
 
 from harness.english import these
+from harness.evaluation.conclusions import alike_sentence
 from harness.evaluation.costs import Cost, costs_of
 from harness.evaluation.evaluate import sweep_of
 from harness.evaluation.evaluation import SweepChoice
-from harness.evaluation.wording import alike_sentence
 from harness.experiment import Sweep
 from harness.report import text
 from harness.report.elements import Figure, Section, figure

@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 
 from harness.answers.work import AnswerScores, write_tables
+from harness.evaluation.conclusions import lead_sentence
 from harness.evaluation.evaluate import evaluate
 from harness.evaluation.readers import read_scores
 from harness.evaluation.scores import scores_from_rows
 from harness.evaluation.verdict import Verdict
-from harness.evaluation.wording import lead_sentence
 from harness.stats.settings import Settings
 from retrievers.errors import InputError
 from tests.support.scored import compare

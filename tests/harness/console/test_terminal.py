@@ -15,9 +15,9 @@ from harness.console import layout, printing, several, tables
 from harness.console.layout import forest
 from harness.english import short_p
 from harness.evaluation.across_sets import together
+from harness.evaluation.conclusions import sentences
 from harness.evaluation.evaluate import evaluate
 from harness.evaluation.verdict import Comparison
-from harness.evaluation.wording import sentences
 from harness.stats.settings import Settings
 from retrievers.errors import BackendError, InputError, NotShown, Problem
 from retrievers.types import Floats

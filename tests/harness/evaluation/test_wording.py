@@ -6,14 +6,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from harness.evaluation.conclusions import headline, sentences
 from harness.evaluation.evaluation import RunWarning, WarningKind
 from harness.evaluation.verdict import Finding, Reason, Verdict
 from harness.evaluation.wording import (
     REASONS,
     SIGNS,
-    headline,
     pair_sentence,
-    sentences,
     significance_sentence,
     verdict_cell,
     warning_sentence,
@@ -22,7 +21,7 @@ from harness.evaluation.wording import (
 from harness.stats.settings import Settings
 from tests.support.scored import compare, concluded, finding
 
-WORDING = {"harness.evaluation.wording", "harness.evaluation.verdict"}
+WORDING = {"harness.evaluation.wording", "harness.evaluation.conclusions", "harness.evaluation.verdict"}
 SCORES = {"a": np.linspace(0.2, 0.9, 30), "b": np.linspace(0.21, 0.85, 30)}
 
 

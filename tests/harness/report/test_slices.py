@@ -8,8 +8,8 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from harness.evaluation.conclusions import headline as headline_of
 from harness.evaluation.verdict import Finding, Reason, Verdict
-from harness.evaluation.wording import headline as headline_of
 from harness.records import RetrieverLedger
 from harness.report import charts, text
 from harness.report.axes import long
