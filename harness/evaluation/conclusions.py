@@ -307,7 +307,8 @@ def _sweep_sentence(choice: SweepChoice, settings: Settings) -> str:
         least = f"with {100 * (1 - settings.alpha / 2):.3g} % confidence the true gain is above {signed(choice.low)}"
     return (
         f"Chosen on these queries, {choice.chosen} is {ahead}{expected}; {least}. "
-        f"p {related(format_p(choice.p_value))} by the max-T test over {counted(choice.configurations, 'configuration')} (one-sided, level {settings.alpha / 2:.3g})."
+        f"p {related(format_p(choice.p_value))} by the max-T test over "
+        f"{counted(choice.configurations, 'configuration')} (one-sided, level {settings.alpha / 2:.3g})."
     )
 
 

@@ -17,7 +17,6 @@ from harness.stats.heterogeneity import large_slices, length_slices
 from harness.stats.multiplicity import adjust
 from harness.stats.paired_tests import Decided, Within, decide, equivalence_tests
 from harness.stats.settings import Settings
-from retrievers.reranked import READ
 from retrievers.types import CONTROL, Query
 
 Pairs = Sequence[tuple[str, str]]
@@ -102,6 +101,10 @@ def _ceiling(judged: GradedLabels, scores: Scores, name: str, depth: int | None)
     measure, answers = parse(scores.primary), scores.lists[name]()
     best = {query: perfect(answers[query], judged.grades[query], depth) for query in judged.grades if query in answers}
     return scores_of([measure], judged, best).means(scores.weight_of)[measure]
+
+
+READ = "reranker depth"
+"""Where the provenance of a reranked retriever says how many candidates are read."""
 
 
 def candidates_read(provenance: Mapping[str, str]) -> int | None:

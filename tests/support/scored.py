@@ -9,6 +9,8 @@ from harness.evaluation.gate import BASELINE, CHALLENGER, gate_scores
 from harness.evaluation.scores import Scores
 from harness.evaluation.verdict import Finding, Verdict
 from harness.evaluation.wording import REASONS, verdict_cell, verdict_word
+from harness.measures import parse
+from harness.measures.table import row_of
 from harness.stats.differences import Range
 from harness.stats.settings import Settings
 
@@ -68,3 +70,10 @@ def finding(text):
 def sentences(result, **how):
     """What was shown, in words."""
     return conclusions.sentences(result, **how)
+
+
+def at_level(name, rel):
+    """A measure at trec_eval's -l, where it asks whether a document is relevant."""
+    measure = parse(name)
+    known = measure.get("rel") is None and "rel" in row_of(measure).options and rel > 1
+    return replace(measure, params=tuple(sorted((*measure.params, ("rel", rel))))) if known else measure
