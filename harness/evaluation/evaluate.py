@@ -24,7 +24,6 @@ from harness.evaluation.sweep_choice import Prices, choose
 from harness.evaluation.verdict import Comparison, Finding, Reason, TestRow, Verdict
 from harness.evaluation.warnings import run_warnings
 from harness.experiment import Sweep
-from harness.experiment.option_tables import checked
 from harness.records import Manifest, ResolvedExperiment, Results, create, sha256_of
 from harness.stats.differences import differences, fragile
 from harness.stats.intervals import Summary, summarize
@@ -32,6 +31,7 @@ from harness.stats.power import at_look, look_at, queries_needed
 from harness.stats.settings import EXAMPLE, Settings, check_margin
 from harness.stats.sign_flip import told_apart
 from retrievers.errors import HarnessError, InputError, Problem, did_you_mean
+from retrievers.options import checked
 from retrievers.types import Query
 
 FILE = "evaluation.json"

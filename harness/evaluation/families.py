@@ -86,7 +86,9 @@ def uplift_family(scores: Scores, manifest: Manifest, judged: GradedLabels, sett
     blocks = {
         (name, str(block["of"])): candidates_read(manifest.retrievers[name].provenance)
         for name, block in manifest.resolved.blocks.items()
-        if block["kind"] == "rerank" and {name, block.get("of")} <= set(scores.retrievers)
+        if block["kind"] == "rerank"
+        and isinstance(block.get("of"), str)
+        and {name, block["of"]} <= set(scores.retrievers)
     }
     for row in _deciding_rows([("", scores)], list(blocks), "rerank uplift", settings) if blocks else ():
         # Nobody judged the claims against candidates below the cutoff: what could be made of them is not known.
