@@ -44,7 +44,7 @@ def permuted(experiments: int) -> Iterator[str]:
             for _ in range(experiments):
                 table = rng.binomial(10, np.clip(rng.random((n, 1)) * 0.6 + np.arange(k) / 20, 0, 1)) / 10
                 table = rng.permuted(table, axis=1)
-                p = [signed_rank(table[:, i], table[:, j]).p_value for i, j in combinations(range(k), 2)]
+                p = [signed_rank(differences(table[:, i], table[:, j])).p_value for i, j in combinations(range(k), 2)]
                 claimed["none"] += min(p) <= ALPHA
                 for correction in ("holm", "bonferroni", "bh"):
                     claimed[correction] += min(adjust(p, correction)) <= ALPHA
@@ -75,7 +75,7 @@ def skewed(experiments: int) -> Iterator[str]:
             columns = np.column_stack([table, zero])
             flips = sign_flip(columns, [Contrast(j, experiments) for j in range(experiments)])
             rates = [
-                np.mean([signed_rank(c, zero).p_value <= ALPHA for c in table.T]),
+                np.mean([signed_rank(differences(c, zero)).p_value <= ALPHA for c in table.T]),
                 np.mean([flip.two_sided <= ALPHA for flip in flips]),
                 np.mean([paired_t(d).p_value <= ALPHA for d in rows]),
             ]

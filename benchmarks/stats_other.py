@@ -9,7 +9,7 @@ import numpy as np
 from stats_samples import ALPHA, changed
 
 from harness.evaluation.compare import compare
-from harness.evaluation.conclusion import conclude
+from harness.evaluation.evaluate import conclude
 from harness.evaluation.scores import Scores
 from harness.stats.agreement import by_query, cohen_kappa
 from harness.stats.differences import Floats
@@ -58,5 +58,5 @@ def cheapest(experiments: int) -> Iterator[str]:
             )
             settings = Settings(margin=0.02, alpha=ALPHA)
             result = conclude(scores, compare(scores, settings=settings), settings)
-            said += len(result.within_margin) > 1 and "c" in result.unresolved
+            said += len(result.within_margin) > 1 and "c" in result.plans
         yield f"| {n} | {said / experiments:.1%} |"

@@ -111,7 +111,7 @@ def swapped(n: int, steps: int, experiments: int) -> tuple[float, float]:
         worse = np.round(rng.random(n) * steps) / steps
         swap = rng.random(n) < 0.5
         a, b = np.where(swap, worse, better), np.where(swap, better, worse)
-        rejected += signed_rank(a, b).p_value <= ALPHA
+        rejected += signed_rank(differences(a, b)).p_value <= ALPHA
         levels += attainable(a, b)
     return rejected / experiments, levels / experiments
 

@@ -13,10 +13,12 @@ import numpy as np
 from stats_samples import ALPHA, BATCH, observed
 from stats_shapes import MARGIN, at_the_margin
 
-from harness.evaluation.gate import gate
+from harness.evaluation.gate import BASELINE, CHALLENGER, gate_scores
+from harness.evaluation.scores import Scores
 from harness.evaluation.verdict import Gate
-from harness.stats.differences import Differences, Floats, singles
+from harness.stats.differences import Differences, Floats, differences, singles
 from harness.stats.paired_tests import Within, fewest_units, not_worse
+from harness.stats.settings import Settings
 from harness.stats.sign_flip import Contrast, FlipTest, sign_flip
 from harness.stats.signed_rank import signed_rank
 
@@ -67,16 +69,22 @@ def cases(experiments: int) -> Iterator[str]:
     yield "| --- | --- | --- |"
     same, within = np.full(100, 0.5), Within(MARGIN, 1.0, singles(100))
     told = before([observed(same - same)], within)[0].greater
-    now = _word(gate(same, same, margin=MARGIN))
+    now = _word(_gate(same, same))
     yield f"| gate: 100 queries, identical rankings | passes (p = {told:.2g}) | {now} |"
     a, b = np.array([0.5] * 90 + [0.0] * 10), np.full(100, 0.5)
-    shifted, now = signed_rank(a + MARGIN, b).p_value / 2, gate(a, b, margin=MARGIN)
+    shifted, now = signed_rank(differences(a + MARGIN, b)).p_value / 2, _gate(a, b)
     yield (
         f"| gate: 90 ties and 10 losses of 0.5; signed ranks of the shifted differences | passes (p = {shifted:.2g}) | "
         f"{_word(now)} |"
     )
     for margin in (0.02, 0.05, 0.1):
         yield f"| queries below which nothing passes, margin {margin} | 5 | {fewest_units(margin, 1.0, ALPHA)} |"
+
+
+def _gate(challenger: Floats, baseline: Floats) -> Gate:
+    ids = tuple(map(str, range(len(baseline))))
+    scores = Scores(ids=ids, values={"score": {CHALLENGER: challenger, BASELINE: baseline}})
+    return gate_scores(scores, margin=MARGIN, settings=Settings())
 
 
 def _word(decided: Gate) -> str:

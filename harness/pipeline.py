@@ -14,11 +14,12 @@ from harness import records
 from harness.answers.judges import build_judge, check_price
 from harness.answers.rankings import ClaimsJudging, VerdictFolders, judge_run
 from harness.dataset import Dataset, reading_line, trec
-from harness.evaluation.cautions import judged_shares
 from harness.evaluation.compare import keys_of
+from harness.evaluation.costs import by_price
+from harness.evaluation.csv_views import tables_of
+from harness.evaluation.evaluate import RunInputs, evaluate_run, write_evaluation
 from harness.evaluation.grading import GradedLabels, gains
 from harness.evaluation.readers import Judged, score_lists
-from harness.evaluation.score_tables import RunFacts, score_tables
 from harness.experiment import Experiment, Loaded, load
 from harness.overview import write_index
 from harness.records import (
@@ -180,13 +181,12 @@ def _write(aside: Path, work: _Work, runs: Sequence[Run], judgment: ClaimsJudgin
     records.write_evidence(aside, dataset, runs)
     records.write_costs(aside, runs, work.meter.stages())
     manifest = _manifest(loaded, dataset, graded, runs)
-    earlier = _earlier_looks(work.place, manifest, dataset, graded)
-    _write_scores(aside, work._replace(graded=graded), runs, earlier)
+    manifest = replace(manifest, earlier_looks=_earlier_looks(work.place, manifest, dataset, graded))
+    _write_scores(aside, work._replace(graded=graded), runs, manifest)
     manifest = replace(
         manifest,
         judge=dict(judgment.facts),
         warnings=(*manifest.warnings, *filter(None, [judgment.warning])),
-        earlier_looks=earlier,
         started=work.started.isoformat(timespec="seconds"),
         seconds=time.perf_counter() - work.clock,
         tables=records.file_digests(aside),
@@ -207,18 +207,21 @@ def write_qrels(folder: Path, graded: GradedLabels) -> None:
         trec.write_qrels(folder / "qrels.gains.trec", exponential)
 
 
-def _write_scores(folder: Path, work: _Work, runs: Sequence[Run], earlier: tuple[int, ...]) -> None:
-    """Write the tables that follow from rankings and labels alone: scores, summary, comparisons, other tests."""
+def _write_scores(folder: Path, work: _Work, runs: Sequence[Run], manifest: Manifest) -> None:
+    """Write what follows from rankings and labels: the scores, their evaluation, and the tables that show it."""
     graded, meter = work.graded, work.meter
     question, queries = work.loaded.question, {query.id: query for query in work.dataset.recorded}
     judged = Judged(question.measures, question.primary, graded, queries, question.experiment.statistics)
     with meter.stage("scoring"):
         scores = score_lists(judged, {one.retriever: one.lists for one in runs if not one.error})
-    facts = RunFacts({one.retriever: one.provenance for one in runs}, earlier)
+    prices = by_price(manifest, records.read_costs(folder))
     with meter.stage("comparing", total=sum(map(len, keys_of(scores, question.experiment.baseline).values()))):
-        tables = score_tables(question, graded, queries, scores, facts, step=meter.step)
-    for name in ("scores", "summary", "comparisons", "tests"):
-        records.write_table(folder, name, getattr(tables, name))
+        evaluation = None
+        if scores.n:
+            evaluation = evaluate_run(RunInputs(manifest, scores, graded, queries, prices), meter.step)
+            write_evaluation(folder, evaluation)
+    for name, table in tables_of(scores, evaluation).items():
+        records.write_table(folder, name, table)
 
 
 def _judged(
@@ -279,7 +282,6 @@ def _earlier_looks(place: Path, manifest: Manifest, dataset: Dataset, graded: Gr
 def _manifest(loaded: Loaded, dataset: Dataset, graded: GradedLabels, runs: Sequence[Run]) -> Manifest:
     """The record of a run, but for its times and the digests of its tables."""
     resolved = loaded.experiment.resolved()
-    rankings = {one.retriever: one.rankings for one in runs if not one.error}
     resolved |= {"measures": map(str, loaded.question.measures), "primary": str(loaded.question.primary)}
     return Manifest(
         name=loaded.experiment.name,
@@ -298,7 +300,6 @@ def _manifest(loaded: Loaded, dataset: Dataset, graded: GradedLabels, runs: Sequ
         ),
         warnings=(graded.warning,) if graded.warning else (),
         ledger=Ledger(dataset=dataset.ledger, retrievers={one.retriever: records.ledger(one) for one in runs}),
-        judged=judged_shares(loaded.question, graded, rankings) if graded.grades else {},
         retrievers={one.retriever: RetrieverFacts(error=one.error, provenance=dict(one.provenance)) for one in runs},
         started="",
         seconds=0.0,

@@ -15,9 +15,10 @@ import tomli_w
 
 from harness import records
 from harness.english import join
+from harness.evaluation.csv_views import tables_of
+from harness.evaluation.evaluate import RunInputs, evaluate_run
 from harness.evaluation.grading import grade_labels, with_claims_alone
 from harness.evaluation.readers import Judged, claims_of_results, lists_of, score_lists
-from harness.evaluation.score_tables import RunFacts, score_tables
 from harness.experiment import Question, load, strings, with_runs_located
 from harness.pipeline import run
 from harness.records import Results
@@ -185,14 +186,15 @@ def _check_consistency(results: Results, question: Question) -> None:
         graded = graded._replace(claims=claims_of_results(results, question.measures))
     judged = Judged(question.measures, question.primary, graded, queries, question.experiment.statistics)
     scores = score_lists(judged, lists_of(results))
-    right = score_tables(question, graded, queries, scores, RunFacts(earlier=results.manifest.earlier_looks))
+    evaluation = evaluate_run(RunInputs(results.manifest, scores, graded, queries, {})) if scores.n else None
+    right = tables_of(scores, evaluation)
     for name, keys, columns, slack in (
         ("scores", ["retriever", "query_id", "measure"], ["value"], 1e-9),
         ("summary", ["retriever", "measure"], ["mean"], TOLERANCE),
         ("comparisons", ["measure", "a", "b"], ["mean_difference", "p_value", "p_adjusted"], 1e-9),
     ):
         written = getattr(results, name).set_index(keys)[columns].astype(float).sort_index()
-        followed = getattr(right, name).set_index(keys)[columns].astype(float).sort_index()
+        followed = right[name].set_index(keys)[columns].astype(float).sort_index()
         if not written.index.equals(followed.index) or not np.allclose(
             written, followed, rtol=1e-6, atol=slack, equal_nan=True
         ):

@@ -19,12 +19,11 @@ import yaml
 
 from harness import pipeline
 from harness.cli import app, main
-from harness.evaluation.board import headline_of
 from harness.evaluation.compare import compare
-from harness.evaluation.evaluation import evaluation_of
-from harness.evaluation.score_tables import TEST_COLUMNS
+from harness.evaluation.conclusions import headline
+from harness.evaluation.csv_views import COLUMNS as CSV
+from harness.evaluation.evaluate import evaluation_of
 from harness.evaluation.verdict import Verdict
-from harness.evaluation.wording import COMPARISON_COLUMNS
 from harness.experiment.blocks import KINDS
 from harness.experiment.schema import HEADS
 from harness.records.csv_tables import LEADING
@@ -222,8 +221,8 @@ def test_the_examples_of_a_page_run(name: str) -> None:
     [
         ("scores", LEADING["scores"]),
         ("summary", LEADING["summary"]),
-        ("comparisons", COMPARISON_COLUMNS),
-        ("tests", TEST_COLUMNS),
+        ("comparisons", CSV["comparisons"]),
+        ("tests", CSV["tests"]),
         ("costs", COSTS),
     ],
 )
@@ -300,7 +299,7 @@ def test_the_quickstart_is_decided_by_the_test_that_is_declared(project: Path, t
     results = pipeline.run(project / "experiments" / "quickstart.toml", Options(tmp_path))
     found = evaluation_of(results)
     rows = {(row.a, row.b): row for row in found.comparisons["nDCG@10"]}
-    assert headline_of(found).headline == "Use minilm"
+    assert headline(found) == "Use minilm"
     pair = rows["minilm", "hybrid"]
     assert (round(pair.p_adjusted, 3), round(pair.p_wilcoxon_adjusted, 3)) == (0.021, 0.216)
     ranks = compare(found.scores, settings=replace(found.settings, test="wilcoxon"))

@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 
 from harness import records
 from harness.dataset import trec
-from harness.evaluation.evaluation import evaluation_of
+from harness.evaluation.conclusions import sentences
+from harness.evaluation.evaluate import evaluation_of
 from harness.evaluation.folders import score_rankings
 from harness.evaluation.runs import Conventions
 from harness.experiment import load as load_experiment
@@ -60,7 +61,7 @@ def use(folder: Path) -> None:
         for name in results.retrievers:
             results.run(name)
         if results.scored:
-            evaluation_of(results).sentences()
+            sentences(evaluation_of(results))
             score_rankings([folder], (), conventions=Conventions())
         trec.read_qrels(folder / "qrels.trec")
         records.write_manifest(folder, results.manifest)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
@@ -19,13 +19,15 @@ from harness.answers.overlap import TOKENIZERS, Tokenizer, tokenizer_of
 from harness.answers.systems import System, read_systems
 from harness.dataset import load as load_dataset
 from harness.english import count, counted
-from harness.evaluation.evaluation import Evaluation, evaluate
+from harness.evaluation.csv_views import comparison_rows, summary_rows
+from harness.evaluation.evaluate import evaluate
+from harness.evaluation.evaluation import Evaluation
 from harness.evaluation.question_units import clusters_of, weights_of
-from harness.evaluation.score_tables import settings_of
 from harness.evaluation.scores import Scores
 from harness.experiment import JudgeOptions, Loaded, load
 from harness.records import RESERVED, Readings, as_cell, create, read_readings
 from harness.stats.power import at_look
+from harness.stats.settings import Settings
 from retrievers import encoder_class
 from retrievers.cache import Cache, default_path
 from retrievers.embedding import Embedder
@@ -225,6 +227,7 @@ class AnswerOptions(NamedTuple):
 class AnswerScores:
     """Every value, and the comparison of the systems."""
 
+    scores: Scores
     evaluation: Evaluation
     notes: tuple[str, ...]
     traced: Mapping[str, Sequence[TracedAnswer]]
@@ -303,18 +306,20 @@ def score(experiment: Path, folder: Path, wanted: AnswerOptions, *, code: bool =
     tokenizer = _tokenizer(inputs, wanted.tokenizer)
     scores = score_answers(inputs.queries, inputs.systems, readings, tokenizer, vectors)
     _check_measures(wanted.measures)
-    settings = at_look(settings_of(inputs.loaded.experiment), scores.n)
+    declared = inputs.loaded.experiment
+    settings = at_look(Settings.of(asdict(declared.statistics), declared.seed), scores.n)
     queries = sorted(inputs.queries, key=lambda query: query.id)  # as scores have them
     clusters, weights = clusters_of(queries, settings.cluster), weights_of(queries, settings.weight)
     kept = replace(scores.selected(wanted.measures), clusters=clusters, weights=weights)
     primary = wanted.measures[0] if wanted.measures else next(n for n in (*PRIMARY, *kept.values) if n in kept.values)
+    kept = replace(kept, decides=primary)
     low = frozenset(name for name, row in MEASURES.items() if row.low_is_good)
-    evaluation = evaluate(replace(kept, decides=primary), baseline=wanted.baseline, settings=settings, low_is_good=low)
+    evaluation = evaluate(kept, baseline=wanted.baseline, settings=settings, low_is_good=low)
     notes = _notes(inputs, kept, tokenizer, judged(inputs, asked, readings))
     traced = {
         system.name: [trace(case) for case in cases_of(inputs.queries, [system], readings)] for system in inputs.systems
     }
-    scored = AnswerScores(evaluation, tuple(notes), traced)
+    scored = AnswerScores(kept, evaluation, tuple(notes), traced)
     write_tables(folder, scored)
     return scored
 
@@ -322,9 +327,9 @@ def score(experiment: Path, folder: Path, wanted: AnswerOptions, *, code: bool =
 def write_tables(folder: Path, scored: AnswerScores) -> None:
     """Write scores.csv, summary.csv and comparisons.csv; what is undefined is an empty cell."""
     tables: Mapping[str, Sequence[Mapping[str, Any]]] = {
-        "scores": [row._asdict() for row in scored.evaluation.scores.rows()],
-        "summary": scored.evaluation.summary_rows(),
-        "comparisons": scored.evaluation.comparison_rows(),
+        "scores": [row._asdict() for row in scored.scores.rows()],
+        "summary": summary_rows(scored.evaluation.summary),
+        "comparisons": comparison_rows(scored.evaluation),
     }
     for name, rows in tables.items():
         with create(folder / f"{name}.csv") as file:

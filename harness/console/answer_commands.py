@@ -84,8 +84,8 @@ def score_folder(
 
     options = AnswerOptions(tuple(measure or ()), baseline, tokenizer)
     scored = score(experiment, folder, options, code=not no_code)
-    print_scores(scored.evaluation, scored.notes, as_json=as_json)
+    print_scores(scored.scores, scored.evaluation, scored.notes, as_json=as_json)
     if report is not None:
         from harness.report.other_pages import write_scores
 
-        write_scores(report, folder.resolve().name, scored.evaluation, scored.notes, scored.traced)
+        write_scores(report, folder.resolve().name, scored.evaluation, scored.notes, scored)

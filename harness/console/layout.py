@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from rich.table import Table
     from rich.text import Text
 
-    from harness.evaluation.board import Board, BoardRow
+    from harness.evaluation.evaluation import Board, BoardRow
 
 
 GAP = 2

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from typer.exceptions import TyperException
 
     from harness.evaluation.evaluation import Evaluation
+    from harness.evaluation.scores import Scores
     from harness.overview import Listing
     from harness.records import Results
 
@@ -109,16 +110,16 @@ def agree(question: str, option: str) -> None:
 def print_results(results: Results, *, quiet: bool, as_json: bool, more: tables.More = tables.More()) -> None:  # noqa: B008 - frozen
     """The verdict in words, what may change it, the paired leaderboard, and where to read on."""
     if as_json:
-        from harness.evaluation.evaluation import evaluation_of
+        from harness.evaluation.conclusions import incomplete
+        from harness.evaluation.evaluate import evaluation_of
 
         names = ("scores", "summary", "comparisons")
         failed = [{"retriever": name, "error": error} for name, error in results.manifest.failed.items()]
         rows = {name: tables.rows_of(getattr(results, name)) for name in names}
         evaluation = evaluation_of(results) if results.scored else None
-        choice = None if evaluation is None else evaluation.conclusion.sweep
+        choice = None if evaluation is None else evaluation.sweep
         sweep = {} if choice is None else {"sweep": asdict(choice)}
-        incomplete = "" if evaluation is None else evaluation.incomplete
-        print_json(**rows, failed=failed, incomplete=incomplete, **sweep)
+        print_json(**rows, failed=failed, incomplete="" if evaluation is None else incomplete(evaluation), **sweep)
     elif not quiet:
         show(tables.results, results, more)
         warn(*(f"warning: {warning}" for warning in results.manifest.warnings))
@@ -150,6 +151,7 @@ def print_listing(read: Listing, place: Path, *, quiet: bool, as_json: bool) -> 
 
 
 def print_scores(
+    scores: Scores,
     evaluation: Evaluation,
     notes: Sequence[str],
     *,
@@ -157,14 +159,16 @@ def print_scores(
     more: tables.More = tables.More(),  # noqa: B008 - frozen
 ) -> None:
     """Per-query scores of any tool: means, comparisons, the verdict in words, what to know about the numbers."""
-    comparisons, summary = evaluation.comparison_rows(), evaluation.summary_rows()
+    from harness.evaluation.csv_views import comparison_rows, summary_rows
+
+    summary = summary_rows(evaluation.summary)
     if as_json:
-        rows = [row._asdict() for row in evaluation.scores.rows()]
-        print_json(scores=rows, summary=summary, comparisons=comparisons, notes=list(notes))
+        rows = [row._asdict() for row in scores.rows()]
+        print_json(scores=rows, summary=summary, comparisons=comparison_rows(evaluation), notes=list(notes))
         return
     show(tables.scoreboard, summary)
     say("")
-    show(tables.verdict, evaluation, tables.VerdictNotes(more, summary))
+    show(tables.verdict, evaluation, tables.VerdictNotes(more))
     say(*notes)
 
 

@@ -63,7 +63,8 @@ def score(
     as_json: Json = False,
 ) -> None:
     """Score rankings: anyone's TREC files, or a results folder by other measures. Nothing is embedded."""
-    from harness.evaluation.evaluation import summary_rows
+    from harness.evaluation.csv_views import summary_rows
+    from harness.evaluation.evaluate import summaries
     from harness.evaluation.folders import missing_retrievers, score_rankings
     from harness.evaluation.readers import read_ids
     from harness.evaluation.runs import Conventions
@@ -74,7 +75,7 @@ def score(
     scores = score_rankings([qrels, *(runs or ())], measure or (), rule=grades, conventions=conventions)
     _refuse_unscored(qrels, scores)
     warn(*missing_retrievers([qrels]), *scores.notes)
-    summary = summary_rows(scores, LEVEL)
+    summary = summary_rows(summaries(scores, LEVEL))
     rows = [row._asdict() for row in scores.rows()] if by_query else []
     if as_json:
         print_json(**({"scores": rows} if by_query else {}), summary=summary)
@@ -138,6 +139,7 @@ def compare(
     Of several results folders, the retrievers of all are compared on the queries that all folders share. The
     per-query scores of any tool can be compared, too: a CSV file with retriever, query_id, measure, value.
     """
+    from harness.evaluation.csv_views import comparison_rows, summary_rows
     from harness.evaluation.folders import declared_settings, missing_retrievers, score_rankings
     from harness.evaluation.readers import read_ids
     from harness.evaluation.runs import Conventions
@@ -184,14 +186,14 @@ def compare(
     if as_json:
         from harness.evaluation.evidence import evidence, pairs_by_weight
 
-        looked_at = pairs_by_weight(list(evaluation.conclusion.means), baseline, scores.n)
-        beside = [one.as_json() for one in evidence(scores, looked_at)]
-        rows = evaluation.comparison_rows()
-        print_json(summary=evaluation.summary_rows(), comparisons=rows, evidence=beside, notes=notes)
+        looked_at = pairs_by_weight(list(evaluation.means), baseline, scores.n)
+        beside = [one._asdict() for one in evidence(scores, looked_at)]
+        rows = comparison_rows(evaluation)
+        print_json(summary=summary_rows(evaluation.summary), comparisons=rows, evidence=beside, notes=notes)
     elif form == "csv":
-        print_csv(evaluation.comparison_rows())
+        print_csv(comparison_rows(evaluation))
     else:
-        told = tables.VerdictNotes(tables.More(measures, pairs), evaluation.summary_rows(), complete=not lacking)
+        told = tables.VerdictNotes(tables.More(measures, pairs), complete=not lacking)
         show(tables.verdict, evaluation, told)
     if report is not None:
         from harness.report.other_pages import write_scores
@@ -210,7 +212,7 @@ def _evaluated(scores: Scores, baseline: str | None, settings: Settings) -> Eval
     """Compare, with progress where there are many pairs."""
     from harness.console.progress import Progress
     from harness.evaluation.compare import keys_of
-    from harness.evaluation.evaluation import evaluate
+    from harness.evaluation.evaluate import evaluate
     from retrievers.meter import Meter
 
     pairs = sum(map(len, keys_of(scores, baseline).values()))
@@ -233,6 +235,7 @@ class ScoresWanted(NamedTuple):
 
 def _compare_scores(wanted: ScoresWanted, settings: Settings, form: str, more: tables.More | None) -> None:
     """Compare the per-query scores of any tool; without `more`, print one JSON object."""
+    from harness.evaluation.csv_views import comparison_rows
     from harness.evaluation.readers import read_scores
 
     scores = read_scores(wanted.path).selected(wanted.measures, wanted.queries)
@@ -252,9 +255,9 @@ def _compare_scores(wanted: ScoresWanted, settings: Settings, form: str, more: t
             "known. Give --range LOW HIGH, the lowest and the highest possible score."
         )
     if form == "csv":
-        print_csv(evaluation.comparison_rows())
+        print_csv(comparison_rows(evaluation))
     else:
-        print_scores(evaluation, notes, as_json=more is None, more=more or tables.More())
+        print_scores(scores, evaluation, notes, as_json=more is None, more=more or tables.More())
     if wanted.report is not None:
         from harness.report.other_pages import write_scores
 
@@ -376,11 +379,10 @@ def _tell_github(results: Results, sentence: str, *, passed: bool, which: str) -
 
 
 def _in_letters(results: Results) -> str:
-    from harness.evaluation.board import board_of
-    from harness.evaluation.evaluation import evaluation_of
+    from harness.evaluation.evaluate import evaluation_of
 
     # A fence in a name would end the block.
-    return tables.as_text(forest, board_of(evaluation_of(results))).replace("`", "'")
+    return tables.as_text(forest, evaluation_of(results).board).replace("`", "'")
 
 
 def _escaped(text: str) -> str:

@@ -107,16 +107,14 @@ def print_runs(runs: Sequence[Sequence[Results]], *, quiet: bool, as_json: bool,
 
 
 def _lines(sets: Sequence[Results]) -> Iterator[dict[str, Any]]:
-    from harness.evaluation.evaluation import evaluation_of
-    from harness.evaluation.statements import headline
+    from harness.evaluation.conclusions import first_lines
+    from harness.evaluation.evaluate import evaluation_of
 
     for one in sets:
         name = f"{one.folder.parent.name}/{one.manifest.name}" if len(sets) > 1 else one.manifest.name
         words = "rankings without labels"
         if one.scored:
-            evaluation = evaluation_of(one)
-            rows = evaluation.comparisons[evaluation.scores.primary]
-            words = evaluation.incomplete or headline(evaluation.conclusion, evaluation.settings, rows)
+            words = first_lines(evaluation_of(one)).headline
         yield {"name": name, "headline": words, "folder": one.folder.as_posix(), "failed": one.manifest.failed}
 
 
@@ -139,7 +137,7 @@ def print_sets(sets: Sequence[Results], *, quiet: bool, as_json: bool) -> None:
 
 def table(found: SetsTogether, *, width: int) -> Iterator[RenderableType]:
     """Retrievers by data sets, and what the sets say together."""
-    from harness.evaluation.statements import sets_sentences
+    from harness.evaluation.conclusions import sets_sentences
 
     means = {name: [found.mean(name, one) for one in found.ranked] for name in found.sets}
     columns = [Column("", list(found.ranked), left=True, name=True)]

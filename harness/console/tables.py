@@ -54,18 +54,17 @@ def as_text(build: Callable[..., Iterable[RenderableType]], *args: object, width
 
 def results(record: Results, more: More, *, width: int) -> Iterator[RenderableType]:
     """All that a run has to say: the verdict, what may change it, the paired leaderboard."""
-    from harness.evaluation.board import next_of
-    from harness.evaluation.cautions import cautions
-    from harness.evaluation.evaluation import evaluation_of
+    from harness.evaluation.conclusions import next_step
+    from harness.evaluation.evaluate import evaluation_of
+    from harness.evaluation.wording import warning_sentences
 
     if not record.scored:
         yield from _unlabelled(record)
         return
     evaluation = evaluation_of(record)
-    n, documents, measure = evaluation.conclusion.n, record.manifest.dataset.documents, evaluation.conclusion.measure
-    head = f"{record.manifest.name} · {count(n)} · {counted(documents, 'document')} · {measure}"
-    notes = cautions(record.manifest, evaluation.conclusion)
-    told = VerdictNotes(more, rows_of(record.summary), notes, head=head, step=next_of(evaluation))
+    documents = counted(record.manifest.dataset.documents, "document")
+    head = f"{record.manifest.name} · {count(evaluation.n)} · {documents} · {evaluation.measure}"
+    told = VerdictNotes(more, warning_sentences(evaluation.warnings), head=head, step=next_step(evaluation))
     yield from verdict(evaluation, told, width=width)
     if more.pairs:
         yield from _stems(record)
@@ -102,8 +101,6 @@ class VerdictNotes(NamedTuple):
     """What a verdict is told with."""
 
     more: More
-    summary: Sequence[Row]
-    """Rows of summary.csv."""
     notes: Sequence[str] = ()
     """What may change the verdict."""
     complete: bool = True
@@ -116,17 +113,17 @@ class VerdictNotes(NamedTuple):
 
 def verdict(evaluation: Evaluation, told: VerdictNotes, *, width: int) -> Iterator[RenderableType]:
     """The verdict in words, what may change it, the paired leaderboard; then what was asked for besides."""
-    from harness.evaluation.board import board_of, headline_of
+    from harness.evaluation.conclusions import first_lines, sentences
+    from harness.evaluation.csv_views import summary_rows
 
-    said, result = headline_of(evaluation, complete=told.complete), evaluation.conclusion
-    board = board_of(evaluation)
+    said, board = first_lines(evaluation, complete=told.complete), evaluation.board
     beginning = shared_beginning([row.retriever for row in board.rows])
 
     def short(sentence: str) -> str:
         # The head of the table says once what all names begin with.
         return sentence.replace(beginning, "…") if beginning else sentence
 
-    yield text_line(told.head or f"{result.measure} over {asked(result.n, result.clusters)}", "dim")
+    yield text_line(told.head or f"{evaluation.measure} over {asked(evaluation.n, evaluation.clusters)}", "dim")
     yield text_line(f"{short(said.headline)}.", "bold")
     for sentence in (said.lead, told.step, *said.following):
         if sentence:
@@ -136,17 +133,16 @@ def verdict(evaluation: Evaluation, told: VerdictNotes, *, width: int) -> Iterat
     yield from forest(board, width=width)
     if told.more.measures:
         yield ""
-        level, clusters = evaluation.settings.level, result.clusters
-        low = evaluation.scores.low_is_good
         yield from leaderboard(
-            told.summary, result.measure, width=width, level=level, clusters=clusters, low_is_good=low
-        )
+            summary_rows(evaluation.summary), evaluation.measure, width=width, level=evaluation.settings.level,
+            clusters=evaluation.clusters, low_is_good=evaluation.low_is_good,
+        )  # fmt: skip
     if told.more.pairs:
         yield ""
-        if rows := evaluation.comparisons[evaluation.scores.primary]:
-            yield from comparisons(rows, width=width, settings=evaluation.settings, leader=result.leader)
+        if rows := evaluation.comparisons[evaluation.measure]:
+            yield from comparisons(rows, width=width, settings=evaluation.settings, leader=evaluation.leader)
             yield ""
-        yield from (text_line(sentence) for sentence in evaluation.sentences(complete=told.complete))
+        yield from (text_line(sentence) for sentence in sentences(evaluation, complete=told.complete))
 
 
 def rows_of(table: pd.DataFrame) -> list[dict[str, Any]]:
@@ -205,7 +201,7 @@ def comparisons(
         settings: those that it was made with.
         leader: its pairs stand first, then the closest.
     """
-    from harness.evaluation.board import wilcoxon_floors
+    from harness.evaluation.evaluation import wilcoxon_floors
     from harness.evaluation.wording import verdict_cell, verdict_word
 
     measure = family[0].measure

@@ -11,7 +11,6 @@ import numpy as np
 from harness.evaluation.compare import family
 from harness.evaluation.scores import Scores, by_mean
 from harness.evaluation.verdict import Verdict
-from harness.evaluation.wording import VERDICTS
 from harness.stats.differences import SLACK
 from harness.stats.heterogeneity import SetsLikeThese, sets_like_these, these_sets
 from harness.stats.intervals import mean
@@ -73,7 +72,7 @@ class PairOnSets:
         like = self.like
         beyond = (None,) * 6 if like is None else (like.t, like.p_value, *like.interval[:2], *like.new_set[:2])
         own = (self.a, self.b, len(self.differences), self.ahead, self.mean_difference)
-        known = (*own, self.p_value, self.p_adjusted, self.method, VERDICTS[self.verdict], *beyond)
+        known = (*own, self.p_value, self.p_adjusted, self.method, self.verdict.value, *beyond)
         on_each = {f"{ON}{name}": value for name, value in zip(sets, self.differences, strict=True)}
         return {**dict(zip(COLUMNS, known, strict=True)), **on_each}
 

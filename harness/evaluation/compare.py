@@ -18,7 +18,7 @@ from harness.stats.multiplicity import adjust, adjusted_floors
 from harness.stats.paired_tests import Decided, Observed, Within, decide, equivalence_tests
 from harness.stats.settings import Settings, Test
 from harness.stats.sign_flip import Contrast, FlipTest, sign_flip
-from harness.stats.signed_rank import signed_rank_of
+from harness.stats.signed_rank import signed_rank
 
 
 class Key(NamedTuple):
@@ -145,7 +145,7 @@ def observe(
         a, b = scores.values[key.measure][key.a], scores.values[key.measure][key.b]
         by_query = differences(a, b)
         by_unit = differences(units.means(a), units.means(b)) if units.clustered else by_query
-        observed = Observed(by_query, by_unit, units, flips, signed_rank_of(by_unit))
+        observed = Observed(by_query, by_unit, units, flips, signed_rank(by_unit))
         step()
         return observed
 

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from harness.records import Manifest, Results
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 PER_QUERY = ("embed-queries", "search", "fuse", "rerank")
 """The stages that every query passes; the others are passed once by the corpus."""
 PRICE = "usd_per_million_tokens"
 SEARCH_PRICE = "reranker usd_per_thousand_searches"
 """The key of a model's provenance that says what it costs; a reranker's has "reranker " before it."""
-FREE = ("hashing", "sentence-transformers", "cross-encoder", "late-interaction")
-"""Kinds that run on one's own machine: earlier results folders do not say their price."""
-
 OWN_SEARCH = ("dense", "sparse", "multivector", "qdrant-fusion", "bm25")
 """Kinds that search here, for nothing; what any other retriever's search costs, only its price can tell."""
 
@@ -54,18 +54,32 @@ class Cost(NamedTuple):
         return math.fsum(stage.p95 for stage in self.stages) if self.stages else None
 
 
+def cost_rows(costs: pd.DataFrame) -> list[dict[str, Any]]:
+    """The rows of costs.csv."""
+    return [{str(key): value for key, value in row.items()} for row in costs.to_dict("records")]
+
+
 def costs_of(results: Results) -> dict[str, Cost]:
     """Return the cost of each retriever that finished."""
+    return _costs(results.manifest, cost_rows(results.costs))
+
+
+def _costs(manifest: Manifest, costs: Iterable[Mapping[str, Any]]) -> dict[str, Cost]:
     rows: dict[str, list[Mapping[str, Any]]] = {}
-    for row in results.costs.to_dict("records"):
-        rows.setdefault(row["retriever"], []).append({str(key): value for key, value in row.items()})
-    return {name: _cost(name, rows, results.manifest) for name in results.retrievers}
+    for row in costs:
+        rows.setdefault(row["retriever"], []).append(row)
+    return {name: _cost(name, rows, manifest) for name in manifest.finished}
 
 
-def by_price(results: Results) -> dict[str, tuple[float, ...]]:
-    """Return what orders retrievers by what a query costs: dollars, median latency, bytes of vectors; unknown last."""
+def by_price(manifest: Manifest, costs: Iterable[Mapping[str, Any]]) -> dict[str, tuple[float, ...]]:
+    """Return what orders retrievers by what a query costs: dollars, median latency, bytes of vectors; unknown last.
+
+    Args:
+        manifest: of the run.
+        costs: the rows of costs.csv.
+    """
     keys: dict[str, tuple[float, ...]] = {}
-    for name, cost in costs_of(results).items():
+    for name, cost in _costs(manifest, costs).items():
         known = (cost.usd_per_million, cost.p50, cost.vector_bytes)
         keys[name] = tuple(math.inf if value is None else value for value in known)
     return keys
@@ -143,11 +157,8 @@ def _per_million(row: Mapping[str, Any], manifest: Manifest) -> float | None:
 def _price(retriever: str, stage: str, manifest: Manifest) -> float | None:
     """Dollars for a million tokens that a stage of a retriever takes; None where it is not known."""
     stated = manifest.retrievers[retriever].provenance.get(f"reranker {PRICE}" if stage == "rerank" else PRICE)
-    if stated is None:
-        model = manifest.resolved.blocks[retriever].get({"embed-queries": "encoder", "rerank": "rerank"}.get(stage, ""))
-        return 0.0 if model and model["kind"] in FREE else None
     try:
-        return float(stated)
+        return None if stated is None else float(stated)
     except ValueError:
         return None
 

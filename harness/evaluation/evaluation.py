@@ -1,185 +1,297 @@
-"""Scores compared: the comparisons and the conclusion, wherever the scores come from."""
+"""What scores showed, as data: comparisons, the verdict, the leaderboard, warnings. Written as evaluation.json.
+
+No text is in it, and no score of a single query: `wording` says it, scores.csv holds them.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from collections.abc import Set as AbstractSet
-from dataclasses import asdict, dataclass, field, replace
-from functools import lru_cache
-from typing import Any
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from typing import Literal
 
-from harness.evaluation.compare import compare, uncounted
-from harness.evaluation.conclusion import Conclusion, conclude
-from harness.evaluation.costs import by_price
-from harness.evaluation.grading import people_judged
-from harness.evaluation.readers import scores_of_results
-from harness.evaluation.scores import Scores
-from harness.evaluation.statements import Statement, conclusion_statements
-from harness.evaluation.sweep_choice import SweepChoice, choose
-from harness.evaluation.verdict import Comparison
-from harness.evaluation.wording import COMPARISON_COLUMNS, comparison_cells, read_comparison
-from harness.experiment import Sweep
-from harness.records import Manifest, ResolvedExperiment, Results
-from harness.stats.intervals import summarize
-from harness.stats.power import Look, at_look, look_at
-from harness.stats.settings import Settings, check_margin
-from retrievers.errors import InputError, Problem, did_you_mean
-from retrievers.options import checked
+from pydantic import BaseModel, ConfigDict, computed_field
+
+from harness.evaluation.verdict import Comparison, Reason, TestRow, Verdict
+from harness.stats.intervals import Summary
+from harness.stats.multiplicity import adjusted_floors
+from harness.stats.power import Look
+from harness.stats.settings import Settings
+
+BoardStanding = Literal["leader", "good", "open", "same", "worse", "baseline", "better", "failed"]
+BY_VERDICT: Mapping[Verdict, BoardStanding] = {
+    Verdict.BETTER: "better", Verdict.WORSE: "worse", Verdict.EQUIVALENT: "good", Verdict.UNDECIDED: "open",
+}  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
-class Evaluation:
-    """Scores with their comparisons and conclusion; the first measure is the primary one."""
+class WarningKind(Enum):
+    """What a reader of the verdict must know."""
 
-    scores: Scores
-    settings: Settings
-    """With the level of this look, where looks are planned."""
-    comparisons: Mapping[str, tuple[Comparison, ...]]
-    """Measure -> its family."""
-    conclusion: Conclusion
-    """On the primary measure."""
-    look: Look | None = None
-    """Which of the planned looks this is; None where none are planned."""
-    failed: Mapping[str, str] = field(default_factory=dict)
-    """Retriever -> why it failed."""
-    recomputed: bool = False
-    """Whether the comparisons of a folder of an earlier version were computed again."""
+    FRAGILE = "fragile"
+    """Few queries with a large loss would undo what is shown of two retrievers."""
+    HALF_READ = "half read"
+    """Models read only the start of many documents: numbers are the least and the largest share of these."""
+    UNKNOWN_HITS = "unknown hits"
+    """Hits of a retriever are not documents of the data set: how many, of how many; words are an example."""
+    MATCHED_IDS = "matched ids"
+    """A retriever's ids are written otherwise: how many were matched each way; words are the ways, then an example."""
+    UNJUDGED = "unjudged"
+    """The share of a retriever's first hits that nobody judged, that of the leader's, and how many hits are first."""
+    JUDGED_GAP = "judged gap"
+    """What the first retriever returned was judged much more than what the second did: both shares."""
+    CLICKS = "clicks"
+    """The labels of so many queries are clicks."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunWarning:
+    """One thing to know, with its numbers as its kind has them."""
+
+    kind: WarningKind
+    retrievers: tuple[str, ...] = ()
+    numbers: tuple[float, ...] = ()
+    words: tuple[str, ...] = ()
+
+
+FEWEST_QUERIES = 50
+"""Queries (clusters, where declared) below which a sweep claims nothing: skewed differences make false claims."""
+
+
+@dataclass(frozen=True, slots=True)
+class AxisEffect:
+    """What one value of one axis does, over all values of the others."""
+
+    axis: str
+    value: str
+    mean: float
+    """Of all configurations with this value."""
+    effect: float
+    """The same less the mean of all configurations that have the axis."""
+    low: float | None
+    """Of the effect, by Student's t over the queries; None where no interval can be estimated."""
+    high: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class SweepChoice:
+    """The configuration of the highest mean, and what it is worth (DEFINITIONS, Sweeps)."""
+
+    default: str
+    chosen: str
+    configurations: int
+    """How many were tried, without the default."""
+    gain: float
+    """Its mean less the default's, on the queries that chose it."""
+    expected: float | None
+    """The gain to expect on new queries of choosing so: cross-fitted; None where all queries fall into one part."""
+    low: float | None
+    """Lower bound of its true gain, simultaneous for all configurations; None where it cannot be estimated."""
+    p_value: float
+    """One-sided, by max-T over all configurations."""
+    method: str
+    beats: bool
+    """Whether it is shown to beat the default: p at most alpha/2, on enough queries."""
+    too_few: bool
+    """Whether the queries are too few to claim anything."""
+    alike: tuple[str, ...]
+    """All that the test over all pairs cannot tell from the chosen one, itself among them; cheapest and fastest first.
+    The default may be one of them."""
+    effects: tuple[AxisEffect, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class BoardRow:
+    """One retriever; what was not compared is None."""
+
+    retriever: str
+    standing: BoardStanding
+    """Of the leader's board its set; against a baseline what was shown."""
+    mean: float | None
+    """None where it failed."""
+    difference: float | None = None
+    """Behind the leader, or ahead of the baseline, in points of the measure."""
+    low: float | None = None
+    """The difference's interval; None where none can be estimated."""
+    high: float | None = None
+    wins: int | None = None
+    """Queries where this one is better than the reference."""
+    ties: int | None = None
+    losses: int | None = None
+    p: float | None = None
+    """Adjusted, of the deciding test."""
+    p_wilcoxon: float | None = None
+    """Adjusted, of the exact signed-rank test; None where it has none, or decides and is `p`."""
+    floor: float | None = None
+    """The smallest adjusted p that the exact test could have given, where that is above the level."""
+
+
+@dataclass(frozen=True, slots=True)
+class Board:
+    """The paired leaderboard on the primary measure, best mean first."""
+
+    measure: str
+    n: int
+    reference: str
+    """With whom every row is compared."""
+    against_baseline: bool
+    """Whether the reference is the declared baseline: rows are ahead of it, else behind the leader."""
+    level: float
+    margin: float | None
+    rows: tuple[BoardRow, ...]
+    """Those that failed are last."""
 
     @property
-    def incomplete(self) -> str:
-        """What is missing and who leads among the others, as a head line; "" where every retriever finished."""
-        if not self.failed:
-            return ""
-        every, leads = len(self.failed) + len(self.conclusion.means), self.conclusion.leader
-        head = f"Incomplete: {len(self.failed)} of {every} retrievers failed"
-        return f"{head}; among those that ran, {leads} leads" if len(self.conclusion.means) > 1 else head
+    def paired(self) -> bool:
+        """Whether two retrievers or more have a mean: else there is no difference to draw."""
+        return sum(row.mean is not None for row in self.rows) > 1
 
-    def statements(self, *, complete: bool = True) -> list[Statement]:
-        """What was shown, most important first; nothing is recommended while retrievers are missing."""
-        return list(conclusion_statements(self.conclusion, self.settings, complete=complete and not self.failed))
+    @property
+    def exact(self) -> bool:
+        """Whether an exact Wilcoxon p is shown beside the deciding one."""
+        return any(row.p_wilcoxon is not None for row in self.rows)
 
-    def sentences(self, *, complete: bool = True) -> list[str]:
-        """The texts of the statements."""
-        return [statement.text for statement in self.statements(complete=complete)]
-
-    def comparison_rows(self) -> list[dict[str, Any]]:
-        """The rows of comparisons.csv."""
-        return [comparison_cells(row) for rows in self.comparisons.values() for row in rows]
-
-    def summary_rows(self) -> list[dict[str, Any]]:
-        """The rows of summary.csv."""
-        return summary_rows(self.scores, self.settings.level)
+    @property
+    def span(self) -> tuple[float, float]:
+        """The ends of what the rows and the margin reach, 0 among them."""
+        held = [end for row in self.rows for end in (row.difference, row.low, row.high) if end is not None]
+        edges = (0.0, self.margin or 0.0, -(self.margin or 0.0) if self.against_baseline else 0.0)
+        return min(*edges, *held), max(*edges, *held)
 
 
-def evaluate(
-    scores: Scores,
-    *,
-    baseline: str | None,
-    settings: Settings,
-    low_is_good: AbstractSet[str] = frozenset(),
-    step: Callable[[], None] = uncounted,
-) -> Evaluation:
-    """Compare retrievers on every measure and conclude on the first.
+class Evaluation(BaseModel):
+    """All retrievers compared on every measure, and on the primary one with the one of the best mean."""
+
+    model_config = ConfigDict(frozen=True)
+
+    measure: str
+    """The primary one."""
+    settings: Settings
+    """With the level of this look, where looks are planned."""
+    look: Look | None = None
+    """Which of the planned looks this is; None where none are planned."""
+    n: int
+    """Queries for which everyone has a value of the primary measure."""
+    clusters: int | None
+    """Clusters of queries; None where none are declared."""
+    effective: float | None
+    """How many queries (clusters) of equal weight tell as much; None without weights."""
+    low_is_good: frozenset[str] = frozenset()
+    """Measures of which the lowest mean leads."""
+    summary: Mapping[str, Mapping[str, Summary]]
+    """Measure -> retriever -> its statistics."""
+    comparisons: Mapping[str, tuple[Comparison, ...]]
+    """Measure -> its family."""
+    tests: tuple[TestRow, ...] = ()
+    """Every other family."""
+    means: Mapping[str, float]
+    """On the primary measure, best first; weighted where weights are declared."""
+    against: Mapping[str, Comparison]
+    """Of the leader (a) with each other (b)."""
+    plans: Mapping[str, int | None]
+    """Undecided against the leader -> the queries (clusters, where declared) that the declared difference takes; None
+    where too few differ to say."""
+    measured: bool
+    """False where every score is 0: then there is no verdict."""
+    difference: float
+    """The true difference that the plans are for."""
+    baseline: str = ""
+    """The declared one; "" where all pairs were compared."""
+    sweep: SweepChoice | None = None
+    """The choice among many configurations, where the experiment has a sweep."""
+    judged: Mapping[str, float] = {}
+    """Retriever -> share of its hits within the primary measure's cutoff that have a label, a mean over the queries
+    that have a hit; empty where claims decide, or scores are all there is."""
+    warnings: tuple[RunWarning, ...] = ()
+    """The gravest first."""
+    failed: Mapping[str, str] = {}
+    """Retriever -> why it failed."""
+    recomputed: bool = False
+    """Whether a folder had no evaluation that could be read, so that this one is computed again from its scores."""
+
+    @property
+    def leader(self) -> str:
+        """The retriever with the best mean; among equals the first in the experiment's order."""
+        return next(iter(self.means))
+
+    @property
+    def others(self) -> tuple[str, ...]:
+        """All but the leader, best mean first."""
+        return tuple(self.means)[1:]
+
+    @property
+    def within_margin(self) -> tuple[str, ...]:
+        """The leader, and all that are shown within the margin of it: only these are as good as the best."""
+        return (self.leader, *(name for name in self.others if _close(self.against[name])))
+
+    @property
+    def shown_worse(self) -> tuple[str, ...]:
+        """Those that the leader is shown to be better than."""
+        rows = self.against
+        return tuple(o for o in self.others if rows[o].verdict is Verdict.BETTER and not _close(rows[o]))
+
+    @property
+    def ahead(self) -> tuple[str, ...]:
+        """Those that signed ranks, where they decide, show to be better than the leader on the typical query."""
+        return tuple(name for name in self.plans if self.against[name].verdict is Verdict.WORSE)
+
+    @property
+    def against_baseline(self) -> tuple[Comparison, ...]:
+        """Of each other (a) with the baseline (b), best mean first."""
+        rows = {row.a: row for row in self.comparisons[self.measure] if self.baseline and row.b == self.baseline}
+        return tuple(rows[name] for name in self.means if name in rows)
+
+    @property
+    def reference(self) -> str:
+        """With whom every row of the board is compared: the declared baseline, else the leader."""
+        return self.baseline or self.leader
+
+    @computed_field  # type: ignore[prop-decorator]  # mypy knows no property that is decorated
+    @property
+    def board(self) -> Board:
+        """The leaderboard, for whoever reads the file: it follows from the rest."""
+        settings, based = self.settings, bool(self.baseline)
+        pairs = {row.a: row for row in self.against_baseline} if based else self.against
+        floors = wilcoxon_floors([*pairs.values()], settings)
+        rows = [_board_row(self, name, pairs.get(name), floors) for name in self.means]
+        rows += [BoardRow(name, "failed", None) for name in self.failed]
+        return Board(self.measure, self.n, self.reference, based, settings.level, settings.margin, tuple(rows))
+
+
+def _close(row: Comparison) -> bool:
+    return row.verdict is Verdict.EQUIVALENT or row.finding.negligible
+
+
+def _board_row(
+    evaluation: Evaluation, name: str, row: Comparison | None, floors: Mapping[tuple[str, str], float]
+) -> BoardRow:
+    based, mean = bool(evaluation.baseline), evaluation.means[name]
+    if row is None:
+        return BoardRow(name, "baseline" if based else "leader", mean)
+    shown: BoardStanding = "worse" if name in evaluation.shown_worse else "open" if name in evaluation.plans else "good"
+    standing = BY_VERDICT[row.verdict] if based else shown
+    if standing == "open" and row.reason in (Reason.IDENTICAL, Reason.NO_QUERY_DIFFERS):
+        standing = "same"
+    row = row.swapped if evaluation.measure in evaluation.low_is_good else row
+    ends = (row.mean_difference, row.ci_low, row.ci_high)
+    record = (row.wins, row.ties, row.losses) if based else (row.losses, row.ties, row.wins)
+    beside = None if evaluation.settings.test == "wilcoxon" else row.p_wilcoxon_adjusted
+    return BoardRow(name, standing, mean, *ends, *record, row.p_adjusted, beside, floors.get((row.a, row.b)))
+
+
+def wilcoxon_floors(rows: Sequence[Comparison], settings: Settings) -> dict[tuple[str, str], float]:
+    """Return (a, b), in either order -> the smallest adjusted p of the exact test, where that is above the level.
 
     Args:
-        scores: of two retrievers or more.
-        baseline: each other retriever is compared with it; None compares all pairs.
-        settings: the tests.
-        low_is_good: measures of which less is better.
-        step: as for `compare`.
-
-    Raises:
-        InputError: the baseline has no score; the margin is not below the primary measure's range; no query has a value
-            of that measure from everyone.
+        rows: comparisons that are corrected together.
+        settings: the correction and the level.
     """
-    if baseline is not None and baseline not in scores.retrievers:
-        remedy = did_you_mean(baseline, scores.retrievers)
-        raise InputError(Problem("--baseline", f"no retriever is called {baseline!r}", remedy))
-    check_margin("--margin", settings.margin, scores.span_of(scores.primary) or None)
-    settings = replace(settings, by_people=settings.by_people and scores.by_people)
-    scores = replace(scores, low_is_good=frozenset(low_is_good))
-    rows = compare(scores, baseline=baseline, settings=settings, step=step)
-    return Evaluation(
-        scores=scores,
-        settings=settings,
-        comparisons={m: tuple(row for row in rows if row.measure == m) for m in scores.values},
-        conclusion=conclude(scores, rows, settings, baseline=baseline),
+    exact = [row for row in rows if row.p_wilcoxon is not None]
+    floors = adjusted_floors(
+        [row.p_wilcoxon or 1.0 for row in exact], [row.wilcoxon_floor for row in exact], settings.correction
     )
-
-
-@lru_cache(maxsize=1)
-def evaluation_of(results: Results) -> Evaluation:
-    """Put a results folder's scores in order, read its comparisons, and conclude; what was read last is kept.
-
-    Where the primary measure is undefined for someone, nothing could be decided: such queries are left out.
-    """
-    manifest, scores = results.manifest, scores_of_results(results)
-    scores = scores.only(scores.defined(scores.primary))
-    declared = settings_of(manifest)
-    labels = {query: labelled.labels for query, labelled in results.queries.items()}
-    settings = replace(at_look(declared, scores.n), by_people=people_judged(labels))
-    comparisons = _comparisons(results)
-    if recomputed := comparisons is None:
-        rows = compare(scores, baseline=manifest.resolved.baseline, settings=settings)
-        comparisons = {measure: tuple(row for row in rows if row.measure == measure) for measure in scores.values}
-    family = comparisons.get(scores.primary, ())
-    return Evaluation(
-        scores=scores,
-        settings=settings,
-        comparisons={measure: comparisons.get(measure, ()) for measure in scores.values},
-        conclusion=conclude(
-            scores, family, settings, baseline=manifest.resolved.baseline, sweep=_choice(results, scores, settings)
-        ),
-        look=look_at(declared, scores.n),
-        failed=manifest.failed,
-        recomputed=recomputed,
-    )
-
-
-def sweep_of(resolved: ResolvedExperiment) -> Sweep | None:
-    """The sweep of an experiment, None where it has none."""
-    return None if resolved.sweep is None else checked(Sweep, resolved.sweep, "resolved.sweep")
-
-
-def _choice(results: Results, scores: Scores, settings: Settings) -> SweepChoice | None:
-    sweep = sweep_of(results.manifest.resolved)
-    return None if sweep is None else choose(scores, sweep, settings, by_price(results))
-
-
-def settings_of(manifest: Manifest) -> Settings:
-    """The statistics that a run was made with."""
-    return Settings.of(manifest.resolved.statistics, manifest.resolved.seed, manifest.earlier_looks)
-
-
-def summary_rows(scores: Scores, level: float) -> list[dict[str, Any]]:
-    """Describe every retriever on every measure: the rows of summary.csv, none where nothing is defined.
-
-    Args:
-        scores: the retrievers in the order of the rows.
-        level: confidence of the intervals.
-    """
-    rows = []
-    for name in scores.retrievers:
-        for measure, group in scores.values.items():
-            if name in group and (kept := scores.defined(measure, name)).any():
-                summary = summarize(
-                    group[name][kept],
-                    level,
-                    binary=measure in scores.binary,
-                    bounds=scores.range_of(measure),
-                    units=scores.only(kept).units,
-                )
-                rows.append({"retriever": name, "measure": measure, **asdict(summary)})
-    return rows
-
-
-def _comparisons(results: Results) -> dict[str, tuple[Comparison, ...]] | None:
-    """Read the rows of comparisons.csv; None where it is older than its newest columns, which verdicts rest on."""
-    if not set(COMPARISON_COLUMNS) <= set(results.comparisons.columns):
-        return None
-    rows: dict[str, list[Comparison]] = {}
-    for cells in results.comparisons[list(COMPARISON_COLUMNS)].to_dict("records"):
-        # A float that is not itself is NaN: an empty cell.
-        row = read_comparison({str(key): value if value == value else None for key, value in cells.items()})
-        rows.setdefault(row.measure, []).append(row)
-    return {measure: tuple(of) for measure, of in rows.items()}
+    return {
+        pair: floor
+        for row, floor in zip(exact, floors, strict=True)
+        if floor is not None and floor > settings.alpha and row.differing
+        for pair in ((row.a, row.b), (row.b, row.a))
+    }

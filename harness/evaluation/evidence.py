@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations
 from shlex import quote
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from harness.english import counted
 from harness.evaluation.readers import answers_of
@@ -109,18 +109,10 @@ class PairEvidence(NamedTuple):
     b: str
     effect_size: float | None
     """The rank-biserial correlation; None where no query differs."""
-    overlap: RankingsOverlap | None
-    """Of the rankings as deep as they were kept; None where scores are all there is."""
-
-    def as_json(self) -> dict[str, Any]:
-        """The same as data, None where something cannot be estimated."""
-        return {
-            "a": self.a,
-            "b": self.b,
-            "effect_size": self.effect_size,
-            "top_10_in_common": None if self.overlap is None else self.overlap.top,
-            "rbo": None if self.overlap is None else self.overlap.rbo,
-        }
+    top_10_in_common: float | None
+    """Share of the first ten, of the rankings as deep as they were kept; None where scores are all there is."""
+    rbo: float | None
+    """Rank-biased overlap of the same."""
 
 
 def pairs_by_weight(names: Sequence[str], baseline: str | None, n: int, most: int = MOST) -> list[tuple[str, str]]:
@@ -152,11 +144,7 @@ def evidence(scores: Scores, pairs: Sequence[tuple[str, str]]) -> list[PairEvide
     lists = {name: scores.lists[name]() for name in {name for pair in pairs for name in pair} if name in scores.lists}
     found = []
     for a, b in pairs:
-        by_unit = differences(units.means(group[a]), units.means(group[b]))
-        found.append(PairEvidence(
-            a,
-            b,
-            effect_size=effect_size(by_unit),
-            overlap=overlap_of(a, b, lists) if a in lists and b in lists else None,
-        ))  # fmt: skip
+        size = effect_size(differences(units.means(group[a]), units.means(group[b])))
+        both = overlap_of(a, b, lists) if a in lists and b in lists else None
+        found.append(PairEvidence(a, b, size, both and both.top, both and both.rbo))
     return found

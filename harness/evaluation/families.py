@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 
 from harness.evaluation.compare import Key, corrected, finding_on, observe, sign_of
+from harness.evaluation.grading import GradedLabels, scores_of
 from harness.evaluation.scores import Scores
-from harness.evaluation.verdict import Evidence, Finding, Reason
+from harness.evaluation.verdict import Evidence, Reason, TestRow
+from harness.measures import parse
+from harness.records import Manifest
 from harness.stats.heterogeneity import large_slices, length_slices
 from harness.stats.multiplicity import adjust
 from harness.stats.paired_tests import Decided, Within, decide, equivalence_tests
@@ -17,33 +20,6 @@ from harness.stats.settings import Settings
 from retrievers.types import CONTROL, Query
 
 Pairs = Sequence[tuple[str, str]]
-
-
-@dataclass(frozen=True, slots=True)
-class TestRow:
-    """One row of tests.csv: its fields are the columns, in their order; None is an empty cell."""
-
-    __test__ = False  # pytest: a row, no test class
-
-    family: str
-    measure: str
-    a: str
-    b: str
-    n: int
-    """Queries."""
-    statistic: float | None
-    p_value: float
-    p_adjusted: float
-    """Within the family, and within one measure."""
-    method: str
-    note: str
-    """Which queries, where not all of them; what else there is to know of a row; empty otherwise."""
-    mean_difference: float | None
-    """mean(a) - mean(b)."""
-    p_wilcoxon_adjusted: float | None = None
-    """Of the exact signed-rank test, corrected as p; empty with weights, and where no verdict is given."""
-    finding: Finding | None = None
-    """Of slices and rerankers, by the rule of every verdict; `wording` writes it."""
 
 
 def equivalence_family(scores: Scores, pairs: Pairs, settings: Settings) -> Iterator[TestRow]:
@@ -59,18 +35,6 @@ def equivalence_family(scores: Scores, pairs: Pairs, settings: Settings) -> Iter
         tests = equivalence_tests(scores.values[scores.primary], pairs, within, settings.seed)
         decided = [Decided(test.greater, None, None, test.method) for test in tests]
         yield from _rows(("equivalence", scores.primary), [("", scores, *pair) for pair in pairs], decided, "holm")
-
-
-def pair_family(scores: Scores, pairs: Pairs, name: str, settings: Settings) -> list[TestRow]:
-    """Return the deciding tests of any pairs as a family of their own, such as each reranker with its first stage.
-
-    Args:
-        scores: of the queries for which everyone has a value.
-        pairs: whom to compare on the primary measure.
-        name: the family's.
-        settings: the test and its correction.
-    """
-    return _deciding_rows([("", scores)], pairs, name, settings)
 
 
 def slices_of(queries: Sequence[Query], cluster: str | None = None) -> dict[str, list[str]]:
@@ -89,21 +53,7 @@ def slices_of(queries: Sequence[Query], cluster: str | None = None) -> dict[str,
 
 
 def slice_families(scores: Scores, pairs: Pairs, queries: Sequence[Query], settings: Settings) -> Iterator[TestRow]:
-    """Yield, for each way to divide the queries, the tests within each slice.
-
-    Args:
-        scores: of the queries for which everyone has a value.
-        pairs: whom to compare on the primary measure.
-        queries: (n,) those that were scored.
-        settings: the test, its correction, the declared cluster.
-    """
-    kinds = {name: labels for name, labels in slices_of(queries, settings.cluster).items() if len(set(labels)) > 1}
-    for name, labels in kinds.items():
-        yield from slice_family(scores, pairs, labels, name, settings)
-
-
-def slice_family(scores: Scores, pairs: Pairs, labels: Sequence[str], name: str, settings: Settings) -> list[TestRow]:
-    """Return the deciding tests of the pairs within each slice of the queries: one family, always exploratory.
+    """Yield, for each way to divide the queries, the deciding tests within each slice: one family, always exploratory.
 
     Corrected over all slices and pairs together. Slices of fewer than 10 queries are left out: `stats.heterogeneity`
     names them (`small_slices`).
@@ -111,16 +61,68 @@ def slice_family(scores: Scores, pairs: Pairs, labels: Sequence[str], name: str,
     Args:
         scores: of the queries for which everyone has a value.
         pairs: whom to compare on the primary measure.
-        labels: (n,) each query's slice; "" belongs to none.
-        name: the family's, such as "field language" or "query length".
+        queries: (n,) those that were scored.
+        settings: the test, its correction, the declared cluster.
+    """
+    for name, labels in slices_of(queries, settings.cluster).items():
+        if len(set(labels)) > 1:
+            parts = []
+            for kind, places in large_slices(labels).items():
+                kept = np.zeros(scores.n, dtype=np.bool_)
+                kept[places] = True
+                parts.append((kind, scores.only(kept)))
+            yield from _deciding_rows(parts, pairs, name, settings)
+
+
+def uplift_family(scores: Scores, manifest: Manifest, judged: GradedLabels, settings: Settings) -> Iterator[TestRow]:
+    """Yield each reranked retriever against its own first stage, with the ceiling that the candidates allow.
+
+    Args:
+        scores: of the queries for which everyone has a value.
+        manifest: which retrievers rerank which.
+        judged: the labels after the grade rule.
         settings: the test and its correction.
     """
-    parts = []
-    for kind, places in large_slices(labels).items():
-        kept = np.zeros(scores.n, dtype=np.bool_)
-        kept[places] = True
-        parts.append((kind, scores.only(kept)))
-    return _deciding_rows(parts, pairs, name, settings)
+    blocks = {
+        (name, str(block["of"])): candidates_read(manifest.retrievers[name].provenance)
+        for name, block in manifest.resolved.blocks.items()
+        if block["kind"] == "rerank"
+        and isinstance(block.get("of"), str)
+        and {name, block["of"]} <= set(scores.retrievers)
+    }
+    for row in _deciding_rows([("", scores)], list(blocks), "rerank uplift", settings) if blocks else ():
+        # Nobody judged the claims against candidates below the cutoff: what could be made of them is not known.
+        note = "no ceiling: the candidates below the cutoff have no verdicts"
+        if not parse(scores.primary).claimed:
+            note = f"ceiling {_ceiling(judged, scores, row.b, blocks[row.a, row.b]):.4f}"
+        yield replace(row, note=note)
+
+
+def _ceiling(judged: GradedLabels, scores: Scores, name: str, depth: int | None) -> float:
+    """The mean that a perfect reranker would reach from the first `depth` candidates of a retriever."""
+    measure, answers = parse(scores.primary), scores.lists[name]()
+    best = {query: perfect(answers[query], judged.grades[query], depth) for query in judged.grades if query in answers}
+    return scores_of([measure], judged, best).means(scores.weight_of)[measure]
+
+
+READ = "reranker depth"
+"""Where the provenance of a reranked retriever says how many candidates are read."""
+
+
+def candidates_read(provenance: Mapping[str, str]) -> int | None:
+    """Return how many candidates a reranker reads, as it says; None where it does not."""
+    stated = provenance.get(READ, "")
+    return int(stated) if stated.isascii() and stated.isdigit() else None
+
+
+def perfect(doc_ids: Sequence[str], grades: Mapping[str, int], depth: int | None) -> list[str]:
+    """Return the first `depth` candidates in the order of their grades, the others beneath as they were.
+
+    >>> perfect(["a", "b", "c", "d"], {"b": 1, "c": 2, "d": 3}, 3)
+    ['c', 'b', 'a', 'd']
+    """
+    head = sorted(doc_ids[:depth], key=lambda doc: -grades.get(doc, 0))
+    return [*head, *doc_ids[len(head) :]]
 
 
 def _deciding_rows(parts: Sequence[tuple[str, Scores]], pairs: Pairs, name: str, settings: Settings) -> list[TestRow]:

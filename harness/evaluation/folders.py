@@ -12,14 +12,15 @@ import numpy as np
 
 from harness import records
 from harness.english import counted, join
-from harness.evaluation.cautions import judged_caution, tells_unjudged
-from harness.evaluation.evaluation import settings_of
+from harness.evaluation.evaluate import settings_of
 from harness.evaluation.grading import GradedLabels, grade_labels
 from harness.evaluation.identity import identity
 from harness.evaluation.readers import computable, primary_of, relevance_of, score_folder
 from harness.evaluation.runs import Conventions, score_runs
 from harness.evaluation.scores import Scores, by_mean, identical_pairs, rankings_digest
-from harness.measures import Measure, parse_all
+from harness.evaluation.warnings import judged_warnings
+from harness.evaluation.wording import warning_sentences
+from harness.measures import Measure, parse, parse_all
 from harness.records import UNSCORED, Results
 from harness.stats.differences import Range
 from harness.stats.settings import Settings
@@ -94,14 +95,14 @@ def score_folders(
     if not ids:
         raise InputError(Problem(", ".join(map(str, folders)), "share no query with the same text and the same grades"))
     measures = parse_all(named) if named else _measures(results)
-    every = (*measures, _judged_at(measures[0], results))
-    scored = [score_folder(one, every, relevance=relevance_of(one, rule), queries=ids) for one in results]
+    scored = [score_folder(one, measures, relevance=relevance_of(one, rule), queries=ids) for one in results]
     apart = called or folders_apart([one.folder for one in results])
     # Sets of one folder each keep their names: what is one retriever on this set may be two on the next.
     known = [{} if called else {name: identity(one.manifest, name) for name in scores.retrievers}
              for one, scores in zip(results, scored, strict=True)]  # fmt: skip
-    joined = _cautioned(joined_scores(scored, apart, measures[0].cutoff, known), every, results[0])
-    return replace(joined, notes=(shared.sentence(), *joined.notes, *_notes(results, measures[0], named)))
+    joined = joined_scores(scored, apart, measures[0].cutoff, known)
+    notes = (shared.sentence(), *joined.notes, *judged_notes(joined, results), *_notes(results, measures[0], named))
+    return replace(joined, notes=notes)
 
 
 def shared_queries(results: Sequence[Results], rule: str | None = None) -> SharedQueries:
@@ -172,6 +173,7 @@ def joined_scores(
         by_people=all(scores.by_people for scores in folders),
         notes=(f"Found the same in more than one folder, and compared once: {join(once)}.",) if once else (),
         lists=lists,
+        judged={names[i, name]: folders[i].judged[name] for i, name in kept if name in folders[i].judged},
     )
 
 
@@ -306,9 +308,8 @@ def score_rankings(
     results = records.read(first)
     measures = parse_all(named or computable(results.manifest.resolved.measures))
     try:
-        every = (*measures, _judged_at(measures[0], [results]))
-        scores = score_folder(results, every, relevance=relevance_of(results, rule), queries=queries)
-        return _cautioned(scores, every, results)
+        scores = score_folder(results, measures, relevance=relevance_of(results, rule), queries=queries)
+        return replace(scores, notes=(*scores.notes, *judged_notes(scores, [results])))
     except InputError as error:
         if rule is None:
             raise
@@ -317,21 +318,15 @@ def score_rankings(
         ]) from None  # fmt: skip
 
 
-def _judged_at(primary: Measure, results: Sequence[Results]) -> Measure:
-    """The share of judged hits, as far down as the primary measure looks."""
+def judged_notes(scores: Scores, results: Sequence[Results]) -> tuple[str, ...]:
+    """What is to be known of the judged shares of the first hits; nothing where labels name relevant documents only."""
+    if not scores.retrievers or not scores.tells_unjudged:
+        return ()
     depth = min(one.manifest.resolved.depth for one in results)
-    return Measure("Judged", min(primary.cutoff or depth, depth))
-
-
-def _cautioned(scores: Scores, measures: Sequence[Measure], results: Results) -> Scores:
-    """The scores without the last measure, the share of judged hits, and with the caution that follows from it."""
-    *asked, judged = measures
-    notes = scores.notes
-    if scores.retrievers and tells_unjudged(asked[0], results.grades()):
-        shares = {name: float(np.nanmean(values)) for name, values in scores.values[str(judged)].items()}
-        names = list(by_mean({name: scores.mean(scores.primary, name) for name in scores.retrievers}))
-        notes += tuple(filter(None, [judged_caution(shares, names, judged.cutoff or 0)]))
-    return replace(scores.of(*map(str, asked)), notes=notes)
+    cutoff = min(parse(scores.primary).cutoff or depth, depth)
+    means = by_mean({name: scores.mean(scores.primary, name) for name in scores.retrievers})
+    found = judged_warnings({name: scores.judged[name] for name in means if name in scores.judged}, cutoff)
+    return tuple(warning_sentences(list(found)))
 
 
 def _refuse_conventions(conventions: Conventions) -> None:

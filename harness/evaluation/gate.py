@@ -8,64 +8,34 @@ from typing import NamedTuple
 
 import numpy as np
 
-from harness.evaluation.evaluation import settings_of
+from harness.evaluation.evaluate import settings_of
 from harness.evaluation.folders import SharedQueries, shared_queries
 from harness.evaluation.readers import primary_of, scores_of_results
 from harness.evaluation.scores import Scores, rankings_digest
 from harness.evaluation.verdict import Gate
 from harness.measures import parse
 from harness.records import UNSCORED, Results
-from harness.stats.differences import Range, differences
+from harness.stats.differences import differences
 from harness.stats.intervals import mean
 from harness.stats.paired_tests import Within, fewest_units, not_worse
 from harness.stats.power import at_look
 from harness.stats.settings import Settings, check_margin
 from retrievers.errors import InputError, Problem, did_you_mean
-from retrievers.types import Floats
 
 CHALLENGER, BASELINE = "challenger", "baseline"
 
 
-def gate(
-    challenger: Floats,
-    baseline: Floats,
-    *,
-    margin: float,
-    span: float | None = 1.0,
-    settings: Settings = Settings(),  # noqa: B008 - frozen
-) -> Gate:
+def gate_scores(scores: Scores, *, margin: float, settings: Settings) -> Gate:
     """Test non-inferiority of the mean: passes where "challenger - baseline <= -margin" is rejected (`not_worse`).
 
     Args:
-        challenger: (n,) finite scores.
-        baseline: (n,) finite scores on the same queries.
+        scores: of "challenger" and "baseline" on the primary measure, defined for both.
         margin: loss of the mean that is still acceptable, in points of the measure.
-        span: the measure's range, such as 1 for nDCG: the worst possible loss on one query; None where it is not
-            known: then nothing can be shown.
         settings: level and seed; its margin is not read.
 
     Raises:
-        InputError: a margin or a range that is not a finite number above 0; a score beyond the range.
-        ValueError: scores that are not finite, or not of the same queries.
+        InputError: a margin that is not a finite number above 0.
     """
-    if span is not None and not 0 < span < math.inf:
-        remedy = "give the measure's range, such as 1"
-        raise InputError(Problem("span", f"{span} is not a finite number above 0", remedy))
-    d = differences(challenger, baseline)
-    if span is not None and float(np.abs(d.values).max()) > span + d.slack:
-        what = f"a difference of {float(np.abs(d.values).max()):g} is larger than {span:g}"
-        raise InputError(Problem("span", what, "give the highest minus the lowest possible score"))
-    low = min(float(challenger.min()), float(baseline.min()))
-    scores = Scores(
-        ids=tuple(map(str, range(len(d.values)))),
-        values={"score": {CHALLENGER: challenger, BASELINE: baseline}},
-        ranges={"score": None if span is None else Range(low, low + span)},
-    )
-    return gate_scores(scores, margin=margin, settings=settings)
-
-
-def gate_scores(scores: Scores, *, margin: float, settings: Settings) -> Gate:
-    """As `gate`, on the primary measure of a table that holds "challenger" and "baseline", defined for both."""
     if not 0 < margin < math.inf:
         remedy = "give the loss that you would accept, such as 0.02"
         raise InputError(Problem("margin", f"{margin} is not a finite number above 0", remedy))

@@ -93,11 +93,6 @@ def scores_of(
     return replace(scores, values=values)
 
 
-def grades_under(given: Mapping[str, int], relevance: Relevance) -> dict[str, int]:
-    """Grades of one query under the grade rule, whether any of them is relevant or not."""
-    return {doc: min(grade, 1) for doc, grade in given.items()} if relevance.grades == "binary" else dict(given)
-
-
 def gains(grades: Judgments) -> dict[str, dict[str, int]] | None:
     """The exponential gains 2^grade - 1; None where a grade is too high for them to mean anything."""
     if any(g > STEEPEST for judged in grades.values() for g in judged.values()):
@@ -164,4 +159,4 @@ def _grades(query: str, labels: Labels, relevance: Relevance) -> dict[str, int]:
         raise InputError(Problem("relevance.grades", f"query {query!r} has a list of documents, no grades", remedy))
     if labels.groups is not None:
         return dict.fromkeys(labels.documents, 1)
-    return grade(labels.documents, Buckets(rule) if isinstance(rule, tuple) else rule or "linear").grades
+    return grade(labels.documents, Buckets(rule) if isinstance(rule, tuple) else rule or "linear")

@@ -17,7 +17,8 @@ from harness.evaluation.grading import GradedLabels, grade_labels, scores_of
 from harness.evaluation.question_units import clusters_of, weights_of
 from harness.evaluation.scores import Lists, Scores, identical_pairs, scores_from_rows
 from harness.experiment import Relevance
-from harness.measures import Claimed, Measure, bounds, parse
+from harness.measures import Claimed, Measure, bounds, parse, score
+from harness.measures.compute import Judgments
 from harness.measures.table import is_binary
 from harness.records import ResolvedExperiment, Results
 from harness.stats.differences import Range
@@ -56,8 +57,11 @@ def score_lists(judged: Judged, lists: Mapping[str, Callable[[], Lists]]) -> Sco
     ids = tuple(sorted(judged.labels.grades))
     labels = judged.labels._replace(grades={query: judged.labels.grades[query] for query in ids})
     values: dict[str, dict[str, Floats]] = {str(measure): {} for measure in judged.measures}
+    shares: dict[str, float] = {}
     for name, read in lists.items():
-        computed = scores_of(judged.measures, labels, read())
+        computed = scores_of(judged.measures, labels, answers := read())
+        if not judged.primary.claimed:
+            shares[name] = judged_share(judged.primary.cutoff, labels.grades, answers)
         for measure in judged.measures:
             values[str(measure)][name] = computed.of(measure)
     primary = judged.primary
@@ -74,6 +78,8 @@ def score_lists(judged: Judged, lists: Mapping[str, Callable[[], Lists]]) -> Sco
         order=tuple(place[query] for query in judged.labels.grades),
         by_people=judged.labels.by_people,
         lists=lists,
+        judged=shares,
+        tells_unjudged=tells_unjudged(labels.grades),
     )
 
 
@@ -110,7 +116,34 @@ def scores_of_results(results: Results) -> Scores:
         identical=identical_pairs(values[primary], lists, (ids, parse(primary).cutoff)),
         order=tuple(place[query] for query in results.queries if query in place),
         lists=lists,
+        tells_unjudged=tells_unjudged(grades),
     )
+
+
+def judged_share(cutoff: int | None, grades: Judgments, lists: Lists) -> float:
+    """Return the mean of Judged@k over the queries with labels that have a hit: an empty answer is not unjudged.
+
+    >>> judged_share(2, {"q": {"a": 0}, "r": {"b": 1}}, {"q": ["a", "x"], "r": []})
+    0.5
+    """
+    answered = {query: documents for query, documents in lists.items() if documents and grades.get(query)}
+    if not answered:
+        return 1.0
+    measure = Measure("Judged", cutoff)
+    return float(score([measure], {query: grades[query] for query in answered}, answered).means()[measure])
+
+
+def judged_shares(results: Results, primary: str) -> dict[str, float]:
+    """The share of each retriever's first hits that have a label; empty where claims decide."""
+    measure, grades = parse(primary), results.grades()
+    if measure.claimed:
+        return {}
+    return {name: judged_share(measure.cutoff, grades, read()) for name, read in lists_of(results).items()}
+
+
+def tells_unjudged(grades: Judgments) -> bool:
+    """Whether documents are judged irrelevant, so that others are unjudged."""
+    return any(grade <= 0 for labels in grades.values() for grade in labels.values())
 
 
 def lists_of(results: Results) -> dict[str, Callable[[], Lists]]:
@@ -127,12 +160,6 @@ def primary_of(resolved: ResolvedExperiment) -> str:
     """The primary measure in full; earlier folders leave gain and ideal to [relevance]."""
     relevance = checked(Relevance, resolved.relevance, "[relevance]")
     return str(parse(resolved.primary, gain=relevance.gain, ideal=relevance.ideal))
-
-
-def compared_pairs(results: Results) -> list[tuple[str, str]]:
-    """The pairs of the primary measure's family, as comparisons.csv has them."""
-    rows = results.comparisons[results.comparisons["measure"] == primary_of(results.manifest.resolved)]
-    return list(zip(rows["a"], rows["b"], strict=True))
 
 
 def score_folder(

@@ -69,6 +69,11 @@ class Scores:
     """Retriever -> what reads its rankings; absent where scores are all there is."""
     by_people: bool = True
     """False where a model alone judged: nothing is claimed then."""
+    judged: Mapping[str, float] = field(default_factory=dict)
+    """Retriever -> share of its hits within the primary measure's cutoff that have a label, a mean over the queries
+    that have a hit; empty where claims decide, or scores are all there is."""
+    tells_unjudged: bool = False
+    """Whether labels also name irrelevant documents: else nothing tells an unjudged document from one."""
     absent: frozenset[tuple[str, str]] = frozenset()
     """(retriever, query id): queries that were left out for one retriever alone, which have no row."""
 

@@ -10,9 +10,10 @@ from pathlib import Path
 
 from harness import records
 from harness.evaluation.across_sets import ON, SetsTogether, together
-from harness.evaluation.evaluation import evaluation_of
+from harness.evaluation.evaluate import evaluation_of
 from harness.evaluation.folders import folders_apart, score_folders
 from harness.evaluation.gate import Side, gate_retrievers
+from harness.evaluation.readers import scores_of_results
 from harness.evaluation.verdict import Gate
 from harness.experiment import NAME
 from harness.records import UNSCORED, Results
@@ -51,9 +52,8 @@ def results_together(sets: Sequence[Results]) -> SetsTogether:
     """Put the results of several data sets together; where a model alone judged one, nothing is claimed."""
     if unscored := [one for one in sets if not one.scored]:
         raise InputError([Problem(str(one.folder), *UNSCORED) for one in unscored])
-    evaluations = {one.manifest.name: evaluation_of(one) for one in sets}
-    settings = _strictest(evaluation.settings for evaluation in evaluations.values())
-    scores = {name: evaluation.scores for name, evaluation in evaluations.items()}
+    settings = _strictest(evaluation_of(one).settings for one in sets)
+    scores = {one.manifest.name: scores_of_results(one) for one in sets}
     return together(scores, sets[0].manifest.resolved.baseline, settings)
 
 

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
 
+from harness.evaluation.evaluation import FEWEST_QUERIES, AxisEffect, SweepChoice
 from harness.evaluation.scores import Scores, by_mean
 from harness.experiment import Sweep
 from harness.experiment.sweep import words_of
@@ -16,51 +15,8 @@ from harness.stats.intervals import mean, student
 from harness.stats.settings import Settings
 from harness.stats.sign_flip import max_t, told_apart
 
-FEWEST_QUERIES = 50
-"""Queries (clusters, where declared) below which nothing is claimed: skewed differences make false claims."""
 Prices = Mapping[str, tuple[float, ...]]
 """Retriever -> what a query costs, in dollars and time, and what it keeps at hand: the cheapest comes first."""
-
-
-class AxisEffect(NamedTuple):
-    """What one value of one axis does, over all values of the others."""
-
-    axis: str
-    value: str
-    mean: float
-    """Of all configurations with this value."""
-    effect: float
-    """The same less the mean of all configurations that have the axis."""
-    low: float | None
-    """Of the effect, by Student's t over the queries; None where no interval can be estimated."""
-    high: float | None
-
-
-@dataclass(frozen=True, slots=True)
-class SweepChoice:
-    """The configuration of the highest mean, and what it is worth (DEFINITIONS, Sweeps)."""
-
-    default: str
-    chosen: str
-    configurations: int
-    """How many were tried, without the default."""
-    gain: float
-    """Its mean less the default's, on the queries that chose it."""
-    expected: float | None
-    """The gain to expect on new queries of choosing so: cross-fitted; None where all queries fall into one part."""
-    low: float | None
-    """Lower bound of its true gain, simultaneous for all configurations; None where it cannot be estimated."""
-    p_value: float
-    """One-sided, by max-T over all configurations."""
-    method: str
-    beats: bool
-    """Whether it is shown to beat the default: p at most alpha/2, on enough queries."""
-    too_few: bool
-    """Whether the queries are too few to claim anything."""
-    alike: tuple[str, ...]
-    """All that the test over all pairs cannot tell from the chosen one, itself among them; cheapest and fastest first.
-    The default may be one of them."""
-    effects: tuple[AxisEffect, ...]
 
 
 def choose(scores: Scores, sweep: Sweep, settings: Settings, prices: Prices) -> SweepChoice | None:

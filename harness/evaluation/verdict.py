@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from enum import Enum, auto
+from enum import Enum
 from typing import Literal, NamedTuple
 
 TestRole = Literal["confirmatory", "exploratory"]
@@ -12,10 +12,10 @@ TestRole = Literal["confirmatory", "exploratory"]
 class Verdict(Enum):
     """What was shown of a against b."""
 
-    BETTER = auto()
-    WORSE = auto()
-    EQUIVALENT = auto()
-    UNDECIDED = auto()
+    BETTER = "better"
+    WORSE = "worse"
+    EQUIVALENT = "equivalent"
+    UNDECIDED = "undecided"
 
     @property
     def separates(self) -> bool:
@@ -31,21 +31,21 @@ class Verdict(Enum):
 class Reason(Enum):
     """Why nothing was decided, or why two retrievers are equivalent; its numbers stand in the comparison."""
 
-    NOTHING_MEASURED = auto()
+    NOTHING_MEASURED = "nothing measured"
     """Every score of the measure is 0."""
-    IDENTICAL = auto()
+    IDENTICAL = "identical"
     """The rankings are the same on every query."""
-    NO_QUERY_DIFFERS = auto()
+    NO_QUERY_DIFFERS = "no query differs"
     """The scores are the same on every query."""
-    UNDEFINED = auto()
+    UNDEFINED = "undefined"
     """The t-test of differences that are all equal."""
-    TOO_FEW = auto()
+    TOO_FEW = "too few"
     """The smallest p that the differing queries could give is above the level."""
-    NOT_SHOWN = auto()
+    NOT_SHOWN = "not shown"
     """The test could have shown a difference, and did not."""
-    MODEL_ALONE = auto()
+    MODEL_ALONE = "model alone"
     """No person judged these queries."""
-    ALPHA_SPENT = auto()
+    ALPHA_SPENT = "alpha spent"
     """More queries were asked than the last planned look had: its level is spent."""
 
     @property
@@ -54,7 +54,8 @@ class Reason(Enum):
         return self not in (Reason.NO_QUERY_DIFFERS, Reason.IDENTICAL, Reason.UNDEFINED, Reason.ALPHA_SPENT)
 
 
-class Finding(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Finding:
     """The verdict on one pair."""
 
     verdict: Verdict
@@ -66,7 +67,7 @@ class Finding(NamedTuple):
     @property
     def swapped(self) -> Finding:
         """The same seen from the other side."""
-        return self._replace(verdict=self.verdict.turned)
+        return replace(self, verdict=self.verdict.turned)
 
 
 class Evidence(NamedTuple):
@@ -189,6 +190,33 @@ class Comparison:
             effect_size=None if self.effect_size is None else 0.0 - self.effect_size,
             finding=self.finding.swapped,
         )
+
+
+@dataclass(frozen=True, slots=True)
+class TestRow:
+    """One row of tests.csv: its fields are the columns, in their order; None is an empty cell."""
+
+    __test__ = False  # pytest: a row, no test class
+
+    family: str
+    measure: str
+    a: str
+    b: str
+    n: int
+    """Queries."""
+    statistic: float | None
+    p_value: float
+    p_adjusted: float
+    """Within the family, and within one measure."""
+    method: str
+    note: str
+    """Which queries, where not all of them; what else there is to know of a row; empty otherwise."""
+    mean_difference: float | None
+    """mean(a) - mean(b)."""
+    p_wilcoxon_adjusted: float | None = None
+    """Of the exact signed-rank test, corrected as p; empty with weights, and where no verdict is given."""
+    finding: Finding | None = None
+    """Of slices and rerankers, by the rule of every verdict; `wording` writes it."""
 
 
 @dataclass(frozen=True, slots=True)

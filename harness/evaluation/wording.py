@@ -1,25 +1,24 @@
-"""Verdicts in English, for the terminal, Markdown, HTML, LaTeX and CSV alike: no other file words or reads one."""
+"""Verdicts, reasons and warnings in English, for the terminal, Markdown, HTML, LaTeX and CSV alike.
+
+No other file turns the enums and numbers of an evaluation into sentences, and none reads them back.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import fields
-from typing import Any
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
-from harness.english import asked, count, format_p, minus, related, these
+from harness.english import asked, count, counted, few_names, format_p, join, minus, related, these
+from harness.evaluation.evaluation import Evaluation, RunWarning, WarningKind
 from harness.evaluation.verdict import Comparison, Finding, Gate, Reason, Verdict
 from harness.stats.multiplicity import adjust
-from harness.stats.power import FEWEST
+from harness.stats.power import FEWEST, Look
 from harness.stats.settings import Settings
-from retrievers.errors import InputError, Problem
 
-VERDICTS = {
-    Verdict.BETTER: "better",
-    Verdict.WORSE: "worse",
-    Verdict.EQUIVALENT: "equivalent",
-    Verdict.UNDECIDED: "undecided",
-}
-NEGLIGIBLE = " but negligible"
+if TYPE_CHECKING:
+    from harness.evaluation.labellers import LabellerVerdict
+
 REASONS = {
     Reason.IDENTICAL: "identical on these queries",
     Reason.NOTHING_MEASURED: "nothing was measured",
@@ -30,7 +29,7 @@ REASONS = {
     Reason.MODEL_ALONE: "judged by a model alone",
     Reason.ALPHA_SPENT: "alpha is spent",
 }
-"""The words of the column `verdict` of comparisons.csv."""
+"""As the column `verdict` of comparisons.csv has them."""
 SIGNS = {Verdict.BETTER: "▲", Verdict.WORSE: "▼", Verdict.EQUIVALENT: "≈", Verdict.UNDECIDED: "·"}
 STANDINGS = {
     "leader": ("●", "highest mean"),
@@ -49,7 +48,7 @@ TESTS = {
     "t": "Student's paired t-test",
 }
 CORRECTIONS = {"holm": "Holm", "bonferroni": "Bonferroni", "bh": "Benjamini-Hochberg"}
-COMPARISON_COLUMNS = tuple("verdict" if one.name == "finding" else one.name for one in fields(Comparison))
+SPENT = "alpha is spent: these are more queries than were planned for the last look"
 
 
 def verdict_word(finding: Finding) -> str:
@@ -58,7 +57,7 @@ def verdict_word(finding: Finding) -> str:
     >>> verdict_word(Finding(Verdict.BETTER, negligible=True))
     'better but negligible'
     """
-    return VERDICTS[finding.verdict] + (NEGLIGIBLE if finding.negligible else "")
+    return finding.verdict.value + (" but negligible" if finding.negligible else "")
 
 
 def reason_words(reason: Reason | None) -> str:
@@ -75,45 +74,6 @@ def verdict_cell(finding: Finding) -> str:
     return ": ".join(part for part in (verdict_word(finding), reason_words(finding.reason)) if part)
 
 
-EARLIER_REASON = "ranks and means disagree"
-"""Of an earlier version, which let two tests decide."""
-
-
-def read_verdict(cell: str) -> Finding:
-    """Read what `verdict_cell` wrote.
-
-    Raises:
-        InputError: it is not a verdict.
-
-    >>> read_verdict("equivalent: identical on these queries").reason.name
-    'IDENTICAL'
-    """
-    word, _, why = cell.partition(": ")
-    verdicts = {text: verdict for verdict, text in VERDICTS.items()}
-    reasons = {text: reason for reason, text in REASONS.items()} | {"": None, EARLIER_REASON: None}
-    plain = word.removesuffix(NEGLIGIBLE)
-    if plain not in verdicts or why not in reasons:
-        raise InputError(Problem("comparisons.csv", f"{cell!r} is not a verdict", "run the experiment again"))
-    return Finding(verdicts[plain], reasons[why], word != plain)
-
-
-def comparison_cells(row: Comparison) -> dict[str, Any]:
-    """Return a comparison as a row of comparisons.csv."""
-    values = (getattr(row, one.name) for one in fields(row))
-    cells = dict(zip(COMPARISON_COLUMNS, values, strict=True))
-    return {**cells, "verdict": verdict_cell(row.finding)}
-
-
-def read_comparison(cells: Mapping[str, Any]) -> Comparison:
-    """Read what `comparison_cells` wrote; None for an empty cell.
-
-    Raises:
-        InputError: the verdict is none.
-    """
-    given = {name: cells[name] for name in COMPARISON_COLUMNS if name != "verdict"}
-    return Comparison(**given, finding=read_verdict(str(cells["verdict"])))
-
-
 def settings_sentence(settings: Settings) -> str:
     """Return which test is behind the verdicts."""
     drops = ", zero differences dropped" if settings.test == "wilcoxon" else ""
@@ -123,36 +83,33 @@ def settings_sentence(settings: Settings) -> str:
     )
 
 
-def shown_words(row: Comparison, settings: Settings) -> str:
-    """Return what was shown of two retrievers, in words that fit the deciding test."""
-    high, low = (row.a, row.b) if row.verdict is Verdict.BETTER else (row.b, row.a)
-    if settings.test == "wilcoxon":
-        return f"{high} is better than {low} on the typical query"
-    word = "higher" if (row.mean_difference > 0) == (high == row.a) else "lower, which is better,"
-    return f"the mean of {high} is {word} than that of {low}"
+def _p(p: float) -> str:
+    return related(format_p(p))
 
 
 def pair_sentence(row: Comparison, settings: Settings) -> str:
     """Return one comparison as a sentence: the difference and its interval come before p."""
     interval = f"{row.mean_difference:+.4f}"
     if row.ci_low is not None and row.ci_high is not None:
-        short = f", likely too short as only {differing(row)}" if row.differing < FEWEST else ""
+        differ = f"{count(row.differing)} {'differs' if row.differing == 1 else 'differ'}"
+        short = f", likely too short as only {differ}" if row.differing < FEWEST else ""
         interval += f" ({100 * settings.level:.3g} % interval {row.ci_low:+.4f} to {row.ci_high:+.4f}{short})"
     exact = ""
     if settings.test != "wilcoxon" and row.p_wilcoxon_adjusted is not None:
-        exact = f", exact Wilcoxon p {related(format_p(row.p_wilcoxon_adjusted))}"
-    numbers = (
-        f"mean difference in {row.measure} {minus(interval)}, adjusted p {related(format_p(row.p_adjusted))}{exact}"
-    )
-    match row.verdict:
-        case Verdict.EQUIVALENT:
-            same = ", with identical rankings on these queries" if row.reason is Reason.IDENTICAL else ""
-            return f"{row.a} and {row.b} are equivalent within {settings.margin:g}{same}: {numbers}."
-        case Verdict.UNDECIDED:
-            return f"{row.a} and {row.b}: undecided, {why(row, settings)}; {numbers}."
-        case _:
-            small = f", but by less than the margin of {settings.margin:g}" if row.finding.negligible else ""
-            return f"By {TESTS[settings.test]}, {shown_words(row, settings)}{small}: {numbers}."
+        exact = f", exact Wilcoxon p {_p(row.p_wilcoxon_adjusted)}"
+    numbers = f"mean difference in {row.measure} {minus(interval)}, adjusted p {_p(row.p_adjusted)}{exact}"
+    if row.verdict is Verdict.EQUIVALENT:
+        same = ", with identical rankings on these queries" if row.reason is Reason.IDENTICAL else ""
+        return f"{row.a} and {row.b} are equivalent within {settings.margin:g}{same}: {numbers}."
+    if row.verdict is Verdict.UNDECIDED:
+        return f"{row.a} and {row.b}: undecided, {why(row, settings)}; {numbers}."
+    high, low = (row.a, row.b) if row.verdict is Verdict.BETTER else (row.b, row.a)
+    word = "higher" if (row.mean_difference > 0) == (high == row.a) else "lower, which is better,"
+    shown = f"the mean of {high} is {word} than that of {low}"
+    if settings.test == "wilcoxon":
+        shown = f"{high} is better than {low} on the typical query"
+    small = f", but by less than the margin of {settings.margin:g}" if row.finding.negligible else ""
+    return f"By {TESTS[settings.test]}, {shown}{small}: {numbers}."
 
 
 def opposite_warning(rows: Sequence[Comparison], settings: Settings) -> str:
@@ -168,47 +125,34 @@ def opposite_warning(rows: Sequence[Comparison], settings: Settings) -> str:
         if not row.verdict.separates or row.p_wilcoxon_adjusted is None or ranks * mean >= 0:
             continue
         if settings.test == "wilcoxon" and row.p_randomization_adjusted <= settings.alpha:
-            name, p = row.a if mean > 0 else row.b, format_p(row.p_randomization_adjusted)
-            found.append(f"the mean of {name} is higher (sign-flip p {related(p)})")
+            name = row.a if mean > 0 else row.b
+            found.append(f"the mean of {name} is higher (sign-flip p {_p(row.p_randomization_adjusted)})")
         elif settings.test != "wilcoxon" and row.p_wilcoxon_adjusted <= settings.alpha:
             name, other = (row.a, row.b) if ranks > 0 else (row.b, row.a)
-            p = format_p(row.p_wilcoxon_adjusted)
-            found.append(f"on the typical query {name} is better than {other} (exact Wilcoxon p {related(p)})")
+            p = _p(row.p_wilcoxon_adjusted)
+            found.append(f"on the typical query {name} is better than {other} (exact Wilcoxon p {p})")
     return f"Yet {'; '.join(found)}." if found else ""
 
 
 def why(row: Comparison, settings: Settings) -> str:
     """Return the reason of a comparison with its numbers."""
-    queries = asked(row.n, row.clusters)
-    match row.reason:
-        case Reason.MODEL_ALONE:
-            return "no person judged these queries"
-        case Reason.ALPHA_SPENT:
-            return "alpha is spent: these are more queries than were planned for the last look"
-        case Reason.NOTHING_MEASURED:
-            return f"every score of {row.measure} is 0, so that nothing was measured"
-        case Reason.IDENTICAL:
-            where = these(row.n, row.clusters)
-            return f"the rankings are identical on {where}: {unchanged_sentence(row.n, row.clusters)}"
-        case Reason.NO_QUERY_DIFFERS:
-            return f"no query of {row.n:,} tells them apart"
-        case Reason.TOO_FEW:
-            floor = format_p(row.p_minimum_adjusted or 0.0)
-            return (
-                f"too few queries ({row.differing:,} of {queries} differ; the smallest adjusted p that they could "
-                f"give is {floor}, above {settings.alpha:.3g})"
-            )
-        case Reason.UNDEFINED:
-            return "the t-test is undefined where all differences are equal"
-        case _:
-            favour = "favours" if row.wins == 1 else "favour"
-            return f"{count(row.wins)} {favour} {row.a}, {row.losses:,} {row.b}, {row.ties:,} neither"
-
-
-def differing(row: Comparison, *, of: bool = False) -> str:
-    """Return how many queries differ, or how many of all."""
-    what = f"{row.differing:,} of {asked(row.n, row.clusters)}" if of else count(row.differing)
-    return f"{what} {'differs' if row.differing == 1 else 'differ'}"
+    favour = "favours" if row.wins == 1 else "favour"
+    words = {
+        Reason.MODEL_ALONE: "no person judged these queries",
+        Reason.ALPHA_SPENT: SPENT,
+        Reason.NOTHING_MEASURED: f"every score of {row.measure} is 0, so that nothing was measured",
+        Reason.IDENTICAL: (
+            f"the rankings are identical on {these(row.n, row.clusters)}: {unchanged_sentence(row.n, row.clusters)}"
+        ),
+        Reason.NO_QUERY_DIFFERS: f"no query of {row.n:,} tells them apart",
+        Reason.TOO_FEW: (
+            f"too few queries ({row.differing:,} of {asked(row.n, row.clusters)} differ; the smallest adjusted p that "
+            f"they could give is {format_p(row.p_minimum_adjusted or 0.0)}, above {settings.alpha:.3g})"
+        ),
+        Reason.UNDEFINED: "the t-test is undefined where all differences are equal",
+    }
+    favoured = f"{count(row.wins)} {favour} {row.a}, {row.losses:,} {row.b}, {row.ties:,} neither"
+    return favoured if row.reason is None else words.get(row.reason, favoured)
 
 
 def significance_sentence(rows: Sequence[Comparison], settings: Settings) -> str:
@@ -218,46 +162,23 @@ def significance_sentence(rows: Sequence[Comparison], settings: Settings) -> str
     if not settings.by_people:
         return "No person judged: these p-values say how steady the model's opinion is, and no more."
     if settings.spent:
-        return "Alpha is spent: these are more queries than were planned for the last look. Nothing more is claimed."
+        return f"{SPENT.capitalize()}. Nothing more is claimed."
     level = f"{100 * settings.alpha:.3g} %"
     queries, measure = asked(rows[0].n, rows[0].clusters), rows[0].measure
     if all(row.reason is Reason.NOTHING_MEASURED for row in rows):
         return f"Every score of {measure} is 0: nothing was measured."
-    shown = sum(row.verdict.separates for row in rows)
-    if shown:
+    if shown := sum(row.verdict.separates for row in rows):
         many = f"{shown} of {len(rows)} differences in {measure} {'is' if shown == 1 else 'are'}"
         what = f"The difference in {measure} is" if len(rows) == 1 else many
         return f"{what} significant at {level} after correction."
     head = f"No difference in {measure} is significant at {level}"
-    floors = [row.p_minimum for row in rows if row.p_minimum_adjusted is not None]
-    if len(floors) == len(rows):
-        least = min(adjust([1.0 if floor is None else floor for floor in floors], settings.correction))
-        if least > settings.alpha:
-            return (
-                f"{head}: {queries} could not have shown any (the smallest adjusted p that the differing ones allow "
-                f"is {format_p(least)})."
-            )
+    floors = [row.p_minimum for row in rows if row.p_minimum_adjusted is not None and row.p_minimum is not None]
+    if len(floors) == len(rows) and (least := min(adjust(floors, settings.correction))) > settings.alpha:
+        return (
+            f"{head}: {queries} could not have shown any (the smallest adjusted p that the differing ones allow "
+            f"is {format_p(least)})."
+        )
     return f"{head} on {queries}; the smallest adjusted p is {format_p(min(row.p_adjusted for row in rows))}."
-
-
-def gate_sentence(gate: Gate) -> str:
-    """Return the outcome of a gate as one line for a log."""
-    queries = asked(gate.n, gate.clusters)
-    numbers = minus(f"difference {gate.mean_difference:+.4f}")
-    if not gate.measured:
-        return f"nothing was measured: every score is 0 on {queries} ({numbers})"
-    unchanged = f"; {unchanged_sentence(gate.n, gate.clusters)}" if gate.identical else ""
-    if gate.spent:
-        return f"alpha is spent: {queries} are more than were planned for the last look ({numbers})"
-    if gate.needed is None:
-        return f"not worse by {gate.margin:g}: not shown, the measure's range is not known ({numbers}){unchanged}"
-    if gate.too_few:
-        needed = f"{gate.needed:,} {'queries' if gate.clusters is None else 'different questions'}"
-        few = f"{queries} cannot show it, which takes at least {needed}"
-        return f"not worse by {gate.margin:g}: {few} ({numbers}){unchanged}"
-    shown = "shown" if gate.passed else "not shown"
-    numbers = f"{numbers}, p {related(format_p(gate.p_value))}"
-    return f"not worse by {gate.margin:g}: {shown} on {queries} ({numbers}){unchanged}"
 
 
 def unchanged_sentence(n: int, clusters: int | None) -> str:
@@ -271,6 +192,26 @@ def unchanged_sentence(n: int, clusters: int | None) -> str:
     return f"no change was seen; a fault that hits fewer than {share} % of the queries would be missed"
 
 
+def gate_sentence(gate: Gate) -> str:
+    """Return the outcome of a gate as one line for a log."""
+    queries = asked(gate.n, gate.clusters)
+    numbers = minus(f"difference {gate.mean_difference:+.4f}")
+    if not gate.measured:
+        return f"nothing was measured: every score is 0 on {queries} ({numbers})"
+    if gate.spent:
+        return f"alpha is spent: {queries} are more than were planned for the last look ({numbers})"
+    if gate.needed is None:
+        shown = "not shown, the measure's range is not known"
+    elif gate.too_few:
+        needed = f"{gate.needed:,} {'queries' if gate.clusters is None else 'different questions'}"
+        shown = f"{queries} cannot show it, which takes at least {needed}"
+    else:
+        shown = f"{'shown' if gate.passed else 'not shown'} on {queries}"
+        numbers = f"{numbers}, p {_p(gate.p_value)}"
+    unchanged = f"; {unchanged_sentence(gate.n, gate.clusters)}" if gate.identical else ""
+    return f"not worse by {gate.margin:g}: {shown} ({numbers}){unchanged}"
+
+
 def gate_cells(gate: Gate) -> dict[str, Any]:
     """Return the outcome of a gate as data."""
     return {
@@ -282,3 +223,105 @@ def gate_cells(gate: Gate) -> dict[str, Any]:
         "p_value": gate.p_value,
         "queries_needed": gate.needed,
     }
+
+
+def labellers_sentence(merged: Sequence[Comparison], verdicts: Sequence[LabellerVerdict]) -> str:
+    """Return whether the verdicts depend on whose labels are taken; "" where there is one labeller."""
+    if not verdicts or not merged:
+        return ""
+    pairs = []
+    for row in merged:
+        findings = {"the merge": row.finding} | {
+            one.labeller: one.rows[row.a, row.b].finding for one in verdicts if (row.a, row.b) in one.rows
+        }
+        if len({replace(finding, reason=None) for finding in findings.values()}) > 1:
+            each = ", ".join(f"{verdict_word(finding)} under {by}" for by, finding in findings.items())
+            pairs.append(f"{row.a} and {row.b}: {each}")
+    if pairs:
+        return f"Verdicts depend on whose labels are taken: {'; '.join(pairs)}."
+    undecided = any(row.verdict is Verdict.UNDECIDED for row in merged)
+    same = "No verdict is reversed" if undecided else "Every verdict is the same"
+    return f"{same} under the labels of {' and '.join(one.labeller for one in verdicts)} and under the merge of them."
+
+
+def warning_sentences(warnings: Sequence[RunWarning]) -> list[str]:
+    """Return warnings for a list, of what was judged otherwise than the leader's hits only the farthest."""
+    gaps = [one for one in warnings if one.kind is WarningKind.JUDGED_GAP]
+    farthest = max(gaps, key=lambda one: one.numbers[0] - one.numbers[1], default=None)
+    left_out = (WarningKind.FRAGILE, WarningKind.JUDGED_GAP, *([WarningKind.UNJUDGED] if gaps else []))
+    return [warning_sentence(one) for one in warnings if one is farthest or one.kind not in left_out]
+
+
+def warning_sentence(warning: RunWarning) -> str:
+    """Return one warning of a run in words.
+
+    >>> warning_sentence(RunWarning(WarningKind.UNJUDGED, ("b", "a"), (0.25, 0.04, 10)))
+    "Nobody judged 25 % of the first 10 hits of b (4 % of a's): unjudged documents count as irrelevant."
+    """
+    names, numbers, words = warning.retrievers, warning.numbers, warning.words
+    match warning.kind:
+        case WarningKind.HALF_READ:
+            up_to = "up to " if numbers[0] < numbers[1] else ""
+            return (
+                f"{few_names(names)} {'reads' if len(names) == 1 else 'read'} only the start of "
+                f"{up_to}{100 * numbers[1]:.0f} % of the documents: try chunking."
+            )
+        case WarningKind.UNKNOWN_HITS:
+            return (
+                f"{names[0]} returned {numbers[0]:,.0f} of {counted(round(numbers[1]), 'hit')} with unknown ids, such "
+                f"as {words[0]!r}: they count as irrelevant. Check that both sides use the same ids."
+            )
+        case WarningKind.MATCHED_IDS:
+            told = ", ".join(f"{number:,.0f} by {way}" for number, way in zip(numbers, words, strict=False))
+            return f"Ids of {names[0]} are written otherwise than those of the documents: {told} (e.g. {words[-1]})."
+        case WarningKind.UNJUDGED:
+            beside = f" ({100 * numbers[1]:.0f} % of {names[1]}'s)" if names[0] != names[1] else ""
+            return (
+                f"Nobody judged {100 * numbers[0]:.0f} % of the first {numbers[2]:.0f} hits of {names[0]}{beside}: "
+                "unjudged documents count as irrelevant."
+            )
+        case WarningKind.JUDGED_GAP:
+            return (
+                f"{100 * numbers[0]:.0f} % of what {names[0]} returned was judged, but {100 * numbers[1]:.0f} % of "
+                f"{names[1]}'s: unjudged documents count as irrelevant, which favours {names[0]}."
+            )
+        case WarningKind.CLICKS:
+            return (
+                f"The labels of {counted(round(numbers[0]), 'query')} are clicks: what people opened of what some "
+                "search showed them, not what anybody judged. They favour that search, and whatever resembles it."
+            )
+        case WarningKind.FRAGILE:
+            return f"Few queries with a large loss would undo what is shown of {join(names)}: label more queries."
+
+
+def look_sentences(found: Evaluation) -> list[str]:
+    """Return what counts as one observation where that is no query, and which look this is, with its level."""
+    if not found.measured:
+        return []
+    said = []
+    if found.clusters is not None:
+        questions = counted(found.clusters, "different question")
+        said.append(f"Queries that ask the same count as one: {count(found.n)}, {questions}.")
+    if found.look is not None:
+        said.append(look_sentence(found.look, found.n))
+    elif found.others and (earlier := len(found.settings.earlier)):
+        said.append(
+            f"This is look number {earlier + 1}: earlier runs tested the same question on some of these queries. "
+            "Without planned looks, every further one makes a false claim more likely than the level says (three "
+            "looks: about one in ten rather than one in twenty); declare `looks` under [statistics] before the next "
+            "one."
+        )
+    return said
+
+
+def look_sentence(look: Look, queries: int) -> str:
+    """Return which of the planned looks this is, and the level that it has."""
+    planned = join([f"{n:,}" for n in look.planned])
+    if look.spent:
+        what = f"Looks were planned at {planned} queries, and these are {queries:,}"
+        return f"{what}: alpha is spent, nothing is claimed."
+    kind = "" if queries in look.planned else f"; {queries:,} was not planned, and has what its share of them leaves"
+    return (
+        f"This is look {look.number} (planned at {planned} queries{kind}): its tests have the level {look.level:.2g}, "
+        f"so that all looks together keep {look.alpha:g} (O'Brien & Fleming's boundary, spent as by Lan & DeMets)."
+    )

@@ -73,7 +73,6 @@ def score(
     *,
     groups: Mapping[str, Groups] | None = None,
     claims: Mapping[str, Claimed] | None = None,
-    largest: int = 0,
 ) -> MeasureValues:
     """Score rankings whose documents already stand in their order, best first.
 
@@ -88,7 +87,6 @@ def score(
             each relevant document is a group of its own.
         claims: query id -> the claims of its reference answer and what entails them, for measures by claims: NaN
             where the value is undefined, as for a query that has none here.
-        largest: the G of ERR at least, where other judgments beside these have larger grades.
 
     Raises:
         InputError: a document occurs twice in a ranking; exponential gain meets a grade above 30; a measure asks
@@ -103,7 +101,7 @@ def score(
     known = _each_once(judgments, rankings)
     one_portion = len(known) * max(map(len, chain(known, judgments.values())), default=1) <= CELLS
     portions = [(list(judgments), known)] if one_portion else _portions(judgments, zip(judgments, known, strict=True))
-    scores = _scored(plain, judgments, portions, in_order, largest)
+    scores = _scored(plain, judgments, portions, in_order)
     if plain == everything:
         return scores
     rows = dict(zip(plain, scores.values, strict=True))
@@ -187,10 +185,9 @@ def _scored(
     judgments: Judgments,
     portions: Iterable[tuple[Sequence[str], Sequence[Retrieved]]],
     make: Callable[[Sequence[Mapping[str, int]], Sequence[Retrieved], int], Batch],
-    least: int = 0,
 ) -> MeasureValues:
     """Compute the columns of all answers, portion by portion."""
-    largest = max(least, largest_grade(measures, judgments))
+    largest = _largest_grade(measures, judgments)
     column = {query_id: i for i, query_id in enumerate(judgments)}
     values = np.zeros((len(measures), len(judgments)))
     for ids, portion in portions:
@@ -261,7 +258,7 @@ def _each_once(judgments: Judgments, rankings: Mapping[str, Sequence[str]]) -> l
     return known
 
 
-def largest_grade(measures: Sequence[Measure], judgments: Judgments) -> int:
+def _largest_grade(measures: Sequence[Measure], judgments: Judgments) -> int:
     """The largest grade of all judgments, at least 0.
 
     Raises:

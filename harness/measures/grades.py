@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Literal, NamedTuple
+from typing import Literal
 
 from retrievers.errors import InputError, Problem, did_you_mean
 
@@ -18,7 +18,7 @@ STEEP, STEEPEST = 5, 30
 class Buckets(tuple[tuple[int, int], ...]):
     """A grade rule: pairs (last place, grade), best first; documents further down get grade 0.
 
-    >>> grade("abcd", Buckets([(1, 3), (3, 1)])).grades
+    >>> grade("abcd", Buckets([(1, 3), (3, 1)]))
     {'a': 3, 'b': 1, 'c': 1, 'd': 0}
     """
 
@@ -30,16 +30,7 @@ Rule = Named | Buckets
 RULES: tuple[Named, ...] = ("linear", "binary", "reciprocal")
 
 
-class Graded(NamedTuple):
-    """What a grade rule made of one ordered list."""
-
-    grades: dict[str, int]
-    """Document id -> grade, best first."""
-    duplicates: tuple[str, ...]
-    """Documents that stood in the list again, at a worse place; left out before grading."""
-
-
-def grade(documents_best_first: Iterable[str], rule: Rule) -> Graded:
+def grade(documents_best_first: Iterable[str], rule: Rule) -> dict[str, int]:
     """Grade an ordered list of relevant documents by their places.
 
     Of n documents (repetitions taken out first), `linear` gives n, n-1, …, 1; `binary` gives 1 to each;
@@ -49,16 +40,10 @@ def grade(documents_best_first: Iterable[str], rule: Rule) -> Graded:
         InputError: there is no such rule, or its buckets are out of order.
 
     >>> grade(["b", "a", "b", "c"], "linear")
-    Graded(grades={'b': 3, 'a': 2, 'c': 1}, duplicates=('b',))
+    {'b': 3, 'a': 2, 'c': 1}
     """
-    places: dict[str, int] = {}
-    again = []
-    for document in documents_best_first:
-        if document in places:
-            again.append(document)
-        else:
-            places[document] = len(places) + 1
-    n = len(places)
+    documents = list(dict.fromkeys(documents_best_first))
+    n = len(documents)
     if isinstance(rule, Buckets):
         grades = _bucket_grades(rule, n)
     elif rule == "linear":
@@ -66,10 +51,10 @@ def grade(documents_best_first: Iterable[str], rule: Rule) -> Graded:
     elif rule == "binary":
         grades = [1] * n
     elif rule == "reciprocal":
-        grades = [max(1, round(DIVISIBLE / place)) for place in places.values()]
+        grades = [max(1, round(DIVISIBLE / place)) for place in range(1, n + 1)]
     else:
         raise InputError(Problem("grades", f"there is no grade rule {rule!r}", did_you_mean(str(rule), RULES)))
-    return Graded(dict(zip(places, grades, strict=True)), tuple(again))
+    return dict(zip(documents, grades, strict=True))
 
 
 def gain_of(grade: int, gain: Gain) -> int:

@@ -38,11 +38,11 @@ LONGEST, SHOWN, DIGITS = 200, 40, 9
 """Characters of a name, of one in a message, and digits of a cutoff: at most."""
 
 
-def parse(text: str, *, gain: Gain | None = None, ideal: Ideal | None = None, rel: int | None = None) -> Measure:
+def parse(text: str, *, gain: Gain | None = None, ideal: Ideal | None = None) -> Measure:
     """Read a measure's name, in any case.
 
-    `gain` and `ideal` are what an experiment declares under `[relevance]`, `rel` is a relevance level for all
-    measures (trec_eval's -l): they fill in what the name leaves open, where the measure has that parameter.
+    `gain` and `ideal` are what an experiment declares under `[relevance]`: they fill in what the name leaves open,
+    where the measure has that parameter.
     What people say is read as ours: "MAP", "MRR", "recall", "precision", "hit", "hit_rate". P, R and F1 without a
     cutoff are their set forms.
 
@@ -78,8 +78,6 @@ def parse(text: str, *, gain: Gain | None = None, ideal: Ideal | None = None, re
         params.setdefault("dcg", "exp-log2" if gain == "exponential" else "log2")
     if ideal is not None and "ideal" in options:
         params.setdefault("ideal", ideal)
-    if rel is not None and "rel" in options:
-        params.setdefault("rel", rel)
     if "p" in options:
         params.setdefault("p", PERSISTENCE)
     kept = tuple(sorted((key, value) for key, value in params.items() if DEFAULTS.get(key) != value))
@@ -87,9 +85,7 @@ def parse(text: str, *, gain: Gain | None = None, ideal: Ideal | None = None, re
     return _at(text, Measure(name, None, kept, function), shape[3])
 
 
-def parse_all(
-    texts: Iterable[str], *, gain: Gain | None = None, ideal: Ideal | None = None, rel: int | None = None
-) -> tuple[Measure, ...]:
+def parse_all(texts: Iterable[str], *, gain: Gain | None = None, ideal: Ideal | None = None) -> tuple[Measure, ...]:
     """Read several names: each measure once, with what its row puts beside it (the residual of RBP).
 
     Raises:
@@ -102,7 +98,7 @@ def parse_all(
     problems: list[Problem] = []
     for text in texts:
         try:
-            measure = parse(text, gain=gain, ideal=ideal, rel=rel)
+            measure = parse(text, gain=gain, ideal=ideal)
         except InputError as error:
             problems.extend(error.problems)
             continue

@@ -79,7 +79,7 @@ def by_rule(lists: Mapping[str, Sequence[str]], first: Named = "linear") -> dict
     {'q': {'a': 1, 'b': 1}}
     """
     ordered = sorted(RULES, key=lambda rule: rule != first)
-    return {rule: {q: grade(documents, rule).grades for q, documents in lists.items()} for rule in ordered}
+    return {rule: {q: grade(documents, rule) for q, documents in lists.items()} for rule in ordered}
 
 
 def _allowed(measure: Measure, rule: str, judgments: Judgments) -> list[Measure]:

@@ -11,7 +11,9 @@ from harness.console.progress import progress_shown
 from harness.dataset.in_memory import judgments_of, run_of
 from harness.english import counted
 from harness.evaluation.compare import keys_of
-from harness.evaluation.evaluation import evaluate
+from harness.evaluation.conclusions import sentences
+from harness.evaluation.csv_views import comparison_rows, summary_rows
+from harness.evaluation.evaluate import evaluate
 from harness.evaluation.folders import USUAL, declared_settings, score_folders
 from harness.evaluation.runs import joined_runs, scored_run
 from harness.evaluation.scores import Scores
@@ -118,11 +120,11 @@ def _compared(scores: Scores, baseline: str | None, settings: Settings, meter: M
     with meter.stage("comparing", total=sum(map(len, keys_of(scores, baseline).values()))):
         evaluation = evaluate(scores, baseline=baseline, settings=settings, step=meter.step)
     return ComparedRuns(
-        pd.DataFrame(list(evaluation.scores.rows())),
-        pd.DataFrame(evaluation.summary_rows()),
-        pd.DataFrame(evaluation.comparison_rows()),
-        tuple(evaluation.sentences()),
-        evaluation.scores.notes,
+        pd.DataFrame(list(scores.rows())),
+        pd.DataFrame(summary_rows(evaluation.summary)),
+        pd.DataFrame(comparison_rows(evaluation)),
+        tuple(sentences(evaluation)),
+        scores.notes,
     )
 
 

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any, Self
 
 from harness import records
 from harness.console import tables
-from harness.evaluation.evaluation import evaluation_of
+from harness.evaluation.conclusions import sentences
+from harness.evaluation.evaluate import evaluation_of
 from harness.evaluation.readers import primary_of
 from harness.experiment import NAME
 from harness.notebook.comparing import ComparedRuns, compare_folders
@@ -91,7 +92,7 @@ class NotebookResults(Results):
     @cached_property
     def sentences(self) -> tuple[str, ...]:
         """The verdict in words, most important first; nothing where nobody labelled anything."""
-        return tuple(evaluation_of(self).sentences()) if self.scored else ()
+        return tuple(sentences(evaluation_of(self))) if self.scored else ()
 
     def __str__(self) -> str:
         """What the terminal shows at the end of a run."""

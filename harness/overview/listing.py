@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
 from harness import records
 from harness.english import counted
-from harness.evaluation.evaluation import evaluation_of
+from harness.evaluation.evaluate import evaluation_of, read_evaluation
+from harness.evaluation.evaluation import Evaluation
 from harness.evaluation.readers import primary_of
-from harness.evaluation.scores import by_mean
 from harness.evaluation.verdict import Verdict
-from harness.evaluation.wording import read_verdict
-from harness.records import Glance, Manifest
+from harness.records import Manifest
 from retrievers.errors import InputError
 
 
@@ -86,43 +84,26 @@ def _folders(place: Path) -> Iterator[Path]:
             yield folder
 
 
-def _entry(folder: Path, name: str, glance: Glance) -> Entry:
-    manifest, primary = glance.manifest, primary_of(glance.manifest.resolved)
-    rows = glance.summary[glance.summary["measure"] == primary].to_dict("records")
-    means = {
-        row["retriever"]: row["mean"]
-        for row in rows
-        if row["retriever"] in manifest.finished and not math.isnan(row["mean"])
-    }
-    standings = tuple(RetrieverMean(name, means[name]) for name in by_mean(means))
-    queries = manifest.dataset.scored
-    if queries is None:  # of before it was kept
-        queries = max((int(row["count"]) for row in rows), default=0)
-    return Entry(
-        name, manifest, primary, queries, standings, _verdict(standings, _verdicts(folder, glance, primary)),
-        (folder / records.LAST_FILE).is_file(),
-    )  # fmt: skip
+def _entry(folder: Path, name: str, manifest: Manifest) -> Entry:
+    primary, queries = primary_of(manifest.resolved), manifest.dataset.scored
+    evaluation = read_evaluation(folder, manifest)
+    if evaluation is None and queries != 0 and (results := records.read(folder)).scored:
+        evaluation = evaluation_of(results)
+    standings: tuple[RetrieverMean, ...] = ()
+    verdict = ""
+    if evaluation is not None:
+        standings = tuple(RetrieverMean(*one) for one in evaluation.means.items())
+        verdict = _verdict(evaluation)
+        queries = evaluation.n if queries is None else queries  # of before it was kept
+    reported = (folder / records.LAST_FILE).is_file()
+    return Entry(name, manifest, primary, queries or 0, standings, verdict, reported)
 
 
-def _verdicts(folder: Path, glance: Glance, primary: str) -> list[tuple[str, str, Verdict]]:
-    """The pairs of a measure with their verdicts; those of an earlier version are computed again from the scores."""
-    rows = glance.comparisons[glance.comparisons["measure"] == primary]
-    if "p_wilcoxon" in rows:
-        return [(row["a"], row["b"], read_verdict(str(row["verdict"])).verdict) for row in rows.to_dict("records")]
-    return [(row.a, row.b, row.verdict) for row in evaluation_of(records.read(folder)).comparisons.get(primary, ())]
-
-
-def _verdict(standings: Sequence[RetrieverMean], pairs: Sequence[tuple[str, str, Verdict]]) -> str:
+def _verdict(evaluation: Evaluation) -> str:
     """What the pairs show of the highest mean; "" where it was compared with nobody."""
-    if not standings:
-        return ""
-    first = standings[0].retriever
-    verdicts: dict[str, Verdict] = {}
-    for a, b, verdict in pairs:
-        if a == first:
-            verdicts[b] = verdict
-        elif b == first:
-            verdicts[a] = verdict.turned
+    first = evaluation.leader
+    pairs = [row for row in evaluation.comparisons[evaluation.measure] if first in (row.a, row.b)]
+    verdicts = {row.b: row.verdict for row in (one if one.a == first else one.swapped for one in pairs)}
     worse = [name for name, verdict in verdicts.items() if verdict is Verdict.BETTER]
     if len(verdicts) == 1 and worse:
         return f"better than {worse[0]}"

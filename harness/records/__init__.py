@@ -46,7 +46,6 @@ from harness.records.readings import read_passages as read_passages
 from harness.records.readings import read_readings as read_readings
 from harness.records.readings import write_passages as write_passages
 from harness.records.results import UNSCORED as UNSCORED
-from harness.records.results import Glance as Glance
 from harness.records.results import Results as Results
 from harness.records.results import asked_by as asked_by
 from harness.records.results import data_reference as data_reference
@@ -56,4 +55,5 @@ from harness.records.results import glance as glance
 from harness.records.results import read as read
 from harness.records.safe_files import create as create
 from harness.records.safe_files import read_jsonl as read_jsonl
+from harness.records.safe_files import sha256_of as sha256_of
 from harness.records.safe_files import write_jsonl as write_jsonl

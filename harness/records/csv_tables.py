@@ -178,5 +178,6 @@ def _is_finite(values: pd.Series[Any]) -> bool:
 def file_digests(folder: Path) -> dict[str, str]:
     """Return name -> SHA-256 of every file of a results folder that is read back, for the manifest."""
     names = [*(f"{name}.csv" for name in LEADING), "labels.jsonl", "documents.jsonl", "qrels.trec"]
+    names += [name for name in ("evaluation.json",) if (folder / name).is_file()]  # nobody judged where it is missing
     names += sorted(f"rankings/{path.name}" for path in (folder / "rankings").glob("*.jsonl"))
     return {name: sha256_of(folder / name) for name in names}

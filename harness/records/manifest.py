@@ -193,9 +193,6 @@ class Manifest:
     warnings: tuple[str, ...]
     """What to know about the grades."""
     ledger: Ledger
-    judged: Mapping[str, float] = field(default_factory=dict)
-    """Retriever -> share of its hits within the primary measure's cutoff that have a label; empty where nothing tells
-    an unjudged document from an irrelevant one, and in folders of before."""
     retrievers: Mapping[RetrieverName, RetrieverFacts]
     """In the order of the experiment."""
     started: str

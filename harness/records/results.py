@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from harness.dataset import Dataset, DatasetReference, load, trec
 from harness.experiment import DatasetTable, locate
@@ -158,25 +158,17 @@ def _labelled_and_scores(folder: Path, manifest: Manifest) -> tuple[dict[str, La
     return labelled, scores
 
 
-class Glance(NamedTuple):
-    """The part of a results folder that a list of many needs."""
-
-    manifest: Manifest
-    summary: pd.DataFrame
-    comparisons: pd.DataFrame
-
-
-def glance(folder: Path) -> Glance:
-    """Read a folder's summary and comparisons; whether its scores and its evidence are there is only looked at.
+def glance(folder: Path) -> Manifest:
+    """Read a folder's manifest; whether its other files are there is only looked at.
 
     Raises:
-        InputError: it is not a results folder, or a part of it is missing or cannot be read.
+        InputError: it is not a results folder, or a part of it is missing.
     """
     manifest = read_manifest(folder)
     refuse_links(folder)
     if missing := [name for name in manifest.tables if not (folder / name).is_file()]:
         raise InputError([Problem(str(folder / name), "is missing", AGAIN) for name in missing])
-    return Glance(manifest, *(_table(folder, manifest, name) for name in ("summary", "comparisons")))
+    return manifest
 
 
 def _evidence(folder: Path, manifest: Manifest, name: str, parse: Callable[[bytes], Row]) -> Iterator[Row]:

@@ -95,7 +95,7 @@ def _cut(view: View, near: Members) -> Iterator[GroupKind]:
 
 def _unjudged(view: View) -> Iterator[GroupKind]:
     """Queries whose first hit of the leader nobody judged, where labels say what is irrelevant at all."""
-    leader = view.conclusion.leader
+    leader = view.evaluation.leader
     if _negatives(view):
         tops = [view.answers[leader].heads.get(query_id, ())[:1] for query_id in view.ids]
         mask = np.array([bool(top) and top[0] not in view.grades[query_id]

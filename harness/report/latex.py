@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from string import ascii_lowercase
 
 from harness.english import asked, count, counted, format_p
+from harness.evaluation.csv_views import summary_rows
 from harness.evaluation.verdict import Verdict
 from harness.evaluation.wording import pair_sentence, settings_sentence, verdict_cell
 from harness.report import text
@@ -17,14 +18,14 @@ from harness.report.view import View, second
 
 def citation(view: View) -> Mapping[str, str]:
     """What is copied, by its name: the leader against the next, with n, test, interval and adjusted p."""
-    leader, other, manifest = view.conclusion.leader, second(view), view.manifest
-    queries = asked(view.n, view.conclusion.clusters)
+    leader, other, manifest = view.evaluation.leader, second(view), view.manifest
+    queries = asked(view.n, view.evaluation.clusters)
     if other == leader:
-        own = next(one for one in view.results.summary.to_dict("records") if one["measure"] == view.primary)
+        own = next(one for one in summary_rows(view.evaluation.summary) if one["measure"] == view.primary)
         ends = f"{100 * view.settings.level:g} % interval {text.between((own['ci_low'], own['ci_high']))}"
         sentence = f"On {queries}, {leader} has a mean {view.primary} of {text.score(own['mean'])} ({ends})."
     else:
-        row = view.conclusion.against[other]
+        row = view.evaluation.against[other]
         sentence = f"On {queries}: {pair_sentence(row, view.settings)} {settings_sentence(view.settings)}"
     digest, version = manifest.dataset.digest, manifest.versions["retriever-harness"]
     key = re.sub(r"[^A-Za-z0-9]+", "", manifest.name) or "results"
@@ -106,7 +107,7 @@ def _comparisons(view: View) -> str:
 
 def _describe(view: View) -> str:
     columns = ("mean", "std", "min", "q25", "median", "q75", "max")
-    summary = view.results.summary.to_dict("records")
+    summary = summary_rows(view.evaluation.summary)
     rows = [
         [latex(view.names[measure].short), latex(row["retriever"]), str(row["count"]),
          *(_number(row[column], ".3f") for column in columns)]

@@ -6,17 +6,18 @@ import csv
 import io
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from markupsafe import Markup
 
 from harness.answers.cases import FATES, TracedAnswer, shares
 from harness.english import asked
 from harness.evaluation.across_sets import COLUMNS, ON, SetsTogether
-from harness.evaluation.board import headline_of
+from harness.evaluation.conclusions import first_lines, sets_sentences
+from harness.evaluation.csv_views import comparison_rows, summary_rows
 from harness.evaluation.evaluation import Evaluation
 from harness.evaluation.identity import identity
 from harness.evaluation.set_folders import SETS, results_together
-from harness.evaluation.statements import sets_sentences
 from harness.pages import policy
 from harness.records import Results, create
 from harness.report import charts
@@ -26,6 +27,9 @@ from harness.report.theme import marks
 from harness.stats.intervals import mean_interval
 from retrievers.opening import text_file, writing
 from retrievers.types import Query
+
+if TYPE_CHECKING:
+    from harness.answers.work import AnswerScores
 
 TracedSystems = Mapping[str, Sequence[TracedAnswer]]
 """System -> its answers, claim by claim."""
@@ -44,40 +48,41 @@ MEANINGS = {
 
 
 def write_scores(
-    path: Path, title: str, evaluation: Evaluation, notes: Sequence[str] = (), traced: TracedSystems | None = None
+    path: Path, title: str, evaluation: Evaluation, notes: Sequence[str] = (), answers: AnswerScores | None = None
 ) -> None:
     """Write the page as one HTML file without scripts.
 
     Raises:
         InputError: the file cannot be written.
     """
-    page = scores_page(title, evaluation, notes, traced or {})
+    page = scores_page(title, evaluation, notes, answers)
     with writing(path):
         path.parent.mkdir(parents=True, exist_ok=True)
         with text_file(path, "w") as file:
             file.write(page)
 
 
-def scores_page(title: str, evaluation: Evaluation, notes: Sequence[str], traced: TracedSystems) -> str:
+def scores_page(title: str, evaluation: Evaluation, notes: Sequence[str], answers: AnswerScores | None) -> str:
     """The page: the verdict, every mean, every comparison, and for answers every claim."""
-    env, summary, rows = environment(), evaluation.summary_rows(), evaluation.comparison_rows()
-    scores, level = evaluation.scores, evaluation.settings.level
-    style, beside = styled(env), side_by_side(traced)
+    env, summary, rows = environment(), summary_rows(evaluation.summary), comparison_rows(evaluation)
+    style, beside = styled(env), side_by_side({} if answers is None else answers.traced)
     measures = list(dict.fromkeys(row["measure"] for row in summary))
     return env.get_template("scores.html").render(
         title=title,
-        said=headline_of(evaluation),
-        primary=scores.primary,
-        asked=asked(evaluation.conclusion.n, evaluation.conclusion.clusters),
+        said=first_lines(evaluation),
+        primary=evaluation.measure,
+        asked=asked(evaluation.n, evaluation.clusters),
         measures=measures,
         names=list(dict.fromkeys(row["retriever"] for row in summary)),
         means={(row["retriever"], row["measure"]): row for row in summary},
-        low_is_good=evaluation.scores.low_is_good,
+        low_is_good=evaluation.low_is_good,
         families={measure: [row for row in rows if row["measure"] == measure] for measure in measures},
         notes=notes,
         fates=FATES,
         meanings=MEANINGS,
-        shares={name: shares(answers, scores, level) for name, answers in traced.items()},
+        shares={}
+        if answers is None
+        else {name: shares(one, answers.scores, evaluation.settings.level) for name, one in answers.traced.items()},
         answers=beside[:LISTED],
         left=max(0, len(beside) - LISTED),
         style=style,

@@ -12,10 +12,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from harness.dataset import trec
-from harness.evaluation.cautions import judged_share
-from harness.evaluation.conclusion import Conclusion
-from harness.evaluation.evaluation import Evaluation, evaluation_of
+from harness.evaluation.evaluate import evaluation_of
+from harness.evaluation.evaluation import Evaluation
 from harness.evaluation.identity import identity
+from harness.evaluation.readers import scores_of_results
+from harness.evaluation.scores import Scores
 from harness.evaluation.verdict import Comparison
 from harness.measures import Measure, parse
 from harness.measures.table import row_of
@@ -23,7 +24,6 @@ from harness.pages import is_color
 from harness.records import SHOWN, LabelledQuery, Manifest, ResolvedExperiment, Results
 from harness.report.theme import Mark, marks
 from harness.stats.differences import ScoreTable
-from harness.stats.power import Look
 from harness.stats.settings import Settings
 from retrievers.types import Floats, Ranking
 from retrievers.words import NAMES, load_language_model, shared_language
@@ -110,8 +110,6 @@ class Answers:
     """Query id -> relevant document -> rank; absent where it was not retrieved."""
     first: Floats
     """(n,) rank of the first relevant hit; infinite where there is none."""
-    judged: float
-    """The share of its hits within the primary cutoff that have a label, a mean over the queries that have a hit."""
     tied: int
     """Queries whose last hit within the primary cutoff has the score of the next: the order of ids decided."""
     short: int
@@ -134,7 +132,6 @@ def read_answers(results: Results, grades: trec.Qrels, primary: Measure) -> dict
     looked_at = depth if primary.get("ideal") == "retrieved-all" else cutoff
     judged = {query: grades[query] for query in sorted(grades)}
     relevant = {query: frozenset(doc for doc, grade in of.items() if grade > 0) for query, of in judged.items()}
-    share = parse(f"Judged@{cutoff}")
     ids: dict[str, str] = {}  # one text for each document that is kept, however often it is a hit
     answers = {}
     for name in results.retrievers:
@@ -156,7 +153,6 @@ def read_answers(results: Results, grades: trec.Qrels, primary: Measure) -> dict
             top=top,
             places=places,
             first=np.array([min(places.get(query, {}).values(), default=np.inf) for query in judged]),
-            judged=judged_share(share, judged, {query: head[:cutoff] for query, head in heads.items()}),
             tied=tied,
             short=short,
         )
@@ -180,6 +176,8 @@ class View:
 
     results: Results
     evaluation: Evaluation
+    table: Scores
+    """Of the queries for which everyone has a value of the primary measure."""
     names: Mapping[str, MeasureName]
     """Measure -> what people call it."""
     order: tuple[int, ...]
@@ -201,13 +199,12 @@ class View:
     @property
     def primary(self) -> str:
         """The measure that decides."""
-        return self.evaluation.scores.primary
+        return self.evaluation.measure
 
     @property
     def measures(self) -> tuple[str, ...]:
         """The primary one first, the others as declared."""
-        primary = self.evaluation.scores.primary
-        return (primary, *(measure for measure in self.evaluation.scores.values if measure != primary))
+        return (self.primary, *(measure for measure in self.table.values if measure != self.primary))
 
     @property
     def retrievers(self) -> tuple[str, ...]:
@@ -217,27 +214,17 @@ class View:
     @property
     def ids(self) -> tuple[str, ...]:
         """The queries that were scored, sorted: the order of all arrays."""
-        return self.evaluation.scores.ids
+        return self.table.ids
 
     @property
     def scores(self) -> Mapping[str, ScoreTable]:
         """Measure -> retriever -> (n,)."""
-        return self.evaluation.scores.values
+        return self.table.values
 
     @property
     def comparisons(self) -> Mapping[str, tuple[Comparison, ...]]:
-        """Measure -> its family."""
-        return self.evaluation.comparisons
-
-    @property
-    def conclusion(self) -> Conclusion:
-        """The retrievers against the leader, on the primary measure."""
-        return self.evaluation.conclusion
-
-    @property
-    def look(self) -> Look | None:
-        """Which of the planned looks this is; None where none are planned."""
-        return self.evaluation.look
+        """Measure -> its family; those of which a value is defined."""
+        return {measure: self.evaluation.comparisons[measure] for measure in self.table.values}
 
     @property
     def manifest(self) -> Manifest:
@@ -252,7 +239,7 @@ class View:
     @property
     def ranked(self) -> tuple[str, ...]:
         """The retrievers by their mean on the primary measure, highest first."""
-        return tuple(self.conclusion.means)
+        return tuple(self.evaluation.means)
 
     @property
     def baseline(self) -> str | None:
@@ -272,7 +259,7 @@ class View:
 
     def mean(self, measure: str, retriever: str) -> float:
         """The mean over the queries for which the measure is defined; NaN without any."""
-        return self.evaluation.scores.mean(measure, retriever)
+        return self.table.mean(measure, retriever)
 
     def spoken(self, sentence: str) -> str:
         """A sentence with the measures' short names; a p in brackets and a percent sign stay with their values."""
@@ -291,8 +278,8 @@ def view_of(results: Results) -> View:
     """Put results in the order of reading."""
     if not (language := known_language(results)):
         load_language_model()  # on another core, while rankings are read
-    evaluation = evaluation_of(results)
-    scores = evaluation.scores
+    evaluation, scores = evaluation_of(results), scores_of_results(results)
+    scores = scores.only(scores.defined(scores.primary))
     resolved = results.manifest.resolved
     measures = (scores.primary, *(measure for measure in scores.values if measure != scores.primary))
     order = scores.order or ()
@@ -302,6 +289,7 @@ def view_of(results: Results) -> View:
     return View(
         results=results,
         evaluation=evaluation,
+        table=scores,
         names=names_of(measures, resolved.depth, _largest(grades)),
         order=order,
         marks=marks(
@@ -317,9 +305,9 @@ def view_of(results: Results) -> View:
 
 def second(view: View) -> str:
     """Whom the leader is held against first: the baseline, else the next by their means, else itself."""
-    if view.baseline not in (None, view.conclusion.leader):
+    if view.baseline not in (None, view.evaluation.leader):
         return str(view.baseline)
-    return next(iter(view.ranked[1:]), view.conclusion.leader)
+    return next(iter(view.ranked[1:]), view.evaluation.leader)
 
 
 def _declared_color(block: Mapping[str, Any]) -> str:

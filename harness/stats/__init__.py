@@ -7,6 +7,6 @@ paired_tests   every test of one pair, and which one decides, and margins; multi
 heterogeneity  slices of the queries, several data sets
 intervals      means with what is uncertain about them; cross_fitting: what a choice of many is worth
 power          what so many queries can find, how many a difference would take, one hypothesis again and again
-agreement      several judges, two rankings; prediction: a model beside people
+agreement      several judges, two rankings
 settings       what `[statistics]` decides
 """

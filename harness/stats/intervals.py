@@ -86,11 +86,6 @@ def student(
     if known is None:
         return NONE
     centre = mean(values, None if units is None else units.weights)
-    return around(centre, known, level, bounds)
-
-
-def around(centre: float, known: StandardError, level: float, bounds: Range | None) -> Interval:
-    """Return Student's t interval around an estimate, as `student` keeps it within bounds."""
     reach = float(special.stdtrit(known.freedom, (1 + level) / 2)) * known.error
     low, high = centre - reach, centre + reach
     if bounds is None or (bounds.low <= low and high <= bounds.high):

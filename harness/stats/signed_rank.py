@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import special
 
-from harness.stats.differences import Differences, Floats, Integers, differences
+from harness.stats.differences import Differences, Floats, Integers
 
 EXACT_LIMIT = 500
 """Non-zero differences up to which every sign pattern is counted."""
@@ -44,30 +44,19 @@ class SignedRank:
     """"exact", or "saddlepoint" beyond 500 non-zero differences of more than a few sizes."""
 
 
-def signed_rank(a: Floats, b: Floats) -> SignedRank:
-    """Test whether the differences a - b lie symmetrically about zero, conditional on their magnitudes.
+def signed_rank(pairs: Differences) -> SignedRank:
+    """Test whether paired differences lie symmetrically about zero, conditional on their magnitudes.
 
     Equal scores are dropped before ranking (Wilcoxon 1945). Every sign pattern of the non-zero differences is equally
     likely; ties have mid-ranks; the rank sums of all patterns are counted, with a relative error of p below 1e-9 (all
     terms of all sums are positive). Beyond 500 non-zero differences of more than a few sizes
     `saddlepoint_tail`, within 1e-3 of the count (1e-2 where four to ten sizes are equally frequent).
 
-    Args:
-        a: (n,) scores of one retriever.
-        b: (n,) scores of the other on the same queries.
-
-    Raises:
-        ValueError: as `differences`.
-
-    >>> result = signed_rank(np.array([0.9, 0.8, 0.7, 0.6, 0.5]), np.array([0.8, 0.6, 0.4, 0.2, 0.5]))
+    >>> from harness.stats.differences import differences
+    >>> result = signed_rank(differences(np.array([0.9, 0.8, 0.7, 0.6, 0.5]), np.array([0.8, 0.6, 0.4, 0.2, 0.5])))
     >>> result.w_plus, result.zeros, result.p_value, result.p_minimum
     (10.0, 1, 0.125, 0.125)
     """
-    return signed_rank_of(differences(a, b))
-
-
-def signed_rank_of(pairs: Differences) -> SignedRank:
-    """As `signed_rank`, on differences that are already at hand."""
     ranks = doubled_ranks(pairs.groups)
     plus = int(ranks[pairs.groups[pairs.groups != 0] > 0].sum())
     minus = int(ranks.sum()) - plus
@@ -89,6 +78,7 @@ def signed_rank_of(pairs: Differences) -> SignedRank:
 def effect_size(pairs: Differences) -> float | None:
     """Return the matched-pairs rank-biserial correlation (Kerby 2014) without a test; None where no query differs.
 
+    >>> from harness.stats.differences import differences
     >>> effect_size(differences(np.array([0.9, 0.8, 0.5]), np.array([0.8, 0.6, 0.8])))
     0.0
     """

@@ -1,10 +1,17 @@
 """Scores of a few retrievers as the one table of scores, for tests of what is made of it."""
 
+from dataclasses import replace
+
 from harness.evaluation import compare as comparing
-from harness.evaluation.conclusion import conclude
+from harness.evaluation import conclusions
+from harness.evaluation.evaluate import conclude
+from harness.evaluation.gate import BASELINE, CHALLENGER, gate_scores
 from harness.evaluation.scores import Scores
-from harness.evaluation.statements import conclusion_statements
-from harness.evaluation.wording import verdict_cell, verdict_word
+from harness.evaluation.verdict import Finding, Verdict
+from harness.evaluation.wording import REASONS, verdict_cell, verdict_word
+from harness.measures import parse
+from harness.measures.table import row_of
+from harness.stats.differences import Range
 from harness.stats.settings import Settings
 
 
@@ -19,8 +26,16 @@ def compare(values, *, measure="m", baseline=None, settings=None, **known):
     return comparing.compare(scored(values, measure, **known), baseline=baseline, settings=settings or Settings())
 
 
+def gate(challenger, baseline, *, margin, span=1.0):
+    """Whether one row of scores is not worse than another by the margin; `span` is the range of the measure."""
+    low = min(challenger.min(), baseline.min())
+    reach = None if span is None else Range(low, low + span)
+    table = scored({CHALLENGER: challenger, BASELINE: baseline}, ranges={"m": reach})
+    return gate_scores(table, margin=margin, settings=Settings())
+
+
 def concluded(values, rows, *, measure="m", settings=None, **known):
-    """The three sets."""
+    """The evaluation of one measure."""
     return conclude(scored(values, measure, **known), rows, settings or Settings())
 
 
@@ -34,6 +49,31 @@ def word(row):
     return verdict_word(row.finding)
 
 
-def sentences(result, settings=None, **how):
+def shown(found, **verdicts):
+    """The same evaluation with other findings of the leader against others, such as y="undecided"."""
+    against = {
+        name: replace(row, finding=finding(verdicts.get(name, cell(row)))) for name, row in found.against.items()
+    }
+    done = (Verdict.EQUIVALENT, Verdict.BETTER)
+    plans = {name: found.plans.get(name) for name, row in against.items() if row.verdict not in done}
+    return found.model_copy(update={"against": against, "plans": plans})
+
+
+def finding(text):
+    """The finding that a cell of comparisons.csv shows."""
+    word, _, why = text.partition(": ")
+    reasons = {words: reason for reason, words in REASONS.items()} | {"": None}
+    plain = word.removesuffix(" but negligible")
+    return Finding(Verdict(plain), reasons[why], word != plain)
+
+
+def sentences(result, **how):
     """What was shown, in words."""
-    return [statement.text for statement in conclusion_statements(result, settings or Settings(), **how)]
+    return conclusions.sentences(result, **how)
+
+
+def at_level(name, rel):
+    """A measure at trec_eval's -l, where it asks whether a document is relevant."""
+    measure = parse(name)
+    known = measure.get("rel") is None and "rel" in row_of(measure).options and rel > 1
+    return replace(measure, params=tuple(sorted((*measure.params, ("rel", rel))))) if known else measure

@@ -8,18 +8,10 @@ from typing import Any, NamedTuple
 from markupsafe import Markup
 
 from harness.english import count, counted, few_names, shared_beginning
-from harness.evaluation.board import Board, BoardRow, board_of, headline_of, next_of
-from harness.evaluation.cautions import (
-    asked_sentence,
-    clicked,
-    foreign_hits,
-    half_read,
-    look_sentence,
-    second_look_sentence,
-    unjudged_note,
-)
+from harness.evaluation.conclusions import first_lines, next_step
 from harness.evaluation.costs import costs_of
-from harness.evaluation.wording import STANDINGS
+from harness.evaluation.evaluation import Board, BoardRow, WarningKind
+from harness.evaluation.wording import STANDINGS, look_sentences, warning_sentence
 from harness.measures import parse
 from harness.report import text
 from harness.report.axes import numbers, steps
@@ -28,7 +20,6 @@ from harness.report.elements import Figure, Section, forest
 from harness.report.failures import hits_within
 from harness.report.sections.slices import called, carried, compared, labels_of, pair_of
 from harness.report.sections.tradeoffs import PRICES
-from harness.report.sections.trust import unjudged
 from harness.report.view import View
 
 PLACE = 10
@@ -114,20 +105,20 @@ def _figure(view: View, screen: Screen) -> Figure:
 
 def screen_of(view: View) -> Screen:
     """Put the first screen together."""
-    said, beginning = headline_of(view.evaluation), shared_beginning(list(view.conclusion.means))
+    said, beginning = first_lines(view.evaluation), shared_beginning(list(view.evaluation.means))
 
     def short(sentence: str) -> str:
         # The head of the leaderboard says once what all names begin with.
         spoken = view.spoken(sentence)
         return spoken.replace(beginning, "…") if beginning else spoken
 
-    notes = (next_of(view.evaluation), *said.following, *choice(view), *first_caveats(view))
+    notes = (next_step(view.evaluation), *said.following, *choice(view), *look_sentences(view.evaluation))
     return Screen(
         headline=short(said.headline),
         lead=short(said.lead),
         notes=tuple(short(note) for note in notes if note),
         alerts=tuple(alert._replace(text=short(alert.text)) for alert in alerts(view)),
-        board=board_of(view.evaluation),
+        board=view.evaluation.board,
         beginning=beginning,
         facts=tuple(clause._replace(text=short(clause.text)) for clause in facts(view)),
         failed=view.evaluation.failed,
@@ -183,12 +174,12 @@ def facts(view: View) -> list[Clause]:
 
 def choice(view: View) -> list[str]:
     """The cheapest and the fastest of what is shown within the margin of the leader, only of a whole run."""
-    result, good = view.conclusion, view.conclusion.within_margin
-    if next_of(view.evaluation) or len(good) == 1 or not result.measured:
+    result, good = view.evaluation, view.evaluation.within_margin
+    if next_step(view.evaluation) or len(good) == 1 or not result.measured:
         return []
     costs = costs_of(view.results)
     # What is not resolved may be better than the leader: then nothing is as good as the best.
-    still = f"; {few_names(list(result.unresolved))} may still be better" if result.unresolved else ""
+    still = f"; {few_names(list(result.plans))} may still be better" if result.plans else ""
     sentences = []
     for price in (PRICES["dollars"], PRICES["latency"], PRICES["bytes"]):
         priced = [(value, name) for name in good if (value := price.of(costs[name])) is not None]
@@ -224,7 +215,7 @@ def _judging(view: View) -> Iterator[Clause]:
 
 def _cost(view: View) -> Iterator[Clause]:
     """Each half stands where it was measured or its price is known."""
-    name = view.conclusion.leader
+    name = view.evaluation.leader
     cost = costs_of(view.results)[name]
     if cost.usd_per_million is not None:
         money = (
@@ -240,22 +231,17 @@ def _cost(view: View) -> Iterator[Clause]:
 
 def alerts(view: View) -> list[Clause]:
     """Everything that is large enough to change the decision, the gravest first."""
-    about_hits = [*half_read(view.manifest), *foreign_hits(view.manifest), *clicked(view.manifest)]
-    return [*(Clause(text, "integrity") for text in about_hits), *_unjudged(view), *_carried(view), *_latency(view)]
-
-
-def _unjudged(view: View) -> Iterator[Clause]:
-    """Whoever returned much that nobody judged; where only relevant documents are listed nothing tells."""
-    if note := unjudged_note(unjudged(view), view.conclusion.leader, view.cutoff):
-        yield Clause(note, "integrity")
+    left_out = (WarningKind.FRAGILE, WarningKind.JUDGED_GAP)  # of the next steps, and of the labels
+    known = [warning_sentence(one) for one in view.evaluation.warnings if one.kind not in left_out]
+    return [*(Clause(text, "integrity") for text in known), *_carried(view), *_latency(view)]
 
 
 def _carried(view: View) -> Iterator[Clause]:
     """One slice that carries the whole difference between the leader and the next, where a difference is shown."""
     kinds = labels_of(view)
-    if len(view.retrievers) < 2 or not kinds or view.ranked[1] not in view.conclusion.shown_worse:
+    if len(view.retrievers) < 2 or not kinds or view.ranked[1] not in view.evaluation.shown_worse:
         return
-    pair = pair_of(view, view.conclusion.leader, compared(view)[0], kinds)
+    pair = pair_of(view, view.evaluation.leader, compared(view)[0], kinds)
     if (row := carried(view, pair)) is not None:
         name, rest = view.names[view.primary].short, pair.rows[0].queries - row.queries
         yield Clause(
@@ -288,15 +274,3 @@ def _latency(view: View) -> Iterator[Clause]:
             "longer than on an idle one.",
             "tradeoffs",
         )
-
-
-def first_caveats(view: View) -> list[str]:
-    """What stands on the first screen: which look this is, and what counts as one observation."""
-    if not view.conclusion.measured:
-        return []
-    sentences = [asked_sentence(view.n, view.conclusion.clusters)]
-    if view.look is not None:
-        sentences.append(look_sentence(view.look, view.n))
-    elif len(view.retrievers) > 1:
-        sentences.append(second_look_sentence(1 + len(view.manifest.earlier_looks)))
-    return [sentence for sentence in sentences if sentence]

@@ -98,10 +98,10 @@ def _printed(view: View, place: int) -> dict[str, Any]:
 
 def _apart(view: View) -> tuple[Figure, ...]:
     """The leader against the next, or the baseline, query by query: the page draws any other pair from the scores."""
-    leader, other = view.conclusion.leader, second(view)
+    leader, other = view.evaluation.leader, second(view)
     if other == leader:
         return ()
-    row, name = view.conclusion.against[other], view.names[view.primary]
+    row, name = view.evaluation.against[other], view.names[view.primary]
     values = _differences(view, row)
     at = {i: place for place, i in enumerate(view.order)}
     order: Sequence[int] = sorted(range(view.n), key=lambda i: (-values[i], view.ids[i]))
@@ -304,12 +304,12 @@ SLICES = 80
 
 def client_filter(view: View) -> dict[str, Any]:
     """Return the scores and slices, queries in the order of the file, retrievers by their means."""
-    measures, weights = chosen_measures(view), view.evaluation.scores.weights
+    measures, weights = chosen_measures(view), view.table.weights
     places = list(view.order)
     return {
         **({"weights": [weights[i] for i in places]} if weights is not None else {}),
         "all": ALL,
-        "pair": {"a": view.conclusion.leader, "b": second(view)},
+        "pair": {"a": view.evaluation.leader, "b": second(view)},
         "measures": [view.names[measure].short for measure in measures],
         "left": len(view.measures) - len(measures),
         "retrievers": list(view.ranked),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from harness.evaluation.score_tables import candidates_read, perfect
+from harness.evaluation.families import candidates_read, perfect
 from harness.measures import parse, score
 from harness.report.elements import Section
 from harness.report.view import View
@@ -33,7 +33,7 @@ def reranked(view: View) -> dict[str, Rerun]:
         block = view.resolved.blocks[name]
         if block.get("kind") == "rerank" and block.get("of") in view.ranked:
             facts = view.manifest.retrievers[name]
-            depth = candidates_read(facts.provenance, block.get("rerank") or {}) or view.resolved.depth
+            depth = candidates_read(facts.provenance) or view.resolved.depth
             pairs[name] = Rerun(str(block["of"]), depth, _ceiling(view, str(block["of"]), depth))
     return pairs
 
@@ -83,8 +83,8 @@ def rerun_rows(view: View) -> list[RerunRow]:
         better, worse = int(apart.wins), int(apart.losses)
         rows.append(
             RerunRow(
-                name, rerun.before, rerun.depth, view.conclusion.means[rerun.before], view.conclusion.means[name],
-                None if rerun.ceiling is None else mean(rerun.ceiling, view.evaluation.scores.units.weights),
+                name, rerun.before, rerun.depth, view.evaluation.means[rerun.before], view.evaluation.means[name],
+                None if rerun.ceiling is None else mean(rerun.ceiling, view.table.units.weights),
                 better, len(after) - better - worse, worse,
             )
         )  # fmt: skip

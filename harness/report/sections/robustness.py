@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from harness.evaluation.grading import alternatives
-from harness.evaluation.labellers import labeller_verdicts, labellers_sentence
-from harness.evaluation.wording import verdict_word
+from harness.evaluation.labellers import labeller_verdicts
+from harness.evaluation.wording import labellers_sentence, verdict_word
 from harness.experiment import Relevance
 from harness.measures import parse
 from harness.measures.sensitivity import sensitivity
@@ -22,7 +22,7 @@ def section(view: View) -> Section | None:
     relevance = checked(Relevance, view.resolved.relevance, "resolved.relevance")
     labels = {query_id: judged.labels for query_id, judged in view.results.queries.items()}
     primary = parse(view.primary)
-    weights = view.evaluation.scores.weight_of
+    weights = view.table.weight_of
     heads = ((name, view.answers[name].heads) for name in view.retrievers)
     # A measure by claims has no grades that could be read otherwise.
     rows = [] if primary.claimed else sensitivity(primary, alternatives(labels, relevance), heads, weights)

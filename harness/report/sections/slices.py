@@ -10,7 +10,6 @@ import numpy as np
 
 from harness.evaluation.families import slices_of
 from harness.evaluation.verdict import Finding
-from harness.evaluation.wording import read_verdict
 from harness.report import text
 from harness.report.charts import ForestRow
 from harness.report.elements import Figure, Section, forest
@@ -80,7 +79,7 @@ def section(view: View) -> Section | None:
     kinds = labels_of(view)
     if len(view.retrievers) < 2 or not kinds:
         return None
-    pairs = [pair_of(view, view.conclusion.leader, other, kinds) for other in compared(view)]
+    pairs = [pair_of(view, view.evaluation.leader, other, kinds) for other in compared(view)]
     drawn = _forest(view, pairs[:DRAWN])
     return Section(
         "slices",
@@ -199,13 +198,13 @@ def slice_of(view: View, pair: tuple[str, str], places: list[int], name: tuple[s
         pair: whom to compare.
         places: of the queries, in any order.
         name: the family, and the slice.
-        tested: what tests.csv says of it.
+        tested: what its test showed.
     """
     kept = np.zeros(view.n, dtype=np.bool_)
     kept[places] = True
     a, b = (view.scores[view.primary][one][kept] for one in pair)  # in the order of their weights
-    units, pairs = view.evaluation.scores.only(kept).units, differences(a, b)
-    interval = student(pairs.values, view.settings.level, bounds=view.evaluation.scores.gap_range, units=units)
+    units, pairs = view.table.only(kept).units, differences(a, b)
+    interval = student(pairs.values, view.settings.level, bounds=view.table.gap_range, units=units)
     return Slice(
         *name,
         queries=len(a),
@@ -223,22 +222,12 @@ def slice_of(view: View, pair: tuple[str, str], places: list[int], name: tuple[s
 
 
 def _tests(view: View, a: str, b: str) -> dict[tuple[str, str], Tested]:
-    """What tests.csv says of a pair, in either order: (family, slice) -> what was tested.
-
-    Folders of before give no verdicts on slices.
-    """
-    table = view.results.tests
-    judged = "p_wilcoxon_adjusted" in table.columns
-    here = (table["measure"] == view.primary) & (
-        ((table["a"] == a) & (table["b"] == b)) | ((table["a"] == b) & (table["b"] == a))
-    )
+    """The tests of a pair, in either order: (family, slice) -> what was tested."""
     slices: dict[tuple[str, str], Tested] = {}
-    for row in table[here].to_dict("records"):
-        if isinstance(row["note"], str) and row["note"]:
-            finding = read_verdict(row["verdict"]) if judged and isinstance(row["verdict"], str) else None
-            turned = finding if finding is None or row["a"] == a else finding.swapped
-            exact = row["p_wilcoxon_adjusted"] if judged else None
-            slices[str(row["family"]), row["note"]] = (float(row["p_adjusted"]), turned, exact)
+    for row in view.evaluation.tests:
+        if {row.a, row.b} == {a, b} and row.note:
+            turned = row.finding if row.finding is None or row.a == a else row.finding.swapped
+            slices[row.family, row.note] = (row.p_adjusted, turned, row.p_wilcoxon_adjusted)
     return slices
 
 

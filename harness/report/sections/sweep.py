@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from itertools import combinations
 
 from harness.english import these
+from harness.evaluation.conclusions import alike_sentence
 from harness.evaluation.costs import Cost, costs_of
-from harness.evaluation.evaluation import sweep_of
-from harness.evaluation.statements import alike_sentence
-from harness.evaluation.sweep_choice import SweepChoice
+from harness.evaluation.evaluate import sweep_of
+from harness.evaluation.evaluation import SweepChoice
 from harness.experiment import Sweep
 from harness.experiment.sweep import words_of
 from harness.report import text
@@ -28,7 +28,7 @@ SHOWN = 20
 
 def section(view: View) -> Section | None:
     """The grid and its choice; None where the experiment has no sweep, or nothing could be chosen."""
-    choice, sweep = view.conclusion.sweep, sweep_of(view.resolved)
+    choice, sweep = view.evaluation.sweep, sweep_of(view.resolved)
     if choice is None or sweep is None:
         return None
     costs = costs_of(view.results)
@@ -44,7 +44,7 @@ def section(view: View) -> Section | None:
             "maps": maps,
             "effects": choice.effects,
             "plane": plane,
-            "alike": alike_sentence(choice, these(view.n, view.conclusion.clusters)),
+            "alike": alike_sentence(choice, these(view.n, view.evaluation.clusters)),
             "rows": rows,
             "more": len(choice.alike) - len(rows),
             "choice": choice,

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from harness.english import counted
-from harness.evaluation.board import wilcoxon_floors
+from harness.evaluation.csv_views import summary_rows, test_cells
+from harness.evaluation.evaluation import wilcoxon_floors
 from harness.evaluation.evidence import PairEvidence, evidence, pairs_by_weight
 from harness.evaluation.families import slices_of
 from harness.evaluation.verdict import Comparison
@@ -40,6 +41,8 @@ LOOKED_AT = 4_000
 """Pairs times queries that the page looks at: half a second; `harness compare --json` has more of them."""
 ROWS = 60
 """Rows of an exploratory family that the page shows, or those of the leader and the baseline: it is not an archive."""
+NUMBERS = frozenset({"n", "statistic", "p_value", "p_adjusted", "mean_difference", "p_wilcoxon_adjusted"})
+"""Columns of tests.csv that hold numbers."""
 GROWN = 12
 """Numbers of queries at which the leader's difference is drawn."""
 RANKS = (1, 2, 3, 4, 6, 11, 21, 101)
@@ -50,7 +53,7 @@ SMALL = 20
 
 def section(view: View) -> Section:
     """The statistics of every measure; of two retrievers or more their tests, the rows of every family."""
-    table = view.results.summary.to_dict("records")
+    table = summary_rows(view.evaluation.summary)
     statistics = [
         (view.names[measure], [row for name in view.ranked for row in table
                                if row["measure"] == measure and row["retriever"] == name])
@@ -69,12 +72,7 @@ def section(view: View) -> Section:
 
 def tests(view: View) -> dict[str, Any]:
     """The matrix of the primary measure, the rows of every family, the other tests."""
-    table, beside, small = view.results.tests, pair_evidence(view), _small_slices(view)
-    families = {
-        _called(str(family)): [row for row in rows if len(rows) <= ROWS or _about(view, row["a"], row["b"])]
-        for family, group in table.groupby("family", sort=False)
-        if (rows := group.drop(columns="family").dropna(axis=1, how="all").to_dict("records"))
-    }
+    beside, small, families = pair_evidence(view), _small_slices(view), other_families(view)
     return {
         "settings": text.visible(settings_sentence(view.settings)),
         "columns": (view.baseline,) if view.baseline else view.ranked[1:],
@@ -98,17 +96,32 @@ def tests(view: View) -> dict[str, Any]:
         "other": families,
         "small_slices": small[:SMALL],
         "small_left": len(small[SMALL:]),
-        "other_left": len(table) - sum(map(len, families.values())),
-        "numeric": set(table.select_dtypes("number").columns),
+        "other_left": len(view.evaluation.tests) - sum(map(len, families.values())),
+        "numeric": NUMBERS,
         "signs": SIGNS,
         "word": verdict_word,
         "reason": reason_words,
     }
 
 
+def other_families(view: View) -> dict[str, list[dict[str, Any]]]:
+    """The rows of every family beside the comparisons, each with the columns in which any row of it has a value."""
+    by_family: dict[str, list[dict[str, Any]]] = {}
+    for test in view.evaluation.tests:
+        by_family.setdefault(test.family, []).append(test_cells(test))
+    shown = {}
+    for family, rows in by_family.items():
+        kept = [name for name in rows[0] if name != "family" and any(row[name] not in (None, "") for row in rows)]
+        some = [row for row in rows if len(rows) <= ROWS or _about(view, row["a"], row["b"])]
+        shown[_called(family)] = [
+            {name: "" if row[name] is None and name not in NUMBERS else row[name] for name in kept} for row in some
+        ]
+    return shown
+
+
 def _growth(view: View) -> Figure | None:
     """The leader against the next on the first queries of one order that is drawn by chance, and on more and more."""
-    a, b = view.conclusion.leader, second(view)
+    a, b = view.evaluation.leader, second(view)
     order = np.random.default_rng(view.settings.seed).permutation(view.n).tolist()
     sizes = np.unique(np.geomspace(FEWEST, view.n, GROWN).round().astype(int)).tolist() if view.n > FEWEST else []
     found = [slice_of(view, (a, b), order[:size], ("", ""), UNTESTED) for size in sizes]
@@ -135,7 +148,7 @@ def _listed(view: View, rows: Sequence[Comparison]) -> list[Comparison]:
 
 def _about(view: View, a: object, b: object) -> bool:
     """Whether a row is of the leader or of the baseline."""
-    return not {view.conclusion.leader, view.baseline}.isdisjoint((a, b))
+    return not {view.evaluation.leader, view.baseline}.isdisjoint((a, b))
 
 
 def _small_slices(view: View) -> list[tuple[str, int]]:
@@ -187,7 +200,7 @@ def in_reading_order(view: View, rows: Sequence[Comparison]) -> list[Comparison]
 def pair_evidence(view: View) -> list[PairEvidence]:
     """Return the evidence on the pairs, the leader's first; on all of them unless the page would wait for it."""
     pairs = pairs_by_weight(view.ranked, view.baseline, view.n, LOOKED_AT)
-    return evidence(view.evaluation.scores, pairs)
+    return evidence(view.table, pairs)
 
 
 def left_out(view: View, shown: int) -> str:
@@ -229,11 +242,10 @@ def _first_ranks(view: View) -> Figure:
 
 def _dots(view: View) -> Figure:
     measured: dict[str, list[charts.Dot]] = {name.short: [] for name in view.names.values()}
-    for row in view.results.summary.to_dict("records"):
-        if row["measure"] in view.names and not math.isnan(row["mean"]):
-            # Without an interval the point stands alone.
-            low, high = (row["mean"] if math.isnan(row[end]) else row[end] for end in ("ci_low", "ci_high"))
-            measured[view.names[row["measure"]].short].append(charts.Dot(row["retriever"], row["mean"], low, high))
+    for row in summary_rows(view.evaluation.summary):
+        # Without an interval the point stands alone.
+        low, high = (row["mean"] if row[end] is None else row[end] for end in ("ci_low", "ci_high"))
+        measured[view.names[row["measure"]].short].append(charts.Dot(row["retriever"], row["mean"], low, high))
     shown = {measure: dots for measure, dots in measured.items() if dots}
     best = {measure: max(dots, key=lambda dot: dot.mean) for measure, dots in shown.items()}
     leaders = (f"{measure}: {dot.retriever} {text.score(dot.mean)}" for measure, dot in best.items())

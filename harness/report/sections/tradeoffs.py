@@ -73,7 +73,7 @@ def _costs(view: View, costs: Mapping[str, Cost], *, timed: bool) -> PageTable:
     )
     columns = (
         PageColumn("Retriever", lambda row: row[0], "name"),
-        PageColumn(view.names[view.primary].short, lambda row: text.score(view.conclusion.means[row[0]])),
+        PageColumn(view.names[view.primary].short, lambda row: text.score(view.evaluation.means[row[0]])),
         PageColumn("this run", lambda row: text.dollars(row[1].usd)),
         PageColumn("a million queries", lambda row: text.dollars(row[1].usd_per_million)),
         PageColumn("vectors", lambda row: size(row[1].vector_bytes)),
@@ -124,8 +124,8 @@ def _on_frontier(view: View, costs: Mapping[str, Cost], price: CostKind) -> list
     priced = _priced(view, costs, price)
     if len(set(priced.values())) < 2:
         return []
-    edge = set(frontier((value, view.conclusion.means[name]) for name, value in priced.items()))
-    return [name for name, value in priced.items() if (value, view.conclusion.means[name]) in edge]
+    edge = set(frontier((value, view.evaluation.means[name]) for name, value in priced.items()))
+    return [name for name, value in priced.items() if (value, view.evaluation.means[name]) in edge]
 
 
 def _plot(view: View, key: str, costs: Mapping[str, Cost]) -> Figure | None:
@@ -133,7 +133,7 @@ def _plot(view: View, key: str, costs: Mapping[str, Cost]) -> Figure | None:
     priced = _priced(view, costs, price)
     if len(set(priced.values())) < 2:
         return None
-    means, name = view.conclusion.means, view.names[view.primary]
+    means, name = view.evaluation.means, view.names[view.primary]
     summary = view.results.summary
     edge = frontier((value, means[r]) for r, value in priced.items())
     dots = []

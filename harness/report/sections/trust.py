@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import partial
@@ -11,16 +10,13 @@ from typing import Any
 import numpy as np
 
 from harness.english import count, counted, join
-from harness.evaluation.board import reference_of
-from harness.evaluation.cautions import judged_note, judged_only_sentence
-from harness.evaluation.labellers import CombinedPair, combined, sentence
-from harness.evaluation.wording import opposite_warning
+from harness.evaluation.evaluation import WarningKind
+from harness.evaluation.wording import opposite_warning, warning_sentence
 from harness.measures import parse
 from harness.records import Manifest, RetrieverLedger
 from harness.report import text
 from harness.report.elements import PageColumn, PageTable, Section
 from harness.report.view import View
-from harness.stats.intervals import Interval
 from harness.stats.power import FEWEST
 
 PLACE = 70
@@ -82,7 +78,7 @@ def caveats(view: View) -> list[str]:
     if few:
         pairs = join([f"{row.a} and {row.b}" for row in few[:3]] + (["other pairs"] if few[3:] else []))
         notes.append(f"Fewer than {FEWEST} queries differ between {pairs}: the intervals there are likely too short.")
-    others = [row for row in rows if reference_of(view.evaluation) not in (row.a, row.b)]  # the board's are told above
+    others = [row for row in rows if view.evaluation.reference not in (row.a, row.b)]  # the board's are told above
     return [note for note in [*notes, opposite_warning(others, view.settings), *_judged(view)] if note]
 
 
@@ -90,65 +86,36 @@ def _judged(view: View) -> list[str]:
     """Whether unjudged documents may favour someone; a measure by claims needs no judged documents."""
     if parse(view.primary).claimed:
         return []
-    if all(grade > 0 for judged in view.grades.values() for grade in judged.values()):
-        # Judged is precision then, and says nothing of pooling.
-        return [judged_only_sentence()]
-    shares = {name: answers.judged for name, answers in view.answers.items()}
-    leader = view.conclusion.leader
-    notes = (judged_note(leader, other, shares[leader], shares[other]) for other in view.ranked[1:])
-    return [note for note in notes if note]
+    if not view.table.tells_unjudged:  # Judged is precision then, and says nothing of pooling
+        return [
+            "The labels name relevant documents only: every other document counts as irrelevant, read or not. "
+            "That favours retrievers whose results were read when the labels were made."
+        ]
+    return [warning_sentence(one) for one in view.evaluation.warnings if one.kind is WarningKind.JUDGED_GAP]
 
 
 def labels(view: View) -> dict[str, Any] | None:
-    """Judged@k beside each mean, and the estimate with a model's labels; None without labels."""
+    """Judged@k beside each mean, and who judged; None without labels."""
     if parse(view.primary).claimed:
         return None
-    both, means = combined(view.results), view.conclusion.means
+    means = view.evaluation.means
     sources = [labelled.labels.source for labelled in view.results.queries.values()]
     judged = PageTable(
         "What is judged",
         (
             PageColumn("Retriever", lambda name: name, "name"),
             PageColumn(view.names[view.primary].short, lambda name: text.score(means[name])),
-            PageColumn(f"Judged@{view.cutoff}", lambda name: text.score(view.answers[name].judged)),
+            PageColumn(f"Judged@{view.cutoff}", lambda name: text.score(view.evaluation.judged[name])),
         ),
         view.ranked,
     )
     return {
         "judged": judged,
-        "combined": both,
-        "estimates": _with_model(both.pairs) if both else None,
-        "agreement": both.agreement if both else None,
-        "sentences": [view.spoken(sentence(pair, both.measure)) for pair in both.pairs] if both else [],
         "people": sources.count("people"),
         "model": sources.count("model"),
         "mixed": sources.count("mixed"),
         "alone": not view.settings.by_people,
     }
-
-
-def _with_model(pairs: Sequence[CombinedPair]) -> PageTable:
-    columns = (
-        PageColumn("a", lambda row: row.a, "name"),
-        PageColumn("b", lambda row: row.b, "name"),
-        PageColumn("a − b by people", lambda row: text.signed(row.estimate.people)),
-        PageColumn("interval", lambda row: _ends(row.estimate.people_interval)),
-        PageColumn("with the model", lambda row: text.signed(row.estimate.powered and row.estimate.powered.estimate)),
-        PageColumn("interval", lambda row: _ends(row.estimate.interval) if row.estimate.powered else "–"),
-        PageColumn("lambda", lambda row: text.score(row.estimate.powered and row.estimate.powered.tuning)),
-        PageColumn("as narrow as, queries", lambda row: _whole(row.estimate.as_narrow_as)),
-        PageColumn("people less model", lambda row: text.signed(row.estimate.favour)),
-        PageColumn("interval", lambda row: _ends(row.estimate.favour_interval)),
-    )
-    return PageTable("People's labels and a model's together", columns, pairs)
-
-
-def _ends(interval: Interval) -> str:
-    return text.between_signed((interval.low, interval.high))
-
-
-def _whole(value: float) -> str:
-    return "–" if math.isnan(value) else text.count(value)
 
 
 def integrity(view: View) -> dict[str, Any]:
@@ -212,9 +179,9 @@ def unjudged(view: View) -> dict[str, float]:
 
     Empty where only relevant documents are listed: there nothing tells an unjudged document from an irrelevant one.
     """
-    if parse(view.primary).claimed or all(grade > 0 for judged in view.grades.values() for grade in judged.values()):
+    if not view.table.tells_unjudged:
         return {}
-    return {name: 1 - answers.judged for name, answers in view.answers.items()}
+    return {name: 1 - view.evaluation.judged[name] for name in view.retrievers if name in view.evaluation.judged}
 
 
 def inherited(manifest: Manifest, retriever: str) -> RetrieverLedger:

@@ -7,11 +7,10 @@ import numpy as np
 import pytest
 
 from harness.answers.work import AnswerScores, write_tables
-from harness.evaluation.board import board_of
-from harness.evaluation.evaluation import evaluate
+from harness.evaluation.conclusions import lead_sentence
+from harness.evaluation.evaluate import evaluate
 from harness.evaluation.readers import read_scores
 from harness.evaluation.scores import scores_from_rows
-from harness.evaluation.statements import lead_sentence
 from harness.evaluation.verdict import Verdict
 from harness.stats.settings import Settings
 from retrievers.errors import InputError
@@ -127,10 +126,10 @@ def test_where_low_is_good_the_verdict_is_turned_round_and_the_numbers_stay() ->
     (before,), (after,) = (one.comparisons["hallucination"] for one in (plain, turned))
     assert (before.verdict, after.verdict) == (Verdict.WORSE, Verdict.BETTER)
     assert before.mean_difference == after.mean_difference < 0
-    assert (plain.conclusion.leader, plain.conclusion.shown_worse) == ("b", ("a",))
-    assert (turned.conclusion.leader, turned.conclusion.shown_worse) == ("a", ("b",))
-    assert lead_sentence(turned.conclusion, turned.settings) == "Mean ahead of b by 0.325 (0.210 to 0.440)."
-    assert [(row.retriever, row.wins, row.losses) for row in board_of(turned).rows[1:]] == [("b", 0, 12)]
+    assert (plain.leader, plain.shown_worse) == ("b", ("a",))
+    assert (turned.leader, turned.shown_worse) == ("a", ("b",))
+    assert lead_sentence(turned) == "Mean ahead of b by 0.325 (0.210 to 0.440)."
+    assert [(row.retriever, row.wins, row.losses) for row in turned.board.rows[1:]] == [("b", 0, 12)]
     with pytest.raises(InputError, match="baseline"):
         evaluate(found, baseline="z", settings=Settings())
 
@@ -190,6 +189,6 @@ def test_a_range_that_is_none_or_too_narrow_is_refused(tmp_path, capsys, bounds,
 
 def test_undefined_scores_are_empty_cells(tmp_path):
     rows = {(system, query, "F1"): np.nan if query == "r" else 1.0 for system in "ab" for query in ("q", "r")}
-    evaluation = evaluate(scores_from_rows(rows), baseline=None, settings=Settings())
-    write_tables(tmp_path, AnswerScores(evaluation, (), {}))
+    scores = scores_from_rows(rows)
+    write_tables(tmp_path, AnswerScores(scores, evaluate(scores, baseline=None, settings=Settings()), (), {}))
     assert "a,r,F1,\n" in (tmp_path / "scores.csv").read_text()

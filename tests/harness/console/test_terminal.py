@@ -15,14 +15,13 @@ from harness.console import layout, printing, several, tables
 from harness.console.layout import forest
 from harness.english import short_p
 from harness.evaluation.across_sets import together
-from harness.evaluation.board import board_of
-from harness.evaluation.evaluation import evaluate
+from harness.evaluation.conclusions import sentences
+from harness.evaluation.evaluate import evaluate
 from harness.evaluation.verdict import Comparison
-from harness.evaluation.wording import read_verdict
 from harness.stats.settings import Settings
 from retrievers.errors import BackendError, InputError, NotShown, Problem
 from retrievers.types import Floats
-from tests.support.scored import scored
+from tests.support.scored import finding, scored
 
 MEASURES = [
     "nDCG@10",
@@ -65,7 +64,7 @@ def comparison(a: str, b: str, verdict: str = "undecided: no difference shown") 
     return Comparison(
         "nDCG@10", a, b, n=138, zeros=6, wins=27, ties=6, losses=105, mean_difference=-0.1, ci_low=-0.237,
         ci_high=-0.147, w_plus=1.0, w_minus=2.0, statistic=1.0, p_value=1e-14, p_adjusted=1.89e-14, p_minimum=1e-30,
-        method="exact", effect_size=-0.5, finding=read_verdict(verdict), role="confirmatory", p_minimum_adjusted=1e-30,
+        method="exact", effect_size=-0.5, finding=finding(verdict), role="confirmatory", p_minimum_adjusted=1e-30,
         p_randomization=1e-5, ci_method="t", p_randomization_adjusted=1e-5, clusters=None,
         p_wilcoxon=0.2, p_wilcoxon_adjusted=0.216,
     )  # fmt: skip
@@ -214,13 +213,11 @@ def test_the_scoreboard_leaves_nothing_out(width: int) -> None:
 def test_the_verdict_ends_in_words() -> None:
     values: dict[str, Floats] = {"x": np.linspace(0.5, 1, 20), "y": np.linspace(0, 0.4, 20)}
     both = evaluate(scored(values, "nDCG@10"), baseline=None, settings=Settings())
-    told = rendered(
-        tables.verdict(both, tables.VerdictNotes(tables.More(pairs=True), both.summary_rows()), width=80), 80
-    )
+    told = rendered(tables.verdict(both, tables.VerdictNotes(tables.More(pairs=True)), width=80), 80)
     assert told[:2] == ["nDCG@10 over 20 queries", "Use x."]
     assert told[-1] == "x is the best of the 2 on this measure."
     alone = evaluate(scored({"x": values["x"]}, "nDCG@10"), baseline=None, settings=Settings())
-    told = rendered(tables.verdict(alone, tables.VerdictNotes(tables.More(), alone.summary_rows()), width=80), 80)
+    told = rendered(tables.verdict(alone, tables.VerdictNotes(tables.More()), width=80), 80)
     assert told[1] == "x ran alone: there is nothing to compare it with."
 
 
@@ -230,7 +227,7 @@ def test_the_forest_keeps_names_drawing_and_wins_at_every_width(width: int, leng
     random = np.random.default_rng(3)
     names = [f"{'a' * length}{i}" for i in range(3)]
     values: dict[str, Floats] = {name: random.random(40) / 2 + i / 5 for i, name in enumerate(names)}
-    board = board_of(evaluate(scored(values, "nDCG@10"), baseline=None, settings=Settings(margin=0.02)))
+    board = evaluate(scored(values, "nDCG@10"), baseline=None, settings=Settings(margin=0.02)).board
     lines = rendered(forest(board, width=width), width)
     assert max(map(cell_len, lines)) <= width
     shown = "".join("".join(line.split()) for line in lines)
@@ -239,7 +236,7 @@ def test_the_forest_keeps_names_drawing_and_wins_at_every_width(width: int, leng
         assert row.wins is None or f"{row.wins}/{row.ties}/{row.losses}" in shown
         assert row.p is None or width < 60 or length > 5 or short_p(row.p) in shown
     assert len(lines) == 6 or length > 5 or width < 100  # a head, a rule, three retrievers, the axis
-    judged = board_of(evaluate(scored(values, "nDCG@10"), baseline=names[1], settings=Settings(margin=0.02)))
+    judged = evaluate(scored(values, "nDCG@10"), baseline=names[1], settings=Settings(margin=0.02)).board
     lines = rendered(forest(judged, width=width), width)
     assert max(map(cell_len, lines)) <= width
     assert len(lines) == 7 or length > 5 or width != 80  # the head in two lines, the legend in one
@@ -251,7 +248,7 @@ def test_a_board_against_a_baseline_is_seen_from_the_baseline() -> None:
         "y": np.linspace(0, 0.4, 20),
         "z": np.linspace(0.4, 0.9, 20),
     }
-    board = board_of(evaluate(scored(values, "nDCG@10"), baseline="z", settings=Settings()))
+    board = evaluate(scored(values, "nDCG@10"), baseline="z", settings=Settings()).board
     assert [(row.retriever, row.standing) for row in board.rows] == [("x", "better"), ("z", "baseline"), ("y", "worse")]
     ahead, _, behind = board.rows
     assert ahead.difference == pytest.approx(0.1)
@@ -263,8 +260,8 @@ def test_no_sentence_is_said_again_for_each_pair() -> None:
     random = np.random.default_rng(3)
     values: dict[str, Floats] = {f"r{i}": random.random(30) for i in range(8)}
     evaluation = evaluate(scored(values, "nDCG@10"), baseline=None, settings=Settings())
-    assert len(evaluation.conclusion.unresolved) == 7
-    told = evaluation.sentences()
+    assert len(evaluation.plans) == 7
+    told = sentences(evaluation)
     assert len(told) == len(set(told))
     assert sum("To reliably find a true difference" in sentence for sentence in told) == 1
 
@@ -283,7 +280,7 @@ def test_messages() -> None:
 
 def test_the_axis_has_round_values_and_no_minus_zero() -> None:
     values: dict[str, Floats] = {"x": np.linspace(0.5, 1, 20), "y": np.linspace(0.5, 0.9, 20) + [0.0, 0.068] * 10}
-    board = board_of(evaluate(scored(values, "nDCG@10"), baseline=None, settings=Settings()))
+    board = evaluate(scored(values, "nDCG@10"), baseline=None, settings=Settings()).board
     assert -0.005 < board.span[0] < 0
     assert rendered(forest(board, width=80), 80)[-1].split() == ["0", ".01", ".02", ".03"]
 
@@ -291,8 +288,8 @@ def test_the_axis_has_round_values_and_no_minus_zero() -> None:
 @pytest.mark.parametrize(("reach", "words"), [(0.25, "−.2 0 .2"), (1.0, "−1.0 −.5 0 .5 1.0"), (10.05, "−10 0 10")])
 def test_the_axis_loses_no_digit_but_a_leading_zero(reach: float, words: str) -> None:
     values: dict[str, Floats] = {"x": np.linspace(0.5, 1, 20), "y": np.linspace(0, 0.4, 20)}
-    board = board_of(evaluate(scored(values, "nDCG@10"), baseline=None, settings=Settings()))
-    rows = tuple(row._replace(difference=0.0, low=-reach, high=reach) for row in board.rows)
+    board = evaluate(scored(values, "nDCG@10"), baseline=None, settings=Settings()).board
+    rows = tuple(replace(row, difference=0.0, low=-reach, high=reach) for row in board.rows)
     axis = rendered(forest(replace(board, rows=rows), width=80), 80)[-1]
     assert axis.split() == words.split()  # 10.0 is not "1.0"
 
@@ -300,7 +297,7 @@ def test_the_axis_loses_no_digit_but_a_leading_zero(reach: float, words: str) ->
 def test_the_legend_takes_no_room_from_the_columns() -> None:
     line = np.linspace(0.5, 1, 20)
     values: dict[str, Floats] = {"x": line, "same": line.copy(), "low": line - 0.3}
-    lines = rendered(forest(board_of(evaluate(scored(values), baseline=None, settings=Settings())), width=80), 80)
+    lines = rendered(forest(evaluate(scored(values), baseline=None, settings=Settings()).board, width=80), 80)
     assert lines[0].split("  ")[0] == "= no query differs"
     assert lines[1].split() == [
         "▼",
@@ -320,7 +317,7 @@ def test_what_all_names_begin_with_is_said_once() -> None:
     random = np.random.default_rng(3)
     values: dict[str, Floats] = {f"bge-m3-{kind}": random.random(30) for kind in ("dense-of-all", "sparse", "colbert")}
     evaluation = evaluate(scored(values, "nDCG@10"), baseline=None, settings=Settings())
-    notes = tables.VerdictNotes(tables.More(), [], ["bge-m3-sparse reads half."], step="Read bge-m3-colbert.")
+    notes = tables.VerdictNotes(tables.More(), ["bge-m3-sparse reads half."], step="Read bge-m3-colbert.")
     lines = rendered(tables.verdict(evaluation, notes, width=80), 80)
     told = "\n".join(lines)
     assert told.count("bge-m3-") == told.count("bge-m3-…") == 1

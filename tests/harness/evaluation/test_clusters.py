@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harness.evaluation.families import slice_family
+from harness.evaluation.families import slice_families
 from harness.evaluation.question_units import clusters_of, weights_of
 from harness.evaluation.verdict import Verdict
 from harness.evaluation.wording import pair_sentence
@@ -122,13 +122,20 @@ def test_equal_texts_join_declared_clusters():
     assert clusters_of(queries, None) == ("0", "0", "0", "", "")
 
 
-def test_signs_are_flipped_by_cluster():
+def flipped(sums):
+    """The sums under every pattern of signs."""
+    signs = 1 - 2 * ((np.arange(2 ** len(sums))[:, None] >> np.arange(len(sums))) & 1)
+    return signs @ sums
+
+
+def test_signs_are_flipped_by_cluster_and_those_of_weighted_differences():
     values, units = np.array([0.2, 0.1, -0.1, 0.3, 0.2, 0.05]), units_of(["x", "x", "y", "y", "z", "z"])
-    sums = np.array([0.3, 0.2, 0.25])
-    table = units.sums(np.column_stack([values, np.zeros(6)]))
-    found = sign_flip(table, [Contrast(0, 1)])[0]
-    signs = 1 - 2 * ((np.arange(8)[:, None] >> np.arange(3)) & 1)
-    assert found.greater == np.mean(signs @ sums >= sums.sum() - 1e-9) == 1 / 8
+    found = sign_flip(units.sums(np.column_stack([values, np.zeros(6)])), [Contrast(0, 1)])[0]
+    assert found.greater == np.mean(flipped(np.array([0.3, 0.2, 0.25])) >= 0.75 - 1e-9) == 1 / 8
+    rng = np.random.default_rng(1)
+    d, w = rng.normal(0.05, 0.2, 12), rng.integers(1, 50, 12).astype(float)
+    table = singles(12, w).sums(np.column_stack([d, np.zeros(12)]))
+    assert sign_flip(table, [Contrast(0, 1)])[0].two_sided == np.mean(np.abs(flipped(w * d)) >= abs(w @ d) - 1e-9)
 
 
 def test_clusters_are_told_wherever_queries_are():
@@ -155,22 +162,13 @@ def test_every_other_number_is_by_cluster_too():
     assert wide.count == 150
     ids = [f"q{i:03}" for i in range(150)]
     assert cross_fitted(scores, ids, units) != cross_fitted(scores, ids, alone)
-    labels, grouped = ["x"] * 75 + ["y"] * 75, scored(scores, clusters=tuple(needs))
-    rows = slice_family(grouped, [("a", "b")], labels, "f", Settings())
+    queries = [Query(one, "same", {"half": "x" if place < 75 else "y"}) for place, one in enumerate(ids)]
+    rows = list(slice_families(scored(scores, clusters=tuple(needs)), [("a", "b")], queries, Settings()))
     first = compare({name: scores[name][:75] for name in "ab"}, clusters=tuple(needs[:75]))[0]
     assert rows[0].p_value == first.p_value
 
 
 WEIGHTS, VALUES = np.array([4.0, 2.0, 1.0, 1.0]), np.array([0.1, 0.2, -0.1, 0.3])
-
-
-def test_signs_of_weighted_differences_are_flipped():
-    rng = np.random.default_rng(1)
-    d, w = rng.normal(0.05, 0.2, 12), rng.integers(1, 50, 12).astype(float)
-    table = singles(12, w).sums(np.column_stack([d, np.zeros(12)]))
-    signs = 1 - 2 * ((np.arange(2**12)[:, None] >> np.arange(12)) & 1)
-    observed = abs(float(w @ d))
-    assert sign_flip(table, [Contrast(0, 1)])[0].two_sided == np.mean(np.abs(signs @ (w * d)) >= observed - 1e-9)
 
 
 def test_equal_weights_are_none_but_for_the_factor_of_small_samples():
@@ -197,7 +195,7 @@ def test_a_weighted_experiment_is_decided_by_sign_flips_of_the_weighted_mean():
     assert found.leader == "b"
     assert found.effective == pytest.approx(439**2 / (400**2 + 39))
     assert "Means are weighted by traffic: 40 queries tell as much as about 1 query of equal weight." in sentences(
-        found, chosen
+        found
     )
 
 

@@ -6,14 +6,14 @@ from importlib import import_module
 import numpy as np
 import pytest
 
-from harness.evaluation.gate import BASELINE, CHALLENGER, gate, gate_scores
+from harness.evaluation.gate import BASELINE, CHALLENGER, gate_scores
 from harness.evaluation.verdict import Verdict
 from harness.evaluation.wording import gate_sentence
 from harness.stats.differences import Range, differences, singles
 from harness.stats.paired_tests import Within, not_worse
 from harness.stats.settings import Settings
 from retrievers.errors import InputError
-from tests.support.scored import cell, compare, scored
+from tests.support.scored import cell, compare, gate, scored
 
 MARGIN, EXPERIMENTS = 0.02, 300
 AT_THE_MARGIN = {
@@ -76,52 +76,47 @@ def test_nothing_passes_below_the_limit_of_information(margin, fewest):
         assert (row.verdict is Verdict.EQUIVALENT) == (n == fewest)
 
 
-def test_a_retriever_that_is_ahead_needs_fewer_queries():
-    """Ahead by 0.2, a fault that costs 0.02 on average hits 0.22 / 1.2 of the queries: 15 miss it once in twenty."""
-    ahead = np.full(15, 0.7) + np.tile([0.01, -0.01, 0.0], 5)
-    assert (1 - 0.22 / 1.2) ** 15 < 0.05 < (1 - 0.22 / 1.2) ** 14
-    assert gate(ahead, np.full(15, 0.5), margin=0.02).passed
-    assert not gate(ahead[:14], np.full(14, 0.5), margin=0.02).passed
+RNG = np.random.default_rng(9)
+B = RNG.random(200)
+CLOSE = np.clip(B + RNG.normal(0, 0.01, 200), 0, 1)
+AHEAD = np.full(15, 0.7) + np.tile([0.01, -0.01, 0.0], 5)
+"""By 0.2: a fault that costs 0.02 on average hits 0.22 / 1.2 of the queries, and 15 miss it once in twenty."""
+HIGH, LOWER = np.full(200, 3.0), np.full(200, 2.95)
 
 
-def test_the_gate_passes_and_says_why_in_one_line():
-    rng = np.random.default_rng(9)
-    b = rng.random(200)
-    passed = gate(np.clip(b + rng.normal(0, 0.01, 200), 0, 1), b, margin=0.02)
-    assert passed.passed
-    assert gate_sentence(passed).startswith("not worse by 0.02: shown on 200 queries (difference ")
-    assert "\n" not in gate_sentence(passed)
-    failed = gate(np.maximum(b - 0.02, 0), b, margin=0.02)
-    assert not failed.passed
-    assert gate_sentence(failed).startswith("not worse by 0.02: not shown")
+@pytest.mark.parametrize(
+    ("a", "b", "known", "passed", "said"),
+    [
+        (CLOSE, B, {}, True, "not worse by 0.02: shown on 200 queries ("),
+        (np.maximum(B - 0.02, 0), B, {}, False, "not worse by 0.02: not shown on 200 queries"),
+        (AHEAD, np.full(15, 0.5), {}, True, "not worse by 0.02: shown on 15 queries"),
+        (AHEAD[:14], np.full(14, 0.5), {}, False, "not worse by 0.02: 14 queries cannot show it"),
+        (B[:40], B[:40] + 0.01, {}, False, "not worse by 0.02: 40 queries cannot show it, which takes at least 149"),
+        (np.ones(1), np.zeros(1), {}, False, "not worse by 0.02: 1 query cannot show it"),
+        (HIGH, LOWER, {"margin": 0.2, "span": 4.0}, True, "not worse by 0.2: shown on 200 queries"),
+        (HIGH, LOWER, {"margin": 0.2, "span": 400.0}, False, "not worse by 0.2: 200 queries cannot show it"),
+        (HIGH, LOWER, {"margin": 0.2, "span": None}, False, "not worse by 0.2: not shown, the measure's range"),
+    ],
+)  # fmt: skip
+def test_the_gate_says_in_one_line_why_it_passes_or_not(a, b, known, passed, said):
+    found = gate(a, b, **{"margin": 0.02, **known})
+    assert found.passed == passed
+    assert gate_sentence(found).startswith(said) and "\n" not in gate_sentence(found)
 
 
-def test_the_gate_says_how_many_queries_are_needed():
-    rng = np.random.default_rng(3)
-    a, b = rng.normal(0.5, 0.01, 40), np.full(40, 0.51)
-    found = gate(a, b, margin=0.02)
-    assert not found.passed
-    assert gate_sentence(found).startswith("not worse by 0.02: 40 queries cannot show it, which takes at least 149 ")
-    assert gate_sentence(gate(np.ones(1), np.zeros(1), margin=0.02)).startswith("not worse by 0.02: 1 query cannot")
-
-
-def test_identical_rankings_are_called_so_and_prove_little():
-    same = frozenset([frozenset((CHALLENGER, BASELINE))])
-
-    def gated(both):
-        return gate_scores(scored({CHALLENGER: both, BASELINE: both}, identical=same), margin=0.02, settings=Settings())
-
-    three = gated(np.full(3, 0.5))
-    assert not three.passed
-    assert gate_sentence(three).endswith(
-        "no change was seen; a fault that hits fewer than 100 % of the queries would be missed"
-    )
-    enough = gated(np.full(150, 0.5))
-    assert enough.passed
-    assert gate_sentence(enough).endswith("a fault that hits fewer than 2.0 % of the queries would be missed")
-    zeros = gated(np.zeros(50))
-    assert not zeros.passed
-    assert gate_sentence(zeros).startswith("nothing was measured: every score is 0")
+@pytest.mark.parametrize(
+    ("value", "n", "passed", "said"),
+    [
+        (0.5, 3, False, "no change was seen; a fault that hits fewer than 100 % of the queries would be missed"),
+        (0.5, 150, True, "a fault that hits fewer than 2.0 % of the queries would be missed"),
+        (0.0, 50, False, "every score is 0 on 50 queries (difference +0.0000)"),
+    ],
+)
+def test_identical_rankings_are_called_so_and_prove_little(value, n, passed, said):
+    both, same = np.full(n, value), frozenset([frozenset((CHALLENGER, BASELINE))])
+    table = scored({CHALLENGER: both, BASELINE: both}, identical=same)
+    found = gate_scores(table, margin=0.02, settings=Settings())
+    assert (found.passed, gate_sentence(found).endswith(said)) == (passed, True)
 
 
 @pytest.mark.parametrize("margin", [-0.1, 0.0, float("nan"), float("inf")])
@@ -137,18 +132,11 @@ def test_a_margin_is_a_finite_number_above_0(margin):
 
 
 def test_the_range_of_the_measure_is_the_worst_loss():
-    a, b = np.full(200, 3.0), np.full(200, 2.95)
-    assert gate(a, b, margin=0.2, span=4.0).passed
-    assert not gate(a, b, margin=0.2, span=400.0).passed
-    assert "range is not known" in gate_sentence(gate(a, b, margin=0.2, span=None))
-    with pytest.raises(InputError, match=r"a difference of 2 is larger than 1"):
-        gate(np.full(9, 2.0), np.zeros(9), margin=0.1)
-    chosen, scores = Settings(margin=0.2), {"a": a, "b": b - 0.05 * np.arange(200) / 200}
+    scores = {"a": HIGH, "b": LOWER - 0.05 * np.arange(200) / 200}
     unknown, known = (
-        compare(scores, measure="DCG@10", settings=chosen, ranges={"DCG@10": reach})[0]
-        for reach in (None, Range(0.0, 4.0))
+        compare(scores, settings=Settings(margin=0.2), ranges={"m": reach})[0] for reach in (None, Range(0.0, 4.0))
     )
     assert not unknown.finding.negligible
     assert cell(known) == "better but negligible"
     with pytest.raises(InputError, match=r"scores reach from 2.90025 to 3, outside 0 to 1"):
-        compare(scores, measure="m", ranges={"m": Range(0.0, 1.0)})
+        compare(scores, ranges={"m": Range(0.0, 1.0)})

@@ -46,7 +46,7 @@ def test_the_evidence_on_a_pair_is_the_same_whoever_else_is_looked_at():
     values = {name: rng.random(40) for name in "abc"}
     (seen,) = evidence(scored(values), [("a", "b")])
     assert evidence(scored(values), [("c", "b"), ("a", "b")])[1] == seen
-    assert seen.overlap is None
+    assert seen.rbo is None
 
 
 def test_the_cross_fitted_mean_is_chosen_on_four_parts_and_measured_on_the_fifth():

@@ -9,9 +9,8 @@ from scipy import integrate
 from scipy import stats as scipy_stats
 from statsmodels.stats.power import TTestPower
 
-from harness.evaluation.cautions import look_sentence
 from harness.evaluation.gate import BASELINE, CHALLENGER, gate_scores
-from harness.evaluation.wording import gate_sentence, significance_sentence
+from harness.evaluation.wording import gate_sentence, look_sentence, significance_sentence
 from harness.stats.differences import differences
 from harness.stats.power import (
     MOST,
@@ -82,7 +81,7 @@ def test_the_plan_of_a_pair_counts_clusters():
     clusters = tuple(str(i // 3) for i in range(60))
     found = concluded(scores, compare(scores, clusters=clusters), clusters=clusters)
     by_hand = apart((scores["a"] - scores["b"]).reshape(20, 3).mean(axis=1))
-    assert [*found.unresolved.values()] == [queries_needed(by_hand, 0.05, 0.05)]
+    assert [*found.plans.values()] == [queries_needed(by_hand, 0.05, 0.05)]
 
 
 def test_alpha_is_spent_as_o_brien_and_fleming_by_lan_and_demets():
@@ -131,7 +130,7 @@ def test_alpha_is_spent_at_the_numbers_that_were_reached():
             Settings(looks=Looks(bad))
 
 
-def test_beyond_the_last_planned_look_nothing_is_claimed():
+def test_beyond_the_lastlook_sentence_nothing_is_claimed():
     rng = np.random.default_rng(1)
     b = rng.random(160) / 2
     scores, chosen = {"a": b + 0.3, "b": b}, Settings(looks=Looks((60, 150)), margin=0.02)
@@ -142,9 +141,7 @@ def test_beyond_the_last_planned_look_nothing_is_claimed():
     assert [cell(row) for row in rows] == ["undecided: alpha is spent"]
     assert significance_sentence(rows, late).startswith("Alpha is spent")
     assert "alpha is spent, nothing is claimed" in look_sentence(look_at(chosen, 160), 160)
-    assert "Undecided on these 160 queries: a against b" in " ".join(
-        sentences(concluded(scores, rows, settings=late), late)
-    )
+    assert "Undecided on these 160 queries: a against b" in " ".join(sentences(concluded(scores, rows, settings=late)))
     refused = gate_scores(scored({CHALLENGER: b + 0.3, BASELINE: b}), margin=0.02, settings=late)
     assert not refused.passed
     assert gate_sentence(refused).startswith("alpha is spent")

@@ -15,9 +15,9 @@ import pytest
 import harness
 from harness import pipeline
 from harness.evaluation.across_sets import together
+from harness.evaluation.conclusions import sets_sentence, sets_sentences
 from harness.evaluation.scores import Scores
 from harness.evaluation.set_folders import _strictest, read_sets, results_together
-from harness.evaluation.statements import sets_sentence, sets_sentences
 from harness.evaluation.verdict import Verdict
 from harness.experiment import Loaded, load, load_sets
 from harness.overview.listing import listing

@@ -6,28 +6,27 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from harness.evaluation.statements import conclusion_statements, headline
+from harness.evaluation.conclusions import headline, sentences
+from harness.evaluation.evaluation import RunWarning, WarningKind
 from harness.evaluation.verdict import Finding, Reason, Verdict
 from harness.evaluation.wording import (
     REASONS,
     SIGNS,
-    VERDICTS,
     pair_sentence,
-    read_verdict,
     significance_sentence,
     verdict_cell,
+    warning_sentence,
     why,
 )
 from harness.stats.settings import Settings
-from retrievers.errors import InputError
-from tests.support.scored import compare, concluded
+from tests.support.scored import compare, concluded, finding
 
-WORDING = {"harness.evaluation.wording", "harness.evaluation.statements"}
+WORDING = {"harness.evaluation.wording", "harness.evaluation.conclusions", "harness.evaluation.verdict"}
 SCORES = {"a": np.linspace(0.2, 0.9, 30), "b": np.linspace(0.21, 0.85, 30)}
 
 
 def test_every_verdict_and_reason_has_words():
-    assert set(VERDICTS) == set(SIGNS) == set(Verdict)
+    assert set(SIGNS) == set(Verdict)
     assert set(REASONS) == set(Reason)
     (row,) = compare(SCORES)
     worded = {reason: why(replace(row, finding=Finding(Verdict.UNDECIDED, reason)), Settings()) for reason in Reason}
@@ -40,18 +39,17 @@ def test_every_verdict_and_reason_has_words():
 @pytest.mark.parametrize("verdict", Verdict)
 @pytest.mark.parametrize("reason", [None, *Reason])
 @pytest.mark.parametrize("negligible", [False, True])
-def test_a_cell_is_read_as_it_was_written(verdict, reason, negligible):
-    finding = Finding(verdict, reason, negligible)
-    assert read_verdict(verdict_cell(finding)) == finding
+def test_a_cell_says_the_whole_finding(verdict, reason, negligible):
+    found = Finding(verdict, reason, negligible)
+    assert finding(verdict_cell(found)) == found
 
 
-@pytest.mark.parametrize("cell", ["", "best", "better: because", "undecided: ", "BETTER"])
-def test_what_is_no_verdict_is_refused(cell):
-    if cell == "undecided: ":
-        assert read_verdict(cell) == Finding(Verdict.UNDECIDED)
-        return
-    with pytest.raises(InputError, match="is not a verdict"):
-        read_verdict(cell)
+def test_every_warning_has_words():
+    known = {
+        kind: warning_sentence(RunWarning(kind, ("x", "y"), (1.0, 2.0, 3.0), ("suffix", "a", "b")))
+        for kind in WarningKind
+    }
+    assert len(set(known.values())) == len(WarningKind)
 
 
 @pytest.mark.parametrize("by_people", [True, False])
@@ -62,22 +60,21 @@ def test_a_conclusion_says_who_leads_and_never_more_than_was_shown(by_people, ma
     scores = {"a": SCORES["a"] / 2 + 0.3, "b": SCORES["a"] / 2 + 0.3 - shift, "c": SCORES["b"] / 2}
     rows = compare(scores, settings=settings)
     result = concluded(scores, rows, settings=settings)
-    words = " ".join(one.text for one in conclusion_statements(result, settings))
-    line = headline(result, settings, rows)
+    words, line = " ".join(sentences(result)), headline(result)
     assert result.leader in words
     assert result.leader in line or "retrievers apart" in line
     if not by_people:
         assert "decide nothing" in line
     if not result.within_margin[1:]:
         assert "as good as" not in words
-    for other in result.unresolved:
+    for other in result.plans:
         assert f"worse than {result.leader}: {other}" not in words
     assert significance_sentence(rows, settings)
 
 
 def test_no_other_file_reads_or_composes_a_verdict(project):
     """Nothing else compares with the words of verdicts and reasons, or takes them apart."""
-    words = {*VERDICTS.values(), *REASONS.values()} - {"undecided"}
+    words = {*(one.value for one in Verdict), *REASONS.values()} - {"undecided"}
     found = []
     for file in sorted((project / "harness").rglob("*.py")):
         module = ".".join(file.relative_to(project).with_suffix("").parts)

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from harness.evaluation.evaluation import evaluation_of
+from harness.evaluation.evaluate import evaluation_of
 from harness.experiment import parse
 from harness.experiment.sweep import words_of
 from harness.pipeline import run
@@ -249,7 +249,7 @@ def test_a_sweep_runs_resumes_and_comes_out_again(
     assert results.manifest.resolved.baseline == "bm25"
     costs = results.costs[results.costs["stage"] == "embed-documents"]
     assert costs["texts"].sum() - costs["cached"].sum() == before.total()["texts"] - 12
-    choice = evaluation_of(results).conclusion.sweep
+    choice = evaluation_of(results).sweep
     assert choice is not None
     assert choice.configurations == 12
     assert choice.chosen in choice.alike
@@ -264,7 +264,7 @@ def test_a_sweep_runs_resumes_and_comes_out_again(
 
 def test_the_page_shows_the_grid_and_the_chosen_cell(swept: tuple[RunPlan, Results]) -> None:
     _, results = swept
-    choice = evaluation_of(results).conclusion.sweep
+    choice = evaluation_of(results).sweep
     assert choice is not None
     page, plain = ((results.folder / name).read_text(encoding="utf-8") for name in ("report.html", "report.md"))
     assert 'id="sweep"' in page
@@ -275,7 +275,7 @@ def test_the_page_shows_the_grid_and_the_chosen_cell(swept: tuple[RunPlan, Resul
     figures = {file.stem: file.read_text(encoding="utf-8") for file in (results.folder / "figures").glob("sweep-*.svg")}
     assert {"sweep-encoder.dimensions-chunk.size", "sweep-of-hybrid.weights"} <= figures.keys()
     grid = figures["sweep-encoder.dimensions-chunk.size"]
-    cells = {(d, c): [m for n, m in evaluation_of(results).conclusion.means.items() if n in names]
+    cells = {(d, c): [m for n, m in evaluation_of(results).means.items() if n in names]
              for d in (32, 64) for c in ("whole", "20")
              for names in [[f"hashing[{d}, {c}]", *(f"hybrid[{d}, {c}, 1-{w}]" for w in (1, 2))]
                            + (["hashing"] if (d, c) == (64, "whole") else [])]}  # fmt: skip

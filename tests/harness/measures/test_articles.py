@@ -72,7 +72,7 @@ def test_ideakitt_recall_of_three_in_ten() -> None:
 
 def test_ideakitts_ideal_is_not_what_can_be_attained() -> None:
     """The best of ten found at rank 1 and nothing else: 1 by the article's ideal, 0.33 by the judged one."""
-    judged = grade([f"r{i}" for i in range(10)], "linear").grades
+    judged = grade([f"r{i}" for i in range(10)], "linear")
     ranking = ["r0", *"abcdefghi"]
     assert value("nDCG(dcg='exp-log2', ideal='retrieved')@10", judged, ranking) == 1
     assert value("nDCG(ideal='retrieved')@10", judged, ranking) == 1
@@ -82,7 +82,7 @@ def test_ideakitts_ideal_is_not_what_can_be_attained() -> None:
 
 def test_ideakitts_ten_grades_with_exponential_gain_hang_on_one_document() -> None:
     """The best document alone is 65 % of the ideal DCG: whoever finds the nine others in order stays below 0.50."""
-    judged = grade([f"r{i}" for i in range(10)], "linear").grades
+    judged = grade([f"r{i}" for i in range(10)], "linear")
     without = [f"r{i}" for i in range(1, 10)]
     assert value("nDCG(dcg='exp-log2')@10", judged, ["r0"]) == pytest.approx(0.6510, abs=5e-5)
     assert value("nDCG(dcg='exp-log2')@10", judged, without) == pytest.approx(0.4986, abs=5e-5)

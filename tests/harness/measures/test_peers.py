@@ -15,6 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from harness.measures import parse, score_run
+from tests.support.scored import at_level
 
 QUERIES = ("q1", "q2", "q3", "q4")
 DOCUMENTS = (*(f"d{i}" for i in range(12)), "ä", "z", "\U0001f600")
@@ -64,7 +65,7 @@ def test_pytrec_eval(qrels: dict[str, dict[str, int]], run: dict[str, dict[str, 
         families.setdefault(family, set()).add(cutoff) if cutoff.isdigit() else families.setdefault(name, set())
     asked = {f"{family}.{','.join(sorted(cuts))}" if cuts else family for family, cuts in families.items()}
     theirs = pytrec_eval.RelevanceEvaluator(qrels, asked, relevance_level=rel).evaluate(run)
-    scores = score_run([parse(name, rel=rel) for name in TREC_EVAL], qrels, run.items())
+    scores = score_run([at_level(name, rel) for name in TREC_EVAL], qrels, run.items())
     for row, name in zip(scores.values, TREC_EVAL.values(), strict=True):
         want = [theirs[q][name] if q in theirs else 0.0 for q in scores.query_ids]
         np.testing.assert_allclose(row, want, rtol=0, atol=1e-9, err_msg=name)

@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from harness.evaluation.evaluation import summary_rows
+from harness.evaluation.evaluate import summaries
 from harness.evaluation.runs import Conventions, score_runs
 from harness.evaluation.scores import Scores
 from harness.measures import parse, parse_all
@@ -70,7 +70,7 @@ def notes(scores: Scores) -> tuple[str, ...]:
 def test_which_queries_count(qrels: Path, run: Path, conventions: Conventions, queries: list[str]) -> None:
     result = scored(qrels, run, conventions)
     assert [(row.query_id, row.value) for row in result.rows()] == [(q, 1.0 if q == "q1" else 0.0) for q in queries]
-    assert [row["mean"] for row in summary_rows(result, 0.95)] == [1 / len(queries)]
+    assert [one.mean for of in summaries(result, 0.95).values() for one in of.values()] == [1 / len(queries)]
 
 
 def test_what_a_reader_must_know_is_said(qrels: Path, run: Path) -> None:
@@ -85,24 +85,23 @@ def test_what_a_reader_must_know_is_said(qrels: Path, run: Path) -> None:
     )
 
 
-def test_a_run_whose_lines_are_mixed_scores_the_same(qrels: Path, run: Path, tmp_path: Path) -> None:
-    mixed = tmp_path / "mixed.trec"
-    mixed.write_text(MIXED)
-    assert values(scored(qrels, mixed)) == values(scored(qrels, run))
-    assert notes(scored(qrels, mixed)) == notes(scored(qrels, run))
-
-
-def test_packed_files_score_the_same(qrels: Path, run: Path, tmp_path: Path) -> None:
-    packed = tmp_path / "packed.trec.gz"
-    packed.write_bytes(gzip.compress(RUN.encode()))
-    result = scored(qrels, packed)
-    assert values(result) == values(scored(qrels, run))
-    assert result.retrievers == ("packed",)
+@pytest.mark.parametrize("way", ["mixed", "packed.gz", "pipe", "packed pipe"])
+def test_a_run_scores_the_same_however_it_comes(qrels: Path, run: Path, tmp_path: Path, way: str) -> None:
+    """A pipe is what the shell makes of <(cat bm25.trec): it is read once."""
+    content = gzip.compress(RUN.encode()) if "packed" in way else (MIXED if way == "mixed" else RUN).encode()
+    if "pipe" in way:
+        given = piped(tmp_path, content)
+    else:
+        given = tmp_path / way
+        given.write_bytes(content)
+    result, plain = scored(qrels, given), scored(qrels, run)
+    assert (values(result), notes(result)) == (values(plain), notes(plain))
+    assert result.retrievers == (given.name.removesuffix(".gz"),)
 
 
 def test_a_relevance_level_changes_hits_and_not_which_queries_count(qrels: Path, run: Path) -> None:
     """trec_eval -l 2: q3 and q4 have relevant documents, but none of grade 2; they score 0 and stay."""
-    result = score_runs(qrels, [run], parse_all(["R@5"], rel=2), conventions=Conventions(skip_no_relevant=True))
+    result = score_runs(qrels, [run], parse_all(["R(rel=2)@5"]), conventions=Conventions(skip_no_relevant=True))
     assert [(row.query_id, row.measure, row.value) for row in result.rows()] == [
         ("q1", "R(rel=2)@5", 1.0),
         ("q3", "R(rel=2)@5", 0.0),
@@ -116,21 +115,19 @@ def test_the_g_of_err_is_that_of_the_whole_qrels_whichever_queries_count(qrels: 
     assert result.retrievers == ("bm25",)  # they were all called ERR, and one of them was left
 
 
-def test_runs_of_one_name_are_told_apart_by_their_paths(qrels: Path, run: Path, tmp_path: Path) -> None:
-    (tmp_path / "other").mkdir()
-    twin = tmp_path / "other" / "bm25.trec"
-    twin.write_text(RUN)
-    assert list(score_runs(qrels, [run, twin], [parse("P@1")]).retrievers) == [
-        f"{tmp_path.name}/bm25", "other/bm25",
-    ]  # fmt: skip
-
-
-def test_runs_as_trec_names_them_are_called_by_their_tags(qrels: Path, tmp_path: Path) -> None:
-    runs = [tmp_path / f"input.{tag}.gz" for tag in ("bm25", "dense.v2")]
-    for file in runs:
-        file.write_bytes(gzip.compress(RUN.encode()))
-    assert list(score_runs(qrels, runs, [parse("P@1")]).retrievers) == ["bm25", "dense.v2"]
-    assert list(score_runs(qrels, runs[:1], [parse("P@1")]).retrievers) == ["bm25"]
+@pytest.mark.parametrize(
+    ("files", "names"),
+    [
+        (["a/bm25.trec", "b/bm25.trec"], ["a/bm25", "b/bm25"]),
+        (["input.bm25.gz", "input.dense.v2.gz"], ["bm25", "dense.v2"]),
+        (["input.bm25.gz"], ["bm25"]),
+    ],
+)
+def test_runs_are_called_by_their_files(qrels: Path, tmp_path: Path, files: list[str], names: list[str]) -> None:
+    for file in files:
+        (tmp_path / file).parent.mkdir(exist_ok=True)
+        (tmp_path / file).write_bytes(gzip.compress(RUN.encode()) if file.endswith(".gz") else RUN.encode())
+    assert list(score_runs(qrels, [tmp_path / file for file in files], [parse("P@1")]).retrievers) == names
 
 
 def test_problems_of_all_files_come_together(qrels: Path, tmp_path: Path) -> None:
@@ -142,14 +139,16 @@ def test_problems_of_all_files_come_together(qrels: Path, tmp_path: Path) -> Non
     assert "none of its queries is judged: ids look like '7' here and 'q1' in the qrels" in str(error)
 
 
-def test_queries_that_are_not_judged_cannot_be_asked_for(qrels: Path, run: Path) -> None:
-    with pytest.raises(InputError, match=r"query 'q5': is not judged \(the qrels judge 4 queries, such as 'q1'\)"):
-        scored(qrels, run, Conventions(queries=["q1", "q5"]))
-
-
-def test_no_query_left(qrels: Path, run: Path) -> None:
-    with pytest.raises(InputError, match="no query is left to score"):
-        scored(qrels, run, Conventions(queries=["q2"], skip_no_relevant=True))
+@pytest.mark.parametrize(
+    ("conventions", "message"),
+    [
+        (Conventions(queries=["q1", "q5"]), r"query 'q5': is not judged \(the qrels judge 4 queries, such as 'q1'\)"),
+        (Conventions(queries=["q2"], skip_no_relevant=True), "no query is left to score"),
+    ],
+)
+def test_queries_that_cannot_be_scored_are_refused(qrels: Path, run: Path, conventions, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        scored(qrels, run, conventions)
 
 
 def test_memory_does_not_grow_with_the_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -185,15 +184,7 @@ def test_the_measure_decides_which_interval_its_mean_has(measure: str, method: s
     binary = frozenset([measure] if is_binary(parse(measure)) else [])
     table = Scores(ids=tuple("abcdefghi")[: len(numbers)], values={measure: {"r": numbers}}, binary=binary,
                    ranges={measure: None})  # fmt: skip
-    assert summary_rows(table, 0.95)[0]["ci_method"] == method
-
-
-@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no named pipes here")
-@pytest.mark.parametrize("packed", [False, True])
-def test_a_pipe_is_read_once(qrels: Path, run: Path, tmp_path: Path, packed: bool) -> None:
-    """What the shell makes of <(cat bm25.trec)."""
-    pipe = piped(tmp_path, gzip.compress(RUN.encode()) if packed else RUN.encode())
-    assert notes(scored(qrels, pipe)) == notes(scored(qrels, run))
+    assert next(iter(next(iter(summaries(table, 0.95).values())).values())).ci_method == method
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no named pipes here")

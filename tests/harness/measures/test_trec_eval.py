@@ -19,6 +19,7 @@ from harness.measures import Measure, MeasureValues, parse, score_run
 from retrievers.errors import InputError
 from retrievers.runs import read_run
 from tests.support import trec_golden
+from tests.support.scored import at_level
 from tests.support.trec_golden import FOLDER
 
 WHOLE = {
@@ -39,9 +40,9 @@ CUT = {"P": "P", "recall": "R", "map_cut": "AP", "ndcg_cut": "nDCG", "success": 
 def ours(name: str, rel: int = 1) -> Measure | None:
     """The measure that trec_eval calls `name`, or None where only trec_eval has it."""
     if name in WHOLE:
-        return parse(WHOLE[name], rel=rel)
+        return at_level(WHOLE[name], rel)
     match = re.fullmatch(r"(\w+?)_(\d+)", name)
-    return parse(f"{CUT[match[1]]}@{match[2]}", rel=rel) if match and match[1] in CUT else None
+    return at_level(f"{CUT[match[1]]}@{match[2]}", rel) if match and match[1] in CUT else None
 
 
 def expected(path: Path, rel: int = 1) -> dict[tuple[str, Measure], str]:

@@ -1,5 +1,6 @@
-"""Results folders of the last release: two tests had to agree there; their comparisons are computed again."""
+"""The evaluation of a results folder: read back as it was written, else computed again from the scores."""
 
+import json
 import shutil
 from dataclasses import replace
 from pathlib import Path
@@ -8,6 +9,7 @@ import pandas as pd
 import pytest
 
 from harness import records
+from harness.evaluation.evaluate import FILE, evaluation_of, read_evaluation
 from harness.overview import listing
 from harness.pipeline import run
 from harness.running.options import Options
@@ -17,28 +19,55 @@ pytestmark = pytest.mark.usefixtures("own_cache")
 
 
 @pytest.fixture
-def earlier(tmp_path: Path) -> Path:
-    """A folder as the last release wrote it, in which no pair was decided, beside one of today."""
-    today = run(small.experiment(tmp_path), Options(tmp_path / "out")).folder
-    folder = tmp_path / "out" / "earlier"
-    shutil.copytree(today, folder)
+def today(tmp_path: Path) -> Path:
+    """A folder of today, whose statistics declare all that an evaluation can hold."""
+    more = '[statistics]\nmargin = 0.9\nlooks = { queries = [3, 6] }\n\n[relevance]\ngrades = "linear"\n'
+    return run(small.experiment(tmp_path, more=more), Options(tmp_path / "out")).folder
+
+
+def signed(folder: Path) -> None:
+    """Let the manifest have the digests of the files as they are."""
+    records.write_manifest(folder, replace(records.read_manifest(folder), tables=records.file_digests(folder)))
+
+
+def test_what_is_written_is_read_back_equal_and_is_what_follows_from_the_scores(today):
+    results = records.read(today)
+    written = read_evaluation(today, results.manifest)
+    assert written == evaluation_of(results)
+    again = evaluation_of(replace(results, manifest=replace(results.manifest, tables={})))
+    assert again.recomputed and again.model_copy(update={"recomputed": False}) == written
+    content = json.loads((today / FILE).read_text(encoding="utf-8"))
+    assert [row["retriever"] for row in content["board"]["rows"]] == list(written.means)
+    assert content["comparisons"]["nDCG@3"][0]["finding"]["verdict"] == written.comparisons["nDCG@3"][0].verdict.value
+
+
+@pytest.mark.parametrize(
+    ("content", "known"),
+    [(None, True), ("", True), ("{}", True), ("[1]", True), ('{"measure": 3}', True), ("{}", False), ("\x00", False)],
+)
+def test_one_that_is_missing_damaged_or_changed_is_computed_again_and_that_is_said(today, content, known, capsys):
+    before = evaluation_of(records.read(today))
+    path = today / FILE
+    path.unlink() if content is None else path.write_text(content, encoding="utf-8")
+    if known:
+        signed(today)
+    again = evaluation_of(records.read(today))
+    assert again.recomputed and again.comparisons == before.comparisons
+    assert len({entry.verdict for entry in listing(today.parent).entries}) == 1
+    said = " ".join(small.ends(capsys, 0, "report", today).out.split())
+    page = " ".join((today / "report.html").read_text(encoding="utf-8").split())
+    assert "its comparisons are computed again" in said and "its comparisons are computed again" in page
+
+
+def test_a_folder_of_the_last_release_has_the_verdicts_of_today(today, capsys):
+    """Two tests had to agree there, so that no pair was decided; the CSV files are read by nobody."""
+    folder = shutil.copytree(today, today.parent / "earlier")
     table = pd.read_csv(folder / "comparisons.csv", keep_default_na=False, dtype=str)
     table["verdict"] = "undecided: ranks and means disagree"
     table.drop(columns=["p_wilcoxon", "p_wilcoxon_adjusted"]).to_csv(folder / "comparisons.csv", index=False)
-    manifest = records.read_manifest(folder)
-    records.write_manifest(folder, replace(manifest, tables=records.file_digests(folder)))
-    return folder
-
-
-def test_their_comparisons_are_computed_again_and_the_page_says_so(earlier, capsys):
-    said = small.ends(capsys, 0, "report", earlier)
-    assert "its comparisons are computed again" in " ".join(said.out.split())
-    page = (earlier / "report.html").read_text(encoding="utf-8")
-    assert "its comparisons are computed again" in " ".join(page.split())
-    assert "ranks and means disagree" not in page
-
-
-def test_the_index_has_the_verdict_of_today(earlier):
-    found = listing(earlier.parent)
-    assert found.unread == ()
-    assert len({entry.verdict for entry in found.entries}) == 1
+    (folder / FILE).unlink()
+    signed(folder)
+    small.ends(capsys, 0, "report", folder)
+    assert "ranks and means disagree" not in (folder / "report.html").read_text(encoding="utf-8")
+    found = listing(folder.parent)
+    assert (len(found.entries), found.unread, len({entry.verdict for entry in found.entries})) == (2, (), 1)

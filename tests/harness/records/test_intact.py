@@ -4,11 +4,9 @@ import json
 import shutil
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from harness import records
-from harness.evaluation.gate import gate
 from harness.evaluation.readers import scores_of_results
 from harness.report import write_report
 from retrievers.errors import InputError
@@ -174,15 +172,6 @@ def test_a_link_in_the_folder_is_refused_and_never_written_through(folder, tmp_p
     before = sorted(target.rglob("*")) if target.is_dir() else target.read_text()
     assert f"{name}: is a link" in ends(capsys, 2, "report", folder).err
     assert (sorted(target.rglob("*")) if target.is_dir() else target.read_text()) == before
-
-
-@pytest.mark.parametrize(
-    "rows", [([], []), ([1.0], [1.0, 0.0]), ([1.0, np.nan], [0.0, 0.0]), ([1.0, np.inf], [0.0, 0.0])]
-)
-def test_a_gate_refuses_rows_that_do_not_fit_and_scores_that_are_not_finite(rows):
-    first, second = map(np.array, rows)
-    with pytest.raises(ValueError, match=r"two equally long rows are needed|finite"):
-        gate(first, second, margin=0.1)
 
 
 @pytest.mark.parametrize(

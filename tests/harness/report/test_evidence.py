@@ -32,13 +32,13 @@ def test_every_pair_has_its_evidence_also_those_that_no_test_compares(view: View
     rows = {(row.a, row.b): row for row in pair_evidence(view)}
     assert sorted(map(sorted, rows)) == [["bm25", "hashing"], ["bm25", "hybrid"], ["hashing", "hybrid"]]
     for (a, b), row in rows.items():
-        assert row.overlap is not None
+        assert row.rbo is not None
         tops = [view.results.rankings(name) for name in (a, b)]
         shares = [
             len({*one.doc_ids} & {*tops[1][query].doc_ids}) / max(len(one.doc_ids), len(tops[1][query].doc_ids))
             for query, one in tops[0].items()
         ]
-        assert row.overlap.top == pytest.approx(sum(shares) / len(shares))  # depth is 5: these are all of them
+        assert row.top_10_in_common == pytest.approx(sum(shares) / len(shares))  # depth is 5: these are all of them
 
 
 def test_the_effect_is_that_of_the_comparison(view: View) -> None:
@@ -79,7 +79,7 @@ def test_compare_gives_the_same_evidence_of_every_pair_as_data(
 ) -> None:
     asked = ("compare", folder, "--measure", view.primary, "--margin", "0.1", "--baseline", "bm25", "--json")
     rows = json.loads(small.told(capsys, *asked))["evidence"]
-    assert rows == [row.as_json() for row in pair_evidence(view)]
+    assert rows == [row._asdict() for row in pair_evidence(view)]
     assert {frozenset((row["a"], row["b"])) for row in rows} == {
         frozenset(pair) for pair in combinations(view.retrievers, 2)
     }

@@ -328,7 +328,6 @@ ALL_CACHED = {
         ("of-a-third-party", None, 40, None),
         ("openai", "unknown", 40, None),
         ("openai", "0", 40, 0.0),  # a server of one's own
-        ("sentence-transformers", None, 0, 0.0),  # as earlier folders have it
     ],
 )
 def test_a_cached_run_costs_what_the_price_in_its_provenance_says(results, encoder, price, cached_tokens, expected):

@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from harness.evaluation.statements import headline as headline_of
+from harness.evaluation.conclusions import headline as headline_of
 from harness.evaluation.verdict import Finding, Reason, Verdict
 from harness.records import RetrieverLedger
 from harness.report import charts, text
@@ -35,7 +35,7 @@ from harness.report.view import view_of
 from harness.report.write import markdown
 from harness.stats.settings import Settings
 from tests.support import small
-from tests.support.scored import scored, sentences
+from tests.support.scored import finding, scored, sentences, shown
 
 WORDS = ("apples", "pears", "cars", "trains", "boats", "fish")
 TEXTS = list(small.TEXTS)
@@ -94,7 +94,7 @@ def test_the_p_of_a_slice_is_that_of_tests_csv(view, results):
 def test_the_section_draws_the_leader_against_each(view):
     drawn = section(view)
     assert [(pair.a, pair.b) for pair in drawn.context["pairs"]] == [
-        (view.conclusion.leader, other) for other in view.ranked[1:]
+        (view.evaluation.leader, other) for other in view.ranked[1:]
     ]
     assert [len(figure.wide.body.split('class="panel"')) - 1 for figure in drawn.figures] == [len(view.ranked) - 1]
     assert compared(view)[0] == view.ranked[1]
@@ -131,8 +131,8 @@ def test_a_slice_carries_the_difference_only_where_the_rest_shows_none():
 )  # fmt: skip
 def test_a_query_keeps_its_weight_in_whatever_order_a_slice_names_its_queries(gains, weights, difference):
     values = {"a": np.array(gains), "b": np.zeros(4)}
-    evaluation = SimpleNamespace(scores=scored(values, weights=weights))
-    view = SimpleNamespace(n=4, primary="m", scores={"m": values}, evaluation=evaluation, settings=Settings())
+    table = scored(values, weights=weights)
+    view = SimpleNamespace(n=4, primary="m", scores={"m": values}, table=table, settings=Settings())
     found = slice_of(view, ("a", "b"), [3, 1, 0, 2], ("", ""), UNTESTED)
     assert (found.difference, found.weight) == pytest.approx((difference, sum(weights)))
     assert -1 <= found.low < found.high <= 1
@@ -153,7 +153,8 @@ def test_a_slice_turns_only_where_a_test_shows_it():
 def altered(results, **ledgers):
     ledger = results.manifest.ledger
     changed = {**ledger.retrievers, **ledgers}
-    return view_of(replace(results, manifest=replace(results.manifest, ledger=replace(ledger, retrievers=changed))))
+    manifest = replace(results.manifest, ledger=replace(ledger, retrievers=changed), tables={})  # computed anew
+    return view_of(replace(results, manifest=manifest))
 
 
 def test_much_that_was_cut_is_told_first_and_little_is_not(results):
@@ -168,7 +169,7 @@ def test_much_that_was_cut_is_told_first_and_little_is_not(results):
 
 def test_more_and_more_queries_end_at_the_comparison(view):
     drawn, *_ = section_of_tests(view).figures
-    row = view.conclusion.against[view.ranked[1]]
+    row = view.evaluation.against[view.ranked[1]]
     interval = text.between_signed((row.ci_low, row.ci_high))
     assert drawn.description.endswith(f"48: {text.signed(row.mean_difference)} ({interval}).")
     assert drawn.description.count(";") + 1 == drawn.wide.body.count('class="dot"')
@@ -187,16 +188,6 @@ def test_the_first_relevant_ranks_and_the_scores_of_hits_are_those_of_the_rankin
         assert f"<title>{name}, none: {first.count(0)}</title>" in drawn.wide.body
         for query, scores in zip(held, beside["scores"], strict=True):
             assert scores[at] == pytest.approx(rankings[query["id"]].scores.tolist(), rel=1e-3)
-
-
-def test_who_leads_is_not_held_against_itself(view, monkeypatch):
-    leader, second = view.ranked[:2]
-    monkeypatch.setattr(decision, "unjudged", lambda view: {leader: 0.6, second: 0.2})
-    (alert,) = decision._unjudged(view)
-    assert alert.text.startswith(f"Nobody judged 60 % of the first {view.cutoff} hits of {leader}: unjudged")
-    monkeypatch.setattr(decision, "unjudged", lambda view: {leader: 0.2, second: 0.6})
-    (alert,) = decision._unjudged(view)
-    assert f"hits of {second} (20 % of {leader}'s): unjudged" in alert.text
 
 
 def test_where_all_rank_alike_nothing_is_said_of_differences(tmp_path):
@@ -225,9 +216,9 @@ def test_of_equals_only_what_is_known_is_compared(view, monkeypatch, price, time
     monkeypatch.setattr(decision, "costs_of", lambda results: costs)
     seen = SimpleNamespace(**{name: getattr(view, name) for name in dir(view) if not name.startswith("__")})
     seen.settings = replace(view.settings, margin=0.02)
-    seen.conclusion = replace(
-        view.conclusion, means={"x": 0.5, "y": 0.5}, within_margin=("x", "y"), unresolved={}, measured=True
-    )
+    other = next(iter(view.evaluation.against.values()))
+    two = view.evaluation.model_copy(update={"means": {"x": 0.5, "y": 0.5}, "against": {"y": other}})
+    seen.evaluation = shown(two, y="equivalent")
     assert choice(seen) == said
 
 
@@ -253,12 +244,12 @@ def test_a_long_axis_stands_in_lines():
 def test_a_slice_carries_nothing_where_no_difference_is_shown(view, monkeypatch):
     monkeypatch.setattr(decision, "carried", lambda view, pair: pair.rows[1])
     told = [one for one in alerts(view) if "vanishes" in one.text]
-    assert bool(told) is (view.ranked[1] in view.conclusion.shown_worse)
-    nobody = replace(view.conclusion, shown_worse=())
+    assert bool(told) is (view.ranked[1] in view.evaluation.shown_worse)
+    nobody = shown(view.evaluation, **dict.fromkeys(view.ranked, "undecided"))
     open_ = SimpleNamespace(**{name: getattr(view, name) for name in dir(view) if not name.startswith("__")})
-    open_.conclusion = nobody
+    open_.evaluation = nobody
     assert not list(decision._carried(open_))
-    open_.conclusion = replace(nobody, shown_worse=(view.ranked[1],))
+    open_.evaluation = shown(nobody, **{view.ranked[1]: "better"})
     assert len(list(decision._carried(open_))) == 1
 
 
@@ -329,7 +320,7 @@ def test_a_pair_that_is_turned_says_the_same(view):
     for row in in_reading_order(view, view.comparisons[view.primary]):
         told = known.get((row.a, row.b)) or known[row.b, row.a].swapped
         assert row == told
-        assert row.mean_difference == pytest.approx(view.conclusion.means[row.a] - view.conclusion.means[row.b])
+        assert row.mean_difference == pytest.approx(view.evaluation.means[row.a] - view.evaluation.means[row.b])
 
 
 def test_families_of_tests_have_names_that_people_read(view):
@@ -341,14 +332,15 @@ def test_families_of_tests_have_names_that_people_read(view):
 def test_the_headline_does_not_deny_a_difference_that_a_test_shows(view):
     """Nobody is told from the leader, yet two others are told from each other."""
     leader, second, third = view.ranked
-    result = replace(view.conclusion, shown_worse=(), within_margin=(leader,), unresolved={second: None, third: None})
+    result = shown(view.evaluation, **dict.fromkeys((second, third), "undecided"))
     rows = view.comparisons[view.primary]
-    shown = [replace(row, finding=Finding(Verdict.WORSE if {row.a, row.b} == {second, third} else Verdict.UNDECIDED))
-             for row in rows]  # fmt: skip
-    untested = [replace(row, finding=Finding(Verdict.UNDECIDED)) for row in rows]
-    line = headline_of(result, view.settings, shown)
+    others = tuple(
+        replace(row, finding=finding("worse" if {row.a, row.b} == {second, third} else "undecided")) for row in rows
+    )
+    untested = tuple(replace(row, finding=finding("undecided")) for row in rows)
+    line = headline_of(result.model_copy(update={"comparisons": {view.primary: others}}))
     assert line == f"{leader} leads; undecided against all others on 48 queries"
-    line = headline_of(result, view.settings, untested)
+    line = headline_of(result.model_copy(update={"comparisons": {view.primary: untested}}))
     assert line == "Undecided: 48 queries show no difference between the 3 retrievers"
-    words = sentences(result, view.settings)
+    words = sentences(result)
     assert f"Undecided on these 48 queries: {leader} against {second} and {third}." in words

@@ -1,0 +1,72 @@
+"""The rows of the CSV files of a results folder: views of an evaluation, for people and other tools."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, fields
+from typing import TYPE_CHECKING, Any
+
+from harness.evaluation.evaluation import Evaluation
+from harness.evaluation.scores import Scores
+from harness.evaluation.verdict import Comparison, TestRow
+from harness.evaluation.wording import verdict_cell
+from harness.stats.intervals import Summary
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+CsvRows = list[dict[str, Any]]
+COLUMNS = {
+    "scores": ("retriever", "query_id", "measure", "value"),
+    "summary": ("retriever", "measure", *(one.name for one in fields(Summary))),
+    "comparisons": tuple("verdict" if one.name == "finding" else one.name for one in fields(Comparison)),
+    "tests": (*(one.name for one in fields(TestRow) if one.name != "finding"), "verdict"),
+}
+"""Table -> its columns, in their order."""
+
+
+def summary_rows(summary: Mapping[str, Mapping[str, Summary]]) -> CsvRows:
+    """The rows of summary.csv, retriever by retriever."""
+    return [
+        {"retriever": name, "measure": measure, **asdict(of[name])}
+        for name in dict.fromkeys(name for of in summary.values() for name in of)
+        for measure, of in summary.items()
+        if name in of
+    ]
+
+
+def comparison_rows(evaluation: Evaluation) -> CsvRows:
+    """The rows of comparisons.csv."""
+    return [comparison_cells(row) for rows in evaluation.comparisons.values() for row in rows]
+
+
+def comparison_cells(row: Comparison) -> dict[str, Any]:
+    """A comparison as a row of comparisons.csv."""
+    values = (verdict_cell(row.finding) if one.name == "finding" else getattr(row, one.name) for one in fields(row))
+    return dict(zip(COLUMNS["comparisons"], values, strict=True))
+
+
+def test_cells(row: TestRow) -> dict[str, Any]:
+    """A test of another family as a row of tests.csv."""
+    cells = {name: getattr(row, name) for name in COLUMNS["tests"] if name != "verdict"}
+    return {**cells, "verdict": None if row.finding is None else verdict_cell(row.finding)}
+
+
+def tables_of(scores: Scores, evaluation: Evaluation | None) -> dict[str, pd.DataFrame]:
+    """Return the tables of a results folder by name; empty without an evaluation, for which nothing was scored."""
+    import pandas as pd
+
+    if evaluation is None:
+        return {name: pd.DataFrame(columns=list(columns)) for name, columns in COLUMNS.items()}
+    parts = [
+        pd.DataFrame(dict(zip(COLUMNS["scores"], (name, scores.ids, measure, group[name]), strict=True)))
+        for name in scores.retrievers
+        for measure, group in scores.values.items()
+    ]
+    rows = {
+        "summary": summary_rows(evaluation.summary),
+        "comparisons": comparison_rows(evaluation),
+        "tests": [test_cells(row) for row in evaluation.tests],
+    }
+    frames = {name: pd.DataFrame(of, columns=list(COLUMNS[name])) for name, of in rows.items()}
+    return {"scores": pd.concat(parts, ignore_index=True), **frames}

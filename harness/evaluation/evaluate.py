@@ -1,0 +1,305 @@
+"""From scores to the evaluation: of any scores, of a run with all that its experiment declares, of a results folder."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import replace
+from functools import lru_cache
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from pydantic import ValidationError
+
+from harness.evaluation.compare import compare, family, uncounted
+from harness.evaluation.costs import by_price, cost_rows
+from harness.evaluation.evaluation import Evaluation, RunWarning, SweepChoice, WarningKind
+from harness.evaluation.families import equivalence_family, slice_families, uplift_family
+from harness.evaluation.grading import GradedLabels, grade_labels
+from harness.evaluation.readers import judged_shares, relevance_of, scores_of_results
+from harness.evaluation.scores import Scores, by_mean
+from harness.evaluation.sweep_choice import Prices, choose
+from harness.evaluation.verdict import Comparison, Finding, Reason, TestRow, Verdict
+from harness.evaluation.warnings import run_warnings
+from harness.experiment import Sweep
+from harness.records import Manifest, ResolvedExperiment, Results, create, sha256_of
+from harness.stats.differences import differences, fragile
+from harness.stats.intervals import Summary, summarize
+from harness.stats.power import at_look, look_at, queries_needed
+from harness.stats.settings import EXAMPLE, Settings, check_margin
+from harness.stats.sign_flip import told_apart
+from retrievers.errors import HarnessError, InputError, Problem, did_you_mean
+from retrievers.options import checked
+from retrievers.types import Query
+
+FILE = "evaluation.json"
+
+
+def evaluate(
+    scores: Scores,
+    *,
+    baseline: str | None,
+    settings: Settings,
+    low_is_good: AbstractSet[str] = frozenset(),
+    step: Callable[[], None] = uncounted,
+) -> Evaluation:
+    """Compare retrievers on every measure and conclude on the primary one.
+
+    Args:
+        scores: of two retrievers or more.
+        baseline: each other retriever is compared with it; None compares all pairs.
+        settings: the tests.
+        low_is_good: measures of which less is better.
+        step: as for `compare`.
+
+    Raises:
+        InputError: the baseline has no score; the margin is not below the primary measure's range; no query has a value
+            of that measure from everyone.
+    """
+    if baseline is not None and baseline not in scores.retrievers:
+        remedy = did_you_mean(baseline, scores.retrievers)
+        raise InputError(Problem("--baseline", f"no retriever is called {baseline!r}", remedy))
+    check_margin("--margin", settings.margin, scores.span_of(scores.primary) or None)
+    settings = replace(settings, by_people=settings.by_people and scores.by_people)
+    scores = replace(scores, low_is_good=frozenset(low_is_good))
+    rows = compare(scores, baseline=baseline, settings=settings, step=step)
+    return conclude(scores, rows, settings, baseline=baseline)
+
+
+class RunInputs(NamedTuple):
+    """What a run is evaluated from."""
+
+    manifest: Manifest
+    scores: Scores
+    """Of the retrievers that finished, of one query or more."""
+    graded: GradedLabels
+    queries: Mapping[str, Query]
+    """Every scored query, by id; their texts and fields make the slices."""
+    prices: Prices
+
+
+def evaluate_run(run: RunInputs, step: Callable[[], None] = uncounted) -> Evaluation:
+    """Evaluate a run: what `evaluate` does, with every other family, its sweep, looks and warnings.
+
+    Args:
+        run: its scores, and what is known beside them.
+        step: as for `compare`.
+
+    Raises:
+        InputError: no query has a value of the primary measure from everyone.
+    """
+    manifest, scores, resolved = run.manifest, run.scores, run.manifest.resolved
+    declared = replace(settings_of(manifest), by_people=run.graded.by_people)
+    settings = at_look(declared, scores.n)
+    # A declared baseline that failed has no rankings: then all pairs are compared.
+    baseline = resolved.baseline if resolved.baseline in scores.retrievers else None
+    rows = compare(scores, baseline=baseline, settings=settings, step=step)
+    sweep = sweep_of(resolved)
+    choice = None if sweep is None else choose(scores, sweep, settings, run.prices)
+    found = conclude(scores, rows, settings, baseline=baseline, sweep=choice)
+    return found.model_copy(update={
+        "look": look_at(declared, scores.n),
+        "tests": tuple(_tests(run, settings, baseline, choice)),
+        "judged": scores.judged,
+        "warnings": (*found.warnings, *run_warnings(manifest, found, scores)),
+        "failed": manifest.failed,
+    })  # fmt: skip
+
+
+@lru_cache(maxsize=1)
+def evaluation_of(results: Results) -> Evaluation:
+    """Return the evaluation of a results folder; what was read last is kept.
+
+    It is computed again from the scores where none of this version is there as it was written.
+    """
+    if (written := read_evaluation(results.folder, results.manifest)) is not None:
+        return written
+    labels = {query: labelled.labels for query, labelled in results.queries.items()}
+    queries = {query: labelled.query for query, labelled in results.queries.items()}
+    scores = scores_of_results(results)
+    scores = replace(scores, judged=judged_shares(results, scores.primary))
+    graded = grade_labels(labels, relevance_of(results))
+    prices = by_price(results.manifest, cost_rows(results.costs))
+    found = evaluate_run(RunInputs(results.manifest, scores, graded, queries, prices))
+    return found.model_copy(update={"recomputed": True})
+
+
+def write_evaluation(folder: Path, evaluation: Evaluation) -> None:
+    """Write evaluation.json."""
+    with create(folder / FILE) as file:
+        file.write(evaluation.model_dump_json(indent=1, exclude={"recomputed"}) + "\n")
+
+
+def read_evaluation(folder: Path, manifest: Manifest) -> Evaluation | None:
+    """Read evaluation.json; None where it is missing, damaged, or of another version."""
+    try:
+        if manifest.tables.get(FILE) != sha256_of(folder / FILE):
+            return None
+        written = Evaluation.model_validate_json((folder / FILE).read_bytes())
+    except (OSError, ValidationError, HarnessError):
+        return None
+    return written.model_copy(update={"failed": manifest.failed})
+
+
+def sweep_of(resolved: ResolvedExperiment) -> Sweep | None:
+    """The sweep of an experiment, None where it has none."""
+    return None if resolved.sweep is None else checked(Sweep, resolved.sweep, "resolved.sweep")
+
+
+def settings_of(manifest: Manifest) -> Settings:
+    """The statistics that a run was made with."""
+    return Settings.of(manifest.resolved.statistics, manifest.resolved.seed, manifest.earlier_looks)
+
+
+def summaries(scores: Scores, level: float) -> dict[str, dict[str, Summary]]:
+    """Describe every retriever on every measure: measure -> retriever -> statistics, none where nothing is defined."""
+    found: dict[str, dict[str, Summary]] = {}
+    for measure, group in scores.values.items():
+        for name, values in group.items():
+            if (kept := scores.defined(measure, name)).any():
+                found.setdefault(measure, {})[name] = summarize(
+                    values[kept],
+                    level,
+                    binary=measure in scores.binary,
+                    bounds=scores.range_of(measure),
+                    units=scores.only(kept).units,
+                )
+    return found
+
+
+def conclude(
+    scores: Scores,
+    rows: Sequence[Comparison],
+    settings: Settings,
+    *,
+    baseline: str | None = None,
+    sweep: SweepChoice | None = None,
+) -> Evaluation:
+    """Compare all retrievers with the one of the best mean on the primary measure.
+
+    A pair of the declared family keeps its verdict. The leader is chosen by the data, so its pairs outside the
+    family (where a baseline does not lead) are corrected over all pairs; of a sweep by max-T over all pairs.
+
+    Args:
+        scores: only the queries for which everyone has a value of the primary measure count; there must be one.
+        rows: those of `compare`.
+        settings: those of `compare`; without a margin nothing but the leader is within it.
+        baseline: with which the declared family compares each other retriever, if any.
+        sweep: the choice among many configurations, if the experiment has a sweep.
+
+    Raises:
+        InputError: no retriever, or no query with a value from everyone.
+    """
+    measure = scores.primary
+    kept = scores.defined(measure)
+    if not kept.any():
+        raise InputError(
+            Problem(f"measure {measure!r}", "has no query with a value from everyone", "name another first")
+        )
+    decided = scores.of(measure).only(kept)
+    group = decided.values[measure]
+    means = by_mean({name: decided.mean(measure, name) for name in group}, low_is_good=measure in scores.low_is_good)
+    leader, *others = means
+    declared = [row for row in rows if row.measure == measure]
+    against = _of_leader(leader, declared)
+    tests = dict.fromkeys(against, max(1, len(declared)))
+    if len(against) < len(others) and sweep is not None:
+        against = _leading_a_sweep(decided, leader, settings) | against
+        tests = dict.fromkeys(others, len(means) * (len(means) - 1) // 2) | tests
+    elif len(against) < len(others):
+        pairs = compare(decided, settings=settings)
+        against = _of_leader(leader, pairs) | against
+        tests = dict.fromkeys(others, len(pairs)) | tests
+    wanted = settings.margin or EXAMPLE * (decided.span_of(measure) or 1.0)
+    found = Evaluation(
+        measure=measure,
+        settings=settings,
+        n=decided.n,
+        clusters=len(decided.units) if decided.clusters is not None else None,
+        effective=decided.units.effective if decided.weights is not None else None,
+        low_is_good=scores.low_is_good,
+        summary=summaries(scores, settings.level),
+        comparisons={one: tuple(row for row in rows if row.measure == one) for one in scores.values},
+        means=means,
+        against={other: against[other] for other in others},
+        plans={},
+        measured=any(np.any(values) for values in group.values()),
+        difference=wanted,
+        baseline=baseline if baseline in means else "",
+        sweep=sweep,
+    )
+    done = {*found.within_margin, *found.shown_worse}
+    plans = {
+        other: _needed(decided, (leader, other), settings.alpha / tests[other], wanted)
+        for other in others
+        if other not in done
+    }
+    return found.model_copy(update={"plans": plans, "warnings": tuple(_fragile(decided, found))})
+
+
+def _fragile(scores: Scores, found: Evaluation) -> Iterator[RunWarning]:
+    """The pairs of the first screen of which few queries with a large loss would undo what is shown."""
+    group, units, span = scores.values[scores.primary], scores.units, scores.span_of(scores.primary)
+    pairs = found.against_baseline if found.baseline else found.against.values()
+    shown = [(row.a, row.b) for row in pairs if row.verdict.separates]
+    if found.sweep is not None:
+        shown = [(found.sweep.chosen, found.sweep.default)] if found.sweep.beats else []
+    for a, b in shown:
+        if fragile(units.means(group[a] - group[b]), span):
+            yield RunWarning(WarningKind.FRAGILE, (a, b))
+
+
+def _leading_a_sweep(scores: Scores, leader: str, settings: Settings) -> dict[str, Comparison]:
+    """The leader's pairs, judged by max-T over all pairs: each by every other test would take minutes."""
+    pairs, group = (
+        _of_leader(leader, compare(scores, baseline=leader, settings=settings)),
+        scores.values[scores.primary],
+    )
+    names = list(group)
+    apart = told_apart(
+        np.column_stack([group[name] for name in names]), scores.units, names.index(leader),
+        alpha=settings.alpha, seed=settings.seed,
+    )  # fmt: skip
+    told = {name for name, known in zip(names, apart, strict=True) if known}
+    allowed = settings.by_people and not settings.spent
+    return {
+        other: row
+        if row.verdict is Verdict.EQUIVALENT or not allowed
+        else replace(row, finding=Finding(Verdict.BETTER))
+        if other in told
+        else replace(row, finding=Finding(Verdict.UNDECIDED, row.reason or Reason.NOT_SHOWN))
+        for other, row in pairs.items()
+    }
+
+
+def _needed(scores: Scores, pair: tuple[str, str], alpha: float, difference: float) -> int | None:
+    """How many queries, or clusters, find a true difference between two retrievers on the primary measure."""
+    group, units = scores.values[scores.primary], scores.units
+    # Unequal weights tell as much as fewer queries of equal weight: as if the differences scattered more.
+    more = math.sqrt(len(units) / units.effective)
+    d = differences(more * units.means(group[pair[0]]), more * units.means(group[pair[1]]))
+    return queries_needed(d, difference, alpha)
+
+
+def _of_leader(leader: str, rows: Sequence[Comparison]) -> dict[str, Comparison]:
+    turned = (row if row.a == leader else row.swapped for row in rows if leader in (row.a, row.b))
+    return {row.b: row for row in turned}
+
+
+def _tests(run: RunInputs, settings: Settings, baseline: str | None, choice: SweepChoice | None) -> Iterator[TestRow]:
+    """Every family beside the declared comparisons, on the queries for which everyone has a value."""
+    scores = run.scores
+    pairs = family(list(scores.retrievers), baseline)
+    if not pairs:
+        return
+    decided = scores.of(scores.primary).only(scores.defined(scores.primary))
+    yield from equivalence_family(decided, pairs, settings)
+    yield from slice_families(decided, pairs, [run.queries[query] for query in decided.ids], settings)
+    yield from uplift_family(decided, run.manifest, run.graded, settings)
+    if choice is not None:
+        yield TestRow(
+            "sweep", scores.primary, choice.chosen, choice.default, decided.n, None, choice.p_value, choice.p_value,
+            choice.method, f"best of {choice.configurations}", choice.gain,
+        )  # fmt: skip

@@ -1,0 +1,92 @@
+"""What a reader of a verdict must know of the run: what was not read, not judged, or answered with other ids."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+
+from harness.evaluation.evaluation import Evaluation, RunWarning, WarningKind
+from harness.evaluation.scores import Scores
+from harness.measures import parse
+from harness.records import Manifest
+
+CUT = 0.05
+"""Share of the documents of which a model read only the beginning, from which on the first screen says so."""
+FOREIGN = 0.05
+"""Share of a retriever's hits that are not documents of the data set, from which on the first screen says so."""
+UNJUDGED = 0.1
+"""Share of the first hits that nobody judged, from which on the first screen says so."""
+JUDGED_GAP = 0.1
+"""Difference of mean Judged@k above which the judgments may favour the better judged of two retrievers."""
+
+
+def run_warnings(manifest: Manifest, found: Evaluation, scores: Scores) -> Iterator[RunWarning]:
+    """Yield the warnings of a run, the gravest first.
+
+    Args:
+        manifest: what was counted.
+        found: whose means lead.
+        scores: with the shares of judged hits.
+    """
+    yield from _half_read(manifest)
+    yield from _foreign_hits(manifest)
+    cutoff = parse(found.measure).cutoff or manifest.resolved.depth
+    if scores.tells_unjudged:
+        yield from judged_warnings({name: scores.judged[name] for name in found.means if name in scores.judged}, cutoff)
+    if number := len(manifest.ledger.dataset.get("clicked-label", ())):
+        yield RunWarning(WarningKind.CLICKS, (), (number,))
+
+
+def judged_warnings(shares: dict[str, float], cutoff: int) -> Iterator[RunWarning]:
+    """Yield whose hits were judged otherwise than the leader's, where that is much; and whose hits nobody judged.
+
+    Args:
+        shares: retriever -> share of its first hits that are judged, that of the best mean first.
+        cutoff: hits of a query that were looked at.
+    """
+    if not shares:
+        return
+    leader, first = next(iter(shares.items()))
+    for name, share in shares.items():
+        if abs(share - first) > JUDGED_GAP + 1e-10:
+            pair = (leader, name) if first > share else (name, leader)
+            yield RunWarning(WarningKind.JUDGED_GAP, pair, (max(first, share), min(first, share)))
+    worst = min(shares, key=lambda name: shares[name])
+    if 1 - shares[worst] >= UNJUDGED:
+        yield RunWarning(WarningKind.UNJUDGED, (worst, leader), (1 - shares[worst], 1 - first, cutoff))
+
+
+def _half_read(manifest: Manifest) -> Iterator[RunWarning]:
+    """Models that read only the beginning of many documents, with the retrievers that use them."""
+    documents, resolved = manifest.dataset.documents, manifest.resolved
+    cut = {
+        name: number / documents
+        for name in manifest.finished
+        if resolved.blocks[name].get("derived_from") not in manifest.finished  # else the other is told
+        and (number := len(manifest.ledger.retrievers[name].notes.get("truncated", ())))
+        and number >= CUT * documents
+    }
+    if cut:
+        also = [name for name in manifest.finished if any(_is_made_of(name, of, manifest) for of in cut)]
+        names = tuple(dict.fromkeys((*cut, *also)))
+        yield RunWarning(WarningKind.HALF_READ, names, (min(cut.values()), max(cut.values())))
+
+
+def _foreign_hits(manifest: Manifest) -> Iterator[RunWarning]:
+    """Retrievers with an index of their own whose ids were matched, or of which many hits are unknown."""
+    for name in manifest.finished:
+        own = manifest.ledger.retrievers[name]
+        counts = own.counts.get("search", {})
+        foreign, hits = counts.get("foreign_hits", 0), counts.get("hits_given", 0)
+        if foreign and foreign >= FOREIGN * hits:
+            example = next(iter(own.notes.get("not-in-corpus", ())), "")
+            yield RunWarning(WarningKind.UNKNOWN_HITS, (name,), (foreign, hits), (example,))
+        if matched := own.notes.get("matched-hit", ()):
+            ways = Counter(one.rpartition("(by ")[2].rstrip(")") for one in matched)
+            yield RunWarning(WarningKind.MATCHED_IDS, (name,), tuple(ways.values()), (*ways, matched[0]))
+
+
+def _is_made_of(retriever: str, name: str, manifest: Manifest) -> bool:
+    """Whether a retriever, or one that it is made of, has the vectors of another."""
+    parts = manifest.resolved.parts(retriever)
+    return name in parts or any(manifest.resolved.blocks[part].get("derived_from") == name for part in parts)
