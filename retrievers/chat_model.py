@@ -234,18 +234,19 @@ class ChatModel(RemoteModel):
         sent, received = self.expected(prompt)
 
         async def attempt() -> tuple[Reply, Charge]:
-            answer = await client.ask(client.sdk.chat.completions.create, **body)
+            answer = await client.ask(client.completions, **body)
             with readable(self.name, answer):
-                choice = answer.choices[0]
-                text, usage, refused = choice.message.content or "", answer.usage, choice.message.refusal
-                used = [billed(getattr(usage, one, 0)) for one in ("prompt_tokens", "completion_tokens")]
+                choice, usage = answer["choices"][0], answer.get("usage") or {}
+                message = choice["message"]
+                text, refused, ended = message.get("content") or "", message.get("refusal"), choice.get("finish_reason")
+                used = [billed(usage.get(one)) for one in ("prompt_tokens", "completion_tokens")]
                 if not isinstance(text, str):
                     raise ValueError
             cost = self._cost(*used) if used[0] else self._cost(sent, int(estimate([text])[0]))
-            if choice.finish_reason == "content_filter":
+            if ended == "content_filter":
                 return Reply("", declined="the endpoint's content filter stopped the reply"), cost
             if refused and not text:
                 return Reply("", declined=str(refused)), cost
-            return Reply(text, cost.tokens, whole=choice.finish_reason != "length"), cost
+            return Reply(text, cost.tokens, whole=ended != "length"), cost
 
         return await self._caller.call(attempt, self._cost(sent, received), call, sent)

@@ -114,13 +114,11 @@ class OpenAIEncoder(RemoteEncoder):
         client: OpenAIClient = self._client()
         fewer = {} if self._dimensions is None else {"dimensions": self._dimensions}
         answer = await client.ask(
-            client.sdk.embeddings.create, input=texts, model=expand(self.model), encoding_format="base64", **fewer,
+            client.embeddings, input=texts, model=expand(self.model), encoding_format="base64", **fewer,
             extra_body=expand(self._extra[role]),
         )  # fmt: skip
         with readable(self.name, answer):
-            rows = [(int(one.index), one.embedding) for one in answer.data]
-        usage = answer.usage
-        tokens = getattr(usage, "prompt_tokens", None) or getattr(
-            usage, "total_tokens", None
-        )  # Voyage gives the second
-        return EmbeddingReply(rows, tokens, answer.model)
+            rows = [(int(one["index"]), one["embedding"]) for one in answer["data"]]
+            usage = answer.get("usage")
+        said = usage if isinstance(usage, dict) else {}
+        return EmbeddingReply(rows, said.get("prompt_tokens") or said.get("total_tokens"), answer.get("model"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import re
 import shutil
@@ -17,8 +18,9 @@ from urllib.parse import urlsplit
 from retrievers import retrying
 from retrievers.costs import on_this_machine
 from retrievers.errors import BackendError, HarnessError, InputError, Problem
-from retrievers.meter import Meter
+from retrievers.meter import Meter, Stop
 from retrievers.placeholders import as_line, secret, shown
+from retrievers.remote.calling import in_thread, wait_for
 from retrievers.retrying import RetryLoop, Transient
 from retrievers.stores import MEMORY, PREFIX, StoreOptions
 from retrievers.stores.points import engine_errors
@@ -67,7 +69,7 @@ class Connection:
         self.address = location if location == MEMORY else str(Path(location).expanduser() / collection)
         if options.on_server:
             self.address = shown(location)
-        self._retries = RetryLoop(self._passing, retrying.PATIENCE)
+        self._retries = RetryLoop(retrying.PATIENCE)
         self._on_retry = partial(meter.count, retries=1)
 
     def call(self, request: Callable[[QdrantClient], Answer]) -> Answer:
@@ -155,38 +157,45 @@ class Connection:
         if ours is None or ours[0] != theirs[0] or abs(ours[1] - theirs[1]) > 1:
             _warn_of_versions(self.address, self.version, version("qdrant-client"))
 
-    def _passing(self, error: BaseException) -> Transient | None:
-        """What a failure says that may pass by itself: no answer, a busy server, a fault behind a proxy."""
-        if not _may_pass(error):
-            return None
-        asked = getattr(error, "retry_after_s", None)
-        words = _in_words(error)  # gRPC has no exception of its own for it
-        refused = "onnection refused" in words and on_this_machine(self._options.location or "")
-        wait = None if asked is None else float(asked)
-        return Transient(f"{self.address}: {words}", retry_after=wait, refused_here=refused)
-
     def _retry(self, request: Callable[[], Answer], remedy: str) -> Answer:
-        from qdrant_client.common.client_exceptions import QdrantException
-        from qdrant_client.http.exceptions import ApiException
+        """Send one request until it is answered, each try in a thread that is left behind after TIMEOUT."""
+        try:
+            return wait_for(self._retries.ask(partial(self._tried, request), self._on_retry, Stop()), Stop())
+        except Transient as last:
+            if last.enough is not None:
+                remedy = "is it running? start it, then run again"
+            raise BackendError(f"{last}; {remedy}") from last.__cause__
+
+    async def _tried(self, request: Callable[[], Answer]) -> Answer:
+        """Send one request once; raises Transient where the failure may pass: no answer, a busy server or proxy."""
+        from qdrant_client.common.client_exceptions import QdrantException, ResourceExhaustedResponse
+        from qdrant_client.http.exceptions import ApiException, ResponseHandlingException
 
         try:
-            return self._retries.ask(request, on_retry=self._on_retry)
+            async with asyncio.timeout(TIMEOUT):
+                return await in_thread(request)
         except HarnessError:
             raise
         except Exception as error:
-            status = _status(error)
+            status, words = _status(error), _in_words(error)
+            source = error.source if isinstance(error, ResponseHandlingException) else error
+            told = f"{self.address}: {words}"
+            if status in PASSING or isinstance(error, TimeoutError | ResourceExhaustedResponse) or (
+                source is not error and not isinstance(source, ValueError)  # what cannot be read stays so
+            ):  # fmt: skip
+                asked = getattr(error, "retry_after_s", None)
+                refused = "onnection refused" in words and on_this_machine(self._options.location or "")
+                after, enough = None if asked is None else float(asked), retrying.NOT_STARTED if refused else None
+                raise Transient(told, retry_after=after, enough=enough) from error
             if status in REFUSED:
                 key = 'set api_key = "${NAME}" in the store\'s table, and NAME in the environment'
                 raise InputError(Problem(self.address, f"the server refuses access ({status})", key)) from error
             if isinstance(error, _UNREADABLE):  # what the client raises where an answer is not what it expects
-                what = f"the answer is not of Qdrant's protocol ({_in_words(error)}); look at the address"
+                what = f"the answer is not of Qdrant's protocol ({words}); look at the address"
                 raise BackendError(f"{self.address}: {what}") from error
             if status is None and not isinstance(error, ApiException | QdrantException):
                 raise
-            passing = self._passing(error)
-            if passing is not None and passing.refused_here:
-                remedy = "is it running? start it, then run again"
-            raise BackendError(f"{self.address}: {_in_words(error)}; {remedy}") from error
+            raise BackendError(told) from error
 
 
 def notes_of(info: models.CollectionInfo) -> dict[str, tuple[str, ...]] | None:
@@ -248,16 +257,6 @@ def _status(error: BaseException) -> int | str | None:
     """Return the HTTP status, or the name of the gRPC status, or None where no answer came."""
     code = getattr(error, "code", None)  # of a grpc.RpcError
     return getattr(error, "status_code", None) or (code().name if callable(code) else None)
-
-
-def _may_pass(error: BaseException) -> bool:
-    """Whether a failure may pass by itself: no answer, a busy server, a fault behind a proxy."""
-    from qdrant_client.common.client_exceptions import ResourceExhaustedResponse
-    from qdrant_client.http.exceptions import ResponseHandlingException
-
-    if isinstance(error, ResponseHandlingException):
-        return not isinstance(error.source, ValueError)  # what cannot be read stays so
-    return isinstance(error, ResourceExhaustedResponse) or _status(error) in PASSING
 
 
 def _in_words(error: BaseException) -> str:
