@@ -13,7 +13,9 @@ import socket
 import ssl
 import time
 from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping
+from concurrent.futures import wait
 from contextlib import contextmanager
+from functools import partial
 from threading import Lock, Thread
 from typing import Any, NamedTuple, TypeVar
 
@@ -147,11 +149,8 @@ def wait_for(request: Coroutine[Any, Any, Answer], stopped: Stop) -> Answer:
     future = asyncio.run_coroutine_threadsafe(request, _event_loop())
     try:
         while not stopped.interrupted:
-            try:
-                return future.result(LOOK)
-            except TimeoutError:
-                if future.done():
-                    return future.result()
+            if wait([future], LOOK).done:
+                return future.result()
     finally:
         future.cancel()
     raise BackendError(_STOPPED)
@@ -180,17 +179,12 @@ async def in_thread(function: Callable[[], Answer]) -> Answer:
     loop = asyncio.get_running_loop()
     done: asyncio.Future[Answer] = loop.create_future()
 
-    def settle(settled: Callable[[Any], None], value: object) -> None:
-        if not done.done():
-            settled(value)
-
     def run() -> None:
         try:
-            answer = function()
+            settle: Callable[[], None] = partial(done.set_result, function())
         except BaseException as failure:
-            loop.call_soon_threadsafe(settle, done.set_exception, failure)
-        else:
-            loop.call_soon_threadsafe(settle, done.set_result, answer)
+            settle = partial(done.set_exception, failure)
+        loop.call_soon_threadsafe(lambda: None if done.done() else settle())
 
     Thread(target=run, daemon=True).start()
     return await done

@@ -270,13 +270,11 @@ def check_address(where: str, written: str) -> None:
         InputError: naming it.
     """
     url: str = expand(written)
-    # urlsplit would take them away in silence: what is asked must be the address that was read.
-    if url != url.strip() or not url.isprintable():
-        what = f"{shown(written)!r} has a space around it, or a character in it that cannot be seen"
-        raise InputError(Problem(where, what, "write the address alone"))
     try:
         parts = urlsplit(url)
-        whole = parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
+        # urlsplit would take spaces away in silence: what is asked must be the address that was read.
+        seen = url == url.strip() and url.isprintable()
+        whole = seen and parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
     except ValueError:
         whole = False
     if not whole:
