@@ -25,6 +25,7 @@ from retrievers.model_files import (
     side_of,
     tokenizer_in,
 )
+from retrievers.placeholders import expand
 from retrievers.types import Counts, Model, Role, fingerprint
 
 Dtype = Literal["float32", "float16", "bfloat16"]
@@ -62,6 +63,7 @@ class TokenCounts(NamedTuple):
 class LocalModel(Model):
     """What encoders and rerankers share that run a model on this machine: it is loaded at its first use."""
 
+    expands: ClassVar[bool] = True
     kind: ClassVar[str]
     """In the fingerprint."""
     library: ClassVar[Library]
@@ -88,7 +90,7 @@ class LocalModel(Model):
         check_positive(self.where, batch_size=batch_size)
         self.weights = Weights(model, revision)
         self._dtype, self._backend, self._batch_size = dtype, backend, batch_size
-        self._devices = [name.strip() for name in device.split(",")]
+        self._devices = [name.strip() for name in expand(device).split(",")]
         self._remote_code = trust_remote_code
         self.request_size = batch_size * len(self._devices)
         self._check_trained()
@@ -126,7 +128,7 @@ class LocalModel(Model):
         model = self.weights.held
         if model is None:
             log.info("loading %s", self.weights.name)
-            with loading(self.weights.model):
+            with loading(self.weights.written):
                 model = self._load()
         self._check_trained()  # of the hub's, the files are here now
         cores, tokenizer = torch.get_num_threads(), tokenizer_in(model)
@@ -150,10 +152,10 @@ class LocalModel(Model):
         chatter: Any = importlib.import_module("transformers.utils.logging")
         chatter.disable_progress_bar()
         return getattr(importlib.import_module("sentence_transformers"), self._class())(
-            self.weights.location,
+            str(self.weights.folder or self.weights.model),
             device=None if len(self._devices) > 1 or self._devices == ["auto"] else self._devices[0],
             trust_remote_code=self._remote_code,
-            revision=self.weights.hub_revision,
+            revision=None if self.weights.folder else self.weights.revision,
             backend=self._backend,
             **({"model_kwargs": {"dtype": self._dtype}} if self._backend == "torch" else {}),
         ).eval()
@@ -212,5 +214,5 @@ class LocalModel(Model):
             why = "layers with random weights would be put on top of it"
             if self.library == "SentenceTransformer":
                 why = "it scores pairs, as a reranker does, and its numbers of single texts mean nothing"
-            what = f"{self.weights.model} is not a {self.library}: {why}"
+            what = f"{self.weights.written} is not a {self.library}: {why}"
             raise InputError(Problem("model", what, f"name a model that was trained as a {self.library}"))

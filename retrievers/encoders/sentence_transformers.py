@@ -16,6 +16,7 @@ from retrievers.errors import InputError, Problem, check_positive
 from retrievers.local_models import LocalModel
 from retrievers.meter import Call
 from retrievers.model_files import UNLIMITED, prompt_of, side_of, side_tokens, stored_prompts
+from retrievers.placeholders import expand
 from retrievers.ragged import AnyVectors, Form, SparseVectors, TokenVectors, unit_rows
 from retrievers.types import Embedded, Encoder, Role
 
@@ -38,7 +39,7 @@ class LocalEncoder(LocalModel, Encoder):
             options: of every local model.
         """
         super().__init__(model, **options)
-        self._prompts: dict[Role, str | None] = {"query": query_prompt, "document": document_prompt}
+        self._prompts: dict[Role, str | None] = expand({"query": query_prompt, "document": document_prompt})
 
     @property
     def fingerprint(self) -> str:
@@ -135,10 +136,10 @@ class SentenceTransformerEncoder(LocalEncoder):
             options: of every local model.
         """
         check_positive(self.where, truncate_dim=truncate_dim)
-        known = ("query: ", "passage: ") if _E5.fullmatch(Path(model).name) else (None, None)
+        known = ("query: ", "passage: ") if _E5.fullmatch(Path(expand(model)).name) else (None, None)
         self._defaults: dict[Role, str | None] = {"query": known[0], "document": known[1]}
-        given: dict[Role, str | None] = {"query": query_prompt, "document": document_prompt}
-        self._names: dict[Role, str] = {"query": query_prompt_name, "document": document_prompt_name}
+        given: dict[Role, str | None] = expand({"query": query_prompt, "document": document_prompt})
+        self._names: dict[Role, str] = expand({"query": query_prompt_name, "document": document_prompt_name})
         if both := [role for role in given if given[role] is not None and self._names[role]]:
             raise InputError(Problem(f"encoder.{both[0]}_prompt", "stands beside a name of one", "write one"))
         super().__init__(model, **options)

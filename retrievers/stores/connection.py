@@ -9,8 +9,7 @@ import shutil
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import cache, partial
-from importlib.metadata import version
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 from urllib.parse import urlsplit
@@ -65,10 +64,10 @@ class Connection:
         """Of the server, known once it was asked."""
         self._options = options
         self._client: QdrantClient | None = None
-        location = options.location or MEMORY
+        location = options.place or MEMORY
         self.address = location if location == MEMORY else str(Path(location).expanduser() / collection)
         if options.on_server:
-            self.address = shown(location)
+            self.address = shown(options.location or "")
         self._retries = RetryLoop(retrying.PATIENCE)
         self._on_retry = partial(meter.count, retries=1)
 
@@ -119,8 +118,7 @@ class Connection:
         """Connect to the server, and ask for its version."""
         from qdrant_client import QdrantClient
 
-        location = self._options.location or ""
-        url = urlsplit(location)
+        url = urlsplit(self._options.place)
         grpc, secure = url.scheme.startswith("grpc"), url.scheme.endswith("s")
         if self._options.api_key and not secure and url.hostname not in ("localhost", "127.0.0.1", "::1"):
             log.warning("%s: the API key travels unencrypted; prefer https or grpcs", self.address)
@@ -146,16 +144,12 @@ class Connection:
         return client
 
     def _check_version(self) -> None:
-        """Refuse a server that lacks what is used, and warn where client and server are far apart."""
-        theirs = _release(self.version)
-        if theirs is None or theirs < OLDEST:
-            oldest = f"{OLDEST[0]}.{OLDEST[1]}"
-            shown = self.version if theirs else repr(self.version[:40])  # whatever else a server may tell
-            what = f"the server is Qdrant {shown}, and metadata of collections came with {oldest}"
+        """Refuse a server that lacks what is used."""
+        release = re.match(r"v?(\d{1,9})\.(\d{1,9})", self.version, re.ASCII)
+        if release is None or tuple(map(int, release.groups())) < OLDEST:
+            oldest = ".".join(map(str, OLDEST))
+            what = f"the server is Qdrant {self.version[:40]!r}, and metadata of collections came with {oldest}"
             raise InputError(Problem(self.address, what, f"use Qdrant {oldest} or newer"))
-        ours = _release(version("qdrant-client"))
-        if ours is None or ours[0] != theirs[0] or abs(ours[1] - theirs[1]) > 1:
-            _warn_of_versions(self.address, self.version, version("qdrant-client"))
 
     def _retry(self, request: Callable[[], Answer], remedy: str) -> Answer:
         """Send one request until it is answered, each try in a thread that is left behind after TIMEOUT."""
@@ -184,7 +178,7 @@ class Connection:
                 source is not error and not isinstance(source, ValueError)  # what cannot be read stays so
             ):  # fmt: skip
                 asked = getattr(error, "retry_after_s", None)
-                refused = "onnection refused" in words and on_this_machine(self._options.location or "")
+                refused = "onnection refused" in words and on_this_machine(self._options.place)
                 after, enough = None if asked is None else float(asked), retrying.NOT_STARTED if refused else None
                 raise Transient(told, retry_after=after, enough=enough) from error
             if status in REFUSED:
@@ -234,23 +228,6 @@ class Collections:
     def close(self) -> None:
         """End the connection."""
         self._connection.close()
-
-
-@cache
-def _warn_of_versions(address: str, server: str, client: str) -> None:
-    """Warn once a process: Qdrant promises to support one minor version between client and server."""
-    log.warning(
-        "%s: the server is Qdrant %s and qdrant-client is %s, more than one minor version apart",
-        address,
-        server,
-        client,
-    )
-
-
-def _release(text: str) -> tuple[int, int] | None:
-    """Major and minor version; None where a text tells none that can be meant."""
-    match = re.fullmatch(r"v?(\d{1,9})\.(\d{1,9})(?:[.+-][\w.+-]{0,40})?", text, re.ASCII)
-    return (int(match[1]), int(match[2])) if match else None
 
 
 def _status(error: BaseException) -> int | str | None:
