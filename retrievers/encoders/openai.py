@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
-from retrievers.costs import Tokens, openai_tokens
 from retrievers.encoders.remote_encoder import EmbeddingReply, RemoteEncoder
 from retrievers.errors import InputError, Problem
 from retrievers.placeholders import expand
@@ -103,9 +102,6 @@ class OpenAIEncoder(RemoteEncoder):
             if extra
         }
         return self._described(**extra)
-
-    def _counted(self, texts: Sequence[str]) -> Tokens:
-        return openai_tokens(texts)
 
     def _open(self) -> OpenAIClient:
         return OpenAIClient(self._url, self._headers(), self.name)

@@ -145,8 +145,8 @@ class Connection:
 
     def _check_version(self) -> None:
         """Refuse a server that lacks what is used."""
-        release = re.match(r"v?(\d{1,9})\.(\d{1,9})", self.version, re.ASCII)
-        if release is None or tuple(map(int, release.groups())) < OLDEST:
+        release = re.fullmatch(r"v?(\d{1,9})\.(\d{1,9})([.+-][\w.+-]{0,40})?", self.version, re.ASCII)
+        if release is None or (int(release[1]), int(release[2])) < OLDEST:
             oldest = ".".join(map(str, OLDEST))
             what = f"the server is Qdrant {self.version[:40]!r}, and metadata of collections came with {oldest}"
             raise InputError(Problem(self.address, what, f"use Qdrant {oldest} or newer"))

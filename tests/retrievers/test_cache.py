@@ -21,7 +21,6 @@ from retrievers.cache import Cache, default_path, keys
 from retrievers.errors import BackendError, HarnessError, InputError
 from retrievers.types import Embedded, PairScores
 from tests.support import small
-from tests.support.servers import OpenAIProvider, serving
 
 
 def embedded(n, d=4, seed=0):
@@ -201,30 +200,6 @@ def test_two_processes_write_at_once(tmp_path):
         positions, found = cache.get(keys("model", "document", map(str, range(400))))
         assert len(positions) == 400
         assert np.array_equal(found.vectors[:, 0], positions.astype(np.float32))
-
-
-BLOCKS = """
-[[retrievers]]
-name = "remote"
-encoder = { kind = "openai", model = "m", base_url = "${EMB_URL}" }
-store = ":memory:"
-
-[[retrievers]]
-name = "bm25"
-kind = "bm25"
-"""
-
-
-def test_no_address_is_written(tmp_path, monkeypatch):
-    with serving(OpenAIProvider()) as provider:
-        monkeypatch.setenv("HARNESS_CACHE", str(tmp_path / "cache"))
-        monkeypatch.setenv("EMB_URL", provider.url.replace("://", "://me:canary-word@"))
-        folder = small.ran(tmp_path, retrievers=BLOCKS, report=True).folder
-    for file in folder.rglob("*"):
-        if file.is_file():
-            assert b"canary-word" not in file.read_bytes(), file
-            assert str(provider.url.rpartition(":")[2]).encode() not in file.read_bytes(), file
-    assert "${EMB_URL}" in (folder / "manifest.json").read_text(encoding="utf-8")
 
 
 def test_a_full_cache_on_a_disk_that_takes_nothing_is_read(tmp_path, monkeypatch):

@@ -128,7 +128,7 @@ def test_ctrl_c_answers_within_two_seconds_and_a_second_one_ends_without_a_trace
             time.sleep(0.1)
         _, err = process.communicate(timeout=60)
         assert time.monotonic() - started < 2 + 3  # a busy machine
-        assert b"Traceback" not in err and process.returncode == 130, err
+        assert b"Traceback" not in err and process.returncode in (130, -signal.SIGINT), err
 
 
 @pytest.mark.parametrize(
