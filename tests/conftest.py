@@ -36,8 +36,6 @@ REAL = {
     "--qdrant": "URL of a Qdrant server over REST, such as http://localhost:6333; its collections of tests are removed",
     "--qdrant-grpc": "URL of the same server over gRPC, such as grpc://localhost:6334",
     "--qdrant-key": "the key of that server, where it asks for one",
-    "--qdrant-cluster": "URL of a node of a cluster of at least three, over REST",
-    "--qdrant-stop": "a command that stops another node of that cluster, such as 'docker compose kill three'",
 }
 """Options that name real servers, which the tests marked `server` need; without them they are skipped."""
 
