@@ -40,17 +40,20 @@ class LocalEncoder(LocalModel, Encoder):
         """
         super().__init__(model, **options)
         self._prompts: dict[Role, str | None] = expand({"query": query_prompt, "document": document_prompt})
+        self._own: Mapping[str, object] = {}
+        """Options of the kind that change a vector."""
 
     @property
     def fingerprint(self) -> str:
-        """All that changes a vector: the weights, the prompts, dtype, backend."""
-        return self._named(prompts=self._prompts)
+        """All that changes a vector: the weights, the prompts, the options of the kind, dtype, backend."""
+        return self._named(prompts=self._prompts, **self._own)
 
     @property
     def provenance(self) -> Mapping[str, str]:
         """What the manifest keeps: the model, where its weights come from, which they are, its prompts."""
         prompts = {f"{role}_prompt": prompt for role, prompt in self._shown().items() if prompt is not None}
-        return {**super().provenance, **prompts}
+        own = {name: str(option) for name, option in self._own.items() if option is not None}
+        return {**super().provenance, **prompts, **own}
 
     @property
     def reads(self) -> int | None:
@@ -222,24 +225,13 @@ class LearnedSparseEncoder(LocalEncoder):
         """
         check_positive(self.where, max_active_dims=max_active_dims)
         super().__init__(model, **options)
-        self._max_active_dims = max_active_dims
-
-    @property
-    def fingerprint(self) -> str:
-        """All that changes a vector: the weights, the prompts, how many are kept, dtype, backend."""
-        return self._named(prompts=self._prompts, max_active_dims=self._max_active_dims)
-
-    @property
-    def provenance(self) -> Mapping[str, str]:
-        """What the manifest keeps: the model, where its weights come from, which they are."""
-        most = {} if self._max_active_dims is None else {"max_active_dims": str(self._max_active_dims)}
-        return {**super().provenance, **most}
+        self._own = {"max_active_dims": max_active_dims}
 
     def _wanted(self, model: Any) -> dict[str, Any]:
         if model.similarity_fn_name not in ("cosine", "dot"):
             what = f"the model compares vectors by {model.similarity_fn_name}: only dot and cosine are searched by"
             raise InputError(Problem("encoder.model", what))
-        return {"max_active_dims": self._max_active_dims, "convert_to_sparse_tensor": False, "save_to_cpu": True}
+        return {**self._own, "convert_to_sparse_tensor": False, "save_to_cpu": True}
 
     def _vectors(self, rows: Sequence[Any]) -> AnyVectors:
         """The weights of one request; of a model that compares by cosine, scaled to length 1."""
