@@ -16,7 +16,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import chain
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol, Self, runtime_checkable
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -74,14 +74,6 @@ def keys(fingerprint: str, role: str, texts: Iterable[str]) -> list[bytes]:
         one.update(text.encode("utf-8", "surrogatepass"))
         digests.append(one.digest())
     return digests
-
-
-@runtime_checkable
-class UsesCache(Protocol):
-    """A retriever that keeps its answers from run to run."""
-
-    def use(self, cache: Cache) -> None:
-        """Take the run's cache; called once, before the retriever is asked."""
 
 
 class Cache:
