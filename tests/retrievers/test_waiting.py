@@ -91,5 +91,5 @@ def test_one_elsewhere_is_waited_for_and_a_line_says_so_now_and_then(hasty, monk
         assert asked(RetryLoop(300), *[AWAY] * 12, on_retry=passes) == 13
     assert [record.getMessage() for record in caplog.records] == [
         f"waiting for api.example.org: connection refused, try {number}, gives up in {left} s"
-        for number, left in ((2, 298), (6, 288), (10, 277))
+        for number, left in ((2, 300), (6, 290), (10, 280))
     ]
