@@ -70,7 +70,7 @@ def through_mteb(data: Path, name: str) -> tuple[float, float]:
             self.data_loaded = True
 
     started = time.perf_counter()
-    model = mteb.models.SentenceTransformerEncoderWrapper(Weights(name, "").location, device="cpu")
+    model = mteb.models.SentenceTransformerEncoderWrapper(str(Weights(name).folder or name), device="cpu")
     result = mteb.evaluate(model, Local(), cache=None, show_progress_bar=False, co2_tracker=False)
     seconds = time.perf_counter() - started
     return seconds, float(result.task_results[0].scores["test"][0]["ndcg_at_10"])

@@ -36,7 +36,7 @@ def main() -> None:
 
     name = sys.argv[1] if len(sys.argv) > 1 else PACKAGED
     corpus = texts(int(sys.argv[2]) if len(sys.argv) > 2 else 256)
-    plain = SentenceTransformer(Weights(name).location)
+    plain = SentenceTransformer(str(Weights(name).folder or name))
     encoder = SentenceTransformerEncoder(name)
     encoder.embed(["warm"], "document", single_call())
     plain.encode(["warm"])

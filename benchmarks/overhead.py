@@ -48,7 +48,7 @@ def plain(data: Path, name: str, dtype: str) -> tuple[float, float]:
 
     dataset = load(DatasetReference(data))
     model = SentenceTransformer(
-        Weights(name, "").location, device="cpu", model_kwargs={"torch_dtype": getattr(torch, dtype)}
+        str(Weights(name).folder or name), device="cpu", model_kwargs={"torch_dtype": getattr(torch, dtype)}
     )
     model.encode(["warm up"])
     documents = list(dataset.documents())

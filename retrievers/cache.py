@@ -14,6 +14,7 @@ import time
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 
@@ -35,7 +36,7 @@ _SCHEMA = (
     "checksum INTEGER NOT NULL, stored_at INTEGER NOT NULL, model INTEGER NOT NULL REFERENCES models, "
     "value BLOB NOT NULL)",
 )
-_SELECT = "SELECT key, tokens, lost, checksum, value FROM rows"
+_INSERT = "INSERT OR REPLACE INTO rows (key, tokens, lost, checksum, stored_at, model, value) VALUES "
 
 Positions = npt.NDArray[np.intp]
 
@@ -87,7 +88,6 @@ class Cache:
         self.path = path
         self._opened = time.time_ns()
         self._fresh = fresh
-        lock = path.with_suffix(".lock")
         # What is on a disk that takes nothing can be read: no lock is needed where nobody can write.
         readable = path.is_file() and not os.access(path.parent, os.W_OK)
         try:
@@ -101,7 +101,7 @@ class Cache:
         except (OSError, sqlite3.Error) as failure:
             raise InputError(Problem(str(path), f"cannot be opened: {failure}", "set HARNESS_CACHE")) from None
         try:
-            with self._naming_the_file(), FileLock(lock, timeout=_PATIENCE):
+            with self._naming_the_file(), FileLock(path.with_suffix(".lock"), timeout=_PATIENCE):
                 self._prepare()  # one process at a time: SQLite does not wait for another that begins a log
         except BaseException:
             self._db.close()
@@ -119,13 +119,10 @@ class Cache:
 
     def held(self, wanted: Sequence[bytes]) -> set[bytes]:
         """Return the keys that are held, without looking at what they hold."""
-        return {key for key, size in self._select("SELECT key, length(value) FROM rows", wanted) if size}
+        return {key for (key,) in self._select("key", wanted)}
 
     def get(self, wanted: Sequence[bytes], form: Form = "dense") -> tuple[Positions, Embedded]:
-        """Return which of the distinct keys are held, as positions, and their rows; (0, 0) vectors if none is.
-
-        A vector without dimensions counts as absent, as a damaged one does.
-        """
+        """Return which of the distinct keys are held, as positions, and their rows; (0, 0) vectors if none is."""
         positions, values, tokens, truncated = self._read(wanted)
         try:
             vectors = unpacked(form, values)
@@ -134,17 +131,10 @@ class Cache:
             raise BackendError(what) from None
         return positions, Embedded(vectors, tokens, truncated)
 
-    def put(self, fingerprint: str, keys: Sequence[bytes], embedded: Embedded, *, replace: bool = True) -> None:
-        """Keep vectors in one transaction; rows with the same keys are replaced, or stay where they are whole.
-
-        Raises:
-            InputError: a row of another model has one of the keys: none of these is kept.
-            ValueError: they have no dimensions.
-        """
-        if len(embedded.vectors.shape) != 2 or (len(keys) and not embedded.vectors.shape[1]):
-            raise ValueError(f"vectors of shape {embedded.vectors.shape} cannot be kept")
+    def put(self, fingerprint: str, keys: Sequence[bytes], embedded: Embedded) -> None:
+        """Keep vectors in one transaction; rows with the same keys are replaced."""
         content = packed(embedded.vectors), embedded.tokens, embedded.truncated_tokens
-        self._store(fingerprint, keys, content, replace=replace)
+        self._store(fingerprint, keys, content)
 
     def get_scores(self, wanted: Sequence[bytes]) -> tuple[Positions, PairScores]:
         """Return which of the distinct keys have scores, as positions, and the scores."""
@@ -158,7 +148,7 @@ class Cache:
 
     def get_texts(self, wanted: Sequence[bytes]) -> tuple[Positions, Texts]:
         """Return which of the distinct keys have replies, as positions, and the replies."""
-        positions, values, tokens, _ = self._read(wanted, blank=True)
+        positions, values, tokens, _ = self._read(wanted)
         return positions, Texts([value.decode() for value in values], tokens)
 
     def put_texts(self, fingerprint: str, keys: Sequence[bytes], replies: Texts) -> None:
@@ -191,60 +181,40 @@ class Cache:
             self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         return removed
 
-    def _read(self, wanted: Sequence[bytes], *, blank: bool = False) -> tuple[Positions, list[bytes], Counts, Counts]:
-        """Read whole rows, those without content only where they may be `blank`, as a reply may and no vector."""
+    def _read(self, wanted: Sequence[bytes]) -> tuple[Positions, list[bytes], Counts, Counts]:
+        """Read whole rows."""
         place = {key: i for i, key in enumerate(wanted)}
-        positions: list[int] = []
-        values: list[bytes] = []
-        numbers: list[tuple[int, int]] = []
-        for key, tokens, truncated, checksum, value in self._select(_SELECT, wanted):
-            if (value or blank) and _is_whole(key, tokens, truncated, checksum, value):
-                positions.append(place[key])
-                values.append(value)
-                numbers.append((tokens, truncated))
-        counts = np.asarray(numbers, dtype=np.int64).reshape(-1, 2)
-        return np.asarray(positions, dtype=np.intp), values, counts[:, 0], counts[:, 1]
+        whole = [row for row in self._select("key, tokens, lost, value, checksum", wanted) if row[4] == _checksum(*row)]
+        counts = np.asarray([row[1:3] for row in whole], dtype=np.int64).reshape(-1, 2)
+        positions = np.asarray([place[row[0]] for row in whole], dtype=np.intp)
+        return positions, [row[3] for row in whole], counts[:, 0], counts[:, 1]
 
-    def _select(self, select: str, wanted: Sequence[bytes]) -> Iterator[Any]:
+    def _select(self, columns: str, wanted: Sequence[bytes]) -> Iterator[Any]:
+        # Its own rows bear the time at which it was opened: a clock that is set back does not tell what is new.
+        own, opened = (" AND stored_at = ?", (self._opened,)) if self._fresh else ("", ())
         with self._naming_the_file():
             for start in range(0, len(wanted), _AT_ONCE):
                 some = wanted[start : start + _AT_ONCE]
-                marks = ",".join("?" * len(some))
-                # Its own rows bear the time at which it was opened: a clock that is set back does not tell what is new.
-                where = f"WHERE key IN ({marks})" + (" AND stored_at = ?" if self._fresh else "")
-                yield from self._db.execute(f"{select} {where}", (*some, self._opened) if self._fresh else some)
+                where = f"key IN ({','.join('?' * len(some))}){own}"
+                select = f"SELECT {columns} FROM rows WHERE {where}"  # noqa: S608 - nothing of a user's
+                yield from self._db.execute(select, (*some, *opened))
 
-    def _store(
-        self, fingerprint: str, keys: Sequence[bytes], content: tuple[list[bytes], Counts, Counts], *,
-        replace: bool = True,
-    ) -> None:  # fmt: skip
+    def _store(self, fingerprint: str, keys: Sequence[bytes], content: tuple[list[bytes], Counts, Counts]) -> None:
         now = self._opened if self._fresh else time.time_ns()
+        values, tokens, truncated = content[0], content[1].tolist(), content[2].tolist()
         with self._naming_the_file():
             self._db.execute("BEGIN IMMEDIATE")
             try:
                 self._db.execute("INSERT OR IGNORE INTO models (fingerprint) VALUES (?)", (fingerprint,))
                 (model,) = self._db.execute("SELECT id FROM models WHERE fingerprint = ?", (fingerprint,)).fetchone()
                 rows = [
-                    (key, tokens, truncated, _checksum(key, tokens, truncated, value), now, model, value)
-                    for key, value, tokens, truncated in zip(
-                        keys, content[0], content[1].tolist(), content[2].tolist(), strict=True
-                    )
+                    (key, read, lost, _checksum(key, read, lost, value), now, model, value)
+                    for key, read, lost, value in zip(keys, tokens, truncated, values, strict=True)
                 ]
-                if not replace:
-                    own = {key for key, of in self._select("SELECT key, model FROM rows", keys) if of == model}
-                    whole = own & {keys[i] for i in self._read(keys)[0].tolist()}
-                    rows = [row for row in rows if row[0] not in whole]
-                stored = self._db.executemany(
-                    "INSERT INTO rows (key, tokens, lost, checksum, stored_at, model, value) "
-                    "VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT (key) DO UPDATE SET tokens = excluded.tokens, "
-                    "lost = excluded.lost, checksum = excluded.checksum, stored_at = excluded.stored_at, "
-                    "value = excluded.value WHERE model = excluded.model",
-                    rows,
-                ).rowcount
-                if rows and stored < len(rows):
-                    number, verb = len(rows) - stored, "is that" if len(rows) - stored == 1 else "are those"
-                    what = f"{number:,} of the keys of {fingerprint} {verb} of a row of another model, which stays"
-                    raise InputError(Problem(str(self.path), what, "take the keys of the model and role of the texts"))
+                for some in (rows[start : start + _AT_ONCE] for start in range(0, len(rows), _AT_ONCE)):
+                    # One statement for all: between two, other threads of a busy process take turns.
+                    marks = ",".join(["(?, ?, ?, ?, ?, ?, ?)"] * len(some))
+                    self._db.execute(_INSERT + marks, [*chain.from_iterable(some)])
                 self._db.execute("COMMIT")
             except BaseException:
                 if self._db.in_transaction:  # where the disk is full, SQLite has rolled back by itself
@@ -257,25 +227,13 @@ class Cache:
         self._db.execute("PRAGMA synchronous = NORMAL")  # a killed process loses nothing; a power cut, the last rows
         self._db.execute(f"PRAGMA mmap_size = {1 << 38}")
         self._db.execute("PRAGMA cache_size = -65536")
-        if self._version() == 0:
-            self._db.execute("BEGIN IMMEDIATE")
-            if self._version() == 0 and not self._tables():  # no other process was faster
-                for statement in _SCHEMA:
-                    self._db.execute(statement)
-                self._db.execute(f"PRAGMA user_version = {_VERSION}")
-            self._db.execute("COMMIT")
-        if (version := self._version()) != _VERSION:
-            raise InputError(
-                Problem(str(self.path), f"is a cache of version {version}, this program reads {_VERSION}", _REMEDY)
-            )
-        if not self._tables() >= set(_SCHEMA):  # ANALYZE adds its own
-            raise InputError(Problem(str(self.path), "is damaged: its tables are not those of a cache", _REMEDY))
-
-    def _tables(self) -> set[str]:
-        return {sql for (sql,) in self._db.execute("SELECT sql FROM sqlite_master WHERE type IN ('table', 'view')")}
-
-    def _version(self) -> int:
-        return int(self._db.execute("PRAGMA user_version").fetchone()[0])
+        version = self._db.execute("PRAGMA user_version").fetchone()[0]
+        if not version:
+            for statement in (*_SCHEMA, f"PRAGMA user_version = {_VERSION}"):
+                self._db.execute(statement)
+        elif version != _VERSION:
+            what = f"is a cache of version {version}, this program reads {_VERSION}"
+            raise InputError(Problem(str(self.path), what, _REMEDY))
 
     @contextmanager
     def _naming_the_file(self) -> Iterator[None]:
@@ -292,12 +250,5 @@ class Cache:
 _REMEDY = "move it away, or set HARNESS_CACHE to another folder"
 
 
-def _checksum(key: bytes, tokens: int, truncated: int, value: bytes) -> int:
+def _checksum(key: bytes, tokens: int, truncated: int, value: bytes, _stored: object = None) -> int:
     return zlib.crc32(value, zlib.crc32(b"%b%d,%d" % (key, tokens, truncated)))
-
-
-def _is_whole(key: object, tokens: object, truncated: object, checksum: object, value: object) -> bool:
-    """Whether a row is as it was written; SQLite keeps values of any type in any column."""
-    if not isinstance(tokens, int) or not isinstance(truncated, int):
-        return False
-    return isinstance(key, bytes) and isinstance(value, bytes) and checksum == _checksum(key, tokens, truncated, value)

@@ -75,19 +75,20 @@ class Chat:
 
     def forecast(self, prompts: Sequence[Prompt], readable: Readable = any_reply) -> ChatForecast:
         """Count what `replies` would do, with no network."""
-        names = self._names(prompts)
-        held = {names[place] for place, _ in self.known(prompts, readable)}
-        missing = {name: prompt for name, prompt in zip(names, prompts, strict=True) if name not in held}
-        needed = self.model.forecast(list(missing.values()))
+        known = {place for place, _ in self.known(prompts, readable)}
+        missing = dict.fromkeys(prompt for place, prompt in enumerate(prompts) if place not in known)
+        needed = self.model.forecast(list(missing))
         return needed._replace(prompts=len(prompts), cached=len(prompts) - len(missing))
 
     def known(self, prompts: Sequence[Prompt], readable: Readable = any_reply) -> Iterator[tuple[int, Reply]]:
         """Yield the place of each prompt that the cache can answer, with its reply."""
-        held, texts = self._cache.get_texts(self._names(prompts))
-        for place, text, tokens in zip(held.tolist(), *texts, strict=True):
+        places = self._places(prompts)
+        names = list(places)
+        held, texts = self._cache.get_texts(names)
+        for i, text, tokens in zip(held.tolist(), *texts, strict=True):
             reply = Reply(text, int(tokens), cached=True)
-            if readable(place, reply):
-                yield place, reply
+            if readable(places[names[i]][0], reply):
+                yield from ((place, reply) for place in places[names[i]])
 
     def replies(
         self, prompts: Sequence[Prompt], meter: Meter, readable: Readable = any_reply
@@ -116,39 +117,33 @@ class Chat:
                 raise Unreadable(f"{what}: no more are asked for; look at the model and its server")
 
     def _answered(self, prompts: Sequence[Prompt], meter: Meter, usable: Readable) -> Iterator[tuple[int, Reply]]:
-        places: dict[bytes, list[int]] = {}
-        for place, name in enumerate(self._names(prompts)):
-            places.setdefault(name, []).append(place)
-        distinct = list(places)
-        positions, texts = self._cache.get_texts(distinct)
-        held = {distinct[i] for i in positions.tolist()}
-        missing = dict.fromkeys(distinct)
-        for i, text, tokens in zip(positions.tolist(), *texts, strict=True):
-            reply = Reply(text, int(tokens), cached=True)
-            if not usable(places[distinct[i]][0], reply):
-                continue
-            del missing[distinct[i]]
-            for place in places[distinct[i]]:
-                meter.count(cached=1)
-                yield place, reply
+        known = dict(self.known(prompts, usable))
+        for place, reply in known.items():
+            meter.count(cached=1)
+            yield place, reply
+        missing = {name: some for name, some in self._places(prompts).items() if some[0] not in known}
         if not missing:
             return
         self.model.check_budget(meter)
         # What stands there and cannot be read was kept by an earlier version, and would hold its place for good.
-        self._cache.forget([name for name in missing if name in held])
+        self._cache.forget(list(missing))
 
         def ask(name: bytes, stopped: Stop) -> Reply:
-            return self.model.ask(prompts[places[name][0]], Call(meter, stopped))
+            return self.model.ask(prompts[missing[name][0]], Call(meter, stopped))
 
         for name, reply in answers(ask, list(missing), width=self.model.options.concurrency):
-            if usable(places[name][0], reply):
+            if usable(missing[name][0], reply):
                 kept = Texts([reply.text], np.array([reply.tokens], dtype=np.int64))
                 self._cache.put_texts(self.model.fingerprint, [name], kept)
-            yield from ((place, reply) for place in places[name])
+            yield from ((place, reply) for place in missing[name])
 
-    def _names(self, prompts: Sequence[Prompt]) -> list[bytes]:
+    def _places(self, prompts: Sequence[Prompt]) -> dict[bytes, list[int]]:
+        """The places of each distinct prompt, by its key in the cache."""
         written = [json.dumps([prompt.system, prompt.user, prompt.round], ensure_ascii=False) for prompt in prompts]
-        return keys(self.model.fingerprint, "chat", written)
+        places: dict[bytes, list[int]] = {}
+        for place, name in enumerate(keys(self.model.fingerprint, "chat", written)):
+            places.setdefault(name, []).append(place)
+        return places
 
 
 def quoted(text: str, mark: str, *others: str) -> str:

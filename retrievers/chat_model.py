@@ -12,19 +12,8 @@ from retrievers.costs import estimate, on_this_machine
 from retrievers.errors import InputError, Problem, check_not_negative, check_positive
 from retrievers.meter import Call, Meter
 from retrievers.placeholders import expand, shown
+from retrievers.remote import clients
 from retrievers.remote.calling import Charge, Refused, readable, wait_for
-from retrievers.remote.clients import (
-    BASE_URL,
-    KEY,
-    OPENAI_URL,
-    Access,
-    OpenAIClient,
-    RemoteModel,
-    billed,
-    check_address,
-    is_server_of,
-    server_url,
-)
 from retrievers.types import fingerprint
 
 _TEMPERATURE, _FORM = "temperature", "response_format"
@@ -64,17 +53,17 @@ class ChatOptions:
                        patience=self.patience)  # fmt: skip
         check_not_negative("", rpm=self.rpm, tpm=self.tpm, temperature=self.temperature,
                            input_price=self.input_price, output_price=self.output_price)  # fmt: skip
-        check_address("base_url" if self.base_url else BASE_URL, self.server)
+        clients.check_address("base_url" if self.base_url else clients.BASE_URL, self.server)
 
     @property
     def server(self) -> str:
         """The address that is asked."""
-        return server_url(self.base_url)
+        return clients.server_url(self.base_url)
 
     @property
     def elsewhere(self) -> str:
         """The server as it may be kept, where it is not OpenAI's own: another may have another model of that name."""
-        return shown(self.base_url or self.server) if self.server != OPENAI_URL else ""
+        return shown(self.base_url or self.server) if self.server != clients.OPENAI_URL else ""
 
     @property
     def priced(self) -> bool:
@@ -118,12 +107,12 @@ class ChatForecast(NamedTuple):
     """None where the price is not known."""
 
 
-class ChatModel(RemoteModel):
+class ChatModel(clients.RemoteModel):
     """One model behind a chat endpoint; the key is asked for at the first request."""
 
     def __init__(self, options: ChatOptions) -> None:
-        name = options.key_name or ("" if options.base_url else KEY)
-        access = Access(
+        name = options.key_name or ("" if options.base_url else clients.KEY)
+        access = clients.Access(
             provider="openai", base_url=options.server, own=options.server if name else "", variables=(name,)
         )
         super().__init__(
@@ -173,8 +162,8 @@ class ChatModel(RemoteModel):
             unknown = f"the price of {self.options.model} is not known, so that --max-cost cannot be kept"
             raise InputError(Problem("--price", unknown, "give the dollars for a million tokens in and out: IN,OUT"))
 
-    def _open(self) -> OpenAIClient:
-        return OpenAIClient(self._url, self._headers(), self.name)
+    def _open(self) -> clients.OpenAIClient:
+        return clients.OpenAIClient(self._url, self._headers(), self.name)
 
     def ask(self, prompt: Prompt, call: Call) -> Reply:
         """Ask once, trying again while failures are passing.
@@ -220,7 +209,7 @@ class ChatModel(RemoteModel):
         """Send one request."""
         chosen, client = self.options, self._client()
         # OpenAI's newer models know only the second name, most other servers only the first.
-        longest = "max_completion_tokens" if is_server_of(chosen.server, OPENAI_URL) else "max_tokens"
+        longest = "max_completion_tokens" if clients.is_server_of(chosen.server, clients.OPENAI_URL) else "max_tokens"
         body: dict[str, Any] = {
             "model": expand(chosen.model),
             "messages": [{"role": "system", "content": prompt.system}, {"role": "user", "content": prompt.user}],
@@ -234,18 +223,19 @@ class ChatModel(RemoteModel):
         sent, received = self.expected(prompt)
 
         async def attempt() -> tuple[Reply, Charge]:
-            answer = await client.ask(client.sdk.chat.completions.create, **body)
+            answer = await client.ask(client.completions, **body)
             with readable(self.name, answer):
-                choice = answer.choices[0]
-                text, usage, refused = choice.message.content or "", answer.usage, choice.message.refusal
-                used = [billed(getattr(usage, one, 0)) for one in ("prompt_tokens", "completion_tokens")]
+                choice, usage = answer["choices"][0], answer.get("usage") or {}
+                message = choice["message"]
+                text, refused, ended = message.get("content") or "", message.get("refusal"), choice.get("finish_reason")
+                used = [clients.billed(usage.get(one)) for one in ("prompt_tokens", "completion_tokens")]
                 if not isinstance(text, str):
                     raise ValueError
             cost = self._cost(*used) if used[0] else self._cost(sent, int(estimate([text])[0]))
-            if choice.finish_reason == "content_filter":
+            if ended == "content_filter":
                 return Reply("", declined="the endpoint's content filter stopped the reply"), cost
             if refused and not text:
                 return Reply("", declined=str(refused)), cost
-            return Reply(text, cost.tokens, whole=choice.finish_reason != "length"), cost
+            return Reply(text, cost.tokens, whole=ended != "length"), cost
 
         return await self._caller.call(attempt, self._cost(sent, received), call, sent)

@@ -2,16 +2,10 @@
 
 from __future__ import annotations
 
-import hashlib
-import importlib.util
 import ipaddress
-import os
 import re
-import tempfile
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
-from functools import lru_cache
-from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
@@ -23,8 +17,6 @@ Count = Callable[[Sequence[str]], Counts]
 
 _PIECES = re.compile(r"[A-Za-z]+|\d{1,3}|[^\sA-Za-z\d]")
 _ASCII = re.compile(r"[\x00-\x7f]+")
-_CL100K_URL = "https://openaipublic.blob.core.windows.net/encodings/cl100k_base.tiktoken"
-_CL100K_SHA256 = "223921b76ee99bde995b7ff738513eef100fb51d18c93597a113bcffe865b2a7"
 
 
 class Tokens(NamedTuple):
@@ -70,32 +62,6 @@ def _estimated(text: str) -> int:
     for piece in _PIECES.findall(text):
         total += (len(piece) + 3) // 4 if piece[0].isalpha() else 1
     return int(np.ceil(total))
-
-
-def openai_tokens(texts: Sequence[str]) -> Tokens:
-    """Return the tokens of texts for OpenAI's embedding models.
-
-    Exact where tiktoken is installed and its vocabulary cl100k_base lies in tiktoken's cache; it is never fetched.
-    """
-    encoding = _cl100k()
-    if encoding is None:
-        return Tokens(estimate(texts), exact=False)
-    return Tokens(np.asarray([len(ids) for ids in encoding(list(texts))], dtype=np.int64), exact=True)
-
-
-@lru_cache(maxsize=1)
-def _cl100k() -> Callable[[list[str]], list[list[int]]] | None:
-    """Tiktoken's encoder for many texts, None where using it would need the network."""
-    if importlib.util.find_spec("tiktoken") is None:
-        return None
-    named = os.environ.get("TIKTOKEN_CACHE_DIR", os.environ.get("DATA_GYM_CACHE_DIR"))
-    folder = Path(tempfile.gettempdir(), "data-gym-cache") if named is None else Path(named)
-    file = folder / hashlib.sha1(_CL100K_URL.encode(), usedforsecurity=False).hexdigest()
-    if named == "" or not file.is_file() or hashlib.sha256(file.read_bytes()).hexdigest() != _CL100K_SHA256:
-        return None
-    import tiktoken
-
-    return tiktoken.get_encoding("cl100k_base").encode_ordinary_batch
 
 
 class Price(NamedTuple):

@@ -12,7 +12,7 @@ from retrievers.cache import Cache, Positions, keys
 from retrievers.errors import BackendError
 from retrievers.meter import Call, Meter, Stop, single_call
 from retrievers.ragged import Form, finite, form_of
-from retrievers.retrying import answers
+from retrievers.retrying import lots_of_answers
 from retrievers.types import Embedded, Encoder, Role, Vectors
 
 
@@ -27,10 +27,6 @@ class Forecast(NamedTuple):
     """Tokens of the texts that are not cached."""
     exact: bool
     """Whether the tokens are counted; else they are an estimate."""
-
-
-DRIFTED = 1e-3
-"""Largest 1 - cosine that rounding explains, across machines and batch shapes; beyond, it is another model."""
 
 
 class Portion(NamedTuple):
@@ -102,7 +98,7 @@ class Embedder:
         """
         names = keys(self.encoder.fingerprint_for(role), role, texts)
         missing = np.ones(len(texts), dtype=bool)
-        held, embedded = self._cached(names)
+        held, embedded = _NOTHING if self._cache is None else self._cache.get(names, self.encoder.form)
         meter.count(texts=len(held), cached=len(held))
         if len(held):
             self._expect(embedded.vectors.shape[1])
@@ -117,20 +113,14 @@ class Embedder:
         def ask(some: list[int], stopped: Stop) -> Embedded:
             return self._ask([texts[i] for i in some], role, Call(meter, stopped))
 
-        for some, embedded in answers(ask, wanted, width=self.encoder.concurrency):
-            if self._cache is not None:
-                self._cache.put(self.encoder.fingerprint_for(role), [names[i] for i in some], embedded)
-            meter.count(texts=len(some))
-            yield Portion(np.asarray(some, dtype=np.intp), embedded, sent=True)
-
-    def _held(self, texts: Sequence[str], role: Role) -> set[str]:
-        """Those of the distinct texts whose vectors the cache holds."""
-        names = keys(self.encoder.fingerprint_for(role), role, texts)
-        present = set() if self._cache is None else self._cache.held(names)
-        return {text for text, name in zip(texts, names, strict=True) if name in present}
-
-    def _cached(self, names: Sequence[bytes]) -> tuple[Positions, Embedded]:
-        return _NOTHING if self._cache is None else self._cache.get(names, self.encoder.form)
+        for lot in lots_of_answers(ask, wanted, width=self.encoder.concurrency):
+            if self._cache is not None:  # a transaction costs as much as many rows
+                answered = [names[i] for some, _ in lot for i in some]
+                found = Embedded.of(embedded for _, embedded in lot)
+                self._cache.put(self.encoder.fingerprint_for(role), answered, found)
+            for some, embedded in lot:
+                meter.count(texts=len(some))
+                yield Portion(np.asarray(some, dtype=np.intp), embedded, sent=True)
 
     def one(self, text: str, role: Role, meter: Meter) -> Embedded:
         """Embed one text with the cache bypassed, as latency is measured."""
@@ -142,13 +132,14 @@ class Embedder:
         A model that is not on this machine yet has nothing in the cache.
         """
         distinct = distinct_texts(text for text in texts if text.strip())
-        at_hand = self.encoder.at_hand
-        held = self._held(distinct, role) if at_hand else set()
-        missing = [text for text in distinct if text not in held]
-        tokens = self.encoder.count(missing, role)
-        gone = set(missing)
-        calls = sum(any(distinct[i] in gone for i in request) for request in self.encoder.batches(distinct, role))
-        return Forecast(len(distinct), len(held), calls, int(tokens.counts.sum()), tokens.exact)
+        missing = dict.fromkeys(distinct)
+        if self._cache is not None and self.encoder.at_hand:
+            names = keys(self.encoder.fingerprint_for(role), role, distinct)
+            held = self._cache.held(names)
+            missing = {text: None for text, name in zip(distinct, names, strict=True) if name not in held}
+        tokens = self.encoder.count(list(missing), role)
+        calls = sum(any(distinct[i] in missing for i in request) for request in self.encoder.batches(distinct, role))
+        return Forecast(len(distinct), len(distinct) - len(missing), calls, int(tokens.counts.sum()), tokens.exact)
 
     def _ask(self, texts: list[str], role: Role, call: Call) -> Embedded:
         """Send one request and check the answer."""

@@ -13,18 +13,10 @@ from typing import Any, ClassVar, Literal, NamedTuple, TypeVar
 
 import numpy as np
 
+from retrievers import model_files
 from retrievers.errors import BackendError, InputError, Problem, check_positive
 from retrievers.meter import Stop
-from retrievers.model_files import (
-    UNLIMITED,
-    Library,
-    Weights,
-    is_trained_as,
-    loading,
-    read_tokens,
-    side_of,
-    tokenizer_in,
-)
+from retrievers.placeholders import expand
 from retrievers.types import Counts, Model, Role, fingerprint
 
 Dtype = Literal["float32", "float16", "bfloat16"]
@@ -62,9 +54,10 @@ class TokenCounts(NamedTuple):
 class LocalModel(Model):
     """What encoders and rerankers share that run a model on this machine: it is loaded at its first use."""
 
+    expands: ClassVar[bool] = True
     kind: ClassVar[str]
     """In the fingerprint."""
-    library: ClassVar[Library]
+    library: ClassVar[model_files.Library]
     where: ClassVar[str] = "encoder"
     """The table of the experiment in which the options stand."""
     threaded: ClassVar[bool] = True
@@ -86,9 +79,9 @@ class LocalModel(Model):
             trust_remote_code: run code that comes with the model.
         """
         check_positive(self.where, batch_size=batch_size)
-        self.weights = Weights(model, revision)
+        self.weights = model_files.Weights(model, revision)
         self._dtype, self._backend, self._batch_size = dtype, backend, batch_size
-        self._devices = [name.strip() for name in device.split(",")]
+        self._devices = [name.strip() for name in expand(device).split(",")]
         self._remote_code = trust_remote_code
         self.request_size = batch_size * len(self._devices)
         self._check_trained()
@@ -115,7 +108,7 @@ class LocalModel(Model):
         """What the manifest keeps: the model, where its weights come from, which they are."""
         return {**self.weights.provenance, "dtype": self._dtype, "backend": self._backend}
 
-    def _class(self) -> Library:
+    def _class(self) -> model_files.Library:
         """The class of sentence-transformers that loads the model."""
         return self.library
 
@@ -126,10 +119,10 @@ class LocalModel(Model):
         model = self.weights.held
         if model is None:
             log.info("loading %s", self.weights.name)
-            with loading(self.weights.model):
+            with model_files.loading(self.weights.written):
                 model = self._load()
         self._check_trained()  # of the hub's, the files are here now
-        cores, tokenizer = torch.get_num_threads(), tokenizer_in(model)
+        cores, tokenizer = torch.get_num_threads(), model_files.tokenizer_in(model)
         if len(self._devices) > 1:
             pool = model.start_multi_process_pool(self._devices)
             atexit.register(model.stop_multi_process_pool, pool)
@@ -150,10 +143,10 @@ class LocalModel(Model):
         chatter: Any = importlib.import_module("transformers.utils.logging")
         chatter.disable_progress_bar()
         return getattr(importlib.import_module("sentence_transformers"), self._class())(
-            self.weights.location,
+            str(self.weights.folder or self.weights.model),
             device=None if len(self._devices) > 1 or self._devices == ["auto"] else self._devices[0],
             trust_remote_code=self._remote_code,
-            revision=self.weights.hub_revision,
+            revision=None if self.weights.folder else self.weights.revision,
             backend=self._backend,
             **({"model_kwargs": {"dtype": self._dtype}} if self._backend == "torch" else {}),
         ).eval()
@@ -161,12 +154,12 @@ class LocalModel(Model):
     def _tokens(self, items: Sequence[Item], role: Role = "document") -> TokenCounts:
         """Count what the loaded model reads: by its files, else by its own tokenizer."""
         loaded, folder = self._loaded, self.weights.snapshot
-        side = None if folder is None else side_of(folder, role)
-        if side is not None and side.tokenizer is not None:
-            whole, least, limit = read_tokens(side.tokenizer, items, special=side.special), side.least, side.limit
-        else:
-            whole, least, limit = read_tokens(loaded.tokenizer, items), 0, loaded.model.max_seq_length or UNLIMITED
-        read = np.clip(whole, least, limit)
+        limit = loaded.model.max_seq_length or model_files.UNLIMITED
+        own = model_files.RoleReading(loaded.tokenizer, special=True, limit=limit, least=0)
+        side = own if folder is None else model_files.side_of(folder, role)
+        side = own if side.tokenizer is None else side
+        whole = model_files.read_tokens(side.tokenizer, items, special=side.special)
+        read = np.clip(whole, side.least, side.limit)
         return TokenCounts(read, np.maximum(whole - read, 0))
 
     def _run(
@@ -208,9 +201,9 @@ class LocalModel(Model):
 
     def _check_trained(self) -> None:
         folder = self.weights.snapshot
-        if folder is not None and not is_trained_as(folder, self.library):
+        if folder is not None and not model_files.is_trained_as(folder, self.library):
             why = "layers with random weights would be put on top of it"
             if self.library == "SentenceTransformer":
                 why = "it scores pairs, as a reranker does, and its numbers of single texts mean nothing"
-            what = f"{self.weights.model} is not a {self.library}: {why}"
+            what = f"{self.weights.written} is not a {self.library}: {why}"
             raise InputError(Problem("model", what, f"name a model that was trained as a {self.library}"))

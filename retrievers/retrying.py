@@ -13,7 +13,8 @@ import time
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from email.utils import parsedate_to_datetime
-from typing import TYPE_CHECKING, Any, TypeVar
+from itertools import islice
+from typing import TYPE_CHECKING, TypeVar
 
 from retrievers.meter import Stop
 
@@ -26,8 +27,8 @@ FIRST_PAUSE, LONGEST_PAUSE = 0.5, 30.0
 """Seconds, at most, before the second try and before any: doubled from try to try, and less by chance."""
 SILENCE = 10.0
 """Seconds between two lines about one service."""
-NOT_STARTED = 2
-"""Tries that tell that nothing listens on this machine."""
+NOT_STARTED, WRONG_ADDRESS = 2, 3
+"""Tries that tell that nothing listens on this machine, and that a page answers where a service should."""
 LOOK = 0.2
 """Seconds between two looks at whether a pause is still wanted."""
 log = logging.getLogger(__name__)
@@ -36,115 +37,83 @@ Answer = TypeVar("Answer")
 
 
 class Transient(Exception):
-    """A failure that may not happen again: the reason, and how many seconds the provider asks to wait.
+    """A failure that may not happen again."""
 
-    `refused_here`: nothing listens on this machine where the server should be.
-    """
+    def __init__(self, reason: str, *, retry_after: float | None = None, enough: int | None = None) -> None:
+        """Take the reason, and what the provider says or the failure tells.
 
-    def __init__(self, reason: str, *, retry_after: float | None = None, refused_here: bool = False) -> None:
+        Args:
+            reason: for people.
+            retry_after: seconds that the provider asks to wait.
+            enough: tries after which the failure is final, of a service that has never answered; None: it may pass.
+        """
         super().__init__(reason)
-        self.retry_after = retry_after
-        self.refused_here = refused_here
+        self.retry_after, self.enough = retry_after, enough
 
 
 class RetryLoop:
-    """Asks one service again where a failure may pass; safe for many threads.
+    """Asks one service again where a failure may pass; all its requests run on one event loop."""
 
-    Args:
-        passing: a failure as one that may pass by itself; None where it does not.
-        patience: seconds after which a request that keeps failing is given up; the last pause ends with them.
-    """
-
-    def __init__(self, passing: Callable[[BaseException], Transient | None], patience: float) -> None:
-        self.patience = patience
-        self._passing = passing
+    def __init__(self, patience: float) -> None:
+        """Take the seconds after which a request that keeps failing is given up; the last pause ends with them."""
+        self._patience = patience
         self._answered = False
         self._said = -SILENCE
 
-    def ask(self, request: Callable[[], Answer], *, on_retry: Callable[[], None] = lambda: None) -> Answer:
+    async def ask(
+        self, request: Callable[[], Awaitable[Answer]], on_retry: Callable[[], None], stopped: Stop
+    ) -> Answer:
         """Send a request until it is answered, or has failed for good; then what it raised last is raised.
 
         Args:
-            request: asks once.
+            request: asks once; raises Transient where another try may help.
             on_retry: called before each further try.
+            stopped: ends a pause, and with it the request.
         """
         import tenacity
 
-        def say(state: tenacity.RetryCallState) -> None:
-            self._say(self._waited_for(state))
-
-        answer: Answer = tenacity.Retrying(**self._rule(on_retry, say, Stop()))(request)
-        self._answered = True
-        return answer
-
-    async def ask_async(
-        self, request: Callable[[], Awaitable[Answer]], on_retry: Callable[[], None], stopped: Stop
-    ) -> Answer:
-        """Send a request as `ask` does, unless it is `stopped`, which ends a pause."""
-        import tenacity
-
         waited_for = ""
+        exponential = tenacity.wait_random_exponential(multiplier=FIRST_PAUSE, max=LONGEST_PAUSE)
 
-        def say(state: tenacity.RetryCallState) -> None:
+        def last(state: tenacity.RetryCallState) -> Transient:
+            failure = state.outcome.exception() if state.outcome else None
+            return failure if isinstance(failure, Transient) else Transient("")
+
+        def left(state: tenacity.RetryCallState) -> float:
+            return max(self._patience - (state.seconds_since_start or 0.0), 0.0)
+
+        def over(state: tenacity.RetryCallState) -> bool:
+            enough = last(state).enough
+            self._answered |= enough is None
+            told = enough is not None and not self._answered and state.attempt_number >= enough
+            return stopped.is_set() or told or not left(state)
+
+        def pause(state: tenacity.RetryCallState) -> float:
+            after = last(state).retry_after
+            return min(exponential(state) if after is None else after, left(state))
+
+        def before_sleep(state: tenacity.RetryCallState) -> None:
             nonlocal waited_for
-            waited_for = self._waited_for(state)
+            on_retry()
+            enough = None if self._answered else last(state).enough
+            ends = f", gives up in {left(state):.0f} s" if enough is None else f" of {enough}"
+            waited_for = f"{last(state)}, try {state.attempt_number + 1}{ends}"
 
         async def sleep(seconds: float) -> None:
             end = time.monotonic() + seconds
-            while (left := end - time.monotonic()) > 0 and not stopped.is_set():
-                self._say(waited_for)
-                await asyncio.sleep(min(left, LOOK))
+            while (rest := end - time.monotonic()) > 0 and not stopped.is_set():
+                if time.monotonic() - self._said >= SILENCE:
+                    self._said = time.monotonic()
+                    log.warning("waiting for %s", waited_for)
+                await asyncio.sleep(min(rest, LOOK))
 
-        answer: Answer = await tenacity.AsyncRetrying(sleep=sleep, **self._rule(on_retry, say, stopped))(request)
+        again = tenacity.AsyncRetrying(
+            retry=tenacity.retry_if_exception_type(Transient), wait=pause, stop=over, sleep=sleep,
+            before_sleep=before_sleep, reraise=True,
+        )  # fmt: skip
+        answer: Answer = await again(request)
         self._answered = True
         return answer
-
-    def _rule(
-        self, on_retry: Callable[[], None], say: Callable[[tenacity.RetryCallState], None], stopped: Stop
-    ) -> dict[str, Any]:
-        import tenacity
-
-        def before_sleep(state: tenacity.RetryCallState) -> None:
-            on_retry()
-            say(state)
-
-        out_of_patience = tenacity.stop_after_delay(self.patience)
-        return {
-            "retry": tenacity.retry_if_exception(lambda failure: self._passing(failure) is not None),
-            "wait": self._pause,
-            "stop": lambda state: stopped.is_set() or self._not_started(state) or out_of_patience(state),
-            "before_sleep": before_sleep,
-            "reraise": True,
-        }
-
-    def _last(self, state: tenacity.RetryCallState) -> Transient:
-        failure = state.outcome.exception() if state.outcome else None
-        return (self._passing(failure) if failure else None) or Transient("")
-
-    def _not_started(self, state: tenacity.RetryCallState) -> bool:
-        refused = self._last(state).refused_here
-        self._answered |= not refused
-        return refused and not self._answered and state.attempt_number >= NOT_STARTED
-
-    def _pause(self, state: tenacity.RetryCallState) -> float:
-        import tenacity
-
-        pause = self._last(state).retry_after
-        if pause is None:
-            pause = tenacity.wait_random_exponential(multiplier=FIRST_PAUSE, max=LONGEST_PAUSE)(state)
-        return max(min(pause, self.patience - (state.seconds_since_start or 0.0)), 0.0)
-
-    def _waited_for(self, state: tenacity.RetryCallState) -> str:
-        last, number = self._last(state), state.attempt_number + 1
-        if last.refused_here and not self._answered:
-            return f"{last}, try {number} of {NOT_STARTED}"
-        return f"{last}, try {number}, gives up in {self.patience - (state.seconds_since_start or 0.0):.0f} s"
-
-    def _say(self, waited_for: str) -> None:
-        now = time.monotonic()
-        if now - self._said >= SILENCE:
-            self._said = now
-            log.warning("waiting for %s", waited_for)
 
 
 def retry_after(headers: Mapping[str, str]) -> float | None:
@@ -177,7 +146,15 @@ def _seconds_until(date: str) -> float:
 def answers(
     ask: Callable[[Request, Stop], Answer], requests: Iterable[Request], *, width: int
 ) -> Iterator[tuple[Request, Answer]]:
-    """Yield each request with its answer in the order of arrival, `width` requests being under way at once.
+    """Yield each request with its answer in the order of arrival; as `lots_of_answers`."""
+    for lot in lots_of_answers(ask, requests, width=width):
+        yield from lot
+
+
+def lots_of_answers(
+    ask: Callable[[Request, Stop], Answer], requests: Iterable[Request], *, width: int
+) -> Iterator[list[tuple[Request, Answer]]]:
+    """Yield requests with their answers as they arrive, together what came together; `width` are under way at once.
 
     When one fails, no further one is sent, those under way are waited for and yielded (they may have been paid
     for), and the first failure is raised at the end. The event that `ask` is given is then set, so that none of them
@@ -190,30 +167,27 @@ def answers(
     """
     waiting = iter(requests)
     running: dict[Future[Answer], Request] = {}
-    failure: BaseException | None = None
+    failures: list[BaseException] = []
     stopped = Stop()
     pool = ThreadPoolExecutor(width)
     try:
         while True:
             # Half as many again lie ready, so that no thread idles while the caller treats an answer.
-            while failure is None and len(running) < width + width // 2:
-                if (request := next(waiting, None)) is None:
-                    break
-                running[pool.submit(ask, request, stopped)] = request
+            room = 0 if failures else width + width // 2 - len(running)
+            running.update((pool.submit(ask, request, stopped), request) for request in islice(waiting, room))
             if not running:
                 break
-            for future in wait(running, return_when=FIRST_COMPLETED).done:
-                request = running.pop(future)
-                if (error := future.exception()) is None:
-                    yield request, future.result()
-                elif failure is None:
-                    failure = error
-                    stopped.set()
-                    running = {one: some for one, some in running.items() if not one.cancel()}
+            done = [(running.pop(one), one) for one in wait(running, return_when=FIRST_COMPLETED).done]
+            failures += [failure for _, one in done if (failure := one.exception()) is not None]
+            if lot := [(request, one.result()) for request, one in done if one.exception() is None]:
+                yield lot
+            if failures:
+                stopped.set()
+                running = {one: some for one, some in running.items() if not one.cancel()}
     except BaseException:
         stopped.interrupt()
         pool.shutdown(wait=False, cancel_futures=True)  # so that the line of a stopped run comes at once
         raise
     pool.shutdown()
-    if failure is not None:
-        raise failure
+    if failures:
+        raise failures[0]

@@ -36,11 +36,6 @@ REAL = {
     "--qdrant": "URL of a Qdrant server over REST, such as http://localhost:6333; its collections of tests are removed",
     "--qdrant-grpc": "URL of the same server over gRPC, such as grpc://localhost:6334",
     "--qdrant-key": "the key of that server, where it asks for one",
-    "--qdrant-read-key": "a key of that server which may only read",
-    "--qdrant-cluster": "URL of a node of a cluster of at least three, over REST",
-    "--qdrant-stop": "a command that stops another node of that cluster, such as 'docker compose kill three'",
-    "--ollama": "URL of an Ollama server, such as http://localhost:11434",
-    "--ollama-model": "name of an embedding model that the Ollama server has",
 }
 """Options that name real servers, which the tests marked `server` need; without them they are skipped."""
 

@@ -6,7 +6,8 @@ import importlib
 import logging
 import socket
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -84,24 +85,12 @@ def embed(experiment: Path, url: str, settings: ClusterSettings) -> list[Encoder
     tasks = tasks_of(experiment, limited=settings.max_cost is not None, code=settings.code)
     planned = [_planned(task, url) for task in tasks]
     if any(one.tables for one in planned):
-        with warnings.catch_warnings():
+        with warnings.catch_warnings(), _connected(settings):
             warnings.simplefilter("ignore", DeprecationWarning)  # Ray calls its own deprecated options
-            _run(tasks, planned, (str(experiment.absolute()), settings))
+            for number, (task, one) in enumerate(zip(tasks, planned, strict=True)):
+                if one.tables:
+                    _embed_tables((str(experiment.absolute()), number, settings), task.encoder, one)
     return [one.vectors for one in planned]
-
-
-def _run(tasks: Sequence[Task], planned: Sequence[_Planned], asked: tuple[str, ClusterSettings]) -> None:
-    """Embed what is planned on the cluster."""
-    experiment, settings = asked
-    ray = _connected(settings)
-    try:
-        for number, (task, one) in enumerate(zip(tasks, planned, strict=True)):
-            if one.tables:
-                _embed_tables(_EmbedTexts, (experiment, number, settings), task.encoder, one)
-    except ray.exceptions.RayError as failure:
-        raise BackendError(f"embedding failed: {str(failure).strip().splitlines()[-1]}") from None
-    finally:
-        ray.shutdown()
 
 
 def tasks_of(experiment: Path, *, limited: bool = False, code: bool = True) -> list[Task]:
@@ -175,7 +164,7 @@ def _planned(task: Task, url: str) -> _Planned:
     return _Planned(folder, tables, vectors)
 
 
-def _embed_tables(actor: type, arguments: tuple[Any, ...], encoder: Encoder, planned: _Planned) -> None:
+def _embed_tables(arguments: tuple[Any, ...], encoder: Encoder, planned: _Planned) -> None:
     """Embed the texts of one encoder and role on the cluster that Ray is connected to."""
     ray, data = importlib.import_module("ray"), importlib.import_module("ray.data")
     write_manifest(planned.folder, encoder.form)
@@ -183,7 +172,7 @@ def _embed_tables(actor: type, arguments: tuple[Any, ...], encoder: Encoder, pla
     gpus = 0 if encoder.limits is not None else int(resources.get("GPU", 0))
     cpus = 1 if encoder.limits is not None else max(1, int(resources.get("CPU", 1)) // 2)
     embedded = data.from_arrow(planned.tables).map_batches(
-        actor,
+        _EmbedTexts,
         fn_constructor_args=arguments,
         batch_format="pyarrow",
         batch_size=BATCH,
@@ -224,11 +213,16 @@ class _EmbedTexts:
         return vector_table(batch["id"].to_pylist(), batch["digest"].to_pylist(), embedded)
 
 
-def _connected(settings: ClusterSettings) -> Any:
-    """Ray, connected to a cluster or to one that is started on this machine; raises InputError where none answers."""
+@contextmanager
+def _connected(settings: ClusterSettings) -> Iterator[None]:
+    """Connect Ray to a cluster, or to one that is started on this machine, inside.
+
+    Raises:
+        InputError: none answers.
+        BackendError: what is done inside failed.
+    """
     with needing("harness embed", "ray[data]", "ray"):
-        ray = importlib.import_module("ray")
-        importlib.import_module("ray.data")
+        ray, data = importlib.import_module("ray"), importlib.import_module("ray.data")
     address = settings.address
     host, _, port = (address or "").removeprefix("ray://").rpartition(":")
     try:
@@ -238,7 +232,12 @@ def _connected(settings: ClusterSettings) -> Any:
     except (OSError, ValueError) as failure:
         where = f"at {address}" if address else "on this machine"
         raise InputError(Problem("--address", f"no Ray cluster {where}: {failure}", "`ray status` names it")) from None
-    importlib.import_module("ray.data").DataContext.get_current().enable_progress_bars = settings.progress
+    data.DataContext.get_current().enable_progress_bars = settings.progress
     if not settings.progress:
         logging.getLogger("ray.data").setLevel(logging.ERROR)
-    return ray
+    try:
+        yield
+    except ray.exceptions.RayError as failure:
+        raise BackendError(f"embedding failed: {str(failure).strip().splitlines()[-1]}") from None
+    finally:
+        ray.shutdown()

@@ -3,26 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
-from retrievers.costs import Tokens, openai_tokens
 from retrievers.encoders.remote_encoder import EmbeddingReply, RemoteEncoder
 from retrievers.errors import InputError, Problem
 from retrievers.placeholders import expand
+from retrievers.remote import clients
 from retrievers.remote.calling import readable
-from retrievers.remote.clients import (
-    AZURE_KEY,
-    BASE_URL,
-    KEY,
-    OPENAI_URL,
-    Access,
-    OpenAIClient,
-    by_deployment,
-    check_address,
-    is_azure,
-    server_url,
-)
 from retrievers.types import MOST_DIMENSIONS, Role
 
 
@@ -66,19 +54,19 @@ class OpenAIEncoder(RemoteEncoder):
             max_tokens: tokens that the model reads of one text.
             options: of every remote encoder.
         """
-        url = server_url(base_url)
-        check_address("encoder.base_url" if base_url else BASE_URL, url)
+        url = clients.server_url(base_url)
+        clients.check_address("encoder.base_url" if base_url else clients.BASE_URL, url)
         headers = dict(headers or {})
-        azure = is_azure(url) and not {name.lower() for name in headers} & {"api-key", "authorization"}
+        azure = clients.is_azure(url) and not {name.lower() for name in headers} & {"api-key", "authorization"}
         self._extra: dict[Role, Mapping[str, Any]] = {
             "query": dict(query_extra or {}),
             "document": dict(document_extra or {}),
         }
-        access = Access(
-            provider="openai", own=OPENAI_URL if base_url and not azure else url,
-            base_url="" if url == OPENAI_URL else url, api_key=api_key, headers=headers,
-            variables=(AZURE_KEY,) if azure else (KEY,),
-            key_header="api-key" if azure or by_deployment(url) else "Authorization",
+        access = clients.Access(
+            provider="openai", own=clients.OPENAI_URL if base_url and not azure else url,
+            base_url="" if url == clients.OPENAI_URL else url, api_key=api_key, headers=headers,
+            variables=(clients.AZURE_KEY,) if azure else (clients.KEY,),
+            key_header="api-key" if azure or clients.by_deployment(url) else "Authorization",
         )  # fmt: skip
         super().__init__(
             model, access, batch_size, max_tokens, {"query": query_prompt, "document": document_prompt}, **options
@@ -104,23 +92,18 @@ class OpenAIEncoder(RemoteEncoder):
         }
         return self._described(**extra)
 
-    def _counted(self, texts: Sequence[str]) -> Tokens:
-        return openai_tokens(texts)
-
-    def _open(self) -> OpenAIClient:
-        return OpenAIClient(self._url, self._headers(), self.name)
+    def _open(self) -> clients.OpenAIClient:
+        return clients.OpenAIClient(self._url, self._headers(), self.name)
 
     async def _send(self, texts: list[str], role: Role) -> EmbeddingReply:
-        client: OpenAIClient = self._client()
+        client: clients.OpenAIClient = self._client()
         fewer = {} if self._dimensions is None else {"dimensions": self._dimensions}
         answer = await client.ask(
-            client.sdk.embeddings.create, input=texts, model=expand(self.model), encoding_format="base64", **fewer,
+            client.embeddings, input=texts, model=expand(self.model), encoding_format="base64", **fewer,
             extra_body=expand(self._extra[role]),
         )  # fmt: skip
         with readable(self.name, answer):
-            rows = [(int(one.index), one.embedding) for one in answer.data]
-        usage = answer.usage
-        tokens = getattr(usage, "prompt_tokens", None) or getattr(
-            usage, "total_tokens", None
-        )  # Voyage gives the second
-        return EmbeddingReply(rows, tokens, answer.model)
+            rows = [(int(one["index"]), one["embedding"]) for one in answer["data"]]
+            usage = answer.get("usage")
+        said = usage if isinstance(usage, dict) else {}
+        return EmbeddingReply(rows, said.get("prompt_tokens") or said.get("total_tokens"), answer.get("model"))

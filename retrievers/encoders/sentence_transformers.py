@@ -16,6 +16,7 @@ from retrievers.errors import InputError, Problem, check_positive
 from retrievers.local_models import LocalModel
 from retrievers.meter import Call
 from retrievers.model_files import UNLIMITED, prompt_of, side_of, side_tokens, stored_prompts
+from retrievers.placeholders import expand
 from retrievers.ragged import AnyVectors, Form, SparseVectors, TokenVectors, unit_rows
 from retrievers.types import Embedded, Encoder, Role
 
@@ -38,18 +39,21 @@ class LocalEncoder(LocalModel, Encoder):
             options: of every local model.
         """
         super().__init__(model, **options)
-        self._prompts: dict[Role, str | None] = {"query": query_prompt, "document": document_prompt}
+        self._prompts: dict[Role, str | None] = expand({"query": query_prompt, "document": document_prompt})
+        self._own: Mapping[str, object] = {}
+        """Options of the kind that change a vector."""
 
     @property
     def fingerprint(self) -> str:
-        """All that changes a vector: the weights, the prompts, dtype, backend."""
-        return self._named(prompts=self._prompts)
+        """All that changes a vector: the weights, the prompts, the options of the kind, dtype, backend."""
+        return self._named(prompts=self._prompts, **self._own)
 
     @property
     def provenance(self) -> Mapping[str, str]:
         """What the manifest keeps: the model, where its weights come from, which they are, its prompts."""
         prompts = {f"{role}_prompt": prompt for role, prompt in self._shown().items() if prompt is not None}
-        return {**super().provenance, **prompts}
+        own = {name: str(option) for name, option in self._own.items() if option is not None}
+        return {**super().provenance, **prompts, **own}
 
     @property
     def reads(self) -> int | None:
@@ -135,10 +139,10 @@ class SentenceTransformerEncoder(LocalEncoder):
             options: of every local model.
         """
         check_positive(self.where, truncate_dim=truncate_dim)
-        known = ("query: ", "passage: ") if _E5.fullmatch(Path(model).name) else (None, None)
+        known = ("query: ", "passage: ") if _E5.fullmatch(Path(expand(model)).name) else (None, None)
         self._defaults: dict[Role, str | None] = {"query": known[0], "document": known[1]}
-        given: dict[Role, str | None] = {"query": query_prompt, "document": document_prompt}
-        self._names: dict[Role, str] = {"query": query_prompt_name, "document": document_prompt_name}
+        given: dict[Role, str | None] = expand({"query": query_prompt, "document": document_prompt})
+        self._names: dict[Role, str] = expand({"query": query_prompt_name, "document": document_prompt_name})
         if both := [role for role in given if given[role] is not None and self._names[role]]:
             raise InputError(Problem(f"encoder.{both[0]}_prompt", "stands beside a name of one", "write one"))
         super().__init__(model, **options)
@@ -221,24 +225,13 @@ class LearnedSparseEncoder(LocalEncoder):
         """
         check_positive(self.where, max_active_dims=max_active_dims)
         super().__init__(model, **options)
-        self._max_active_dims = max_active_dims
-
-    @property
-    def fingerprint(self) -> str:
-        """All that changes a vector: the weights, the prompts, how many are kept, dtype, backend."""
-        return self._named(prompts=self._prompts, max_active_dims=self._max_active_dims)
-
-    @property
-    def provenance(self) -> Mapping[str, str]:
-        """What the manifest keeps: the model, where its weights come from, which they are."""
-        most = {} if self._max_active_dims is None else {"max_active_dims": str(self._max_active_dims)}
-        return {**super().provenance, **most}
+        self._own = {"max_active_dims": max_active_dims}
 
     def _wanted(self, model: Any) -> dict[str, Any]:
         if model.similarity_fn_name not in ("cosine", "dot"):
             what = f"the model compares vectors by {model.similarity_fn_name}: only dot and cosine are searched by"
             raise InputError(Problem("encoder.model", what))
-        return {"max_active_dims": self._max_active_dims, "convert_to_sparse_tensor": False, "save_to_cpu": True}
+        return {**self._own, "convert_to_sparse_tensor": False, "save_to_cpu": True}
 
     def _vectors(self, rows: Sequence[Any]) -> AnyVectors:
         """The weights of one request; of a model that compares by cosine, scaled to length 1."""

@@ -13,7 +13,9 @@ import socket
 import ssl
 import time
 from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping
+from concurrent.futures import wait
 from contextlib import contextmanager
+from functools import partial
 from threading import Lock, Thread
 from typing import Any, NamedTuple, TypeVar
 
@@ -21,7 +23,7 @@ from retrievers.costs import on_this_machine
 from retrievers.errors import BackendError
 from retrievers.meter import Call, Stop
 from retrievers.placeholders import as_line
-from retrievers.retrying import LOOK, RetryLoop, Transient, retry_after
+from retrievers.retrying import LOOK, NOT_STARTED, WRONG_ADDRESS, RetryLoop, Transient, retry_after
 
 Answer = TypeVar("Answer")
 QUOTA = {"insufficient_quota", "ServiceQuotaExceededException", "402"}
@@ -80,7 +82,7 @@ class Caller:
     def __init__(self, policy: Policy, name: Callable[[], str]) -> None:
         """Take how it may be asked, and what messages call it."""
         self._policy, self._name = policy, name
-        self._retries = RetryLoop(lambda failure: failure if isinstance(failure, Transient) else None, policy.patience)
+        self._retries = RetryLoop(policy.patience)
         self._per_request = _MARGIN * 60 / policy.rpm if policy.rpm else 0.0
         self._per_token = _MARGIN * 60 / policy.tpm if policy.tpm else 0.0
         self._next = 0.0
@@ -125,10 +127,10 @@ class Caller:
             call.meter.count(retries=1)
 
         try:
-            return await self._retries.ask_async(once, again, call.stopped)
+            return await self._retries.ask(once, again, call.stopped)
         except Transient as last:
             took = f"{tries} {'try' if tries == 1 else 'tries'} in {time.monotonic() - started:.0f} s"
-            remedy = "; is it running? start it, then run again" if last.refused_here else ""
+            remedy = "; is it running? start it, then run again" if last.enough == NOT_STARTED else ""
             patience = f"(patience = {self._policy.patience:g})"
             raise BackendError(f"gave up after {took} {patience}: {last}{remedy}") from None
 
@@ -147,11 +149,8 @@ def wait_for(request: Coroutine[Any, Any, Answer], stopped: Stop) -> Answer:
     future = asyncio.run_coroutine_threadsafe(request, _event_loop())
     try:
         while not stopped.interrupted:
-            try:
-                return future.result(LOOK)
-            except TimeoutError:
-                if future.done():
-                    return future.result()
+            if wait([future], LOOK).done:
+                return future.result()
     finally:
         future.cancel()
     raise BackendError(_STOPPED)
@@ -180,17 +179,12 @@ async def in_thread(function: Callable[[], Answer]) -> Answer:
     loop = asyncio.get_running_loop()
     done: asyncio.Future[Answer] = loop.create_future()
 
-    def settle(settled: Callable[[Any], None], value: object) -> None:
-        if not done.done():
-            settled(value)
-
     def run() -> None:
         try:
-            answer = function()
+            settle: Callable[[], None] = partial(done.set_result, function())
         except BaseException as failure:
-            loop.call_soon_threadsafe(settle, done.set_exception, failure)
-        else:
-            loop.call_soon_threadsafe(settle, done.set_result, answer)
+            settle = partial(done.set_exception, failure)
+        loop.call_soon_threadsafe(lambda: None if done.done() else settle())
 
     Thread(target=run, daemon=True).start()
     return await done
@@ -243,17 +237,20 @@ def error_in(body: str) -> tuple[str, str, str]:
 
 @contextmanager
 def readable(name: str, body: object) -> Iterator[None]:
-    """Read an answer inside: one that cannot be read, or is an error with the status of a success, may pass."""
+    """Read an answer inside: one that cannot be read, or is an error with the status of a success, may pass.
+
+    A page that comes again and again from a server that never gave anything else is no service.
+    """
     try:
         yield
     except UNREADABLE:
-        as_json = getattr(body, "to_json", None)  # of the SDK's objects
-        text = body if isinstance(body, str) else json.dumps(body) if as_json is None else as_json(warnings=False)
+        text = body if isinstance(body, str) else json.dumps(body)
         words = error_in(text)[1]
         what = f"an error with the status of a success came back: {as_line(words)}" if words else (
             f"an answer that is not of the protocol came back; it begins with {as_line(text)[:80]!r}; "
             "look at the address")  # fmt: skip
-        raise Transient(f"{name}: {what}") from None
+        page = text.lstrip()[:1] == "<"
+        raise Transient(f"{name}: {what}", enough=WRONG_ADDRESS if page else None) from None
 
 
 def unanswered(name: str, url: str, failure: BaseException) -> Exception:
@@ -271,7 +268,8 @@ def unanswered(name: str, url: str, failure: BaseException) -> Exception:
             return BackendError(f"{name}: the server does not speak TLS: write http:// in its address")
     refused = any(isinstance(cause, ConnectionRefusedError) for cause in causes)
     why = "connection refused" if refused else as_line(str(causes[-1])) or type(causes[-1]).__name__
-    return Transient(f"{name}: no whole answer came: {why}", refused_here=refused and on_this_machine(url))
+    enough = NOT_STARTED if refused and on_this_machine(url) else None
+    return Transient(f"{name}: no whole answer came: {why}", enough=enough)
 
 
 def _causes(failure: BaseException | None) -> Iterator[BaseException]:

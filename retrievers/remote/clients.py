@@ -17,9 +17,8 @@ import numpy as np
 
 from retrievers.costs import Price, price_of
 from retrievers.errors import BackendError, InputError, Problem, check_not_negative, check_positive
-from retrievers.placeholders import as_line, expand, hide_values, secret, shown
-from retrievers.remote.calling import UNREADABLE, Caller, Charge, Policy, close_later, readable, refusal, unanswered
-from retrievers.retrying import Transient
+from retrievers.placeholders import expand, hide_values, secret, shown
+from retrievers.remote.calling import Caller, Charge, Policy, close_later, readable, refusal, unanswered
 from retrievers.types import Counts, Limits
 
 if TYPE_CHECKING:
@@ -189,10 +188,7 @@ class JsonClient:
             answer = await self._http.request(method, address, content=body, headers=self._headers)
         except self._failure as failure:
             raise unanswered(self._name, url, failure) from None
-        if not answer.is_success:
-            raise refusal(self._name, answer.status_code, answer.content.decode("utf-8", "replace"), answer.headers)
-        with readable(self._name, answer.content.decode("utf-8", "replace")):
-            return json.loads(answer.content)
+        return content_of(answer, self._name)
 
 
 class OpenAIClient:
@@ -203,41 +199,44 @@ class OpenAIClient:
         import openai
 
         hide_values(url)
-        self._url, self._name, self._sdk_errors = expand(url), name, openai
+        self._url, self._name, self._errors = expand(url), name, openai
         absent = {"Authorization", "api-key"}
         if not is_server_of(self._url, OPENAI_URL):
             absent.update(_ACCOUNT, _custom_headers())
         named = {header.lower() for header in headers}
-        self.headers = {**headers, **{one: openai.Omit() for one in absent if one.lower() not in named}}
-        """What `create` is given as `extra_headers`: keys of the environment are for the account's own server."""
+        self._headers = {**headers, **{one: openai.Omit() for one in absent if one.lower() not in named}}
         parts = urlsplit(without_user_part(self._url))
         query = dict(parse_qsl(parts.query))
-        options: dict[str, Any] = {
-            "base_url": urlunsplit((parts.scheme, parts.netloc, parts.path, "", "")),
-            "api_key": headers.get("api-key", _NEVER_SENT),
-            "max_retries": 0,
-            "timeout": None,
-        }
-        if by_deployment(self._url):
-            options["api_version"] = query.pop("api-version", "")
-        kind = openai.AsyncAzureOpenAI if by_deployment(self._url) else openai.AsyncOpenAI
-        self.sdk = opened(kind, default_query=query, **options)
-        self.close_async = self.sdk.close
+        azure = by_deployment(self._url)
+        version = {"api_version": query.pop("api-version", "")} if azure else {}
+        sdk = opened(
+            openai.AsyncAzureOpenAI if azure else openai.AsyncOpenAI, default_query=query, max_retries=0, timeout=None,
+            base_url=urlunsplit((parts.scheme, parts.netloc, parts.path, "", "")),
+            api_key=headers.get("api-key", _NEVER_SENT), **version,
+        )  # fmt: skip
+        self.close_async = sdk.close
+        # The answer as it came: the SDK's own objects cost more than all else on the way.
+        self.embeddings = sdk.embeddings.with_raw_response.create
+        self.completions = sdk.chat.completions.with_raw_response.create
 
     async def ask(self, create: Callable[..., Any], **body: Any) -> Any:
-        """Call one of the SDK's methods once; raises as `JsonClient.send`."""
+        """Call one of the SDK's methods once, and return what the answer says; raises as `JsonClient.send`."""
         try:
-            answer = await create(**body, extra_headers=self.headers)
-        except self._sdk_errors.APIStatusError as refused:
-            answer = refused.response
-            words = answer.content.decode("utf-8", "replace")
-            raise refusal(self._name, answer.status_code, words, answer.headers) from None
-        except self._sdk_errors.APIConnectionError as failure:
+            answer = await create(**body, extra_headers=self._headers)
+        except self._errors.APIStatusError as refused:
+            return content_of(refused.response, self._name)
+        except self._errors.APIConnectionError as failure:
             raise unanswered(self._name, self._url, failure) from None
-        except (*UNREADABLE, self._sdk_errors.APIError) as unread:
-            what = f"an answer that cannot be read came back ({as_line(str(unread))}); look at the address"
-            raise Transient(f"{self._name}: {what}") from None
-        return answer
+        return content_of(answer.http_response, self._name)
+
+
+def content_of(answer: Any, name: str) -> Any:
+    """Return what an answer of the HTTP library says in JSON; raises as `JsonClient.send` where it is none."""
+    text = answer.content.decode("utf-8", "replace")
+    if not answer.is_success:
+        raise refusal(name, answer.status_code, text, answer.headers)
+    with readable(name, text):
+        return json.loads(answer.content)
 
 
 def opened(client: Callable[..., Part], **options: Any) -> Part:
@@ -271,13 +270,11 @@ def check_address(where: str, written: str) -> None:
         InputError: naming it.
     """
     url: str = expand(written)
-    # urlsplit would take them away in silence: what is asked must be the address that was read.
-    if url != url.strip() or not url.isprintable():
-        what = f"{shown(written)!r} has a space around it, or a character in it that cannot be seen"
-        raise InputError(Problem(where, what, "write the address alone"))
     try:
         parts = urlsplit(url)
-        whole = parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
+        # urlsplit would take spaces away in silence: what is asked must be the address that was read.
+        seen = url == url.strip() and url.isprintable()
+        whole = seen and parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
     except ValueError:
         whole = False
     if not whole:

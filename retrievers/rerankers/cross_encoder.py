@@ -63,7 +63,7 @@ class CrossEncoderReranker(LocalReranker):
     def score(self, pairs: Sequence[Pair], call: Call) -> PairScores:
         """Score the pairs of one request."""
         if (outputs := self._loaded.model.num_labels) != 1:
-            what = f"{self.weights.model} has {outputs} outputs, not one"
+            what = f"{self.weights.written} has {outputs} outputs, not one"
             raise InputError(Problem("rerank.model", what))
         logits, tokens = self.logits(pairs, call.stopped)
         call.meter.count(calls=1, tokens=int(tokens.read.sum()))
@@ -135,7 +135,7 @@ class LateInteractionReranker(LocalReranker):
     def _load(self) -> Any:
         model = super()._load()
         if type(model).__name__ != self._class():  # of the hub's, the files are here only now
-            what = f"{self.weights.model} is a MultiVectorEncoder, which was not known before its files were here"
+            what = f"{self.weights.written} is a MultiVectorEncoder, which was not known before its files were here"
             raise InputError(Problem("rerank.model", what, "run again: now it is known"))
         return model
 
@@ -156,6 +156,6 @@ class LateInteractionReranker(LocalReranker):
         try:
             rows = self._run(texts, tokens.read, partial(encode, prompt=prompt), stopped)
         except KeyError:  # a static model
-            raise InputError(Problem("rerank.model", f"{self.weights.model} has no vectors of tokens")) from None
+            raise InputError(Problem("rerank.model", f"{self.weights.written} has no vectors of tokens")) from None
         vectors = [row.float().cpu().numpy() for row in rows]
         return [one / np.maximum(np.linalg.norm(one, axis=1, keepdims=True), 1e-12) for one in vectors], tokens

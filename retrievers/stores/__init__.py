@@ -11,6 +11,7 @@ from typing import Literal, NamedTuple
 from retrievers import store_class, store_kinds
 from retrievers.errors import InputError, Problem, nearest
 from retrievers.meter import Meter
+from retrievers.placeholders import expand
 from retrievers.ragged import Form
 from retrievers.types import Store
 
@@ -120,7 +121,7 @@ class StoreOptions:
         >>> [StoreOptions(one).kind for one in (":memory:", "edge", "./vectors", "http://localhost:6333")]
         ['qdrant', 'edge', 'qdrant', 'qdrant']
         """
-        location = self.location or ""
+        location = self.place
         if location == MEMORY or self.on_server:
             return QDRANT
         name, scheme, _ = location.partition("://")
@@ -130,9 +131,14 @@ class StoreOptions:
         return QDRANT if not scheme and location and (is_path or Path(location).is_dir()) else ""
 
     @property
+    def place(self) -> str:
+        """The location with what `${NAME}` stands for, "" where it is left open."""
+        return str(expand(self.location or ""))
+
+    @property
     def on_server(self) -> bool:
         """Whether the location is a server's URL."""
-        return (self.location or "").startswith(SERVER)
+        return self.place.startswith(SERVER)
 
     @property
     def approximate(self) -> bool:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import re
 import shutil
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import cache, partial
-from importlib.metadata import version
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 from urllib.parse import urlsplit
@@ -17,8 +17,9 @@ from urllib.parse import urlsplit
 from retrievers import retrying
 from retrievers.costs import on_this_machine
 from retrievers.errors import BackendError, HarnessError, InputError, Problem
-from retrievers.meter import Meter
+from retrievers.meter import Meter, Stop
 from retrievers.placeholders import as_line, secret, shown
+from retrievers.remote.calling import in_thread, wait_for
 from retrievers.retrying import RetryLoop, Transient
 from retrievers.stores import MEMORY, PREFIX, StoreOptions
 from retrievers.stores.points import engine_errors
@@ -63,11 +64,11 @@ class Connection:
         """Of the server, known once it was asked."""
         self._options = options
         self._client: QdrantClient | None = None
-        location = options.location or MEMORY
+        location = options.place or MEMORY
         self.address = location if location == MEMORY else str(Path(location).expanduser() / collection)
         if options.on_server:
-            self.address = shown(location)
-        self._retries = RetryLoop(self._passing, retrying.PATIENCE)
+            self.address = shown(options.location or "")
+        self._retries = RetryLoop(retrying.PATIENCE)
         self._on_retry = partial(meter.count, retries=1)
 
     def call(self, request: Callable[[QdrantClient], Answer]) -> Answer:
@@ -117,8 +118,7 @@ class Connection:
         """Connect to the server, and ask for its version."""
         from qdrant_client import QdrantClient
 
-        location = self._options.location or ""
-        url = urlsplit(location)
+        url = urlsplit(self._options.place)
         grpc, secure = url.scheme.startswith("grpc"), url.scheme.endswith("s")
         if self._options.api_key and not secure and url.hostname not in ("localhost", "127.0.0.1", "::1"):
             log.warning("%s: the API key travels unencrypted; prefer https or grpcs", self.address)
@@ -144,49 +144,52 @@ class Connection:
         return client
 
     def _check_version(self) -> None:
-        """Refuse a server that lacks what is used, and warn where client and server are far apart."""
-        theirs = _release(self.version)
-        if theirs is None or theirs < OLDEST:
-            oldest = f"{OLDEST[0]}.{OLDEST[1]}"
-            shown = self.version if theirs else repr(self.version[:40])  # whatever else a server may tell
-            what = f"the server is Qdrant {shown}, and metadata of collections came with {oldest}"
+        """Refuse a server that lacks what is used."""
+        release = re.fullmatch(r"v?(\d{1,9})\.(\d{1,9})([.+-][\w.+-]{0,40})?", self.version, re.ASCII)
+        if release is None or (int(release[1]), int(release[2])) < OLDEST:
+            oldest = ".".join(map(str, OLDEST))
+            what = f"the server is Qdrant {self.version[:40]!r}, and metadata of collections came with {oldest}"
             raise InputError(Problem(self.address, what, f"use Qdrant {oldest} or newer"))
-        ours = _release(version("qdrant-client"))
-        if ours is None or ours[0] != theirs[0] or abs(ours[1] - theirs[1]) > 1:
-            _warn_of_versions(self.address, self.version, version("qdrant-client"))
-
-    def _passing(self, error: BaseException) -> Transient | None:
-        """What a failure says that may pass by itself: no answer, a busy server, a fault behind a proxy."""
-        if not _may_pass(error):
-            return None
-        asked = getattr(error, "retry_after_s", None)
-        words = _in_words(error)  # gRPC has no exception of its own for it
-        refused = "onnection refused" in words and on_this_machine(self._options.location or "")
-        wait = None if asked is None else float(asked)
-        return Transient(f"{self.address}: {words}", retry_after=wait, refused_here=refused)
 
     def _retry(self, request: Callable[[], Answer], remedy: str) -> Answer:
-        from qdrant_client.common.client_exceptions import QdrantException
-        from qdrant_client.http.exceptions import ApiException
+        """Send one request until it is answered, each try in a thread that is left behind after TIMEOUT."""
+        try:
+            return wait_for(self._retries.ask(partial(self._tried, request), self._on_retry, Stop()), Stop())
+        except Transient as last:
+            if last.enough is not None:
+                remedy = "is it running? start it, then run again"
+            raise BackendError(f"{last}; {remedy}") from last.__cause__
+
+    async def _tried(self, request: Callable[[], Answer]) -> Answer:
+        """Send one request once; raises Transient where the failure may pass: no answer, a busy server or proxy."""
+        from qdrant_client.common.client_exceptions import QdrantException, ResourceExhaustedResponse
+        from qdrant_client.http.exceptions import ApiException, ResponseHandlingException
 
         try:
-            return self._retries.ask(request, on_retry=self._on_retry)
+            async with asyncio.timeout(TIMEOUT):
+                return await in_thread(request)
         except HarnessError:
             raise
         except Exception as error:
-            status = _status(error)
+            status, words = _status(error), _in_words(error)
+            source = error.source if isinstance(error, ResponseHandlingException) else error
+            told = f"{self.address}: {words}"
+            if status in PASSING or isinstance(error, TimeoutError | ResourceExhaustedResponse) or (
+                source is not error and not isinstance(source, ValueError)  # what cannot be read stays so
+            ):  # fmt: skip
+                asked = getattr(error, "retry_after_s", None)
+                refused = "onnection refused" in words and on_this_machine(self._options.place)
+                after, enough = None if asked is None else float(asked), retrying.NOT_STARTED if refused else None
+                raise Transient(told, retry_after=after, enough=enough) from error
             if status in REFUSED:
                 key = 'set api_key = "${NAME}" in the store\'s table, and NAME in the environment'
                 raise InputError(Problem(self.address, f"the server refuses access ({status})", key)) from error
             if isinstance(error, _UNREADABLE):  # what the client raises where an answer is not what it expects
-                what = f"the answer is not of Qdrant's protocol ({_in_words(error)}); look at the address"
+                what = f"the answer is not of Qdrant's protocol ({words}); look at the address"
                 raise BackendError(f"{self.address}: {what}") from error
             if status is None and not isinstance(error, ApiException | QdrantException):
                 raise
-            passing = self._passing(error)
-            if passing is not None and passing.refused_here:
-                remedy = "is it running? start it, then run again"
-            raise BackendError(f"{self.address}: {_in_words(error)}; {remedy}") from error
+            raise BackendError(told) from error
 
 
 def notes_of(info: models.CollectionInfo) -> dict[str, tuple[str, ...]] | None:
@@ -227,37 +230,10 @@ class Collections:
         self._connection.close()
 
 
-@cache
-def _warn_of_versions(address: str, server: str, client: str) -> None:
-    """Warn once a process: Qdrant promises to support one minor version between client and server."""
-    log.warning(
-        "%s: the server is Qdrant %s and qdrant-client is %s, more than one minor version apart",
-        address,
-        server,
-        client,
-    )
-
-
-def _release(text: str) -> tuple[int, int] | None:
-    """Major and minor version; None where a text tells none that can be meant."""
-    match = re.fullmatch(r"v?(\d{1,9})\.(\d{1,9})(?:[.+-][\w.+-]{0,40})?", text, re.ASCII)
-    return (int(match[1]), int(match[2])) if match else None
-
-
 def _status(error: BaseException) -> int | str | None:
     """Return the HTTP status, or the name of the gRPC status, or None where no answer came."""
     code = getattr(error, "code", None)  # of a grpc.RpcError
     return getattr(error, "status_code", None) or (code().name if callable(code) else None)
-
-
-def _may_pass(error: BaseException) -> bool:
-    """Whether a failure may pass by itself: no answer, a busy server, a fault behind a proxy."""
-    from qdrant_client.common.client_exceptions import ResourceExhaustedResponse
-    from qdrant_client.http.exceptions import ResponseHandlingException
-
-    if isinstance(error, ResponseHandlingException):
-        return not isinstance(error.source, ValueError)  # what cannot be read stays so
-    return isinstance(error, ResourceExhaustedResponse) or _status(error) in PASSING
 
 
 def _in_words(error: BaseException) -> str:

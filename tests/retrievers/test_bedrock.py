@@ -9,7 +9,7 @@ from retrievers.embedding import Embedder
 from retrievers.encoders.bedrock import BedrockEncoder
 from retrievers.errors import BackendError, InputError
 from retrievers.meter import Meter, single_call
-from tests.support.servers import BedrockProvider, real_vectors, serving, stored, tokens_of
+from tests.support.servers import BedrockProvider, real_vectors, serving, tokens_of
 
 TEXTS = [f"text number {i} about " + ["wing", "flow", "heat", "shock", "wave"][i % 5] for i in range(10)]
 V1, V2, COHERE = "amazon.titan-embed-text-v1", "amazon.titan-embed-text-v2:0", "cohere.embed-multilingual-v3"
@@ -62,14 +62,6 @@ def test_titan_takes_one_text_a_call(serve, tmp_path):
     assert all(set(request["body"]) == {"inputText"} for request in provider.requests)
 
 
-def test_requests_are_signed(serve):
-    provider = serve()
-    encoder(provider).embed(["wing"], "query", single_call())
-    signed = provider.requests[0]["headers"]["authorization"]
-    assert signed.startswith("AWS4-HMAC-SHA256 Credential=AKIACANARY0123456789/")
-    assert "/us-east-1/bedrock/aws4_request" in signed
-
-
 def test_titan_v2_has_dimensions_and_normalisation(serve):
     provider = serve(dimensions=1024)
     found = encoder(provider, model=V2, dimensions=256, normalize=False).embed(["wing"], "query", single_call())
@@ -89,24 +81,6 @@ def test_cohere_is_told_the_role_and_takes_96_texts(serve, tmp_path):
     encoder(provider, model=COHERE).embed(["wing"], "query", single_call())
     assert {request["body"]["input_type"] for request in provider.requests[:2]} == {"search_document"}
     assert provider.requests[2]["body"]["input_type"] == "search_query"
-
-
-@pytest.mark.parametrize(
-    ("fault", "message"),
-    [
-        ("few", "without dimensions"),
-        ("expired", "renew the credentials and run again"),
-        ("denied", "ask for access to the model"),
-    ],
-)
-def test_a_lasting_fault_stops_with_one_message_and_keeps_what_was_paid_for(serve, tmp_path, fault, message):
-    provider = serve("", "", "", fault)
-    with pytest.raises(BackendError, match=message):
-        embed(provider, tmp_path, concurrency=1)
-    assert len(provider.requests) == 4
-    assert stored(tmp_path) == 3
-    embed(provider, tmp_path, concurrency=1)
-    assert len(provider.requests) == 11
 
 
 def test_the_limits_of_characters_are_kept_without_asking(serve, tmp_path):

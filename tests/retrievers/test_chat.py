@@ -149,11 +149,6 @@ def test_a_budget_without_a_price_is_refused(tmp_path, monkeypatch):
         list(Chat(ChatModel(ChatOptions("m")), cache).replies(PROMPTS, Meter(budget=Budget(1.0))))
 
 
-def test_a_missing_key_is_one_message(tmp_path):
-    with Cache(tmp_path / "c") as cache, pytest.raises(InputError, match="OPENAI_API_KEY: is not set"):
-        list(Chat(ChatModel(ChatOptions("m")), cache).replies(PROMPTS, Meter()))
-
-
 def test_the_key_stays_out_of_messages(tmp_path, monkeypatch):
     monkeypatch.setenv("MY_KEY", "sk-secret-1234567890")
     with serving(ChatProvider(["expired"])) as provider:

@@ -1,23 +1,18 @@
-import hashlib
 import re
-import sys
 from datetime import date
 from pathlib import Path
-from types import ModuleType
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from retrievers import costs
-from retrievers.costs import PRICES, estimate, list_price, openai_tokens
+from retrievers.costs import PRICES, estimate, list_price
 from retrievers.embedding import Embedder
 from retrievers.encoders.hashing import HashingEncoder
 from retrievers.encoders.sentence_transformers import SentenceTransformerEncoder
 from retrievers.meter import Meter, single_call
-from retrievers.model_files import PACKAGED, Weights, side_tokens
-from tests.retrievers.test_embedding import Counting
+from retrievers.model_files import PACKAGED, Weights
 from tests.support import tiny
 
 DATASETS = Path(__file__).parents[2] / "datasets"
@@ -35,12 +30,6 @@ def test_counts_without_the_model_are_the_models_own(folder, role):
     counted = encoder.count(TEXTS, role)
     assert counted.exact
     assert np.array_equal(counted.counts, encoder.embed(TEXTS, role, single_call()).tokens)
-
-
-def test_a_folder_without_a_tokenizer_is_estimated(tmp_path):
-    found = side_tokens(tmp_path, "document", TEXTS)
-    assert not found.exact
-    assert np.array_equal(found.counts, estimate(TEXTS))
 
 
 def test_a_model_that_is_not_on_this_machine_is_estimated(tmp_path, cache, monkeypatch):
@@ -75,28 +64,6 @@ def test_the_estimate_of_a_text_is_between_its_words_and_its_bytes(text):
     assert words <= found <= max(3 * len(text.encode("utf-8", "surrogatepass")), 0)
 
 
-def test_tiktoken_is_used_only_where_its_vocabulary_lies_cached(tmp_path, monkeypatch):
-    costs._cl100k.cache_clear()
-    monkeypatch.setenv("TIKTOKEN_CACHE_DIR", str(tmp_path))
-    fake = ModuleType("tiktoken")
-    fake.__spec__ = type(sys.__spec__)("tiktoken", None)
-    fake.get_encoding = lambda name: type(
-        "E", (), {"encode_ordinary_batch": lambda self, texts: [[1] * 7] * len(texts)}
-    )()
-    monkeypatch.setitem(sys.modules, "tiktoken", fake)
-    assert not openai_tokens(["x"]).exact
-    costs._cl100k.cache_clear()
-    url = b"https://openaipublic.blob.core.windows.net/encodings/cl100k_base.tiktoken"
-    (tmp_path / hashlib.sha1(url).hexdigest()).write_bytes(b"a vocabulary")
-    assert not openai_tokens(["x"]).exact  # tiktoken would fetch it again
-    costs._cl100k.cache_clear()
-    monkeypatch.setattr(costs, "_CL100K_SHA256", hashlib.sha256(b"a vocabulary").hexdigest())
-    found = openai_tokens(["x", "y"])
-    assert found.exact
-    assert found.counts.tolist() == [7, 7]
-    costs._cl100k.cache_clear()
-
-
 def test_the_forecast_is_what_the_run_then_does(cache):
     meter = Meter()
     encoder = HashingEncoder()
@@ -109,11 +76,6 @@ def test_the_forecast_is_what_the_run_then_does(cache):
     counts = meter.stages()["run"].counts
     assert forecast == (counts["texts"], counts["cached"], counts["calls"], counts["tokens"], True)
     assert embedder.forecast(texts, "document") == (604, 604, 0, 0, True)
-
-
-def test_an_encoder_that_cannot_count_is_estimated(cache):
-    found = Embedder(Counting(), cache).forecast(["abc", "efgh", "efghi"], "query")
-    assert found == (3, 0, 1, 4, False)
 
 
 def test_every_price_says_when_and_where_it_was_read():

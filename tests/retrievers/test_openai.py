@@ -6,13 +6,13 @@ import pytest
 from retrievers.cache import Cache
 from retrievers.embedding import Embedder
 from retrievers.encoders.openai import OpenAIEncoder
-from retrievers.errors import BackendError, InputError, OverBudget
-from retrievers.meter import Budget, Meter, single_call
+from retrievers.errors import BackendError, InputError
+from retrievers.meter import Meter, single_call
 from retrievers.types import facts_of
 from tests.support import dialects
 from tests.support.dialects import ALL
-from tests.support.provider_blocks import BLOCKS, LONG, at, check_embeddings
-from tests.support.servers import OpenAIProvider, real_vectors, serving, stored, tokens_of
+from tests.support.provider_blocks import BLOCKS, at, check_embeddings
+from tests.support.servers import OpenAIProvider, real_vectors, serving, tokens_of
 
 pytestmark = pytest.mark.usefixtures("no_keys")
 
@@ -46,27 +46,6 @@ def test_vectors_come_back_in_their_texts_places_in_whatever_order_they_are_answ
     counts = meter.stages()["embed-documents"].counts
     assert counts == {"texts": 10, "cached": 0, "calls": 3, "tokens": sum(map(tokens_of, TEXTS)), "usd": 0}
     assert sorted(provider.embedded) == sorted(TEXTS)
-
-
-def test_the_budget_is_asked_before_each_request(serve, tmp_path):
-    provider = serve()
-    # A text has 5 tokens of the server's, and is estimated at 7: a request of four costs $20, and is promised at $28.
-    meter = Meter(budget=Budget(50))
-    with pytest.raises(OverBudget, match=r"--max-cost"):
-        embed(provider, tmp_path, meter=meter, price=1e6, concurrency=1)
-    assert len(provider.requests) == 2
-    assert meter.budget.spent == pytest.approx(40)
-    assert meter.stages()["embed-documents"].counts["usd"] == pytest.approx(40)
-    assert stored(tmp_path) == 8
-
-
-def test_prompts_dimensions_and_roles_are_sent(serve):
-    provider = serve()
-    own = encoder(provider, dimensions=16, query_prompt="query: ", document_prompt="passage: ")
-    assert own.embed(["wing"], "query", single_call()).vectors.shape == (1, 16)
-    own.embed(["wing"], "document", single_call())
-    assert [request["body"]["input"] for request in provider.requests] == [["query: wing"], ["passage: wing"]]
-    assert provider.requests[0]["body"]["dimensions"] == 16
 
 
 def test_openais_key_is_not_sent_to_other_servers(serve, monkeypatch):
@@ -116,15 +95,6 @@ def test_every_block_has_a_fake():
 @pytest.mark.parametrize("name", ALL)
 def test_a_block_of_embeddings_is_ready(keys, name, tmp_path):
     check_embeddings(name, ALL[name], tmp_path)
-
-
-@pytest.mark.parametrize("name", ["OpenAI", "vLLM"])
-def test_a_text_that_is_refused_for_its_length_is_cut(keys, name, cache):
-    with serving(ALL[name](max_tokens=50)) as provider:
-        own = at(BLOCKS[name], "encoder", provider.url)
-        embedded = Embedder(own, cache).embed([LONG], "document", Meter())
-        assert tokens_of(provider.embedded[-1]) == 30
-        assert embedded.truncated_tokens[0] > 80
 
 
 def test_a_servers_own_words_reach_the_user(keys, cache):

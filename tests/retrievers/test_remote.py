@@ -7,7 +7,6 @@ import sys
 import textwrap
 import threading
 import time
-from itertools import pairwise
 
 import pytest
 
@@ -64,9 +63,9 @@ def test_a_declared_rate_is_kept(policy, tokens):
     async def now():
         return time.monotonic(), NOTHING
 
-    caller = Caller(Policy(60, 60, **policy), lambda: "it")
+    caller, started = Caller(Policy(60, 60, **policy), lambda: "it"), time.monotonic()
     sent = [wait_for(caller.call(now, NOTHING, single_call(), tokens), Stop()) for _ in range(4)]
-    assert all(b - a >= 0.2 for a, b in pairwise(sent))
+    assert all(at - started >= 0.2 * number for number, at in enumerate(sent))
 
 
 def test_an_attempt_ends_in_time_and_its_thread_is_left_behind():
@@ -128,7 +127,7 @@ def test_ctrl_c_answers_within_two_seconds_and_a_second_one_ends_without_a_trace
             time.sleep(0.1)
         _, err = process.communicate(timeout=60)
         assert time.monotonic() - started < 2 + 3  # a busy machine
-        assert b"Traceback" not in err and process.returncode == 130, err
+        assert b"Traceback" not in err and process.returncode in (130, -signal.SIGINT), err
 
 
 @pytest.mark.parametrize(

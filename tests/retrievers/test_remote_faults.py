@@ -45,7 +45,7 @@ OPENAI = {
     "null": (["null"], "", RIGHT),
     "nested too deep": (["deep"], "", RIGHT),
     "HTML": (["page"], "", RIGHT),
-    "HTML for ever": ([], "page", "gave up after .* look at the address"),
+    "HTML for ever": ([], "page", "gave up after 3 tries .* look at the address"),
     "an error in a 200": (["error-with-200"], "", RIGHT),
     "an error in a 200 for ever": ([], "error-with-200", "the model is being moved"),
     "shuffled": ([], "shuffled", RIGHT),

@@ -18,7 +18,7 @@ from retrievers.errors import BackendError, InputError
 from retrievers.meter import Meter
 from retrievers.stores import StoreOptions, open_store
 from retrievers.stores.points import DOCUMENTS, EngineHits, past_ties, point_id
-from retrievers.types import RESOLUTION, ranked, rounded
+from retrievers.types import RESOLUTION, ranked
 from tests.support.disks import small_disk
 from tests.support.store_places import KEEPING, LOCATIONS, fill
 
@@ -101,19 +101,6 @@ def test_a_point_sent_twice_is_missed_at_the_end(places, location):
     store.upsert(["a"], np.array([[-1, 0]], np.float32))
     with pytest.raises(BackendError, match="2 points for 3 documents"):
         store.finish({})
-
-
-def test_a_product_in_memory_is_what_the_engine_in_this_process_answers(places):
-    vectors = random_vectors(101, 24)
-    store = places(":memory:")
-    fill(store, [f"d{i}" for i in range(101)], vectors)
-    query = vectors[7] / np.linalg.norm(vectors[7])
-    asked = lambda client: client.query_points(store.collection, query.tolist(), limit=101)  # noqa: E731
-    theirs = store._connection.call(asked).points
-    expected = ranked([one.payload["id"] for one in theirs], rounded([one.score for one in theirs]))
-    [ours] = store._nearest(query[None], 101, ())
-    assert ours.doc_ids == expected.doc_ids
-    assert ours.scores == pytest.approx(expected.scores, rel=1e-14)
 
 
 @pytest.mark.parametrize("location", KEEPING)
@@ -214,14 +201,6 @@ def test_a_file_in_the_place_of_the_folder_is_the_users_mistake(tmp_path, locati
         fill(store, ["a"], random_vectors(1, 4))
 
 
-@pytest.mark.parametrize("location", ["folder", "edge"])
-def test_queries_of_other_dimensions_are_an_error_with_both_numbers(places, location):
-    store = places(location)
-    fill(store, ["a"], random_vectors(1, 4))
-    with pytest.raises(BackendError, match=r"4.*\b5|5.*\b4"):
-        store.search(random_vectors(1, 5), 1)
-
-
 @pytest.mark.parametrize("moment", ["create", "upsert", "search"])
 def test_a_full_disk_is_told_before_the_engine_dies_of_it(places, monkeypatch, moment):
     vectors = random_vectors(20, 4)
@@ -241,22 +220,6 @@ def test_a_full_disk_is_told_before_the_engine_dies_of_it(places, monkeypatch, m
         acts[moment]()
     monkeypatch.undo()
     acts[moment]()
-
-
-def test_what_the_engine_says_of_a_full_disk_is_the_users_to_mend(places):
-    class Full:
-        def update(self, operation):
-            raise Exception("Service runtime error: Not enough space available for optimization")
-
-        def close(self):
-            pass
-
-    store = places("edge")
-    store.create(4)
-    store._shard.close()
-    store._shard = Full()
-    with pytest.raises(InputError, match=r"cannot be written: .*Not enough space.*make room"):
-        store.upsert(["a"], random_vectors(1, 4))
 
 
 REALLY_FULL = """
@@ -356,19 +319,14 @@ def test_the_bytes_a_search_needs_are_those_of_the_engines_files(places, tmp_pat
         ({"location": ":memory:", "m": 16}, "knows only exact search"),
         ({"location": "edge", "shards": 2}, "store.shards: is for a server"),
         ({"location": "http://host", "replication": 0}, "store.replication: 0 is below 1"),
+        ({"location": "http://host", "defer_graph": True}, "set m"),
+        ({"location": "edge", "m": 16, "defer_graph": True}, "is for a server"),
         ({"location": "edge", "oversampling": 0.5}, "store.oversampling: 0.5 is below 1"),
     ],
 )
 def test_options_that_make_no_sense_are_named(options, complaint):
     with pytest.raises(InputError, match=complaint):
         StoreOptions(**options)
-
-
-def test_a_ulid_is_the_same_128_bits_as_its_point_id():
-    ulid = "01G7XP6QXQWXAMKGTJYSPBFGBN"  # the article's example
-    digits = ulid.translate(str.maketrans("ABCDEFGHJKMNPQRSTVWXYZ", "ABCDEFGHIJKLMNOPQRSTUV"))  # as Python's int reads
-    assert uuid.UUID(point_id(ulid)).int == int(digits, 32)
-    assert point_id(ulid.lower()) != point_id(ulid)
 
 
 @given(st.uuids())

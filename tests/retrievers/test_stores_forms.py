@@ -139,33 +139,6 @@ def test_only_what_is_wanted_is_an_answer(places, form, location):
         check_rankings([ranking], row[None, kept], [ids[i] for i in kept], 10, positive=False)
 
 
-@pytest.mark.parametrize("location", ("server", "grpc"))
-def test_a_server_is_told_what_the_vectors_are(places, servers, location):
-    from qdrant_client.conversions.conversion import GrpcToRest
-
-    def created():
-        if location == "server":
-            return servers.rest.created["vectors"], servers.rest.created.get("sparse_vectors")
-        made = servers.wire.created
-        vectors = GrpcToRest.convert_vectors_config(made.vectors_config)
-        return (vectors.model_dump(mode="json") if vectors else {}), made.sparse_vectors_config.map
-
-    places(location, "multivector").create(6)
-    vectors, _ = created()
-    assert vectors["multivector_config"]["comparator"] == "max_sim"
-    assert (vectors["distance"], vectors["size"]) == ("Dot", 6)
-
-
-@pytest.mark.parametrize("form", ("sparse", "multivector"))
-def test_an_unfinished_collection_of_other_vectors_is_refused(places, form):
-    places("server").create(6)
-    rows = np.ones((2, 3, 6), np.float32)
-    other = places("server", form)
-    other.create(6)
-    with pytest.raises(BackendError, match=r"[Vv]ector"):
-        other.upsert(["a", "b"], SparseVectors.of(rows[:, 0]) if form == "sparse" else TokenVectors.of(list(rows)))
-
-
 @pytest.mark.parametrize("form", ("sparse", "multivector"))
 def test_an_upload_is_taken_up_again(places, form):
     rows = np.random.default_rng(8).random((20, 3, 6))

@@ -3,6 +3,8 @@
 import re
 import socket
 import threading
+from contextlib import nullcontext
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -11,7 +13,6 @@ from retrievers import retrying
 from retrievers.errors import BackendError, InputError
 from retrievers.meter import Meter
 from retrievers.stores import StoreOptions, collection_name, connection, qdrant
-from retrievers.stores.connection import Collections
 from tests.support.qdrant_fake import fake_qdrant, store_at
 from tests.support.servers import PATIENCE
 from tests.support.small import call
@@ -30,7 +31,6 @@ def hasty(monkeypatch):
     monkeypatch.setattr(retrying, "PATIENCE", 0.1)
     monkeypatch.setattr(qdrant, "LOOK_EVERY", 0.005)
     monkeypatch.setattr(qdrant, "UPSERT", 10)
-    connection._warn_of_versions.cache_clear()
 
 
 @pytest.fixture
@@ -94,13 +94,6 @@ def test_the_graph_is_built_after_the_upload_where_the_block_says_so(fake, opene
     uploads = [place for place, (method, path) in enumerate(fake.requests) if (method, path[-7:]) == ("PUT", "/points")]
     patches = [place for place, (method, _) in enumerate(fake.requests) if method == "PATCH"]
     assert max(uploads) < min(patches)
-
-
-def test_a_deferred_graph_needs_a_graph_and_a_server():
-    with pytest.raises(InputError, match="set m"):
-        StoreOptions("http://localhost:6333", defer_graph=True)
-    with pytest.raises(InputError, match="is for a server"):
-        StoreOptions("edge", m=16, defer_graph=True)
 
 
 @pytest.mark.parametrize(
@@ -228,15 +221,6 @@ def test_a_half_finished_upload_is_not_taken_up_where_all_is_to_be_made_anew(fak
     assert sum(method == "PUT" and path.endswith("/points") for method, path in fake.requests) == 10
 
 
-def test_after_a_failure_no_further_batch_is_tried(fake, store):
-    store.create(8)
-    fake.faults += [(*UPSERTS, 500)] * 1000
-    with pytest.raises(BackendError, match="500"):
-        store.upsert(IDS * 10, np.tile(VECTORS, (10, 1)))
-    tried = sum(method == "PUT" and path.endswith("/points") for method, path in fake.requests)
-    assert tried <= 3 * qdrant.PARALLEL * 12  # of 100 batches, within patience
-
-
 @pytest.mark.parametrize(("scheme", "error"), [("http", "ConnectError"), ("grpc", "UNAVAILABLE")])
 def test_a_server_that_is_not_there_is_one_clear_error(opened, scheme, error):
     with socket.socket() as taken:
@@ -262,22 +246,6 @@ def test_a_server_without_metadata_of_collections_or_with_no_version_is_refused(
     assert str(told.value).isprintable()
 
 
-@pytest.mark.parametrize(("version", "warned"), [("1.19.4", 0), ("1.21.0", 0), ("1.16.0", 1), ("2.0.0", 1)])
-def test_a_server_far_from_the_client_is_used_with_one_warning(fake, opened, caplog, version, warned):
-    fake.version = version
-    for _ in range(2):
-        store = opened()
-        assert store.finished() is None
-        assert store.facts == {"server": f"Qdrant {version}"}
-    assert sum("more than one minor version apart" in record.getMessage() for record in caplog.records) == warned
-
-
-def test_vectors_that_the_collection_does_not_take_are_one_error(fake, store):
-    store.create(8)
-    with pytest.raises(BackendError, match=r"8.*16|16.*8"):
-        store.upsert(["a"], np.ones((1, 16), np.float32))
-
-
 def test_the_key_is_sent_and_never_told(fake, store, opened):
     fake.api_key = "tell-nobody"
     with pytest.raises(InputError, match="refuses access \\(401\\)") as refused:
@@ -301,18 +269,6 @@ def test_search_waits_until_the_server_is_green(fake, store):
     fake.status = ["red"]
     with pytest.raises(BackendError, match="indexing failed"):
         store.finish({})
-
-
-def test_collections_are_listed_and_removed(fake, opened):
-    build(opened())
-    opened(content="half").create(8)
-    fake.engine.create_collection("somebody-else's", {})
-    held = Collections(StoreOptions(fake.url))
-    names = [collection_name("c"), collection_name("half")]
-    assert held.list() == [(names[0], COUNT, True), (names[1], 0, False)]
-    held.remove(names[0])
-    assert [one.name for one in held.list()] == names[1:]
-    held.close()
 
 
 BROKEN = [
@@ -362,3 +318,40 @@ def test_the_command_line_lists_and_removes_what_runs_have_left_on_a_server(fake
     assert command("clear", "--all", "--key", "QDRANT_KEY")[1] == f"{fake.url}: 1 collection removed\n"
     assert fake.engine.get_collections().collections == []
     assert "--key: is of a server" in call(capsys, "cache", "info", "--key", "QDRANT_KEY").err
+
+
+class Wire(Exception):
+    """What gRPC raises: it has no class for each of its errors."""
+
+    def __init__(self, name):
+        self.code, self.details = (lambda: SimpleNamespace(name=name)), (lambda: "the words of the server")
+
+
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [("UNAVAILABLE", ""), ("DEADLINE_EXCEEDED", ""), ("UNAUTHENTICATED", "access .UNAUTHENTICATED.*set api_key"),
+     ("PERMISSION_DENIED", "refuses access"), ("NOT_FOUND", "grpc://host:7: NOT_FOUND: the words of the server")],
+)  # fmt: skip
+def test_over_grpc_the_client_is_told_where_and_its_errors_are_read(patient, opened, monkeypatch, name, told):
+    made, left = [], [Wire(name)]
+
+    class Client:
+        def __init__(self, **options):
+            made.append(options)
+
+        def info(self):
+            return SimpleNamespace(version="1.18.3")
+
+        def collection_exists(self, collection):
+            if left:
+                raise left.pop()
+            return False
+
+        def close(self):
+            pass
+
+    monkeypatch.setattr("qdrant_client.QdrantClient", Client)
+    with pytest.raises((InputError, BackendError), match=told) if told else nullcontext():
+        assert opened(url="grpc://host:7").finished() is None
+    picked = {key: made[0][key] for key in ("host", "port", "grpc_port", "prefer_grpc", "https")}
+    assert picked == {"host": "host", "port": 6333, "grpc_port": 7, "prefer_grpc": True, "https": False}

@@ -1,11 +1,15 @@
 """What is waited for, how long, and what the screen says of it: one rule for every service."""
 
+import asyncio
 import logging
+from collections.abc import Callable
+from contextlib import suppress
 
 import pytest
 
 from harness import records
 from retrievers import retrying
+from retrievers.meter import Stop
 from retrievers.retrying import RetryLoop, Transient
 from tests.support import small
 from tests.support.small import BM25, ended
@@ -24,32 +28,23 @@ BLOCKS = {
 }
 
 
-class Refused(Exception):
-    """Nothing listens there."""
+def asked(retries: RetryLoop, *failures: Transient, on_retry: Callable[[], None] = lambda: None) -> int:
+    """Ask a service that fails so before it answers, and return the number of tries."""
+    left, tries = list(failures), []
 
-
-class Away(Exception):
-    """Something went wrong on the way."""
-
-
-def passing(failure: BaseException) -> Transient | None:
-    if isinstance(failure, Refused | Away):
-        return Transient(f"api.example.org: {failure}", refused_here=isinstance(failure, Refused))
-    return None
-
-
-class Service:
-    """Fails as it is told, then answers."""
-
-    def __init__(self, *failures: type[Exception]) -> None:
-        self.failures = list(failures)
-        self.tries = 0
-
-    def __call__(self) -> str:
-        self.tries += 1
-        if self.failures:
-            raise self.failures.pop(0)("connection refused")
+    async def once() -> str:
+        tries.append(1)
+        if left:
+            raise left.pop(0)
         return "answer"
+
+    with suppress(Transient):
+        assert asyncio.run(retries.ask(once, on_retry, Stop())) == "answer"
+    return len(tries)
+
+
+REFUSED = Transient("api.example.org: connection refused", enough=retrying.NOT_STARTED)
+AWAY = Transient("api.example.org: connection refused")
 
 
 @pytest.fixture
@@ -74,34 +69,26 @@ def test_servers_on_this_machine_that_were_not_started_are_final_after_two_tries
     assert len(waited) >= len(BLOCKS)
 
 
-def test_one_that_has_answered_before_is_waited_for(hasty):
-    retries = RetryLoop(passing, 300)
-    service = Service()
-    assert retries.ask(service) == "answer"
-    service.failures += [Refused] * 20
-    assert retries.ask(service) == "answer"
-    assert service.tries == 22
-
-
-def test_one_that_never_answered_is_not_waited_for_twice_over(hasty):
-    retries = RetryLoop(passing, 300)
-    for _ in range(2):
-        service = Service(*[Refused] * 20)
-        with pytest.raises(Refused):
-            retries.ask(service)
-        assert service.tries == retrying.NOT_STARTED
+def test_one_that_never_answered_is_given_up_and_one_that_has_is_waited_for(hasty):
+    retries = RetryLoop(300)
+    assert [asked(retries, *[REFUSED] * 20) for _ in range(2)] == [retrying.NOT_STARTED] * 2
+    assert [asked(retries, *some) for some in ([], [REFUSED] * 20)] == [1, 21]
 
 
 def test_one_elsewhere_is_waited_for_and_a_line_says_so_now_and_then(hasty, monkeypatch, caplog):
     now = [0.0]
     monkeypatch.setattr(retrying.time, "monotonic", lambda: now[0])
-    service = Service(*[Away] * 12)
+
+    async def at_once(seconds: float) -> None:
+        now[0] += seconds
+
+    monkeypatch.setattr(retrying.asyncio, "sleep", at_once)
 
     def passes() -> None:
         now[0] += retrying.SILENCE / 4
 
-    with caplog.at_level(logging.WARNING):
-        assert RetryLoop(passing, 300).ask(service, on_retry=passes) == "answer"
+    with caplog.at_level(logging.WARNING, logger="retrievers"):
+        assert asked(RetryLoop(300), *[AWAY] * 12, on_retry=passes) == 13
     assert [record.getMessage() for record in caplog.records] == [
         f"waiting for api.example.org: connection refused, try {number}, gives up in {left} s"
         for number, left in ((2, 300), (6, 290), (10, 280))

@@ -5,131 +5,50 @@ They are stricter than the services: what a dialect needs and did not get is ref
 
 from __future__ import annotations
 
-from typing import ClassVar
-from urllib.parse import parse_qs, urlsplit
+from functools import partial
+from urllib.parse import urlsplit
 
-from tests.support.servers import BROKEN_PARTS, OpenAIProvider, Provider, Refusal, tokens_of
+from tests.support.servers import OpenAIProvider, Refusal, tokens_of
 
 KEY = "test-key-0123456789"
 
 
 class Dialect(OpenAIProvider):
-    """OpenAI's protocol as others speak it."""
+    """OpenAI's protocol as others speak it.
 
-    base = "/v1"
-    packs = True
-    """Whether it knows base64."""
-    most = 2048
-    """Texts a request."""
-    needs_key = True
-    roles: ClassVar[dict[str, tuple[str, str]]] = {}
-    """Key of the body -> its value for documents and for queries."""
+    Args:
+        base: path and query of the server's address.
+        header: which carries the key; "" for a server that wants none.
+        packs: whether it knows base64; None where it refuses what asks for it.
+        most: texts a request.
+        roles: key of the body -> its value for documents and for queries.
+    """
 
-    def check(self, path, body, headers):
-        if self.needs_key and headers.get("Authorization") != f"Bearer {KEY}":
-            raise Refusal(401, "invalid_api_key", "no key")
-        if urlsplit(path).path != f"{urlsplit(self.base).path}/embeddings":
+    def __init__(self, script=(), *, base="/v1", header="Authorization", packs=True, most=2048, roles=None, **more):
+        super().__init__(script, **more)
+        self.base, self.header, self.packs, self.most, self.roles = base, header, packs, most, roles or {}
+
+    def answer(self, path, body, headers, fault):
+        own, asked = urlsplit(self.base), urlsplit(path)
+        keys = {"Authorization": f"Bearer {KEY}", "api-key": KEY}
+        if any(headers.get(name) != (keys[name] if name == self.header else None) for name in keys):
+            raise Refusal(401, "invalid_api_key", "no key, or another")
+        if (asked.path, asked.query) != (f"{own.path}/embeddings", own.query):
             raise Refusal(404, "not_found", f"no route {path}")
         for key, values in self.roles.items():
             if body.get(key) not in values:
                 raise Refusal(400, "invalid_request_error", f"{key} must be one of {values}")
-
-    def answer(self, path, body, headers, fault):
-        self.check(path, body, headers)
-        texts = body["input"]
-        if len(texts) > self.most:
-            raise self.too_many(len(texts))
-        if not self.packs:
-            body = {**body, "encoding_format": "float"}
-        return super().answer(path, body, headers, fault)
-
-    def too_many(self, count):
-        return Refusal(400, "invalid_request_error", f"maximum batch size is {self.most}, got {count}")
-
-
-class Azure(Dialect):
-    base = "/openai/deployments/embedder?api-version=2024-10-21"
-
-    def check(self, path, body, headers):
-        if headers.get("api-key") != KEY or headers.get("Authorization"):
-            raise Refusal(401, "401", "Access denied due to invalid subscription key or wrong API endpoint.")
-        parts = urlsplit(path)
-        if parts.path != "/openai/deployments/embedder/embeddings" or "api-version" not in parse_qs(parts.query):
-            raise Refusal(404, "404", "Resource not found")
-
-
-class AzureV1(Dialect):
-    base = "/openai/v1"
-
-    def check(self, path, body, headers):
-        if headers.get("api-key") != KEY:
-            raise Refusal(401, "401", "Access denied due to invalid subscription key or wrong API endpoint.")
-        if path != "/openai/v1/embeddings":
-            raise Refusal(404, "404", "Resource not found")
-
-
-class Voyage(Dialect):
-    roles: ClassVar = {"input_type": ("document", "query")}
-    most = 1000
-
-    def answer(self, path, body, headers, fault):
-        whole, more = super().answer(path, body, headers, fault)
-        usage = {"total_tokens": whole["usage"]["total_tokens"]}
-        return (whole if fault in BROKEN_PARTS else whole | {"usage": usage}), more
+        if len(body["input"]) > self.most:
+            raise Refusal(422, "Validation", f"batch size {len(body['input'])} > maximum allowed {self.most}")
+        if self.packs is None and body["encoding_format"] == "base64":
+            raise Refusal(400, "invalid_request_error", "Setting {'encoding_format': 'base64'} is not supported")
+        whole, more = super().answer(path, body if self.packs else {**body, "encoding_format": "float"}, headers, fault)
+        if "input_type" in self.roles:  # Voyage counts no prompt apart
+            whole["usage"] = {"total_tokens": whole["usage"]["total_tokens"]}
+        return whole, more
 
     def error(self, refusal):
-        return {"detail": refusal.message}
-
-
-class Jina(Dialect):
-    roles: ClassVar = {"task": ("retrieval.passage", "retrieval.query")}
-
-
-class GeminiCompatible(Dialect):
-    base = "/v1beta/openai"
-    packs = False
-    most = 100
-
-
-class Tei(Dialect):
-    needs_key = False
-    most = 32
-
-    def too_many(self, count):
-        return Refusal(422, "Validation", f"batch size {count} > maximum allowed batch size {self.most}")
-
-    def error(self, refusal):
-        return {"message": refusal.message, "code": refusal.status, "type": refusal.kind}
-
-
-class Vllm(Dialect):
-    needs_key = False
-
-    def too_long(self, tokens):
-        words = f"This model's maximum context length is {self.max_tokens} tokens. However, your request has {tokens}"
-        return Refusal(400, "BadRequestError", f"{words} input tokens. Please reduce the length of the input.")
-
-
-class Ollama(Dialect):
-    needs_key = False
-    packs = False
-
-
-class LiteLlm(Dialect):
-    def check(self, path, body, headers):
-        super().check(path, body, headers)
-        if body.get("encoding_format") == "base64":
-            words = "litellm.UnsupportedParamsError: Setting {'encoding_format': 'base64'} is not supported"
-            raise Refusal(400, "invalid_request_error", words)
-
-
-class LlamaCpp(Dialect):
-    needs_key = False
-    packs = False
-
-    def too_long(self, tokens):
-        words = f"input ({tokens} tokens) is too large to process. increase the physical batch size"
-        return Refusal(500, "server_error", f"{words} (current batch size: {self.max_tokens})")
+        return {"detail": refusal.message} if "input_type" in self.roles else super().error(refusal)
 
 
 class RerankProvider(OpenAIProvider):
@@ -199,9 +118,22 @@ def overlap(query, document):
     return sum(word in document.split() for word in words) / len(words) - len(document) / 10_000
 
 
-ALL: dict[str, type[Provider]] = {
-    "OpenAI": Dialect, "Azure OpenAI, by deployment": Azure, "Azure OpenAI, v1": AzureV1, "Voyage": Voyage,
-    "Jina": Jina, "Mistral": Dialect, "Gemini, compatible endpoint": GeminiCompatible,
-    "Text Embeddings Inference": Tei, "vLLM": Vllm, "Ollama": Ollama, "LiteLLM proxy": LiteLlm, "llama.cpp": LlamaCpp,
-}  # fmt: skip
+Voyage = partial(Dialect, most=1000, roles={"input_type": ("document", "query")})
+Vllm = partial(Dialect, header="")
+ALL = {
+    "OpenAI": Dialect,
+    "Azure OpenAI, by deployment": partial(
+        Dialect, base="/openai/deployments/embedder?api-version=2024-10-21", header="api-key"
+    ),
+    "Azure OpenAI, v1": partial(Dialect, base="/openai/v1", header="api-key"),
+    "Voyage": Voyage,
+    "Jina": partial(Dialect, roles={"task": ("retrieval.passage", "retrieval.query")}),
+    "Mistral": Dialect,
+    "Gemini, compatible endpoint": partial(Dialect, base="/v1beta/openai", packs=False, most=100),
+    "Text Embeddings Inference": partial(Dialect, header="", most=32),
+    "vLLM": Vllm,
+    "Ollama": partial(Dialect, header="", packs=False),
+    "LiteLLM proxy": partial(Dialect, packs=None),
+    "llama.cpp": partial(Dialect, header="", packs=False),
+}
 """Heading in docs/how-to/providers.md -> the fake that speaks this dialect."""

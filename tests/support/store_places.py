@@ -14,12 +14,11 @@ from retrievers.meter import Meter
 from retrievers.stores import StoreOptions, open_store
 from retrievers.stores.connection import Collections
 from tests.support.qdrant_fake import fake_qdrant
-from tests.support.qdrant_fake_grpc import fake_qdrant_grpc
 
 REAL = tuple(
     pytest.param(option, marks=[pytest.mark.server, pytest.mark.slow]) for option in ("--qdrant", "--qdrant-grpc")
 )
-KEEPING = ("folder", "edge", "server", "grpc")
+KEEPING = ("folder", "edge", "server")
 LOCATIONS = (":memory:", *KEEPING, *REAL)
 
 
@@ -41,9 +40,9 @@ def fill(store, ids, vectors, notes=None):
 
 @contextmanager
 def fake_servers() -> Iterator[SimpleNamespace]:
-    """A fake of each transport: `rest`, `wire`, and their addresses by location."""
-    with fake_qdrant() as rest, fake_qdrant_grpc() as (wire, url):
-        yield SimpleNamespace(rest=rest, wire=wire, urls={"server": rest.url, "grpc": url})
+    """A fake, and its address by location."""
+    with fake_qdrant() as rest:
+        yield SimpleNamespace(rest=rest, urls={"server": rest.url})
 
 
 class Places:
