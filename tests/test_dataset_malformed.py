@@ -121,7 +121,7 @@ TREC = [
     ("topics.txt", lambda raw: b"q1 no tab\n", r"topics.txt:1: is neither a topic nor"),
     ("topics.txt", swap("q2", "q1"), r"topics.txt:\d+: query id 'q1' occurs twice"),
     ("qrels.txt", append("q1\tcar\t1\n"), r"qrels.txt:6: 3 fields instead of 4"),
-    ("qrels.txt", append("q1 0 boat high\n"), r"qrels.txt:6: grade 'high' is not a whole number"),
+    ("qrels.txt", append("q1 0 boat high\n"), r"qrels.txt:6: 'high' is not a grade"),
     ("qrels.txt", append("q1 0 nowhere 1\n"), r"qrels.txt:6: query 'q1' names document 'nowhere'"),
 ]
 JSONL = [

@@ -11,6 +11,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
+from numbers import Real
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
@@ -262,11 +263,12 @@ def grade_of(value: object) -> int | None:
     """
     if isinstance(value, str):
         return grade_of(int(float(value))) if len(value) <= 32 and WHOLE_NUMBER.fullmatch(value.strip()) else None
-    if isinstance(value, bool) or not isinstance(value, int | float):
+    if isinstance(value, bool) or not isinstance(value, Real):
         return None
-    if isinstance(value, float) and not value.is_integer():
-        return None
-    return int(value) if abs(value) < 2**31 else None
+    with suppress(OverflowError):
+        number = float(value)
+        return int(number) if number.is_integer() and abs(number) < 2**31 else None
+    return None
 
 
 def read_reference(answers: Any, claims: Any, place: Place, problems: Findings) -> Reference:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import html
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import count
 from pathlib import Path, PurePosixPath
@@ -20,13 +20,15 @@ from harness.dataset.dataset_model import DatasetReference, Labels
 from harness.dataset.files import File, Files, Reader, pick
 from harness.dataset.label_rows import Gathered
 from harness.dataset.rows import NUMBERS_OF_FIELDS, kind_of, read_lines
-from harness.dataset.source import WHOLE, Findings, Place, grade_of
+from harness.dataset.source import Findings, Place, grade_of
 from retrievers.errors import InputError, Problem
 from retrievers.opening import text_file, writing
-from retrievers.runs import LineProblems, blocks_of, columns_of, decode, encode, id_of, is_comment, shown
+from retrievers.runs import BOM, LineProblems, blocks_of, columns_of, encode, fields_of, id_of, is_comment, shown
 from retrievers.types import Document, Query
 
 Qrels = dict[str, dict[str, int]]
+Judged = tuple[int, str, str, int]
+"""Line, query, document and grade."""
 
 
 def read_qrels(path: str | Path) -> Qrels:
@@ -44,7 +46,7 @@ def read_qrels(path: str | Path) -> Qrels:
         if first == 1 and (columns is None or grades is None):
             _refuse_other_kinds(path, block)
         if columns is None or grades is None:
-            rows = _rows_one_by_one(first, block, problems)
+            rows = _rows_one_by_one(first, block, problems.add)
         else:
             rows = zip(count(first), columns[0], columns[2], grades)
         for number, query, document, grade in rows:
@@ -72,28 +74,23 @@ def _refuse_other_kinds(path: str | Path, block: bytes) -> None:
         raise InputError(Problem(str(path), f"holds no TREC judgments: it looks like {kind}", remedy))
 
 
-def _rows_one_by_one(first: int, block: bytes, problems: LineProblems) -> Iterator[tuple[int, str, str, int]]:
-    for number, line in enumerate(block.split(b"\n"), start=first):
-        fields = line.split()
-        if not fields or is_comment(fields, 4):
+def _rows_one_by_one(first: int, block: bytes, add: Callable[[int, str, str], None]) -> Iterator[Judged]:
+    """The judgments of a block; a line that is none is added to the problems."""
+    for number, fields in fields_of(first, block):
+        if is_comment(fields, 4):
             continue
+        grades = _grades([fields[3].decode(errors="replace")]) if len(fields) == 4 else None
         if len(fields) != 4:
-            remedy = "query iteration document grade"
-            if line.count(b"\t") == 3:
-                remedy = "an id with white space: write a space as %20"
-            problems.add(number, f"{len(fields)} fields instead of 4", remedy)
-            continue
-        try:
-            grade = int(fields[3])
-            if abs(grade) >= 2**31 or b"_" in fields[3]:
-                raise ValueError
-        except ValueError:
-            problems.add(number, f"{shown(fields[3])} is not a grade", "a grade is a whole number below 2^31")
-            continue
-        try:
-            yield number, id_of(fields[0]), id_of(fields[2]), grade
-        except UnicodeDecodeError:
-            problems.add(number, "an id is not UTF-8")
+            tabs = block.split(b"\n")[number - first].count(b"\t") == 3
+            remedy = "an id with white space: write a space as %20" if tabs else "query iteration document grade"
+            add(number, f"{len(fields)} fields instead of 4", remedy)
+        elif grades is None:
+            add(number, f"{shown(fields[3])} is not a grade", "a grade is a whole number below 2^31")
+        else:
+            try:
+                yield number, id_of(fields[0]), id_of(fields[2]), grades[0]
+            except UnicodeDecodeError:
+                add(number, "an id is not UTF-8", "save the file as UTF-8")
 
 
 def _grades(fields: list[str]) -> list[int] | None:
@@ -198,18 +195,17 @@ class TrecSource:
         """The judgments, gathered by query."""
         gathered = Gathered()
         for file in self.qrels_files:
-            for number, line in _each(file, problems):
-                place, cells = Place(file.path, number), line.split()
-                if is_comment(line.encode().split(), 4):
-                    continue
-                grade = grade_of(cells[3]) if len(cells) == 4 else None
-                if len(cells) != 4:
-                    problems.wrong(place, f"{len(cells)} fields instead of 4",
-                                            "query iteration document grade")  # fmt: skip
-                elif grade is None:
-                    problems.wrong(place, f"grade {cells[3]!r} is not a whole number", WHOLE)
-                else:
-                    gathered.add(place, decode(cells[0]), decode(cells[2]), grade, problems)
+
+            def add(line: int, what: str, remedy: str, file: File = file) -> None:
+                problems.wrong(Place(file.path, line), what, remedy)
+
+            try:
+                rows = _rows_one_by_one(1, file.read().removeprefix(BOM), add)
+            except InputError as error:
+                problems.extend(error.problems)
+                continue
+            for number, query, document, grade in rows:
+                gathered.add(Place(file.path, number), query, document, grade, problems)
         yield from gathered.labels()
 
     def _topics(self, file: File, problems: Findings) -> Iterator[tuple[Place, Query]]:
