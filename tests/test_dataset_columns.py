@@ -84,7 +84,7 @@ def test_a_column_of_grades_is_used_or_refused(tmp_path, word):
         assert grades(reference) == {0: 1, 1: 1, 2: 1}
     except InputError as error:
         assert word == "clicks", error
-        assert """'clicks' could hold grades, and is not used (say so: columns = { grade = "clicks" }""" in str(error)
+        assert """'clicks' could hold grades (0, 1, 2), and is not used (say so: columns = { grade = "clicks" }""" in str(error)
 
 
 @pytest.mark.parametrize("word", [*DOCUMENTS, *GRADES])
@@ -94,7 +94,7 @@ def test_labels_that_stand_twice_are_refused_and_kept_as_a_field_where_that_is_s
     try:
         kept = load(reference)
     except InputError as error:
-        assert f"queries.csv:2: {word!r} could hold " in str(error)
+        assert f"queries.csv: {word!r} could hold " in str(error)
         of_labels = {"label_document": "doc_id", "grade": "grade"}
         kept = load(DatasetReference(reference.path, columns={"fields": word, **of_labels}))
     assert [query.fields[word] for query in kept.queries] == ["a", "b"]

@@ -275,8 +275,8 @@ OF_OBJECTS = [
     (json.dumps({**EXAMPLE, "inputs": {"a": "b", "c": "d"}}).encode(), "inputs holds a, c; say which"),
     (json.dumps({**EXAMPLE, "outputs": {}}).encode(), "no reference contexts and no ids"),
     (json.dumps({**EXAMPLE, "outputs": {"document_ids": 0.5}}).encode(), "the document's id is 0.5"),
-    ((json.dumps(EXAMPLE) + "\n").encode() * 2, "t.jsonl:2: query id 'e1' occurs twice"),
-    (json.dumps({**EXAMPLE, "outputs": {"contexts": [3]}}).encode(), "'contexts' is not a list of texts"),
+    ("\n".join(json.dumps({**EXAMPLE, "inputs": {"q": q}}) for q in "ab").encode(), "query id 'e1' occurs twice"),
+    (json.dumps({**EXAMPLE, "outputs": {"contexts": [3]}}).encode(), "contexts' is not a list of texts"),
 ]  # fmt: skip
 PARAGRAPH = {
     "_id": "h1",

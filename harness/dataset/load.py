@@ -9,7 +9,7 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from harness.dataset.candidates import label_column
+from harness.dataset.candidates import label_column, refuse_overlooked
 from harness.dataset.columns import FIELDS, LABELLING, NAMING, OF_DOCUMENTS, folded
 from harness.dataset.corpus import check_documents, digest_line, read_again, text_key
 from harness.dataset.dataset_model import Dataset, DatasetReference, Labels, reference_as_json, reference_of
@@ -50,6 +50,7 @@ def load(reference: DatasetReference | str | Path, *, drop_dangling: bool = Fals
     drop = drop_dangling or reference.drop_dangling
     matched = match_labels(source, seen, documents, queries, drop=drop)
     labels = matched.labels
+    refuse_overlooked(seen, reference.columns)
     _note_contradictions(queries, labels, seen)
     _note_clicks(labels, seen)
     if not labels and documents.ids and (found := label_column(seen, documents, reference.columns)):

@@ -21,18 +21,16 @@ from harness.dataset.files import File as File  # what other rooms give these re
 from harness.dataset.source import Complaints, Place, decode, named_twice, parse_json
 from harness.english import counted
 from retrievers.errors import InputError, Problem
+from retrievers.runs import DELIMITERS, kind_of
 
 SUFFIXES = (".jsonl", ".ndjson", ".json", ".yaml", ".yml", ".csv", ".tsv", *held_tables.COLUMNAR, *held_tables.SUFFIXES)
 """What tables are read from."""
 PLAIN = (".txt",)
 """Text with one question a line: of queries alone."""
-DELIMITERS = ",;\t|"
-"""What may part the cells of CSV."""
 SAYS_DELIMITER = re.compile(r'"?sep=(.)"?')
 """Excel's line above a table."""
 VALID = "write it with a JSON library, and see that it is whole"
 UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
-TOML = re.compile(r"#|\[\[?[\w.-]+\]\]?\s*$|[\w-]{1,64}\s*=")
 QUEPID = ["query", "docid", "rating"]
 """The header of Quepid's export of ratings."""
 Row = Mapping[str, Any]
@@ -41,25 +39,6 @@ ACTIONS = ("index", "create")
 NO_TEXT = ("fields", "type", "operator", "minimum_should_match", "fuzziness", "analyzer", "filter", "index")
 """Of a request, what is not searched for."""
 PLACEHOLDERS = ("$query", "query", "$q", "q")
-NUMBERS_OF_FIELDS = {4: "TREC judgments", 6: "a TREC run"}
-
-
-def kind_of(line: str) -> str:
-    """Return what a file that begins with this line seems to be, with its article; "" where that is not clear.
-
-    >>> kind_of('name = "e"'), kind_of("id;query"), kind_of('{"a": 1}'), kind_of("q 0 d 1"), kind_of("words")
-    ('an experiment file (TOML)', 'a table (CSV)', 'JSON', 'TREC judgments', '')
-    """
-    line = line.strip()
-    if line.startswith("{"):
-        return "JSON"
-    if line.startswith("<"):
-        return "a web page, or XML"
-    if TOML.match(line):
-        return "an experiment file (TOML)"
-    if any(delimiter in line for delimiter in DELIMITERS):
-        return "a table (CSV)"
-    return NUMBERS_OF_FIELDS.get(len(line.split()), "")
 
 
 def read_rows(file: File, problems: Complaints) -> Iterator[tuple[Place, Row]]:

@@ -71,7 +71,9 @@ class Findings:
         self.sizes: dict[str, Counter[str]] = {}
         """Table or folder of documents -> what it holds (rows, Markdown files) -> how many."""
         self.unused: dict[str, dict[str, list[Any]]] = {}
-        """File of queries -> column that nothing uses -> its first cells."""
+        """File of queries or labels -> column that nothing uses -> its first cells."""
+        self.unlabelled = set[str]()
+        """Files of queries whose labels stand in a file of their own."""
         self.names_document: Callable[[str], bool] = lambda cell: False
         """Whether a whole cell names a document: known when labels are read."""
         self._problems: list[Problem] = []
