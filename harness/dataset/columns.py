@@ -15,7 +15,7 @@ from harness.dataset.rows import Row
 from harness.dataset.source import Findings, Place, read_reference, written_value
 from harness.english import join
 from retrievers.errors import InputError, Problem, did_you_mean
-from retrievers.ids import document_id
+from retrievers.ids import document_id, nfc
 from retrievers.types import Document, Query
 
 KNOWN: dict[str, tuple[str, ...]] = {
@@ -214,7 +214,7 @@ def document_of(row: Row, place: Place, columns: Columns, problems: Findings) ->
     if title is not None and not isinstance(title, str):
         problems.wrong(place, f"'title' is not a string but {shown(title)}", TEXT)
         return None
-    return None if id_ is None or text is None else Document(id_, title or "", text, fields_of(row, named))
+    return None if id_ is None or text is None else Document(nfc(id_), title or "", text, fields_of(row, named))
 
 
 def query_of(

@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator
-from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 
 from harness.dataset.archives import AGAIN
-from harness.dataset.dataset_model import DatasetReference, Labels
+from harness.dataset.dataset_model import DatasetReference
 from harness.dataset.files import File, Files, Reader, holds_files, is_results, listing_of
 from harness.dataset.rows import SUFFIXES, read_rows
-from harness.dataset.source import Findings, Parts, Place, Source
+from harness.dataset.source import Findings, Source
 from retrievers.errors import InputError, Problem, did_you_mean, nearest
-from retrievers.ids import nfc
-from retrievers.types import Document, Query
 from retrievers.user_objects import OBJECT, NamedObject
 
 FORMATS = {
@@ -73,26 +69,7 @@ def open_source(reference: DatasetReference) -> tuple[str, Source]:
     name = reference.format or format_of(reference, files)
     if name is None:
         raise InputError(Problem(reference.name, *_not_known(reference, files)))
-    return name, _composed(reader_of(name).read(reference, files))
-
-
-def _composed(source: Source) -> Source:
-    """A source with ids in NFC, whatever form the names of files or the keys of an export have."""
-
-    def documents(problems: Findings) -> Iterator[tuple[Place, Document]]:
-        for place, document in source.documents(problems):
-            yield place, document if document.id.isascii() else replace(document, id=nfc(document.id))
-
-    def queries(problems: Findings) -> Iterator[tuple[Place, Query]]:
-        for place, query in source.queries(problems):
-            yield place, query if query.id.isascii() else replace(query, id=nfc(query.id))
-
-    def labels(problems: Findings) -> Iterator[tuple[Place, str, Labels]]:
-        for place, query, given in source.labels(problems):
-            names = {doc: nfc(doc) for doc in given.documents}
-            yield place, nfc(query), given.renamed(names) if any(doc != name for doc, name in names.items()) else given
-
-    return Parts(documents, queries, labels)
+    return name, reader_of(name).read(reference, files)
 
 
 def format_of(reference: DatasetReference, files: Files) -> str | None:

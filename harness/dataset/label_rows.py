@@ -19,7 +19,7 @@ from harness.dataset.dataset_model import Labels
 from harness.dataset.rows import Row
 from harness.dataset.source import WHOLE, Findings, Place, grade_of, written_value
 from retrievers.errors import Problem
-from retrievers.ids import document_id
+from retrievers.ids import document_id, nfc
 
 LISTS = "|;\n,"
 """What parts the ids of a list in one cell: the first of these that stands in it."""
@@ -171,7 +171,7 @@ def list_of(listed: Any, place: Place, problems: Findings) -> Labels | None:
         problems.append(listed._replace(where=str(place)))
         return None
     if isinstance(listed, Mapping):
-        grades = {str(doc): grade_of(grade) for doc, grade in listed.items() if grade is not None}
+        grades = {nfc(str(doc)): grade_of(grade) for doc, grade in listed.items() if grade is not None}
         if wrong := [doc for doc, grade in grades.items() if grade is None]:
             what = f"grade {repr(listed[wrong[0]])[:40]} of document {wrong[0]!r} is not a whole number"
             problems.wrong(place, what, WHOLE)

@@ -29,6 +29,7 @@ from harness.dataset.rows import read_json
 from harness.dataset.source import Findings, Place, decode, read_reference
 from harness.english import first_few
 from retrievers.errors import InputError, Problem, did_you_mean
+from retrievers.ids import nfc
 from retrievers.types import Document, Query
 
 SUFFIXES = {".md": "Markdown", ".markdown": "Markdown", ".rst": "reStructuredText", ".txt": "text"}
@@ -205,7 +206,7 @@ class MarkdownSource:
                 )
                 id_ = row.get("id", f"q{number}")
                 if isinstance(id_, str) and id_.strip():
-                    yield place, id_, row
+                    yield place, nfc(id_), row
                 else:
                     problems.wrong(place, f"'id' is {id_!r}, not a name", "an id is text")
 
@@ -237,7 +238,7 @@ def parse_document(text: str, name: str) -> Document:
         return Document(name, title, text.strip(), front.fields)
     body = "\n".join(lines[:id_line] + lines[id_line + 1 :]).strip()
     fields = {key: values[key] for key in ("category", "tags") if values.get(key)}
-    return Document(values["id"], values.get("title", "") or front.title, body, {**front.fields, **fields})
+    return Document(nfc(values["id"]), values.get("title", "") or front.title, body, {**front.fields, **fields})
 
 
 def parse_labels(row: Mapping[str, Any], place: Place, problems: Findings) -> Labels | None:
@@ -265,7 +266,7 @@ def _unread(name: str, file: File) -> bool:
 
 def _named(name: str, file: File) -> str:
     """A document's id: its path, without the suffix where that says no more than that it is text."""
-    return name if file.suffix in CONVERTED else PurePosixPath(name).with_suffix("").as_posix()
+    return nfc(name if file.suffix in CONVERTED else PurePosixPath(name).with_suffix("").as_posix())
 
 
 def _paper(name: str) -> bool:

@@ -21,6 +21,7 @@ from harness.dataset.label_rows import Gathered
 from harness.dataset.rows import read_lines
 from harness.dataset.source import Findings, Place, grade_of
 from retrievers.errors import InputError, Problem
+from retrievers.ids import nfc
 from retrievers.runs import BOM, QRELS, lines_one_by_one
 from retrievers.runs import Qrels as Qrels
 from retrievers.runs import read_qrels as read_qrels
@@ -101,7 +102,7 @@ class TrecSource:
                     continue
                 title = next((heading for tag in TITLES if (heading := _tag(block, tag))), "")
                 text = _tag(block, "TEXT") if re.search("<TEXT>", block, re.IGNORECASE) else _body(block)
-                yield place, Document(id_, title, text)
+                yield place, Document(nfc(id_), title, text)
 
     def queries(self, problems: Findings) -> Iterator[tuple[Place, Query]]:
         """One query a topic, or a line: id, tab, text."""
@@ -132,7 +133,7 @@ class TrecSource:
             id_ = number[1] if number else NUMBER.sub("", _open(block, "num"))
             text = PART.sub("", _open(block, self.part) or _open(block, "query" if self.part == "title" else ""))
             if id_.strip() and text.strip():
-                yield place, Query(id_.strip(), text.strip())
+                yield place, Query(nfc(id_.strip()), text.strip())
             else:
                 what = "the topic has no number" if not id_.strip() else f"topic {id_.strip()} has no <{self.part}>"
                 problems.wrong(place, what, "<num> Number: 1 <title> what is asked")
@@ -174,7 +175,7 @@ def _lines(file: File, problems: Findings) -> Iterator[tuple[Place, Query]]:
     for number, line in _each(file, problems):
         id_, tab, text = line.partition("\t")
         if tab and id_.strip():
-            yield Place(file.path, number), Query(id_.strip(), text.strip())
+            yield Place(file.path, number), Query(nfc(id_.strip()), text.strip())
         else:
             what = "is neither a topic nor a query's id, a tab and its text"
             problems.wrong(Place(file.path, number), what, "1<tab>what is asked")
