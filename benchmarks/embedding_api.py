@@ -25,7 +25,7 @@ from retrievers.cache import Cache
 from retrievers.embedding import Embedder
 from retrievers.encoders.openai import OpenAIEncoder
 from retrievers.meter import Meter
-from tests.servers import OpenAIProvider, serving
+from tests.support.servers import OpenAIProvider, serving
 
 LATENCY = 0.05
 SIZE = 32

@@ -60,7 +60,7 @@ def experiment(folder: Path, data: Path, retrievers: int) -> Path:
 
 def opening(page: Path) -> list[float]:
     """Milliseconds to the first paint, to a complete document, and to the load event."""
-    from tests.browser import chromium
+    from tests.support.browser import chromium
 
     with tempfile.TemporaryDirectory() as profile, chromium(Path(profile)) as driver:
         driver.get(page.as_uri())

@@ -102,7 +102,7 @@ def _patterns(n: int) -> Floats:
 def swapped(n: int, steps: int, experiments: int) -> tuple[float, float]:
     """How often the exact test rejects where scores, multiples of 1/steps, are swapped at random; the attainable level.
 
-    tests/test_stats_signed_rank.py checks both.
+    tests/harness/stats/test_signed_rank.py checks both.
     """
     rng = np.random.default_rng([n, steps])
     rejected, levels = 0, 0.0

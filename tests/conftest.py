@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from hypothesis import HealthCheck, settings
 
-from tests.browser import NO_BROWSER, chromium
+from tests.support.browser import NO_BROWSER, chromium
 
 if TYPE_CHECKING:
     from harness.records import Results
     from retrievers.cache import Cache
-    from tests.small import Call, Told
-    from tests.store_places import Places
+    from tests.support.small import Call, Told
+    from tests.support.store_places import Places
 
 for name in ("default", "fuzz"):
     settings.register_profile(
@@ -103,7 +103,7 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> Results:
     """
     from harness.pipeline import run
     from harness.running.options import Options
-    from tests import small
+    from tests.support import small
 
     folder = tmp_path_factory.mktemp("finished")
     return run(small.experiment(folder, report=True), Options(folder / "out"))
@@ -118,7 +118,7 @@ def results(finished: Results) -> Path:
 @pytest.fixture
 def call(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Call:
     """Run the command line in this process, which ends with the code that is given."""
-    from tests import small
+    from tests.support import small
 
     monkeypatch.setenv("COLUMNS", "80")
 
@@ -154,7 +154,7 @@ def no_keys(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def keys(monkeypatch: pytest.MonkeyPatch) -> None:
     """The keys that the fakes of providers ask for."""
-    from tests.provider_blocks import set_keys
+    from tests.support.provider_blocks import set_keys
 
     set_keys(monkeypatch)
 
@@ -171,7 +171,7 @@ def cache(tmp_path: Path) -> Iterator[Cache]:
 @pytest.fixture(scope="session")
 def servers() -> Iterator[SimpleNamespace]:
     """Fakes of Qdrant's server, one of each transport."""
-    from tests.store_places import fake_servers
+    from tests.support.store_places import fake_servers
 
     with fake_servers() as running:
         yield running
@@ -182,7 +182,7 @@ def places(
     servers: SimpleNamespace, real: Callable[[str], str], request: pytest.FixtureRequest, tmp_path: Path
 ) -> Iterator[Places]:
     """Opens stores; closes all at the end."""
-    from tests.store_places import Places
+    from tests.support.store_places import Places
 
     made = Places(servers, real, request.config.getoption("--qdrant-key"), tmp_path)
     yield made

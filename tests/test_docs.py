@@ -30,9 +30,9 @@ from harness.experiment.schema import HEADS
 from harness.records.csv_tables import LEADING
 from harness.records.kept import COSTS
 from harness.running.options import Options
-from tests import tiny
-from tests.qdrant_fake import fake_qdrant
-from tests.test_cli import commands
+from tests.harness.console.test_cli import commands
+from tests.support import tiny
+from tests.support.qdrant_fake import fake_qdrant
 
 PROJECT = Path(__file__).parents[1]
 PAGES = [PROJECT / "README.md", *sorted((PROJECT / "docs").rglob("*.md"))]
@@ -292,14 +292,6 @@ def test_no_line_is_longer_than_an_editor_is_wide() -> None:
     for page in (page for page in PAGES if "report" not in page.parts and page.stem != "architecture"):
         prose = FENCE.sub("", page.read_text(encoding="utf-8"))
         assert not [line for line in prose.split("\n") if len(line) > 120 and not line.startswith(("|", "!"))], page
-
-
-def test_every_test_that_the_faults_name_is_there() -> None:
-    table = (PROJECT / "benchmarks" / "faults.md").read_text(encoding="utf-8")
-    named = re.findall(r"`(test_\w+\.py)::(test_\w+)`", table)
-    assert {int(number) for number in re.findall(r"^\| (\d+) \|", table, re.MULTILINE)} == set(range(1, 27))
-    assert [one for one in named if f"def {one[1]}(" not in (PROJECT / "tests" / one[0]).read_text("utf-8")] == []
-    assert named
 
 
 @pytest.mark.slow

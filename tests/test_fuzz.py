@@ -22,7 +22,7 @@ from harness.measures import parse
 from harness.report import write_report
 from retrievers import runs
 from retrievers.errors import InputError
-from tests import small
+from tests.support import small
 
 FOUND = Path(__file__).parent / "data" / "fuzz"
 FILES = [

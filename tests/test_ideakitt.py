@@ -14,11 +14,11 @@ from harness.pipeline import run
 from harness.running.options import Options
 from retrievers.cache import Cache, default_path
 from retrievers.costs import estimate
-from tests import small, tiny
-from tests.recompute import verified
-from tests.servers import BedrockProvider, OpenAIProvider, serving, tokens_of
-from tests.small import ended, ends, planned
-from tests.test_run import digests
+from tests.harness.running.test_run import digests
+from tests.support import small, tiny
+from tests.support.recompute import verified
+from tests.support.servers import BedrockProvider, OpenAIProvider, serving, tokens_of
+from tests.support.small import ended, ends, planned
 
 pytestmark = pytest.mark.slow
 
@@ -106,7 +106,7 @@ def test_the_articles_experiment(tmp_path: Path, servers: Servers, monkeypatch: 
         "intfloat/multilingual-e5-base": tiny.static(tmp_path / "static").as_posix(),
         "cross-encoder/mmarco-mMiniLMv2-L12-H384-v1": tiny.cross_encoder(tmp_path / "cross").as_posix(),
         "depth = 10": "depth = 2",
-        "\nprimary = ": "\nreport = false\nprimary = ",  # it loads no model either: tests/test_report.py
+        "\nprimary = ": "\nreport = false\nprimary = ",  # it loads no model either: tests/harness/report/test_report.py
     }.items():
         assert old in text
         text = text.replace(old, new)

@@ -20,8 +20,8 @@ import Stemmer
 from harness.pipeline import run
 from harness.records import Results
 from harness.running.options import Options
-from tests.recompute import verified
-from tests.small import BM25
+from tests.support.recompute import verified
+from tests.support.small import BM25
 
 PROJECT = Path(__file__).parents[1]
 MEASURES = {"nDCG@10": "ndcg_cut_10", "AP": "map", "RR": "recip_rank", "R@100": "recall_100", "P@10": "P_10"}

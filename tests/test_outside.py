@@ -35,10 +35,10 @@ from retrievers.rerankers.cross_encoder import CrossEncoderReranker
 from retrievers.reranking import CachedReranker
 from retrievers.runs import read_run
 from retrievers.types import Document, Query, Ranking, ranked
-from tests import layouts
-from tests.recompute import verified
+from tests.harness.measures.test_trec_eval import expected, printed
+from tests.support import layouts
+from tests.support.recompute import verified
 from tests.test_known_answers import BM25, MINILM
-from tests.test_measures_trec_eval import expected, printed
 
 pytestmark = pytest.mark.outside
 

@@ -9,7 +9,7 @@ import pytest
 
 import harness
 from harness.cli import app
-from tests.test_cli import commands
+from tests.harness.console.test_cli import commands
 
 PROJECT = Path(__file__).parents[1]
 pytestmark = [

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 
 import harness
 from harness import Options
-from tests.browser import chromium, media, resize
+from tests.support.browser import chromium, media, resize
 
 HERE = Path(__file__).parent
 PROJECT = HERE.parents[1]

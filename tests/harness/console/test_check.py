@@ -1,0 +1,301 @@
+"""What `harness check` tells: everything that is wrong at once, what is right, and what a model would not read."""
+
+import json
+import shlex
+from pathlib import Path
+
+import numpy as np
+import pytest
+from statsmodels.stats.power import TTestPower
+
+from harness.dataset import load, reference_of
+from harness.pipeline import run
+from harness.report.sections.decision import alerts
+from harness.running.capacity import Capacity
+from harness.running.check import check
+from harness.running.dataset_summary import dataset_summary, near_duplicates
+from harness.running.options import Options
+from retrievers.errors import InputError
+from retrievers.types import Document, sample
+from tests.harness.report.test_slices import view_of
+from tests.support import layouts, small, tiny
+from tests.support.small import ended, ends, refusal
+
+pytestmark = pytest.mark.usefixtures("own_cache")
+
+
+def test_everything_that_is_wrong_at_once(tmp_path):
+    folder = layouts.beir(tmp_path / "data")
+    (folder / "corpus.jsonl").write_text("not json\n")
+    path = tmp_path / "e.toml"
+    path.write_text(
+        f'name = "e"\ndataset = "{folder.as_posix()}"\nprimary = "nDGC@10"\nmeasure = ["P@5"]\n'
+        f'measures = ["nDGC@10", "Precission@5", "R@10", "Suces@1"]\n[[retrievers]]\nname = "a"\nkind = "bm52"\n'
+        f'[[retrievers]]\nname = "b"\nkind = "bm25"\nk2 = 1\n'
+    )
+    shown = str(refusal(check, path))
+    for part in ("unknown key 'measure' (did you mean 'measures'?)", "'nDGC@10'", "'Precission@5'", "'Suces@1'",
+                 "unknown kind 'bm52'", "did you mean 'bm25'?", "unknown key 'k2'",
+                 "corpus.jsonl:1: is not JSON"):  # fmt: skip
+        assert part in shown, f"{part} is not in\n{shown}"
+
+
+def test_a_misspelt_path_names_the_nearest(tmp_path):
+    layouts.beir(tmp_path / "data")
+    with pytest.raises(InputError, match="did you mean 'data'"):
+        check(tmp_path / "dta")
+    path = tmp_path / "e.toml"
+    path.write_text(small.experiment(tmp_path / "x").read_text().replace("x/data", "x/dat"))
+    with pytest.raises(InputError, match=r"does not exist .did you mean 'data'"):
+        check(path)
+
+
+def test_a_wrong_experiment_and_wrong_data_are_told_together_also_where_the_experiment_can_be_read(tmp_path):
+    path = small.experiment(tmp_path, retrievers='[[retrievers]]\nname = "a"\nkind = "bm25"\nstemming = "klingon"\n')
+    (tmp_path / "data" / "queries.json").write_text("[3]")
+    shown = str(refusal(check, path))
+    assert "queries.json[0]: is not an object" in shown
+    assert "unknown language 'klingon'" in shown
+
+
+def test_the_page(tmp_path):
+    folder = tmp_path / "data"
+    words = " ".join(f"word{i}" for i in range(60))
+    texts = {
+        "a": words,
+        "b": f"{words} more",
+        "c": "休暇は一年に二十五日あります。",
+        "d": f"so: which things have wheels? {words[::-1]}",
+    }
+    layouts.jsonl(folder / "corpus.jsonl", [{"_id": id_, "text": text} for id_, text in texts.items()])
+    layouts.jsonl(folder / "queries.jsonl", [{"_id": "q1", "text": "Which things have  wheels?"}])
+    layouts.table(folder / "qrels" / "test.tsv", [
+        {"query-id": "q1", "corpus-id": "a", "score": 2}, {"query-id": "q1", "corpus-id": "b", "score": 0},
+    ], delimiter="\t")  # fmt: skip
+    found = dataset_summary(load(reference_of(folder)))
+    assert found.near_duplicates == ("b",)
+    assert found.quoted == ("q1",)
+    assert found.grades == ((0, 1), (2, 1))
+    assert found.per_query == (1, 1, 1)
+    assert found.labelled == 2
+    assert dict(found.languages)["japanese"] == 1
+    shown = "\n".join(check(folder).lines())
+    assert "near-duplicates: 1 (b)" in shown
+    assert "enough queries? No: 1 query and 1 comparison" in shown
+    json.dumps(check(folder).as_json())
+
+
+def test_the_sample_depends_on_ids_and_seed_alone():
+    documents = [Document(str(i), "", f"text {i}") for i in range(100)]
+    first = sample(documents, size=20)
+    assert {one.id for one in sample(reversed(documents), size=20)} == {one.id for one in first}
+    assert {one.id for one in sample(documents, seed=1, size=20)} != {one.id for one in first}
+    assert len(sample(documents)) == len(documents)
+
+
+def test_near_duplicates_of_random_texts():
+    rng = np.random.default_rng(3)
+    vocabulary = [f"w{i}" for i in range(500)]
+    texts = [" ".join(rng.choice(vocabulary, 80)) for _ in range(200)]
+    copies = [text + " tail" for text in texts[:50]]
+    documents = [Document(str(i), "", text) for i, text in enumerate([*texts, *copies])]
+    assert set(near_duplicates(documents)) == {str(i) for i in range(200, 250)}
+
+
+def test_what_so_many_queries_detect_before_a_run():
+    """Against statsmodels' power of the paired t-test."""
+    for m, alpha in ((1, 0.05), (3, 0.01)):
+        there = Capacity(60, comparisons=m, alpha=alpha, range_of=2.0)
+        effect = TTestPower().solve_power(nobs=60, alpha=alpha / m, power=0.8)
+        assert there.difference() == pytest.approx(0.2 * 2.0 * effect, rel=1e-4)
+    assert Capacity(5).sentence().startswith("enough queries? No: 5 queries and 1 comparison")
+    assert Capacity(60).sentence() == "enough queries? 60 queries reliably detect a difference of about 0.074"
+
+
+def test_the_capacity_takes_the_level_the_family_and_the_clusters(tmp_path):
+    found = check(five_needs(tmp_path, more='[statistics]\nalpha = 0.5\ncluster = "need"'), results=tmp_path / "none")
+    assert found.capacity[:4] == (5, True, 3, 0.5)
+    assert "enough queries? 5 different questions" in "\n".join(found.lines())
+
+
+def test_a_long_report_is_cut_and_says_so(tmp_path):
+    blocks = "".join(
+        f'[[retrievers]]\nname = "m{i}"\nencoder = {{ kind = "hashing", dimensions = {64 + i} }}\n' for i in range(20)
+    )
+    *lines, verdict, more = check(small.experiment(tmp_path, retrievers=blocks)).lines()
+    assert len(lines) == 24
+    assert any(line.startswith("a run takes 240 texts (") for line in lines)
+    assert (verdict, more.startswith("and "), more.endswith(" more (--json)")) == ("nothing is wrong", True, True)
+
+
+def test_questions_without_labels_are_called_so(tmp_path):
+    rows = [{"query": text} for _, text, _ in small.QUERIES]
+    (small.dataset(tmp_path / "data") / "queries.json").write_text(json.dumps(rows), encoding="utf-8")
+    shown = "\n".join(check(tmp_path / "data").lines())
+    assert "labels: no query has a relevant document yet: `harness pool` begins to label" in shown
+    assert "0 to 0" not in shown
+
+
+NEEDS = ["vacation days do I get", "people may park here", "books can I borrow", "rooms are booked", "wheels has it"]
+FORMS = ["How many {}?", "how many {} each year", "Tell me how many {}", "So how many {}, please?"]
+
+
+def five_needs(folder, *, more=""):
+    """An experiment whose twenty queries ask for five needs."""
+    path = small.experiment(folder, more=more)
+    said = [
+        {
+            "id": f"q{i}-{j}",
+            "query": form.format(need),
+            "relevant_documents": ["apple", "car"],
+            "fields": {"need": need[:5]},
+        }
+        for i, need in enumerate(NEEDS)
+        for j, form in enumerate(FORMS)
+    ]
+    (folder / "data" / "queries.json").write_text(json.dumps(said), encoding="utf-8")
+    return path
+
+
+def test_no_warning_is_given_where_there_is_nothing_to_warn_of(tmp_path):
+    assert not check(small.experiment(tmp_path)).warnings
+
+
+def test_a_cluster_or_a_weight_that_is_no_field_is_refused_with_the_other_problems(tmp_path):
+    path = five_needs(tmp_path, more='[statistics]\ncluster = "neat"\nweight = "neat"')
+    with pytest.raises(InputError, match=r"(?s)cluster: 'neat' is a field of no query.*without a number above 0 in"):
+        check(path)
+
+
+def test_the_command_as_json(tmp_path, capsys):
+    said = json.loads(ends(capsys, 0, "check", layouts.beir(tmp_path / "data"), "--json").out)
+    assert said["portrait"]["sampled"] == 4
+    assert said["problems"] == []
+
+
+def local(tmp_path, model):
+    more = f'[[retrievers]]\nname = "short"\nencoder = {{ kind = "sentence-transformers", model = "{model}" }}\n'
+    return small.experiment(tmp_path, retrievers=more)
+
+
+def test_documents_that_a_model_would_cut_off_are_a_warning(tmp_path):
+    """A model of this machine whose files say that it reads eight tokens; nothing is loaded."""
+    folder = tmp_path / "model"
+    folder.mkdir()
+    words = {word: number for number, word in enumerate(["[UNK]", "the", "train", "rails"])}
+    content = {
+        "version": "1.0", "added_tokens": [], "normalizer": None, "pre_tokenizer": {"type": "Whitespace"},
+        "post_processor": None, "decoder": None, "truncation": None, "padding": None,
+        "model": {"type": "WordLevel", "vocab": words, "unk_token": "[UNK]"},
+    }  # fmt: skip
+    (folder / "tokenizer.json").write_text(json.dumps(content), encoding="utf-8")
+    (folder / "sentence_bert_config.json").write_text('{"max_seq_length": 2}', encoding="utf-8")
+    checked = check(local(tmp_path, folder.as_posix()))
+    (warning,) = checked.warnings
+    documents = checked.dataset.count
+    assert warning.startswith(f"short would read only the beginning of {documents} of {documents} documents (2 tokens)")
+    assert list(checked.lines())[-1] == "no error; 1 warning"
+
+
+def test_a_model_that_only_the_hub_may_have_is_a_warning(tmp_path, monkeypatch):
+    monkeypatch.setenv("HF_HOME", str(tmp_path / "hub"))
+    (warning,) = check(local(tmp_path, "nobody/no-such-model")).warnings
+    assert warning.startswith("short: its model is not on this machine")
+
+
+def test_a_data_set_that_is_none_is_told_once(tmp_path):
+    path = tmp_path / "x.toml"
+    path.write_text(
+        'name = "x"\ndataset = 3\nprimary = "RR"\nmeasures = ["RR"]\n[[retrievers]]\nname = "bm25"\nkind = "bm25"\n'
+    )
+    assert [str(problem) for problem in refusal(check, path).problems] == [f"{path}: dataset: 3: should be a table"]
+
+
+@pytest.mark.parametrize("name", ["my results", "small.unfinished"])
+def test_a_results_folder_is_called_so_and_no_data_set(tmp_path, monkeypatch, capsys, name):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("harness.pipeline.write_index", lambda place: None)
+    only = '[[retrievers]]\nname = "bm25"\nkind = "bm25"\n'
+    run(small.experiment(tmp_path, retrievers=only), Options(tmp_path)).folder.rename(name)
+    for command in ("check", "init"):
+        said = ends(capsys, 2, command, name).err
+        assert f"{name}: is a results folder, no data set" in said
+        assert f"harness report {shlex.quote(name)} shows what it says" in said
+
+
+def test_repeated_questions_are_counted_once_by_check_run_gate_and_report(tmp_path, capsys):
+    """Three questions under ten ids each: p was 0.002, and the gate passed."""
+    rows = [
+        {"id": f"q{i:02}", "query": f"  {text.upper()}" if i % 2 else text, "relevant_documents": docs}
+        for i in range(30)
+        for _, text, docs in [small.QUERIES[i % 3]]
+    ]
+    (small.dataset(tmp_path / "data") / "queries.json").write_text(json.dumps(rows), encoding="utf-8")
+    blocks = '[[retrievers]]\nname = "bm25"\nkind = "bm25"\n[[retrievers]]\nname = "hash"\n'
+    blocks += 'encoder = { kind = "hashing", dimensions = 64 }\n'
+    path = small.experiment(tmp_path, retrievers=blocks, report=True)
+    assert "30 queries (3 different questions) to ask" in check(path).lines()[0]
+    results = run(path, Options(tmp_path / "out"))
+    assert set(results.comparisons["clusters"]) == {3}
+    assert results.comparisons["p_value"].min() >= 0.25
+    assert "30 queries (3 different questions)" in (results.folder / "report.md").read_text(encoding="utf-8")
+    words = ("--baseline", "bm25", "--challenger", "hash", "--margin", "0.2")
+    assert ended("gate", results.folder, *words) == 1
+    assert "30 queries (3 different questions) cannot show it" in "".join(capsys.readouterr())
+
+
+OTHERS = """
+[[retrievers]]
+name = "bm25"
+kind = "bm25"
+
+[[retrievers]]
+name = "hybrid"
+kind = "fusion"
+of = ["bm25", "m"]
+
+[[retrievers]]
+name = "again"
+kind = "fusion"
+of = ["hybrid", "bm25"]
+"""
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> str:
+    return tiny.bi_encoder(tmp_path_factory.mktemp("tiny"), prompts={"document": "passage: "}).as_posix()
+
+
+def experiment(folder: Path, model: str, more: str = "") -> Path:
+    block = f'[[retrievers]]\nname = "m"\nencoder = {{ kind = "sentence-transformers", model = "{model}", '
+    path = small.experiment(folder, retrievers=f'{block}device = "cpu" }}\n{more}\n{OTHERS}')
+    for name, words in (("long", 40), ("longer", 70)):
+        (folder / "data" / f"{name}.md").write_text(" ".join(["wing"] * words), encoding="utf-8")
+    return path
+
+
+def test_what_is_told_before_is_what_the_run_counts(tmp_path: Path, model: str) -> None:
+    path = experiment(tmp_path, model, "derive = { dimensions = [8] }")
+    (reach,) = check(path, results=tmp_path).summary.reaches
+    assert reach.exact
+    assert (reach.retriever, reach.limit, reach.others) == ("m", tiny.LIMIT, ("m-8", "hybrid", "again"))
+    results = run(path, Options(tmp_path / "out"))
+    ledger = results.manifest.ledger.retrievers
+    assert len(ledger["m"].notes["truncated"]) == reach.beyond >= 2
+    assert ledger["m"].counts["embed-documents"]["lost_tokens"] == reach.lost > 0
+    assert ledger["m-8"].notes["truncated"] == ledger["m"].notes["truncated"]
+    told = f"m would read only the beginning of {reach.beyond} of 8 documents (12 tokens) and leave {reach.lost} of "
+    (warning,) = [one for one in check(path).warnings if "beginning" in one]
+    assert warning.startswith(told)
+    assert warning.endswith("take a model that reads more; m-8, hybrid and again are made of it")
+    (alert,) = [one.text for one in alerts(view_of(results)) if "start" in one.text]
+    assert alert == "m, m-8, hybrid and again read only the start of 100 % of the documents: try chunking."
+
+
+def test_passages_that_fit_lose_nothing(tmp_path: Path, model: str) -> None:
+    path = experiment(tmp_path, model, 'chunk = { size = 12, unit = "tokens" }')
+    (reach,) = check(path, results=tmp_path).summary.reaches
+    assert (reach.beyond, reach.lost) == (0, 0)
+    assert not [one for one in check(path).warnings if "beginning" in one]
+    results = run(path, Options(tmp_path / "out"))
+    assert not results.manifest.ledger.retrievers["m"].notes.get("truncated")

@@ -1,0 +1,328 @@
+"""Tables fit any terminal, whatever the names; the words and the order are those of the numbers."""
+
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from rich.cells import cell_len
+from rich.console import Console
+
+from harness.console import layout, printing, several, tables
+from harness.console.layout import forest
+from harness.english import short_p
+from harness.evaluation.across_sets import together
+from harness.evaluation.board import board_of
+from harness.evaluation.evaluation import evaluate
+from harness.evaluation.verdict import Comparison
+from harness.evaluation.wording import read_verdict
+from harness.stats.settings import Settings
+from retrievers.errors import BackendError, InputError, NotShown, Problem
+from retrievers.types import Floats
+from tests.support.scored import scored
+
+MEASURES = [
+    "nDCG@10",
+    "P@5",
+    "R@10",
+    "F1@10",
+    "RR@10",
+    "AP@10",
+    "Success@10",
+    "nDCG(dcg='exp-log2', ideal='retrieved')@10",
+]
+NAMES = ["bm25", "titan-embed-text-v1", "多言語埋め込みモデル", "text-embedding-3-small-reranked-by-a-cross-encoder-10"]
+
+
+def rendered(parts: Iterable[Any], width: int) -> list[str]:
+    console = Console(width=width, force_terminal=False, color_system=None)
+    with console.capture() as told:
+        for part in parts:
+            console.print(part)
+    return told.get().split("\n")[:-1]
+
+
+def summary(names: Iterable[str], measures: Iterable[str] = MEASURES) -> list[dict[str, Any]]:
+    return [
+        {
+            "retriever": name,
+            "measure": measure,
+            "count": 138,
+            "mean": 0.9 - 0.1 * i,
+            "ci_low": 0.5,
+            "ci_high": 0.9,
+            "ci_method": "t",
+        }
+        for i, name in enumerate(names)
+        for measure in measures
+    ]
+
+
+def comparison(a: str, b: str, verdict: str = "undecided: no difference shown") -> Comparison:
+    return Comparison(
+        "nDCG@10", a, b, n=138, zeros=6, wins=27, ties=6, losses=105, mean_difference=-0.1, ci_low=-0.237,
+        ci_high=-0.147, w_plus=1.0, w_minus=2.0, statistic=1.0, p_value=1e-14, p_adjusted=1.89e-14, p_minimum=1e-30,
+        method="exact", effect_size=-0.5, finding=read_verdict(verdict), role="confirmatory", p_minimum_adjusted=1e-30,
+        p_randomization=1e-5, ci_method="t", p_randomization_adjusted=1e-5, clusters=None,
+        p_wilcoxon=0.2, p_wilcoxon_adjusted=0.216,
+    )  # fmt: skip
+
+
+names = st.lists(
+    st.text(st.sampled_from("abc-_.1言語モデ"), min_size=1, max_size=64), min_size=1, max_size=6, unique=True
+)
+
+
+@settings(max_examples=30)
+@given(names=names, width=st.integers(50, 160))
+def test_the_leaderboard_fits(names: list[str], width: int) -> None:
+    lines = rendered(tables.leaderboard(summary(names), "nDCG@10", width=width), width)
+    assert max(map(cell_len, lines)) <= width
+    rows = [line for line in lines if "0.500 … 0.900" in line or line.rstrip().endswith("000")]
+    assert len(rows) == len(names)
+
+
+@settings(max_examples=30)
+@given(names=names.filter(lambda names: len(names) > 1), width=st.integers(50, 160))
+def test_the_comparisons_fit(names: list[str], width: int) -> None:
+    rows = [comparison(a, b) for a in names for b in names if a < b]
+    lines = rendered(tables.comparisons(rows, settings=Settings(), width=width), width)
+    assert max(map(cell_len, lines)) <= width
+    assert sum("undecided" in line for line in lines) == len(rows)
+
+
+@pytest.mark.parametrize("width", [30, 40, 80])
+def test_the_narrowest_terminal_still_has_name_mean_and_verdict(width: int) -> None:
+    lines = rendered(tables.leaderboard(summary(NAMES), "nDCG@10", width=width), width)
+    assert max(map(cell_len, lines)) <= width
+    assert sum("0.9000" in line for line in lines) == 1
+    lines = rendered(tables.comparisons([comparison(NAMES[0], NAMES[1])], settings=Settings(), width=width), width)
+    assert any("undecided" in line for line in lines)
+
+
+def test_an_interval_without_width_is_not_shown_as_one() -> None:
+    equal = [row | {"mean": 0.95, "ci_low": 0.95, "ci_high": 0.95, "ci_method": "not estimable"}
+             for row in summary(["bm25"], ["nDCG@10"])]  # fmt: skip
+    shown = rendered(tables.leaderboard(equal, "nDCG@10", width=80), 80)
+    assert shown[-1].split() == ["bm25", "0.9500", "not", "estimable"]
+    row = replace(comparison("x", "y"), ci_low=0.5, ci_high=0.5, ci_method="not estimable")
+    shown = rendered(tables.comparisons([row], settings=Settings(), width=80), 80)
+    assert "not estimable" in shown[-1]
+    assert "…" not in shown[-1]
+
+
+def test_what_has_no_room_is_named() -> None:
+    lines = " ".join(rendered(tables.leaderboard(summary(NAMES), "nDCG@10", width=80), 80))
+    assert "Too wide for this terminal:" in lines
+    assert "A wider one or --json shows them." in lines
+    wide = rendered(tables.leaderboard(summary(NAMES), "nDCG@10", width=200), 200)
+    assert not any("Too wide" in line for line in wide)
+    assert any(NAMES[3] in line for line in wide)
+    narrow = " ".join(rendered(tables.comparisons([comparison("x", "y")], settings=Settings(), width=40), 40))
+    assert "wins/ties/losses" in narrow
+
+
+def test_a_data_set_that_has_no_room_is_named() -> None:
+    rng = np.random.default_rng(0)
+    values = [{name: rng.random(30) for name in NAMES[:2]} for _ in range(5)]
+    found = together({f"set-{i}": scored(one) for i, one in enumerate(values)}, None, Settings())
+    assert "Too wide" not in " ".join(rendered(several.table(found, width=120), 120))
+    assert "set-3 n = 30 and set-4 n = 30. A wider one" in " ".join(rendered(several.table(found, width=50), 50))
+
+
+def test_of_few_pairs_those_of_the_leader_stand_first_too() -> None:
+    means = {"bm25": 0.39, "hybrid": 0.53, "titan": 0.50, "minilm": 0.59}
+    pairs = [(a, b) for i, a in enumerate(means) for b in list(means)[i + 1 :]]
+    rows = [replace(comparison(a, b), mean_difference=means[a] - means[b]) for a, b in pairs]
+    lines = rendered(tables.comparisons(rows, settings=Settings(), width=100, leader="minilm"), 100)
+    assert [tuple(line.split()[:2]) for line in lines if "undecided" in line] == [
+        ("hybrid", "minilm"), ("titan", "minilm"), ("bm25", "minilm"),
+        ("hybrid", "titan"), ("bm25", "titan"), ("bm25", "hybrid"),
+    ]  # fmt: skip
+
+
+def test_of_many_pairs_those_of_the_leader_stand_first_then_the_closest() -> None:
+    means = {f"r{i:02}": i / 20 for i in range(12)}
+    pairs = [(a, b) for a in means for b in means if a < b]
+    many = [replace(comparison(a, b), mean_difference=means[a] - means[b]) for a, b in pairs]
+    lines = rendered(tables.comparisons(many, settings=Settings(), width=80, leader="r11"), 80)
+    rows = [line.split()[:2] for line in lines if line.startswith("r")]
+    assert len(rows) == 20
+    assert [row[0] for row in rows[:11]] == [f"r{i:02}" for i in range(10, -1, -1)]
+    assert all(row[1] == "r11" for row in rows[:11])
+    assert all(means[b] - means[a] == pytest.approx(0.05) for a, b in rows[11:])
+    told = " ".join(" ".join(lines).split())
+    assert told.endswith("Here are 20 of 66 comparisons: those of r11, then the closest. --json shows them all.")
+    assert max(map(cell_len, lines)) <= 80
+
+
+def test_heads_break_before_the_cutoff() -> None:
+    lines = rendered(tables.leaderboard(summary(["x"], ["nDCG@10", "Success@10"]), "nDCG@10", width=80), 80)
+    assert [line.split() for line in lines[1:3]] == [["nDCG", "95", "%", "Success"], ["@10", "interval", "@10"]]
+
+
+def test_the_best_stands_first_whatever_the_order_of_the_rows() -> None:
+    lines = rendered(tables.leaderboard(summary(["a", "b"], ["nDCG@10", "RR"])[::-1], "nDCG@10", width=80), 80)
+    assert [line.split()[0] for line in lines[4:6]] == ["a", "b"]
+    assert lines[0] == "nDCG@10 over 138 queries"
+    low = tables.leaderboard(summary(["a", "b"], ["nDCG@10"]), "nDCG@10", width=80, low_is_good={"nDCG@10"})
+    assert [line.split()[0] for line in rendered(low, 80)[-2:]] == ["b", "a"]
+
+
+def test_a_baseline_is_named_once() -> None:
+    lines = rendered(
+        tables.comparisons([comparison("x", "base"), comparison("y", "base")], settings=Settings(), width=80), 80
+    )
+    assert lines[0] == "nDCG@10: a against b = base"
+    assert sum("base" in line for line in lines) == 1
+
+
+def test_reasons_stand_where_there_is_room() -> None:
+    rows = [comparison("x", "y")]
+    assert (
+        "undecided: no difference shown" in rendered(tables.comparisons(rows, settings=Settings(), width=120), 120)[-1]
+    )
+    assert rendered(tables.comparisons(rows, settings=Settings(), width=80), 80)[-1].rstrip().endswith("undecided")
+
+
+@settings(max_examples=40)
+@given(names=names, width=st.integers(8, 70))
+def test_long_names_go_on_in_the_next_line_and_nothing_of_them_is_lost(names: list[str], width: int) -> None:
+    column = layout.Column("", names, left=True, name=True)
+    lines = rendered([layout.grid(layout.fitting([column, layout.Column("", ["0.5"] * len(names))], width))], width)
+    assert max(map(cell_len, lines)) <= width
+    assert "".join("".join(line.replace("0.5", "").split()) for line in lines[2:]) == "".join(names)
+
+
+@pytest.mark.parametrize("width", [40, 80])
+def test_the_scoreboard_leaves_nothing_out(width: int) -> None:
+    names = [f"run-{i}" for i in range(17)]
+    lines = rendered(tables.scoreboard(summary(names), width=width), width)
+    heads = sum(line.startswith("─") for line in lines)
+    first = [line.split()[0] for line in lines if line.startswith("run-")]
+    assert first == names * heads  # a run a line, in one order
+    assert "".join(lines).count("Success") == 1
+    rows = [{"query_id": f"問{i}", "measure": measure, "value": 0.5} for i in range(3) for measure in MEASURES]
+    lines = rendered(tables.by_query(rows, "run", width=width), width)
+    assert max(map(cell_len, lines)) <= width
+    assert "".join(lines).count("0.5000") == 3 * len(MEASURES)
+
+
+def test_the_verdict_ends_in_words() -> None:
+    values: dict[str, Floats] = {"x": np.linspace(0.5, 1, 20), "y": np.linspace(0, 0.4, 20)}
+    both = evaluate(scored(values, "nDCG@10"), baseline=None, settings=Settings())
+    told = rendered(
+        tables.verdict(both, tables.VerdictNotes(tables.More(pairs=True), both.summary_rows()), width=80), 80
+    )
+    assert told[:2] == ["nDCG@10 over 20 queries", "Use x."]
+    assert told[-1] == "x is the best of the 2 on this measure."
+    alone = evaluate(scored({"x": values["x"]}, "nDCG@10"), baseline=None, settings=Settings())
+    told = rendered(tables.verdict(alone, tables.VerdictNotes(tables.More(), alone.summary_rows()), width=80), 80)
+    assert told[1] == "x ran alone: there is nothing to compare it with."
+
+
+@pytest.mark.parametrize("width", [30, 40, 60, 80, 120])
+@pytest.mark.parametrize("length", [5, 60])
+def test_the_forest_keeps_names_drawing_and_wins_at_every_width(width: int, length: int) -> None:
+    random = np.random.default_rng(3)
+    names = [f"{'a' * length}{i}" for i in range(3)]
+    values: dict[str, Floats] = {name: random.random(40) / 2 + i / 5 for i, name in enumerate(names)}
+    board = board_of(evaluate(scored(values, "nDCG@10"), baseline=None, settings=Settings(margin=0.02)))
+    lines = rendered(forest(board, width=width), width)
+    assert max(map(cell_len, lines)) <= width
+    shown = "".join("".join(line.split()) for line in lines)
+    assert shown.count("■") == 2
+    for row in board.rows:
+        assert row.wins is None or f"{row.wins}/{row.ties}/{row.losses}" in shown
+        assert row.p is None or width < 60 or length > 5 or short_p(row.p) in shown
+    assert len(lines) == 6 or length > 5 or width < 100  # a head, a rule, three retrievers, the axis
+    judged = board_of(evaluate(scored(values, "nDCG@10"), baseline=names[1], settings=Settings(margin=0.02)))
+    lines = rendered(forest(judged, width=width), width)
+    assert max(map(cell_len, lines)) <= width
+    assert len(lines) == 7 or length > 5 or width != 80  # the head in two lines, the legend in one
+
+
+def test_a_board_against_a_baseline_is_seen_from_the_baseline() -> None:
+    values: dict[str, Floats] = {
+        "x": np.linspace(0.5, 1, 20),
+        "y": np.linspace(0, 0.4, 20),
+        "z": np.linspace(0.4, 0.9, 20),
+    }
+    board = board_of(evaluate(scored(values, "nDCG@10"), baseline="z", settings=Settings()))
+    assert [(row.retriever, row.standing) for row in board.rows] == [("x", "better"), ("z", "baseline"), ("y", "worse")]
+    ahead, _, behind = board.rows
+    assert ahead.difference == pytest.approx(0.1)
+    assert behind.difference == pytest.approx(-0.45)
+    assert (ahead.wins, ahead.losses, behind.wins, behind.losses) == (20, 0, 0, 20)
+
+
+def test_no_sentence_is_said_again_for_each_pair() -> None:
+    random = np.random.default_rng(3)
+    values: dict[str, Floats] = {f"r{i}": random.random(30) for i in range(8)}
+    evaluation = evaluate(scored(values, "nDCG@10"), baseline=None, settings=Settings())
+    assert len(evaluation.conclusion.unresolved) == 7
+    told = evaluation.sentences()
+    assert len(told) == len(set(told))
+    assert sum("To reliably find a true difference" in sentence for sentence in told) == 1
+
+
+def test_messages() -> None:
+    one, two = Problem("a.toml: depth", "is 0", "raise it"), Problem("b", "is missing")
+    assert printing.message(InputError(one)) == "error: a.toml: depth: is 0 (raise it)"
+    assert printing.message(InputError([one, two])).split("\n") == [
+        "error: 2 problems", "  a.toml: depth: is 0 (raise it)", "  b: is missing"
+    ]  # fmt: skip
+    many = [Problem(f"a:{n}", "is not a grade") for n in range(1, 31)]
+    assert printing.message(InputError(many)).split("\n")[20:] == ["  a:20: is not a grade", "  and 10 more"]
+    assert printing.message(NotShown("gate failed: no")) == "gate failed: no"
+    assert printing.message(BackendError("x: y")) == "error: x: y"
+
+
+def test_the_axis_has_round_values_and_no_minus_zero() -> None:
+    values: dict[str, Floats] = {"x": np.linspace(0.5, 1, 20), "y": np.linspace(0.5, 0.9, 20) + [0.0, 0.068] * 10}
+    board = board_of(evaluate(scored(values, "nDCG@10"), baseline=None, settings=Settings()))
+    assert -0.005 < board.span[0] < 0
+    assert rendered(forest(board, width=80), 80)[-1].split() == ["0", ".01", ".02", ".03"]
+
+
+@pytest.mark.parametrize(("reach", "words"), [(0.25, "−.2 0 .2"), (1.0, "−1.0 −.5 0 .5 1.0"), (10.05, "−10 0 10")])
+def test_the_axis_loses_no_digit_but_a_leading_zero(reach: float, words: str) -> None:
+    values: dict[str, Floats] = {"x": np.linspace(0.5, 1, 20), "y": np.linspace(0, 0.4, 20)}
+    board = board_of(evaluate(scored(values, "nDCG@10"), baseline=None, settings=Settings()))
+    rows = tuple(row._replace(difference=0.0, low=-reach, high=reach) for row in board.rows)
+    axis = rendered(forest(replace(board, rows=rows), width=80), 80)[-1]
+    assert axis.split() == words.split()  # 10.0 is not "1.0"
+
+
+def test_the_legend_takes_no_room_from_the_columns() -> None:
+    line = np.linspace(0.5, 1, 20)
+    values: dict[str, Floats] = {"x": line, "same": line.copy(), "low": line - 0.3}
+    lines = rendered(forest(board_of(evaluate(scored(values), baseline=None, settings=Settings())), width=80), 80)
+    assert lines[0].split("  ")[0] == "= no query differs"
+    assert lines[1].split() == [
+        "▼",
+        "worse",
+        "mean",
+        "behind",
+        "the",
+        "leader",
+        "won/tied/lost",
+        "adj.",
+        "p",
+        "Wilcoxon",
+    ]
+
+
+def test_what_all_names_begin_with_is_said_once() -> None:
+    random = np.random.default_rng(3)
+    values: dict[str, Floats] = {f"bge-m3-{kind}": random.random(30) for kind in ("dense-of-all", "sparse", "colbert")}
+    evaluation = evaluate(scored(values, "nDCG@10"), baseline=None, settings=Settings())
+    notes = tables.VerdictNotes(tables.More(), [], ["bge-m3-sparse reads half."], step="Read bge-m3-colbert.")
+    lines = rendered(tables.verdict(evaluation, notes, width=80), 80)
+    told = "\n".join(lines)
+    assert told.count("bge-m3-") == told.count("bge-m3-…") == 1
+    assert "! …sparse reads half." in lines
+    assert "Read …colbert." in lines

@@ -1,0 +1,211 @@
+"""Progress: each stage is told once, and how far it is while it lasts."""
+
+import io
+import threading
+from dataclasses import replace
+from itertools import count
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+from rich.console import Console
+
+from harness.console import progress
+from harness.console.progress import Progress
+from retrievers import meter
+from retrievers.cache import Cache
+from retrievers.chunking import Chunks, passages, pieces
+from retrievers.embedding import Embedder
+from retrievers.encoders.hashing import HashingEncoder
+from retrievers.meter import Budget, Meter
+from retrievers.types import Document
+from retrievers.vector_search import VectorRetriever
+from tests.support import small, tiny
+from tests.support.qdrant_fake import store_at
+from tests.support.small import told
+
+
+@pytest.fixture(autouse=True)
+def clock(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
+    """The clock of progress, which stands still, and of meters, by which everything takes a thousandth of a second."""
+    still, ticks = SimpleNamespace(now=100.0, monotonic=lambda: still.now), count(0, 0.001)
+    monkeypatch.setattr(progress, "time", still)
+    monkeypatch.setattr(meter, "time", SimpleNamespace(perf_counter=lambda: next(ticks)))
+    return still
+
+
+def log() -> Console:
+    return Console(file=io.StringIO(), width=100, force_terminal=False)
+
+
+def lines(console: Console) -> list[str]:
+    return console.file.getvalue().splitlines()  # type: ignore[attr-defined]
+
+
+def watched(shown: Progress, name: str, budget: Budget | None = None) -> Meter:
+    return Meter(watch=lambda counted: shown.watch(name, counted), budget=budget)
+
+
+def dense(counted: Meter, windows: int = 3) -> None:
+    """What a dense retriever counts: two stages take turns, window by window."""
+    for _ in range(windows):
+        with counted.stage("embed-documents", total=30):
+            counted.count(texts=10, cached=5)
+        with counted.stage("index", total=30):
+            counted.count(texts=10)
+    with counted.stage("index"):
+        pass
+    with counted.stage("embed-queries", total=4):
+        counted.count(texts=4, cached=4)
+    with counted.stage("search", total=4):
+        counted.count(texts=4)
+
+
+def test_a_log_has_one_line_for_each_stage_of_each_retriever() -> None:
+    console = log()
+    with Progress(console) as shown:
+        dense(watched(shown, "minilm"))
+        with watched(shown, "hybrid").stage("fuse"):
+            pass
+    told = lines(console)
+    assert [line.split(": ")[:2] for line in told] == [
+        ["minilm", "embed-documents"], ["minilm", "index"], ["minilm", "embed-queries"], ["minilm", "search"],
+        ["hybrid", "fuse"],
+    ]  # fmt: skip
+    assert told[0].startswith("minilm: embed-documents: 30 texts in 0.0 s, ")
+    assert told[0].endswith("/s, 50 % cached")
+    assert told[2].endswith("all cached")
+    assert told[4] == "hybrid: fuse: 0.0 s"
+
+
+def test_a_stage_that_fails_is_told_too() -> None:
+    console = log()
+    with pytest.raises(RuntimeError), Progress(console) as shown, watched(shown, "x").stage("search"):
+        raise RuntimeError
+    assert lines(console)[0].startswith("x: search: ")
+
+
+def test_a_log_hears_now_and_then_how_far_a_long_stage_is(clock: SimpleNamespace) -> None:
+    console, budget = log(), Budget()
+    with Progress(console) as shown:
+        counted = watched(shown, "openai", budget)
+        with counted.stage("embed-documents", total=10_000):
+            for _ in range(10):
+                clock.now += 7
+                budget.take(0.001)
+                counted.count(texts=110, cached=40)
+    assert lines(console)[:2] == [
+        "openai: embed-documents: 550 of 10,000, 10/s, 15:45 left, 36 % cached, $0.0050",
+        "openai: embed-documents: 1,100 of 10,000, 10/s, 14:50 left, 36 % cached, $0.0100",
+    ]
+
+
+def test_quiet_says_nothing() -> None:
+    console = log()
+    with Progress(console, quiet=True) as shown:
+        dense(watched(shown, "x"))
+    assert lines(console) == []
+
+
+def test_a_terminal_has_bars_while_it_lasts_and_lines_in_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(progress, "REFRESH", 0)
+    console = Console(file=io.StringIO(), width=100, force_terminal=True, color_system=None)
+    with Progress(console) as shown:
+        dense(watched(shown, "minilm"))
+    text = console.file.getvalue()  # type: ignore[attr-defined]
+    assert "━" in text
+    assert "10 of 30" in text
+    assert "minilm: search: 4 texts in 0.0 s" in text
+
+
+def test_threads_may_count_at_once() -> None:
+    console = log()
+    with Progress(console) as shown:
+        counted = watched(shown, "x")
+        with counted.stage("embed-documents", total=4000):
+            workers = [threading.Thread(target=lambda: [counted.count(texts=1) for _ in range(1000)]) for _ in range(4)]
+            for worker in workers:
+                worker.start()
+            for worker in workers:
+                worker.join()
+    (line,) = lines(console)
+    assert line.startswith("x: embed-documents: 4,000 texts in ")
+
+
+def test_a_stage_for_all_retrievers_has_a_name_of_its_own() -> None:
+    console = log()
+    with Progress(console) as shown, watched(shown, "").stage("scoring"):
+        pass
+    assert lines(console) == ["scoring: 0.0 s"]
+
+
+def test_latency_is_told_in_steps_with_the_time_left(clock: SimpleNamespace) -> None:
+    console = log()
+    with Progress(console) as shown:
+        counted = watched(shown, "minilm")
+        with counted.stage("latency", total=103):
+            for _ in range(5):
+                clock.now += 8
+                counted.step()
+    assert lines(console) == ["minilm: latency: 4 of 103, 0.1/s, 13:12 left", "minilm: latency: 0.0 s"]
+    assert counted.counts("latency") == {}, "steps reach no table"
+
+
+def test_a_stage_that_counts_nothing_says_how_long_it_has_lasted(clock: SimpleNamespace) -> None:
+    console = log()
+    with Progress(console) as shown:
+        counted = watched(shown, "x")
+        with counted.stage("judge"):
+            clock.now += 40
+            counted.count(calls=1)
+    assert lines(console)[0] == "x: judge: for 0:40"
+
+
+def test_passages_are_counted_against_passages(cache: Cache) -> None:
+    texts = [Document(str(i), "", "one two three four five six " * 3) for i in range(40)]
+    texts.append(replace(texts[0], id="the same once more"))
+    shares: list[tuple[int, int | None]] = []
+    counted = Meter(
+        watch=lambda one: shares.append(
+            (int(one.counts("embed-documents").get("texts", 0)), one.expected("embed-documents"))
+        )
+    )
+    chunks = Chunks(20)
+    embedder = Embedder(HashingEncoder(dimensions=8), cache)
+    VectorRetriever(embedder, lambda _: store_at(":memory:"), chunks=chunks).index(texts, counted)
+    distinct = {piece.content for piece in pieces(texts, chunks)}
+    assert 1 < len(distinct) < 41 * len(passages(texts[0], chunks))
+    assert shares[-1] == (len(distinct), len(distinct))
+
+
+def test_a_stage_that_began_again_leaves_no_bar_behind(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(progress, "REFRESH", 0)
+    console = Console(file=io.StringIO(), width=100, force_terminal=True, color_system=None)
+    with Progress(console) as shown:
+        for name in ("one", "two"):
+            with watched(shown, name).stage("search", total=4):
+                pass
+            together = watched(shown, "")
+            for stage in ("scoring", "reporting"):
+                with together.stage(stage):
+                    pass
+        with watched(shown, "three").stage("fuse"):
+            pass
+        assert [task.description for task in shown._bars.tasks] == ["three: fuse"]
+
+
+def test_the_pairs_of_a_large_comparison_are_counted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rows = [f"r{name},q{query},nDCG@10,{(name * query) % 7 / 7}" for name in range(16) for query in range(9)]
+    (tmp_path / "scores.csv").write_text("retriever,query_id,measure,value\n" + "\n".join(rows), encoding="utf-8")
+    monkeypatch.setattr(progress, "SILENCE", 0.0)
+    assert "of 120 pairs" in told(capsys, "compare", tmp_path / "scores.csv")
+
+
+def test_a_model_that_is_loaded_is_named(tmp_path, capsys, own_cache):
+    model = tiny.bi_encoder(tmp_path / "tiny").as_posix()
+    block = f'[[retrievers]]\nname = "m"\nencoder = {{ kind = "sentence-transformers", model = "{model}" }}\n'
+    path = small.experiment(tmp_path, retrievers=block)
+    assert "loading model\n" in small.ends(capsys, 0, "run", path, "--results", tmp_path / "out").err
+    assert "loading model" not in small.ends(capsys, 0, "run", path, "--results", tmp_path / "out").err

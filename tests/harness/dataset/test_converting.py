@@ -1,0 +1,172 @@
+"""Documents as companies have them, by markitdown: converted once, what failed listed, in a process apart."""
+
+import io
+import json
+import sys
+import zipfile
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+from harness.dataset import converting, load, markdown_folder, reading_line, reference_of
+from harness.dataset.converting import NotConverted, convert
+from harness.dataset.files import File
+from harness.experiment.init import write_experiment
+from retrievers.errors import InputError
+from tests.support.small import ended
+
+needs = pytest.mark.skipif(find_spec("markitdown") is None, reason="needs the extra `documents`")
+pytestmark = pytest.mark.usefixtures("own_cache")
+posix = pytest.mark.skipif(sys.platform == "win32", reason="signals of POSIX")
+
+
+@pytest.fixture
+def page(tmp_path, monkeypatch):
+    monkeypatch.setenv("HARNESS_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr(converting, "version", lambda _: "1")
+    monkeypatch.setattr(converting, "installed", lambda: True)
+    (tmp_path / "page.html").write_text("<title>T</title><p>text")
+    return File(tmp_path / "page.html")
+
+
+@pytest.mark.parametrize("name", ["a.pdf", "a.docx"])
+def test_what_does_not_begin_as_its_format_is_not_taken_for_text(name, page, tmp_path):
+    (tmp_path / name).write_text("an error page, saved under a wrong name")
+    with pytest.raises(NotConverted, match="whatever its name says"):
+        convert(File(tmp_path / name))
+
+
+@needs
+@pytest.mark.parametrize(("name", "cut"), [("a.pdf", "%PDF-1.4 cut"), ("a.xlsx", "PK cut"), ("a.ipynb", "{cut")])
+def test_what_its_reader_cannot_read_is_not_taken_for_text(name, cut, tmp_path):
+    (tmp_path / name).write_text(cut)
+    with pytest.raises(NotConverted, match="failed"):
+        convert(File(tmp_path / name))
+
+
+@pytest.mark.parametrize("kept", ["{}", "[]", "null", '{"title": 1, "text": "a"}', '{"failed": 5}', "[" * 100_000])
+def test_what_no_conversion_gives_is_not_taken(kept, page, tmp_path, monkeypatch):
+    monkeypatch.setattr(converting, "convert_bytes", lambda *_: {"title": "T", "text": "text"})
+    assert convert(page).text == "text"
+    [path] = (tmp_path / "cache" / "documents").iterdir()
+    path.write_text(kept)
+    assert convert(page).text == "text"
+    assert json.loads(path.read_text()) == {"title": "T", "text": "text"}
+
+
+def test_a_document_is_converted_where_nothing_can_be_kept(page, tmp_path, monkeypatch):
+    monkeypatch.setattr(converting, "convert_bytes", lambda *_: {"title": "T", "text": "text"})
+    (tmp_path / "cache").mkdir()
+    (tmp_path / "cache" / "documents").write_text("a file")
+    assert convert(page).text == "text"
+
+
+HTML = "<html><head><title>Leave</title></head><body><h1>Days</h1><p>25 days a year</p></body></html>"
+
+
+def pdf(text: str) -> bytes:
+    """A PDF of one page, by hand (PDF 32000-1:2008, 7.5)."""
+    stream = f"BT /F1 24 Tf 72 720 Td ({text}) Tj ET".encode()
+    parts = [b"<< /Type /Catalog /Pages 2 0 R >>", b"<< /Type /Pages /Kids [3 0 R] /Count 1 >>",
+             b"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 612 792] /Contents 4 0 R "
+             b"/Resources << /Font << /F1 5 0 R >> >> >>",
+             b"<< /Length %d >>\nstream\n%s\nendstream" % (len(stream), stream),
+             b"<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica >>"]  # fmt: skip
+    out, places = io.BytesIO(b"%PDF-1.4\n"), []
+    out.seek(0, 2)
+    for number, part in enumerate(parts, 1):
+        places.append(out.tell())
+        out.write(b"%d 0 obj\n%s\nendobj\n" % (number, part))
+    table = out.tell()
+    out.write(b"xref\n0 6\n0000000000 65535 f \n" + b"".join(b"%010d 00000 n \n" % place for place in places))
+    out.write(b"trailer << /Size 6 /Root 1 0 R >>\nstartxref\n%d\n%%%%EOF" % table)
+    return out.getvalue()
+
+
+def docx(path: Path, text: str) -> None:
+    """The smallest Word file: ECMA-376, part 1, 11.3.10."""
+    word = "http://schemas.openxmlformats.org/wordprocessingml/2006/main"
+    package = "http://schemas.openxmlformats.org/package/2006"
+    office = "http://schemas.openxmlformats.org/officeDocument/2006/relationships/officeDocument"
+    kind = "application/vnd.openxmlformats-officedocument.wordprocessingml.document.main+xml"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("[Content_Types].xml", f'<Types xmlns="{package}/content-types"><Default Extension="rels" '
+                         f'ContentType="application/vnd.openxmlformats-package.relationships+xml"/><Override '
+                         f'PartName="/word/document.xml" ContentType="{kind}"/></Types>')  # fmt: skip
+        archive.writestr("_rels/.rels", f'<Relationships xmlns="{package}/relationships"><Relationship Id="r1" '
+                         f'Type="{office}" Target="word/document.xml"/></Relationships>')  # fmt: skip
+        archive.writestr("word/document.xml", f'<w:document xmlns:w="{word}"><w:body><w:p><w:r><w:t>{text}</w:t></w:r>'
+                         f"</w:p></w:body></w:document>")  # fmt: skip
+
+
+def folder(path: Path, relevant: str) -> Path:
+    path.mkdir()
+    (path / "plain.md").write_text("# Plain\n\ntext")
+    (path / "guide.rst").write_text("Guide\n=====\n\nhow to")
+    (path / "leave.html").write_text(HTML)
+    (path / "price.pdf").write_bytes(pdf("twelve euros"))
+    docx(path / "terms.docx", "thirty days")
+    (path / "broken.docx").write_bytes(b"PK\3\4 cut")
+    (path / "logo.png").write_bytes(b"\x89PNG")
+    (path / "queries.json").write_text(json.dumps([{"query": "how much?", "relevant_documents": [relevant]}]))
+    return path
+
+
+@needs
+def test_what_companies_have_becomes_documents_and_is_converted_once(tmp_path, monkeypatch):
+    place = folder(tmp_path / "d", "price.pdf")
+    found = load(reference_of(place))
+    documents = {document.id: document for document in found.documents()}
+    assert list(documents) == ["guide", "leave.html", "plain", "price.pdf", "terms.docx"]
+    assert (documents["leave.html"].title, documents["leave.html"].text) == ("Leave", "# Days\n\n25 days a year")
+    assert "twelve euros" in documents["price.pdf"].text
+    assert "thirty days" in documents["terms.docx"].text
+    assert [failed.partition(":")[0] for failed in found.ledger["unconverted-file"]] == ["broken.docx"]
+    assert found.ledger["unread-file"] == ("logo.png",)
+    assert reading_line(found) == "5 of 7 files are read; 1 is not (.png 1); 1 could not be converted"
+    with monkeypatch.context() as patch:
+        patch.setattr(converting, "convert_bytes", lambda *_: pytest.fail("it was kept"))
+        assert load(reference_of(place)).digest == found.digest
+    (place / "leave.html").write_text(HTML.replace("25", "30"))
+    assert load(reference_of(place)).digest != found.digest
+
+
+@needs
+def test_a_label_of_what_could_not_be_converted_says_why(tmp_path):
+    with pytest.raises(InputError, match=r"'broken.docx', which could not be converted: .*write the file again"):
+        load(reference_of(folder(tmp_path / "d", "broken.docx")))
+
+
+def test_without_markitdown_the_files_that_are_not_read_are_told(tmp_path, monkeypatch):
+    monkeypatch.setattr(converting, "installed", lambda: False)
+    monkeypatch.setattr(markdown_folder, "installed", lambda: False)
+    monkeypatch.chdir(tmp_path)
+    place = folder(tmp_path / "d", "plain")
+    found = load(reference_of(place))
+    assert [document.id for document in found.documents()] == ["guide", "plain"]
+    line = ("2 of 7 files are read; 5 are not (.docx 2, .html 1, .pdf 1, .png 1); "
+            'pip install "markitdown[docx,pdf,pptx,xlsx]", or the extra "documents"')  # fmt: skip
+    assert reading_line(found) == line
+    assert line in list(write_experiment(place).lines())
+
+
+def test_a_folder_that_is_read_whole_says_nothing(tmp_path):
+    (tmp_path / "a.md").write_text("# A\n\ntext")
+    (tmp_path / "queries.json").write_text('[{"query": "a", "relevant_documents": ["a"]}]')
+    assert reading_line(load(reference_of(tmp_path))) == ""
+
+
+def test_a_run_says_first_what_is_not_read(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(converting, "installed", lambda: False)
+    monkeypatch.setattr(markdown_folder, "installed", lambda: False)
+    monkeypatch.setattr("harness.cli.print_results", lambda *_, **__: None)
+    place = folder(tmp_path / "d", "plain")
+    path = tmp_path / "e.toml"
+    path.write_text(f'name = "e"\ndataset = "{place.as_posix()}"\nprimary = "RR"\nmeasures = ["RR"]\nreport = false\n'
+                    '[[retrievers]]\nname = "bm25"\nkind = "bm25"\n')  # fmt: skip
+    ended("run", path, "--results", tmp_path / "out")
+    said = capsys.readouterr().err
+    assert said.startswith("2 of 7 files are read; 5 are not (.docx 2, .html 1, .pdf 1, .png 1); pip install")
+    ended("check", path)
+    assert "2 of 7 files are read" in capsys.readouterr().out.split("\n")[1]

@@ -1,0 +1,182 @@
+"""Each reader of data sets, judgments, answers and vectors fed with damaged files: an InputError, or an answer.
+
+Each file of a layout is damaged in turn, at places that hypothesis draws, the same in every run. What is read from
+a hub or by ir_datasets is not here: its files are those of another library.
+"""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+
+from harness.answers.systems import read_systems
+from harness.dataset import DatasetReference, load
+from harness.dataset.formats import FORMATS
+from harness.dataset.judgments import read_judgments
+from harness.evaluation.readers import read_ids, read_scores
+from harness.labels.drafts import Draft, kept_drafts, write_drafts
+from harness.labels.pool import read_pool, write_pool
+from harness.records import By, read_passages, read_readings
+from retrievers.errors import InputError
+from tests.harness.dataset import test_shapes as shapes
+from tests.support import labels_small, layouts, small
+from tests.test_fuzz import damaged, spots
+
+bounded = settings(max_examples=100 if settings.get_current_profile_name() == "fuzz" else 12, database=None)
+
+
+def of_shape(write: Callable[[Path], list[str]]) -> Callable[[Path], Path]:
+    """A layout of the tests of shapes, in a folder of its own."""
+
+    def written(folder: Path) -> Path:
+        folder.mkdir(parents=True)
+        return folder / write(folder)[0]
+
+    return written
+
+
+def markdown(folder: Path) -> Path:
+    folder.parent.mkdir(exist_ok=True)
+    return small.dataset(folder)
+
+
+LAYOUTS: dict[str, Callable[[Path], Path]] = {
+    **layouts.GRADED, "squad": of_shape(shapes.squad), "quoted": of_shape(shapes.contexts_in_rows),
+    "msmarco": of_shape(shapes.ms_marco), "hotpotqa": of_shape(shapes.hotpotqa), "markdown": markdown,
+    "hotpotqa-hub": of_shape(shapes.hotpotqa_of_the_hub), "xlsx": of_shape(shapes.excel_named_sheets),
+    "arrow": of_shape(shapes.saved_parts), "autorag": layouts.of_tool("qa.parquet", "corpus.parquet"),
+    "llama-index": layouts.of_tool("qa_finetune.json"), "llama-index-rag": layouts.of_tool("rag_dataset.json"),
+    "ragas": layouts.of_tool("ragas.jsonl"), "langsmith": layouts.of_tool("langsmith.jsonl"),
+    "phoenix": layouts.of_tool("phoenix.json"), "langfuse": layouts.of_tool("langfuse.json"),
+}  # fmt: skip
+CONTEXTS = {"ragas", "llama-index-rag", "langsmith", "phoenix", "langfuse"}
+"""Those that have no documents of their own."""
+
+
+def files(place: Path) -> list[Path]:
+    """A file, or all files below a folder."""
+    return [place] if place.is_file() else sorted(path for path in place.rglob("*") if path.is_file())
+
+
+def answered(read: Callable[[], object]) -> None:
+    """Read; InputError is an answer."""
+    try:
+        result = read()
+        if isinstance(result, Iterator):
+            list(result)
+    except InputError as error:
+        assert str(error)
+
+
+def read_damaged(paths: list[Path], spot: tuple[float, float, bytes], read: Callable[[], object]) -> None:
+    """Damage each file alone, and read all."""
+    for path in paths:
+        raw = path.read_bytes()
+        try:
+            path.write_bytes(damaged(raw, spot))
+            answered(read)
+        finally:
+            path.write_bytes(raw)
+
+
+@pytest.fixture(scope="module", params=LAYOUTS)
+def laid_out(request, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("layout") / "data"
+    place = LAYOUTS[request.param](folder)
+    documents = "docs.jsonl" if request.param in CONTEXTS else None
+    return load(DatasetReference(place, documents=documents)).format, DatasetReference(place, documents=documents)
+
+
+@bounded
+@given(spots)
+def test_data_sets_of_every_form(laid_out, spot):
+    form, reference = laid_out
+    named = DatasetReference(reference.path, documents=reference.documents, format=form)
+
+    def read() -> None:
+        list(load(named).documents())
+
+    read_damaged(files(reference.folder), spot, read)
+
+
+def test_every_reader_of_data_sets_has_a_layout(tmp_path):
+    forms = set()
+    for name, write in LAYOUTS.items():
+        place = write(tmp_path / name / "data")
+        documents = "docs.jsonl" if name in CONTEXTS else None
+        forms.add(load(DatasetReference(place, documents=documents)).format)
+    assert forms == FORMATS.keys() - {"hub", "ir_datasets"}
+
+
+def judgments(folder: Path) -> Callable[[], object]:
+    path = folder / "judgments.jsonl"
+    labels_small.write(path, [labels_small.judgment(), labels_small.judgment("q1", grade=None, judge="bob")])
+    return lambda: read_judgments([path])
+
+
+def pools(folder: Path) -> Callable[[], object]:
+    write_pool(folder / "pool.jsonl", labels_small.pool())
+    return lambda: read_pool(folder / "pool.jsonl")
+
+
+def drafts(folder: Path) -> Callable[[], object]:
+    write_drafts(folder / "drafts.jsonl", [Draft(f"q{i}", "what?", "short", "n", "llm:m", "d") for i in range(3)])
+    labels_small.write(folder / "kept.jsonl", [labels_small.judgment()])
+    return lambda: kept_drafts(folder / "drafts.jsonl", [folder / "kept.jsonl"])
+
+
+def scores(folder: Path) -> Callable[[], object]:
+    (folder / "scores.csv").write_text(
+        "retriever,query_id,measure,value\n" + "".join(f"{r},q{i},P@1,0.{i}\n" for r in "ab" for i in range(5)),
+        encoding="utf-8",
+    )
+    return lambda: read_scores(folder / "scores.csv")
+
+
+def ids(folder: Path) -> Callable[[], object]:
+    (folder / "ids.txt").write_text("q1\nq2\n", encoding="utf-8")
+    return lambda: read_ids(folder / "ids.txt")
+
+
+def answers(folder: Path) -> Callable[[], object]:
+    contexts = [{"id": "c1", "text": "a"}, {"id": "c2", "text": "b"}]
+    rows = [{"query_id": query, "response": "It is so [1].", "contexts": contexts} for query in ("q1", "q2")]
+    layouts.jsonl(folder / "mine.jsonl", rows)
+    return lambda: read_systems(folder, {"q1", "q2"})
+
+
+def readings(folder: Path) -> Callable[[], object]:
+    by = {"judge": "j", "prompt": "p"}
+    layouts.jsonl(folder / "claims.jsonl", [{"text": "t", "claims": ["c"], **by}])
+    layouts.jsonl(folder / "verdicts.jsonl", [{"claim": "c", "passage": "0", "verdict": "entailed", **by}])
+    layouts.jsonl(folder / "opinions.jsonl", [{"task": "rating", "of": ["0"], "answer": 1, **by}])
+    layouts.jsonl(folder / "passages.jsonl", [{"id": "d", "passage": "0"}])
+    return lambda: (read_readings(folder, By("j", "p")), read_passages(folder))
+
+
+OTHERS = (judgments, pools, drafts, scores, ids, answers, readings)
+
+
+@pytest.mark.parametrize("line", [b"\xff{}", b"[" * 100_000, b'{"round": 1e999}', b"[]", b"9" * 5_000])
+def test_a_reading_that_is_none_is_named_with_its_line(tmp_path, line):
+    by = b'"judge": "j", "claim": "c", "passage": "p", "verdict": null'
+    (tmp_path / "verdicts.jsonl").write_bytes(b"{%s}\n%s\n" % (by, line.replace(b'{"', b'{%s, "' % by)))
+    with pytest.raises(InputError, match=r"verdicts\.jsonl:2: is"):
+        read_readings(tmp_path, By("j", ""))
+
+
+@pytest.fixture(scope="module", params=OTHERS, ids=lambda write: write.__name__)
+def other(request, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("others") / "files"
+    folder.mkdir()
+    read = request.param(folder)
+    read()
+    return folder, read
+
+
+@bounded
+@given(spots)
+def test_other_files(other, spot):
+    folder, read = other
+    read_damaged(files(folder), spot, read)

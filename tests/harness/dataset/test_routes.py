@@ -1,0 +1,258 @@
+"""The same collection through every reader: the same digest, rankings and scores; what is written is read back."""
+
+import json
+import tempfile
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from harness.dataset import Dataset, DatasetReference, load, reference_of, trec
+from harness.dataset.source import id_problem
+from retrievers.bm25 import BM25Retriever
+from retrievers.errors import InputError
+from retrievers.ids import nfc
+from retrievers.meter import Meter
+from retrievers.types import Ranking
+from tests.support import layouts
+from tests.support import layouts as written
+
+
+def loaded(place: object) -> Dataset:
+    return load(reference_of(place))
+
+
+def rankings(dataset: Dataset) -> list[Ranking]:
+    retriever = BM25Retriever()
+    retriever.index(dataset.documents(), Meter())
+    return retriever.search(dataset.queries, 10, Meter())
+
+
+@pytest.mark.parametrize("route", written.GRADED)
+def test_the_same_collection_through_every_route(tmp_path: Path, route: str) -> None:
+    expected = loaded(written.beir(tmp_path / "expected"))
+    found = loaded(written.GRADED[route](tmp_path / "data"))
+    assert found.labels == expected.labels
+    assert found.digest == expected.digest
+    assert found.queries == expected.queries
+    assert list(found.documents()) == list(expected.documents())
+    assert rankings(found) == rankings(expected)
+    assert found.ledger == expected.ledger
+
+
+def test_what_the_collection_is(tmp_path: Path) -> None:
+    found = loaded(written.beir(tmp_path / "d"))
+    assert {doc.id: doc.text for doc in found.documents()} == written.DOCUMENTS
+    assert {query.id: query.text for query in found.queries} == written.QUERIES
+    assert {query: labels.grades for query, labels in found.labels.items()} == written.GRADES
+
+
+def test_ir_datasets_by_name(tmp_path: Path) -> None:
+    found = loaded(written.catalogue(tmp_path / "irds"))
+    assert {doc.id: doc.text for doc in found.documents()} == {
+        id_: text.replace("\n", " ") for id_, text in written.DOCUMENTS.items()
+    }
+    assert {query.id: query.text for query in found.queries} == written.QUERIES
+    assert {query: labels.grades for query, labels in found.labels.items()} == written.GRADES
+    assert found.format == "ir_datasets"
+
+
+def test_names_that_ir_datasets_does_not_know() -> None:
+    with pytest.raises(InputError, match="is not known to ir_datasets"):
+        loaded("irds:no/such/set")
+    with pytest.raises(InputError, match=r"irds:beir: has no docs, queries, qrels"):
+        loaded("irds:beir")
+
+
+def test_autorag_keeps_its_groups(tmp_path: Path) -> None:
+    written.parquet(tmp_path / "corpus.parquet", [
+        {"doc_id": id_, "contents": text, "metadata": {"page": "1", "prev_id": None}}
+        for id_, text in written.DOCUMENTS.items()
+    ])  # fmt: skip
+    groups = {"q1": [["car"]], "q2": [["boat", "fish"]], "q3": [["pear"], ["boat", "car"]]}
+    written.parquet(tmp_path / "qa.parquet", [
+        {"qid": id_, "query": text, "retrieval_gt": groups[id_], "generation_gt": ["x"]}
+        for id_, text in written.QUERIES.items()
+    ])  # fmt: skip
+    found = loaded(tmp_path)
+    assert found.format == "autorag"
+    assert {query: labels.groups for query, labels in found.labels.items()} == {
+        query: tuple(map(tuple, some)) for query, some in groups.items()
+    }
+    assert next(found.documents()).fields == {"page": "1"}
+    assert found.queries[0].fields == {}
+
+
+def test_one_relevant_document_a_row(tmp_path: Path) -> None:
+    written.table(tmp_path / "documents.csv", written.corpus("id"))
+    rows = [{"question": written.QUERIES[q], "doc_id": d} for q, d in [("q2", "boat"), ("q1", "car"), ("q2", "fish")]]
+    written.table(tmp_path / "labels.csv", rows)
+    found = loaded(tmp_path)
+    assert [query.text for query in found.queries] == [written.QUERIES["q2"], written.QUERIES["q1"]]
+    assert found.labels["q0"].grades == {"boat": 1, "fish": 1}
+
+
+@pytest.mark.parametrize("route", ["csv", "tsv", "jsonl", "parquet", "trec", "embench"])
+def test_an_empty_document_is_a_document(tmp_path: Path, route: str) -> None:
+    of = written.SMALL._replace(documents={**written.DOCUMENTS, "void": ""})
+    found = loaded(written.GRADED[route](tmp_path / "data", of))
+    assert found.ledger["empty-document"] == ("void",)
+    assert found.digest == loaded(written.beir(tmp_path / "expected", of)).digest
+
+
+def test_a_folder_of_text_files_with_a_table_of_labels(tmp_path: Path) -> None:
+    for id_, text in written.DOCUMENTS.items():
+        (tmp_path / f"{id_}.txt").write_text(text)
+    written.table(tmp_path / "queries.csv", written.queries("id"))
+    written.table(tmp_path / "labels.csv", written.qrels())
+    found, plain = loaded(tmp_path), loaded(written.beir(tmp_path.with_name("plain")))
+    assert found.format == "tables"
+    assert found.digest == plain.digest
+    with pytest.raises(InputError, match="these tables have no splits"):
+        load(replace(reference_of(tmp_path), split="dev"))
+
+
+@pytest.mark.parametrize("key", ["_id", "id"])
+def test_the_hub_by_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, key: str) -> None:
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    monkeypatch.setattr("datasets.config.HF_DATASETS_CACHE", str(tmp_path / "cache"))
+    folder = tmp_path / "data"
+    found = loaded(written.named_hub(folder, key))
+    assert found.format == "hub"
+    assert found.digest == loaded(written.beir(tmp_path / "expected")).digest
+    with pytest.raises(InputError, match="has no split 'dev'"):
+        load(replace(reference_of(f"hf:{folder.as_posix()}"), split="dev"))
+    (folder / "README.md").write_text("---\nconfigs:\n- config_name: corpus\n  data_files: corpus/*.parquet\n---\n")
+    with pytest.raises(InputError, match=r"has no part 'queries' .its parts are corpus"):
+        loaded(f"hf:{folder.as_posix()}")
+
+
+def test_a_name_of_the_hub_that_cannot_be_had(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
+    with pytest.raises(InputError, match="names no data set"):
+        loaded("hf:@main")
+    with pytest.raises(InputError, match=r"hf:nobody/nothing@main: cannot be read"):
+        loaded("hf:nobody/nothing@main")
+
+
+# Exports of evaluation tools: reference contexts find documents by id or by text; what does not is counted
+
+CONTEXT = "Cars drive on  roads,"
+"""The beginning of a document, with other white space and case."""
+
+
+def documents(folder: Path) -> None:
+    written.jsonl(folder / "docs.jsonl", written.corpus())
+
+
+def test_ragas_by_text_by_id_and_without_a_match(tmp_path):
+    documents(tmp_path)
+    samples = [
+        {"user_input": "wheels?", "reference_contexts": [CONTEXT], "synthesizer_name": "single_hop"},
+        {"user_input": "swim?", "reference_contexts": [written.DOCUMENTS["fish"], "nowhere at all"]},
+        {"user_input": "green?", "reference_context_ids": ["pear", "boat"], "reference_contexts": ["not looked at"]},
+        {"user_input": "more?", "reference_context_ids": [*written.DOCUMENTS]},
+        {"user_input": "most?", "reference_context_ids": [*written.DOCUMENTS]},
+    ]
+    written.jsonl(tmp_path / "testset.jsonl", samples)
+    found = load(DatasetReference(tmp_path / "testset.jsonl", documents="docs.jsonl"))
+    assert found.format == "ragas"
+    assert {query: labels.grades for query, labels in found.labels.items()} == {
+        "q0": {"car": 1}, "q1": {"fish": 1}, "q2": {"pear": 1, "boat": 1},
+        "q3": dict.fromkeys(written.DOCUMENTS, 1), "q4": dict.fromkeys(written.DOCUMENTS, 1),
+    }  # fmt: skip
+    assert found.ledger["unmatched-context"] == ("q1: nowhere at all",)
+    assert found.queries[0].fields == {"synthesizer_name": "single_hop"}
+
+
+def test_langsmith_with_keys_of_its_own(tmp_path):
+    documents(tmp_path)
+    examples = [
+        {"id": "e1", "inputs": {"ask": "wheels?", "k": 5}, "outputs": {"gold": {"ids": ["car"]}},
+         "metadata": {"split": "base", "language": "en"}},
+    ]  # fmt: skip
+    written.jsonl(tmp_path / "examples.jsonl", examples)
+    columns = {"query": "inputs.ask", "relevant": "outputs.gold.ids"}
+    found = load(DatasetReference(tmp_path / "examples.jsonl", documents="docs.jsonl", columns=columns))
+    assert found.format == "langsmith"
+    assert found.labels["e1"].grades == {"car": 1}
+    assert found.queries[0].text == "wheels?"
+    assert found.queries[0].fields == {"split": "base", "language": "en"}
+
+
+def test_a_document_that_is_the_context_comes_before_one_that_holds_it(tmp_path):
+    rows = [
+        {"_id": "long", "text": "so: cars drive on roads, and more"},
+        {"_id": "same", "text": "Cars drive on roads,"},
+    ]
+    written.jsonl(tmp_path / "docs.jsonl", rows)
+    written.jsonl(tmp_path / "t.jsonl", [{"user_input": "wheels?", "reference_contexts": [CONTEXT]}])
+    found = load(DatasetReference(tmp_path / "t.jsonl", documents="docs.jsonl"))
+    assert found.labels["q0"].grades == {"same": 1}
+
+
+TEXTS = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0\r"), min_size=1, max_size=30)
+IDS = st.text(st.characters(exclude_categories=["Cs", "Cc", "Zl", "Zp"]), min_size=1, max_size=8).filter(
+    lambda id_: id_.strip() == id_ and not id_problem(id_) and nfc(id_) == id_
+)
+GRADES = st.integers(-3, 9)
+
+
+@st.composite
+def collections(draw: st.DrawFn) -> tuple[dict[str, str], dict[str, str], dict[str, dict[str, int]]]:
+    """Documents, queries, and grades of which at least one is positive."""
+    documents = draw(st.dictionaries(IDS, TEXTS, min_size=1, max_size=5))
+    asked = draw(st.dictionaries(IDS, TEXTS.filter(str.strip), min_size=1, max_size=4))
+    judged = {id_: draw(st.dictionaries(st.sampled_from(sorted(documents)), GRADES, min_size=1)) for id_ in asked}
+    first = next(iter(judged))
+    judged[first][next(iter(documents))] = 1
+    return documents, asked, judged
+
+
+def rows(texts: dict[str, str]) -> layouts.Rows:
+    return [{"id": id_, "text": text} for id_, text in texts.items()]
+
+
+def judgments(grades: dict[str, dict[str, int]]) -> layouts.Rows:
+    return [{"query-id": q, "corpus-id": d, "score": g} for q, judged in grades.items() for d, g in judged.items()]
+
+
+def same(found: Dataset, documents: dict[str, str], asked: dict[str, str], grades: dict[str, dict[str, int]]) -> None:
+    assert {document.id: document.text for document in found.documents()} == documents
+    assert {query.id: query.text for query in found.judged} == asked
+    assert {query: labels.grades for query, labels in found.labels.items()} == grades
+
+
+@settings(max_examples=25, deadline=None)
+@given(collections())
+def test_tables(collection):
+    documents, asked, grades = collection
+    for suffix in ("csv", "tsv", "jsonl", "parquet"):
+        write = {"csv": layouts.table, "tsv": lambda path, rows: layouts.table(path, rows, delimiter="\t"),
+                 "jsonl": layouts.jsonl, "parquet": layouts.parquet}[suffix]  # fmt: skip
+        with tempfile.TemporaryDirectory() as folder:
+            write(Path(folder) / f"documents.{suffix}", rows(documents))
+            write(Path(folder) / f"queries.{suffix}", rows(asked))
+            write(Path(folder) / f"qrels.{suffix}", judgments(grades))
+            same(load(DatasetReference(Path(folder), format="tables")), *collection)
+
+
+@settings(max_examples=25, deadline=None)
+@given(collections())
+def test_one_json_file(collection):
+    documents, asked, grades = collection
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "set.json"
+        path.write_text(json.dumps({"queries": asked, "corpus": documents, "qrels": grades}))
+        same(load(DatasetReference(path, format="embench")), *collection)
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.dictionaries(IDS, st.dictionaries(IDS, GRADES, min_size=1), min_size=1))
+def test_qrels(judged):
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "qrels.trec"
+        trec.write_qrels(path, judged)
+        assert trec.read_qrels(path) == judged

@@ -1,0 +1,158 @@
+"""What so many queries can find, how many a difference needs, and alpha spent over planned looks."""
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy import integrate
+from scipy import stats as scipy_stats
+from statsmodels.stats.power import TTestPower
+
+from harness.evaluation.cautions import look_sentence
+from harness.evaluation.gate import BASELINE, CHALLENGER, gate_scores
+from harness.evaluation.wording import gate_sentence, significance_sentence
+from harness.stats.differences import differences
+from harness.stats.power import (
+    MOST,
+    POWER,
+    at_look,
+    detectable_effect,
+    earlier_looks,
+    levels,
+    look_at,
+    queries_for,
+    queries_needed,
+    spent,
+    t_power,
+)
+from harness.stats.settings import Looks, Settings
+from retrievers.errors import InputError
+from tests.support.scored import cell, compare, concluded, scored, sentences
+
+
+def apart(values):
+    return differences(np.array(values, dtype=float), np.zeros(len(values)))
+
+
+@pytest.mark.parametrize("alpha", [0.05, 0.05 / 3, 0.05 / 190])
+@pytest.mark.parametrize("effect", [0.05, 0.2, 0.5, 1.0, 3.0])
+@pytest.mark.parametrize("n", [5, 13, 50, 138, 2_000])
+def test_the_power_of_the_t_test_is_that_of_statsmodels(n, effect, alpha):
+    theirs = TTestPower().power(effect, n, alpha)
+    if math.isnan(theirs):  # SciPy's noncentral t gives up on the other tail
+        edge = scipy_stats.t.isf(alpha / 2, n - 1)
+        theirs = scipy_stats.nct.sf(edge, n - 1, effect * math.sqrt(n))
+    assert t_power(effect, n, alpha) == pytest.approx(theirs, abs=1e-6)
+
+
+def test_queries_needed_are_the_known_answers_and_those_of_statsmodels():
+    assert [queries_for(effect) for effect in (0.5, 0.2)] == [34, 199]  # DEFINITIONS: noncentral t
+    for effect in (0.1, 0.35, 0.8, 2.0):
+        for alpha in (0.05, 0.01):
+            theirs = math.ceil(TTestPower().solve_power(effect, alpha=alpha, power=POWER))
+            assert queries_for(effect, alpha) == max(theirs, 2)
+    assert queries_for(1e-4) is None
+    with pytest.raises(ValueError, match="not above 0"):
+        queries_for(0.0)
+
+
+@pytest.mark.parametrize("n", [2, 5, 34, 500, 20_000])
+def test_the_detectable_effect_has_the_power(n):
+    assert t_power(detectable_effect(n), n, 0.05) == pytest.approx(POWER, abs=1e-6)
+
+
+def test_nothing_is_said_of_few_or_equal_differences():
+    for values in ([0.1, -0.2] * 4 + [0.0] * 90, [0.3] * 40):
+        assert queries_needed(apart(values), 0.02, 0.05) is None
+
+
+def test_a_plan_depends_on_the_scatter_and_never_on_the_observed_mean():
+    values = np.random.default_rng(1).normal(0, 0.2, 60)
+    plans = [queries_needed(apart(values + shift), 0.05, 0.05) for shift in (0.0, 0.3, -0.3)]
+    assert plans[0] == plans[1] == plans[2]
+    assert plans[0] == queries_for(0.05 / float(np.std(values, ddof=1)))
+    assert queries_needed(apart(values), 1e-7, 0.05) == MOST + 1
+    assert queries_needed(apart(values), 0.05, 0.05 / 3) > plans[0]
+
+
+def test_the_plan_of_a_pair_counts_clusters():
+    rng = np.random.default_rng(2)
+    scores = {"a": 0.4 + rng.random(60) / 2, "b": 0.4 + rng.random(60) / 2}
+    clusters = tuple(str(i // 3) for i in range(60))
+    found = concluded(scores, compare(scores, clusters=clusters), clusters=clusters)
+    by_hand = apart((scores["a"] - scores["b"]).reshape(20, 3).mean(axis=1))
+    assert [*found.unresolved.values()] == [queries_needed(by_hand, 0.05, 0.05)]
+
+
+def test_alpha_is_spent_as_o_brien_and_fleming_by_lan_and_demets():
+    # At half of the queries 0.003051 of 0.05 is spent (0.025 in each tail), at the end all of it.
+    assert spent(0.05, 0.5) == pytest.approx(0.003051, abs=5e-7)
+    assert spent(0.05, 1.0) == pytest.approx(0.05)
+    z = scipy_stats.norm.ppf(1 - 0.05 / 4)
+    assert spent(0.05, 0.3) == pytest.approx(4 * scipy_stats.norm.sf(z / math.sqrt(0.3)), rel=1e-12)
+
+
+def test_the_levels_of_two_looks_spend_alpha_exactly():
+    first, second = levels(0.05, (75, 150))
+    assert first == pytest.approx(0.003051, abs=5e-7)
+    bounds = [scipy_stats.norm.isf(level / 2) for level in (first, second)]
+
+    def missed(x):
+        # The second statistic given the first: correlation sqrt(1/2).
+        given = (scipy_stats.norm.cdf((s * bounds[1] - math.sqrt(0.5) * x) / math.sqrt(0.5)) for s in (1, -1))
+        upper, lower = given
+        return scipy_stats.norm.pdf(x) * (upper - lower)
+
+    never = integrate.quad(missed, -bounds[0], bounds[0])[0]
+    assert 1 - never == pytest.approx(0.05, abs=1e-5)
+    assert levels(0.05, (150,)) == pytest.approx((0.05,))
+    assert sum(levels(0.05, (50, 100, 150))) > 0.05
+
+
+def test_alpha_is_spent_at_the_numbers_that_were_reached():
+    chosen = Settings(looks=Looks((60, 150)))
+    assert [look_at(chosen, n).number for n in (60, 150)] == [1, 2]
+    assert at_look(chosen, 60).alpha == levels(0.05, (60, 150))[0]
+    assert at_look(chosen, 150).alpha == levels(0.05, (60, 150))[1]
+    assert at_look(chosen, 60).level == pytest.approx(1 - levels(0.05, (60, 150))[0])
+    # Nobody planned 75 of 150: it spends what half of the way grants, less what the look at 60 has spent.
+    assert at_look(chosen, 75).alpha == pytest.approx(0.003051, abs=5e-7)
+    after = replace(chosen, earlier=(60,))
+    assert look_at(after, 75).number == 2
+    assert at_look(after, 75).alpha == levels(0.05, (60, 75), 150)[1]
+    assert spent(0.05, 0.4) + at_look(after, 75).alpha > spent(0.05, 0.5) > at_look(after, 75).alpha
+    assert look_at(replace(chosen, earlier=(60, 100)), 150).number == 3
+    assert at_look(Settings(), 60) == Settings()
+    assert look_at(Settings(), 60) is None
+    assert Settings.of({"looks": {"queries": [60, 150]}}, earlier=(60,)) == replace(chosen, earlier=(60,))
+    for bad in ((), (60, 60), (0, 5)):
+        with pytest.raises(InputError, match="rising numbers"):
+            Settings(looks=Looks(bad))
+
+
+def test_beyond_the_last_planned_look_nothing_is_claimed():
+    rng = np.random.default_rng(1)
+    b = rng.random(160) / 2
+    scores, chosen = {"a": b + 0.3, "b": b}, Settings(looks=Looks((60, 150)), margin=0.02)
+    assert not at_look(chosen, 150).spent
+    late = at_look(chosen, 160)
+    assert late.spent
+    rows = compare(scores, settings=late)
+    assert [cell(row) for row in rows] == ["undecided: alpha is spent"]
+    assert significance_sentence(rows, late).startswith("Alpha is spent")
+    assert "alpha is spent, nothing is claimed" in look_sentence(look_at(chosen, 160), 160)
+    assert "Undecided on these 160 queries: a against b" in " ".join(
+        sentences(concluded(scores, rows, settings=late), late)
+    )
+    refused = gate_scores(scored({CHALLENGER: b + 0.3, BASELINE: b}), margin=0.02, settings=late)
+    assert not refused.passed
+    assert gate_sentence(refused).startswith("alpha is spent")
+
+
+def test_earlier_runs_with_some_of_the_queries_are_earlier_looks():
+    first, second = frozenset("abc"), frozenset("abcde")
+    assert earlier_looks([], first) == ()
+    assert earlier_looks([second, first, first], frozenset("abcdef")) == (3, 5)
+    assert earlier_looks([second], second) == ()
+    assert earlier_looks([frozenset("xyz"), frozenset()], second) == ()

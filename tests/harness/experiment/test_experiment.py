@@ -1,0 +1,283 @@
+"""An experiment file: what is filled in, what is refused, the schema that editors read, options that change nothing."""
+
+import json
+import tomllib
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+
+from harness.experiment import load, parse
+from harness.experiment.schema import experiment_schema
+from harness.labels.pool import read_pool
+from harness.stats.settings import Statistics
+from retrievers.errors import InputError
+from retrievers.placeholders import expand
+from tests.support import small
+from tests.support.small import Call, refusal
+
+HEAD = """
+name = "x"
+dataset = "data"
+primary = "nDCG@10"
+measures = ["nDCG@10", "P@5"]
+"""
+BM25 = """
+[[retrievers]]
+name = "bm25"
+kind = "bm25"
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    (tmp_path / "data").mkdir()
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def told(folder: Path, text: str) -> str:
+    path = folder / "e.toml"
+    path.write_text(text, encoding="utf-8")
+    return str(refusal(load, path))
+
+
+def test_defaults_are_filled_in(folder: Path) -> None:
+    (folder / "e.toml").write_text(HEAD + BM25 + '[[retrievers]]\nname = "h"\nencoder = {kind = "hashing"}\n')
+    loaded = load(folder / "e.toml")
+    resolved = loaded.experiment.resolved()
+    assert resolved["depth"] == 100
+    assert resolved["statistics"] | {"test": "randomization", "correction": "holm"} == resolved["statistics"]
+    assert resolved["retrievers"][0] == {
+        "name": "bm25", "kind": "bm25", "k1": 0.9, "b": 0.4, "stemming": None, "rerank": None, "color": "",
+        "filter": {}, "chunk": None,
+    }  # fmt: skip
+    assert resolved["retrievers"][1]["encoder"]["kind"] == "hashing"
+    assert "dimensions" in resolved["retrievers"][1]["encoder"]
+    assert [str(measure) for measure in loaded.question.measures] == ["nDCG@10", "P@5"]
+
+
+def test_relevance_fills_in_what_a_measure_leaves_open(folder: Path) -> None:
+    head = HEAD.replace('"P@5"', '"nDCG(dcg=\'log2\')@5", "P@5"')
+    (folder / "e.toml").write_text(head + '[relevance]\ngain = "exponential"\nideal = "retrieved"\n' + BM25)
+    loaded = load(folder / "e.toml")
+    assert str(loaded.question.primary) == "nDCG(dcg='exp-log2', ideal='retrieved')@10"
+    assert str(loaded.question.measures[1]) == "nDCG(ideal='retrieved')@5"
+
+
+def test_the_data_set_is_found_from_a_parent_of_the_file(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    deep = folder / "experiments" / "deep"
+    deep.mkdir(parents=True)
+    (deep / "e.toml").write_text(HEAD + BM25)
+    monkeypatch.chdir(deep)
+    assert load("e.toml").dataset.path == folder / "data"
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("name = ", "is not TOML"),
+        (HEAD, "retrievers: needs at least 1"),
+        (HEAD + BM25 + BM25, "retriever names: 'bm25' occurs twice"),
+        (HEAD + BM25 + BM25.replace("bm25", "BM25", 1), "names must differ by more than case"),
+        (HEAD + BM25.replace('name = "bm25"', 'name = "a b"'), "retrievers[0].name: 'a b'"),
+        (HEAD + 'basline = "x"\n' + BM25, "unknown key 'basline' (did you mean 'baseline'?)"),
+        (HEAD + 'baseline = "bm52"\n' + BM25, "baseline 'bm52' is not a retriever; did you mean 'bm25'?"),
+        (HEAD + BM25.replace('name = "bm25"', 'name = "b\\n"').replace('"bm25"', '"bm26"'), "unknown kind 'bm26'"),
+        (HEAD + "depth = 5\n" + BM25, "nDCG@10 looks below depth 5"),
+        (HEAD + 'depth = "5"\n' + BM25, "depth: '5': should be a valid integer"),
+        (HEAD.replace('"P@5"', '"ndgc@5"') + BM25, "there is no measure 'ndgc' (did you mean 'nDCG'?)"),
+        (HEAD.replace('primary = "nDCG@10"', 'primary = "AP"') + BM25, "primary: AP is not among the measures"),
+        (HEAD + BM25 + "k2 = 1\n", "retrievers[0].k2: unknown key 'k2'"),
+        (HEAD + BM25.replace('"bm25"\n', '"bm26"\n').replace('name = "bm26"', 'name = "b"'), "unknown kind 'bm26'"),
+        (HEAD + '[[retrievers]]\nname = "b"\nkind = ["bm25"]\n', "unknown kind ['bm25']"),
+        (HEAD + '[[retrievers]]\nname = "b"\nkind = { a = 1 }\n', "unknown kind {'a': 1}"),
+        (HEAD + '[[retrievers]]\nname = "x"\n', "has neither an encoder nor a kind"),
+        (HEAD + '[[retrievers]]\nname = "x"\nencoder = {kind = "hashng"}\n', "did you mean 'hashing'?"),
+        (
+            HEAD + '[[retrievers]]\nname = "x"\nencoder = {kind = "hashing", dim = 3}\n',
+            "encoder.dim: unknown key 'dim'",
+        ),
+        (HEAD + '[[retrievers]]\nname = "x"\nencoder = "hashing"\n', "encoder: is not a table with a kind"),
+        (
+            HEAD + BM25 + '[[retrievers]]\nname = "f"\nkind = "fusion"\nof = ["bm25", "bm26"]\n',
+            "made of unknown 'bm26'",
+        ),
+        (HEAD + '[[retrievers]]\nname = "f"\nkind = "fusion"\nof = ["f", "bm25"]\n' + BM25, "in a circle: f"),
+        (HEAD + BM25.replace("bm25", "BM25", 1) + BM25, "'BM25' and 'bm25' differ by case only"),
+        (HEAD.replace('"P@5"', '"P@5", "p@5"') + BM25, "p@5 occurs twice"),
+        (HEAD.replace('"P@5"', '"P@0"') + BM25, "measures: 'P@0'"),
+        (
+            HEAD + BM25 + '[[retrievers]]\nname = "f"\nkind = "fusion"\nof = ["bm25", "bm25"]\n',
+            "name each retriever once",
+        ),
+        (HEAD + BM25 + '[vectors]\nfrm = "x"\n', "vectors.frm: unknown key 'frm' (did you mean 'from'?)"),
+        (HEAD + BM25 + "[statistics]\nalpha = 1.5\n", "statistics.alpha: 1.5"),
+        (HEAD + BM25 + '[relevance]\ngrades = "steep"\n', "relevance.grades"),
+        (HEAD.replace('"data"', '"dta"') + BM25, "'dta' does not exist"),
+        (
+            HEAD + BM25 + '[[retrievers]]\nname="o"\nencoder={kind="hashing"}\nstore={location="http://u:p@h"}',
+            "a secret",
+        ),
+        (HEAD + BM25 + '[[retrievers]]\nname="h"\nkind="http"\nurl="http://h/?q=a&key=b"\n', "url: a secret"),
+        (HEAD + 'api_key = "sk-1"\n' + BM25, "api_key: a secret does not belong in a file"),
+        (HEAD.replace('"data"', '"${NOT_SET_AT_ALL}"') + BM25, "${NOT_SET_AT_ALL} is not set"),
+    ],
+)
+def test_each_fault_is_one_message_with_its_place(folder: Path, text: str, message: str) -> None:
+    said = told(folder, text)
+    assert message in said
+    assert "e.toml" in said
+    assert ("needs at least 1" in said) == (text == HEAD)
+
+
+def test_all_faults_are_told_at_once(folder: Path) -> None:
+    said = told(folder, HEAD + "dept = 1\n" + BM25 + "k2 = 1\n" + '[[retrievers]]\nname = "y"\nkind = "bm52"\n')
+    assert len(said.splitlines()) == 3
+
+
+def test_a_missing_file_and_a_wrong_encoding(folder: Path) -> None:
+    with pytest.raises(InputError, match="cannot be read"):
+        load(folder / "none.toml")
+    (folder / "l.toml").write_bytes(b'name = "caf\xe9"')
+    with pytest.raises(InputError, match="is not UTF-8"):
+        load(folder / "l.toml")
+
+
+def test_references_are_expanded_only_on_use(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("A_KEY", "s3cret")
+    (folder / "e.toml").write_text(
+        HEAD.replace('"x"', '"x"\nbaseline = "bm25"') + BM25.replace("kind", 'stemming = "${A_KEY}"\nkind')
+    )
+    loaded = load(folder / "e.toml")
+    assert "s3cret" not in str(loaded)
+    assert expand(loaded.experiment.resolved()["retrievers"][0])["stemming"] == "s3cret"
+
+
+def test_what_was_said_before_and_means_what_is_done_today_is_read(folder: Path) -> None:
+    (folder / "e.toml").write_text(f'{HEAD}[statistics]\nzeros = "wilcox"\ninterval = "t"\n{BM25}')
+    assert load(folder / "e.toml").experiment.statistics == Statistics()
+
+
+PROJECT = Path(__file__).parents[3]
+schema = cache(experiment_schema)
+"""Made once for all tests: it takes half a second."""
+validator = cache(lambda: jsonschema.Draft202012Validator(schema()))
+"""`jsonschema.validate` would look through the whole schema each time."""
+EXPERIMENT: dict[str, Any] = {
+    "name": "x",
+    "dataset": "d",
+    "primary": "RR",
+    "measures": ["RR"],
+    "retrievers": [{"name": "a", "encoder": {"kind": "hashing"}}, {"name": "b", "kind": "bm25"}],
+}
+
+
+def test_the_file_is_current() -> None:
+    written = json.loads((PROJECT / "experiments" / "experiment.schema.json").read_text(encoding="utf-8"))
+    assert written == json.loads(json.dumps(schema())), "run python -m harness.experiment.schema"
+
+
+def test_it_is_a_schema() -> None:
+    jsonschema.Draft202012Validator.check_schema(schema())
+
+
+@pytest.mark.parametrize("path", sorted((PROJECT / "experiments").glob("*.toml")), ids=lambda path: path.name)
+def test_the_experiments_keep_to_it(path: Path) -> None:
+    validator().validate(tomllib.loads(path.read_text(encoding="utf-8")))
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {},
+        {"dataset": {"path": "d", "split": "test"}},
+        {"dataset": {"path": "d", "queries": ["a.json", "b.json"]}},
+        {"relevance": {"grades": [[1, 3], [10, 1]]}, "statistics": {"margin": 0.02, "test": "t"}},
+        {"retrievers": [{"name": "a", "encoder": {"kind": "openai", "model": "m"}, "store": "edge"}]},
+        {"retrievers": [{"name": "a", "encoder": {"kind": "hashing"}, "store": {"location": "edge", "m": 16}}]},
+        {"retrievers": [*EXPERIMENT["retrievers"], {"name": "c", "kind": "fusion", "of": ["a", "b"]}]},
+        {"retrievers": [*EXPERIMENT["retrievers"],
+                        {"name": "c", "of": "a", "rerank": {"kind": "cross-encoder", "model": "m"}}]},
+    ],
+)  # fmt: skip
+def test_what_the_program_takes_the_schema_takes(change: dict[str, Any]) -> None:
+    parse(EXPERIMENT | change)
+    validator().validate(EXPERIMENT | change)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"depht": 10},
+        {"depth": "ten"},
+        {"depth": 0},
+        {"measures": []},
+        {"statistics": {"alpha": 2}},
+        {"relevance": {"grades": "quadratic"}},
+        {"retrievers": [{"name": "no/slash", "kind": "bm25"}]},
+        {"retrievers": [{"name": "a"}]},
+        {"retrievers": [{"name": "a", "kind": "bm52"}]},
+        {"retrievers": [{"name": "a", "encoder": {"kind": "openai"}}]},
+        {"retrievers": [{"name": "a", "encoder": {"kind": "hashing", "dimension": 3}}]},
+        {"retrievers": [{"name": "a", "encoder": {"kind": "hashing"}, "store": {"locaton": "edge"}}]},
+    ],
+)
+def test_what_the_program_refuses_the_schema_refuses(change: dict[str, Any]) -> None:
+    with pytest.raises(InputError):
+        parse(EXPERIMENT | change)
+    assert not validator().is_valid(EXPERIMENT | change)
+
+
+def test_every_key_says_what_it_is() -> None:
+    made = schema()
+    tables = [made, *made["$defs"].values()]
+    tables += [kind for table in made["$defs"].values() for kind in table.get("anyOf", [])]
+    for table in tables:
+        for key, value in table.get("properties", {}).items():
+            assert "description" in value or "const" in value, f"{key}: {value}"
+
+
+@pytest.mark.parametrize(
+    ("words", "option"),
+    [
+        ("embed small.toml --to parts --address ray://here:1", "--address"),
+        ("check data --results elsewhere", "--results"),
+        ("compare RESULTS --report page.html", "--report"),
+        ("compare RESULTS --range 0 2", "--range"),
+        ("compare RESULTS/scores.csv --grades binary", "--grades"),
+        ("judge pool.jsonl --base-url http://localhost:1", "--base-url"),
+        ("judge pool.jsonl --key KEY", "--key"),
+        ("judge pool.jsonl --repeat 2", "--repeat"),
+        ("judge pool.jsonl --longest 500", "--longest"),
+        ("judge pool.jsonl --max-cost 1", "--max-cost"),
+        ("judge pool.jsonl --price 1,2", "--price"),
+        ("judge pool.jsonl --plan", "--plan"),
+        ("labels merge judgments.jsonl --into data --policy policy.txt", "--policy"),
+    ],
+)
+def test_an_option_without_effect_is_refused(
+    call: Call, results: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: str, option: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    small.experiment(tmp_path)
+    if words.startswith("judge"):
+        call("pool", results)
+    before = set(tmp_path.iterdir())
+    said = call(*words.replace("RESULTS", str(results)).split())
+    assert (said.code, said.out) == (2, "")
+    assert said.err.startswith(f"error: {option}: ")
+    assert set(tmp_path.iterdir()) == before
+
+
+def test_a_judging_page_is_told_as_json(
+    call: Call, results: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    call("pool", results)
+    pool = read_pool(tmp_path / "pool.jsonl")
+    told = json.loads(call("judge", "pool.jsonl", "--json").out)
+    assert told == {"path": "judge.html", "digest": pool.digest, "pairs": pool.pairs}
+    assert (tmp_path / "judge.html").exists()

@@ -1,0 +1,229 @@
+"""Files of judgments and lists of labellers: what is refused, how they become labels, and labels for other tools."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from harness.dataset import DatasetReference, load, trec
+from harness.dataset.judgments import NAME, Judgment, merge, read_judgments
+from harness.evaluation.grading import labels_that_count
+from harness.labels.disagreement import disputes
+from retrievers.errors import InputError
+from tests.support import small
+from tests.support.labels_small import judgment, row, write
+from tests.support.small import refusal
+
+
+def test_what_is_written_is_read_back(tmp_path):
+    said = [
+        judgment(), judgment(grade=None, document="d1", note='skipped: "unclear"\n…', seconds=1.5),
+        judgment(judge="模型", kind="llm", prompt="x", round=2, inclusion=0.25, asked=9, at="2026-11-21T10:00:00Z"),
+        judgment("q 1", "d%", 3, design="next"),
+    ]  # fmt: skip
+    assert read_judgments([write(tmp_path / "j", said)]) == said
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        (json.dumps(row(grade=7)), "grade 7 is outside the scale"),
+        (json.dumps(row(grade="2")), 'grade "2" is outside the scale'),
+        (json.dumps(row(grade=True)), "grade true is outside the scale"),
+        (json.dumps(row(kind="robot")), "'kind' cannot be read"),
+        (json.dumps({k: v for k, v in row().items() if k != "judge"}), "'judge' is missing"),
+        (json.dumps(row(mood="good")), "unknown key 'mood'"),
+        (json.dumps(row(query_id="a\tb")), "control character"),
+        (json.dumps(row())[:40], "is not JSON"),
+        ("[1]", "is not a JSON object"),
+    ],
+)
+def test_a_bad_line_is_one_message_with_its_place_and_nothing_is_read(tmp_path, line, message):
+    path = tmp_path / "judgments.jsonl"
+    path.write_text(judgment("q9").line() + line + "\n", encoding="utf-8")
+    with pytest.raises(InputError, match=message) as caught:
+        read_judgments([path])
+    assert len(caught.value.problems) == 1
+    assert caught.value.problems[0].where == f"{path}:2"
+
+
+def test_a_judge_who_contradicts_himself_is_refused_unless_he_corrects(tmp_path):
+    path = write(tmp_path / "j", [judgment(grade=1), judgment(grade=1), judgment(grade=2)])
+    with pytest.raises(InputError, match="ann graded document 'd0' for query 'q0' as 2, and as 1 at") as caught:
+        read_judgments([path])
+    assert caught.value.problems[0].where.endswith(":3")
+    corrected = write(tmp_path / "k", [judgment(grade=1), judgment(grade=2, corrects=True)])
+    assert [one.grade for one in read_judgments([corrected])] == [2]
+    # Asked again, blind, he may say something else: that measures him.
+    twice = write(tmp_path / "l", [judgment(grade=1), judgment(grade=2, round=2)])
+    assert len(read_judgments([twice])) == 2
+
+
+def test_many_bad_lines_are_counted(tmp_path):
+    path = tmp_path / "j"
+    wrong = (f'{{"query_id": "q", "document_id": "d", "grade": {n}}}\n' for n in range(4, 504))
+    path.write_text("".join(wrong), encoding="utf-8")
+    caught = refusal(read_judgments, [path])
+    assert len(caught.problems) == 21
+    assert "480 more" in str(caught)
+
+
+def test_people_by_the_median_and_the_lower_of_two():
+    said = [judgment(judge=name, grade=grade) for name, grade in (("a", 1), ("b", 2))]
+    assert merge(said)["q0"].grades == {"d0": 1}
+    said.append(judgment(judge="c", grade=3))
+    found = merge(said)["q0"]
+    assert found.grades == {"d0": 2}
+    assert (found.by, found.source) == ("a, b, c", "people")
+
+
+def test_people_and_models_are_never_averaged():
+    said = [judgment(grade=0), judgment(judge="m", kind="llm", grade=3), judgment("q1", judge="m", kind="llm", grade=3)]
+    found = merge(said)
+    assert found["q0"].grades == {"d0": 0}
+    assert found["q0"].model == {"d0": 3}
+    assert (found["q1"].grades, found["q1"].source, found["q1"].model) == ({"d0": 3}, "model", {})
+
+
+def test_a_query_is_peoples_only_where_they_finished_it():
+    model = [judgment(document=f"d{i}", judge="m", kind="llm", grade=3) for i in range(3)]
+    begun = [judgment(grade=0, asked=2)]
+    mixed = merge([*begun, *model])["q0"]
+    assert (mixed.source, mixed.grades) == ("mixed", {"d0": 0, "d1": 3, "d2": 3})
+    # A document that was skipped is answered: it stays without a grade, and the model does not fill it in.
+    finished = merge([*begun, judgment(document="d1", grade=None, asked=2), *model])["q0"]
+    assert (finished.source, finished.grades) == ("people", {"d0": 0})
+
+
+def test_a_spread_of_two_is_listed_until_it_is_adjudicated():
+    said = [judgment(judge="a", grade=0), judgment(judge="b", grade=2), judgment(document="d1", grade=1)]
+    (dispute,) = disputes(said)
+    assert dispute.grades == (("a", 0), ("b", 2))
+    assert merge(said)["q0"].grades == {"d0": 0, "d1": 1}
+    said.append(judgment(judge="c", grade=2, design="adjudication"))
+    assert disputes(said) == []
+    assert merge(said)["q0"].grades == {"d0": 2, "d1": 1}
+
+
+def test_a_second_round_measures_and_does_not_count():
+    assert merge([judgment(grade=1), judgment(grade=3, round=2)])["q0"].grades == {"d0": 1}
+
+
+def test_pairs_chosen_for_their_effect_make_no_label():
+    found = merge([judgment(grade=3, design="next"), judgment("q1", grade=3), judgment("q1", "d1", 2, design="next")])
+    assert {query: labels.grades for query, labels in found.items()} == {"q1": {"d0": 3}}
+
+
+PEOPLE = st.lists(
+    st.tuples(st.sampled_from(["q0", "q1"]), st.sampled_from(["d0", "d1"]), st.sampled_from([0, 1, 2, 3, None]),
+              st.sampled_from(["ann", "ben", "model"])),
+    unique_by=lambda one: (one[0], one[1], one[3]),
+)  # fmt: skip
+
+
+@given(PEOPLE, st.randoms(use_true_random=False))
+def test_the_order_of_lines_and_files_changes_no_grade(said, random):
+    rows = [judgment(q, d, g, j, kind="llm" if j == "model" else "human") for q, d, g, j in said]
+    mixed = rows.copy()
+    random.shuffle(mixed)
+    assert merge(rows) == merge(mixed)
+
+
+def test_labels_survive_their_own_json():
+    for labels in merge([judgment(inclusion=0.5), judgment(judge="m", kind="llm"), judgment(design="next")]).values():
+        assert type(labels).from_json(json.loads(json.dumps(labels.as_json()))) == labels
+
+
+def test_a_line_leaves_out_what_is_usual():
+    assert set(json.loads(judgment().line())) == {"query_id", "document_id", "grade", "judge", "kind", "pool", "text"}
+    assert Judgment.model_validate(json.loads(judgment().line())) == judgment()
+
+
+BOTH = ("labels-a.json", "labels-b.json")
+
+
+@pytest.mark.parametrize("language", ["en", "ja"])
+def test_the_shipped_lists_are_merged_as_their_readme_says(project, language):
+    """queries-extended.json was merged by another program, by the rule in the README of the data set."""
+    folder = project / "datasets" / f"survey-templates-{language}"
+    merged = load(DatasetReference(folder, queries=BOTH))
+    rows = json.loads((folder / "queries-extended.json").read_text(encoding="utf-8"))
+    published = {row["id"]: tuple(row["relevant_documents"]) for row in rows}
+    assert len(merged.queries) == 50
+    assert {query: labels.ranked for query, labels in merged.labels.items()} == {
+        query: published[query] for query in merged.labels
+    }
+    assert {labels.by for labels in merged.labels.values()} == {"a, b"}
+
+
+def test_the_same_labeller_twice_is_still_a_repeated_query(project, tmp_path):
+    folder = tmp_path / "d"
+    folder.mkdir()
+    (folder / "x.md").write_text("# X\n\ntext", encoding="utf-8")
+    rows = [{"id": "1", "query": "x", "labelled_by": "a", "relevant_documents": ["x"]}]
+    for name in ("one.json", "two.json"):
+        (folder / name).write_text(json.dumps(rows), encoding="utf-8")
+    with pytest.raises(InputError, match="query id '1' occurs twice"):
+        load(DatasetReference(folder, queries=("one.json", "two.json")))
+
+
+@pytest.fixture
+def mixed(tmp_path, monkeypatch):
+    """A person judged one question, a person began another, and a model judged three."""
+    monkeypatch.chdir(tmp_path)
+    data = small.dataset(tmp_path / "data", labelled=False)
+    model = {"judge": "judge-1", "kind": "llm"}
+    write(data / NAME, [
+        judgment("q-fruit", "apple", 3, asked=1), judgment("q-fruit", "apple", 0, **model),
+        judgment("q-swim", "fish", 2, asked=2), judgment("q-swim", "boat", 3, **model),
+        judgment("q-rails", "train", 1, **model),
+    ])  # fmt: skip
+    return data
+
+
+def export(capsys, *words):
+    return small.told(capsys, "labels", "export", "data", *words)
+
+
+def test_people_alone_are_exported_unless_a_model_is_asked_for(mixed, capsys):
+    said = export(capsys, "--output", "q.trec")
+    assert "labels of 1 question; 2 that a model judged are left out (--with-model" in said
+    assert trec.read_qrels("q.trec") == {"q-fruit": {"apple": 3}}
+    said = export(capsys, "--output", "all.trec", "--with-model")
+    assert "labels of 3 questions, 2 of them judged by a model, wholly or in part" in said
+    assert set(trec.read_qrels("all.trec")) == {"q-fruit", "q-swim", "q-rails"}
+    before = (mixed / NAME).read_bytes()
+    told = small.told(capsys, "labels", "export", "data", "--output", f"data/{NAME}", code=2)
+    assert f"data/{NAME}: is there already (name another file)" in told and (mixed / NAME).read_bytes() == before
+
+
+def test_a_model_alone_is_exported_and_named(mixed, capsys):
+    lines = (mixed / NAME).read_text(encoding="utf-8").splitlines(keepends=True)
+    (mixed / NAME).write_text(lines[-1], encoding="utf-8")
+    assert "labels of 1 question, 1 of them judged by a model" in export(capsys, "--output", "q.trec")
+
+
+def test_a_model_stays_a_model_when_the_export_is_read_again(mixed, capsys):
+    export(capsys, "--output", "data/all.json", "--as", "json", "--with-model")
+    rows = {row["id"]: row for row in json.loads((mixed / "all.json").read_text(encoding="utf-8"))}
+    assert {id_: row["labelled_by"] for id_, row in rows.items()} == {
+        "q-fruit": "ann", "q-swim": "ann, llm:judge-1", "q-rails": "llm:judge-1",
+    }  # fmt: skip
+    (mixed / NAME).unlink()
+    labels = load(DatasetReference(mixed, queries=("all.json",))).labels
+    assert {id_: given.source for id_, given in labels.items()} == {
+        "q-fruit": "", "q-swim": "mixed", "q-rails": "model",
+    }  # fmt: skip
+    assert set(labels_that_count(labels)) == {"q-fruit"}
+
+
+def test_a_model_is_merged_with_no_person_of_another_file(mixed):
+    (mixed / NAME).unlink()
+    for name, by, listed in (("a", "ann", ["apple"]), ("m", "llm:judge-1", ["pear"])):
+        row = {"id": "q-fruit", "query": "fruit", "labelled_by": by, "relevant_documents": listed}
+        (mixed / f"{name}.json").write_text(json.dumps([row]), encoding="utf-8")
+    merged = load(DatasetReference(mixed, queries=("a.json", "m.json"))).labels["q-fruit"]
+    assert (merged.ranked, merged.by, merged.source) == (("apple",), "ann", "")

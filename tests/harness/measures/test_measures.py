@@ -1,0 +1,327 @@
+"""Names of measures, and what must hold for every measure."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from harness.measures import parse, parse_all, score, score_run, span, value
+from harness.measures.measure import BY_CLAIMS
+from harness.measures.sensitivity import by_rule, sensitivity
+from harness.measures.table import MEASURES, is_binary
+from retrievers.errors import InputError
+from tests.support.small import refusal
+
+DOCUMENTS = tuple("abcdefghij")
+NAMES = [
+    "P@3", "R@3", "Rcap@3", "F1@3", "Success@3", "RR", "RR@3", "AP", "AP@3", "Rprec", "SetP", "SetR@4", "SetF", "SetAP",
+    "CG@3", "CG(dcg='exp-log2')", "DCG@3", "DCG(dcg='exp-log2')", "nDCG", "nDCG@3", "nDCG(dcg='exp-log2')@3",
+    "nDCG(ideal='retrieved')@3", "nDCG(dcg='exp-log2', ideal='retrieved-all')@3", "ERR", "ERR@3", "RBP(p=0.8)",
+    "RBP(p=0.8, residual=True)", "RBP(p=0.5, rel=2)@3", "Bpref", "Judged@3", "ContextPrecision@3", "IDContextPrecision",
+    "IDContextRecall@3", "P(rel=2)@5", "AP(rel=3)",
+]  # fmt: skip
+IDEAL_IS_ONE = [
+    "Rcap@3", "Success@3", "RR", "AP", "Rprec", "nDCG", "nDCG@3", "nDCG(dcg='exp-log2')@3", "nDCG(ideal='retrieved')@3",
+    "nDCG(ideal='retrieved-all')@3", "ContextPrecision@3", "Bpref", "IDContextRecall", "SetR",
+]  # fmt: skip
+
+judged = st.dictionaries(st.sampled_from(DOCUMENTS), st.integers(-1, 4))
+ranking = st.lists(st.sampled_from(DOCUMENTS), unique=True)
+
+
+@pytest.mark.parametrize(
+    ("text", "canonical"),
+    [
+        ("ndcg@10", "nDCG@10"),
+        (" NDCG @ 10 ", "nDCG@10"),
+        ("nDCG(dcg='log2', ideal='judged')@10", "nDCG@10"),
+        ("nDCG(ideal='retrieved',dcg='exp-log2')@10", "nDCG(dcg='exp-log2', ideal='retrieved')@10"),
+        ("ndcg(IDEAL='Retrieved-All')", "nDCG(ideal='retrieved-all')"),
+        ("map", "AP"),
+        ("MRR@5", "RR@5"),
+        ("recall@10", "R@10"),
+        ("Precision(rel=2)@5", "P(rel=2)@5"),
+        ("hit@5", "Success@5"),
+        ("HitRate@5", "Success@5"),
+        ("hit_rate@5", "Success@5"),
+        ("p(rel=2)@5", "P(rel=2)@5"),
+        ("P(rel=1)@5", "P@5"),
+        ("P", "SetP"),
+        ("r(rel=2)", "SetR(rel=2)"),
+        ("f1", "SetF"),
+        ("rbp", "RBP(p=0.8)"),
+        ("RBP(p=0.95)@10", "RBP(p=0.95)@10"),
+        ("RBP(residual=True)", "RBP(p=0.8, residual=True)"),
+        ("bpref", "Bpref"),
+        ("judged@10", "Judged@10"),
+        ("contextprecision@5", "ContextPrecision@5"),
+        ("idcontextrecall", "IDContextRecall"),
+        ("P(groups='AutoRAG')@4", "P(groups='autorag')@4"),
+        ("nDCG@00010", "nDCG@10"),
+    ],
+)
+def test_any_case_is_read_and_one_name_is_written(text: str, canonical: str) -> None:
+    measure = parse(text)
+    assert str(measure) == canonical
+    assert parse(str(measure)) == measure
+    assert hash(parse(str(measure))) == hash(measure)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("ndgc@10", "there is no measure 'ndgc' (did you mean 'nDCG'?)"),
+        ("recall_5", "there is no measure 'recall_5' (here it is 'R')"),
+        ("ndcg_cut_10", "there is no measure 'ndcg_cut_10' (here it is 'nDCG')"),
+        ("hit_rate_at_5", "there is no measure 'hit_rate_at_5' (here it is 'Success')"),
+        ("P(rle=2)@5", "P has no parameter 'rle' (did you mean 'rel'?)"),
+        ("Judged(rel=2)@5", "Judged has no parameter 'rel' (it takes none)"),
+        ("nDCG(dcg='exp-log')@5", "dcg cannot be 'exp-log' (did you mean 'exp-log2'?)"),
+        ("nDCG(ideal=1)@5", "ideal cannot be 1"),
+        ("P(rel=0)@5", "rel cannot be 0 (it is a whole number from 1)"),
+        ("P(rel=True)@5", "rel cannot be True"),
+        ("RBP(p=1.5)", "p cannot be 1.5 (it is a number between 0 and 1)"),
+        ("RBP(residual='yes')", "residual cannot be 'yes' (it is True or False)"),
+        ("P@0", "a cutoff is at least 1"),
+        ("Rcap", "Rcap needs a cutoff (for example Rcap@10)"),
+        ("Bpref(rel=2)@10", "Bpref takes no cutoff (write Bpref(rel=2))"),
+        ("P(groups='first', rel=2)@5", "groups goes with no other parameter"),
+        ("P(2)@5", "cannot read (2)"),
+        ("P(rel=2, rel=3)@5", "cannot read (rel=2, rel=3)"),
+        ("P(**{'rel': 2})@5", "has no parameter 'none'"),
+        ("P(rel=__import__('os').getpid())@5", "cannot read"),
+        ("P)(rel=2)@5", "this is not a measure"),
+        ("", "this is not a measure"),
+        ("nDCG@-1", "this is not a measure"),
+    ],
+)
+def test_a_wrong_name_says_what_is_wrong_and_what_to_do(text: str, message: str) -> None:
+    error = refusal(parse, text)
+    assert str(error).startswith(f"measure {text!r}: ")
+    assert message in str(error)
+
+
+def test_an_experiment_fills_in_only_what_the_name_leaves_open() -> None:
+    article = {"gain": "exponential", "ideal": "retrieved"}
+    assert str(parse("nDCG@10", **article)) == "nDCG(dcg='exp-log2', ideal='retrieved')@10"
+    assert str(parse("nDCG(dcg='log2')@10", **article)) == "nDCG(ideal='retrieved')@10"
+    assert str(parse("nDCG(dcg='log2', ideal='judged')@10", **article)) == "nDCG@10"
+    assert str(parse("DCG@10", **article)) == "DCG(dcg='exp-log2')@10"
+    assert str(parse("CG@10", gain="linear")) == "CG@10"
+    assert str(parse("P@10", **article)) == "P@10"
+    assert str(parse("nDCG(groups='first')@10", **article)) == "nDCG(groups='first')@10"
+    assert str(parse("AP", rel=2)) == "AP(rel=2)"
+    assert str(parse("AP(rel=1)", rel=2)) == "AP"
+
+
+def test_several_names_once_each_with_all_their_problems() -> None:
+    assert parse_all(["AP", "rbp(p=0.9)@5", "MAP"]) == (
+        parse("AP"),
+        parse("RBP(p=0.9)@5"),
+        parse("RBP(p=0.9, residual=True)@5"),
+    )
+    error = refusal(parse_all, ["APP", "nDCG@10", "P@0"])
+    assert [problem.where for problem in error.problems] == ["measure 'APP'", "measure 'P@0'"]
+
+
+LABELLED = [name for name, row in MEASURES.items() if row.cutoff != "never" and name not in BY_CLAIMS]
+
+
+@pytest.mark.parametrize("name", [name for name in MEASURES if name not in BY_CLAIMS])
+def test_every_docstring_says_what_a_reader_needs(name: str) -> None:
+    text = " ".join((MEASURES[name].compute.__doc__ or "").split())
+    assert MEASURES[name].meaning
+    for word in ("Range", "Ties:", "Unjudged documents:", "ists", "Source:", ">>> value("):
+        assert word in text
+
+
+def values(names: list[str], judged: dict[str, int], ranking: list[str]) -> dict[str, float]:
+    scores = score([parse(name) for name in names], {"q": judged}, {"q": ranking})
+    return dict(zip(names, scores.values[:, 0].tolist(), strict=True))
+
+
+@settings(max_examples=80, deadline=None)
+@given(judged, ranking)
+def test_every_value_is_within_its_range(judged: dict[str, int], ranking: list[str]) -> None:
+    nothing_relevant = not any(grade > 0 for grade in judged.values())
+    for name, found in values(NAMES, judged, ranking).items():
+        assert found >= 0, name
+        assert found <= 1 + 1e-12 or not MEASURES[parse(name).name].bounded, name
+        if nothing_relevant and not name.startswith(("Judged", "RBP(p=0.8, residual")):
+            assert found == 0, name
+
+
+@pytest.mark.parametrize("name", LABELLED)
+def test_a_measure_is_0_or_1_exactly_where_its_row_says_so(name: str) -> None:
+    random = np.random.default_rng(5)
+    judgments = {str(q): {d: int(random.integers(0, 4)) for d in random.permutation(DOCUMENTS)[:6]} for q in range(50)}
+    rankings = {str(q): random.permutation(DOCUMENTS)[:5].tolist() for q in range(50)}
+    for cutoff in (1, 3):
+        measure = parse(f"{name}@{cutoff}")
+        values = score([measure], judgments, rankings).values
+        assert is_binary(measure) == set(values.ravel().tolist()).issubset({0.0, 1.0}), measure
+
+
+def test_the_span_of_a_measure_is_what_separates_its_ends() -> None:
+    judgments = {"q1": {"a": 3, "b": 1, "c": -1}, "q2": {"a": 1}}
+    assert [span(parse(name), judgments) for name in ("P@5", "nDCG", "ERR", "RBP")] == [1, 1, 1, 1]
+    assert span(parse("CG@5"), judgments) == 4
+    assert span(parse("DCG(dcg='exp-log2')@1"), judgments) == 7
+    assert span(parse("DCG"), judgments) == pytest.approx(3 + 1 / math.log2(3))
+    assert span(parse("DCG"), {"q": {}}) == 0
+
+
+@settings(deadline=None, max_examples=40)
+@given(judged.filter(lambda j: any(grade > 0 for grade in j.values())))
+def test_the_ideal_ranking_scores_one(judged: dict[str, int]) -> None:
+    best_first = sorted(judged, key=lambda d: -judged[d])
+    for name, found in values(IDEAL_IS_ONE, judged, best_first).items():
+        assert found == pytest.approx(1, abs=1e-12), name
+
+
+@settings(deadline=None, max_examples=40)
+@given(judged, ranking)
+def test_renaming_documents_changes_nothing(judged: dict[str, int], ranking: list[str]) -> None:
+    renamed = {d: f"{9 - i} {d} 文書" for i, d in enumerate(DOCUMENTS)}
+    again = values(NAMES, {renamed[d]: g for d, g in judged.items()}, [renamed[d] for d in ranking])
+    assert again == values(NAMES, judged, ranking)
+
+
+@settings(max_examples=20, deadline=None)
+@given(st.lists(st.tuples(judged, ranking), max_size=8))
+def test_a_query_scores_the_same_alone_and_among_others(pairs: list[tuple[dict[str, int], list[str]]]) -> None:
+    """Padding, portions and neighbours leave no trace, but for the G of ERR, which all queries share."""
+    measures = [parse(name) for name in NAMES if not name.startswith("ERR")]
+    judgments = {str(i): judged for i, (judged, _) in enumerate(pairs)}
+    rankings = {str(i): ranking for i, (_, ranking) in enumerate(pairs)}
+    together = score(measures, judgments, rankings)
+    for i, query_id in enumerate(together.query_ids):
+        alone = score(measures, {query_id: judgments[query_id]}, {query_id: rankings[query_id]})
+        assert np.array_equal(together.values[:, i], alone.values[:, 0])
+
+
+def test_portions_leave_no_trace(monkeypatch: pytest.MonkeyPatch) -> None:
+    random = np.random.default_rng(3)
+    judgments = {str(q): {f"d{d}": int(d) % 4 for d in random.permutation(40)[:q]} for q in range(30)}
+    run = {str(q): {f"d{d}": float(d % 7) for d in random.permutation(60)[: 2 * q]} for q in range(25)}
+    measures = [parse(name) for name in NAMES]
+    whole = score_run(measures, judgments, run.items())
+    monkeypatch.setattr("harness.measures.compute.CELLS", 50)
+    assert np.array_equal(score_run(measures, judgments, run.items()).values, whole.values)
+
+
+def test_a_run_in_any_order_is_the_ranking_that_trec_eval_makes_of_it() -> None:
+    judgments = {"q": {"a": 1, "b": 2, "c": 3}, "missing": {"a": 1}}
+    run = {"q": {"a": 0.5, "c": 0.5, "b": 0.5, "z": 0.7}, "stranger": {"a": 1.0}}
+    measures = [parse(name) for name in NAMES]
+    ordered = score(measures, judgments, {"q": ["z", "c", "b", "a"]})
+    assert np.array_equal(score_run(measures, judgments, run.items()).values, ordered.values)
+
+
+def test_missing_and_empty_rankings_score_as_empty_lists_and_count() -> None:
+    judgments = {"q1": {"a": 1}, "q2": {"a": 1}, "q3": {}}
+    scores = score(parse_all(["P@5", "nDCG", "RBP"]), judgments, {"q1": ["a"], "q2": []})
+    assert scores.query_ids == ("q1", "q2", "q3")
+    assert scores.of(parse("P@5")).tolist() == [0.2, 0, 0]
+    assert scores.of(parse("RBP(residual=True)")).tolist() == [0.8, 1, 1]
+    assert scores.means()[parse("nDCG")] == 1 / 3
+    assert not scores.values.flags.writeable
+    assert scores.only({"q3", "q1"}).query_ids == ("q1", "q3")
+
+
+def test_no_queries_have_no_mean() -> None:
+    assert math.isnan(score([parse("AP")], {}, {}).means()[parse("AP")])
+
+
+def test_what_cannot_be_scored_is_refused() -> None:
+    with pytest.raises(InputError, match="query 'q': document 'a' is ranked twice"):
+        score([parse("AP")], {"q": {"a": 1}}, {"q": ["a", "b", "a"]})
+    with pytest.raises(InputError, match="exponential gain of grade 31"):
+        score([parse("nDCG(dcg='exp-log2')")], {"q": {"a": 31}}, {})
+    with pytest.raises(InputError, match="not a finite number"):
+        score_run([parse("AP")], {"q": {"a": 1}}, [("q", {"a": math.nan})])
+    with pytest.raises(InputError, match="no AND/OR groups"):
+        score([parse("AP(groups='first')")], {"q": {"a": 1}}, {})
+    with pytest.raises(ValueError, match="comes twice"):
+        score_run([parse("AP")], {"q": {"a": 1}}, [("q", {"a": 1.0}), ("q", {"b": 1.0})])
+
+
+def test_err_takes_the_largest_grade_of_the_whole_qrels() -> None:
+    judgments = {"q1": {"a": 1}, "q2": {"b": 3}}
+    scores = score([parse("ERR@1")], judgments, {"q1": ["a"], "q2": ["b"]})
+    assert scores.largest_grade == 3
+    assert scores.values.tolist() == [[1 / 8, 7 / 8]]
+
+
+def test_large_grades_stay_finite() -> None:
+    judged = {"a": 2**31 - 1, "b": 5}
+    assert value("ERR", judged, ["a"]) == 1
+    assert value("nDCG", judged, ["a", "b"]) == 1
+
+
+def test_rbp_and_its_residual_share_one() -> None:
+    """Moffat & Zobel: with every document judged and depth d, the residual is p^d."""
+    judged = {"a": 1, "b": 0, "c": 1}
+    assert value("RBP(p=0.5)", judged, ["a", "b", "c"]) == 0.5 + 0.125
+    assert value("RBP(p=0.5, residual=True)", judged, ["a", "b", "c"]) == 0.125
+    assert value("RBP(p=0.5, residual=True)@2", judged, ["a", "?", "c"]) == 0.25 + 0.25
+
+
+def test_the_winner_that_a_gain_makes() -> None:
+    """Two good documents against the best one alone: linear gain prefers the two, exponential gain the one."""
+    rules = by_rule({"q": ["a", "b", "c", "d"]})
+    rows = sensitivity(parse("nDCG@2"), rules, {"alone": {"q": ["a", "z"]}, "both": {"q": ["b", "c"]}}.items())
+    assert [(row.rule, str(row.measure), row.winners, row.changed) for row in rows] == [
+        ("linear", "nDCG@2", ("both",), False),
+        ("linear", "nDCG(dcg='exp-log2')@2", ("alone",), True),
+        ("binary", "nDCG@2", ("both",), False),
+        ("binary", "nDCG(dcg='exp-log2')@2", ("both",), False),
+        ("reciprocal", "nDCG@2", ("alone",), True),
+    ]
+
+
+def test_a_measure_without_gain_has_one_row_a_rule() -> None:
+    alike = [(name, {"q": ["a"]}) for name in "xy"]
+    rows = sensitivity(parse("P@2"), by_rule({"q": ["a"]}, first="binary"), alike)
+    assert [(row.rule, row.winners) for row in rows] == [(r, ("x", "y")) for r in ("binary", "linear", "reciprocal")]
+    (weighted,) = sensitivity(parse("P@1"), {"": {"q": {"a": 1}, "r": {"b": 1}}}, alike, {"q": 3.0, "r": 1.0})
+    assert weighted.means == {"x": 0.75, "y": 0.75}
+
+
+def test_retrievers_are_rescored_one_after_the_other() -> None:
+    """All rankings of a large result do not fit into memory: each retriever's are asked for once, and then let go."""
+    answers, asked = {"alone": ["a", "z"], "both": ["b", "c"]}, list[str]()
+
+    def rankings() -> Iterator[tuple[str, dict[str, list[str]]]]:
+        for name, documents in answers.items():
+            asked.append(name)
+            yield name, {"q": documents}
+
+    rules = by_rule({"q": ["a", "b", "c", "d"]})
+    rows = sensitivity(parse("nDCG@2"), rules, rankings())
+    assert asked == ["alone", "both"]
+    for row in rows:
+        each = {name: score([row.measure], rules[row.rule], {"q": documents}) for name, documents in answers.items()}
+        assert row.means == {name: scores.means()[row.measure] for name, scores in each.items()}
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if "@" in name and "retrieved-all" not in name])
+@settings(deadline=None, max_examples=10)
+@given(judged=judged, ranking=ranking)
+def test_a_measure_looks_no_deeper_than_its_cutoff(name: str, judged: dict[str, int], ranking: list[str]) -> None:
+    """The report rescoring with other grades keeps no more than these hits."""
+    measure = parse(name)
+    whole, head = (score([measure], {"q": judged}, {"q": hits}) for hits in (ranking, ranking[: measure.cutoff]))
+    assert head.values.tolist() == whole.values.tolist()
+
+
+def test_the_documentation_names_every_measure() -> None:
+    text = (Path(__file__).parents[3] / "docs" / "measures.md").read_text(encoding="utf-8")
+    assert [name for name in MEASURES if not re.search(rf"\b{name}\b", text)] == []

@@ -1,0 +1,215 @@
+"""Scoring anyone's TREC files: which queries count, what is said about the others, what is refused."""
+
+from __future__ import annotations
+
+import gzip
+import os
+import threading
+import tracemalloc
+from contextlib import suppress
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from harness.evaluation.evaluation import summary_rows
+from harness.evaluation.runs import Conventions, score_runs
+from harness.evaluation.scores import Scores
+from harness.measures import parse, parse_all
+from harness.measures.table import is_binary
+from retrievers.errors import InputError
+from tests.support.small import refusal
+
+QRELS = "q1 0 a 1\nq1 0 b 2\nq2 0 a 0\nq3 0 c 1\nq4 0 d 1\n"
+RUN = "q1 Q0 b 1 0.9 t\nq1 Q0 x 2 0.8 t\nq2 Q0 a 1 0.7 t\nq3 Q0 x 1 0.6 t\nq9 Q0 a 1 0.5 t\n"
+"""q1: one of two; q2: nothing is relevant; q3: missed; q4: not in the run; q9: not judged."""
+FIRST, *OTHERS = RUN.splitlines(keepends=True)
+MIXED = "".join([*OTHERS, FIRST])
+"""The lines of q1 do not stand together."""
+
+
+@pytest.fixture
+def qrels(tmp_path: Path) -> Path:
+    (tmp_path / "qrels.txt").write_text(QRELS)
+    return tmp_path / "qrels.txt"
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Path:
+    (tmp_path / "bm25.trec").write_text(RUN)
+    return tmp_path / "bm25.trec"
+
+
+ALL = Conventions()
+
+
+def scored(qrels: Path, run: Path, conventions: Conventions = ALL) -> Scores:
+    return score_runs(qrels, [run], [parse("P@1")], conventions=conventions)
+
+
+def values(scores: Scores) -> list[float | None]:
+    """Every value, in the order of the rows."""
+    return [row.value for row in scores.rows()]
+
+
+def notes(scores: Scores) -> tuple[str, ...]:
+    """What is told of the one run, without its name."""
+    return tuple(note.removeprefix(f"{scores.retrievers[0]}: ") for note in scores.notes)
+
+
+@pytest.mark.parametrize(
+    ("conventions", "queries"),
+    [
+        (Conventions(), ["q1", "q2", "q3", "q4"]),
+        (Conventions(skip_no_relevant=True), ["q1", "q3", "q4"]),
+        (Conventions(intersection=True), ["q1", "q2", "q3"]),
+        (Conventions(skip_no_relevant=True, intersection=True), ["q1", "q3"]),
+        (Conventions(queries={"q4", "q1"}), ["q1", "q4"]),
+    ],
+)
+def test_which_queries_count(qrels: Path, run: Path, conventions: Conventions, queries: list[str]) -> None:
+    result = scored(qrels, run, conventions)
+    assert [(row.query_id, row.value) for row in result.rows()] == [(q, 1.0 if q == "q1" else 0.0) for q in queries]
+    assert [row["mean"] for row in summary_rows(result, 0.95)] == [1 / len(queries)]
+
+
+def test_what_a_reader_must_know_is_said(qrels: Path, run: Path) -> None:
+    assert notes(scored(qrels, run)) == (
+        "judged queries without a relevant document: 1 (they score 0 and count; --skip-no-relevant leaves them out)",
+        "judged queries that the run lacks: 1 (they score 0 and count; harness score --intersection leaves them out)",
+        "queries of the run without judgments: 1 (left aside)",
+    )
+    assert notes(scored(qrels, run, Conventions(skip_no_relevant=True, intersection=True)))[:2] == (
+        "judged queries without a relevant document: 1 (left out)",
+        "judged queries that the run lacks: 1 (left out)",
+    )
+
+
+def test_a_run_whose_lines_are_mixed_scores_the_same(qrels: Path, run: Path, tmp_path: Path) -> None:
+    mixed = tmp_path / "mixed.trec"
+    mixed.write_text(MIXED)
+    assert values(scored(qrels, mixed)) == values(scored(qrels, run))
+    assert notes(scored(qrels, mixed)) == notes(scored(qrels, run))
+
+
+def test_packed_files_score_the_same(qrels: Path, run: Path, tmp_path: Path) -> None:
+    packed = tmp_path / "packed.trec.gz"
+    packed.write_bytes(gzip.compress(RUN.encode()))
+    result = scored(qrels, packed)
+    assert values(result) == values(scored(qrels, run))
+    assert result.retrievers == ("packed",)
+
+
+def test_a_relevance_level_changes_hits_and_not_which_queries_count(qrels: Path, run: Path) -> None:
+    """trec_eval -l 2: q3 and q4 have relevant documents, but none of grade 2; they score 0 and stay."""
+    result = score_runs(qrels, [run], parse_all(["R@5"], rel=2), conventions=Conventions(skip_no_relevant=True))
+    assert [(row.query_id, row.measure, row.value) for row in result.rows()] == [
+        ("q1", "R(rel=2)@5", 1.0),
+        ("q3", "R(rel=2)@5", 0.0),
+        ("q4", "R(rel=2)@5", 0.0),
+    ]
+
+
+def test_the_g_of_err_is_that_of_the_whole_qrels_whichever_queries_count(qrels: Path, run: Path) -> None:
+    result = score_runs(qrels, [run], [parse("ERR")], conventions=Conventions(queries=["q3"]))
+    assert "ERR: the largest grade of the qrels is G = 2" in notes(result)
+    assert result.retrievers == ("bm25",)  # they were all called ERR, and one of them was left
+
+
+def test_runs_of_one_name_are_told_apart_by_their_paths(qrels: Path, run: Path, tmp_path: Path) -> None:
+    (tmp_path / "other").mkdir()
+    twin = tmp_path / "other" / "bm25.trec"
+    twin.write_text(RUN)
+    assert list(score_runs(qrels, [run, twin], [parse("P@1")]).retrievers) == [
+        f"{tmp_path.name}/bm25", "other/bm25",
+    ]  # fmt: skip
+
+
+def test_runs_as_trec_names_them_are_called_by_their_tags(qrels: Path, tmp_path: Path) -> None:
+    runs = [tmp_path / f"input.{tag}.gz" for tag in ("bm25", "dense.v2")]
+    for file in runs:
+        file.write_bytes(gzip.compress(RUN.encode()))
+    assert list(score_runs(qrels, runs, [parse("P@1")]).retrievers) == ["bm25", "dense.v2"]
+    assert list(score_runs(qrels, runs[:1], [parse("P@1")]).retrievers) == ["bm25"]
+
+
+def test_problems_of_all_files_come_together(qrels: Path, tmp_path: Path) -> None:
+    for name, text in (("a", "q1 Q0 x 1 high t\n"), ("b", "q1 Q0 x 1 1 t\nq1 Q0 x 2 1 t\n"), ("c", "7 Q0 x 1 1 t\n")):
+        (tmp_path / name).write_text(text)
+    error = refusal(score_runs, qrels, [tmp_path / name for name in "abc"], [parse("P@1")])
+    places = [problem.where for problem in error.problems]
+    assert places == [f"{tmp_path / 'a'}:1", f"{tmp_path / 'b'}:2", str(tmp_path / "c")]
+    assert "none of its queries is judged: ids look like '7' here and 'q1' in the qrels" in str(error)
+
+
+def test_queries_that_are_not_judged_cannot_be_asked_for(qrels: Path, run: Path) -> None:
+    with pytest.raises(InputError, match=r"query 'q5': is not judged \(the qrels judge 4 queries, such as 'q1'\)"):
+        scored(qrels, run, Conventions(queries=["q1", "q5"]))
+
+
+def test_no_query_left(qrels: Path, run: Path) -> None:
+    with pytest.raises(InputError, match="no query is left to score"):
+        scored(qrels, run, Conventions(queries=["q2"], skip_no_relevant=True))
+
+
+def test_memory_does_not_grow_with_the_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ten times the hits, the same peak: a portion is all that is held. (The million queries are a benchmark.)"""
+    monkeypatch.setattr("harness.measures.compute.CELLS", 2_000)
+    monkeypatch.setattr("retrievers.runs.BLOCK", 4_000)  # files are read in blocks, and these are small
+    peaks = []
+    for hits in (20, 200):
+        (tmp_path / "qrels").write_text("".join(f"{q} 0 d1 1\n" for q in range(300)))
+        with (tmp_path / "run").open("w") as file:
+            file.writelines(f"{q} Q0 d{d} 1 {-d} t\n" for q in range(300) for d in range(hits))
+        tracemalloc.start()
+        score_runs(tmp_path / "qrels", [tmp_path / "run"], [parse("nDCG@10"), parse("AP")])
+        peaks.append(tracemalloc.get_traced_memory()[1])
+        tracemalloc.stop()
+    assert peaks[1] < 1.5 * peaks[0]
+
+
+@pytest.mark.parametrize(
+    ("measure", "method"),
+    [
+        ("Success@3", "wilson"),
+        ("P@1", "wilson"),
+        ("RR@1", "wilson"),
+        ("CG@1", "not estimable"),
+        ("R@2", "t"),
+        ("RR(groups='autorag')@1", "t"),
+    ],
+)
+def test_the_measure_decides_which_interval_its_mean_has(measure: str, method: str) -> None:
+    """P@1 is 0 or 1 whatever comes; CG@1 merely happens to be, and here is always 1."""
+    numbers = np.ones(9) if measure == "CG@1" else np.array([0.0, 1.0, 1.0])
+    binary = frozenset([measure] if is_binary(parse(measure)) else [])
+    table = Scores(ids=tuple("abcdefghi")[: len(numbers)], values={measure: {"r": numbers}}, binary=binary,
+                   ranges={measure: None})  # fmt: skip
+    assert summary_rows(table, 0.95)[0]["ci_method"] == method
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no named pipes here")
+@pytest.mark.parametrize("packed", [False, True])
+def test_a_pipe_is_read_once(qrels: Path, run: Path, tmp_path: Path, packed: bool) -> None:
+    """What the shell makes of <(cat bm25.trec)."""
+    pipe = piped(tmp_path, gzip.compress(RUN.encode()) if packed else RUN.encode())
+    assert notes(scored(qrels, pipe)) == notes(scored(qrels, run))
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no named pipes here")
+def test_a_pipe_whose_lines_are_mixed_is_refused(qrels: Path, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"it is not a regular file \(write it to a file first\)"):
+        scored(qrels, piped(tmp_path, MIXED.encode()))
+
+
+def piped(folder: Path, content: bytes) -> Path:
+    """A named pipe into which something is written once."""
+
+    def write() -> None:
+        with suppress(BrokenPipeError):
+            pipe.write_bytes(content)
+
+    pipe = folder / "pipe"
+    os.mkfifo(pipe)
+    threading.Thread(target=write, daemon=True).start()
+    return pipe

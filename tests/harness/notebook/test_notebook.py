@@ -1,0 +1,501 @@
+"""`harness.evaluate` on what is in memory, and what its results can do."""
+
+import json
+import sys
+import weakref
+from types import SimpleNamespace
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import harness
+from harness import records
+from harness.measures import parse, score
+from harness.notebook.parts import library_kind
+from harness.pipeline import run
+from harness.running.options import Options
+from retrievers.encoders.python_encoder import MADE
+from retrievers.user_objects import NamedObject
+from tests.support import small, tiny
+
+DOCUMENTS = small.TEXTS
+QUERIES = {id_: text for id_, text, _ in small.QUERIES}
+QRELS = {id_: docs for id_, _, docs in small.QUERIES}
+MEASURES = {"primary": "nDCG@3", "measures": ["RR"]}
+
+
+def letters(texts):
+    return np.array([[text.count(letter) for letter in "abcdefghijklmnopqrstuvwxyz"] for text in texts], dtype=float)
+
+
+def evaluated(retrievers, documents=DOCUMENTS, queries=QUERIES, qrels=QRELS, **more):
+    return harness.evaluate(documents, queries, qrels, retrievers, **{**MEASURES, **more})
+
+
+@pytest.fixture(scope="module")
+def results():
+    return evaluated({"bm25": "bm25", "letters": letters, "both": harness.Fusion("bm25", "letters")}, baseline="bm25")
+
+
+def rows(table):
+    return [{"doc_id": key, "text": text} for key, text in table.items()]
+
+
+class Split(list):
+    """As a data set of Hugging Face is asked: rows, and the names of their columns."""
+
+    column_names = ("doc_id", "text")
+
+
+NUMBERS = {name: str(number) for number, name in enumerate(DOCUMENTS)}
+SHAPES = {
+    "frames": (pd.DataFrame(rows(DOCUMENTS)), pd.Series(QUERIES),
+               pd.DataFrame([(q, d, 1) for q, docs in QRELS.items() for d in docs],
+                            columns=["qid", "docno", "label"])),
+    "index": (pd.Series(DOCUMENTS, name="text").to_frame(), QUERIES,
+              pd.DataFrame([(q, d) for q, docs in QRELS.items() for d in docs], columns=["query_id", "doc_id"])),
+    "rows": (rows(DOCUMENTS), [{"qid": q, "query": text} for q, text in QUERIES.items()], QRELS),
+    "hub": (Split(rows(DOCUMENTS)), QUERIES, {q: set(docs) for q, docs in QRELS.items()}),
+    "tables": ({d: {"title": "", "text": text} for d, text in DOCUMENTS.items()}, QUERIES,
+               {q: dict.fromkeys(docs, 1) for q, docs in QRELS.items()}),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_every_shape_is_the_same_data(results, shape):
+    documents, queries, qrels = SHAPES[shape]
+    found = evaluated({"bm25": "bm25"}, documents, queries, qrels)
+    if shape == "tables":
+        assert found.manifest.dataset.digest == results.manifest.dataset.digest
+    bm25 = results.scores[results.scores["retriever"] == "bm25"]
+    assert found.scores["value"].tolist() == bm25["value"].tolist()
+
+
+def test_queries_may_bring_their_labels(results):
+    queries = pd.DataFrame([{"qid": q, "query": QUERIES[q], "relevant": docs} for q, docs in QRELS.items()])
+    found = evaluated({"bm25": "bm25"}, queries=queries, qrels=None, primary="RR")
+    bm25 = results.scores[(results.scores["retriever"] == "bm25") & (results.scores["measure"] == "RR")]
+    assert found.scores["value"].tolist() == bm25["value"].tolist()
+
+
+def test_lists_are_named_by_their_places(results):
+    order = list(QUERIES)
+    qrels = [[int(NUMBERS[d]) for d in QRELS[q]] for q in order]
+    found = evaluated({"bm25": "bm25"}, list(DOCUMENTS.values()), list(QUERIES.values()), qrels)
+    values = dict(zip(found.scores["query_id"], found.scores["value"], strict=False))
+    assert sorted(values) == [str(number) for number in range(len(order))]
+
+
+@pytest.mark.parametrize("form", ["csv", "trec", "folder"])
+def test_parts_may_be_files(results, tmp_path, form):
+    documents = tmp_path / "documents.csv"
+    pd.DataFrame(rows(DOCUMENTS)).to_csv(documents, index=False)
+    qrels = tmp_path / "qrels"
+    qrels.write_text("".join(f"{q} 0 {d} 1\n" for q, docs in QRELS.items() for d in docs), encoding="utf-8")
+    queries = tmp_path / "questions.csv"
+    pd.DataFrame({"qid": QUERIES.keys(), "query": QUERIES.values()}).to_csv(queries, index=False)
+    if form == "csv":
+        qrels = tmp_path / "labels.csv"
+        frame = [(q, d, 1) for q, docs in QRELS.items() for d in docs]
+        pd.DataFrame(frame, columns=["qid", "docno", "label"]).to_csv(qrels, index=False)
+    given = (small.dataset(tmp_path / "data"), None, None) if form == "folder" else (documents, str(queries), qrels)
+    found = evaluated({"bm25": "bm25"}, *given)
+    assert found.manifest.dataset.queries == len(QUERIES)
+    assert form == "folder" or found.manifest.dataset.digest == evaluated({"bm25": "bm25"}).manifest.dataset.digest
+
+
+def test_an_experiment_file_comes_to_the_same_figures(tmp_path):
+    data = small.dataset(tmp_path / "data")
+    path = small.experiment(tmp_path)
+    filed = run(path, Options(tmp_path / "out"))
+    retrievers = {"bm25": "bm25", "hashing": {"encoder": {"kind": "hashing", "dimensions": 64}},
+                  "hybrid": harness.Fusion("bm25", "hashing")}  # fmt: skip
+    resolved = filed.manifest.resolved
+    found = harness.evaluate(data, None, None, retrievers, primary=resolved.primary, measures=resolved.measures,
+                             baseline=resolved.baseline, depth=resolved.depth, statistics=dict(resolved.statistics),
+                             relevance=dict(resolved.relevance))  # fmt: skip
+    for name in ("scores", "summary", "comparisons"):
+        pd.testing.assert_frame_equal(getattr(found, name), getattr(filed, name))
+
+
+@pytest.mark.parametrize(
+    ("changed", "told"),
+    [({"qrels": {**QRELS, "q-rails": ["trane"], "q-swim": ["fish", "whale"]}},
+      "qrels: query 'q-rails' names document 'trane', which does not exist (did you mean 'train'? correct the id, or "
+      'set relevance={"dangling": "drop"})'),
+     ({"qrels": {**QRELS, "q-none": ["car"]}}, "qrels: judgments name query 'q-none', which does not exist"),
+     ({"qrels": {"q-rails": 3}}, "qrels['q-rails']: is neither a dict nor a list ({document: grade}, or the relevant"),
+     ({"qrels": 3}, "qrels: is neither a dict, a file nor a frame that can be read (query_id, doc_id, relevance"),
+     ({"documents": {"a": 3}}, "documents['a']: is not text but 3 (a text, or {\"title\": …, \"text\": …})"),
+     ({"documents": 3}, "documents: cannot be read: it is of type int ({id: text}, a list of texts, a frame"),
+     ({"documents": {"train": Split()}}, "documents['train']: is not text but []"),
+     ({"documents": pd.DataFrame({"id": ["a"], "name": ["b"]})}, "documents:1: 'text' is missing"),
+     ({"documents": pd.DataFrame([["a", "b"]], columns=["id"] * 2)}, "documents: the column 'id' occurs twice"),
+     ({"documents": "nowhere.csv"}, "nowhere.csv: no such folder"), ({"queries": None}, "queries: is None ({id"),
+     ({"retrievers": {"my model": letters}}, "retrievers['my model']: is not a name: letters, digits"),
+     ({"retrievers": ["bm25"]}, "retrievers: is of type list (give each a name: {"),
+     ({"retrievers": {"a": 3}}, "retrievers['a']: an object of type int is not a retriever (a name, an object"),
+     ({"retrievers": {"a": {"kind": "bm52"}}}, "retrievers['a']: unknown kind 'bm52' (did you mean 'bm25'?)"),
+     ({"retrievers": {"a": "bm25", "b": {"kind": "bm25", "k3": 1}}}, "retrievers['b'].k3: unknown key 'k3'"),
+     ({"retrievers": {"a": harness.Fusion("b", "c")}}, "retriever 'a' is made of unknown"),
+     ({"baseline": "b"}, "baseline 'b' is not a retriever"), ({"margn": 1}, "margn: unknown key 'margn'"),
+     ({"primary": "ndgc@3"}, "measure 'ndgc@3': there is no measure 'ndgc' (did you mean 'nDCG'?)")],
+)  # fmt: skip
+def test_mistakes_are_told_with_the_argument(changed, told):
+    given = {"documents": DOCUMENTS, "queries": QUERIES, "qrels": QRELS, "retrievers": {"bm25": "bm25"}, **MEASURES}
+    with pytest.raises(harness.InputError) as raised:
+        harness.evaluate(**{**given, **changed})
+    assert told in str(raised.value)
+
+
+def test_judgments_of_absent_documents_may_be_left_out():
+    qrels = {**QRELS, "q-rails": ["train", "trane"]}
+    found = evaluated({"bm25": "bm25"}, qrels=qrels, relevance={"dangling": "drop"})
+    assert found.manifest.ledger.dataset["dangling-document"] == ("q-rails trane",)
+
+
+@pytest.mark.parametrize(
+    ("encode", "told"),
+    [(lambda texts: letters(texts)[0], "array of shape (26,) for 6 texts: it has to be (6, dimensions)"),
+     (lambda texts: letters(texts)[:2], "array of shape (2, 26) for 6 texts"),
+     (lambda texts, role: letters(texts)[:, : 5 if role == "query" else 9], "has 5 dimensions where others have 9"),
+     (lambda texts: 1 / 0, "ZeroDivisionError: division by zero (test_notebook.py:"),
+     (lambda texts: np.full((len(texts), 2), np.nan), "a vector that is not finite came back"),
+     (lambda texts: letters(texts) * 1j, "returned complex numbers"),
+     (harness.Search(lambda query, depth: 3), "TypeError: 'int' object is not iterable"),
+     (harness.Search(lambda query, depth: [(i, n) for n, i in enumerate("abcdefghijkl")]), "as distances do"),
+     (harness.Search(lambda query, depth: {"train": 1, "car": 2}), "the hits of query 'q-fruit' cannot be read"),
+     (harness.Search(lambda query, depth: [("a", "b")]), "the hits of query 'q-fruit' cannot be read")],
+)  # fmt: skip
+def test_what_a_function_does_wrong_is_its_own_failure(encode, told):
+    found = evaluated({"bm25": "bm25", "mine": encode})
+    assert found.retrievers == ("bm25",)
+    assert told in found.manifest.failed["mine"]
+
+
+def test_a_function_is_asked_once_for_each_text_as_long_as_it_lives():
+    asked, rows = [], np.zeros((6, 26), dtype=np.float32)
+
+    def counted(texts, role):
+        asked.extend(texts)
+        rows[: len(texts)] = letters(texts)
+        return rows[: len(texts)]  # the same array in every call
+
+    first = evaluated({"mine": counted, "letters": letters})
+    assert first.rankings("mine") == first.rankings("letters")
+    assert sorted(asked) == sorted([*DOCUMENTS.values(), *QUERIES.values()])
+    again = evaluated({"mine": counted, "bm25": "bm25"})
+    assert again.rankings("mine") == first.rankings("mine")
+    assert len(asked) == len(DOCUMENTS) + len(QUERIES)
+    assert again.retrievers == ("mine", "bm25")
+    alive = weakref.ref(counted)
+    assert counted in MADE
+    del counted, again
+    import gc
+
+    gc.collect()
+    assert alive() is None
+
+
+def test_a_model_that_was_trained_further_is_asked_anew():
+    import torch
+
+    class Trained(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.scale = torch.nn.Parameter(torch.ones(26))
+
+        def encode(self, texts):
+            return torch.tensor(letters(texts)) * self.scale
+
+    model = Trained()
+    before = evaluated({"mine": model})
+    assert evaluated({"mine": model}).rankings("mine") == before.rankings("mine")
+    model.scale.data[0] = -9.0
+    assert evaluated({"mine": model}).rankings("mine") != before.rankings("mine")
+
+
+def test_what_was_embedded_is_kept_where_a_cell_is_interrupted():
+    asked = []
+
+    def stops(texts):
+        if len(asked) == 2:
+            asked.append(None)
+            raise KeyboardInterrupt
+        asked.append(len(texts))
+        return letters(texts)
+
+    with pytest.raises(KeyboardInterrupt):
+        evaluated({"mine": harness.Encoder(stops, batch_size=2)})
+    evaluated({"mine": harness.Encoder(stops, batch_size=2)})
+    assert sum(filter(None, asked)) == len(DOCUMENTS) + len(QUERIES)
+
+
+def test_a_named_version_is_kept_on_disk_and_an_unnamed_one_is_not():
+    kept = [evaluated({"mine": harness.Encoder(lambda texts: letters(texts), cache=name)}).costs["cached"].sum()
+            for name in ("letters-7", "letters-7", "", "")]  # fmt: skip
+    assert kept == [0, len(DOCUMENTS) + len(QUERIES), 0, 0]
+
+
+class OfMteb:
+    """As MTEB asks models."""
+
+    def encode(self, texts, *, prompt_type=None):
+        return letters(texts) * (-1 if prompt_type == "query" else 1)
+
+
+class InTwoWays:
+    __slots__ = ()
+
+    def encode_query(self, texts):
+        return -letters(texts)
+
+    def encode_document(self, texts):
+        return letters(texts)
+
+
+def test_objects_are_asked_in_their_own_way(results):
+    table = {"encoder": {"kind": "python", "call": NamedObject.of(letters, "x")}}
+    by_role = {"role": lambda texts, role: letters(texts) * (-1 if role == "query" else 1)}
+    found = evaluated({"mteb": OfMteb(), "two": InTwoWays(), **by_role, "table": table})
+    worst = found.rankings("role")
+    assert found.rankings("mteb") == found.rankings("two") == worst
+    assert found.rankings("table") == results.rankings("letters") != worst
+    assert "usd_per_million_tokens" not in found.manifest.retrievers["table"].provenance  # nobody knows
+
+
+def test_a_model_is_as_good_as_its_name(tmp_path):
+    from sentence_transformers import SentenceTransformer
+
+    folder = tiny.bi_encoder(tmp_path, prompts={"query": "query : ", "document": "passage : "})
+    model = SentenceTransformer(str(folder), device="cpu")
+    found = evaluated({"object": model, "name": str(folder), "again": SentenceTransformer(str(folder), device="cpu")})
+    assert found.rankings("object") == found.rankings("name")
+    provenance = found.manifest.retrievers["object"].provenance
+    assert provenance["source"] == "object"
+    assert provenance["query_prompt"] == "query : "
+    embedded = found.costs[found.costs["stage"] == "embed-documents"].set_index("retriever")
+    assert embedded.loc["again", "cached"] == len(DOCUMENTS)  # the same weights, in another object
+    assert embedded.loc["object", "tokens"] == embedded.loc["name", "tokens"] > 0
+    model.prompts["query"] = "title : "
+    changed = evaluated({"object": model}).manifest.retrievers["object"].provenance
+    assert changed["sha256"] != provenance["sha256"]
+
+
+def test_what_a_class_of_ones_own_does_is_left_to_it():
+    library = type("SentenceTransformer", (), {"__module__": "sentence_transformers.x", "encode": lambda self: 1})
+    assert library_kind(library()) == "sentence-transformers"
+    assert library_kind(type("Own", (library,), {"encode": lambda self: 2})()) == ""
+
+
+def test_a_reranker_is_an_object_or_a_name(tmp_path):
+    from sentence_transformers import CrossEncoder
+
+    folder = tiny.cross_encoder(tmp_path)
+    model = CrossEncoder(str(folder), device="cpu")
+    blocks = {
+        "object": harness.Reranked("bm25", model, depth=3),
+        "name": harness.Reranked("bm25", str(folder), depth=3),
+    }
+    found = evaluated({"bm25": "bm25", **blocks})
+    assert found.rankings("object") == found.rankings("name") != found.rankings("bm25")
+    with pytest.raises(harness.InputError, match="reranker: a function is not a CrossEncoder"):
+        harness.Reranked("bm25", letters)
+
+
+def test_a_search_of_ones_own():
+    seen = []
+
+    def client(query, depth):
+        seen.append((query, depth))
+        return [("train", 2.0), ("car", 1.0)]
+
+    found = evaluated({"elastic": harness.Search(client)}, depth=7)
+    assert seen == [(text, 7) for text in QUERIES.values()]
+    assert found.rankings("elastic")["q-rails"].doc_ids == ("train", "car")
+    numbers = harness.Search(lambda query, depth: np.arange(2))
+    found = harness.evaluate(["a car", "a train"], ["train"], [[1]], {"numbers": numbers}, progress=False)
+    assert found.rankings("numbers")["0"].doc_ids == ("0", "1")
+
+
+def first(grades, ranking):
+    return float(grades.get(ranking[0], 0) > 0)
+
+
+def test_a_measure_of_ones_own_is_tested_as_any_other(results, capsys, tmp_path):
+    own, wide = harness.measure("first", first), harness.measure("wide", lambda grades, ranking: -2.0, range=(-4, 2))
+    found = evaluated({"bm25": "bm25", "letters": letters}, measures=["P@1", own, wide])
+    values = found.scores.pivot_table(index=["retriever", "query_id"], columns="measure", values="value")
+    assert values["own.first"].tolist() == values["P@1"].tolist()
+    assert set(values["own.wide(high=2.0, low=-4.0)"]) == {-2.0}
+    tests = found.comparisons.set_index("measure")
+    for column in ("p_value", "p_randomization", "ci_low", "ci_high"):
+        assert tests.loc["own.first", column] == tests.loc["P@1", column]
+    primary = evaluated({"bm25": "bm25", "letters": letters}, primary=own, measures=["P@1"])
+    place = primary.save(tmp_path / "own")
+    assert "own.first" in (place / "report.md").read_text(encoding="utf-8")
+    assert small.ended("score", place) == 0
+    assert small.ended("gate", place, "--baseline", "bm25", "--challenger", "letters", "--margin", "0.1") == 1
+    compared = harness.compare({"a": {"q": ["x"]}, "b": {"q": ["y"]}}, {"q": {"x": 1, "y": 0}}, own)
+    assert compared.summary["mean"].tolist() == [1, 0]
+
+
+@pytest.mark.parametrize(
+    ("call", "told"),
+    [(lambda: harness.measure("a b", first), "name: 'a b' is not a name of a measure"),
+     (lambda: harness.measure("a", first, range=(1, 1)), "range: (1, 1) is not a range"),
+     (lambda: score([parse("own.x")], {"q": {"d": 1}}, {"q": ["d"]}), "is a function of another process"),
+     (lambda: score([parse(harness.measure("x", lambda g, r: 7))], {"q": {"d": 1}}, {"q": ["d"]}),
+      "measure 'own.x', query 'q': gave 7.0, which is not between 0 and 1"),
+     (lambda: score([parse(harness.measure("x", lambda g, r: r[9]))], {"q": {"d": 1}}, {"q": ["d"]}),
+      "failed: IndexError")],
+)  # fmt: skip
+def test_what_is_wrong_with_a_measure_of_ones_own(call, told):
+    with pytest.raises(harness.InputError) as raised:
+        call()
+    assert told in str(raised.value)
+
+
+def test_results_are_looked_into(results):
+    assert repr(results) == "<Results 'evaluation': 3 retrievers, 6 queries>"
+    assert results.sentences
+    lost = results.queries(lost_by="letters", to="bm25")
+    values = results.scores[results.scores["measure"] == "nDCG@3"].pivot(
+        index="query_id", columns="retriever", values="value"
+    )
+    expected = (values["letters"] - values["bm25"])[values["letters"] < values["bm25"]]
+    assert dict(zip(lost["query_id"], lost["difference"], strict=True)) == expected.to_dict()
+    assert lost["difference"].is_monotonic_increasing
+    assert lost["text"].tolist() == [QUERIES[query] for query in lost["query_id"]]
+    assert results.queries["q-rails"].query.text == "rails"
+    with pytest.raises(harness.InputError, match="to: there is no retriever 'bm52' \\(did you mean 'bm25'"):
+        results.queries(lost_by="letters", to="bm52")
+    with pytest.raises(harness.InputError, match="lost_by: there is no retriever None"):
+        results.queries(lost_by=None, to="bm25")
+    with pytest.raises(harness.InputError, match="are the same retriever"):
+        results.queries(lost_by="bm25", to="bm25")
+    shown = results._repr_html_()
+    assert all(name in shown for name in ("bm25", "letters", "both", "nDCG@3"))
+    assert "<script" not in shown
+
+
+def test_results_are_saved_for_every_command(results, tmp_path, capsys):
+    place = results.save(tmp_path / "weekly")
+    saved = harness.open(place)
+    assert saved.manifest.name == "weekly"
+    assert (place / "report.html").is_file()
+    for name in ("scores", "summary", "comparisons"):
+        pd.testing.assert_frame_equal(getattr(saved, name), getattr(results, name))
+    results.save(place)
+    with pytest.raises(harness.InputError, match="folder 'my results': is not a name"):
+        results.save(tmp_path / "my results")
+    assert [one.name for one in tmp_path.iterdir() if not one.name.startswith(".")] == ["weekly"]
+    others = evaluated({"bm25": "bm25", "letters": lambda texts: letters(texts)[:, :9]})
+    compared = others.compare(place)
+    assert {"evaluation/letters", "weekly/letters", "bm25", "both"} == set(compared.summary["retriever"])
+    told = small.told(capsys, "reproduce", place, "--trust", code=2)
+    assert "was made of what only that process had: documents and queries in memory and letters (letters)" in told
+
+
+def test_results_are_reported_drawn_and_handed_on(results, tmp_path):
+    page = results.report(tmp_path / "page.html")
+    assert page.read_text(encoding="utf-8").startswith("<!doctype html>")
+    assert results.plot()._repr_svg_().startswith("<svg")
+    with pytest.raises(harness.InputError, match="there is no chart 'x'"):
+        results.plot("x")
+    means = results.summary.set_index(["retriever", "measure"])["mean"]
+    assert results.to_mteb()["bm25"]["scores"]["test"][0]["main_score"] == means["bm25", "nDCG@3"]
+
+
+def test_nobody_has_labelled_anything_yet():
+    found = evaluated({"bm25": "bm25", "letters": letters}, qrels=None)
+    assert not found.scored
+    assert found.sentences == ()
+    assert "No query has labels" in found._repr_html_()
+
+
+def test_results_are_logged_to_mlflow(results, tmp_path, monkeypatch):
+    mlflow = pytest.importorskip("mlflow", reason="MLflow is not installed: pip install mlflow-skinny")
+    monkeypatch.setenv("MLFLOW_ALLOW_FILE_STORE", "true")
+    mlflow.set_tracking_uri((tmp_path / "mlruns").as_uri())
+    run_id = results.log_to("mlflow")
+    data = mlflow.get_run(run_id).data
+    means = results.summary.set_index(["retriever", "measure"])["mean"]
+    assert data.metrics["letters/nDCG_at_3"] == means["letters", "nDCG@3"]
+    assert data.params["baseline"] == "bm25"
+    (page,) = tmp_path.rglob("report.html")
+    assert page.stat().st_size > 10_000
+    with mlflow.start_run() as active:
+        assert results.log_to("mlflow") == active.info.run_id
+
+
+class FakeRun(SimpleNamespace):
+    """What `wandb.init` returns, as far as it is used."""
+
+    def __init__(self, **options):
+        super().__init__(id="w1", options=options, logged={}, config={}, finished=False)
+        self.log = self.logged.update
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.finished = True
+
+
+def test_results_are_logged_to_wandb(results, monkeypatch):
+    begun = []
+    fake = SimpleNamespace(run=None, init=lambda **options: begun.append(FakeRun(**options)) or begun[-1],
+                           Html=lambda page, inject: page)  # fmt: skip
+    monkeypatch.setitem(sys.modules, "wandb", fake)
+    assert results.log_to("wandb", project="p") == "w1"
+    assert begun[0].options == {"name": "evaluation", "project": "p"}
+    assert begun[0].config["baseline"] == "bm25"
+    assert begun[0].logged["report"].startswith("<!doctype html>")
+    assert begun[0].finished
+
+
+@pytest.mark.parametrize(
+    ("tracker", "told"), [("mlfow", "did you mean 'mlflow'"), ("wandb", r"needs the package wandb")]
+)
+def test_trackers_that_are_not_there(results, monkeypatch, tracker, told):
+    monkeypatch.setitem(sys.modules, "wandb", None)
+    with pytest.raises(harness.InputError, match=told):
+        results.log_to(tracker)
+
+
+def test_a_tracker_that_lacks_what_its_store_needs_is_one_message(results, monkeypatch):
+    lacks = SimpleNamespace(run=None, init=lambda **_: (_ for _ in ()).throw(ModuleNotFoundError("x", name="alembic")))
+    monkeypatch.setitem(sys.modules, "wandb", lacks)
+    with pytest.raises(harness.InputError, match=r"wandb needs the package alembic .pip install wandb"):
+        results.log_to("wandb")
+
+
+def test_names_are_all_that_there_is():
+    assert dir(harness) == sorted(harness.__all__)
+    assert all(getattr(harness, name).__doc__ for name in harness.__all__)
+    from retrievers import BM25Retriever, PythonEncoder
+
+    assert BM25Retriever.__module__ == "retrievers.bm25"
+    assert PythonEncoder("json:loads").provenance == {"call": "json:loads"}
+
+
+def test_a_function_is_named_in_a_file(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "mymodel.py").write_text("def embed(texts):\n    return [[len(text), 1.0] for text in texts]\n")
+    blocks = '[[retrievers]]\nname = "mine"\nencoder = { kind = "python", call = "mymodel:embed" }\n'
+    path = small.experiment(tmp_path, retrievers=blocks)
+    assert run(path, Options("out")).retrievers == ("mine",)
+    assert "runs code: encoder.call = mymodel:embed" in small.told(capsys, "run", path, "--no-code", code=2)
+
+
+def test_a_notebook_sees_one_line(monkeypatch, capsys):
+    monkeypatch.setitem(sys.modules, "ipykernel", SimpleNamespace())
+    monkeypatch.setattr("harness.console.progress.REFRESH", 0)
+    evaluated({"mine": harness.Encoder(letters, batch_size=2)}, progress=None)
+    told = capsys.readouterr().err
+    assert "\rmine: search" in told or "\rmine: embed-documents" in told
+    assert "\rmine: embed-documents: 6 texts in " in told
+    assert json.dumps(told).count("\\u001b") == 0  # no control characters that notebooks would show
+    assert records.LAST_FILE == "report.html"

@@ -1,0 +1,245 @@
+"""Several results folders in one comparison, and a gate whose baseline lies in another folder."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+import harness
+from harness import records
+from harness.evaluation.folders import declared_settings, score_folders, shared_queries
+from harness.reproduce import reproduce
+from harness.stats.settings import Settings
+from retrievers.errors import InputError
+from tests.support import small
+from tests.support.small import Call
+
+OTHER = '[[retrievers]]\nname = "bm25"\nencoder = { kind = "hashing", dimensions = 3 }\n'
+HASHING = '\n[[retrievers]]\nname = "hashing"\nencoder = { kind = "hashing", dimensions = 64 }\n'
+
+
+def made(place: Path, name: str, **given: str) -> Path:
+    """A results folder; its data set is made anew where there is none."""
+    return harness.run(small.experiment(place, name=name, **given), harness.Options(place / "out")).folder
+
+
+def asked_otherwise(place: Path) -> None:
+    """The same documents; of six queries one is gone, one is new, one is worded and one labelled otherwise."""
+    small.dataset(place / "data")
+    rows = [{"id": id_, "query": text, "relevant_documents": docs} for id_, text, docs in small.QUERIES]
+    rows = [row for row in rows if row["id"] != "q-rails"]
+    rows[0]["query"] = "fruit of trees"
+    rows[1]["relevant_documents"] = ["car", "train"]
+    rows.append({"id": "q-new", "query": "what has fins", "relevant_documents": ["fish"]})
+    (place / "data" / "queries.json").write_text(json.dumps(rows), encoding="utf-8")
+
+
+@pytest.fixture(scope="module")
+def first(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The results of a first experiment."""
+    return made(tmp_path_factory.mktemp("first"), "first")
+
+
+def test_folders_are_compared_on_the_queries_that_both_have(call: Call, tmp_path: Path, first: Path) -> None:
+    asked_otherwise(tmp_path / "y")
+    two = made(tmp_path / "y", "second", retrievers=OTHER)
+    shared = shared_queries([records.read(first), records.read(two)])
+    assert shared == (("q-swim", "q-green", "q-drive"), 2, 1, 1)
+    said = call("compare", first, two, "-m", "nDCG@3", "--json")
+    told = json.loads(said.out)
+    assert told["notes"][0] == (
+        "Compared on the 3 queries that all folders share. "
+        "Left out: 2 that not every folder has, 1 with another text, 1 graded otherwise."
+    )
+    assert said.err.startswith(told["notes"][0])
+    # The same by TREC files alone, with the queries named by hand.
+    (tmp_path / "ids").write_text("q-swim\nq-green\nq-drive\n", encoding="utf-8")
+    runs = {"first/bm25": first / "runs/bm25.trec", "second/bm25": two / "runs/bm25.trec",
+            "hybrid": first / "runs/hybrid.trec", "hashing": first / "runs/hashing.trec"}  # fmt: skip
+    for name, run in runs.items():
+        copy = tmp_path / "runs" / f"{name.replace('/', '~')}.trec"
+        copy.parent.mkdir(exist_ok=True)
+        copy.write_bytes(run.read_bytes())
+    plain = call("compare", first / "qrels.trec", *sorted((tmp_path / "runs").iterdir()), "-m", "nDCG@3",
+                 "--queries", tmp_path / "ids", "--json")  # fmt: skip
+    rows = json.loads(plain.out)
+    means = {row["retriever"].replace("~", "/"): row["mean"] for row in rows["summary"]}
+    assert {row["retriever"]: row["mean"] for row in told["summary"]} == pytest.approx(means)
+
+    def pairs(found: list[dict[str, object]]) -> dict[frozenset[str], object]:
+        return {frozenset(str(row[side]).replace("~", "/") for side in "ab"): row["p_adjusted"] for row in found}
+
+    assert pairs(told["comparisons"]) == pairs(rows["comparisons"])
+
+
+def test_a_retriever_that_found_the_same_twice_stands_once(call: Call, tmp_path: Path) -> None:
+    one = made(tmp_path, "first")
+    two = made(tmp_path, "second", retrievers=OTHER + HASHING)
+    joined = score_folders([one, two], ["DCG@3", "AP"])
+    assert list(joined.retrievers) == ["first/bm25", "hashing", "hybrid", "second/bm25"]
+    assert list(joined.notes) == [
+        "Compared on all 6 queries, the same in every folder.",
+        "Found the same in more than one folder, and compared once: hashing.",
+    ]
+    alone = made(tmp_path, "alone", retrievers=OTHER)
+    (tmp_path / "elsewhere").mkdir()
+    twin = alone.rename(tmp_path / "elsewhere" / "alone")
+    again = made(tmp_path, "alone", retrievers=OTHER)
+    assert list(score_folders([twin, again], []).retrievers) == ["elsewhere/alone/bm25", "out/alone/bm25"]
+    assert "is named twice" in call("compare", one, one).err
+
+
+def test_a_renamed_retriever_makes_no_pair_with_itself(tmp_path: Path, first: Path) -> None:
+    renamed = small.RETRIEVERS.replace('"bm25"', '"words"').replace('kind = "words"', 'kind = "bm25"')
+    two = made(tmp_path, "second", retrievers=renamed.replace('"hybrid"', '"both"'))
+    joined = score_folders([first, two], [])
+    assert list(joined.retrievers) == ["bm25", "hashing", "hybrid"]
+    assert joined.notes[1] == (
+        "Found the same in more than one folder, and compared once: bm25 (called words in second), hashing and hybrid "
+        "(called both in second)."
+    )
+
+
+def test_what_differs_beside_the_retrievers_is_said(tmp_path: Path, first: Path) -> None:
+    small.dataset(tmp_path / "y" / "data")
+    (tmp_path / "y" / "data" / "bird.md").write_text("# bird\n\nbirds fly over water\n", encoding="utf-8")
+    path = small.experiment(tmp_path / "y", name="second")
+    path.write_text(path.read_text(encoding="utf-8").replace('primary = "nDCG@3"', 'primary = "AP"'), encoding="utf-8")
+    two = harness.run(path, harness.Options(tmp_path / "y")).folder
+    notes = list(score_folders([first, two], []).notes)
+    assert notes[-2:] == [
+        f"The experiments decide by different measures ({first} by nDCG@3 and {two} by AP): nDCG@3 decides here.",
+        f"The documents are not the same (6 in {first} and 7 in {two}): a difference may come from them.",
+    ]
+
+
+def test_folders_without_a_common_query_are_no_comparison(call: Call, tmp_path: Path, first: Path) -> None:
+    small.dataset(tmp_path / "y" / "data")
+    rows = [{"id": "other", "query": "fins", "relevant_documents": ["fish"]}]
+    (tmp_path / "y" / "data" / "queries.json").write_text(json.dumps(rows), encoding="utf-8")
+    two = made(tmp_path / "y", "second")
+    said = call("compare", first, two)
+    assert (said.code, said.out) == (2, "")
+    assert "share no query with the same text and the same grades" in said.err
+    assert "--skip-no-relevant: is for TREC runs" in call("compare", first, two, "--skip-no-relevant").err
+
+
+@pytest.fixture(scope="module")
+def release(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The results of the release in use."""
+    return made(tmp_path_factory.mktemp("release"), "release")
+
+
+@pytest.fixture(scope="module")
+def new(release: Path) -> Path:
+    """The results of the next one, on the same data."""
+    return made(release.parents[1], "new", retrievers=OTHER)
+
+
+GATE = ("--baseline", "bm25", "--challenger", "bm25", "--margin", "0.9")
+
+
+def test_a_gate_takes_its_baseline_from_an_earlier_folder(call: Call, new: Path, release: Path) -> None:
+    said = call("gate", new, "--from", release, *GATE, code=0)
+    assert said.out.startswith("gate passed: not worse by 0.9: ")
+    assert said.err == "Compared on all 6 queries, the same in every folder.\n"
+    told = json.loads(call("gate", new, "--from", release, *GATE, "--json").out)
+    means = [records.read(folder).summary.set_index(["retriever", "measure"])["mean"]["bm25", "nDCG@3"]
+             for folder in (new, release)]  # fmt: skip
+    assert told["mean_difference"] == pytest.approx(means[0] - means[1])
+    assert told["n"] == 6
+    # Both in one folder give the same answer.
+    both = OTHER.replace('"bm25"', '"new"', 1) + '\n[[retrievers]]\nname = "old"\nkind = "bm25"\n'
+    inside = made(release.parents[1], "both", retrievers=both)
+    words = ("--baseline", "old", "--challenger", "new", "--margin", "0.9", "--json")
+    assert json.loads(call("gate", inside, *words).out)["p_value"] == told["p_value"]
+
+
+def test_a_gate_with_fewer_queries_in_common_says_so(call: Call, tmp_path: Path, release: Path) -> None:
+    small.dataset(tmp_path / "y" / "data")
+    path = tmp_path / "y" / "data" / "queries.json"
+    path.write_text(json.dumps(json.loads(path.read_text(encoding="utf-8"))[:4]), encoding="utf-8")
+    said = call("gate", made(tmp_path / "y", "new"), "--from", release, *GATE)
+    note = "Compared on the 4 queries that all folders share. Left out: 2 that not every folder has.\n"
+    assert said.err.startswith(note)
+
+
+def test_a_gate_refuses_a_baseline_on_other_ground(call: Call, tmp_path: Path, release: Path) -> None:
+    asked_otherwise(tmp_path / "labels")
+    said = call("gate", made(tmp_path / "labels", "new"), "--from", release, *GATE)
+    assert (said.code, said.out) == (2, "")
+    assert "has 2 of the same queries with another text or other grades than" in said.err
+    small.dataset(tmp_path / "documents" / "data")
+    (tmp_path / "documents" / "data" / "bird.md").write_text("# bird\n\nbirds fly\n", encoding="utf-8")
+    said = call("gate", made(tmp_path / "documents", "new"), "--from", release, *GATE, code=2)
+    assert "holds results on other documents than" in said.err
+    path = small.experiment(tmp_path, name="by-ap")
+    path.write_text(path.read_text(encoding="utf-8").replace('primary = "nDCG@3"', 'primary = "AP"'), encoding="utf-8")
+    new = harness.run(path, harness.Options(tmp_path / "out")).folder
+    assert "was decided by nDCG@3" in call("gate", new, "--from", release, *GATE).err
+    assert "did you mean 'hashing'?" in call("gate", new, "--from", release, "--baseline", "hash", *GATE[2:]).err
+
+
+def test_a_folder_of_results_is_needed(call: Call, release: Path) -> None:
+    said = call("gate", release, "--from", release.parent, *GATE, code=2)
+    assert "is not a results folder" in said.err
+
+
+def test_a_query_that_the_folders_do_not_share_is_refused(tmp_path: Path, release: Path, new: Path, call: Call) -> None:
+    (tmp_path / "ids").write_text("q-rails\nq-unknown\n", encoding="utf-8")
+    said = call("compare", new, release, "--queries", tmp_path / "ids")
+    assert (said.code, said.out) == (2, "")
+    assert "query 'q-unknown': is not a query that all folders share" in said.err
+    with pytest.raises(InputError, match="is not a results folder"):
+        score_folders([new, tmp_path], [])
+
+
+def test_folders_are_compared_by_the_statistics_that_they_declare(call: Call, tmp_path: Path, release: Path) -> None:
+    declares = '[statistics]\nmargin = 0.03\nalpha = 0.2\ncorrection = "bonferroni"\nlooks = { queries = [2, 6] }\n'
+    one, two = (made(tmp_path / place, place, more=declares) for place in ("x", "y"))
+    declared, note = declared_settings([one, two])
+    assert (declared.margin, declared.alpha, declared.correction, note) == (0.03, 0.2, "bonferroni", "")
+    apart = (
+        "The experiments declare different statistics (alpha, correction, looks and margin): the defaults count here."
+    )
+    assert declared_settings([one, release]) == (Settings(), apart)
+    assert declared_settings([one, one / "qrels.trec"]) == (Settings(), "")
+    assert "0.03" in call("compare", one, two).out
+    assert apart in call("compare", one, release).err
+    alone = json.loads(call("compare", one, "--json").out)["comparisons"]
+    as_run = records.read(one).comparisons.to_dict("records")
+    names = ("measure", "a", "b", "ci_low", "ci_high", "p_adjusted", "verdict")
+    these, those = ([[row[name] for name in names] for row in rows[:3]] for rows in (alone, as_run))
+    assert these == those and {row[0] for row in these} == {"nDCG@3"}
+    other = call("compare", one, "--json", "--correction", "holm", "--test", "t").out
+    assert json.loads(other)["comparisons"] != alone
+
+
+def test_comparing_claims_nothing_once_the_planned_looks_have_spent_alpha(tmp_path: Path) -> None:
+    over, again = (made(tmp_path / name, name, more="[statistics]\nlooks = { queries = [3] }\n") for name in "ab")
+    verdicts = harness.open(over).compare(again, alpha=0.5).comparisons["verdict"]
+    assert set(verdicts) == {"undecided: alpha is spent"}
+
+
+def test_a_margin_that_no_difference_can_reach_is_refused(call: Call, tmp_path: Path, release: Path) -> None:
+    path = small.experiment(tmp_path, more="[statistics]\nmargin = 5\n")
+    for command in ("check", "run"):
+        refused = call(command, path, code=2)
+        assert "[statistics] margin: 5 is not below the measure's range, 1: everything would pass" in refused.err
+    gate = ("gate", release, "--baseline", "bm25", "--challenger", "hybrid")
+    for words in (gate, ("compare", release), ("compare", release / "scores.csv")):
+        refused = call(*words, "--margin", "2", code=2)
+        assert "--margin: 2 is not below" in refused.err
+
+
+def test_a_folder_is_reproduced_from_wherever_one_stands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    here, elsewhere = tmp_path / "project", tmp_path / "elsewhere"
+    small.dataset(here / "data")
+    elsewhere.mkdir()
+    monkeypatch.chdir(here)
+    path = small.experiment(here)
+    path.write_text(path.read_text().replace((here / "data").as_posix(), "data"))
+    results = harness.run("small.toml", harness.Options(Path("results"))).folder.resolve()
+    monkeypatch.chdir(elsewhere)
+    assert reproduce(results).versions == {}
+    assert records.dataset_of(records.read(results)).count == len(small.TEXTS)

@@ -1,0 +1,52 @@
+"""The independent recomputation finds what is wrong: a check that finds nothing ever would prove nothing."""
+
+import shutil
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from harness.records import Results, write_table
+from tests.support import recompute
+
+
+@pytest.fixture
+def results(finished: Results, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(finished.folder, tmp_path / "results"))
+
+
+def test_a_sound_folder_has_no_differences_and_every_number_was_recomputed(
+    results: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    compared: list[float] = []
+    monkeypatch.setattr(recompute, "near", lambda one, other: bool(compared.append(one)) or one == pytest.approx(other))
+    assert recompute.differences(results) == []
+    # 3 retrievers x 8 measures x 6 queries; 5 columns of 24 summaries; 13 columns of 24 comparisons, and p_adjusted.
+    undefined = pd.read_csv(results / "comparisons.csv")["effect_size"].isna().sum()
+    assert len(compared) == 3 * 8 * 6 + 24 * 5 + 24 * 14 - undefined
+
+
+@pytest.mark.parametrize(
+    ("table", "column"),
+    [
+        ("scores", "value"),
+        ("summary", "mean"),
+        ("summary", "median"),
+        *(("comparisons", name) for name in ("w_plus", "p_value", "p_adjusted", "p_minimum", "wins", "ties")),
+        *(("comparisons", name) for name in ("mean_difference", "effect_size", "p_randomization", "p_wilcoxon")),
+    ],
+)
+def test_a_changed_number_is_found(results: Path, table: str, column: str) -> None:
+    rows = pd.read_csv(results / f"{table}.csv", dtype={"query_id": str})
+    rows.loc[0, column] += 1 if column in ("wins", "ties") else 1e-6
+    write_table(results, table, rows)
+    assert any(column in fault or table == "scores" for fault in recompute.differences(results))
+
+
+def test_a_changed_ranking_is_found(results: Path) -> None:
+    file = results / "runs" / "bm25.trec"
+    first, second, *others = file.read_text(encoding="utf-8").splitlines()
+    ids = [line.split()[2] for line in (first, second)]
+    swapped = [first.replace(ids[0], ids[1]), second.replace(ids[1], ids[0])]
+    file.write_text("\n".join([*swapped, *others]), encoding="utf-8")
+    assert any("nDCG@3" in fault for fault in recompute.differences(results))

@@ -1,0 +1,171 @@
+"""The report says what approximate search gives up and what it saves, against exact search in the same collection."""
+
+from pathlib import Path
+
+import pytest
+
+import harness
+from harness.records import read
+from harness.report.sections.tradeoffs import approximations
+from harness.reproduce import IndexDrift, approximate, drifts_of, reproduce
+from tests.support.qdrant_fake import fake_qdrant
+
+pytestmark = pytest.mark.slow
+
+EXPERIMENT = """
+name = "approximate"
+dataset = { path = %s, queries = ["queries.json"] }
+primary = "nDCG@10"
+measures = ["nDCG@10"]
+[[retrievers]]
+name = "exact"
+encoder = { kind = "hashing", dimensions = 64 }
+store = "edge"
+[[retrievers]]
+name = "int8"
+encoder = { kind = "hashing", dimensions = 64 }
+store = { location = "edge", quantization = "scalar" }
+[[retrievers]]
+name = "bit"
+encoder = { kind = "hashing", dimensions = 64 }
+store = { location = "edge", quantization = "binary", oversampling = 1.0 }
+"""
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    pytest.importorskip("qdrant_edge", reason="the extra `edge` is not installed")
+    place = tmp_path_factory.mktemp("approximate")
+    data = Path(__file__).parents[3] / "datasets" / "survey-templates-en"
+    (place / "e.toml").write_text(EXPERIMENT % f"'{data.as_posix()}'", encoding="utf-8")
+    harness.run(place / "e.toml", harness.Options(place / "results"))
+    return place / "results" / "approximate"
+
+
+def test_recall_is_that_of_the_saved_rankings(folder):
+    results = read(folder)
+    measured = approximations(results)
+    assert list(measured) == ["int8", "bit"]
+    exact = results.rankings("exact")
+    for name, one in measured.items():
+        approximate = results.rankings(name)
+        assert one.compared == len(exact) == 13
+        shares = [
+            (len(set(hits.doc_ids[:cut]) & set(exact[query].doc_ids[:cut])), len(exact[query].doc_ids[:cut]))
+            for cut in (10, 100)
+            for query, hits in approximate.items()
+        ]
+        assert one.recall_at_10 == pytest.approx(sum(a for a, _ in shares[:13]) / sum(b for _, b in shares[:13]))
+        assert one.recall == pytest.approx(sum(a for a, _ in shares[13:]) / sum(b for _, b in shares[13:]))
+        assert one.exact_bytes == 4 * 64 * 182
+        assert min(one.ms, one.exact_ms) > 0
+    assert measured["int8"].bytes == measured["int8"].exact_bytes / 4
+    assert measured["bit"].bytes == measured["bit"].exact_bytes / 32
+    assert measured["bit"].recall_at_10 < 1
+
+
+def test_the_pages_show_it(folder):
+    one = approximations(read(folder))["bit"]
+    row = f"| bit | 13 | {one.recall_at_10:.3f} | {one.recall:.3f} | 1.46 kB | 46.6 kB |"
+    assert row in (folder / "report.md").read_text(encoding="utf-8")
+    page = (folder / "report.html").read_text(encoding="utf-8")
+    assert "<caption>Approximate against exact search</caption>" in page
+    assert f'<td class="n">{one.recall_at_10:.3f}</td>' in page
+
+
+SERVER = """
+name = "server"
+dataset = { path = %s, queries = ["queries.json"] }
+primary = "nDCG@10"
+measures = ["nDCG@10"]
+[[retrievers]]
+name = "as-asked"
+encoder = { kind = "hashing", dimensions = 64 }
+store = { location = "%s", quantization = "scalar", m = 8 }
+[[retrievers]]
+name = "production"
+encoder = { kind = "hashing", dimensions = 64 }
+store = { location = "%s", quantization = "scalar", m = 8, indexing_threshold = 10000 }
+[[retrievers]]
+name = "full-scan"
+encoder = { kind = "hashing", dimensions = 64 }
+store = { location = "%s", m = 8, full_scan_threshold = 10000 }
+"""
+
+
+def test_what_a_server_did_not_index_is_said_and_takes_the_bytes_that_it_takes(tmp_path):
+    data = Path(__file__).parents[3] / "datasets" / "survey-templates-en"
+    with fake_qdrant() as server:
+        (tmp_path / "e.toml").write_text(SERVER % (f"'{data.as_posix()}'", *[server.url] * 3), encoding="utf-8")
+        results = harness.run(tmp_path / "e.toml", harness.Options(tmp_path / "results"))
+    facts = {name: one.provenance for name, one in results.manifest.retrievers.items()}
+    assert {one["server"] for one in facts.values()} == {"Qdrant 1.18.3"}
+    measured = approximations(read(results.folder))
+    assert [one.unindexed for one in measured.values()] == [
+        "",
+        "182 of 182 vectors (46.6 kB) are neither in a graph nor compressed: below the threshold of 10.2 MB all are "
+        "compared",
+        "no graph is searched: 46.6 kB are below the threshold of 10.2 MB, all vectors are compared",
+    ]
+    assert measured["production"].bytes == measured["production"].exact_bytes == 4 * 64 * 182
+    assert measured["as-asked"].bytes == 182 * (64 + 2 * 8)
+    for page in ("report.md", "report.html"):
+        told = (results.folder / page).read_text(encoding="utf-8")
+        assert measured["production"].unindexed in told
+        assert told.count("no graph is searched") == 1
+
+
+GRAPH = """
+name = "graph"
+dataset = { path = %s, queries = ["queries.json"] }
+primary = "nDCG@10"
+measures = ["nDCG@10"]
+depth = 10
+[[retrievers]]
+name = "graph"
+encoder = { kind = "hashing", dimensions = %d }
+store = { location = "edge", m = 4, ef_construct = 4, ef = 4 }
+[[retrievers]]
+name = "words"
+kind = "bm25"
+[[retrievers]]
+name = "both"
+kind = "fusion"
+of = ["graph", "words"]
+"""
+
+
+def graph(place, dimensions):
+    pytest.importorskip("qdrant_edge", reason="the extra `edge` is not installed")
+    place.mkdir()
+    data = Path(__file__).parents[3] / "datasets" / "survey-templates-en"
+    (place / "e.toml").write_text(GRAPH % (f"'{data.as_posix()}'", dimensions), encoding="utf-8")
+    return harness.run(place / "e.toml", harness.Options(place / "results"))
+
+
+def test_an_index_that_is_made_anew_may_find_others_and_is_reproduced(tmp_path):
+    results = graph(tmp_path / "a", 64)
+    assert approximate(results) == ("graph", "both")
+    again = reproduce(results.folder, harness.Options(fresh=True))
+    assert set(again.approximate) == {"graph", "both"}
+    assert all(0 < share <= 1 for share in again.approximate.values())
+    assert again.largest < 1e-4
+    if again.differing:
+        assert "graph searches an approximate index, which no two builds make alike" in again.sentence()
+    assert "cannot be seeded" in (results.folder / "report.md").read_text(encoding="utf-8")
+    assert "cannot be seeded" in (results.folder / "report.html").read_text(encoding="utf-8")
+
+
+def test_hits_that_no_index_over_the_same_vectors_has_are_a_failure(tmp_path):
+    first, other = graph(tmp_path / "a", 64), graph(tmp_path / "b", 256)
+    (same, _) = drifts_of(first, first)
+    assert same.common == 1.0
+    assert not same.too_far
+    (own, made) = drifts_of(first, other)
+    counts = [one.manifest.ledger.retrievers["graph"].counts["search-exact"] for one in (first, other)]
+    assert own.least == max(0, int(sum(one["shared_hits_at_10"] for one in counts) - counts[0]["exact_hits_at_10"]))
+    assert made.least is None  # of what is made of it only the share is told
+    before, now = first.rankings("graph"), other.rankings("graph")
+    assert own.shared == sum(len(set(before[q].doc_ids) & set(now[q].doc_ids)) for q in before)
+    assert IndexDrift("a", 0.5, 10, 9).too_far
+    assert not IndexDrift("a", 0.5, 10, 10).too_far

@@ -1,0 +1,359 @@
+"""The report in a real browser: nothing runs that should not, everything works, everyone can read it."""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+from pathlib import Path
+from urllib.parse import unquote, urlparse
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from selenium.webdriver.common.action_chains import ActionChains
+from selenium.webdriver.common.keys import Keys
+
+import harness
+from harness import records
+from harness.report import text, write_report
+from tests.support import hostile
+from tests.support.browser import axe, complaints, media, needs_browser, requests, resize, scroll_through, settled
+
+pytestmark = needs_browser
+
+
+@pytest.fixture(scope="module")
+def page(tmp_path_factory):
+    """The report on hostile strings, as a URL."""
+    folder = tmp_path_factory.mktemp("hostile")
+    results = harness.run(hostile.write(folder), harness.Options(results=folder / "results"))
+    return (results.folder / "report.html").as_uri()
+
+
+@pytest.fixture
+def opened(driver, page):
+    """The page, freshly opened at 1280 pixels in a light scheme, scripts on."""
+    driver.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": False})
+    media(driver, prefers_color_scheme="light")
+    resize(driver, 1280)
+    complaints(driver), requests(driver)
+    driver.get(page)
+    return driver
+
+
+def texts(driver, selector):
+    return driver.execute_script(
+        "return [...document.querySelectorAll(arguments[0])].map((x) => x.textContent.trim())", selector
+    )
+
+
+def click(driver, selector):
+    driver.execute_script("document.querySelector(arguments[0]).click()", selector)
+
+
+def test_nothing_hostile_runs_and_nothing_is_fetched(opened):
+    scroll_through(opened)
+    settled(opened)
+    listed_whole(opened)
+    for position in range(20):
+        opened.execute_script("document.querySelectorAll('#look-list input')[arguments[0]].click()", position)
+    assert opened.execute_script("return window.pwned") is None
+    assert complaints(opened) == []
+    assert requests(opened) == []
+    assert (
+        opened.execute_script(
+            "return document.querySelectorAll('img, iframe, object, [onerror], [onmouseover]').length"
+        )
+        == 0
+    )
+    listed = texts(opened, "#look-list .q")
+    assert {f"{hostile.ATTACKS[0]} 0", f"{hostile.ATTACKS[1]} 1"} <= set(listed)
+
+
+def listed_whole(driver):
+    """The list of the workbench with every query in it."""
+    driver.execute_script("document.querySelector('#look-list > button')?.click()")
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """Results whose strings may be replaced."""
+    place = tmp_path_factory.mktemp("replaced")
+    return harness.run(hostile.write(place, queries=6), harness.Options(results=place / "results")).folder
+
+
+WILD = st.text(st.characters(), max_size=40) | st.sampled_from(hostile.ATTACKS)
+
+
+@settings(max_examples=3, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.lists(WILD, min_size=6, max_size=6))
+def test_any_strings_are_shown_as_they_are(driver, folder, strings):
+    for name, keys in (("labels.jsonl", ("text", "fields")), ("documents.jsonl", ("title", "text"))):
+        rows = list(records.read_jsonl(folder / name))
+        for i, row in enumerate(rows):
+            row |= {key: {"tag": strings[i % 6]} if key == "fields" else strings[i % 6] for key in keys}
+        (folder / name).write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    # The record is of other strings now: its digests go.
+    manifest = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))
+    (folder / "manifest.json").write_text(json.dumps({**manifest, "tables": {}}), encoding="utf-8")
+    write_report(records.read(folder))
+    complaints(driver)
+    driver.get((folder / "report.html").as_uri())
+    scroll_through(driver)
+    settled(driver)
+    driver.execute_script("const order = document.querySelector('#look-order'); order.value = 'file';"
+                          "order.dispatchEvent(new Event('input'))")  # fmt: skip
+    assert texts(driver, "#look-list .q") == [text.visible(string).strip() for string in strings]
+    assert driver.execute_script("return window.pwned") is None
+    assert complaints(driver) == []
+
+
+def test_a_mark_of_a_query_tells_its_scores_and_a_reset_brings_back_the_own_charts(opened):
+    settled(opened)
+    plots = "return [...document.querySelectorAll('.plot')].map((plot) => plot.innerHTML)"
+    before = opened.execute_script(plots)
+    opened.execute_script("""
+        const select = document.querySelector('#client-filter-measure');
+        select.selectedIndex = 1;
+        select.dispatchEvent(new Event('input'));
+    """)
+    changed = opened.execute_script(plots)
+    assert len(changed) == len(before) > 2
+    assert changed != before
+    click(opened, "#client-filter-reset")
+    assert opened.execute_script(plots) == before
+    mark = opened.find_element("css selector", "#queries .bars rect")
+    opened.execute_script("arguments[0].scrollIntoView({ block: 'center' })", mark)
+    ActionChains(opened).move_to_element(mark).perform()
+    told = opened.execute_script("return arguments[0].querySelector('title').textContent", mark)
+    assert [line.partition(":")[0] for line in told.splitlines()][:3] == ["query", "text", "difference"]
+
+
+def test_a_column_sorts_down_up_and_back(opened):
+    table = "#tests table.comparisons"
+    values, button = f"{table} tbody td:nth-child(4)", f"{table} thead th:nth-child(4) button"
+    first = texts(opened, values)[:3]
+    assert len(set(first)) == 3
+
+    def size(shown):
+        return float(shown.replace("−", "-"))
+
+    for expected in (sorted(first, key=size, reverse=True), sorted(first, key=size), first):
+        click(opened, button)
+        assert texts(opened, values)[:3] == expected
+
+
+def test_a_query_is_looked_into(opened):
+    settled(opened)
+    assert len(texts(opened, "#look-list label")) == 12
+    listed_whole(opened)
+    assert len(texts(opened, "#look-list label")) == 20
+    assert texts(opened, "#look-detail .columns h4 .name") == texts(opened, "#look-detail table thead .name")
+    assert len(texts(opened, "#look-detail .columns ol")) == 3
+    assert "2" in texts(opened, "#look-detail .grade.best > :first-child")
+    opened.execute_script("""
+        const box = document.querySelector('#look-text');
+        box.value = 'удовлетворённости';
+        box.dispatchEvent(new Event('input'));
+    """)
+    assert len(texts(opened, "#look-list label")) == 1
+    assert "Опрос" in texts(opened, "#look-detail h3")[0]
+    difference = texts(opened, "#look-list .d")
+    opened.execute_script("""
+        const [a, b] = ['a', 'b'].map((x) => document.querySelector('#client-filter-' + x));
+        const [first, second] = [a.selectedIndex, b.selectedIndex];
+        for (const [select, place] of [[a, second], [b, first]]) {
+          select.selectedIndex = place;
+          select.dispatchEvent(new Event('input'));
+        }
+    """)
+    swapped = texts(opened, "#look-list .d")
+    assert float(swapped[0].replace("−", "-")) == -float(difference[0].replace("−", "-"))
+
+
+def test_a_link_restores_what_is_looked_at(opened, page):
+    settled(opened)
+    opened.execute_script("""
+        const [a, b] = ['a', 'b'].map((x) => document.querySelector('#client-filter-' + x));
+        a.selectedIndex = 2;
+        a.dispatchEvent(new Event('input'));
+        b.selectedIndex = 0;
+        b.dispatchEvent(new Event('input'));
+        document.querySelectorAll('#look-list input')[7].click();
+    """)
+    seen = texts(opened, "#look-detail h3") + texts(opened, "#look-detail .columns h4 .name")
+    link = opened.current_url
+    assert link.startswith(page + "#a=")
+    # A way within the page leaves the address, and each choice is a step of the history.
+    click(opened, "nav a[href='#tests']")
+    assert opened.current_url == link
+    opened.back()
+    assert opened.current_url != link
+    assert opened.current_url.startswith(page)
+    opened.forward()
+    assert opened.current_url == link
+    assert texts(opened, "#look-detail h3") + texts(opened, "#look-detail .columns h4 .name") == seen
+    opened.get("about:blank")
+    opened.get(link)
+    settled(opened)
+    assert texts(opened, "#look-detail h3") + texts(opened, "#look-detail .columns h4 .name") == seen
+    assert complaints(opened) == []
+
+
+def test_a_group_of_failures_is_one_click_away(opened):
+    settled(opened)
+    names = [name for name in texts(opened, "#look-group option") if name.endswith(")")]
+    assert names
+    for name in names:
+        opened.execute_script(
+            "const group = document.querySelector('#look-group');"
+            "group.value = [...group.options].find((one) => one.textContent === arguments[0]).value;"
+            "group.dispatchEvent(new Event('input'))", name,
+        )  # fmt: skip
+        assert texts(opened, "#look-count")[0].startswith(f"{name.rpartition('(')[2][:-1]} of 20 queries")
+    # What one loses is what the other wins.
+    for kind, other in (("lost", "won"), ("won", "lost")):
+        counts = []
+        for key, (a, b) in ((kind, (0, 1)), (other, (1, 0))):
+            opened.execute_script(
+                "clear = (x, value) => { x.value = value; x.dispatchEvent(new Event('input')) };"
+                "clear(document.querySelector('#client-filter-a'), arguments[1]);"
+                "clear(document.querySelector('#client-filter-b'), arguments[2]);"
+                "clear(document.querySelector('#look-group'), arguments[0]);", key, str(a), str(b),
+            )  # fmt: skip
+            counts.append(texts(opened, "#look-count")[0].split()[0])
+        assert counts[0] == counts[1]
+
+
+def test_the_result_is_quoted_and_its_files_are_at_hand(opened, page):
+    click(opened, "[popovertarget=quote]")
+    opened.execute_async_script("setTimeout(arguments[0], 100)")  # a popover says after a moment that it is open
+    sentence, latex, bibtex, digest, address = texts(opened, "[popover]:popover-open pre")
+    assert address == opened.current_url
+    assert texts(opened, "[popover]:popover-open button") == ["Copy"] * 5
+    assert re.match(r"On 20 queries: .* adjusted p .*Decided by the sign-flip test", sentence)
+    assert "\\input{tables/leaderboard.tex}" in latex
+    assert bibtex.startswith("@misc{hostile2")
+    assert len(digest) == 64
+    assert digest in bibtex
+    ActionChains(opened).send_keys(Keys.ESCAPE).perform()
+    click(opened, "[popovertarget=files]")
+    assert texts(opened, "[popover]:popover-open pre") == []  # one at a time
+    links = opened.execute_script("return [...document.querySelectorAll('.files a')].map((x) => x.href)")
+    assert {"leaderboard.tex", "scores.csv", "manifest.json"} <= {link.rpartition("/")[2] for link in links}
+    assert all(Path(unquote(urlparse(link).path)).is_file() for link in links)
+    ActionChains(opened).send_keys(Keys.ESCAPE).perform()
+    assert texts(opened, "[popover]:popover-open") == []
+
+
+def test_only_what_scrolls_is_a_stop(opened):
+    scroll_through(opened)
+    opened.execute_async_script("setTimeout(arguments[0], 300)")
+    idle = opened.execute_script("""
+        return [...document.querySelectorAll('.scroll[tabindex], .columns[tabindex], pre[tabindex]')]
+          .filter((x) => x.checkVisibility())
+          .filter((x) => x.scrollWidth <= x.clientWidth + 1 && x.scrollHeight <= x.clientHeight + 1)
+          .map((x) => x.getAttribute('aria-label'));
+    """)
+    assert idle == []
+    before = opened.execute_script("""
+        const all = [...document.querySelectorAll('a, button, input, select, summary, [tabindex]')];
+        const stops = all.filter((x) => x.checkVisibility() && !(x.type === 'radio' && !x.checked));
+        return stops.indexOf(document.querySelector('#look-text'));
+    """)
+    # It was 87: the skip link to it is the second stop.
+    assert before < 45
+    assert texts(opened, "a.skip") == ["Skip to the decision", "Skip to the browser of queries", "Skip to the filter"]
+
+
+def test_the_keyboard_alone_reaches_everything(opened):
+    scroll_through(opened)
+    opened.execute_script(
+        "document.querySelectorAll('details').forEach((x) => { x.removeAttribute('name'); x.open = true })"
+    )
+    # what scrolls becomes a stop once it is laid out
+    opened.execute_async_script("""
+        const done = arguments[0];
+        requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(done, 100)));
+    """)
+    wanted = opened.execute_script("""
+        const stops = [...document.querySelectorAll('a, button, input, select, summary, [tabindex]')]
+          .filter((x) => x.checkVisibility() && !(x.type === 'radio' && !x.checked));
+        window.reached = new Set();
+        document.addEventListener('focusin', (event) => window.reached.add(event.target));
+        window.wanted = stops;
+        return stops.length;
+    """)
+    keys = ActionChains(opened)
+    for _ in range(wanted + 10):
+        keys.send_keys(Keys.TAB)
+    keys.perform()
+    missed = opened.execute_script(
+        "return window.wanted.filter((x) => !window.reached.has(x)).map((x) => x.outerHTML.slice(0, 120))"
+    )
+    assert missed == []
+    radio = "document.querySelector('#look-list input:checked')"
+    opened.execute_script(f"{radio}.focus()")
+    before = texts(opened, "#look-detail h3")
+    ActionChains(opened).send_keys(Keys.ARROW_DOWN).perform()
+    assert texts(opened, "#look-detail h3") != before
+
+
+@pytest.mark.parametrize(("width", "scheme"), [(400, "light"), (1280, "dark"), (1920, "light")])
+def test_axe_finds_no_violation(opened, width, scheme):
+    media(opened, prefers_color_scheme=scheme)
+    resize(opened, width)
+    scroll_through(opened)
+    assert axe(opened) == []
+    click(opened, "[popovertarget=files]")
+    assert axe(opened) == []
+
+
+def test_the_page_never_scrolls_sideways(opened):
+    scroll_through(opened)
+    for width in (320, 400, 1280, 1920):
+        resize(opened, width)
+        beyond = opened.execute_script(
+            """
+            const inside = (node) =>
+              node && (getComputedStyle(node).overflowX !== "visible" || inside(node.parentElement));
+            return [...document.body.querySelectorAll("*")]
+              .filter((node) => node.getBoundingClientRect().right > arguments[0] + 0.5 && !inside(node.parentElement))
+              .map((node) => node.outerHTML.slice(0, 100));
+        """,
+            width,
+        )
+        assert opened.execute_script("return document.documentElement.scrollWidth") <= width, beyond
+
+
+def test_it_works_with_scripts_off(driver, page):
+    driver.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": True})
+    complaints(driver)
+    driver.get(page)
+    # Selenium's own scripts still run.
+    assert texts(driver, "#queries .printed caption")[:1] == ["Queries that fail alike"]
+    seen = "return [...document.querySelectorAll(arguments[0])].map((x) => x.checkVisibility())"
+    assert not any(driver.execute_script(seen, ".scripted"))
+    assert all(
+        driver.execute_script(seen, ".printed, figure.chart:not(details *) .plot > svg:not(.narrow), table.board")
+    )
+
+
+def test_it_prints(opened):
+    scroll_through(opened)
+    printed = opened.execute_cdp_cmd(
+        "Page.printToPDF", {"printBackground": False, "paperWidth": 8.27, "paperHeight": 11.69}
+    )
+    assert base64.b64decode(printed["data"]).startswith(b"%PDF")
+
+
+def test_what_reads_from_right_to_left_stands_so(opened):
+    settled(opened)
+    listed_whole(opened)
+    directions = opened.execute_script("""
+        return Object.fromEntries([...document.querySelectorAll('#look-list .q')]
+          .map((x) => [x.textContent, getComputedStyle(x).direction]));
+    """)
+    assert {direction for text, direction in directions.items() if "استطلاع" in text or "סקר" in text} == {"rtl"}
+    assert {direction for text, direction in directions.items() if "Опрос" in text or "顧客" in text} == {"ltr"}

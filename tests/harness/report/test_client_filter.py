@@ -1,0 +1,351 @@
+"""The filter of the page in a real browser: what it says is what scores.csv says, a link restores it, all follow it."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+from urllib.parse import quote
+
+import pytest
+
+import harness
+from harness import records
+from harness.report import write_report
+from harness.report.sections.queries import client_filter, unpacked
+from harness.report.sections.reranked import rerun_rows
+from harness.report.view import view_of
+from tests.harness.experiment.test_foreign_parts import PACKAGE, POINTS, install
+from tests.support import small
+from tests.support.browser import complaints, needs_browser, resize, scroll_through, settled
+
+pytestmark = needs_browser
+RERANKED = """
+[[retrievers]]
+name = "reranked"
+of = "bm25"
+rerank = { kind = "shorter", depth = 3 }
+"""
+WORDS = ("apples", "pears", "cars", "trains", "boats", "fish")
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory):
+    """48 queries of two kinds, asked of three retrievers."""
+    folder = tmp_path_factory.mktemp("filter")
+    data = small.dataset(folder / "data")
+    queries = [
+        {"id": f"{id_}/{tag} {round_}", "query": f"{text} {'zzz' * round_}", "relevant_documents": docs, "tags": tag}
+        for round_ in range(4)
+        for tag in ("names", "=words")
+        for id_, text, docs in small.QUERIES
+    ]
+    (data / "queries.json").write_text(json.dumps(queries), encoding="utf-8")
+    return small.ran(folder, more="[statistics]\nmargin = 0.05", report=True)
+
+
+def look(driver, results, words=""):
+    """The page at an address, freshly opened."""
+    driver.get("about:blank")
+    driver.get((results.folder / "report.html").as_uri() + words)
+    settled(driver)
+
+
+def text_of(driver, selector):
+    return driver.execute_script("return document.querySelector(arguments[0]).textContent", selector)
+
+
+def texts(driver, selector):
+    return driver.execute_script(
+        "return [...document.querySelectorAll(arguments[0])].map((x) => x.textContent)", selector
+    )
+
+
+def mean(results, retriever, measure, tag):
+    scores = results.scores
+    chosen = scores[(scores["retriever"] == retriever) & (scores["measure"] == measure)]
+    return chosen[chosen["query_id"].str.contains(tag, regex=False)]["value"].mean()
+
+
+def test_the_lens_says_what_the_scores_say_of_a_slice_and_a_measure(driver, results):
+    look(driver, results, f"#a=bm25&b=hashing&slice={quote('tags: =words')}&measure=R%402")
+    reading = text_of(driver, "#client-filter-reading")
+    expected = {name: mean(results, name, "R@2", "=words") for name in ("bm25", "hashing")}
+    assert reading.startswith(
+        f"R@2, 24 of 48 queries (tags: =words): bm25 {expected['bm25']:.3f}, hashing {expected['hashing']:.3f}; "
+    )
+    assert reading.endswith("Exploratory: no test was made for this choice.")
+    values = results.scores[results.scores["measure"] == "R@2"].pivot(
+        index="query_id", columns="retriever", values="value"
+    )
+    values = values[values.index.str.contains("=words", regex=False)]
+    better, worse = (values["bm25"] > values["hashing"]).sum(), (values["bm25"] < values["hashing"]).sum()
+    assert f"bm25 higher on {better}, equal on {24 - better - worse}, lower on {worse}." in reading
+    # The leaderboard and the list say the same means.
+    board = driver.execute_script(
+        "return [...document.querySelectorAll('.board tr[data-r]')].map((x) => [x.querySelector('th bdi').textContent,"
+        " x.querySelector('.chosen').textContent])"
+    )
+    assert {name: value for name, value in board if name in expected} == {
+        name: f"{value:.3f}" for name, value in expected.items()
+    }
+    assert text_of(driver, "#look-count").endswith(
+        f"mean R@2: bm25 {expected['bm25']:.3f}, hashing {expected['hashing']:.3f}"
+    )
+    query = text_of(driver, "#look-list input:checked + .i")
+    assert text_of(driver, "#look-detail .head b") == f"{values['bm25'][query]:.3f}"
+    # What was tested keeps its intervals.
+    assert len(texts(driver, ".board .strip .span")) == 6
+    assert len(texts(driver, "#slices .broad .span")) == len(texts(driver, "#slices .broad .dot")) > 6
+    assert complaints(driver) == []
+
+
+def test_a_link_to_a_query_restores_everything(driver, results):
+    query = "q-rails/names 2"
+    words = f"#a=hashing&b=bm25&slice={quote('tags: names')}&measure=RR&q={quote(query)}"
+    look(driver, results, words)
+    assert driver.execute_script("return document.querySelector('#look-list input:checked + .i').textContent") == query
+    assert driver.execute_script(
+        "return ['a', 'b', 'slice', 'measure']"
+        ".map((x) => document.querySelector('#client-filter-' + x).selectedOptions[0].text)"
+    ) == ["hashing", "bm25", "tags: names (24)", "RR"]
+    link = driver.current_url
+    look(driver, results, "#" + link.partition("#")[2])
+    assert driver.current_url == link
+
+
+def test_what_a_link_names_and_the_page_lacks_is_passed_over(driver, results):
+    look(driver, results, "#a=nobody&b=<script>&slice=__proto__&measure=X&q=<img src=x>&group=constructor")
+    assert "all 48 queries" in text_of(driver, "#client-filter-reading")
+    assert driver.execute_script("return document.querySelectorAll('img').length") == 0
+
+
+def test_the_differences_follow_the_lens_and_their_marks_are_links(driver, results):
+    look(driver, results, f"#a=bm25&b=hashing&slice={quote('tags: names')}")
+    scroll_through(driver)
+    driver.execute_script("navigator.clipboard.writeText = async (text) => { window.copied = text; };")
+    driver.execute_script("document.querySelector('#queries figure[data-follows] .copies button').click()")
+    head, *rows = (line.split("\t") for line in driver.execute_script("return window.copied").splitlines())
+    assert head == ["query", "text", "difference", "bm25", "hashing"]
+    assert len(rows) == 24 == len(texts(driver, "#queries figure[data-follows] .bars rect"))
+    total = sum(float(row[2]) for row in rows) / 24
+    expected = mean(results, "bm25", "nDCG@3", "names") - mean(results, "hashing", "nDCG@3", "names")
+    assert total == pytest.approx(expected, abs=1e-5)
+    assert "bm25 − hashing" in text_of(driver, "#queries figure[data-follows] figcaption")
+    clicked = driver.execute_script("""
+        const mark = document.querySelector("#queries figure[data-follows] .bars rect");
+        mark.dispatchEvent(new MouseEvent("click", { bubbles: true }));
+        return new URLSearchParams(location.hash.slice(1)).get('q');
+    """)
+    assert clicked == rows[0][0]
+    assert complaints(driver) == []
+
+
+def test_no_other_query_is_shown_in_the_place_of_one_that_was_asked_for(driver, results, tmp_path, monkeypatch):
+    monkeypatch.setattr("harness.report.sections.queries.BUDGET", 1_000)
+    light = records.read(shutil.copytree(results.folder, tmp_path / "light"))
+    write_report(light)
+    page = (light.folder / "report.html").read_text(encoding="utf-8")
+    evidence = unpacked(re.search(r'id="evidence">([^<]*)<', page)[1])
+    held = [query["id"] for query in evidence["queries"]]
+    ids = unpacked(re.search(r'id="scores">([^<]*)<', page)[1])["ids"]
+    left = next(one for one in ids if one not in held)
+    look(driver, light)
+    click = """
+        const bar = document.querySelector(`[data-follows] [data-at="${arguments[0]}"]`);
+        bar.dispatchEvent(new MouseEvent("click", { bubbles: true }));
+    """
+    for query, checked in ((held[0], held[:1]), (left, [])):
+        driver.execute_script(click, ids.index(query))
+        assert texts(driver, "#look-list input:checked + .i") == checked
+        assert text_of(driver, "#look-count").endswith(f"; {left} is not on this page") == (query == left)
+
+
+def test_a_figure_is_copied_as_tsv_that_no_spreadsheet_runs(driver, results):
+    look(driver, results, f"#slice={quote('tags: =words')}")
+    scroll_through(driver)
+    driver.execute_script("navigator.clipboard.writeText = async (text) => { window.copied = text; };")
+
+    def press(selector, label):
+        driver.execute_script(
+            "[...document.querySelectorAll(arguments[0])].find((x) => x.textContent === arguments[1]).click()",
+            selector,
+            label,
+        )
+        return driver.execute_script("return window.copied")
+
+    rows = press("#slices figure .copies button", "Data as TSV").splitlines()
+    assert rows[0].split("\t")[:2] == ["slice", "difference"]
+    assert {row.split("\t")[0] for row in rows[1:]} >= {"all queries", "tags: =words"}
+    table = press("#slices details .copies button", "Copy table").splitlines()
+    assert 2 * (len(table) - 1) == len(rows) - 1  # two pairs, a panel and a table each
+    # Every row has a cell in each column, where a head spans rows and where a mark has one fact, too.
+    for place, label in (("p.copies", "Copy table"), ("[data-figure=first-ranks]", "Data as TSV")):
+        rows = press(f"#distribution {place} button", label).splitlines()
+        assert len({row.count("\t") for row in rows}) == 1 < len(rows)
+    assert not [cell for row in table for cell in row.split("\t") if re.match(r"[=@|%]|[+-](?![\d.])", cell)]
+
+
+def test_figures_are_saved_as_svg_and_png(driver, results):
+    look(driver, results)
+    scroll_through(driver)
+    saved = driver.execute_async_script("""
+        const done = arguments[0], blobs = [];
+        URL.createObjectURL = (blob) => { blobs.push(blob); return "about:blank#"; };
+        HTMLAnchorElement.prototype.click = function () {};
+        const buttons = [...document.querySelectorAll("#slices figure .copies button")].slice(0, 3);
+        buttons[1].click();
+        buttons[2].click();
+        const wait = async () => {
+          if (blobs.length < 2) return setTimeout(wait, 50);
+          const png = new Uint8Array(await blobs[1].arrayBuffer());
+          done([await blobs[0].text(), [...png.slice(1, 4)].map((x) => String.fromCharCode(x)).join(""), png.length]);
+        };
+        wait();
+    """)
+    assert saved[0].startswith("<svg")
+    assert "<title>" in saved[0]
+    assert saved[1] == "PNG"
+    assert saved[2] > 1000
+    assert complaints(driver) == []
+
+
+def test_words_of_the_query_are_marked_and_the_text_opens(driver, results):
+    look(driver, results, f"#q={quote('q-rails/names 0')}")
+    driver.execute_script("document.querySelectorAll('#look-detail details').forEach((one) => { one.open = true; })")
+    driver.execute_async_script("setTimeout(arguments[0], 100)")
+    assert "rails" in texts(driver, "#look-detail mark")
+    whole = text_of(driver, "#look-detail details[open] .full")
+    assert whole in {document.text for document in results.documents.values()}
+    assert driver.execute_script("return document.querySelectorAll('.shift').length") > 0
+
+
+@pytest.mark.parametrize(
+    ("query", "text", "marked"),
+    [
+        ("顧客満足度の調査", "新しい顧客に聞く満足の度合い", ["顧客", "満足"]),
+        ("опрос клиентов", "Опросы для клиентов банка", ["Опросы", "клиентов"]),
+        ("استطلاع رضا", "هذا استطلاع جديد", ["استطلاع"]),
+        ("แบบสำรวจ", "ทำแบบสำรวจ", None),
+        ("survey of cats", "A cat and the Surveys of dogs", ["Surveys", "of"]),
+    ],
+)
+def test_words_are_marked_in_any_script(driver, results, project, query, text, marked):
+    source = (project / "harness" / "report" / "templates" / "scripts" / "texts.js").read_text(encoding="utf-8")
+    driver.get("about:blank")
+    words = driver.execute_script(
+        "const fold = (text) => text.normalize('NFKC').toLocaleLowerCase();"
+        f"{source}\nconst hits = hitsIn(arguments[1], wordsOf(arguments[0]).map((x) => x.word));"
+        "return hits.map((x) => arguments[1].slice(x.from, x.to));",
+        query, text,
+    )  # fmt: skip
+    assert words == marked if marked is not None else words
+
+
+def test_a_retriever_has_one_colour_in_two_reports(driver, results, tmp_path):
+    again = '[[retrievers]]\nname = "again"\nkind = "bm25"\n'
+    alone = small.ran(tmp_path, name="other", retrievers=again, report=True)
+    fills = []
+    for folder, name in ((results, "bm25"), (alone, "again")):
+        look(driver, folder)
+        fills.append(driver.execute_script(
+            "return [...document.querySelectorAll('.ranking .head .name')].find((x) => x.textContent === arguments[0])"
+            ".querySelector('path').getAttribute('fill')", name,
+        ))  # fmt: skip
+    assert fills[0] == fills[1]
+
+
+def test_the_scores_of_the_page_are_those_of_the_folder(results):
+    page = (results.folder / "report.html").read_text(encoding="utf-8")
+    held = unpacked(re.search(r'id="scores">([^<]*)<', page)[1])
+    scores = results.scores.set_index(["measure", "retriever", "query_id"])["value"]
+    for m, measure in enumerate(held["measures"]):
+        for r, retriever in enumerate(held["retrievers"]):
+            assert held["values"][m][r] == pytest.approx(
+                [scores[measure, retriever, query] for query in held["ids"]], abs=1e-6
+            )
+
+
+def test_the_ceiling_bounds_what_a_reranker_reaches(tmp_path, monkeypatch):
+    install(tmp_path, monkeypatch, PACKAGE, POINTS)
+    run = small.ran(tmp_path, retrievers=small.RETRIEVERS + RERANKED, report=True)
+    page = (run.folder / "report.html").read_text(encoding="utf-8")
+    held = unpacked(re.search(r'id="evidence">([^<]*)<', page)[1])
+    names = [one["name"] for one in held["retrievers"]]
+    reranked = names.index("reranked")
+    assert held["retrievers"][reranked]["before"] == names.index("bm25")
+    for query in held["queries"]:
+        ceiling = query["ceilings"][str(reranked)]
+        assert ceiling >= max(query["scores"][reranked], query["scores"][names.index("bm25")]) - 1e-6
+    (row,) = rerun_rows(view_of(run))
+    scores = run.scores[run.scores["measure"] == "nDCG@3"].pivot(index="query_id", columns="retriever", values="value")
+    assert (row.retriever, row.of, row.depth) == ("reranked", "bm25", 3)
+    assert (row.before, row.after) == pytest.approx((scores["bm25"].mean(), scores["reranked"].mean()))
+    ceilings = [query["ceilings"][str(reranked)] for query in held["queries"]]
+    assert row.ceiling == pytest.approx(sum(ceilings) / len(scores), abs=1e-6)
+    apart = scores["reranked"] - scores["bm25"]
+    assert (row.better, row.equal, row.worse) == tuple(
+        int(kind.sum()) for kind in (apart > 1e-9, apart.abs() <= 1e-9, apart < -1e-9)
+    )
+    assert 'id="reranked-title">Rerankers<' in page
+
+
+def test_beyond_its_room_the_lens_keeps_the_first_measures_and_says_so(results, monkeypatch):
+    view = view_of(results)
+    monkeypatch.setattr("harness.report.sections.queries.VALUES", 2 * view.n * len(view.ranked))
+    held = client_filter(view)
+    assert held["measures"] == [view.names[measure].short for measure in view.measures[:2]]
+    assert held["left"] == len(view.measures) - 2
+    monkeypatch.setattr("harness.report.sections.queries.VALUES", 1)
+    assert len(client_filter(view)["values"]) == 1  # the primary one always
+
+
+def test_every_chart_fits_on_a_telephone(driver, results):
+    resize(driver, 400)
+    look(driver, results)
+    scroll_through(driver)
+    assert complaints(driver) == []
+    charts = driver.execute_script("""
+        return [...document.querySelectorAll("figure.chart")].map((figure) => {
+          const box = figure.querySelector(".scroll");
+          return [figure.dataset.figure, box.scrollWidth - box.clientWidth];
+        });
+    """)
+    assert {"slices", "measures", "tradeoff-bytes"} <= {name for name, _ in charts}
+    assert [name for name, over in charts if over > 0] == []
+    resize(driver, 1280)
+    driver.refresh()
+    scroll_through(driver)
+    wide = driver.execute_script(
+        "return document.querySelector('figure[data-figure=slices] .broad').getBoundingClientRect().width"
+    )
+    assert wide > 500
+
+
+@pytest.fixture(scope="module")
+def claimed(tmp_path_factory):
+    """Questions with claims and without labels; one of the retrievers failed."""
+    folder = tmp_path_factory.mktemp("claimed")
+    data = small.dataset(folder / "data")
+    queries = [{"query": f"{word} {i}", "claims": [f"{word} swim"]} for i, word in enumerate(WORDS)]
+    (data / "queries.json").write_text(json.dumps(queries), encoding="utf-8")
+    path = small.experiment(folder, more='[judge]\nkind = "lexical"\n', report=True)
+    lines = path.read_text(encoding="utf-8").splitlines()
+    kept = [line for line in lines if not line.startswith(("primary", "measures"))]
+    named = ['primary = "ClaimRecall@3"', 'measures = ["ClaimRecall@3"]']
+    path.write_text("\n".join([*kept[:1], *named, *kept[1:]]), encoding="utf-8")
+    results = harness.run(path, harness.Options(results=folder / "results")).folder
+    small.with_failed(results, "401: the service does not take the key")
+    write_report(records.read(results))
+    return results / "report.html"
+
+
+def test_a_page_without_labels_has_no_empty_table_and_a_failure_reads_as_a_sentence(driver, claimed):
+    resize(driver, 400)
+    driver.get(claimed.as_uri())
+    settled(driver)
+    shown = "return getComputedStyle(document.querySelector(arguments[0])).display"
+    assert driver.execute_script(shown, ".board .failed td") == "block"
+    assert driver.execute_script(shown, "#look-detail [aria-label^=Relevant]") == "none"
+    assert complaints(driver) == []
+    assert "No query has labels of documents" in claimed.read_text(encoding="utf-8")

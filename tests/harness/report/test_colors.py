@@ -1,0 +1,161 @@
+"""How retrievers are drawn: the same in every report, told apart by everybody, or as their table declares."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import harness
+from harness import pages
+from harness.report import html_page, theme
+from harness.report.view import view_of
+from retrievers.errors import InputError
+from tests.support import small
+
+BLOCK = '\n[[retrievers]]\nname = "{}"\nkind = "bm25"\nk1 = {}\n'
+
+
+def luminance(color):
+    parts = [int(color[i : i + 2], 16) / 255 for i in (1, 3, 5)]
+    return float(
+        np.dot([0.2126, 0.7152, 0.0722], [c / 12.92 if c <= 0.03928 else ((c + 0.055) / 1.055) ** 2.4 for c in parts])
+    )
+
+
+def contrast(one, other):
+    high, low = sorted((luminance(one), luminance(other)), reverse=True)
+    return (high + 0.05) / (low + 0.05)
+
+
+def test_every_colour_stands_out_from_its_paper():
+    for shade in theme.SERIES:
+        assert contrast(shade.light, theme.PAPER.light) >= 3
+        assert contrast(shade.dark, theme.PAPER.dark) >= 3
+    for shade in (theme.INK, theme.MUTED):
+        assert contrast(shade.light, theme.PAPER.light) >= 4.5
+        assert contrast(shade.dark, theme.PAPER.dark) >= 4.5
+
+
+MACHADO = {
+    # Machado, Oliveira & Fernandes (2009), severity 1.0, on linear RGB.
+    "protan": [[0.152286, 1.052583, -0.204868], [0.114503, 0.786281, 0.099216], [-0.003882, -0.048116, 1.051998]],
+    "deutan": [[0.367322, 0.860646, -0.227968], [0.280085, 0.672501, 0.047413], [-0.011820, 0.042940, 0.968881]],
+    "tritan": [[1.255528, -0.076749, -0.178779], [-0.078411, 0.930809, 0.147602], [0.004733, 0.691367, 0.303900]],
+}
+
+
+@pytest.mark.parametrize("kind", MACHADO)
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_the_first_retrievers_differ_for_colour_blind_readers(kind, scheme):
+    """CIE 1976 differences of the first five colours, seen with each deficiency; shapes and dashes differ besides."""
+    seen = [lab(np.clip(np.array(MACHADO[kind]) @ linear(getattr(shade, scheme)), 0, 1)) for shade in theme.SERIES[:5]]
+    apart = [np.linalg.norm(seen[i] - seen[j]) for i in range(5) for j in range(i)]
+    assert min(apart) >= 20
+
+
+def linear(color):
+    parts = np.array([int(color[i : i + 2], 16) / 255 for i in (1, 3, 5)])
+    return np.where(parts <= 0.04045, parts / 12.92, ((parts + 0.055) / 1.055) ** 2.4)
+
+
+def lab(rgb):
+    xyz = np.array([[0.4124, 0.3576, 0.1805], [0.2126, 0.7152, 0.0722], [0.0193, 0.1192, 0.9505]]) @ rgb
+    x, y, z = np.cbrt(xyz / [0.9505, 1.0, 1.089])
+    return np.array([116 * y - 16, 500 * (x - y), 200 * (y - z)])
+
+
+def test_marks_never_repeat_among_forty():
+    names = [f"r{i}" for i in range(40)]
+    marks = theme.marks({name: f"identity of {name}" for name in names})
+    assert list(marks) == names
+    assert len({(mark.color, mark.shape) for mark in marks.values()}) == 40
+
+
+def test_a_retriever_looks_the_same_in_every_report(tmp_path):
+    """Under another name, in another order, among others; as long as nobody whose name comes first has its place."""
+    first = small.experiment(
+        tmp_path / "x", name="x", retrievers=BLOCK.format("a", 1.2) + BLOCK.format("z", 0.5), report=True
+    )
+    second = small.experiment(tmp_path / "y", name="y", retrievers=BLOCK.format("again", 1.2), report=True)
+    views = [view_of(harness.run(path, harness.Options(results=tmp_path / "results"))) for path in (first, second)]
+    assert views[0].marks["a"] == views[1].marks["again"]
+    assert views[0].marks["a"].color != views[0].marks["z"].color
+
+
+def test_places_are_contested_in_the_order_of_names():
+    same = {"b": "one thing", "a": "one thing"}
+    alone = theme.marks({"a": "one thing"})["a"]
+    marks = theme.marks(same)
+    assert marks["a"] == alone != marks["b"]
+
+
+def test_verdicts_have_hues_of_their_own():
+    style = html_page.source("style.css")
+    hues = {name: re.findall(rf"--{name}: (#\w{{6}})", style) for name in ("good", "worse")}
+    for scheme, at in (("light", 0), ("dark", 1)):
+        for shade in theme.SERIES:
+            for others in hues.values():
+                assert np.linalg.norm(lab(linear(getattr(shade, scheme))) - lab(linear(others[at]))) >= 25
+
+
+def ran(folder, name, retrievers):
+    return small.ran(folder, name=name, retrievers=retrievers, report=True)
+
+
+def test_a_declared_colour_is_drawn_and_is_no_part_of_what_a_retriever_is(tmp_path):
+    plain = view_of(ran(tmp_path, "plain", BLOCK.format("a", 1.2) + BLOCK.format("b", 0.5)))
+    declared = ran(tmp_path, "declared", BLOCK.format("a", 1.2) + 'color = "#1D1A8A"\n' + BLOCK.format("b", 0.5))
+    marks = view_of(declared).marks
+    assert marks["a"].color == "#1d1a8a"
+    assert (marks["a"].shape, marks["b"]) == (plain.marks["a"].shape, plain.marks["b"])
+    assert declared.manifest.retrievers["a"] == plain.manifest.retrievers["a"]
+    shown = (declared.folder / "report.html").read_text(encoding="utf-8")
+    assert 'fill="#1d1a8a"' in shown
+
+
+def test_a_declared_colour_is_seen_on_a_dark_screen(tmp_path):
+    folder = ran(tmp_path, "dark", BLOCK.format("a", 1.2) + 'color = "#101010"\n' + BLOCK.format("b", 0.5)).folder
+    shown = (folder / "report.html").read_text(encoding="utf-8")
+    (twin,) = re.findall(r'\[fill="#101010"\] \{ fill: (#\w{6}); \}', shown)
+    assert contrast(twin, theme.PAPER.dark) >= 3
+
+
+@pytest.mark.parametrize(
+    ("color", "message"), [("red", "'red' is not a colour"), ("#ffee00", "is too light to be seen on white paper")]
+)
+def test_a_colour_that_cannot_be_drawn_is_refused(tmp_path, color, message):
+    with pytest.raises(InputError, match=message):
+        ran(tmp_path, "refused", BLOCK.format("a", 1.2) + f'color = "{color}"\n')
+
+
+def test_a_manifest_brings_nothing_but_a_colour_into_the_style_sheet(tmp_path):
+    results = ran(tmp_path, "hostile", BLOCK.format("a", 1.2) + BLOCK.format("b", 0.5))
+    resolved = results.manifest.resolved
+    first, *others = resolved.retrievers
+    tables = ({**first, "color": '#000000"] {} </style><script>'}, *others)
+    manifest = replace(results.manifest, resolved=replace(resolved, retrievers=tables))
+    assert view_of(replace(results, manifest=manifest)).marks["a"].color in {shade.light for shade in theme.SERIES}
+
+
+def test_equal_declared_colours_have_different_shapes():
+    names = [f"r{place}" for place in range(8)]
+    marks = theme.marks(dict.fromkeys(names, "the same"), dict.fromkeys(names, "#000080"))
+    assert len({mark.shape for mark in marks.values()}) == 8
+
+
+def test_contrast_is_that_of_an_independent_reckoning():
+    for shade in theme.SERIES:
+        assert pages.contrast(shade.light, theme.PAPER.light) == pytest.approx(
+            contrast(shade.light, theme.PAPER.light), rel=1e-3
+        )
+
+
+@pytest.mark.parametrize(("scheme", "ink"), [(0, theme.INK.light), (1, theme.INK.dark)])
+def test_marked_words_are_read_on_their_mark(scheme, ink):
+    style = html_page.source("style.css")
+    (color,) = re.findall(r"^mark \{ background: var\(--mark\); color: var\(--(\w+)\)", style, re.MULTILINE)
+    assert color == "ink"
+    assert contrast(ink, re.findall(r"--mark: (#\w{6})", style)[scheme]) >= 4.5

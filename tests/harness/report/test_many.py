@@ -1,0 +1,131 @@
+"""Twelve retrievers with the longest names there can be, on a screen of 1280 pixels: nothing is cut."""
+
+import json
+import re
+
+import pytest
+
+from harness.report import charts
+from harness.report.elements import figure, svg
+from harness.report.theme import marks
+from tests.support import small
+from tests.support.browser import needs_browser, resize, scroll_through, settled
+
+pytestmark = pytest.mark.slow
+
+NAMES = [f"{f'bm25-with-k1-of-{i / 10:.1f}-and-':n<61}-{i:02}" for i in range(1, 13)]
+
+
+@pytest.fixture(scope="module")
+def page(tmp_path_factory):
+    """Twenty queries, twelve retrievers, their latency measured."""
+    folder = tmp_path_factory.mktemp("many")
+    data = small.dataset(folder / "data")
+    texts = list(small.TEXTS)
+    queries = [
+        {"id": f"q{i:02}", "query": f"{small.TEXTS[texts[i % 6]]} {i}", "relevant_documents": [texts[i % 6]]}
+        for i in range(20)
+    ]
+    (data / "queries.json").write_text(json.dumps(queries), encoding="utf-8")
+    blocks = "".join(
+        f'\n[[retrievers]]\nname = "{name}"\nkind = "bm25"\nk1 = {i / 10:.1f}\nb = {i % 3 / 2:.1f}\n'
+        for i, name in enumerate(NAMES, 1)
+    )
+    return small.ran(folder, retrievers=blocks, more="[latency]\nsample = 5", report=True).folder / "report.html"
+
+
+@pytest.fixture
+def opened(driver, page):
+    resize(driver, 1280)
+    driver.get(page.as_uri())
+    settled(driver)
+    return driver
+
+
+@needs_browser
+def test_every_column_of_the_leaderboard_is_seen(opened):
+    wide, seen, heads = opened.execute_script("""
+        const board = document.querySelector('.scroll:has(> .board)');
+        const heads = [...board.querySelectorAll('thead th')].filter((x) => x.checkVisibility());
+        return [board.scrollWidth, board.clientWidth, heads.map((x) => x.textContent)];
+    """)
+    assert {"mean", "behind the leader", "queries better / equal / worsethan the leader", "adjusted p"} <= set(heads)
+    assert wide <= seen
+
+
+@needs_browser
+@pytest.mark.parametrize("width", [400, 1280])
+def test_a_column_that_stays_leaves_room_for_the_others(driver, page, width):
+    resize(driver, width)
+    driver.get(page.as_uri())
+    shares = driver.execute_script("""
+        document.querySelectorAll("details").forEach((fold) => { fold.open = true; });
+        return [".matrix", ".comparisons"].map((table) => {
+          const first = document.querySelector(`${table} tbody th`);
+          return [getComputedStyle(first).position, first.offsetWidth / first.closest(".scroll").clientWidth];
+        });
+    """)
+    assert [position for position, _ in shares] == ["sticky", "sticky"]
+    assert max(share for _, share in shares) <= 0.5
+
+
+@needs_browser
+def test_the_lens_is_one_row_of_choices(opened):
+    opened.execute_script("document.querySelector('#client-filter details').open = true")
+    tops = opened.execute_script("""
+        return [...document.querySelectorAll('#client-filter .tools > label, #client-filter .tools > button')]
+          .map((x) => Math.round(x.getBoundingClientRect().top / 10));
+    """)
+    assert len(tops) > 4
+    assert max(tops) - min(tops) <= 1
+
+
+@needs_browser
+def test_charts_are_no_wider_than_the_page_and_show_whole_names(opened):
+    scroll_through(opened)
+    cut, names = opened.execute_script("""
+        const charts = [...document.querySelectorAll('figure.chart')].filter((x) => x.checkVisibility());
+        const cut = charts.map((x) => [x.dataset.figure, x.querySelector('.scroll')])
+          .filter(([, x]) => x.scrollWidth > x.clientWidth + 1).map(([name]) => name);
+        const texts = charts.map((x) =>
+          [x.dataset.figure, [...x.querySelectorAll('.plot text')].map((t) => t.textContent)]);
+        return [cut, texts];
+    """)
+    assert names
+    assert cut == []
+    assert [name for name, texts in names if any("…" in one for one in texts)] == []
+
+
+@needs_browser
+def test_marks_of_the_leaderboard_stand_under_one_another(opened):
+    places = opened.execute_script(
+        "return [...document.querySelectorAll('.board tbody .sign')].map((x) => x.getBoundingClientRect().left)"
+    )
+    assert len(places) == 12
+    assert max(places) - min(places) < 1
+
+
+def test_what_the_headline_says_is_not_said_again(page):
+    source = page.read_text(encoding="utf-8")
+    assert "The 12 retrievers rank identically on these 20 queries.</h1>" in source
+    lede = source.partition("</h1>")[2].partition("<table")[0]
+    assert "identically" not in lede
+    assert "undecided" not in lede
+
+
+@pytest.mark.parametrize("size", [0.004, 0.00004, 0.4, 30.0])
+def test_no_two_ticks_of_a_difference_read_the_same(size):
+    rows = [charts.ForestRow("x", "x", size / 2, 0.0, size, 5, "", whole=True)]
+    drawn = svg(figure("f", "t", "d", lambda width: charts.forest({"": rows}, "m", None, width)))
+    ticks = re.findall(r">([+−]?[\d.,e]+)</text>", drawn)
+    assert len(ticks) > 2
+    assert len(set(ticks)) == len(ticks)
+
+
+def test_no_tick_of_a_score_lies_below_the_lowest_interval():
+    dots = [charts.Dot("x", 0.063, 0.02, 0.19, price=1), charts.Dot("y", 0.55, 0.39, 0.72, price=5)]
+    looks, says = marks({"x": "x", "y": "y"}), charts.PriceAxis("ms", "ms")
+    drawn = svg(figure("f", "t", "d", lambda width: charts.trade_off(dots, [(1, 0.063)], looks, says, width)))
+    ticks = re.findall(r">([\u2212-]?[\d.]+)</text>", drawn)
+    assert "0.2" in ticks or "0.20" in ticks
+    assert [tick for tick in ticks if tick[0] in "\u2212-"] == []

@@ -1,0 +1,129 @@
+"""The report on paper: the quickstart and twelve retrievers are whole on A4 and Letter, read back from the PDF."""
+
+import base64
+import json
+import re
+import shutil
+import subprocess
+
+import pytest
+
+import harness
+from tests.support import small
+from tests.support.browser import CHROMIUM, FLAGS, needs_browser
+
+pytestmark = [
+    needs_browser,
+    pytest.mark.skipif(shutil.which("pdftotext") is None, reason="pdftotext (poppler-utils) is not installed"),
+]
+NAMES = [f"bm25-with-k1-of-{i / 10:.1f}-and-a-long-name" for i in range(1, 13)]
+SIZES = {"A4": (8.27, 11.69), "Letter": (8.5, 11.0)}
+
+
+@pytest.fixture(scope="module")
+def page(tmp_path_factory):
+    """Sixty queries, twelve retrievers."""
+    folder = tmp_path_factory.mktemp("print")
+    data = small.dataset(folder / "data")
+    texts = list(small.TEXTS)
+    queries = [
+        {"id": f"query{i:02}", "query": f"{small.TEXTS[texts[i % 6]]} {i}", "relevant_documents": [texts[i % 6]]}
+        for i in range(60)
+    ]
+    (data / "queries.json").write_text(json.dumps(queries), encoding="utf-8")
+    blocks = "".join(
+        f'\n[[retrievers]]\nname = "{name}"\nkind = "bm25"\nk1 = {i / 10:.1f}\n' for i, name in enumerate(NAMES, 1)
+    )
+    return (small.ran(folder, retrievers=blocks, report=True).folder / "report.html").as_uri()
+
+
+@pytest.fixture(scope="module")
+def quickstart(tmp_path_factory, project):
+    """The quickstart's data and measures, with hashing in the place of the model."""
+    folder = tmp_path_factory.mktemp("quickstart")
+    head = (project / "experiments" / "quickstart.toml").read_text(encoding="utf-8").partition("[[retrievers]]")[0]
+    data = (project / "datasets" / "survey-templates-en").as_posix()
+    path = folder / "quickstart.toml"
+    path.write_text(head.replace("datasets/survey-templates-en", data) + small.RETRIEVERS, encoding="utf-8")
+    return harness.run(path, harness.Options(results=folder / "results"))
+
+
+def bare(name):
+    return name.replace("-", "")
+
+
+def pages_of(driver, size, folder):
+    width, height = SIZES[size]
+    printed = driver.execute_cdp_cmd("Page.printToPDF", {"paperWidth": width, "paperHeight": height})
+    (folder / "page.pdf").write_bytes(base64.b64decode(printed["data"]))
+    return read_back(folder / "page.pdf")
+
+
+def read_back(path):
+    """The text of each page, without white space and hyphens."""
+    text = subprocess.run(["pdftotext", str(path), "-"], capture_output=True, check=True).stdout
+    # A name in a narrow column stands on several lines, whose hyphens pdftotext takes away.
+    return [re.sub(r"[\s-]+", "", page) for page in text.decode("utf-8").split("\f")]
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_every_name_stands_on_every_page_that_needs_it(driver, page, tmp_path, size):
+    driver.get(page)
+    pages = pages_of(driver, size, tmp_path)
+    assert all(bare(name) in pages[0] + pages[1] + pages[2] for name in NAMES)  # the leaderboard
+    text = "".join(pages)
+    assert "pairofthematrix" not in text.lower()  # a closed fold takes no room
+    assert "Comparisons,measurebymeasure" not in text
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_the_quickstart_is_whole_on_paper(driver, quickstart, tmp_path, size):
+    driver.get((quickstart.folder / "report.html").as_uri())
+    pages = pages_of(driver, size, tmp_path)
+    text = "".join(pages)
+    summary = quickstart.summary[quickstart.summary["measure"] == "nDCG@10"].set_index("retriever")["mean"]
+    for name, mean in summary.items():  # the leaderboard stands on the first page
+        assert name in pages[0]
+        assert f"{mean:.3f}" in pages[0]
+    titles = ["Slices", "Queriesthatfailalike", "Costandspeed", "CanItrustit", "Testsandmeasures", "Provenance"]
+    places = [next(number for number, page in enumerate(pages) if title in page) for title in titles]
+    assert places == sorted(places)
+    # The leaderboard keeps what decides: difference, interval, wins, adjusted p.
+    rows = quickstart.comparisons[quickstart.comparisons["measure"] == "nDCG@10"]
+    leader = summary.idxmax()
+    for row in rows[(rows["a"] == leader) | (rows["b"] == leader)].itertuples():
+        low, high = sorted(map(abs, (row.ci_low, row.ci_high))) if row.ci_low * row.ci_high > 0 else (0, 0)
+        assert f"{abs(row.mean_difference):.3f}" in pages[0]
+        assert not low or f"{low:.3f}to{high:.3f}" in pages[0]
+        assert any(f"{x}/{row.ties}/{y}" in pages[0] for x, y in ((row.wins, row.losses), (row.losses, row.wins)))
+    assert "adjustedp" in pages[0]
+    for word in ("Copytable", "Copyorsave", "Skipto", "Quote", "Slicebyslice"):  # there is nothing to press on paper
+        assert word not in text
+    width, height = (round(72 * inches) for inches in SIZES[size])
+    info = subprocess.run(["pdfinfo", str(tmp_path / "page.pdf")], capture_output=True, check=True, text=True).stdout
+    (found,) = re.findall(r"Page size: +([\d.]+) x ([\d.]+) pts", info)
+    assert [round(float(one)) for one in found] == pytest.approx([width, height], abs=1)
+
+
+def test_chromium_prints_the_same_without_a_driver(driver, page, quickstart, tmp_path):
+    for number, url in enumerate((page, (quickstart.folder / "report.html").as_uri())):
+        path = tmp_path / f"{number}.pdf"
+        words = [CHROMIUM, *FLAGS, f"--user-data-dir={tmp_path / 'profile'}", "--no-pdf-header-footer"]
+        subprocess.run([*words, f"--print-to-pdf={path}", url], check=True, capture_output=True, timeout=600)
+        driver.get(url)
+        assert read_back(path) == pages_of(driver, "Letter", tmp_path)
+
+
+def test_nothing_is_wider_than_the_paper(driver, page):
+    driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print"})
+    # A4 less two margins of 12 mm, at 96 dots an inch.
+    size = {"width": 703, "height": 1000, "deviceScaleFactor": 1, "mobile": False}
+    driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+    driver.get(page)
+    wide = driver.execute_script("""
+        return [...document.querySelectorAll("table, figure svg, .columns")]
+          .filter((node) => node.checkVisibility() && node.getBoundingClientRect().right > 703 + 1)
+          .map((node) => node.outerHTML.slice(0, 80));
+    """)
+    driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": ""})
+    assert wide == []

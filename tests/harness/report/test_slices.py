@@ -1,0 +1,354 @@
+"""Where the difference comes from, and what may change the decision: figures and conditions."""
+
+import json
+import re
+from dataclasses import replace
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from harness.evaluation.statements import headline as headline_of
+from harness.evaluation.verdict import Finding, Reason, Verdict
+from harness.records import RetrieverLedger
+from harness.report import charts, text
+from harness.report.axes import long
+from harness.report.sections import decision, queries
+from harness.report.sections import tests as tests_of
+from harness.report.sections.decision import alerts, choice
+from harness.report.sections.queries import filter_slices
+from harness.report.sections.slices import (
+    UNTESTED,
+    Slice,
+    SlicePair,
+    carried,
+    compared,
+    labels_of,
+    pair_of,
+    section,
+    slice_of,
+    turns,
+)
+from harness.report.sections.tests import in_reading_order
+from harness.report.sections.tests import section as section_of_tests
+from harness.report.view import view_of
+from harness.report.write import markdown
+from harness.stats.settings import Settings
+from tests.support import small
+from tests.support.scored import scored, sentences
+
+WORDS = ("apples", "pears", "cars", "trains", "boats", "fish")
+TEXTS = list(small.TEXTS)
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory):
+    """48 queries of two kinds: half name the thing, half name what nothing has."""
+    folder = tmp_path_factory.mktemp("slices")
+    data = small.dataset(folder / "data")
+    queries = [
+        {
+            "id": f"q{i:02}",
+            "query": f"{WORDS[i % 6]} {i}" if i % 2 else f"the {small.TEXTS[TEXTS[i % 6]].split()[-1]} {i}",
+            "relevant_documents": [TEXTS[i % 6]],
+            "tags": ["names" if i % 2 else "words"],
+        }
+        for i in range(48)
+    ]
+    (data / "queries.json").write_text(json.dumps(queries), encoding="utf-8")
+    return small.ran(folder, report=True)
+
+
+@pytest.fixture(scope="module")
+def view(results):
+    return view_of(results)
+
+
+def test_every_slice_has_the_figures_of_scores_csv(view, results):
+    pair = pair_of(view, "bm25", "hashing", labels_of(view))
+    table = results.scores[results.scores["measure"] == view.primary].pivot(
+        index="query_id", columns="retriever", values="value"
+    )
+    tags = {query_id: judged.query.fields["tags"] for query_id, judged in results.queries.items()}
+    rows = {row.slice: row for row in pair.rows if row.family == "field tags"}
+    assert set(rows) == {"names", "words"}
+    for tag, row in rows.items():
+        part = table[[tags[query_id] == tag for query_id in table.index]]
+        apart = part["bm25"] - part["hashing"]
+        assert row.queries == len(part) == 24
+        assert row.difference == pytest.approx(apart.mean(), abs=1e-12)
+        assert (row.wins, row.losses) == (int((apart > 1e-9).sum()), int((apart < -1e-9).sum()))
+        assert row.wins + row.ties + row.losses == 24
+    assert pair.rows[0].difference == pytest.approx((table["bm25"] - table["hashing"]).mean(), abs=1e-12)
+
+
+def test_the_p_of_a_slice_is_that_of_tests_csv(view, results):
+    a, b = view.ranked[:2]
+    pair = pair_of(view, a, b, labels_of(view))
+    tested = results.tests[(results.tests["family"] == "field tags") & (results.tests["note"] == "names")]
+    tested = tested[tested["a"].isin([a, b]) & tested["b"].isin([a, b])]
+    (row,) = [row for row in pair.rows if row.slice == "names"]
+    assert row.p_adjusted == pytest.approx(float(tested["p_adjusted"].iloc[0]), abs=0)
+
+
+def test_the_section_draws_the_leader_against_each(view):
+    drawn = section(view)
+    assert [(pair.a, pair.b) for pair in drawn.context["pairs"]] == [
+        (view.conclusion.leader, other) for other in view.ranked[1:]
+    ]
+    assert [len(figure.wide.body.split('class="panel"')) - 1 for figure in drawn.figures] == [len(view.ranked) - 1]
+    assert compared(view)[0] == view.ranked[1]
+
+
+def one(slice_, queries, difference, finding=None, *, wins=0, losses=0, weight=0):
+    family, ties = "field tags" if slice_ else "", queries - wins - losses
+    counts = (queries, weight or queries, wins, ties, losses)
+    return Slice(family, slice_ or "all queries", *counts, difference, None, None, 0.01 if finding else None, finding)
+
+
+def test_a_slice_carries_the_difference_only_where_the_rest_shows_none():
+    rows = (one("", 100, 0.05), one("vague", 25, 0.2), one("keywords", 75, 0.0))
+    assert carried(None, SlicePair("a", "b", rows)).slice == "vague"
+    rows = (one("", 100, 0.05), one("vague", 25, 0.19), one("keywords", 75, 0.25 / 75))
+    assert carried(None, SlicePair("a", "b", rows)) is None
+    # A sixth of the queries, with a third of the weight and all of the lead.
+    rows = (one("", 60, 0.05, weight=30), one("vague", 10, 0.15, weight=10), one("rest", 50, 0.0, weight=20))
+    assert carried(None, SlicePair("a", "b", rows)).slice == "vague"
+    # The rest is ahead by float noise alone: 3 x 0.1 - 0.3.
+    rows = (one("", 3, 0.1), one("vague", 1, 0.3), one("rest", 2, 0.0))
+    assert carried(None, SlicePair("a", "b", rows)).slice == "vague"
+    # Most of the queries, or of the weight, carry most of the difference: that is no news.
+    rows = (one("", 60, 0.05, weight=30), one("vague", 10, 0.08, weight=20), one("rest", 50, -0.01, weight=10))
+    assert carried(None, SlicePair("a", "b", rows)) is None
+    rows = (one("", 100, 0.05), one("most", 60, 5 / 60), one("rest", 40, 0.0))
+    assert carried(None, SlicePair("a", "b", rows)) is None
+
+
+@pytest.mark.parametrize(
+    ("gains", "weights", "difference"),
+    [([0.1, 0.2, -0.1, 0.3], (4.0, 2.0, 1.0, 1.0), 0.125),  # the known answer of DEFINITIONS
+     ([1.0, 1.0, 1.0, 0.5], (1.0,) * 4, 0.875)],  # Student's interval would end at 1.273
+)  # fmt: skip
+def test_a_query_keeps_its_weight_in_whatever_order_a_slice_names_its_queries(gains, weights, difference):
+    values = {"a": np.array(gains), "b": np.zeros(4)}
+    evaluation = SimpleNamespace(scores=scored(values, weights=weights))
+    view = SimpleNamespace(n=4, primary="m", scores={"m": values}, evaluation=evaluation, settings=Settings())
+    found = slice_of(view, ("a", "b"), [3, 1, 0, 2], ("", ""), UNTESTED)
+    assert (found.difference, found.weight) == pytest.approx((difference, sum(weights)))
+    assert -1 <= found.low < found.high <= 1
+
+
+def test_a_slice_turns_only_where_a_test_shows_it():
+    view = SimpleNamespace(
+        settings=SimpleNamespace(alpha=0.05), names={"nDCG@10": SimpleNamespace(short="nDCG@10")}, primary="nDCG@10"
+    )
+    rows = (
+        one("", 100, 0.05), one("keywords", 40, -0.04, Finding(Verdict.WORSE)),
+        one("typos", 40, -0.04, Finding(Verdict.UNDECIDED, Reason.NOT_SHOWN)),
+    )  # fmt: skip
+    (shown,) = turns(view, SlicePair("minilm", "bm25", rows))
+    assert shown.startswith("On the 40 queries of tags: keywords, bm25 is ahead by 0.040 in nDCG@10")
+
+
+def altered(results, **ledgers):
+    ledger = results.manifest.ledger
+    changed = {**ledger.retrievers, **ledgers}
+    return view_of(replace(results, manifest=replace(results.manifest, ledger=replace(ledger, retrievers=changed))))
+
+
+def test_much_that_was_cut_is_told_first_and_little_is_not(results):
+    documents = results.manifest.dataset.documents
+    cut = RetrieverLedger(notes={"truncated": tuple(TEXTS[:5])})
+    (alert,) = [one for one in alerts(altered(results, hashing=cut)) if "start" in one.text]
+    assert documents == 6
+    assert alert.text == "hashing and hybrid read only the start of 83 % of the documents: try chunking."
+    assert alert.section == "integrity"
+    assert not [one for one in alerts(altered(results)) if "start" in one.text]
+
+
+def test_more_and_more_queries_end_at_the_comparison(view):
+    drawn, *_ = section_of_tests(view).figures
+    row = view.conclusion.against[view.ranked[1]]
+    interval = text.between_signed((row.ci_low, row.ci_high))
+    assert drawn.description.endswith(f"48: {text.signed(row.mean_difference)} ({interval}).")
+    assert drawn.description.count(";") + 1 == drawn.wide.body.count('class="dot"')
+
+
+def test_the_first_relevant_ranks_and_the_scores_of_hits_are_those_of_the_rankings(view, results):
+    drawn = section_of_tests(view).figures[-1]
+    shown = queries.browsed(view, ())
+    beside, held = queries.unpacked(shown.texts), shown.evidence["queries"]
+    for at, name in enumerate(view.ranked):
+        rankings = results.rankings(name)
+        relevant = {query: {d for d, g in of.items() if g > 0} for query, of in view.grades.items()}
+        first = [min((rankings[q].doc_ids.index(d) + 1 for d in of & {*rankings[q].doc_ids}), default=0)
+                 for q, of in relevant.items()]  # fmt: skip
+        assert f"<title>{name}, 1: {first.count(1)}</title>" in drawn.wide.body
+        assert f"<title>{name}, none: {first.count(0)}</title>" in drawn.wide.body
+        for query, scores in zip(held, beside["scores"], strict=True):
+            assert scores[at] == pytest.approx(rankings[query["id"]].scores.tolist(), rel=1e-3)
+
+
+def test_who_leads_is_not_held_against_itself(view, monkeypatch):
+    leader, second = view.ranked[:2]
+    monkeypatch.setattr(decision, "unjudged", lambda view: {leader: 0.6, second: 0.2})
+    (alert,) = decision._unjudged(view)
+    assert alert.text.startswith(f"Nobody judged 60 % of the first {view.cutoff} hits of {leader}: unjudged")
+    monkeypatch.setattr(decision, "unjudged", lambda view: {leader: 0.2, second: 0.6})
+    (alert,) = decision._unjudged(view)
+    assert f"hits of {second} (20 % of {leader}'s): unjudged" in alert.text
+
+
+def test_where_all_rank_alike_nothing_is_said_of_differences(tmp_path):
+    """No query differs: no size could be found, and no p could have been small."""
+    blocks = "".join(f'[[retrievers]]\nname = "{name}"\nkind = "bm25"\n' for name in ("one", "two", "three"))
+    run = small.ran(tmp_path, retrievers=blocks, more="[statistics]\nmargin = 0.1\n", report=True)
+    first = (run.folder / "report.md").read_text("utf-8").split("## ")[0]
+    assert "rank identically on these 6 queries" in first
+    assert "find a true difference" not in first
+    assert "could not have shown any" not in first
+
+
+@pytest.mark.parametrize(
+    ("price", "time", "said"),
+    [
+        (None, None, ["No price, latency or size tells them apart."]),
+        ((0.0, 1.0), (2.0, 2.0), ["Cheapest within 0.02 of x: x, $0 a million queries."]),
+        (None, (3.0, 2.5), ["Fastest within 0.02 of x: y, 2.50 ms a query (median)."]),
+    ],
+)
+def test_of_equals_only_what_is_known_is_compared(view, monkeypatch, price, time, said):
+    costs = {
+        name: SimpleNamespace(usd_per_million=price and price[i], p50=time and time[i], vector_bytes=0.0)
+        for i, name in enumerate("xy")
+    }
+    monkeypatch.setattr(decision, "costs_of", lambda results: costs)
+    seen = SimpleNamespace(**{name: getattr(view, name) for name in dir(view) if not name.startswith("__")})
+    seen.settings = replace(view.settings, margin=0.02)
+    seen.conclusion = replace(
+        view.conclusion, means={"x": 0.5, "y": 0.5}, within_margin=("x", "y"), unresolved={}, measured=True
+    )
+    assert choice(seen) == said
+
+
+def test_a_field_of_many_values_does_not_fill_the_page(view, monkeypatch):
+    kinds = {"field id": [f"value {place:02}" for place in range(view.n)]}
+    monkeypatch.setattr(tests_of, "slices_of", lambda queries, cluster: kinds)
+    context = section_of_tests(view).context
+    assert context["small_slices"][0] == ("id: value 00", 1)
+    assert len(context["small_slices"]) == 20
+    assert context["small_left"] == 28
+
+
+def test_a_long_axis_stands_in_lines():
+    row = charts.ForestRow("x", "x", 0.1, 0.0, 0.2, 5, "")
+    title = f"nDCG@10: {'b' * 30} better ← 0 → {'a' * 30} better"
+    drawn = charts.forest({"": [row]}, title, None, charts.NARROW)
+    lines = re.findall(">([^<>]*)</text>", drawn.body.partition('class="title"')[2].partition("</g>")[0])
+    assert " ".join(lines) == title
+    assert all(long(line) <= charts.NARROW for line in lines)
+    assert len(lines) > 1
+
+
+def test_a_slice_carries_nothing_where_no_difference_is_shown(view, monkeypatch):
+    monkeypatch.setattr(decision, "carried", lambda view, pair: pair.rows[1])
+    told = [one for one in alerts(view) if "vanishes" in one.text]
+    assert bool(told) is (view.ranked[1] in view.conclusion.shown_worse)
+    nobody = replace(view.conclusion, shown_worse=())
+    open_ = SimpleNamespace(**{name: getattr(view, name) for name in dir(view) if not name.startswith("__")})
+    open_.conclusion = nobody
+    assert not list(decision._carried(open_))
+    open_.conclusion = replace(nobody, shown_worse=(view.ranked[1],))
+    assert len(list(decision._carried(open_))) == 1
+
+
+@pytest.mark.parametrize(("slow", "doubted"), [(974.0, True), (150.0, False)])
+def test_equal_encoders_of_very_different_speed_are_doubted(results, slow, doubted):
+    blocks = [{"name": name, "kind": "dense", "encoder": {"kind": "hashing", "dimensions": 64}} for name in ("x", "y")]
+    manifest = SimpleNamespace(machine={"cores": 2, "load": 0.5})
+    view = SimpleNamespace(retrievers=("x", "y"), manifest=manifest)
+    view.resolved = SimpleNamespace(blocks={block["name"]: block for block in blocks})
+    costs = {
+        name: SimpleNamespace(stages=[SimpleNamespace(stage="embed-queries", p50=p50)])
+        for name, p50 in (("x", 87.0), ("y", slow))
+    }
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(decision, "costs_of", lambda results: costs)
+        view.results = None
+        warnings = list(decision._latency(view))
+    assert bool(warnings) is doubted
+    if doubted:
+        assert "974 ms in one and 87 ms in the other" in warnings[0].text
+
+
+def test_lengths_stand_from_short_to_long(view):
+    rows = pair_of(view, "bm25", "hashing", labels_of(view)).rows
+    lengths = [row.slice.split()[0] for row in rows if row.family == "query length"]
+    assert lengths == ["short", "long"] or lengths == ["short", "medium", "long"]
+    chosen = [slice_.split()[2] for slice_ in filter_slices(view) if slice_.startswith("query length: ")]
+    assert chosen == sorted(chosen, key=["short", "medium", "long"].index)
+
+
+def test_every_list_of_pairs_begins_with_the_leaders(view):
+    leader, second, third = view.ranked
+    assert list(view.retrievers) != [leader, second, third]
+    read = [(leader, second), (leader, third), (second, third)]
+    for _, rows, *_ in section_of_tests(view).context["families"]:
+        assert [(row.a, row.b) for row in rows] == read
+
+
+def test_long_exploratory_lists_keep_the_leaders_pairs_and_say_how_many_rows_are_left(view, monkeypatch):
+    leader, measures = view.ranked[0], len(view.comparisons)
+    whole = section_of_tests(view).context
+    assert [left for *_, left, _ in whole["families"]] == [0] * measures
+    assert whole["other_left"] == 0
+    monkeypatch.setattr("harness.report.sections.tests.ROWS", 2)
+    found = section_of_tests(view)
+    listed = found.context["families"]
+    assert len(listed) == measures
+    for _, rows, _, left, _ in listed:
+        assert left == 1
+        assert all(leader in (row.a, row.b) for row in rows)
+    kept = [row for rows in found.context["other"].values() for row in rows]
+    assert all(leader in (row["a"], row["b"]) for row in kept if row.get("a"))
+    assert found.context["other_left"] == len(view.results.tests) - len(kept) > 0
+    written = markdown(view, [found])
+    assert written.count("1 row about neither the leader nor the baseline") == measures
+
+
+def test_of_many_rankings_the_page_lists_the_queries_that_differ_most(results, monkeypatch):
+    monkeypatch.setattr("harness.report.view.RANKINGS", 3 * 5)
+    thinned = view_of(results)
+    spread = {i: np.ptp([of[i] for of in thinned.scores[thinned.primary].values()]) for i in thinned.order}
+    assert len(thinned.shown) == 5 < len(thinned.order)
+    assert min(spread[i] for i in thinned.shown) >= max(spread[i] for i in set(thinned.order) - set(thinned.shown))
+
+
+def test_a_pair_that_is_turned_says_the_same(view):
+    known = {(row.a, row.b): row for row in view.comparisons[view.primary]}
+    for row in in_reading_order(view, view.comparisons[view.primary]):
+        told = known.get((row.a, row.b)) or known[row.b, row.a].swapped
+        assert row == told
+        assert row.mean_difference == pytest.approx(view.conclusion.means[row.a] - view.conclusion.means[row.b])
+
+
+def test_families_of_tests_have_names_that_people_read(view):
+    called = set(section_of_tests(view).context["other"])
+    assert {"Slices by tags", "Slices by query length"} <= called
+    assert not [name for name in called if name.startswith("field ")]
+
+
+def test_the_headline_does_not_deny_a_difference_that_a_test_shows(view):
+    """Nobody is told from the leader, yet two others are told from each other."""
+    leader, second, third = view.ranked
+    result = replace(view.conclusion, shown_worse=(), within_margin=(leader,), unresolved={second: None, third: None})
+    rows = view.comparisons[view.primary]
+    shown = [replace(row, finding=Finding(Verdict.WORSE if {row.a, row.b} == {second, third} else Verdict.UNDECIDED))
+             for row in rows]  # fmt: skip
+    untested = [replace(row, finding=Finding(Verdict.UNDECIDED)) for row in rows]
+    line = headline_of(result, view.settings, shown)
+    assert line == f"{leader} leads; undecided against all others on 48 queries"
+    line = headline_of(result, view.settings, untested)
+    assert line == "Undecided: 48 queries show no difference between the 3 retrievers"
+    words = sentences(result, view.settings)
+    assert f"Undecided on these 48 queries: {leader} against {second} and {third}." in words

@@ -1,0 +1,177 @@
+"""Vectors from many machines: written as Parquet by Ray Data, taken over into the cache, never embedded again."""
+
+import json
+import os
+import subprocess
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+pa = pytest.importorskip("pyarrow")
+from pyarrow import parquet  # noqa: E402
+
+from harness import pipeline  # noqa: E402
+from harness.running.options import Options  # noqa: E402
+from retrievers.cache import Cache, keys  # noqa: E402
+from retrievers.encoders.hashing import HashingEncoder  # noqa: E402
+from retrievers.errors import InputError  # noqa: E402
+from retrievers.meter import single_call  # noqa: E402
+from retrievers.parquet_vectors import (  # noqa: E402
+    Imported,
+    digests,
+    import_vectors,
+    vector_folder,
+    vector_table,
+    write_manifest,
+)
+from retrievers.ragged import TokenVectors  # noqa: E402
+from retrievers.types import Embedded  # noqa: E402
+from tests.support import small  # noqa: E402
+
+pytestmark = pytest.mark.usefixtures("own_cache")
+RETRIEVER = '[[retrievers]]\nname = "whole"\nencoder = { kind = "hashing", dimensions = 64 }\n'
+TEXTS = [f"{name} # {name}\n\n{text}" for name, text in small.TEXTS.items()]
+COUNTS = np.arange(2, dtype=np.int64)
+
+
+def write(url: Path, fingerprint: str, role: str, table, form: str = "dense") -> Path:
+    """One file of vectors, as `harness embed` leaves it; returns its folder."""
+    folder = vector_folder(str(url), fingerprint, role)
+    write_manifest(folder, form)
+    parquet.write_table(table, f"{folder.path}/{len(digests(folder))}.parquet")
+    return Path(folder.path)
+
+
+def two(vectors, names=(b"a" * 16, b"b" * 16)):
+    return vector_table(["1", "2"], names, Embedded(vectors, COUNTS, COUNTS))
+
+
+def test_a_run_reads_vectors_and_embeds_nothing(tmp_path):
+    alone = pipeline.run(small.experiment(tmp_path, retrievers=RETRIEVER), Options(tmp_path / "alone"))
+    encoder, url = HashingEncoder(dimensions=64), tmp_path / "vectors"
+    for role, texts in (("document", TEXTS), ("query", [text for _, text, _ in small.QUERIES])):
+        embedded = encoder.embed(texts, role, single_call())
+        names = keys(encoder.fingerprint_for(role), role, texts)
+        write(url, encoder.fingerprint_for(role), role, vector_table(texts, names, embedded))
+    os.environ["HARNESS_CACHE"] = str(tmp_path / "cold")
+    more = f'[vectors]\nfrom = "{url.as_posix()}"\n'
+    read = pipeline.run(
+        small.experiment(tmp_path, retrievers=RETRIEVER, more=more, name="read"), Options(tmp_path / "results")
+    )
+    costs = read.costs.set_index("stage").loc["embed-documents"]
+    assert costs["cached"] == costs["texts"] == len(TEXTS)
+    ours, theirs = (one.folder / "rankings" / "whole.jsonl" for one in (read, alone))
+    assert ours.read_bytes() == theirs.read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("form", "vectors"),
+    [
+        ("dense", np.array([[1, 0.5], [0, 2]], dtype=np.float32)),
+        ("multivector", TokenVectors.of([np.ones((2, 3), dtype=np.float32), np.zeros((1, 3), dtype=np.float32)])),
+    ],
+)
+def test_every_form_of_vector_is_taken_over_once(tmp_path, form, vectors):
+    write(tmp_path / "v", "m-1", "document", two(vectors), form)
+    with Cache(tmp_path / "cache.sqlite") as cache:
+        assert import_vectors(cache, str(tmp_path / "v")) == [Imported("m-1", "document", 2, 0)]
+        assert import_vectors(cache, str(tmp_path / "v")) == [Imported("m-1", "document", 0, 2)]
+        positions, held = cache.get([b"b" * 16, b"a" * 16], form)
+        assert sorted(positions.tolist()) == [0, 1]
+        held = held.at(np.argsort(positions))
+        assert held.tokens.tolist() == [1, 0]
+        assert (
+            [row.tolist() for row in held.vectors[[1, 0]].rows()] == [row.tolist() for row in vectors.rows()]
+            if (form == "multivector")
+            else held.vectors.tolist() == vectors[[1, 0]].tolist()
+        )
+
+
+def other_manifest(folder: Path) -> None:
+    (folder / "manifest.json").write_text(json.dumps({"fingerprint": "m-2", "role": "document", "form": "dense"}))
+
+
+def another_width(folder: Path) -> None:
+    parquet.write_table(two(np.ones((2, 3), dtype=np.float32), (b"c" * 16, b"d" * 16)), folder / "9.parquet")
+
+
+def not_finite(folder: Path) -> None:
+    vectors = np.array([[1, 2], [np.nan, 2]], dtype=np.float32)
+    parquet.write_table(two(vectors, (b"c" * 16, b"d" * 16)), folder / "9.parquet")
+
+
+def no_manifest(folder: Path) -> None:
+    (folder / "manifest.json").unlink()
+
+
+@pytest.mark.parametrize(
+    ("spoil", "told"),
+    [
+        (other_manifest, "names 'm-2' and 'document', its folder 'm-1'"),
+        (another_width, "holds vectors of several widths"),
+        (not_finite, "holds a vector that is not finite"),
+        (no_manifest, "holds no vectors"),
+    ],
+)
+def test_what_cannot_be_right_is_refused(tmp_path, capsys, spoil, told):
+    folder = write(tmp_path / "v", "m-1", "document", two(np.ones((2, 2), dtype=np.float32)))
+    spoil(folder)
+    assert small.ended("cache", "import", tmp_path / "v") == 2
+    said = capsys.readouterr()
+    assert said.out == ""
+    assert told in said.err and said.err.count("\n") == 1
+
+
+def test_a_place_that_is_none_is_refused(tmp_path):
+    for url, told in ((str(tmp_path / "none"), "cannot be reached"), ("nope://x", "cannot be opened")):
+        with Cache(tmp_path / "cache.sqlite") as cache, pytest.raises(InputError, match=told):
+            import_vectors(cache, url)
+
+
+def test_a_file_that_a_killed_writer_left_is_passed_over(tmp_path, caplog):
+    folder = write(tmp_path / "v", "m-1", "document", two(np.ones((2, 2), dtype=np.float32)))
+    whole = next(folder.glob("*.parquet")).read_bytes()
+    (folder / "half.parquet").write_bytes(whole[: len(whole) // 2])
+    assert digests(vector_folder(str(tmp_path / "v"), "m-1", "document")) == {b"a" * 16, b"b" * 16}
+    assert "half.parquet is not a whole file" in caplog.text
+
+
+def on_cluster(path: Path, url: Path, *fault: str) -> subprocess.CompletedProcess[str]:
+    place = str(Path(__file__).parents[3])
+    quiet = {**os.environ, "RAY_DEDUP_LOGS": "0", "RAY_USAGE_STATS_ENABLED": "0", "PYTHONPATH": place}
+    command = [sys.executable, "-m", "tests.support.ray_cluster", str(path), str(url), *fault]
+    return subprocess.run(command, capture_output=True, text=True, timeout=600, cwd=place, env=quiet, check=False)
+
+
+ray = [
+    pytest.mark.slow,
+    pytest.mark.skipif(find_spec("ray") is None, reason="the extra `ray` is not installed"),
+    pytest.mark.skipif(sys.platform != "linux", reason="Ray's test cluster is wanted"),
+]
+
+
+class TestRay:
+    pytestmark = ray
+
+    def test_two_nodes_of_which_one_is_killed_leave_every_vector(self, tmp_path):
+        path, url = small.experiment(tmp_path, retrievers=RETRIEVER), tmp_path / "vectors"
+        done = on_cluster(path, url, "kill")
+        assert done.returncode == 0, done.stderr[-3000:]
+        name = HashingEncoder(dimensions=64).fingerprint
+        held = {role: digests(vector_folder(str(url), name, role)) for role in ("document", "query")}
+        assert held["document"] == set(keys(name, "document", TEXTS))
+        assert held["query"] == set(keys(name, "query", [text for _, text, _ in small.QUERIES]))
+        files = sorted(url.rglob("*.parquet"))
+        assert small.ended("embed", path, "--to", url) == 0
+        assert sorted(url.rglob("*.parquet")) == files
+
+    def test_a_provider_that_fails_is_one_message(self, tmp_path, monkeypatch):
+        monkeypatch.setenv("OPENAI_API_KEY", "sk-test")
+        model = 'kind = "openai", model = "m", base_url = "http://127.0.0.1:9/v1"'
+        block = f'[[retrievers]]\nname = "it"\nencoder = {{ {model} }}\n'
+        done = on_cluster(small.experiment(tmp_path, retrievers=block), tmp_path / "vectors")
+        assert done.returncode == 3
+        assert "embedding failed: " in done.stderr and "Traceback" not in done.stderr

@@ -1,0 +1,280 @@
+"""What a run would take, against what it took: no key, no network and no model, and list prices that can be known."""
+
+import json
+import os
+import socket
+from pathlib import Path
+
+import pytest
+
+from harness.pipeline import run
+from harness.running.machine import REQUEST
+from harness.running.options import Options
+from harness.running.plan import RunPlan
+from retrievers.errors import InputError
+from tests.support import small, tiny
+from tests.support.servers import OpenAIProvider, serving
+from tests.support.small import BM25, ended, ends, planned, refusal
+
+LISTED = '[[retrievers]]\nname = "{}"\nencoder = {{ kind = "openai", model = "text-embedding-3-small"{} }}\n'
+TIMED = "[latency]\nsample = 4"
+
+
+@pytest.fixture(autouse=True)
+def bare(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No key, no credentials, and a cache of the test's own."""
+    for name in [one for one in os.environ if "KEY" in one or "TOKEN" in one or one.startswith(("AWS", "OPENAI"))]:
+        monkeypatch.delenv(name)
+    monkeypatch.setenv("HF_HOME", str(tmp_path / "hub"))
+    monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
+    monkeypatch.setenv("AWS_CONFIG_FILE", str(tmp_path / "none"))
+    monkeypatch.setenv("AWS_SHARED_CREDENTIALS_FILE", str(tmp_path / "none"))
+    monkeypatch.setenv("HARNESS_CACHE", str(tmp_path / "cache"))
+
+
+@pytest.fixture
+def no_network(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object) -> None:
+        raise AssertionError("a plan must not touch the network")
+
+    monkeypatch.setattr(socket.socket, "connect", refuse)
+    monkeypatch.setattr(socket, "getaddrinfo", refuse)
+
+
+def figures(found: RunPlan) -> dict[tuple[str, str], tuple[int, int, int, int]]:
+    return {(row.retriever, row.stage): (row.texts, row.cached, row.calls, row.tokens) for row in found.rows}
+
+
+def costs(results: Path) -> dict[tuple[str, str], tuple[int, int, int, int]]:
+    import pandas as pd
+
+    rows = pd.read_csv(results / "costs.csv").to_dict("records")
+    return {(row["retriever"], row["stage"]): (row["texts"], row["cached"], row["calls"], row["tokens"])
+            for row in rows if row["stage"].startswith("embed-")}  # fmt: skip
+
+
+def local(tmp_path: Path) -> str:
+    model = tiny.bi_encoder(tmp_path / "tiny", prompts={"query": "query: "}).as_posix()
+    options = 'device = "cpu", batch_size = 2'
+    return (
+        f'[[retrievers]]\nname = "tiny"\nencoder = {{ kind = "sentence-transformers", model = "{model}", {options} }}\n'
+    )
+
+
+@pytest.mark.usefixtures("no_network")
+def test_what_is_planned_is_what_is_done(tmp_path: Path) -> None:
+    path = small.experiment(tmp_path, retrievers=local(tmp_path) + small.RETRIEVERS, more=TIMED)
+    before = planned(path, results=tmp_path / "out")
+    assert before.total()["exact"]
+    assert before.total()["usd"] == 0
+    assert before.total()["minutes"] is None
+    results = run(path, Options(tmp_path / "out"))
+    expected = figures(before)
+    # Three of the four queries that are timed are asked twice, to warm up.
+    assert expected.pop(("tiny", "latency"))[:3] == (7, 0, 7)
+    assert expected.pop(("hashing", "latency"))[:3] == (7, 0, 7)
+    assert expected == costs(results.folder)
+
+    after = planned(path, results=tmp_path / "out")
+    assert after.total()["calls"] == after.total()["tokens"] == after.total()["minutes"] == 0
+    assert after.total()["texts"] == after.total()["cached"] == 24
+    assert "tokens a second in earlier runs" in after.notes[0]
+
+
+@pytest.mark.usefixtures("no_network")
+def test_the_speed_of_a_local_model_is_that_of_earlier_runs(tmp_path: Path) -> None:
+    path = small.experiment(tmp_path, retrievers=local(tmp_path))
+    results = run(path, Options(tmp_path / "out"))
+    row = results.costs[results.costs["stage"].str.startswith("embed-")]
+    speed = row["tokens"].sum() / row["seconds"].sum()
+    (tmp_path / "data" / "more.md").write_text("the cat sits and the dog runs", encoding="utf-8")
+    again = planned(path, results=tmp_path / "out")
+    assert figures(again)["tiny", "embed-documents"][:3] == (7, 6, 1)
+    tokens = again.rows[0].tokens
+    assert again.rows[0].minutes == pytest.approx(tokens / speed / 60)
+    assert planned(path, results=tmp_path / "elsewhere").rows[0].minutes is None
+
+
+@pytest.mark.usefixtures("no_network")
+def test_dollars_with_their_date_and_their_source(tmp_path: Path) -> None:
+    blocks = LISTED.format("listed", "") + LISTED.format("own", ", price = 3, dimensions = 256, rpm = 2, tpm = 60")
+    blocks += LISTED.format("odd", ', dimensions = 1, base_url = "http://127.0.0.1:9"')
+    blocks += '[[retrievers]]\nname = "new"\nencoder = { kind = "openai", model = "text-embedding-9" }\n'
+    found = planned(small.experiment(tmp_path, retrievers=blocks, more=TIMED), results=tmp_path)
+    listed, own, odd, new = ([row for row in found.rows if row.retriever == name]
+                             for name in ("listed", "own", "odd", "new"))  # fmt: skip
+    assert [row.stage for row in listed] == ["embed-documents", "embed-queries", "latency"]
+    assert [row.usd for row in listed] == [pytest.approx(row.tokens * 0.02e-6) for row in listed]
+    assert [row.usd for row in own] == [pytest.approx(row.tokens * 3e-6) for row in own]
+    assert [row.usd for row in odd] == [0, 0, 0]
+    assert [row.usd for row in new] == [None, None, None]
+    assert found.total()["usd"] is None
+    notes = dict(note.split(": ", 1) for note in found.notes)
+    assert "$0.02 a million tokens (genai-prices " in notes["listed"]
+    assert "$3 a million tokens (the experiment's price)" in notes["own"]
+    assert "a server on this machine" in notes["odd"]
+    assert "price unknown" in notes["new"]
+    # The slowest of what is declared decides: a request a half second, 2 requests or 60 tokens a minute.
+    assert listed[2].minutes == pytest.approx(7 * REQUEST / 60)
+    assert own[0].minutes == pytest.approx(max(1 / 2, own[0].tokens / 60))
+    assert own[2].minutes == pytest.approx(7 / 2)
+
+
+@pytest.mark.usefixtures("no_network")
+def test_equal_first_stages_count_once(tmp_path: Path) -> None:
+    blocks = LISTED.format("a", "") + LISTED.format("b", "")
+    blocks += LISTED.format("c", "").rstrip("\n") + "\nchunk = { size = 20 }\n"
+    found = figures(planned(small.experiment(tmp_path, retrievers=blocks), results=tmp_path))
+    assert set(found) == {("a", "embed-documents"), ("a", "embed-queries"), ("c", "embed-documents")}
+    assert found["a", "embed-documents"][:3] == (6, 0, 1)
+    assert found["c", "embed-documents"][0] > 6
+
+
+@pytest.mark.usefixtures("no_network")
+def test_windows_add_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = small.experiment(tmp_path, retrievers=LISTED.format("a", ""))
+    whole = planned(path, results=tmp_path).rows[0]
+    monkeypatch.setattr("retrievers.vector_search.WINDOW", 4)
+    parts = planned(path, results=tmp_path).rows[0]
+    assert (parts.texts, parts.tokens, parts.calls) == (whole.texts, whole.tokens, whole.calls + 1)
+
+
+@pytest.mark.usefixtures("no_network")
+def test_pairs_of_a_reranker(tmp_path: Path) -> None:
+    model = tiny.cross_encoder(tmp_path / "cross").as_posix()
+    reranked = 'rerank = {{ kind = "cross-encoder", model = "{}", depth = {}, batch_size = 4, device = "cpu" }}\n'
+    blocks = '[[retrievers]]\nname = "bm25"\nkind = "bm25"\n[[retrievers]]\nname = "better"\nof = "bm25"\n'
+    blocks += reranked.format(model, 3)
+    blocks += '[[retrievers]]\nname = "both"\nencoder = { kind = "hashing" }\n' + reranked.format(model, 50)
+    path = small.experiment(tmp_path, retrievers=blocks, more=TIMED)
+    found = planned(path, results=tmp_path / "out")
+    # 6 queries with 3 of the candidates, or 5, the depth of the experiment; 7 queries are timed, one after another.
+    assert {key: told[:3] for key, told in figures(found).items()} == {
+        ("better", "rerank"): (18, 0, 5),
+        ("better", "latency-rerank"): (21, 0, 7),
+        ("both", "embed-documents"): (6, 0, 1),
+        ("both", "embed-queries"): (6, 0, 1),
+        ("both", "latency"): (7, 0, 7),
+        ("both", "rerank"): (30, 0, 8),
+        ("both", "latency-rerank"): (35, 0, 14),
+    }
+    assert not next(row for row in found.rows if row.stage == "rerank").exact
+    results = run(path, Options(tmp_path / "out"))
+    read = results.costs[results.costs["stage"] == "rerank"].set_index("retriever")["tokens"]
+    for row in found.rows:
+        if row.stage == "rerank":
+            assert read[row.retriever] <= 1.5 * row.tokens
+    assert planned(path, results=tmp_path / "out").total()["calls"] == 0
+
+
+def test_check_prints_the_sums_or_one_object(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = small.experiment(tmp_path, retrievers=LISTED.format("listed", "") + small.RETRIEVERS)
+    said = json.loads(ends(capsys, 0, "check", path, "--results", tmp_path, "--json").out)
+    assert {row["stage"] for row in said["plan"]} == {"embed-documents", "embed-queries"}
+    assert said["total"]["tokens"] == sum(row["tokens"] for row in said["plan"])
+    printed = ends(capsys, 0, "check", path, "--results", tmp_path).out
+    assert "a run takes 24 texts (0 cached), ≈" in printed
+    assert "\n  listed: 12 texts (0 cached), " in printed
+
+
+def test_documents_that_a_function_of_the_user_cuts_count_uncut(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    module = small.module(tmp_path, monkeypatch, "raise SystemExit('it ran')")
+    block = LISTED.format("cut", "").rstrip("\n") + f'\nchunk = {{ call = "{module}:lines" }}\n'
+    found = planned(small.experiment(tmp_path, retrievers=block))
+    assert (found.rows[0].texts, found.rows[0].exact) == (6, False)
+    assert "cut: documents count uncut, since chunk.call is not run" in found.notes
+
+
+# What a run refuses before it starts
+
+
+def test_a_missing_key_is_told_before_anything_is_embedded(tmp_path: Path) -> None:
+    blocks = small.RETRIEVERS + LISTED.format("paid", "")
+    blocks += '[[retrievers]]\nname = "aws"\nencoder = { kind = "bedrock", model = "amazon.titan-embed-text-v1" }\n'
+    refused = refusal(run, small.experiment(tmp_path, retrievers=blocks), Options(tmp_path / "out"))
+    assert [problem.where for problem in refused.problems] == [
+        "retriever 'paid': OPENAI_API_KEY",
+        "retriever 'aws': AWS credentials",
+    ]
+    assert not (tmp_path / "out" / "small").exists()
+    assert "embed" not in str(refused)
+
+
+def test_a_run_from_the_cache_alone_needs_no_key(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with serving(OpenAIProvider()) as provider:
+        monkeypatch.setenv("OPENAI_BASE_URL", provider.url)
+        path = small.experiment(tmp_path, retrievers=small.RETRIEVERS + LISTED.format("paid", ""))
+        monkeypatch.setenv("OPENAI_API_KEY", "sk-anything-at-all")
+        first = run(path, Options(tmp_path / "out"))
+        monkeypatch.delenv("OPENAI_API_KEY")
+        assert run(path, Options(tmp_path / "out")).rankings("paid") == first.rankings("paid")
+        with pytest.raises(InputError, match="OPENAI_API_KEY"):
+            run(path, Options(tmp_path / "out", fresh=True))
+        kept = run(path, Options(tmp_path / "out", only=("bm25",), fresh=True))
+        with pytest.raises(InputError, match="OPENAI_API_KEY"):  # the timing of queries would go past the cache
+            run(small.experiment(tmp_path, retrievers=small.RETRIEVERS + LISTED.format("paid", ""), more=TIMED),
+                Options(tmp_path / "out"))  # fmt: skip
+    assert kept.rankings("paid") == first.rankings("paid")
+
+
+def test_tokens_that_are_not_counted_are_called_an_estimate_and_no_bound(tmp_path):
+    block = '[[retrievers]]\nname = "theirs"\nencoder = { kind = "cohere", model = "embed-v4.0" }\n'
+    [note] = [line for line in planned(small.experiment(tmp_path, retrievers=block)).notes if line.startswith("≈")]
+    assert "estimated, since" in note
+    assert "may have three times as many" in note
+    assert "from above" not in note
+
+
+OPENAI = 'encoder = {{ kind = "openai", model = "{}", base_url = "{}", api_key = "${{SOME_KEY}}" }}'
+HTTP = 'of = "bm25"\nrerank = {{ kind = "http", dialect = "{}", model = "{}", api_key = "${{SOME_KEY}}" }}'
+BEDROCK = 'encoder = {{ kind = "bedrock", model = "{}", region = "eu-west-1" }}'
+JUDGE = '[judge]\nkind = "openai"\nmodel = "m"\ninput_price = 1\noutput_price = 1\n'
+BLOCKS = {
+    "openai": ('encoder = { kind = "openai", model = "text-embedding-3-large" }', 0.13),
+    "azure": (OPENAI.format("text-embedding-3-small", "https://x.openai.azure.com/openai/v1"), 0.02),
+    "voyage": (OPENAI.format("voyage-4", "https://api.voyageai.com/v1"), 0.06),
+    "mistral": (OPENAI.format("mistral-embed", "https://api.mistral.ai/v1"), 0.1),
+    "cohere": ('encoder = { kind = "cohere", model = "embed-v4.0" }', 0.12),
+    "gemini": ('encoder = { kind = "gemini", model = "gemini-embedding-001" }', 0.15),
+    "bedrock": (BEDROCK.format("amazon.titan-embed-text-v2:0"), 0.02),
+    "local": ('encoder = { kind = "sentence-transformers", model = "nobody/none" }', 0.0),
+    "sparse": ('kind = "sparse"\nencoder = { kind = "sparse-encoder", model = "nobody/none" }', 0.0),
+    "tokens": ('kind = "multivector"\nencoder = { kind = "multivector-encoder", model = "nobody/none" }', 0.0),
+    "cohere reranking": (HTTP.format("cohere", "rerank-v3.5"), None),
+    "voyage reranking": (HTTP.format("voyage", "rerank-2.5"), 0.05),
+    "cross-encoder": ('of = "bm25"\nrerank = { kind = "cross-encoder", model = "nobody/none" }', 0.0),
+    "endpoint": ('kind = "http"\nids = "[*]"\nurl = "https://x.org/?q={query}"\n'
+                 'headers = { Authorization = "Bearer ${SOME_KEY}" }', 0.0),
+    "server": ('encoder = { kind = "hashing" }\n'
+               'store = { location = "https://x.qdrant.io:6333", api_key = "${SOME_KEY}" }', 0.0),
+}  # fmt: skip
+"""Kind -> its table, and the dollars for a million tokens of its list price: None where nobody has one."""
+
+
+@pytest.mark.usefixtures("no_network")
+@pytest.mark.parametrize("name", BLOCKS)
+def test_a_check_needs_no_network_and_no_model(tmp_path, monkeypatch, name):
+    block, price = BLOCKS[name]
+    path = small.experiment(tmp_path, retrievers=f'{BM25}[[retrievers]]\nname = "theirs"\n{block}\n')
+    monkeypatch.setenv("SOME_KEY", "none")
+    total = planned(path).total()
+    assert total["usd"] == (None if price is None else pytest.approx(total["tokens"] * price / 1e6))
+
+
+@pytest.mark.usefixtures("no_network")
+@pytest.mark.parametrize("name", ["azure", "endpoint", "server"])
+def test_a_run_needs_the_key_before_it_begins(tmp_path, capsys, name):
+    path = small.experiment(tmp_path, retrievers=f'{BM25}[[retrievers]]\nname = "theirs"\n{BLOCKS[name][0]}\n')
+    assert ended("run", path, "--results", tmp_path / "out") == 2
+    assert "${SOME_KEY} is not set in the environment" in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.usefixtures("no_network")
+@pytest.mark.parametrize("name", ["cohere reranking"])
+def test_a_limit_with_an_unknown_price_names_the_key_to_set(tmp_path, monkeypatch, capsys, name):
+    monkeypatch.setenv("SOME_KEY", "0123456789")
+    path = small.experiment(tmp_path, retrievers=f'{BM25}[[retrievers]]\nname = "theirs"\n{BLOCKS[name][0]}\n')
+    assert "rerank.price: the price of rerank-v3.5 is not known" in ends(capsys, 2, "run", path, "--max-cost", "1").err

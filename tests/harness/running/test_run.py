@@ -1,0 +1,352 @@
+import csv
+import hashlib
+import json
+import re
+import shutil
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from harness import records
+from harness.cli import main
+from harness.pipeline import run
+from harness.records import Results, unfinished
+from harness.reproduce import reproduce
+from harness.running.check import check
+from harness.running.options import Options
+from retrievers.errors import BackendError, InputError, NotShown
+from tests.support import small, tiny
+from tests.support.disks import small_disk
+from tests.support.recompute import verified
+from tests.support.small import refusal
+
+
+def digests(folder: Path) -> dict[str, str]:
+    """The bytes of all that must be the same again."""
+    files = [*folder.glob("rankings/*"), *folder.glob("runs/*"), *folder.glob("*.trec"), *folder.glob("*.jsonl")]
+    files += [folder / f"{name}.csv" for name in ("scores", "summary", "comparisons", "tests")]
+    return {file.name: hashlib.sha256(file.read_bytes()).hexdigest() for file in files}
+
+
+def test_everything_is_in_the_folder_and_stands_up_to_recomputation(finished: Results) -> None:
+    assert {file.name for file in finished.folder.iterdir()} >= {
+        "manifest.json", "labels.jsonl", "documents.jsonl", "rankings", "runs", "qrels.trec", "qrels.gains.trec",
+        "scores.csv", "summary.csv", "comparisons.csv", "tests.csv", "costs.csv", "report.html", "report.md",
+    }  # fmt: skip
+    assert finished.retrievers == ("bm25", "hashing", "hybrid")
+    assert len(finished.scores) == 3 * 8 * 6
+    assert len(finished.comparisons) == 3 * 8
+    assert not unfinished(finished.folder).exists()
+    verified(finished.folder)
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        'baseline = "bm25"',
+        '[relevance]\ngain = "exponential"\nideal = "retrieved"',
+        '[relevance]\ngrades = "binary"\n[statistics]\ntest = "t"',
+        '[relevance]\ngrades = "reciprocal"\n[statistics]\ncorrection = "bonferroni"',
+        "[relevance]\ngrades = [[1, 3], [2, 1]]",
+        '[statistics]\ntest = "randomization"',
+        "[statistics]\nmargin = 0.2",
+    ],
+)
+def test_other_rules_stand_up_to_recomputation(tmp_path: Path, more: str) -> None:
+    run(small.experiment(tmp_path, more=more), Options(tmp_path / "out"))
+    verified(tmp_path / "out" / "small")
+
+
+def test_the_same_again_is_the_same_to_the_byte_and_embeds_nothing(tmp_path: Path, finished: Results) -> None:
+    path = small.experiment(tmp_path)
+    fresh = run(path, Options(tmp_path / "out", fresh=True))
+    assert digests(fresh.folder) == digests(finished.folder)
+    costs = run(path, Options(tmp_path / "out")).costs
+    assert [folder.name for folder in (tmp_path / "out").iterdir() if folder.is_dir()] == ["small"]
+    embedding = costs[costs["stage"].str.startswith("embed-")]
+    assert (embedding["cached"] == embedding["texts"]).all()
+    assert (embedding["calls"] == 0).all()
+
+
+def test_columns_are_those_that_others_read(finished: Results) -> None:
+    heads = {
+        "scores": "retriever,query_id,measure,value",
+        "summary": "retriever,measure,count,mean,ci_low,ci_high,std,min,q25,median,q75,max,ci_method",
+        "comparisons": "measure,a,b,n,zeros,wins,ties,losses,mean_difference,ci_low,ci_high,w_plus,w_minus,statistic,"
+        "p_value,p_adjusted,p_minimum,method,effect_size,verdict,role,p_minimum_adjusted,p_randomization,ci_method",
+        "costs": "retriever,stage,calls,texts,cached,tokens,usd,seconds,p50_ms,p95_ms,p99_ms,measured_at",
+    }
+    for name, head in heads.items():
+        with (finished.folder / f"{name}.csv").open(newline="", encoding="utf-8") as file:
+            assert next(csv.reader(file))[: head.count(",") + 1] == head.split(",")
+
+
+def test_labels_documents_and_what_ran_are_kept(finished: Results) -> None:
+    assert finished.queries["q-wheels"].labels.ranked == ("train", "car", "boat")
+    assert finished.documents["train"].title == "train"
+    assert finished.rankings("bm25")["q-rails"].doc_ids == ("train",)
+    assert (finished.folder / "qrels.trec").read_text().splitlines()[:2] == ["q-fruit 0 apple 2", "q-fruit 0 pear 1"]
+    assert "q-wheels 0 train 7" in (finished.folder / "qrels.gains.trec").read_text()
+    manifest = finished.manifest
+    assert manifest.experiment["name"] == "small"
+    assert manifest.resolved.statistics["correction"] == "holm"
+    assert manifest.dataset.documents == 6
+    assert len(manifest.dataset.digest) == 64
+    assert manifest.versions["numpy"]
+
+
+def test_only_runs_some_and_takes_the_others(tmp_path: Path) -> None:
+    path = small.experiment(tmp_path)
+    before = digests(run(path, Options(tmp_path / "out")).folder)
+    results = run(path, Options(tmp_path / "out", only=("hashing",)))
+    assert digests(results.folder) == before
+    assert set(results.costs["retriever"]) == {"bm25", "hashing", "hybrid"}
+    with pytest.raises(InputError, match="did you mean 'bm25'"):
+        run(path, Options(tmp_path / "out", only=("bm52",)))
+    with pytest.raises(InputError, match="holds no results of this experiment"):
+        run(path, Options(tmp_path / "elsewhere", only=("bm25",)))
+
+
+def test_results_of_another_question_are_moved_aside(tmp_path: Path) -> None:
+    path = small.experiment(tmp_path)
+    run(path, Options(tmp_path / "out"))
+    run(small.experiment(tmp_path, more="seed = 1"), Options(tmp_path / "out"))
+    assert (tmp_path / "out" / "small.1" / "manifest.json").exists()
+    assert records.read_manifest(tmp_path / "out" / "small").resolved.seed == 1
+
+
+def test_a_failed_retriever_leaves_the_others_whole(tmp_path: Path) -> None:
+    failing = (
+        small.RETRIEVERS
+        + '[[retrievers]]\nname = "far"\nencoder = { kind = "hashing" }\nstore = "http://127.0.0.1:9"\n'
+    )
+    failing += '[[retrievers]]\nname = "made"\nkind = "fusion"\nof = ["bm25", "far"]\n'
+    results = run(small.experiment(tmp_path, retrievers=failing), Options(tmp_path / "out"))
+    assert results.retrievers == ("bm25", "hashing", "hybrid")
+    assert "127.0.0.1:9" in results.manifest.failed["far"]
+    assert results.manifest.failed["made"] == "it is made of far, which failed"
+    verified(results.folder)
+
+
+def test_wrong_input_and_failures_of_every_retriever_leave_earlier_results_untouched(
+    tmp_path: Path, finished: Results
+) -> None:
+    shutil.copytree(finished.folder, tmp_path / "out" / "small")
+    before = digests(finished.folder)
+    far = '[[retrievers]]\nname = "far"\nencoder = { kind = "hashing" }\nstore = "http://127.0.0.1:9"\n'
+    with pytest.raises(BackendError, match="far: "):
+        run(small.experiment(tmp_path, retrievers=far), Options(tmp_path / "out"))
+    assert digests(tmp_path / "out" / "small") == before
+    absent = '[[retrievers]]\nname = "m"\nencoder = { kind = "sentence-transformers", model = "./no/such/folder" }\n'
+    with pytest.raises(InputError, match="retriever 'm'"):
+        run(small.experiment(tmp_path, retrievers=absent), Options(tmp_path / "out"))
+    (tmp_path / "data" / "queries.json").write_text("[", encoding="utf-8")
+    with pytest.raises(InputError, match=r"queries\.json:1: is not JSON"):
+        run(small.experiment(tmp_path), Options(tmp_path / "out"))
+    assert digests(tmp_path / "out" / "small") == before
+
+
+def test_equal_first_stages_are_computed_once(tmp_path: Path) -> None:
+    twice = '[[retrievers]]\nname = "{}"\nencoder = {{ kind = "hashing", dimensions = 32 }}\n'
+    results = small.ran(tmp_path, retrievers=twice.format("a") + twice.format("b"))
+    assert results.rankings("a") == results.rankings("b")
+    assert (results.costs["stage"] == "embed-documents").sum() == 1
+    assert set(results.comparisons["verdict"]) == {
+        "undecided: identical on these queries",
+        "undecided: no query differs",
+    }
+
+
+def test_a_fusion_is_the_sum_of_reciprocal_ranks(finished: Results) -> None:
+    places = [finished.rankings(name)["q-swim"].doc_ids for name in ("bm25", "hashing")]
+    fused = finished.rankings("hybrid")["q-swim"]
+    for hit in fused:
+        expected = sum(1 / (61 + place.index(hit.doc_id)) for place in places if hit.doc_id in place)
+        assert hit.score == pytest.approx(expected, abs=1e-6 * fused.scores[0])
+
+
+def test_measures_that_the_labels_cannot_feed_are_refused_before_anything_is_embedded(tmp_path: Path) -> None:
+    path = small.experiment(tmp_path)
+    path.write_text(path.read_text().replace('"Success@1"', "\"R(groups='first')@3\""))
+    with pytest.raises(InputError, match="groups"):
+        run(path, Options(tmp_path / "out"))
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_reranked_retriever_has_its_uplift_with_a_ceiling(tmp_path: Path) -> None:
+    model = tiny.cross_encoder(tmp_path / "model").as_posix()
+    reranked = '[[retrievers]]\nname = "bm25"\nkind = "bm25"\n[[retrievers]]\nname = "better"\nof = "bm25"\n'
+    reranked += f'rerank = {{ kind = "cross-encoder", model = "{model}", depth = 3 }}\n'
+    path = small.experiment(tmp_path, retrievers=reranked, more="[latency]\nsample = 2")
+    results = run(path, Options(tmp_path / "out"))
+    for query, ranking in results.rankings("bm25").items():
+        assert set(results.rankings("better")[query].doc_ids[:3]) == set(ranking.doc_ids[:3])
+        assert results.rankings("better")[query].doc_ids[3:] == ranking.doc_ids[3:]
+    uplift = results.tests[results.tests["family"] == "rerank uplift"].iloc[0]
+    assert (uplift["a"], uplift["b"]) == ("better", "bm25")
+    best = float(uplift["note"].removeprefix("ceiling "))
+    means = results.summary[results.summary["measure"] == "nDCG@3"].set_index("retriever")["mean"]
+    assert best >= max(means) - 5e-5
+    timed = results.costs[results.costs["p50_ms"].notna()]
+    assert set(zip(timed["retriever"], timed["stage"], strict=True)) == {("bm25", "search"), ("better", "rerank")}
+    again = run(path, Options(tmp_path / "out"))
+    assert list(again.costs["p50_ms"].dropna()) == list(timed["p50_ms"])
+    assert not (again.costs["stage"] == "latency").any()
+
+
+ODD = ["a b", "100%", "日本語", 'say "hi"', "a,b", "=1+1", "NA", "1", "01", "1.0", "é", "🙂"]
+
+
+def test_odd_ids_pass_through_every_file(tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    (data / "qrels").mkdir(parents=True)
+    corpus = [{"_id": id_, "title": "", "text": f"word{number} common"} for number, id_ in enumerate(ODD)]
+    queries = [{"_id": id_, "text": f"word{number}"} for number, id_ in enumerate(ODD)]
+    for name, rows in (("corpus", corpus), ("queries", queries)):
+        (data / f"{name}.jsonl").write_text("\n".join(json.dumps(row) for row in rows), encoding="utf-8")
+    judged = [f"{id_}\t{id_}\t1" for id_ in ODD]
+    (data / "qrels" / "test.tsv").write_text("\n".join(judged), encoding="utf-8")
+    results = run(small.experiment(tmp_path), Options(tmp_path / "out"))
+    right = results.scores[(results.scores["retriever"] == "bm25") & (results.scores["measure"] == "RR")]
+    assert sorted(right["query_id"]) == sorted(ODD)
+    assert (right["value"] == 1).all()
+    assert set(results.rankings("bm25")) == set(right["query_id"])
+    verified(results.folder)
+
+
+def test_one_query_is_undefined_rather_than_made_up(tmp_path: Path) -> None:
+    small.dataset(tmp_path / "data")
+    said = [{"query": "rails", "relevant_documents": ["train"]}]
+    (tmp_path / "data" / "queries.json").write_text(json.dumps(said), encoding="utf-8")
+    results = run(small.experiment(tmp_path, report=True), Options(tmp_path / "out"))
+    assert (results.comparisons["p_value"] == 1).all()
+    assert results.comparisons["verdict"].str.startswith("undecided").all()
+    assert "not estimable" in (results.folder / "report.html").read_text(encoding="utf-8")
+    assert (results.folder / "report.md").read_text(encoding="utf-8").count("| not estimable |") >= 3
+    verified(results.folder)
+
+
+def test_a_single_retriever_is_measured_and_compared_with_nobody(tmp_path: Path) -> None:
+    alone = '[[retrievers]]\nname = "bm25"\nkind = "bm25"\n'
+    results = run(small.experiment(tmp_path, retrievers=alone), Options(tmp_path / "out"))
+    assert len(results.comparisons) == 0
+    assert len(results.summary) == 8
+    verified(results.folder)
+
+
+def test_empty_documents_and_queries_without_answers_score_zero_and_stay(tmp_path: Path) -> None:
+    small.dataset(tmp_path / "data")
+    (tmp_path / "data" / "empty.md").write_text("", encoding="utf-8")
+    said = [
+        {"query": "rails", "relevant_documents": ["empty"]},
+        {"query": "zzz", "relevant_documents": ["train"]},
+        {"query": "x", "relevant_documents": []},
+    ]
+    (tmp_path / "data" / "queries.json").write_text(json.dumps(said), encoding="utf-8")
+    results = run(small.experiment(tmp_path), Options(tmp_path / "out"))
+    bm25 = results.scores[results.scores["retriever"] == "bm25"]
+    assert set(bm25["query_id"]) == {"q0", "q1"}
+    assert (bm25["value"] == 0).all()
+    assert results.rankings("bm25")["q1"].doc_ids == ()
+    assert results.manifest.ledger.dataset["no-relevant-document"] == ("q2",)
+    assert results.manifest.ledger.retrievers["hashing"].notes["empty"] == ("empty",)
+    verified(results.folder)
+
+
+def test_the_report_says_whether_the_winner_depends_on_the_grade_rule(finished: Results) -> None:
+    said = (finished.folder / "report.md").read_text(encoding="utf-8")
+    readings = said.partition("## Other readings")[2].partition("\n## ")[0]
+    assert readings.count("\n| linear | ") == 2
+    assert readings.count("\n| binary | ") == 2
+    assert readings.count("\n| reciprocal | ") == 1
+    own = {
+        row["retriever"]: row["mean"] for _, row in finished.summary[finished.summary["measure"] == "nDCG@3"].iterrows()
+    }
+    first = next(line for line in readings.splitlines() if line.startswith("| linear | nDCG@3"))
+    assert all(f"{mean:.3f}" in first for mean in own.values())
+
+
+def test_long_documents_in_passages_are_worth_their_best_passage(tmp_path: Path) -> None:
+    chunked = '[[retrievers]]\nname = "{}"\nencoder = {{ kind = "hashing", dimensions = 64 }}\n{}\n'
+    both = chunked.format("whole", "") + chunked.format("passages", "chunk = { size = 20, overlap = 5 }")
+    results = run(small.experiment(tmp_path, retrievers=both), Options(tmp_path / "out"))
+    for ranking in results.rankings("passages").values():
+        assert len(set(ranking.doc_ids)) == len(ranking.doc_ids)
+        assert set(ranking.doc_ids) <= set(small.TEXTS)
+    costs = results.costs.set_index(["retriever", "stage"])["texts"]
+    assert costs["passages", "embed-documents"] > costs["whole", "embed-documents"] == 6
+    with pytest.raises(InputError, match="overlap: 9 is not between 0 and the size, 9"):
+        run(small.experiment(tmp_path, retrievers=chunked.format("p", "chunk = { size = 9, overlap = 9 }")))
+
+
+def test_a_store_that_cannot_be_is_refused_before_anything_is_embedded(tmp_path: Path) -> None:
+    odd = '[[retrievers]]\nname = "h"\nencoder = { kind = "hashing" }\nstore = { location = "edge", shards = 3 }\n'
+    with pytest.raises(InputError, match="shards"):
+        run(small.experiment(tmp_path, retrievers=odd), Options(tmp_path / "out"))
+    assert not (tmp_path / "out").exists()
+
+
+def test_an_approximate_store_is_a_retriever_with_its_recall(tmp_path: Path) -> None:
+    pytest.importorskip("qdrant_edge")
+    block = '[[retrievers]]\nname = "{}"\nencoder = {{ kind = "hashing", dimensions = 64 }}\nstore = {}\n'
+    stores = block.format("exact", '"edge"') + block.format("hnsw", '{ location = "edge", m = 8 }')
+    results = run(small.experiment(tmp_path, retrievers=stores), Options(tmp_path / "out"))
+    counts = results.manifest.ledger.retrievers["hnsw"].counts["search-exact"]
+    assert counts["shared_hits"] <= counts["exact_hits"] == 5 * 6
+    assert results.rankings("exact").keys() == results.rankings("hnsw").keys()
+    verified(results.folder)
+
+
+def test_what_cannot_be_built_is_told_by_check_and_leaves_nothing_behind(tmp_path: Path) -> None:
+    odd = (
+        '[[retrievers]]\nname = "a"\nkind = "bm25"\nstemming = "klingon"\n'
+        '[[retrievers]]\nname = "b"\nencoder = { kind = "hashing", dimensions = 0 }\n'
+        '[[retrievers]]\nname = "c"\nencoder = { kind = "sentence-transformers", model = "./nope" }\n'
+    )
+    path = small.experiment(tmp_path, retrievers=odd)
+    for attempt in (lambda: check(path), lambda: run(path, Options(tmp_path / "out"))):
+        told = str(refusal(attempt))
+        assert "small.toml: retriever 'a': stemming: unknown language 'klingon'" in told
+        assert "retriever 'b'" in told
+        assert "retriever 'c'" in told
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("name", ["scores", "summary", "comparisons", "rankings/bm25"])
+def test_a_folder_that_contradicts_itself_is_not_reproduced(tmp_path: Path, finished: Results, name: str) -> None:
+    folder = shutil.copytree(finished.folder, tmp_path / "small")
+    assert name != "scores" or reproduce(folder).differing == ()
+    if name.startswith("rankings"):
+        rows = [json.loads(line) for line in (folder / f"{name}.jsonl").read_text().splitlines()]
+        records.write_jsonl(folder / f"{name}.jsonl", [{**row, "doc_ids": row["doc_ids"][::-1]} for row in rows])
+    else:
+        column = {"scores": "value", "summary": "mean", "comparisons": "p_adjusted"}[name]
+        table = pd.read_csv(folder / f"{name}.csv", dtype={"query_id": str})
+        records.write_table(folder, name, table.assign(**{column: 0.77}))
+    with pytest.raises(InputError, match="changed or cut since it was written"):
+        reproduce(folder)
+    with pytest.raises(NotShown, match="does not follow from the rankings and labels"):
+        reproduce(small.signed_anew(folder))
+
+
+def test_a_model_that_only_the_hub_has_fails_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def nowhere(*_: object, **__: object) -> None:
+        raise OSError("no network")
+
+    monkeypatch.setattr("socket.getaddrinfo", nowhere)
+    far = '[[retrievers]]\nname = "far"\nencoder = { kind = "sentence-transformers", model = "nobody/nothing" }\n'
+    results = run(small.experiment(tmp_path, retrievers=small.RETRIEVERS + far), Options(tmp_path / "out"))
+    assert results.retrievers == ("bm25", "hashing", "hybrid")
+    assert "nobody/nothing" in results.manifest.failed["far"]
+    assert results.manifest.retrievers["far"].provenance == {}
+
+
+@pytest.mark.parametrize("size", ["8k", "24k", "60k"])
+def test_a_disk_that_is_full_is_named(tmp_path: Path, capfd: pytest.CaptureFixture[str], size: str) -> None:
+    """It is a file of the results that cannot be written, and not standard output."""
+    path = small.experiment(tmp_path)
+    with small_disk(tmp_path / "disk", size) as disk, pytest.raises(SystemExit) as stopped:
+        main(["run", str(path), "--results", str(disk), "--quiet"])
+    assert stopped.value.code == 2
+    assert re.search(r"error: \S*/disk/small\S*: cannot be written: No space left on device", capfd.readouterr().err)

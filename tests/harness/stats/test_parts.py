@@ -1,0 +1,294 @@
+"""The parts of the statistics against SciPy, statsmodels, pandas, plain enumeration and known answers."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import sys
+from unittest.mock import patch
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats as scipy_stats
+from statsmodels.stats.multitest import multipletests
+from statsmodels.stats.proportion import proportion_confint
+
+from harness.stats.differences import differences, generator, singles, units_of
+from harness.stats.heterogeneity import sets_like_these
+from harness.stats.intervals import mean_interval, student, summarize, wilson
+from harness.stats.multiplicity import adjust
+from harness.stats.paired_tests import paired_t
+from harness.stats.settings import Settings
+from harness.stats.sign_flip import DRAWS, Contrast, flipped_sums, max_t, sign_flip, told_apart
+from retrievers.errors import InputError
+from tests.support.small import refusal
+
+NAMES = {"holm": "holm", "bonferroni": "bonferroni", "bh": "fdr_bh"}
+probabilities = st.lists(st.floats(1e-12, 1.0), min_size=1, max_size=12)
+
+
+# Corrections
+
+
+@pytest.mark.parametrize("method", NAMES)
+@settings(deadline=None, max_examples=40)
+@given(p=probabilities)
+def test_corrections_equal_statsmodels(method, p):
+    with patch("gc.collect"):  # statsmodels collects garbage at every call of Holm, half a second each
+        theirs = multipletests(p, method=NAMES[method])[1].tolist()
+    assert adjust(p, method) == pytest.approx(theirs, rel=1e-12)
+
+
+@pytest.mark.parametrize("method", NAMES)
+@settings(deadline=None, max_examples=40)
+@given(p=probabilities, data=st.data())
+def test_corrections_follow_their_p_values(method, p, data):
+    order = data.draw(st.permutations(range(len(p))))
+    straight, shuffled = adjust(p, method), adjust([p[i] for i in order], method)
+    assert shuffled == pytest.approx([straight[i] for i in order], rel=1e-12)
+    assert all(a >= x for a, x in zip(straight, p, strict=True))
+
+
+def test_an_unknown_correction_is_the_user_s_mistake():
+    with pytest.raises(InputError, match="did you mean 'holm'"):
+        adjust([0.1], "hoIm")
+    assert adjust([]) == ()
+
+
+# Intervals and summaries
+
+
+def test_student_s_interval_is_scipy_s():
+    values = np.random.default_rng(0).random(13)
+    theirs = scipy_stats.ttest_1samp(values, 0).confidence_interval(0.95)
+    ours = student(values)
+    assert (ours.low, ours.high) == pytest.approx((theirs.low, theirs.high), rel=1e-12)
+    assert ours.method == "t"
+
+
+@pytest.mark.parametrize(("successes", "n"), [(0, 13), (1, 13), (7, 13), (13, 13), (0, 1)])
+def test_wilson_is_statsmodels(successes, n):
+    theirs = proportion_confint(successes, n, method="wilson")
+    assert wilson(successes, n)[:2] == pytest.approx(theirs, abs=1e-12)
+
+
+def test_0_1_measures_get_wilson_and_equal_scores_no_interval():
+    assert mean_interval(np.array([0.0, 1.0, 1.0]), binary=True) == wilson(2, 3)
+    assert mean_interval(np.array([1.0, 1.0]), binary=True).method == "wilson"
+    # What merely happens to be 0 and 1, such as CG@2, may be more the next time.
+    assert mean_interval(np.array([0.0, 1.0, 1.0])).method == "t"
+    assert mean_interval(np.array([1.0]), binary=True) == (None, None, "not estimable")
+    assert mean_interval(np.array([1.0, 1.0])) == (None, None, "not estimable")
+    assert mean_interval(np.array([0.5, 0.5])) == (None, None, "not estimable")
+    assert student(np.array([0.1 + 0.2, 0.3])).method == "not estimable"
+
+
+@settings(deadline=None)
+@given(st.lists(st.floats(0, 1), min_size=2, max_size=40))
+def test_summaries_are_pandas_describe(values):
+    ours = summarize(np.array(values))
+    theirs = pd.Series(values).describe()
+    for name, column in {"std": "std", "q25": "25%", "median": "50%", "q75": "75%", "min": "min", "max": "max"}.items():
+        assert getattr(ours, name) == pytest.approx(theirs[column], rel=1e-9, abs=1e-12)
+    assert (ours.count, ours.mean) == (len(values), math.fsum(values) / len(values))
+    if ours.ci_method != "not estimable":
+        assert ours.ci_low - 1e-12 <= ours.mean <= ours.ci_high + 1e-12
+
+
+def test_one_query_has_no_spread():
+    one = summarize(np.array([0.4]))
+    assert (one.std, one.ci_low, one.ci_high, one.ci_method) == (None, None, None, "not estimable")
+    with pytest.raises(ValueError, match="finite"):
+        summarize(np.array([]))
+
+
+# The sign-flip test
+
+
+@pytest.mark.parametrize("n", [1, 5, 12])
+def test_enumerated_flips_are_scipy_s_permutation_test(n):
+    rng = np.random.default_rng(n)
+    a, b = rng.integers(0, 6, n) / 5, rng.integers(0, 6, n) / 5
+    ours = sign_flip(np.column_stack([a, b]), [Contrast(0, 1)])[0]
+    d = np.round(5 * (a - b))
+    sums = np.array([np.dot(signs, d) for signs in itertools.product([-1, 1], repeat=n)])
+    assert ours.two_sided == np.mean(np.abs(sums) >= abs(d.sum()))
+    assert ours.greater == np.mean(sums >= d.sum())
+    assert ours.method == "enumerated"
+    if n > 1:
+        theirs = scipy_stats.permutation_test((d,), np.mean, permutation_type="samples", n_resamples=np.inf)
+        # SciPy doubles the smaller tail: the same where the distribution is symmetric, as here.
+        assert ours.two_sided == pytest.approx(theirs.pvalue, rel=1e-12)
+
+
+def exact_by_counting(steps):
+    """The number of sign patterns with each sum, in big integers."""
+    counts = {0: 1}
+    for x in steps:
+        counts = {s: counts.get(s - x, 0) + counts.get(s + x, 0) for s in {t + e for t in counts for e in (x, -x)}}
+    return sum(c for s, c in counts.items() if abs(s) >= abs(sum(steps))) / 2 ** len(steps)
+
+
+def test_multiples_of_one_step_are_counted():
+    rng = np.random.default_rng(2)
+    steps = rng.integers(-2, 4, 40).tolist()
+    for unit in (1.0, 1 / 3, 0.1):
+        ours = sign_flip(np.column_stack([np.array(steps) * unit, np.zeros(40)]), [Contrast(0, 1)])[0]
+        assert ours.method == "convolved"
+        assert ours.two_sided == pytest.approx(exact_by_counting([s for s in steps if s]), rel=1e-12)
+    certain = sign_flip(np.column_stack([np.ones(60), np.zeros(60)]), [Contrast(0, 1)])[0]
+    assert certain.two_sided == 2.0**-59
+    fine = rng.random((60, 1)) @ np.array([[1.0, 0.0]])
+    assert sign_flip(fine, [Contrast(0, 1)])[0].method == "saddlepoint"
+
+
+@pytest.mark.parametrize("shift", [0, 2_000, 5_000, 8_000])
+def test_drawn_flips_come_near_the_exact_answer_and_far_tails_too(shift):
+    rng = np.random.default_rng(shift)
+    steps = (rng.integers(-10_000, 10_001, 40) + shift).tolist()
+    exact = exact_by_counting(steps)
+    ours = sign_flip(np.column_stack([np.array(steps) / 10_000, np.zeros(40)]), [Contrast(0, 1)])[0]
+    assert ours.method == ("draws" if exact > 3e-4 else "saddlepoint")
+    assert ours.two_sided == pytest.approx(exact, abs=4 * math.sqrt(exact / DRAWS), rel=0.1)
+
+
+def test_few_differences_among_many_queries_are_enumerated():
+    # Ten gains among 100 queries: all or none of ten signs, 2 of 1024 patterns, whatever the ties.
+    a = np.array([1.0] * 10 + [0.5] * 90)
+    columns = np.column_stack([a, np.full(100, 0.5), np.full(100, 0.48)])
+    few, many = sign_flip(columns, [Contrast(0, 1), Contrast(0, 2)])
+    assert (few.two_sided, few.greater, few.method) == (2 / 1024, 1 / 1024, "enumerated")
+    assert many.method == "convolved"
+    none = sign_flip(np.column_stack([a, a]), [Contrast(0, 1)])[0]
+    assert none == (1.0, 1.0, "enumerated")
+
+
+@settings(deadline=None, max_examples=30)
+@given(st.lists(st.integers(-3, 3), min_size=1, max_size=10), st.integers(0, 30))
+def test_ties_do_not_move_an_enumerated_p(d, ties):
+    tied = np.array([*d, *[0] * ties]) / 3
+    plain, wide = (
+        sign_flip(np.column_stack([x, np.zeros(len(x))]), [Contrast(0, 1)])[0] for x in (tied[: len(d)], tied)
+    )
+    assert plain == wide
+
+
+def test_another_retriever_moves_no_draw():
+    rng = np.random.default_rng(3)
+    table = rng.random((30, 4))
+    few = sign_flip(table[:, :2], [Contrast(0, 1), Contrast(1, 0)])
+    assert sign_flip(table, [Contrast(0, 1), Contrast(1, 0), Contrast(2, 3)])[:2] == few
+
+
+@settings(deadline=None, max_examples=6)
+@given(st.integers(1, 150), st.integers(1, 4), st.integers(1, 1 << 20), st.sampled_from([2, 128]))
+def test_sums_that_are_looked_up_are_those_of_the_signs_whatever_the_blocks(n, k, block, wide):
+    columns = np.random.default_rng(n).normal(size=(n, k))
+    drawn = generator(3, "signs", n).integers(0, 2**64, size=(DRAWS, -(-n // 64)), dtype=np.uint64).astype("<u8")
+    signs = 1 - 2 * np.unpackbits(drawn.view(np.uint8), axis=1)[:, :n].astype(np.float64)
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(sys.modules["harness.stats.sign_flip"], "BLOCK", max(block, 997 * k))
+        patched.setattr(sys.modules["harness.stats.sign_flip"], "WIDE", wide)
+        parts = list(flipped_sums(columns, 3))
+    assert np.abs(np.concatenate(parts) - signs @ columns).max() <= 1e-13 * n
+    assert abs(signs.mean()) < 0.02
+
+
+def test_the_memory_of_sums_grows_with_the_rows_and_not_with_the_draws(monkeypatch):
+    monkeypatch.setattr(sys.modules["harness.stats.sign_flip"], "DRAWN", 1 << 12)
+    columns = np.random.default_rng(5).normal(size=(6_400, 1))
+    blocks = flipped_sums(columns, 0)
+    assert {len(next(blocks)) for _ in range(3)} == {(1 << 12) // 100}
+
+
+# Student's t
+
+
+def test_paired_t_is_scipy_s():
+    rng = np.random.default_rng(4)
+    a, b = rng.random(13), rng.random(13)
+    theirs = scipy_stats.ttest_rel(a, b)
+    ours = paired_t(differences(a, b))
+    assert (ours.statistic, ours.p_value) == pytest.approx((theirs.statistic, theirs.pvalue), rel=1e-10)
+    assert paired_t(differences(np.array([0.5, 0.6]), np.array([0.4, 0.5]))) == (None, 1.0)
+
+
+# One choice among many configurations, several data sets
+
+
+ROWS = np.array([(1, 3, 2), (2, 1, 3), (0, 2, -1), (3, 4, 1), (1, -1, 2), (2, 3, 0), (-1, 2, 1), (1, 0, 3)]) / 10
+"""The known answer of the doctest: 10 of 256 flips for the best column among three, 6 for that column alone."""
+
+
+def test_max_t_of_one_column_counts_what_plain_enumeration_counts() -> None:
+    assert max_t(ROWS[:, 1:2], singles(8)).p_value == 6 / 256
+
+
+@pytest.mark.parametrize("weights", [None, [1, 8, 1, 2, 1, 1, 5, 1]])
+def test_the_lower_bound_is_the_quantile_of_the_largest_centred_column_each_flip_by_its_own_scatter(weights) -> None:
+    n, h = len(ROWS), np.array(weights or [1] * len(ROWS)) / (sum(weights) if weights else len(ROWS))
+
+    def error(one):  # DEFINITIONS: e_g = h (d - mean) / (1 - h_g); a factor of all of them changes no bound
+        return np.sqrt((((one - h @ one) * (h / (1 - h))[:, None]) ** 2).sum(axis=0))
+
+    flipped = [np.array(signs)[:, None] * (ROWS - h @ ROWS) for signs in itertools.product((1, -1), repeat=n)]
+    largest = sorted(max(h @ one / error(one)) for one in flipped)
+    c = largest[int(np.ceil(0.975 * 2**n)) - 1]
+    found = max_t(ROWS, singles(n, weights and np.array(weights, dtype=float)))
+    best = int(np.argmax(h @ ROWS))
+    assert (found.best, found.low) == (best, pytest.approx((h @ ROWS - c * error(ROWS))[best], rel=1e-12))
+
+
+@pytest.mark.parametrize("n", [12, 60])
+def test_clusters_of_one_query_are_queries_and_flips_that_are_drawn_agree_with_all(n: int) -> None:
+    rng = np.random.default_rng(n)
+    table = rng.normal(0.05, 0.2, (n, 5))
+    alone, clustered = max_t(table, singles(n)), max_t(table, units_of([str(i) for i in range(n)]))
+    assert (alone.p_value, alone.method) == (clustered.p_value, "enumerated" if n == 12 else "draws")
+    assert alone.low == pytest.approx(clustered.low, rel=1e-12)
+    repeated = max_t(np.repeat(table, 3, axis=0), units_of([str(i // 3) for i in range(3 * n)]))
+    assert repeated[:3] == pytest.approx(alone[:3])  # a question asked three times is one question
+
+
+def test_a_default_in_the_grid_and_a_constant_gain_are_no_trouble() -> None:
+    found = max_t(np.column_stack([np.zeros(8), np.full(8, 0.1)]), singles(8))
+    assert (found.best, found.p_value, found.low) == (1, 1 / 256, None)
+    assert max_t(np.zeros((8, 2)), singles(8)).p_value == 1.0
+    assert str(max_t(np.array([[0.3, -0.1, -0.2]] * 2).T, singles(3)).gain) == "0.0"  # not -1e-17 by float noise
+    alone = singles(8, np.array([1e17, *[1.0] * 7]))  # as one query: nothing tells how far differences scatter
+    assert (max_t(ROWS, alone).low, mean_interval(ROWS[:, 0], units=alone).method) == (None, "not estimable")
+    assert told_apart(np.ones((8, 1)), singles(8), 0) == [False]
+    assert told_apart(np.ones((8, 2)), singles(8), 0) == [False, False]
+
+
+def test_pairs_of_the_chosen_are_corrected_over_all_pairs() -> None:
+    """Two-sided, over all three pairs, counted here pattern by pattern."""
+    values = np.column_stack([np.linspace(0.3, 0.9, 7), np.linspace(0.2, 0.9, 7), np.linspace(0.9, 0.1, 7)])
+    pairs = [(0, 1), (0, 2), (1, 2)]
+    gaps = np.column_stack([values[:, a] - values[:, b] for a, b in pairs])
+    sizes = np.sqrt((gaps**2).sum(axis=0))
+    largest = [np.abs(np.array(signs) @ gaps / sizes).max() for signs in itertools.product((1, -1), repeat=7)]
+    p = [np.mean([one >= abs(gap) - 1e-9 for one in largest]) for gap in (gaps.sum(axis=0) / sizes)[:2]]
+    for alpha in (0.01, 0.04, 0.2, 0.9):
+        assert told_apart(values, singles(7), 0, alpha=alpha) == [False, *(one <= alpha for one in p)]
+
+
+def test_sets_like_these_need_five() -> None:
+    means = [0.02, 0.05, -0.01, 0.04, 0.03, 0.06]
+    five = sets_like_these(means[:5])
+    assert sets_like_these(means[:4]) is None
+    assert sets_like_these([0.02] * 6) is None
+    assert five is not None
+
+
+def test_settings_are_refused_all_at_once():
+    caught = refusal(Settings, test="wilcoxen", alpha=1.5, margin=-0.1)
+    assert [p.where for p in caught.problems] == [
+        "[statistics] test",
+        "[statistics] alpha",
+        "[statistics] margin",
+    ]
+    assert "did you mean 'wilcoxon'?" in str(caught)

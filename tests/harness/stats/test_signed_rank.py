@@ -1,0 +1,306 @@
+"""The exact signed-rank test against enumeration, big integers, published examples and SciPy; how often it rejects."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import sys
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from scipy import stats as scipy_stats
+
+from benchmarks.stats_samples import ALPHA, swapped
+from harness.stats.differences import differences
+from harness.stats.multiplicity import adjust
+from harness.stats.settings import Settings
+from harness.stats.signed_rank import (
+    EXACT_LIMIT,
+    SMALLEST,
+    doubled_ranks,
+    grouped_tail,
+    saddlepoint_tail,
+    signed_rank,
+)
+from tests.support.scored import compare
+
+
+def sample(rng, n):
+    """Scores with ties and zeros: multiples of 1/K as precision has them, or anything."""
+    steps = int(rng.choice([2, 3, 5, 10, 10**6]))
+    return rng.integers(0, steps + 1, n) / steps, rng.integers(0, steps + 1, n) / steps, steps
+
+
+def midranks(sizes):
+    order = sorted(sizes)
+    return [Fraction(2 * order.index(s) + order.count(s) + 1, 2) for s in sizes]
+
+
+def enumerated(a, b, steps):
+    """p by listing all sign patterns, on whole numbers and fractions: nothing of ours."""
+    d = [round(x * steps) - round(y * steps) for x, y in zip(a, b, strict=True)]
+    d = [x for x in d if x]
+    ranks = [r for r, x in zip(midranks([abs(x) for x in d]), d, strict=True) if x]
+    signs = [x > 0 for x in d if x]
+    doubled = np.array([int(2 * r) for r in ranks], dtype=np.int64)
+    patterns = (np.arange(1 << len(ranks))[:, None] >> np.arange(len(ranks))) & 1
+    sums = patterns @ doubled
+    plus = int(doubled @ np.array(signs, dtype=np.int64)) if len(ranks) else 0
+    low, high = np.count_nonzero(sums <= plus), np.count_nonzero(sums >= plus)
+    return min(2 * min(low, high), len(sums)) / len(sums)
+
+
+def test_it_equals_full_enumeration():
+    rng = np.random.default_rng(5)
+    for _ in range(300):
+        a, b, steps = sample(rng, int(rng.integers(1, 17)))
+        found = signed_rank(a, b)
+        assert found.p_value == pytest.approx(enumerated(a, b, steps), rel=1e-12)
+        assert found.method == "exact"
+
+
+def big_integer_p(a, b, steps):
+    """Two-sided p from one big integer whose fields count the subsets of the doubled ranks by their sum."""
+    d = [round(x * steps) - round(y * steps) for x, y in zip(a, b, strict=True)]
+    sizes = sorted(abs(x) for x in d if x)
+    first, last = {}, {}
+    for i, size in enumerate(sizes, 1):
+        first.setdefault(size, i)
+        last[size] = i
+    doubled = [(first[abs(x)] + last[abs(x)], x > 0) for x in d if x]
+    width = len(doubled) + 1
+    counts = 1
+    for rank, _ in doubled:
+        counts += counts << (width * rank)
+    plus = sum(rank for rank, positive in doubled if positive)
+    low = min(plus, sum(rank for rank, _ in doubled) - plus)
+    # Modulo 2^width - 1 every field counts as itself: the remainder is the sum of the fields up to `low`.
+    tail = (counts & ((1 << (width * (low + 1))) - 1)) % ((1 << width) - 1)
+    return min(Fraction(1), Fraction(2 * tail, 1 << len(doubled)))
+
+
+@pytest.mark.parametrize(
+    ("n", "steps", "shift"), [(100, 10, 0.0), (100, 10**6, 0.1), (300, 20, 0.1), (300, 10**6, 0.0)]
+)
+def test_it_equals_a_big_integer_count(n, steps, shift):
+    rng = np.random.default_rng(n + steps)
+    a = np.round(np.clip(rng.random(n) + shift, 0, 1) * steps) / steps
+    b = np.round(rng.random(n) * steps) / steps
+    exact = big_integer_p(a, b, steps)
+    found = signed_rank(a, b).p_value
+    assert abs(Fraction(found) - exact) <= Fraction(1, 10**12) * exact
+
+
+def test_hollander_and_wolfe_3_1():
+    # Hollander & Wolfe, "Nonparametric Statistical Methods" (1973), example 3.1: depression before and after
+    # tranquilizer; R 4's help page of wilcox.test prints V = 40.
+    x = np.array([1.83, 0.50, 1.62, 2.48, 1.68, 1.88, 1.55, 3.06, 1.30])
+    y = np.array([0.878, 0.647, 0.598, 2.05, 1.06, 1.29, 1.06, 3.14, 1.29])
+    found = signed_rank(x, y)
+    assert (found.w_plus, found.w_minus, found.p_value) == (40.0, 5.0, 0.0390625)
+
+
+def test_r_s_rank_sum_with_13_zeros_and_many_ties():
+    # As printed in the unit tests of a public wrapper of R's coin (`r_wilcoxsign_test`); wilcox.test there: V = 636.5.
+    a = "6 4 5 5 7 6 6 6 7 6 6 5 6 6 5 5 3 6 6 5 6 5 4 6 6 6 7 4 3 4 6 6 5 6 4 6 6 5 7 6 6 5 6 7 6 6 6 5 7 7"
+    b = "5 3 5 3 5 3 6 2 3 6 2 5 5 6 4 6 4 5 5 3 7 5 6 6 4 3 4 3 2 4 5 4 4 6 2 6 7 4 4 5 5 5 5 7 4 5 3 2 6 7"
+    x, y = (np.array(row.split(), dtype=float) for row in (a, b))
+    assert signed_rank(x, y).w_plus == 636.5
+    assert signed_rank(x, y).zeros == 13
+
+
+@pytest.mark.parametrize(
+    ("y", "p"),
+    [
+        ([*range(2, 12)], 0.0020),  # all ten differences tied
+        ([1, 2, 3, 4, 5, 1, 1, 1, 1, 1], 0.0625),  # five zeros
+        ([2, 4, 6, 8, 10, 12, 14, 16, -1, 1], 0.4316),
+    ],
+)
+def test_examples_of_hypothesistests_jl(y, p):
+    # JuliaStats/HypothesisTests.jl, test/wilcoxon.jl, ExactSignedRankTest([1:10], y), to the digits given there.
+    assert signed_rank(np.arange(1.0, 11.0), np.array(y, dtype=float)).p_value == pytest.approx(p, abs=5e-5)
+
+
+def test_darwin_s_maize():
+    # Cureton (1967), "The normal approximation to the signed-rank sampling distribution when zero differences are
+    # present"; the exact two-sided p as stdlib-js prints it in the README of @stdlib/stats/wilcoxon: 0.04125976562.
+    d = np.array([6, 8, 14, 16, 23, 24, 28, 29, 41, -48, 49, 56, 60, -67, 75], dtype=float)
+    assert signed_rank(d, np.zeros(15)).w_plus == 96
+    assert signed_rank(d, np.zeros(15)).p_value == pytest.approx(0.04125976562499978, rel=1e-12)
+
+
+def test_scipy_agrees_where_it_is_exact():
+    rng = np.random.default_rng(7)
+    for n in (3, 10, 25, 50, 200):
+        d = rng.permutation(np.arange(1, n + 1)) * rng.choice([-1.0, 1.0], n, p=[0.35, 0.65])
+        theirs = scipy_stats.wilcoxon(d, method="exact")
+        assert signed_rank(d, np.zeros(n)).p_value == pytest.approx(theirs.pvalue, rel=1e-9)
+
+
+def test_scipy_s_permutations_agree_with_ties_and_zeros():
+    rng = np.random.default_rng(11)
+    for _ in range(6):
+        d = rng.integers(-3, 4, int(rng.integers(6, 12))).astype(float)
+        if not d.any():
+            continue
+        theirs = scipy_stats.wilcoxon(d, zero_method="wilcox", method=scipy_stats.PermutationMethod(n_resamples=np.inf))
+        # SciPy flips the zeros too, which moves no rank sum but pratt's are dropped: the same distribution.
+        assert signed_rank(d, np.zeros(len(d))).p_value == pytest.approx(theirs.pvalue, rel=1e-12)
+
+
+def test_the_article_s_case():
+    # 7 non-zero differences with one tied pair give 40/128 or 42/128, by where the tie stands.
+    for tie, p in {(1, 2): 40, (2, 3): 42, (4, 5): 42, (5, 6): 40, (6, 7): 40}.items():
+        sizes = np.array([sum(tie) / 2 if r in tie else r for r in range(1, 8)])
+        found = {
+            signed_rank(np.where(signs, sizes, -sizes), np.zeros(7)).p_value
+            for signs in (((np.arange(128)[:, None] >> np.arange(7)) & 1) == 1)
+            if sizes[~signs].sum() == 7.5
+        }
+        assert found == {p / 128}
+
+
+def test_the_article_s_worked_instance_is_no_tie_at_rank_six():
+    a = np.array([0, 0.8, 0.2, 0.3, 0.6, 0.4, 0.9, 0, 1, 0.4, 0, 0.9, 0.9])
+    b = np.array([0, 0.7, 0.1, 0.1, 0.5, 0.4, 0.9, 0, 1, 0.1, 0.3, 0.9, 1])
+    theirs = scipy_stats.wilcoxon(a, b, method="asymptotic")
+    assert (theirs.statistic, round(theirs.pvalue, 3)) == (7.5, 0.271)
+    ours = signed_rank(a, b)
+    assert (ours.statistic, ours.p_value, ours.zeros) == (9.0, 0.46875, 6)
+    tenths = signed_rank(np.round(10 * a), np.round(10 * b))
+    assert (tenths.statistic, tenths.p_value) == (9.0, 0.46875)
+
+
+def test_float_noise_makes_no_difference_and_splits_no_tie():
+    a, b = np.array([0.3, 0.4, 0.1 + 0.2]), np.array([0.2, 0.3, 0.3])
+    assert signed_rank(a, b).w_plus == 3.0
+    assert signed_rank(a, b).zeros == 1
+    assert differences(a, b).groups.tolist() == [1, 1, 0]
+
+
+def test_large_scores_have_a_proportional_slack():
+    # Exponential DCG reaches thousands; two orders of summation part in the last bits.
+    assert differences(np.array([5000.0 + 1e-9, 2.0]), np.array([5000.0, 1.0])).groups.tolist() == [0, 1]
+
+
+def test_half_ranks_of_a_thousand_and_the_limit():
+    rng = np.random.default_rng(3)
+    a, b = rng.random(EXACT_LIMIT), rng.random(EXACT_LIMIT)
+    exact = signed_rank(a, b)
+    theirs = scipy_stats.wilcoxon(a, b, method="asymptotic", correction=True)
+    assert exact.method == "exact"
+    assert exact.p_value == pytest.approx(theirs.pvalue, rel=2e-3)
+
+
+def counted_tails(ranks: list[int]) -> list[int]:
+    """How many of the 2^n subsets of the ranks have a sum of at most 0, 1, …: a polynomial packed into an integer."""
+    digit = 8 * (len(ranks) // 8 + 1)
+    packed, total = 1, sum(ranks)
+    for rank in ranks:
+        packed += packed << (rank * digit)
+    raw, size = packed.to_bytes((total + 1) * digit // 8, "little"), digit // 8
+    counts = (int.from_bytes(raw[i * size : (i + 1) * size], "little") for i in range(total // 2 + 1))
+    return list(itertools.accumulate(counts))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("n", "sizes"), [(100, None), (100, 9), (250, None), (400, 5), (501, 4), (600, None), (600, 3), (600, 2), (600, 1)]
+)
+def test_beyond_500_the_tail_is_that_of_the_exact_count(n, sizes):
+    rng = np.random.default_rng([n, sizes or 0])
+    values = rng.permutation(n) + 1.0 if sizes is None else rng.integers(1, sizes + 1, n).astype(np.float64)
+    ranks = doubled_ranks(differences(values, np.zeros(n)).groups)
+    unit = int(np.gcd.reduce(ranks))
+    tails = counted_tails((ranks // unit).tolist())
+    few = sizes is not None and sizes <= 4
+    tail, bound = (grouped_tail, 1e-9) if few else (saddlepoint_tail, 1e-3)
+    looked_at = 0
+    for low in range(0, len(tails), max(1, len(tails) // (40 if few else 400))):
+        exact = float(Fraction(tails[low], 2**n))
+        if exact >= 1e-12:
+            looked_at += 1
+            assert tail(ranks, low * unit) == pytest.approx(exact, rel=bound)
+    assert looked_at > 10
+
+
+def test_the_method_says_what_counted():
+    rng = np.random.default_rng(4)
+    for n, sizes, method in ((500, None, "exact"), (501, None, "saddlepoint"), (3000, 10, "saddlepoint"),
+                             (3000, 3, "exact")):  # fmt: skip
+        d = rng.normal(size=n) if sizes is None else rng.integers(1, sizes + 1, n) * rng.choice([-1.0, 1.0], n)
+        ours = signed_rank(d, np.zeros(n))
+        theirs = scipy_stats.wilcoxon(d, method="asymptotic", correction=True)
+        assert ours.method == method
+        assert ours.p_value == pytest.approx(theirs.pvalue, rel=2e-2)
+
+
+def test_p_is_never_zero():
+    found = signed_rank(np.arange(1.0, 1501.0), np.zeros(1500))
+    assert found.p_value == found.p_minimum == SMALLEST == sys.float_info.min
+    assert signed_rank(np.arange(1.0, 901.0), np.zeros(900)).p_value == 2.0**-899
+
+
+def test_all_zero_is_p_one_and_no_effect():
+    found = signed_rank(np.full(5, 0.3), np.full(5, 0.3))
+    assert (found.p_value, found.p_minimum, found.effect_size) == (1.0, 1.0, None)
+    assert (found.w_plus, found.w_minus, found.statistic, found.zeros, found.method) == (0.0, 0.0, 0.0, 5, "exact")
+
+
+def test_the_smallest_p_that_n_non_zero_differences_allow():
+    for n in (1, 6, 7):
+        assert signed_rank(np.ones(n), np.zeros(n)).p_value == 2.0 ** (1 - n)
+        assert signed_rank(np.ones(n), np.zeros(n)).p_minimum == 2.0 ** (1 - n)
+
+
+def test_0_1_scores_give_mcnemar_s_exact_test():
+    a, b = np.array([1.0] * 9 + [0.0] * 2 + [1.0] * 5), np.array([0.0] * 9 + [1.0] * 2 + [1.0] * 5)
+    assert signed_rank(a, b).p_value == pytest.approx(scipy_stats.binomtest(2, 11).pvalue, rel=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("a", "b"), [([], []), ([1.0], [1.0, 2.0]), ([float("nan")], [1.0]), ([float("inf")], [1.0]), ([[1.0]], [[1.0]])]
+)
+def test_what_is_no_pair_of_rows_is_refused(a, b):
+    with pytest.raises(ValueError, match=r"score|shape"):
+        signed_rank(np.array(a), np.array(b))
+
+
+EXPERIMENTS = 2_000
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("n", "steps"), [(13, 5), (13, 10**6), (30, 10)])
+def test_pairs_swapped_at_random_are_rejected_at_the_attainable_level(n, steps):
+    rate, level = swapped(n, steps, EXPERIMENTS)
+    error = 3 * math.sqrt(level * (1 - level) / EXPERIMENTS)
+    assert abs(rate - level) <= error
+    assert rate <= ALPHA + error
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("correction", ["holm", "bonferroni"])
+def test_families_of_retrievers_permuted_within_queries_keep_5_percent(correction):
+    rng = np.random.default_rng(1)
+    n, k = 20, 4
+    false_claims = 0
+    for _ in range(EXPERIMENTS // 2):
+        table = (
+            np.round(np.clip(rng.random((n, 1)) + np.arange(k) / 10, 0, 1) * 10) / 10 + rng.integers(0, 3, (n, k)) / 10
+        )
+        table = rng.permuted(table, axis=1)
+        p = [signed_rank(table[:, i], table[:, j]).p_value for i in range(k) for j in range(i + 1, k)]
+        false_claims += min(adjust(p, correction)) <= ALPHA
+    assert false_claims / (EXPERIMENTS // 2) <= ALPHA + 3 * math.sqrt(ALPHA * (1 - ALPHA) / (EXPERIMENTS // 2))
+
+
+@pytest.mark.slow
+def test_the_sign_flip_test_keeps_5_percent():
+    rng = np.random.default_rng(2)
+    n, experiments, flips = 12, 400, 0
+    for _ in range(experiments):
+        a, b = rng.permuted(rng.integers(0, 6, (n, 2)) / 5 + np.array([0, 0.2]), axis=1).T
+        flips += compare({"a": a, "b": b}, settings=Settings(test="randomization"))[0].p_value <= ALPHA
+    assert flips / experiments <= ALPHA + 3 * math.sqrt(ALPHA * (1 - ALPHA) / experiments)

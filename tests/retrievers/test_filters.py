@@ -1,0 +1,178 @@
+"""Filters, queries that are documents, and labels that name pages: alike in BM25 and in every store."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from harness.dataset import DatasetReference, load
+from harness.pipeline import run
+from harness.records import Results
+from harness.running.check import check
+from harness.running.options import Options
+from retrievers.errors import InputError
+from tests.support import layouts
+
+pytestmark = pytest.mark.usefixtures("own_cache")
+
+TEXTS = {
+    "ja-1": ("ja", "cars drive on roads and have four wheels"),
+    "ja-2": ("ja", "trains drive on rails and have many wheels"),
+    "en-1": ("en", "cars and trains have wheels"),
+    "en-2": ("en", "fish swim in water"),
+    "de-1": ("de", "cars drive on roads"),
+}
+ASKED = {"q1": ("ja", "cars with wheels"), "q2": ("en", "cars with wheels"), "q3": ("fr", "cars with wheels")}
+STORES = {"bm25": 'kind = "bm25"', "memory": 'store = ":memory:"', "edge": 'store = "edge"', "path": 'store = "{path}"',
+          "int8": 'quantization = "int8"'}  # fmt: skip
+
+
+def data(folder: Path) -> Path:
+    layouts.jsonl(folder / "corpus.jsonl", [
+        {"_id": id_, "text": text, "metadata": {"language": language}} for id_, (language, text) in TEXTS.items()
+    ])  # fmt: skip
+    layouts.jsonl(folder / "queries.jsonl", [
+        {"_id": id_, "text": text, "speaks": language} for id_, (language, text) in ASKED.items()
+    ])  # fmt: skip
+    rows = [{"query-id": q, "corpus-id": d, "score": 1} for q in ASKED for d in ("ja-1", "en-1")]
+    layouts.table(folder / "qrels" / "test.tsv", rows, delimiter="\t")
+    return folder
+
+
+def experiment(folder: Path, blocks: str, dataset: str = "") -> Path:
+    path = folder / "e.toml"
+    place = dataset or f'"{data(folder / "data").as_posix()}"'
+    path.write_text(
+        f'name = "e"\ndataset = {place}\nprimary = "RR"\nmeasures = ["RR"]\ndepth = 5\nreport = false\n{blocks}'
+    )
+    return path
+
+
+def block(kind: str, folder: Path, more: str, *, name: str = "") -> str:
+    said = STORES[kind].replace("{path}", (folder / "store").as_posix())
+    encoder = "" if kind == "bm25" else 'encoder = { kind = "hashing", dimensions = 64 }\n'
+    return f'[[retrievers]]\nname = "{name or kind}"\n{encoder}{said}\n{more}\n'
+
+
+FILTERS = {"one": '"ja"', "two": '["ja", "de"]', "own": '{ query = "speaks" }'}
+
+
+@pytest.fixture(scope="module")
+def filtered(tmp_path_factory) -> Results:
+    """One run with every filter in every store."""
+    folder = tmp_path_factory.mktemp("filtered")
+    blocks = [block(kind, folder, f"filter = {{ language = {said} }}", name=f"{kind}-{name}")
+              for kind in STORES for name, said in FILTERS.items()]  # fmt: skip
+    return run(experiment(folder, "".join(blocks)), Options(folder / "out"))
+
+
+@pytest.mark.parametrize("kind", STORES)
+def test_a_filter_leaves_only_the_documents_that_match(filtered, kind):
+    for ranking in filtered.rankings(f"{kind}-one").values():
+        assert ranking.doc_ids
+        assert set(ranking.doc_ids) <= {"ja-1", "ja-2"}
+    assert filtered.manifest.retrievers[f"{kind}-one"].provenance["filter"] == '{"language": ["ja"]}'
+    assert {doc[:2] for r in filtered.rankings(f"{kind}-two").values() for doc in r.doc_ids} == {"ja", "de"}
+    own = filtered.rankings(f"{kind}-own")
+    assert {doc[:2] for doc in own["q1"].doc_ids} == {"ja"}
+    assert {doc[:2] for doc in own["q2"].doc_ids} == {"en"}
+    assert own["q3"].doc_ids == ()
+    assert filtered.manifest.ledger.retrievers[f"{kind}-own"].notes["nothing-matches-query"] == ("q3",)
+
+
+def test_the_corpus_is_indexed_once_whatever_queries_want_and_filters_on_a_field_share_a_collection(filtered):
+    index = filtered.costs[filtered.costs["stage"] == "index"]
+    texts = index["texts"].groupby(index["retriever"].str.partition("-")[0]).apply(list).to_dict()
+    each, once = [len(TEXTS)] * len(FILTERS), [len(TEXTS), 0, 0]
+    assert texts == {"bm25": each, "memory": each, "edge": once, "path": once, "int8": each}
+    assert len(list((filtered.folder.parents[1] / "store").iterdir())) == 1
+
+
+@pytest.mark.parametrize(
+    ("said", "told"),
+    [('filter = { langauge = "ja" }', "is a field of no document .did you mean 'language'"),
+     ('filter = { language = { query = "speak" } }', "'speak' is a field of no query .did you mean 'speaks'"),
+     ('filter = { language = "jaa" }', "filter.language: no document holds 'jaa' .did you mean 'ja'"),
+     ('filter = { language = ["fr", "xx"] }', "no document holds 'fr' or 'xx' .known: de, en, ja"),
+     ("filter = { language = 3 }", "filter")],
+)  # fmt: skip
+def test_filters_that_name_nothing(tmp_path, said, told):
+    with pytest.raises(InputError, match=told):
+        check(experiment(tmp_path, block("bm25", tmp_path, said)))
+
+
+def test_a_system_with_its_own_index_cannot_be_filtered_from_here(tmp_path):
+    said = '[[retrievers]]\nname = "a"\nkind = "run"\npath = "x"\nfilter = { language = "ja" }\n'
+    with pytest.raises(InputError, match="of kind 'run' has its own index"):
+        check(experiment(tmp_path, said))
+
+
+def test_a_query_that_is_a_document_is_kept_out_of_its_own_results(tmp_path):
+    folder = tmp_path / "self"
+    rows = [{"_id": id_, "text": text} for id_, (_, text) in TEXTS.items()]
+    layouts.jsonl(folder / "corpus.jsonl", rows)
+    layouts.jsonl(folder / "queries.jsonl", rows[:2])
+    layouts.table(folder / "qrels" / "test.tsv", [
+        {"query-id": "ja-1", "corpus-id": "de-1", "score": 1}, {"query-id": "ja-2", "corpus-id": "en-1", "score": 1},
+    ], delimiter="\t")  # fmt: skip
+    both = {}
+    for exclude in ("true", "false"):
+        place = f'{{ path = "{folder.as_posix()}", exclude_self = {exclude} }}'
+        path = experiment(tmp_path, "".join(block(kind, tmp_path, "") for kind in STORES), place)
+        path.write_text(path.read_text().replace("depth = 5", "depth = 2").replace('name = "e"', f'name = "{exclude}"'))
+        both[exclude] = run(path, Options(tmp_path / "out"))
+    for kind in STORES:
+        kept, left_out = both["false"].rankings(kind), both["true"].rankings(kind)
+        for query in ("ja-1", "ja-2"):
+            assert kept[query].doc_ids[0] == query
+            assert query not in left_out[query].doc_ids
+            assert len(left_out[query]) == 2
+
+
+def chunks(folder: Path, match: object = None) -> Path:
+    """Passages of pages, with labels that name the pages."""
+    rows = [
+        {"_id": "c1", "text": "cars drive", "metadata": {"file": "a.pdf", "page": 1}},
+        {"_id": "c2", "text": "cars have wheels", "metadata": {"file": "a.pdf", "page": 2}},
+        {"_id": "c3", "text": "four wheels on cars", "metadata": {"file": "a.pdf", "page": 2}},
+        {"_id": "c4", "text": "fish swim", "metadata": {"file": "b.pdf", "page": 2}},
+        {"_id": "c5", "text": "nothing is known of where this stood"},
+    ]
+    layouts.jsonl(folder / "documents.jsonl", rows)
+    layouts.jsonl(folder / "queries.jsonl", [{"id": "q1", "query": "wheels on cars", "relevant": ["a.pdf#2"]}])
+    return folder
+
+
+def test_labels_that_name_pages_are_matched_to_whatever_is_indexed(tmp_path):
+    folder = chunks(tmp_path / "data")
+    found = load(DatasetReference(folder, match=("file", "page")))
+    assert found.labels["q1"].ranked == ("c2",)
+    assert found.same_as == {"c3": "c2"}
+    assert found.ledger["document-without-key"] == ("c5",)
+    again = tmp_path / "again"
+    layouts.jsonl(again / "documents.jsonl", [
+        {"_id": "whole", "text": "cars have four wheels", "metadata": {"file": "a.pdf", "page": 2}},
+    ])  # fmt: skip
+    (again / "queries.jsonl").write_bytes((folder / "queries.jsonl").read_bytes())
+    assert load(DatasetReference(again, match=("file", "page"))).labels["q1"].ranked == ("whole",)
+
+
+def test_passages_of_a_page_count_once(tmp_path):
+    place = f'{{ path = "{chunks(tmp_path / "data").as_posix()}", match = ["file", "page"] }}'
+    blocks = block("bm25", tmp_path, "") + '[[retrievers]]\nname = "both"\nkind = "fusion"\nof = ["bm25", "memory"]\n'
+    blocks += block("memory", tmp_path, "")
+    found = run(experiment(tmp_path, blocks, place), Options(tmp_path / "out"))
+    assert found.rankings("bm25")["q1"].doc_ids == ("c2", "c1")
+    assert sorted(found.rankings("both")["q1"].doc_ids) == ["c1", "c2", "c4", "c5"]
+    counts = json.loads((tmp_path / "out" / "e" / "manifest.json").read_text())["ledger"]["bm25"]["counts"]
+    assert counts["collapse"] == {"collapsed": 1}
+    assert found.scores["value"].tolist()[0] == 1.0
+
+
+@pytest.mark.parametrize(
+    ("match", "told"),
+    [(("pages",), "no document has 'pages' among its fields"), (("page",), "names document 'a.pdf#2'")],
+)
+def test_keys_that_match_nothing(tmp_path, match, told):
+    with pytest.raises(InputError, match=told):
+        load(DatasetReference(chunks(tmp_path / "data"), match=match))

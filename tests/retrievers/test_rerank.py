@@ -1,0 +1,195 @@
+"""Rerankers on this machine, a cross-encoder and late interaction, against sentence-transformers' own ways."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from retrievers.errors import InputError
+from retrievers.local_models import LocalModel
+from retrievers.meter import Meter, single_call
+from retrievers.rerankers.cross_encoder import CrossEncoderReranker, LateInteractionReranker
+from retrievers.reranking import CachedReranker, above_the_rest
+from retrievers.types import Document, Query, ranked
+from tests.support import tiny
+
+DOCUMENTS = {
+    name: Document(name, "", text)
+    for name, text in {
+        "d1": "the cat sits",
+        "d2": "a dog runs fast",
+        "d3": "shock wave of the wing",
+        "d4": "heat flow",
+        "d5": "slow body " * 8,
+        "d6": "title of a passage",
+    }.items()
+}
+QUERIES = [Query("q1", "cat"), Query("q2", "heat of the wing"), Query("q3", "dog")]
+RANKINGS = [
+    ranked(["d1", "d2", "d3", "d4", "d5"], [0.9, 0.8, 0.7, 0.6, 0.5]),
+    ranked(["d5", "d4", "d1", "d6"], [4, 3, 2, 1]),
+    ranked([], []),
+]
+
+
+def content(ids):
+    return {name: DOCUMENTS[name] for name in ids}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return tiny.cross_encoder(tmp_path_factory.mktemp("cross"))
+
+
+@pytest.fixture(scope="module")
+def bi_encoder(tmp_path_factory):
+    return tiny.bi_encoder(tmp_path_factory.mktemp("bi"))
+
+
+def reranker(folder, cache, cls=CrossEncoderReranker, **more):
+    return CachedReranker(cls(str(folder), **{"device": "cpu", "depth": 3, **more}), cache, content)
+
+
+def late(folder, cache):
+    return reranker(folder, cache, LateInteractionReranker, depth=5)
+
+
+def logits(folder, pairs):
+    from sentence_transformers import CrossEncoder
+    from torch.nn import Identity
+
+    return CrossEncoder(str(folder), device="cpu").predict(pairs, activation_fn=Identity(), show_progress_bar=False)
+
+
+@pytest.mark.parametrize("prompt", ["", "passage of the body "])
+def test_the_head_is_in_the_librarys_order_and_the_rest_stays(folder, cache, tmp_path, prompt):
+    """Models that take an instruction, such as Qwen3-Reranker, name it in their files."""
+    plain = CrossEncoderReranker(str(folder), device="cpu")
+    if prompt:
+        folder = tiny.with_prompt(folder, tmp_path / "prompted", prompt)
+    found = reranker(folder, cache).rerank_all(QUERIES, RANKINGS, Meter())
+    for query, before, after in zip(QUERIES[:2], RANKINGS, found, strict=False):
+        scores = logits(folder, [(query.text, DOCUMENTS[name].content) for name in before.doc_ids[:3]])
+        order = np.argsort(-scores)
+        assert after.doc_ids == (*[before.doc_ids[i] for i in order], *before.doc_ids[3:])
+        assert np.allclose(after.scores[:3], scores[order], atol=2e-5)
+        assert (np.diff(after.scores) < 0).all()
+    assert len(found[2]) == 0
+    own = CrossEncoderReranker(str(folder), device="cpu")
+    read, without = (one.score([("cat", "dog")], single_call()).tokens for one in (own, plain))
+    assert (read - without).tolist() == [len(prompt.split())]
+    assert (own.fingerprint == plain.fingerprint) == (not prompt)
+
+
+WARM = {
+    CrossEncoderReranker: {"texts": 6, "cached": 0, "calls": 3, "tokens": 55, "lost_tokens": 11},
+    # Of the longest document 16 words and two marks are to be read, and 12 are.
+    LateInteractionReranker: {"texts": 6, "cached": 0, "calls": 3, "tokens": 66, "lost_tokens": 6},
+}
+
+
+@pytest.mark.parametrize("cls", WARM)
+def test_a_warm_run_gives_the_same_and_loads_no_model(folder, bi_encoder, cache, monkeypatch, cls):
+    place = folder if cls is CrossEncoderReranker else bi_encoder
+    cold, warm = Meter(), Meter()
+    with cold.stage("rerank"):
+        first = reranker(place, cache, cls, batch_size=2).rerank_all(QUERIES, RANKINGS, cold)
+    monkeypatch.setattr(LocalModel, "_load", lambda *_: pytest.fail("a model was loaded"))
+    with warm.stage("rerank"):
+        second = reranker(place, cache, cls).rerank_all(QUERIES, RANKINGS, warm)
+    assert first == second
+    assert cold.stages()["rerank"].counts == WARM[cls]
+    assert warm.stages()["rerank"].counts == {"texts": 6, "cached": 6, "lost_tokens": WARM[cls]["lost_tokens"]}
+    assert warm.notes() == cold.notes() == {"truncated-pair": ("q2",)}
+
+
+def test_a_single_query_bypasses_the_cache(folder, cache):
+    own = reranker(folder, cache)
+    alone = own.rerank(QUERIES[0], RANKINGS[0], Meter())
+    assert cache.info() == ()
+    assert alone.doc_ids == own.rerank_all(QUERIES[:1], RANKINGS[:1], Meter())[0].doc_ids
+    assert len(own.rerank(QUERIES[2], RANKINGS[2], Meter())) == 0
+
+
+def test_scores_depend_on_the_side_on_which_a_text_stands(folder, cache):
+    own = reranker(folder, cache)
+    swapped = {"x": Document("x", "", "cat"), "y": Document("y", "", "the cat sits")}
+    own._contents = lambda ids: {name: swapped[name] for name in ids}
+    there = own.rerank_all([Query("q", "the cat sits")], [ranked(["x"], [1])], Meter())
+    back = own.rerank_all([Query("q", "cat")], [ranked(["y"], [1])], Meter())
+    assert cache.info()[0].rows == 2
+    assert there[0].scores[0] != back[0].scores[0]
+
+
+@given(
+    st.lists(st.floats(-1e4, 1e4), min_size=1, max_size=10), st.integers(0, 90), st.floats(allow_nan=False, width=16)
+)
+def test_candidates_beneath_keep_their_order(scores, more, shift):
+    before = ranked([f"d{i:03}" for i in range(len(scores) + more)], np.arange(len(scores) + more, 0, -1))
+    after = above_the_rest(before, np.asarray(scores))
+    assert set(after.doc_ids[: len(scores)]) == set(before.doc_ids[: len(scores)])
+    assert after.doc_ids[len(scores) :] == before.doc_ids[len(scores) :]
+
+
+def test_a_model_with_two_outputs_is_refused(tmp_path, cache):
+    with pytest.raises(InputError, match="has 2 outputs"):
+        reranker(tiny.cross_encoder(tmp_path, outputs=2), cache).rerank(QUERIES[0], RANKINGS[0], Meter())
+
+
+@pytest.mark.parametrize("option", [{"depth": 0}, {"batch_size": 0}])
+def test_options_out_of_range(cache, option):
+    with pytest.raises(InputError, match=next(iter(option))):
+        reranker("x", cache, **option)
+
+
+def max_sim(folder, query, text):
+    """The same by sentence-transformers' own `encode`, one text at a time."""
+    from sentence_transformers import SentenceTransformer
+
+    model = SentenceTransformer(str(folder), device="cpu")
+    sides = [
+        model.encode(one, output_value="token_embeddings", show_progress_bar=False).numpy() for one in (query, text)
+    ]
+    q, d = (side / np.linalg.norm(side, axis=1, keepdims=True) for side in sides)
+    return (q @ d.T).max(axis=1).mean()
+
+
+def test_scores_are_those_of_single_texts_whatever_they_are_padded_with(bi_encoder, cache):
+    found = late(bi_encoder, cache).rerank_all(QUERIES[1:], RANKINGS[:2], Meter())
+    for query, ranking in zip(QUERIES[1:], found, strict=True):
+        for hit in ranking:
+            assert hit.score == pytest.approx(max_sim(bi_encoder, query.text, DOCUMENTS[hit.doc_id].text), abs=3e-6)
+
+
+def test_a_model_without_vectors_of_tokens_is_refused(cache, tmp_path):
+    with pytest.raises(InputError, match="has no vectors of tokens"):
+        late(tiny.static(tmp_path / "static"), cache).rerank(QUERIES[0], RANKINGS[0], Meter())
+
+
+def test_a_model_that_was_trained_for_it_reads_queries_and_documents_in_its_own_ways(cache, tmp_path):
+    from sentence_transformers import MultiVectorEncoder
+
+    colbert = tiny.colbert(tmp_path / "colbert")
+    rankings = late(colbert, cache).rerank_all(QUERIES[:2], RANKINGS[:2], Meter())
+    theirs = MultiVectorEncoder(str(colbert), device="cpu", similarity_fn_name="meanmaxsim")
+    texts = [one.content for one in DOCUMENTS.values()]
+    documents = theirs.encode_document(texts, show_progress_bar=False)
+    for query, ranking in zip(QUERIES, rankings, strict=False):
+        scores = theirs.similarity(theirs.encode_query([query.text], show_progress_bar=False), documents)[0].tolist()
+        for hit in ranking:
+            assert hit.score == pytest.approx(scores[list(DOCUMENTS).index(hit.doc_id)], abs=3e-6)
+
+
+def test_its_tokens_are_counted_as_it_reads_them(tmp_path):
+    colbert = LateInteractionReranker(str(tiny.colbert(tmp_path / "colbert")), device="cpu")
+    # Its prompt, the words and two marks, of the longest document 10 of 19.
+    assert colbert.count([one.content for one in DOCUMENTS.values()]).counts.tolist() == [6, 7, 8, 5, 10, 7]
+
+
+def test_a_model_of_the_hub_that_turns_out_to_be_trained_for_it_is_not_read_as_another(cache, tmp_path, monkeypatch):
+    colbert = tiny.colbert(tmp_path / "colbert")
+    model = LateInteractionReranker(str(colbert), device="cpu")
+    known = iter([False, True])
+    monkeypatch.setattr(LateInteractionReranker, "_trained", property(lambda self: next(known)))
+    with pytest.raises(InputError, match="run again"):
+        model.score([("a", "b")], single_call())

@@ -1,0 +1,104 @@
+"""Killed in the middle of indexing, whenever: the next run gives the bytes of an undisturbed one."""
+
+import hashlib
+import json
+import random
+import signal
+import sys
+from contextlib import ExitStack
+
+import numpy as np
+import pytest
+
+from retrievers import vector_search
+from retrievers.meter import Meter
+from retrievers.stores import StoreOptions, open_store
+from retrievers.types import Document, Embedded, Query
+from tests.support.mortal import NEVER, forking, live
+from tests.support.qdrant_fake import fake_qdrant
+
+pytestmark = [pytest.mark.slow, pytest.mark.skipif(sys.platform == "win32", reason="needs SIGKILL")]
+
+KILLS = 20
+WAIT = 600
+"""Seconds for one run, however busy the machine is."""
+
+
+class Digests(vector_search.Embeds):
+    """Vectors that depend on the text alone."""
+
+    def embed(self, texts, role, meter):
+        rows = [np.frombuffer(hashlib.shake_128(text.encode()).digest(64), np.uint8) for text in texts]
+        vectors = np.stack(rows).astype(np.float32) - 127.5
+        return Embedded(vectors, np.ones(len(texts), np.int64), np.array([len(text) % 3 for text in texts]))
+
+
+def run(place, location, documents, last_call):
+    """Index, search, and write what came out beside the store, and how many calls it took; killed at `last_call`."""
+    calls = live(lambda: index_and_search(place, location, documents), last_call)
+    (place / "calls").write_text(str(calls))
+
+
+def index_and_search(place, location, documents):
+    vector_search.WINDOW = max(64, documents // 8)
+    options = StoreOptions(location)
+    store = open_store(options, "hashed-corpus", documents=documents, folder=place, meter=Meter())
+    meter = Meter()
+    retriever = vector_search.VectorRetriever(Digests(), lambda _: store)
+    retriever.index((Document(f"d{i}", "", f"text {i} " + "x" * (i % 5)) for i in range(documents)), meter)
+    rankings = retriever.search([Query(str(i), f"question {i}") for i in range(20)], 20, meter)
+    store.close()
+    found = [[ranking.doc_ids, [score.hex() for score in ranking.scores.tolist()]] for ranking in rankings]
+    notes = {name: sorted(ids) for name, ids in meter.notes().items()}
+    (place / "found.json").write_text(json.dumps([found, notes]), encoding="utf-8")
+
+
+@pytest.fixture(params=["edge", "folder", "server"])
+def started(request, tmp_path):
+    """Returns how to begin a run in a process of its own, forked from one that has imported everything."""
+    if request.param == "edge":
+        pytest.importorskip("qdrant_edge", reason="the extra `edge` is not installed")
+    context = forking()
+    documents = {"edge": 2_000, "folder": 60, "server": 800}[request.param]
+    fakes = {}
+
+    def start(name, last_call=NEVER):
+        place = tmp_path / name
+        place.mkdir(exist_ok=True)
+        location = request.param
+        if location == "folder":
+            location = str(place / "qdrant")
+        if location == "server":
+            if name not in fakes:
+                fakes[name] = stack.enter_context(fake_qdrant())
+            location = fakes[name].url
+        process = context.Process(target=run, args=(place, location, documents, last_call))
+        process.start()
+        process.join(WAIT)
+        return process.exitcode
+
+    with ExitStack() as stack:
+        yield start
+
+
+def finished(started, place):
+    assert started(place.name) == 0
+    return (place / "found.json").read_text(encoding="utf-8")
+
+
+def test_killed_at_twenty_random_calls_and_resumed(started, tmp_path):
+    undisturbed = finished(started, tmp_path / "undisturbed")
+    calls = int((tmp_path / "undisturbed" / "calls").read_text())
+    chance = random.Random(20)
+    place, cut_short = tmp_path / "killed0", 0
+    for turn in range(KILLS):
+        exitcode = started(place.name, chance.randrange(1, calls))
+        if exitcode == 0:  # it came to its end before: less was left to do
+            assert finished(started, place) == undisturbed
+            place = tmp_path / f"killed{turn + 1}"
+        else:
+            assert exitcode == -signal.SIGKILL
+            cut_short += 1
+    assert cut_short > KILLS // 2
+    assert finished(started, place) == undisturbed
+    assert finished(started, place) == undisturbed  # now from the finished collection

@@ -1,0 +1,69 @@
+"""Pools and judgments small enough for every test."""
+
+from __future__ import annotations
+
+import json
+
+from harness.dataset import load, reference_of
+from harness.dataset.judgments import Judgment, text_digest
+from harness.labels.pool import DEFAULT, DrawnPool, pool_of, pooled_query
+from retrievers.types import Document
+from tests.support import small
+
+RELEVANT = {id_: docs for id_, _, docs in small.QUERIES}
+
+
+def pool(queries=4, documents=3, *, texts=None, design="sample", policy=DEFAULT):
+    """A pool of questions q0, q1, … with documents d0, d1, …"""
+    made = []
+    for q in range(queries):
+        query = f"question {q}" if texts is None else texts[q % len(texts)]
+        said = [f"text {d} of {q}" if texts is None else texts[(q + d) % len(texts)] for d in range(documents)]
+        shown = [Document(f"d{d}", f"title {d}" if texts is None else one[:10], one) for d, one in enumerate(said)]
+        made.append(pooled_query(f"q{q}", query, shown, 0.5))
+    drawn = DrawnPool(depth=10, seed=1, population=2 * queries, sampled=queries, design=design)
+    return pool_of(policy, drawn, tuple(made))
+
+
+def judgment(query="q0", document="d0", grade=1, judge="ann", **more):
+    """One judgment, as a file would have it."""
+    said = {"kind": "human", "pool": "p", "text": "t", **more}
+    return Judgment(query_id=query, document_id=document, grade=grade, judge=judge, **said)
+
+
+def as_person(pool, judge="ann", *, grade=2, **more):
+    """Judge a pool of the small data set by its own labels: relevant documents get one grade, the others 0."""
+    return [
+        judgment(query.query_id, document.id, grade if document.id in RELEVANT[query.query_id] else 0, judge,
+                 pool=pool.digest, text=document.digest, design=pool.drawn.design, inclusion=query.inclusion,
+                 asked=len(query.documents), **more)
+        for query in pool.queries for document in query.documents
+    ]  # fmt: skip
+
+
+def judged(folder, ids, judge="ann", kind="human", *, noise=0, depth=None, **more):
+    """Judgments of some questions by the small data set's own labels; `noise` flips every so-manieth grade."""
+    documents = {document.id: document for document in load(reference_of(folder)).documents()}
+    texts = json.loads((folder / "queries.json").read_text(encoding="utf-8"))
+    texts = {row["id"]: row["query"] for row in texts}
+    said = []
+    for query in ids:
+        shown = list(documents)[:depth]
+        for number, document in enumerate(shown):
+            grade = 2 if document in RELEVANT[query.rstrip("-")] else 0
+            if noise and (number + len(query)) % noise == 0:
+                grade = 3 - grade
+            digest = text_digest(texts[query], documents[document])
+            said.append(judgment(query, document, grade, judge, kind=kind, text=digest, asked=len(shown), **more))
+    return said
+
+
+def write(path, judgments):
+    """Write a file of judgments."""
+    path.write_text("".join(one.line() for one in judgments), encoding="utf-8")
+    return path
+
+
+def row(**changes):
+    """One line of a file of judgments as a dictionary."""
+    return {**json.loads(judgment().line()), **changes}

@@ -1,0 +1,78 @@
+"""Where stores are tested: in this process, in a folder, on fakes of servers, and on real ones that options name."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from types import SimpleNamespace
+
+import pytest
+
+from retrievers.errors import BackendError, InputError
+from retrievers.meter import Meter
+from retrievers.stores import StoreOptions, open_store
+from retrievers.stores.connection import Collections
+from tests.support.qdrant_fake import fake_qdrant
+from tests.support.qdrant_fake_grpc import fake_qdrant_grpc
+
+REAL = tuple(
+    pytest.param(option, marks=[pytest.mark.server, pytest.mark.slow]) for option in ("--qdrant", "--qdrant-grpc")
+)
+KEEPING = ("folder", "edge", "server", "grpc")
+LOCATIONS = (":memory:", *KEEPING, *REAL)
+
+
+def with_first(first, location):
+    """A row of a parametrized test: what comes first, then a location, with its marks."""
+    return (
+        (first, location) if isinstance(location, str) else pytest.param(first, *location.values, marks=location.marks)
+    )
+
+
+def fill(store, ids, vectors, notes=None):
+    """Upload all in requests of 200, and return the finished store."""
+    store.create(vectors.shape[1])
+    for start in range(0, len(ids), 200):
+        store.upsert(ids[start : start + 200], vectors[start : start + 200])
+    store.finish(notes or {})
+    return store
+
+
+@contextmanager
+def fake_servers() -> Iterator[SimpleNamespace]:
+    """A fake of each transport: `rest`, `wire`, and their addresses by location."""
+    with fake_qdrant() as rest, fake_qdrant_grpc() as (wire, url):
+        yield SimpleNamespace(rest=rest, wire=wire, urls={"server": rest.url, "grpc": url})
+
+
+class Places:
+    """Opens stores at a location, the same collection each time unless another content is named."""
+
+    def __init__(self, servers, real, key, folder):
+        self.servers, self.content = servers, uuid.uuid4().hex
+        self._real, self._key, self._folder, self._stores = real, key, folder, []
+
+    def __call__(self, location, form="dense", *, documents=16_384, content="", **options):
+        if location == "edge":
+            pytest.importorskip("qdrant_edge", reason="the extra `edge` is not installed")
+        places = {"folder": str(self._folder / "qdrant"), **self.servers.urls}
+        place = self._real(location) if location.startswith("--") else places.get(location, location)
+        if location.startswith("--"):
+            options = {"api_key": self._key, **options}
+        store = open_store(
+            StoreOptions(place, **options), content or self.content, documents=documents, folder=self._folder,
+            meter=Meter(), form=form,
+        )  # fmt: skip
+        self._stores.append((store, place if location.startswith("--") else None))
+        return store
+
+    def close(self):
+        """Close all; what real servers hold of them is removed."""
+        for store, place in self._stores:
+            store.close()
+            if place is not None:
+                kept = Collections(StoreOptions(place, self._key))
+                with suppress(InputError, BackendError):
+                    kept.remove(store.collection)
+                kept.close()
