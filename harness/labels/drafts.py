@@ -13,7 +13,6 @@ from typing import NamedTuple
 
 import regex
 
-from harness.answers.overlap import KEPT
 from harness.dataset import Dataset
 from harness.dataset.judgments import read_judgments
 from harness.dataset.rows import read_jsonl
@@ -24,6 +23,7 @@ from retrievers.chat_model import Prompt
 from retrievers.errors import InputError, Problem
 from retrievers.meter import Meter
 from retrievers.types import Document
+from retrievers.words import KEPT
 
 STYLES = {
     "keywords": "two to five words, as typed into a search box, without a verb",

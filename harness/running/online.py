@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing
 from functools import partial
 
-from harness.answers.judges import chat_of
 from harness.dataset import Dataset
 from harness.experiment import Encoded, Experiment, JudgeOptions
 from harness.running.components import Components, canonical
@@ -82,5 +81,7 @@ def _ask_store(options: StoreOptions) -> None:
 
 
 def _ask_judge(table: JudgeOptions) -> None:
+    from harness.answers.judges import chat_of
+
     with Cache(default_path()) as cache:
         chat_of(table, cache).model.ask(PROMPT, single_call())
