@@ -12,7 +12,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from harness.dataset.source import Complaints, Place, named_twice
+from harness.dataset.source import Findings, Place, named_twice
 from retrievers.errors import InputError, Problem, needing
 
 if TYPE_CHECKING:
@@ -75,7 +75,7 @@ COLUMNAR = (".parquet", ".arrow", ".feather")
 
 
 def columnar_rows(
-    path: Path, kind: str, raw: bytes | None, problems: Complaints
+    path: Path, kind: str, raw: bytes | None, problems: Findings
 ) -> Iterator[tuple[Place, Mapping[str, Any]]]:
     """Stream the rows of a file, each with its number from 1.
 

@@ -43,8 +43,6 @@ LONGEST_HEAD = 200
 """Lines of what stands at the head of a file, between two lines `---`, at most."""
 LARGEST_HEAD = 20_000
 """Characters of it, at most: a parser of YAML is slow."""
-DEEPEST = 20
-"""Brackets within brackets."""
 KEY = re.compile(r"[A-Za-z_][\w .-]{0,63}")
 SURVEY_LINE = re.compile(r"[*-]([^::]*)[::](.*)")
 """A line of a survey's head, white space around it removed first: one look at each character."""
@@ -318,9 +316,7 @@ def front_matter(text: str) -> FrontMatter:
 def _entries(head: str) -> dict[str, str]:
     """The entries of a head; none where it is not an object, or a name occurs twice in it."""
     try:
-        if len(head) > LARGEST_HEAD or not _harmless(head):
-            return {}
-        node = yaml.compose(head, Loader=yaml.BaseLoader)
+        node = None if len(head) > LARGEST_HEAD else yaml.compose(head, Loader=_Head)
     except (yaml.YAMLError, RecursionError, ValueError):
         return {}
     pairs = node.value if isinstance(node, yaml.MappingNode) else []
@@ -328,15 +324,14 @@ def _entries(head: str) -> dict[str, str]:
     return entries if len(entries) == len(pairs) and all(map(KEY.fullmatch, entries)) else {}
 
 
-def _harmless(head: str) -> bool:
-    """Whether no value refers to another one, of which a few could make gigabytes of text, and none is nested deep."""
-    depth = 0
-    for token in yaml.scan(head, Loader=yaml.BaseLoader):
-        depth += isinstance(token, yaml.FlowSequenceStartToken | yaml.FlowMappingStartToken)
-        depth -= isinstance(token, yaml.FlowSequenceEndToken | yaml.FlowMappingEndToken)
-        if depth > DEEPEST or isinstance(token, yaml.AliasToken):
-            return False
-    return True
+class _Head(yaml.BaseLoader):  # type: ignore[misc]  # it has no types
+    """Values as text; none refers to another one, of which a few could make gigabytes."""
+
+    def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
+        """A value."""
+        if self.check_event(yaml.AliasEvent):
+            raise yaml.YAMLError
+        return super().compose_node(parent, index)
 
 
 def _text(node: yaml.Node, head: str) -> str:

@@ -18,7 +18,7 @@ from typing import IO, Any
 from harness.dataset import held_tables
 from harness.dataset.archives import COMPRESSED
 from harness.dataset.files import File as File  # what other rooms give these readers
-from harness.dataset.source import Complaints, Place, decode, named_twice, parse_json
+from harness.dataset.source import Findings, Place, decode, named_twice, parse_json
 from harness.english import counted
 from retrievers.errors import InputError, Problem
 from retrievers.runs import DELIMITERS, kind_of
@@ -41,7 +41,7 @@ NO_TEXT = ("fields", "type", "operator", "minimum_should_match", "fuzziness", "a
 PLACEHOLDERS = ("$query", "query", "$q", "q")
 
 
-def read_rows(file: File, problems: Complaints) -> Iterator[tuple[Place, Row]]:
+def read_rows(file: File, problems: Findings) -> Iterator[tuple[Place, Row]]:
     """Stream the rows of one file, each with its line (of Parquet and Arrow, its number from 1).
 
     Cells of CSV, TSV and sheets are text, empty ones too. What cannot be read is added to `problems` and skipped.
@@ -58,7 +58,7 @@ def read_rows(file: File, problems: Complaints) -> Iterator[tuple[Place, Row]]:
         problems.extend(error.problems)
 
 
-def read_lines(file: File, problems: Complaints) -> Iterator[tuple[int, str]]:
+def read_lines(file: File, problems: Findings) -> Iterator[tuple[int, str]]:
     """Stream the non-blank lines of a UTF-8 file with their numbers, cut at line feeds alone."""
     with file.open() as handle:
         try:
@@ -79,7 +79,7 @@ def _text(raw: bytes, path: Path, number: int) -> str:
     return text.removeprefix("\ufeff").rstrip("\r\n")
 
 
-def _jsonl(file: File, problems: Complaints) -> Iterator[tuple[Place, Row]]:
+def _jsonl(file: File, problems: Findings) -> Iterator[tuple[Place, Row]]:
     begun = False
     action: Row = {}
     for number, line in read_lines(file, problems):
@@ -103,7 +103,7 @@ def _jsonl(file: File, problems: Complaints) -> Iterator[tuple[Place, Row]]:
             action = {}
 
 
-def read_jsonl(path: Path, problems: Complaints) -> Iterator[tuple[Place, Row]]:
+def read_jsonl(path: Path, problems: Findings) -> Iterator[tuple[Place, Row]]:
     """Stream the objects of a JSON Lines file; a line that is none becomes a problem."""
     try:
         yield from _jsonl(File(path), problems)
@@ -131,7 +131,7 @@ def read_json(file: File) -> Any:
         raise InputError(Problem(str(file.path), f"is not JSON: {error}", VALID)) from None
 
 
-def _json(file: File, problems: Complaints) -> Iterator[tuple[Place, Row]]:
+def _json(file: File, problems: Findings) -> Iterator[tuple[Place, Row]]:
     try:
         found = listed(read_json(file))
     except InputError as error:
@@ -142,7 +142,7 @@ def _json(file: File, problems: Complaints) -> Iterator[tuple[Place, Row]]:
     yield from _listed(file, found, problems)
 
 
-def _yaml(file: File, problems: Complaints) -> Iterator[tuple[Place, Row]]:
+def _yaml(file: File, problems: Findings) -> Iterator[tuple[Place, Row]]:
     """The rows of YAML; every value is text, so that the id 007 stays what it is."""
     import yaml
 
@@ -155,7 +155,7 @@ def _yaml(file: File, problems: Complaints) -> Iterator[tuple[Place, Row]]:
     yield from _listed(file, listed(whole), problems)
 
 
-def _listed(file: File, found: tuple[str, list[Any]] | None, problems: Complaints) -> Iterator[tuple[Place, Row]]:
+def _listed(file: File, found: tuple[str, list[Any]] | None, problems: Findings) -> Iterator[tuple[Place, Row]]:
     """Rows that are listed in one file, each with its number."""
     if found is None:
         what = "is not a list of objects, nor an object with one such list"
@@ -170,12 +170,12 @@ def _listed(file: File, found: tuple[str, list[Any]] | None, problems: Complaint
             problems.append(Problem(str(place), "is not an object", "every entry is one: {…}"))
 
 
-def _txt(file: File, problems: Complaints) -> Iterator[tuple[Place, Row]]:
+def _txt(file: File, problems: Findings) -> Iterator[tuple[Place, Row]]:
     for number, line in read_lines(file, problems):
         yield Place(file.path, number), {"query": line.strip()}
 
 
-def _csv(file: File, problems: Complaints) -> Iterator[tuple[Place, Row]]:
+def _csv(file: File, problems: Findings) -> Iterator[tuple[Place, Row]]:
     if file.suffix != ".tsv" or file.header is None:
         rows: Iterable[tuple[int, list[str]]] = _separated(file, "\t" if file.suffix == ".tsv" else _delimiter_of(file))
     else:  # as MS MARCO's: a quote is a character like any other
@@ -216,14 +216,14 @@ def _separated(file: File, delimiter: str) -> Iterator[tuple[int, list[str]]]:
             raise InputError(Problem(str(Place(file.path, begins)), what, remedy)) from None
 
 
-def _columnar(file: File, problems: Complaints) -> Iterator[tuple[Place, Row]]:
+def _columnar(file: File, problems: Findings) -> Iterator[tuple[Place, Row]]:
     file.refuse_twin()
     packed = file.archive is not None or file.path.suffix.lower() in COMPRESSED
     kind = "Parquet" if file.suffix == ".parquet" else "Arrow"
     return held_tables.columnar_rows(file.path, kind, file.read() if packed else None, problems)
 
 
-def _sheet(file: File, problems: Complaints) -> Iterator[tuple[Place, Row]]:
+def _sheet(file: File, problems: Findings) -> Iterator[tuple[Place, Row]]:
     """The rows of a sheet: of the one that is named, else of the only one that holds anything."""
     sheets = held_tables.sheets(file.read(), file.path)
     name = _sheet_of(file, tuple(sheets))
@@ -239,7 +239,7 @@ def _sheet_of(file: File, names: Sequence[str]) -> str:
     raise InputError(Problem(str(file.path), what, f"name one: {file.path.name}#SHEET" if names else "fill one in"))
 
 
-def _table(file: File, rows: Iterable[tuple[int, list[str]]], problems: Complaints) -> Iterator[tuple[Place, Row]]:
+def _table(file: File, rows: Iterable[tuple[int, list[str]]], problems: Findings) -> Iterator[tuple[Place, Row]]:
     """Rows of cells under the names of their columns: those of the first row, unless the file is said to have none."""
     header: list[str] = []
     none = True

@@ -50,16 +50,6 @@ class Place(NamedTuple):
         return Place(self.path, self.lines[position] or None) if position < len(self.lines) else self
 
 
-class Complaints(Protocol):
-    """Where problems go: a list of them, or `Findings`."""
-
-    def append(self, problem: Problem, /) -> None:
-        """Take in a problem."""
-
-    def extend(self, problems: Iterable[Problem], /) -> None:
-        """Take in several."""
-
-
 class Findings:
     """What reading has found: problems, of each file the first few in full, and what is counted and not refused."""
 
@@ -171,7 +161,7 @@ def decode(raw: bytes, place: Place) -> str:
         raise InputError(Problem(str(Place(place.path, line)), "is not UTF-8", remedy)) from None
 
 
-def named_twice(header: Sequence[str], where: str, problems: Complaints) -> bool:
+def named_twice(header: Sequence[str], where: str, problems: Findings) -> bool:
     """Complain of a column that occurs twice; unnamed ones may."""
     twice = sorted(name for name, number in Counter(header).items() if name and number > 1)
     if twice:

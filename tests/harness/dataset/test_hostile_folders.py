@@ -80,7 +80,7 @@ def test_links_that_lead_out_of_the_data_set_are_refused(tmp_path):
 def test_a_link_to_itself_is_refused(tmp_path):
     folder = markdown(tmp_path / "set")
     (folder / "b.md").symlink_to(folder / "b.md")
-    assert "b.md: is a" in refused(folder)
+    assert "b.md: cannot be read" in refused(folder)
 
 
 def test_a_link_within_the_data_set_is_a_document(tmp_path):
