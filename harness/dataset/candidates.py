@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from harness.dataset.columns import (
     CLICKS,
@@ -19,7 +19,7 @@ from harness.dataset.columns import (
     keeping,
 )
 from harness.dataset.corpus import CheckedDocuments
-from harness.dataset.label_rows import parts_of
+from harness.dataset.label_rows import leaves_of, parts_of
 from harness.dataset.source import Findings, grade_of
 
 STRONG, WEAK = 0.9, 0.5
@@ -113,7 +113,12 @@ def _ask_for_keys(seen: Findings, documents: CheckedDocuments) -> None:
 
 def _candidates(seen: Findings, documents: CheckedDocuments) -> Iterator[Candidate]:
     for file, columns in seen.unused.items():
-        for column, cells in columns.items():
+        by_path: dict[str, list[Any]] = {}
+        for path, leaf in (
+            one for column, cells in columns.items() for cell in cells for one in leaves_of(cell, column)
+        ):
+            by_path.setdefault(path, []).append(leaf)
+        for column, cells in by_path.items():
             parts = [[*parts_of(cell, lambda whole: bool(documents.match([whole])))] for cell in cells]
             names = [name for some in parts for name in some]
             matches = documents.match(names)
@@ -122,6 +127,7 @@ def _candidates(seen: Findings, documents: CheckedDocuments) -> Iterator[Candida
                 continue
             # A list with an order is one query's; of single ids each row is one label.
             lists = any(len(some) > 1 or isinstance(cell, list | dict) for some, cell in zip(parts, cells, strict=True))
+            lists = lists or column not in columns
             word = folded(column)
             by_id = sum(matches[name].by != "title" for name in names if name in matches) >= STRONG * named
             numbers = all(name.isdigit() for name in names) and not LABELS.search(word)

@@ -175,6 +175,7 @@ def recognised(kind: str, names: tuple[str, ...]) -> str | None:
     return next((there[name] for name in FOLDED[kind] if name in there), None)
 
 
+@lru_cache(maxsize=1024)
 def folded(name: str) -> str:
     """A name without its case and what stands between its words.
 

@@ -232,8 +232,7 @@ def parts_of(cell: Any, known: Known) -> Iterator[str]:
     (['d1', 'd2'], ['d1'])
     """
     if isinstance(cell, Mapping):
-        name = _object(cell)[0]
-        yield from [name] if name is not None else map(str, cell)
+        yield from cell if _holds_grades(cell) else filter(None, [_object(cell)[0]])
         return
     if isinstance(cell, str):
         cell = _cell(cell, known)
@@ -242,6 +241,27 @@ def parts_of(cell: Any, known: Known) -> Iterator[str]:
             yield from [one] if isinstance(one, str) else parts_of(one, known)
     elif (id_ := document_id(cell)) is not None:
         yield id_
+
+
+def _holds_grades(cell: Mapping[str, Any]) -> bool:
+    """Whether an object has documents for keys, and their grades."""
+    return all(grade_of(grade) is not None for grade in cell.values())
+
+
+def leaves_of(cell: Any, path: str) -> Iterator[tuple[str, Any]]:
+    """What stands in a cell, each with the path that leads to it: further than to an object that names a document.
+
+    >>> list(leaves_of([{"doc": {"ref": "d1"}, "why": "so"}], "gold")), list(leaves_of("d1; d2", "gold"))
+    ([('gold.doc.ref', 'd1'), ('gold.why', 'so')], [('gold', 'd1; d2')])
+    """
+    if isinstance(cell, list) and any(isinstance(one, Mapping) for one in cell):
+        for one in cell:
+            yield from leaves_of(one, path)
+    elif isinstance(cell, Mapping) and not _holds_grades(cell) and _object(cell)[0] is None:
+        for key, held in cell.items():
+            yield from leaves_of(held, f"{path}.{key}")
+    else:
+        yield path, cell
 
 
 def _ids_in(named: Any, place: Place, problems: Findings) -> list[str]:

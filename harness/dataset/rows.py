@@ -189,7 +189,7 @@ def _delimiter_of(file: File) -> str:
     """What the header of a table has most often between its cells: Excel writes semicolons where a comma is decimal."""
     with file.open() as handle:
         header = next((line for line in _decoded(handle, file.path) if line.strip()), "")
-    if said := SAYS_DELIMITER.fullmatch(header.strip()):
+    if said := SAYS_DELIMITER.fullmatch(header.strip(" ")):
         return said[1]
     return max(DELIMITERS, key=re.sub('"[^"]*"', "", header).count)
 
@@ -285,7 +285,7 @@ def _cells(handle: IO[bytes], path: Path) -> Iterator[str]:
     for number, line in enumerate(_decoded(handle, path), 1):
         if "\0" in line:
             raise InputError(Problem(str(Place(path, number)), "holds a zero byte", "is this a text file?"))
-        yield "\n" if number == 1 and SAYS_DELIMITER.fullmatch(line.strip()) else f"{line}\n"
+        yield "\n" if number == 1 and SAYS_DELIMITER.fullmatch(line.strip(" ")) else f"{line}\n"
 
 
 def listed(whole: Any) -> tuple[str, list[Any]] | None:

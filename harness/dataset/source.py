@@ -255,6 +255,8 @@ def grade_of(value: object) -> int | None:
     """
     if isinstance(value, str):
         return grade_of(int(float(value))) if len(value) <= 32 and WHOLE_NUMBER.fullmatch(value.strip()) else None
+    if type(value) is int:  # as nearly all are
+        return value if abs(value) < 2**31 else None
     if isinstance(value, bool) or not isinstance(value, Real):
         return None
     with suppress(OverflowError):

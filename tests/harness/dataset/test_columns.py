@@ -84,7 +84,10 @@ def test_a_column_of_grades_is_used_or_refused(tmp_path, word):
         assert grades(reference) == {0: 1, 1: 1, 2: 1}
     except InputError as error:
         assert word == "clicks", error
-        assert """'clicks' could hold grades (0, 1, 2), and is not used (say so: columns = { grade = "clicks" }""" in str(error)
+        assert (
+            """'clicks' could hold grades (0, 1, 2), and is not used (say so: columns = { grade = "clicks" }"""
+            in str(error)
+        )
 
 
 @pytest.mark.parametrize("word", [*DOCUMENTS, *GRADES])
