@@ -179,12 +179,6 @@ def test_a_judge_is_named_with_its_server_wherever_that_was_said(tmp_path, monke
     assert name() == name(base_url="http://elsewhere/v1") == "openai m at http://elsewhere/v1"
 
 
-def test_prompts_are_named_in_every_verdict() -> None:
-    assert re.fullmatch(r"[0-9a-f]{12}", chat_judge.DIGEST) and ModelJudge.prompt == chat_judge.DIGEST
-    assert chat_judge.read_rating('{"rating": true}') is None
-    assert chat_judge.read_questions('{"questions": ["a"], "noncommittal": [false]}') is None
-
-
 @pytest.fixture(scope="module")
 def inference_model(tmp_path_factory):
     """A random cross-encoder with the outputs of natural language inference."""
