@@ -100,19 +100,16 @@ def _not_known(reference: DatasetReference, files: Files) -> tuple[str, str]:
         what = f"holds {', '.join(map(repr, tables[:8]))}, and none of them is called queries"
         return what, f"say which hold what: --queries {shlex.quote(tables[0])} --documents …"
     path = reference.folder
-    if path.suffix.lower() == ".zip" and not holds_files(path):
-        return "is not a zip archive that can be read", AGAIN
-    if path.is_file() and not holds_files(path):
-        if not path.stat().st_size:
-            return "is empty", AGAIN
-        if File(path).suffix in SUFFIXES:
-            seen = Findings()
-            next(read_rows(File(path), seen), None)
-            if seen:
-                raise InputError(seen.problems)
-            remedy = 'say where they are: documents = "…" under dataset, or --documents'
-            return "is a table that names no documents", remedy
+    if not path.is_file() or holds_files(path):
+        suffixes = sorted({file.suffix or file.name for file in files.values()})
+        there = f": only {', '.join(suffixes[:8])}" if suffixes else ""
+        return f"holds no documents{there}", "corpus.jsonl, tables of documents and queries, or files *.md or *.txt"
+    if path.suffix.lower() == ".zip" or not path.stat().st_size:
+        return "is not a zip archive that can be read" if path.stat().st_size else "is empty", AGAIN
+    if File(path).suffix not in SUFFIXES:
         return "is a file that no reader takes", f'say what it is: format = "…", one of {", ".join(FORMATS)}'
-    suffixes = sorted({file.suffix or file.name for file in files.values()})
-    there = f": only {', '.join(suffixes[:8])}" if suffixes else ""
-    return f"holds no documents{there}", "corpus.jsonl, tables of documents and queries, or files *.md or *.txt"
+    seen = Findings()
+    next(read_rows(File(path), seen), None)
+    if seen:
+        raise InputError(seen.problems)
+    return "is a table that names no documents", 'say where they are: documents = "…" under dataset, or --documents'

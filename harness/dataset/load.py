@@ -149,19 +149,9 @@ def load_documents(reference: DatasetReference) -> Dataset:
     documents = check_documents(source, seen, (), set())
     if seen:
         raise InputError(seen.problems)
-    queries = tuple(query for _, query in source.queries(Findings()))
-    return Dataset(
-        path=reference.name,
-        format=name,
-        queries=queries,
-        judged=(),
-        labels={},
-        count=len(documents.ids),
-        digest=documents.digest,
-        corpus_digest=documents.digest,
-        recorded=queries,
-        read_documents=partial(read_again, source, reference.name, documents.digest),
-    )
+    asked = tuple(query for _, query in source.queries(Findings()))
+    digest, again = documents.digest, partial(read_again, source, reference.name, documents.digest)
+    return Dataset(reference.name, name, asked, (), {}, len(documents.ids), digest, digest, asked, read_documents=again)
 
 
 def _check_queries(source: Source, seen: Findings) -> dict[str, Query]:

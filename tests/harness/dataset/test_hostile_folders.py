@@ -203,9 +203,13 @@ def test_scores_whose_squares_are_no_numbers_are_refused(tmp_path, value):
     ("names", "values", "what"),
     [
         (("text", "text"), lambda pa: pa.array(["x", "y"]), "the column 'text' occurs twice"),
-        (("text", "when"), lambda pa: pa.array([2**62, 0], pa.timestamp("us")), "holds a value that cannot be taken"),
-        (("text", "when"), lambda pa: pa.array([2**31 - 1, 0], pa.date32()), "holds a value that cannot be taken"),
-        (("text", "s"), lambda pa: pa.StructArray.from_arrays([pa.array([1, 2])] * 2, ["a", "a"]), "cannot be taken"),
+        (("text", "when"), lambda pa: pa.array([2**62, 0], pa.timestamp("us")), "cannot be read as Parquet"),
+        (("text", "when"), lambda pa: pa.array([2**31 - 1, 0], pa.date32()), "cannot be read as Parquet"),
+        (
+            ("text", "s"),
+            lambda pa: pa.StructArray.from_arrays([pa.array([1, 2])] * 2, ["a", "a"]),
+            "cannot be read as Parquet",
+        ),
     ],
 )
 def test_a_table_with_columns_of_one_name_or_values_that_python_has_not_is_one_message(tmp_path, names, values, what):
