@@ -61,17 +61,11 @@ def refuse_overlooked(seen: Findings, declared: Mapping[str, str]) -> None:
                 kind = "grade" if found or word == CLICKS else kind
             elif word == CONTEXTS and not named:
                 kind = "contexts"
-            if (
-                not kind
-                or (kind == "contexts" and named)
-                or (here and declared.keys() & ({kind} if kind == "grade" else {*NAMING}))
-            ):
-                continue
-            what = f"grades{found}" if kind == "grade" else "the relevant documents"
-            remedy = (
-                f"say so: {declaring(kind, name)}" if here else "the labels stand in a table of their own: remove it"
-            )
-            seen.wrong(file, f"{name!r} could hold {what}, and is not used", f"{remedy}; {keeping(name)}")
+            declared_too = here and not declared.keys().isdisjoint(["grade"] if kind == "grade" else NAMING)
+            if kind and not (kind == "contexts" and named) and not declared_too:
+                what = f"grades{found}" if kind == "grade" else "the relevant documents"
+                say = f"say so: {declaring(kind, name)}" if here else "the labels stand in another table: remove it"
+                seen.wrong(file, f"{name!r} could hold {what}, and is not used", f"{say}; {keeping(name)}")
 
 
 def label_column(seen: Findings, documents: CheckedDocuments, declared: Mapping[str, str]) -> dict[str, str]:
