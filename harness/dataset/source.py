@@ -279,7 +279,9 @@ def read_reference(answers: Any, claims: Any, place: Place, problems: Findings) 
     if not isinstance(answers, list | tuple) or not all(isinstance(one, str) and one.strip() for one in answers):
         problems.wrong(place, "'reference' is neither text nor a list of texts", "leave it out where empty")
         answers = []
-    listed = _cell(claims) if isinstance(claims, str) else claims or []
+    listed = written_value(claims) or []
+    if isinstance(listed, str) and not listed.lstrip().startswith("["):
+        listed = [line.strip() for line in listed.splitlines() if line.strip()]
     parsed = [_claim(one) for one in listed] if isinstance(listed, list | tuple) else [None]
     if None in parsed:
         remedy = 'a list such as ["The fee is monthly.", {"text": "Students pay half.", "vital": false}]'
@@ -295,13 +297,3 @@ def _claim(claim: object) -> Claim | None:
         text, vital = claim.get("text"), claim.get("vital", True)
         return Claim(text, vital) if isinstance(text, str) and text.strip() and isinstance(vital, bool) else None
     return None
-
-
-def _cell(text: str) -> Any:
-    """What one cell of a table lists."""
-    if text.lstrip().startswith("["):
-        try:
-            return parse_json(text)
-        except (json.JSONDecodeError, ValueError):
-            return text
-    return [line.strip() for line in text.splitlines() if line.strip()]
