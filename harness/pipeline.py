@@ -60,7 +60,7 @@ def run(experiment: str | Path | Mapping[str, Any] | Experiment | Loaded, option
             `max_cost`, or the judge of a further measure would have cost more; the results are written.
     """
     loaded = load(experiment, code=options.code)
-    dataset, graded, components = prepare(loaded)
+    dataset, graded, built = prepare(loaded)
     if unread := reading_line(dataset):
         options.on_message(unread)
     place = Path(options.results) / loaded.within / loaded.experiment.name
@@ -76,7 +76,7 @@ def run(experiment: str | Path | Mapping[str, Any] | Experiment | Loaded, option
                 from harness.answers.judges import check_price
 
                 check_price(loaded.experiment.judge, loaded.question.measures, cache)
-            take_over(loaded.experiment, components.values(), cache)
+            take_over(loaded.experiment.vectors, built, cache)
             stores = cache.path.parent / "collections"
             latency = loaded.experiment.latency
             shared = Shared(
@@ -85,7 +85,7 @@ def run(experiment: str | Path | Mapping[str, Any] | Experiment | Loaded, option
                 sample=latency.sample if latency else 0,
                 latencies={} if options.fresh else _latencies(place, loaded, dataset),
             )  # fmt: skip
-            for one in run_all(loaded.experiment, components, shared, known=known):
+            for one in run_all(built, shared, known=known):
                 finished[one.retriever] = one
                 if not one.error:
                     records.write_run(aside, one)

@@ -69,7 +69,7 @@ store_kinds = partial(_with_entry_points, "store")
 
 def is_built_in(cls: type) -> bool:
     """Return whether a class of encoders, rerankers, whole retrievers or stores is ours, and not of another package."""
-    return _PARTS.get(cls.__qualname__) == cls.__module__
+    return cls.__module__.partition(".")[0] == "retrievers"
 
 
 def _installed(what: str) -> EntryPoints:

@@ -15,7 +15,7 @@ import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol, Self, runtime_checkable
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -73,14 +73,6 @@ def keys(fingerprint: str, role: str, texts: Iterable[str]) -> list[bytes]:
         one.update(text.encode("utf-8", "surrogatepass"))
         digests.append(one.digest())
     return digests
-
-
-@runtime_checkable
-class UsesCache(Protocol):
-    """A retriever that keeps its answers from run to run."""
-
-    def use(self, cache: Cache) -> None:
-        """Take the run's cache; called once, before the retriever is asked."""
 
 
 class Cache:

@@ -15,9 +15,9 @@ from typing import NamedTuple, Protocol, runtime_checkable
 import numpy as np
 import numpy.typing as npt
 
-from retrievers.cache import Cache, UsesCache
 from retrievers.meter import Meter
 from retrievers.ranking import asked_until
+from retrievers.resources import Resources
 from retrievers.types import Document, FilterValues, Query, Ranking, Retriever, ranked
 
 
@@ -38,35 +38,34 @@ class SupportsFilter(Protocol):
         """Take what queries want of documents; called once, before the corpus is indexed."""
 
 
-class FilteredRetriever(Retriever):
+class Filtered(Retriever):
     """Any other retriever, asked for more hits until enough of them match."""
 
     def __init__(self, retriever: Retriever, conditions: Sequence[Condition]) -> None:
         """Take the retriever, which is not indexed yet, and the conditions."""
-        self._retriever, self._conditions = retriever, tuple(conditions)
+        self.retriever, self._conditions = retriever, tuple(conditions)
         self._rows: dict[str, int] = {}
         self._values = FieldValues(one.field for one in conditions)
 
     @property
     def provenance(self) -> Mapping[str, str]:
         """What the retriever says of itself, and the filter."""
-        return {**self._retriever.provenance, **shown(self._conditions)}
+        return {**self.retriever.provenance, **shown(self._conditions)}
 
     def check(self) -> None:
         """Look for what the retriever needs."""
-        self._retriever.check()
+        self.retriever.check()
 
-    def use(self, cache: Cache) -> None:
-        """Hand the run's cache on, to a retriever that keeps its answers."""
-        if isinstance(self._retriever, UsesCache):
-            self._retriever.use(cache)
+    def use(self, resources: Resources) -> None:
+        """Hand on what the retrievers of a run share."""
+        self.retriever.use(resources)
 
     def index(self, documents: Iterable[Document], meter: Meter) -> None:
         """Index the whole corpus, and keep the fields that are asked for."""
         for row, document in enumerate(documents):
             self._rows[document.id] = row
             self._values.add(document.fields)
-        self._retriever.index(documents, meter)
+        self.retriever.index(documents, meter)
 
     def search(self, queries: Sequence[Query], depth: int, meter: Meter) -> list[Ranking]:
         """Return each query's hits among the documents that match; none, with a note, where no document does."""
@@ -75,7 +74,7 @@ class FilteredRetriever(Retriever):
                 meter.note("nothing-matches-query", query.id)
 
         def ask(positions: list[int], size: int) -> list[Ranking]:
-            return self._retriever.search([queries[position] for position in positions], size, meter)
+            return self.retriever.search([queries[position] for position in positions], size, meter)
 
         return asked_until(
             ask, len(queries), depth, lambda at, found, size: self._settled(queries[at], found, size, depth)
@@ -85,7 +84,7 @@ class FilteredRetriever(Retriever):
         """Answer one query; it is asked again for more where too few hits match."""
 
         def ask(_: list[int], size: int) -> list[Ranking]:
-            return [self._retriever.answer(query, size, meter)]
+            return [self.retriever.answer(query, size, meter)]
 
         return asked_until(ask, 1, depth, lambda _, found, size: self._settled(query, found, size, depth))[0]
 

@@ -21,6 +21,7 @@ from retrievers.meter import Call, Meter, Stop, single_call
 from retrievers.placeholders import as_line, expand, hide_values, shown
 from retrievers.remote.calling import Caller, Charge, Policy, Refused, close_later, wait_for
 from retrievers.remote.clients import JsonClient, check_address, sent_headers
+from retrievers.resources import Resources
 from retrievers.retrying import answers
 from retrievers.types import Query, Ranking, fingerprint, ranked
 
@@ -86,9 +87,9 @@ class HttpRetriever(ExternalRetriever):
         """The address without its query string, and since when the oldest answer is kept."""
         return {"url": shown(self._url), **({"answered_at": self._oldest} if self._oldest else {})}
 
-    def use(self, cache: Cache) -> None:
+    def use(self, resources: Resources) -> None:
         """Keep answers in the run's cache, and take those that are there: --fresh asks anew."""
-        self._cache = cache
+        self._cache = resources.cache
 
     def _opened(self) -> JsonClient:
         if self._client is None:

@@ -276,6 +276,8 @@ class Retriever(Protocol):
     """As of a model."""
     own_index: ClassVar[bool] = False
     """Whether it searches an index that somebody else made, of which no document can be left out from here."""
+    parts: tuple[Retriever, ...] = ()
+    """What it is made of: other retrievers, each of which indexes and searches by itself; then it has no index."""
 
     @property
     def provenance(self) -> Mapping[str, str]:
@@ -284,6 +286,14 @@ class Retriever(Protocol):
 
     def check(self) -> None:
         """Look for what a run needs before it starts, such as a key; raises InputError where it is missing."""
+        return
+
+    def made_of(self, parts: tuple[Retriever, ...]) -> Retriever:
+        """Return a retriever like this of other parts; for what has parts."""
+        return self
+
+    def use(self, resources: Any) -> None:
+        """Take the `retrievers.resources.Resources` of a run, its cache among them; called before anything else."""
         return
 
     @abstractmethod
@@ -300,6 +310,17 @@ class Retriever(Protocol):
         Stages opened in the meter are timed apart; without any, the whole time is that of "search".
         """
         return self.search([query], depth, meter)[0]
+
+
+def facts_of(model: Model) -> dict[str, str]:
+    """Return what the manifest keeps of an encoder or a reranker, its price included where that is known."""
+    provenance = dict(model.provenance)
+    if model.price is None:
+        return provenance
+    search = model.price.usd_per_thousand_searches
+    price = {"usd_per_million_tokens": f"{model.price.usd_per_million_tokens:g}"}
+    price |= {"usd_per_thousand_searches": f"{search:g}"} if search else {}
+    return {**provenance, **price, **({"price_source": model.price.source} if model.price.usd(1, 1) else {})}
 
 
 def fingerprint(kind: str, model: str, **parts: object) -> str:
@@ -329,5 +350,6 @@ def runs(count: int, size: int) -> list[range]:
 __all__ = [
     "MOST_DIMENSIONS", "RESOLUTION", "Claim", "Counts", "Document", "Embedded", "Encoder", "FilterValues", "Floats",
     "Hit", "Limits", "Model", "Pair", "PairScores", "Price", "Query", "Ranking", "Reference", "Reranker", "Retriever",
-    "Role", "Shares", "Store", "Vectors", "collapsed", "fingerprint", "ranked", "rounded", "runs", "sample", "without",
+    "Role", "Shares", "Store", "Vectors", "collapsed", "facts_of", "fingerprint", "ranked", "rounded", "runs", "sample",
+    "without",
 ]  # fmt: skip

@@ -15,6 +15,7 @@ WINGS = [
     {"harness.experiment"},
     {"harness.records"},
     {"harness.evaluation"},
+    {"harness.build"},
     {"harness.answers"},
     {"harness.labels"},
     {"harness.running", "harness.report"},
@@ -45,6 +46,7 @@ LEAVES = {
 BUILDERS = {
     "harness.answers",
     "harness.labels",
+    "harness.build",
     "harness.running",
     "harness.pipeline",
     "harness.notebook",
@@ -110,7 +112,7 @@ def test_a_wing_is_entered_by_its_face(graph: dict[str, set[str]]) -> None:
 
 def test_no_file_is_loose(project: Path) -> None:
     assert {file.name for file in (project / "harness").glob("*.py")} == {
-        "__init__.py", "__main__.py", "cli.py", "english.py", "pages.py", "pipeline.py", "reproduce.py",
+        "__init__.py", "__main__.py", "build.py", "cli.py", "english.py", "pages.py", "pipeline.py", "reproduce.py",
         "retired.py",
     }  # fmt: skip
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 
-from harness.experiment import Dense
+from harness.experiment import DenseTable
 from harness.records import Manifest
 
 NO_PART = ("name", "of", "store", "color", "proof", "derive", "derived_from")
@@ -17,7 +17,7 @@ def identity(manifest: Manifest, retriever: str) -> str:
 
     Keys that have their default say nothing: a later version, which has more of them, knows the retriever again.
     """
-    defaults = {name: field.get_default(call_default_factory=True) for name, field in Dense.model_fields.items()}
+    defaults = {name: field.get_default(call_default_factory=True) for name, field in DenseTable.model_fields.items()}
     block = manifest.resolved.blocks[retriever]
     own = {key: value for key, value in block.items() if key not in NO_PART and value != defaults.get(key)}
     if isinstance(encoder := own.get("encoder"), Mapping):

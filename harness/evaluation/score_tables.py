@@ -15,7 +15,7 @@ from harness.evaluation.scores import Scores
 from harness.evaluation.sweep_choice import choose
 from harness.evaluation.verdict import Finding
 from harness.evaluation.wording import COMPARISON_COLUMNS, comparison_cells, verdict_cell
-from harness.experiment import Experiment, Question, Reranked
+from harness.experiment import Experiment, Question, RerankedTable
 from harness.stats.intervals import Summary
 from harness.stats.power import at_look
 from harness.stats.settings import Settings
@@ -133,7 +133,7 @@ def _uplifts(
     blocks = {
         (block.name, block.of): candidates_read(provenances.get(block.name, {}), block.rerank.options)
         for block in question.experiment.retrievers
-        if isinstance(block, Reranked) and {block.name, block.of} <= set(scores.retrievers)
+        if isinstance(block, RerankedTable) and {block.name, block.of} <= set(scores.retrievers)
     }
     for row in pair_family(scores, list(blocks), "rerank uplift", settings) if blocks else ():
         # Nobody judged the claims against candidates below the cutoff: what could be made of them is not known.

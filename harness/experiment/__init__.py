@@ -4,11 +4,11 @@ from harness.experiment.blocks import NAME as NAME
 from harness.experiment.blocks import SWEPT as SWEPT
 from harness.experiment.blocks import Block as Block
 from harness.experiment.blocks import Chunk as Chunk
-from harness.experiment.blocks import Dense as Dense
+from harness.experiment.blocks import DenseTable as DenseTable
 from harness.experiment.blocks import Encoded as Encoded
 from harness.experiment.blocks import Fusion as Fusion
 from harness.experiment.blocks import QueryField as QueryField
-from harness.experiment.blocks import Reranked as Reranked
+from harness.experiment.blocks import RerankedTable as RerankedTable
 from harness.experiment.blocks import Standalone as Standalone
 from harness.experiment.blocks import in_order as in_order
 from harness.experiment.blocks import inputs as inputs
@@ -25,6 +25,7 @@ from harness.experiment.model import Experiment as Experiment
 from harness.experiment.model import JudgeOptions as JudgeOptions
 from harness.experiment.model import Question as Question
 from harness.experiment.model import Relevance as Relevance
+from harness.experiment.model import StoredVectors as StoredVectors
 from harness.experiment.model import asked_in as asked_in
 from harness.experiment.model import parse as parse
 from harness.experiment.model import statistics_of as statistics_of

@@ -186,7 +186,7 @@ class Encoded(Block):
         return variants
 
 
-class Dense(Encoded):
+class DenseTable(Encoded):
     """Nearest neighbours by cosine in one collection of vectors."""
 
     kind: Literal["dense"] = "dense"
@@ -297,7 +297,7 @@ class Fusion(Block):
         return self
 
 
-class Reranked(Block):
+class RerankedTable(Block):
     """Another retriever, its first hits put into a better order."""
 
     kind: Literal["rerank"] = "rerank"
@@ -309,10 +309,10 @@ class Reranked(Block):
 
 
 KINDS: dict[str, type[Block]] = {
-    "dense": Dense,
+    "dense": DenseTable,
     "fusion": Fusion,
     "multivector": Multivector,
-    "rerank": Reranked,
+    "rerank": RerankedTable,
     "sparse": Sparse,
 }
 """Blocks that the harness makes; any other kind is a whole retriever."""
@@ -333,16 +333,16 @@ def inputs(block: Block) -> tuple[str, ...]:
     match block:
         case Fusion():
             return block.of
-        case Reranked():
+        case RerankedTable():
             return (block.of,)
-        case Dense(derived_from=str(base)):
+        case DenseTable(derived_from=str(base)):
             return (base,)
     return ()
 
 
 def origin(block: Block) -> str | None:
     """The name of the retriever whose vectors a derived one has, None where it has its own."""
-    return block.derived_from if isinstance(block, Dense) else None
+    return block.derived_from if isinstance(block, DenseTable) else None
 
 
 def in_order(blocks: tuple[Block, ...]) -> list[Block]:

@@ -25,13 +25,13 @@ HEADS: Mapping[str, str] = {
     "LatencyOptions": "[latency]",
     "StoredVectors": "[vectors]",
     "SweepTable": "[sweep]",
-    "Dense": '[[retrievers]], kind = "dense"',
+    "DenseTable": '[[retrievers]], kind = "dense"',
     "Sparse": '[[retrievers]], kind = "sparse"',
     "Multivector": '[[retrievers]], kind = "multivector"',
     "Chunk": "chunk = { … }",
     "Derive": "derive = { … }",
     "Fusion": '[[retrievers]], kind = "fusion"',
-    "Reranked": '[[retrievers]], kind = "rerank"',
+    "RerankedTable": '[[retrievers]], kind = "rerank"',
     "StoreOptions": "store = { … }",
 }
 """Table of the schema -> what stands above its keys, and in the first column of docs/experiment-file.md."""

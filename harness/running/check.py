@@ -3,28 +3,27 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from harness.build import Built, build, in_block, lacking
 from harness.dataset import Dataset, DatasetReference, column_lines, reading_line, reference_of
 from harness.dataset import load as load_dataset
 from harness.english import asked, counted, first_few
 from harness.evaluation.grading import GradedLabels, grade_labels, with_claims_alone
 from harness.evaluation.question_units import weights_of
-from harness.experiment import Block, Encoded, Loaded, QueryField, Standalone, functions_of, reference_in
+from harness.experiment import Loaded, reference_in
 from harness.experiment import load as load_experiment
 from harness.measures import score, span
 from harness.running.capacity import Capacity, measured, planned
-from harness.running.components import Components, build_components, conditions_of, in_block, lacking
 from harness.running.dataset_summary import DatasetSummary, dataset_summary
 from harness.running.forecast import truncation_estimates
 from harness.running.plan import RunPlan, plan
 from harness.stats.settings import check_margin
 from retrievers.encoders.python_encoder import PythonEncoder
 from retrievers.errors import InputError, Problem, did_you_mean
-from retrievers.types import Encoder, Retriever
 from retrievers.user_objects import find_module
 from retrievers.words import load_language_model
 
@@ -147,13 +146,13 @@ NAMED = 20
 
 
 class Prepared(NamedTuple):
-    """An experiment's data set without faults, and what its retrievers are made of."""
+    """An experiment's data set without faults, and its retrievers."""
 
     dataset: Dataset
     graded: GradedLabels
     """Its labels after the grade rule."""
-    components: dict[str, Components]
-    """By retriever; nothing is loaded yet."""
+    built: tuple[Built, ...]
+    """The retrievers; nothing is loaded yet."""
 
 
 def check(
@@ -184,54 +183,50 @@ def check(
     except InputError as error:
         more = _of_the_data(target) if isinstance(target, Path) else []
         raise InputError([*error.problems, *more]) from None
-    dataset, graded, components = prepare(loaded)
-    blocks = loaded.experiment.retrievers
-    if problems := [one for block in blocks for one in _refused(block, components[block.name].retriever)]:
+    dataset, graded, built = prepare(loaded)
+    if problems := [problem for one in built for problem in _refused(one)]:
         raise InputError(problems)
-    encoders = {name: one.encoder for name, one in components.items() if one.encoder is not None}
     capacity = planned(loaded, dataset, graded.grades)
-    seen = dataset_summary(
-        dataset, lambda some: truncation_estimates(blocks, components, some), seed=loaded.experiment.seed
-    )
+    seen = dataset_summary(dataset, lambda some: truncation_estimates(built, some), seed=loaded.experiment.seed)
     unread = (reach.warning() for reach in seen.reaches if reach.is_much)
-    warnings = (*unread, *_absent(encoders), *_lacking(blocks, components))
+    warnings = (*unread, *_absent(built), *_lacking(built))
     answered: tuple[str, ...] = ()
     if online:
         from harness.running.online import ask_services  # and the clients of all services with it
 
-        answered = tuple(ask_services(loaded.experiment, dataset, components))
+        answered = tuple(ask_services(built, loaded.experiment.judge, dataset))
     name = loaded.experiment.name if loaded.within else ""
-    takes = plan(loaded, dataset, components, results)
+    takes = plan(loaded, dataset, built, results)
     return Checked(dataset, seen, capacity, takes, warnings, answered, name)
 
 
-def _absent(encoders: Mapping[str, Encoder]) -> Iterator[str]:
+def _absent(built: Sequence[Built]) -> Iterator[str]:
     """Warn of models whose weights only the hub has: whether it has them is seen when a run begins."""
-    for name, encoder in {id(one): (name, one) for name, one in reversed(list(encoders.items()))}.values():
+    first = {id(one.dense.encoder): (one.name, one.dense.encoder) for one in reversed(built) if one.dense}
+    for name, encoder in reversed(first.values()):
         if not encoder.at_hand:
             yield f"{name}: its model is not on this machine; a run asks the hub for it, and fails where it has none"
 
 
-def _refused(block: Block, retriever: Retriever | None) -> Iterator[Problem]:
+def _refused(one: Built) -> Iterator[Problem]:
     """What a run would refuse of a retriever; the user's functions are looked for, and not imported."""
-    functions = dict(functions_of(block))
-    for key, call in functions.items():
+    for key, call in one.functions.items():
         try:
             find_module(call, key)
         except InputError as error:
-            yield from in_block(block, error)
-    if retriever is not None and not functions:
-        yield from lacking(block, retriever)
+            yield from in_block(one.name, error)
+    if one.whole is not None and not one.functions:
+        yield from lacking(one.name, one.whole)
 
 
-def _lacking(blocks: Sequence[Block], components: Mapping[str, Components]) -> Iterator[str]:
+def _lacking(built: Sequence[Built]) -> Iterator[str]:
     """Warn of encoders and rerankers that lack something, such as a key: a run needs it for what is not cached."""
     seen: set[int] = set()
-    for block in blocks:
-        for model in (components[block.name].encoder, components[block.name].reranker):
+    for one in built:
+        for model in (one.dense and one.dense.encoder, one.reranker):
             if model is not None and id(model) not in seen and not isinstance(model, PythonEncoder):
                 seen.add(id(model))
-                yield from (f"{one}; a run needs it for what is not cached" for one in lacking(block, model))
+                yield from (f"{lack}; a run needs it for what is not cached" for lack in lacking(one.name, model))
 
 
 def _of_the_data(target: Path) -> list[Problem]:
@@ -255,14 +250,21 @@ def prepare(loaded: Loaded) -> Prepared:
     """
     relevance, statistics = loaded.experiment.relevance, loaded.experiment.statistics
     problems: list[Problem] = []
-    dataset = graded = components = None
+    dataset = graded = built = None
+    unbuilt: list[Problem] = []
+    try:
+        built = build(loaded.experiment.retrievers)
+    except InputError as error:
+        unbuilt = _in_file(loaded, error)
     try:
         dataset = load_dataset(loaded.dataset, drop_dangling=relevance.dangling == "drop")
     except InputError as error:
         problems += error.problems
     try:
         if dataset is not None:
-            problems += list(_unknown_fields(loaded, dataset)) or list(_unheld_values(loaded, dataset))
+            problems += list(_unknown_fields(loaded, built or (), dataset)) or list(
+                _unheld_values(loaded, built or (), dataset)
+            )
             graded = grade_labels(dataset.labels, relevance)
             # Scoring empty rankings finds out whether every measure can read these labels.
             score(loaded.question.measures, graded.grades, {}, groups=graded.groups or None, claims={})
@@ -273,35 +275,32 @@ def prepare(loaded: Loaded) -> Prepared:
             check_margin("[statistics] margin", statistics.margin, reach)
     except InputError as error:
         problems += _in_file(loaded, error)
-    try:
-        components = build_components(loaded.experiment.retrievers)
-    except InputError as error:
-        problems += _in_file(loaded, error)
-    if problems or dataset is None or graded is None or components is None:
+    problems += unbuilt
+    if problems or dataset is None or graded is None or built is None:
         raise InputError(problems)
-    return Prepared(dataset, graded, components)
+    return Prepared(dataset, graded, built)
 
 
-def _unknown_fields(loaded: Loaded, dataset: Dataset) -> Iterator[Problem]:
+def _unknown_fields(loaded: Loaded, built: Sequence[Built], dataset: Dataset) -> Iterator[Problem]:
     """Fields of filters and of clusters that no document, or no query, has."""
     of_queries = {name for query in dataset.queries for name in query.fields}
     cluster = loaded.experiment.statistics.cluster
     if cluster is not None and cluster not in of_queries:
         where = f"{loaded.path}: [statistics] cluster"
         yield Problem(where, f"{cluster!r} is a field of no query", did_you_mean(cluster, of_queries))
-    for block in loaded.experiment.retrievers:
-        for name, value in block.filter.items() if isinstance(block, Encoded | Standalone) else ():
-            where = f"{loaded.path}: retriever {block.name!r}: filter.{name}"
-            if name not in dataset.field_names:
-                yield Problem(where, "is a field of no document", did_you_mean(name, dataset.field_names))
-            if isinstance(value, QueryField) and value.query not in of_queries:
-                yield Problem(where, f"{value.query!r} is a field of no query", did_you_mean(value.query, of_queries))
+    for one in built:
+        for condition in one.conditions:
+            where, wanted = f"{loaded.path}: retriever {one.name!r}: filter.{condition.field}", condition.query_field
+            if condition.field not in dataset.field_names:
+                remedy = did_you_mean(condition.field, dataset.field_names)
+                yield Problem(where, "is a field of no document", remedy)
+            if wanted and wanted not in of_queries:
+                yield Problem(where, f"{wanted!r} is a field of no query", did_you_mean(wanted, of_queries))
 
 
-def _unheld_values(loaded: Loaded, dataset: Dataset) -> Iterator[Problem]:
+def _unheld_values(loaded: Loaded, built: Sequence[Built], dataset: Dataset) -> Iterator[Problem]:
     """Constant values of filters of which no document holds one: nothing would be found, and labels be blamed."""
-    waiting = [(block.name, one) for block in loaded.experiment.retrievers if isinstance(block, Encoded | Standalone)
-               for one in conditions_of(block.filter) if one.values]  # fmt: skip
+    waiting = [(one.name, condition) for one in built for condition in one.conditions if condition.values]
     held: dict[str, set[str]] = {one.field: set() for _, one in waiting}
     documents = dataset.documents() if waiting else iter(())  # mostly the first few tell
     while waiting and (document := next(documents, None)) is not None:

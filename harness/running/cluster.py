@@ -10,11 +10,11 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from harness.build import lacking
 from harness.dataset import Dataset
-from harness.experiment import Encoded, load
+from harness.experiment import load
 from harness.running.check import prepare
-from harness.running.components import lacking
-from harness.running.forecast import chunks_of, unpriced
+from harness.running.forecast import unpriced
 from retrievers.cache import Cache, default_path, keys
 from retrievers.chunking import Chunks, pieces
 from retrievers.derived import proof_texts
@@ -120,17 +120,16 @@ def tasks_of(experiment: Path, *, limited: bool = False, code: bool = True) -> l
     cuts: dict[str, tuple[Encoder, dict[tuple[Chunks | None, bool], None]]] = {}
     asking: dict[str, Encoder] = {}
     problems: list[Problem] = []
-    for block in loaded.experiment.retrievers:
-        if not isinstance(block, Encoded):
+    for retriever in built:
+        if (dense := retriever.dense) is None:
             continue
-        encoder, asked = built[block.name].encoder, built[block.name].asked
-        assert encoder is not None
-        for one, proof in ((encoder, False), (asked, True)):
+        for one, proof in ((dense.encoder, False), (dense.asked, True)):
             if one is not None:
-                problems += [*lacking(block, one), *(unpriced(block, "encoder", one) if limited else ())]
+                name = retriever.name
+                problems += [*lacking(name, one), *(unpriced(name, "encoder", one) if limited else ())]
                 fingerprint = one.fingerprint_for("document")
-                cuts.setdefault(fingerprint, (one, {}))[1][chunks_of(block, one), proof] = None
-        asking.setdefault(encoder.fingerprint_for("query"), encoder)
+                cuts.setdefault(fingerprint, (one, {}))[1][dense.chunks, proof] = None
+        asking.setdefault(dense.encoder.fingerprint_for("query"), dense.encoder)
     if not asking:
         problems = [Problem(str(experiment), "has no encoder", "nothing is to be embedded")]
     if problems:

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
+from harness.build import Built, in_block, lacking
 from harness.dataset import Dataset
 from harness.english import counted, join
-from harness.experiment import Block, Encoded, Experiment, origin, parts_of
-from harness.running.components import Components, in_block, lacking, reading_of
+from harness.experiment import StoredVectors
+from harness.running.options import Shared
 from retrievers.cache import Cache
 from retrievers.chunking import Chunks, document_of, pieces
+from retrievers.dense import Dense
 from retrievers.embedding import Embedder, Forecast
 from retrievers.errors import BackendError, InputError, Problem
 from retrievers.parquet_vectors import import_vectors
-from retrievers.types import Counts, Document, Encoder, Model, Role
+from retrievers.types import Document, Model, Role
 from retrievers.user_objects import faults_of
 from retrievers.vector_search import windows
 
@@ -22,27 +24,13 @@ UNREAD = 0.05
 """Share of documents that a model may cut off before it is a warning."""
 
 
-def take_over(experiment: Experiment, components: Iterable[Components], cache: Cache) -> None:
+def take_over(vectors: StoredVectors | None, built: Iterable[Built], cache: Cache) -> None:
     """Copy the vectors that `[vectors]` names into the cache; raises InputError where there are none."""
-    if experiment.vectors is not None:
+    if vectors is not None:
         roles: tuple[Role, ...] = ("document", "query")
-        encoders = filter(None, (one for built in components for one in (built.encoder, built.asked)))
-        names = {one.fingerprint_for(role) for one in encoders for role in roles}
-        import_vectors(cache, experiment.vectors.location, sorted(names))
-
-
-def chunks_of(block: Encoded, encoder: Encoder) -> Chunks | None:
-    """Return how a retriever cuts its documents: by characters, or by the tokens of its encoder."""
-    if block.chunk is None:
-        return None
-    size, overlap, by = block.chunk.size or 0, block.chunk.overlap, block.chunk.by
-    if block.chunk.unit == "characters":
-        return Chunks(size, overlap, by=by, call=block.chunk.call)
-
-    def count(texts: Sequence[str]) -> Counts:
-        return encoder.lengths(texts, "document").counts
-
-    return Chunks(size, overlap, count, "tokens", by)
+        encoders = [encoder for one in built if one.dense for encoder in (one.dense.encoder, one.dense.asked)]
+        names = {encoder.fingerprint_for(role) for encoder in encoders if encoder is not None for role in roles}
+        import_vectors(cache, vectors.location, sorted(names))
 
 
 def forecast(embedder: Embedder, dataset: Dataset, chunks: Chunks | None) -> dict[Role, Forecast]:
@@ -62,54 +50,52 @@ def forecast(embedder: Embedder, dataset: Dataset, chunks: Chunks | None) -> dic
     return {"document": whole, "query": embedder.forecast((query.text for query in dataset.queries), "query")}
 
 
-def check_needs(blocks: Sequence[Block], components: dict[str, Components], dataset: Dataset,
-                embedder_of: Callable[[Encoder], Embedder], *,
-                timed: Sequence[str] = (), limited: bool = False) -> None:  # fmt: skip
+def check_needs(built: Sequence[Built], shared: Shared, *, timed: Sequence[str] = ()) -> None:
     """Let every part say what a run lacks, such as a key; of an encoder whose texts are all cached nothing is needed.
 
     Args:
-        blocks: those that are run.
-        components: what they are made of, by name.
-        dataset: what is embedded.
-        embedder_of: gives an encoder the places where its vectors may lie.
-        timed: the blocks whose queries are asked past the cache.
-        limited: whether the run may not spend more than a limit, so that every price must be known.
+        built: the retrievers that are run.
+        shared: what is embedded, where vectors may lie, and whether the run may not spend more than a limit, so that
+            every price must be known.
+        timed: those whose queries are asked past the cache.
 
     Raises:
         InputError: with what is missing of each.
     """
     problems: list[Problem] = []
-    names = {block.name for block in blocks}
-    for block in blocks:
-        encoder, retriever, reranker, _ = components[block.name]
-        problems += [one for part in (retriever, reranker) if part is not None for one in lacking(block, part)]
-        if limited:
-            problems += [*unpriced(block, "encoder", encoder), *unpriced(block, "rerank", reranker)]
-        if encoder is None or not isinstance(block, Encoded) or origin(block) in names:
+    names = {one.name for one in built}
+    for one in built:
+        dense, reranker = one.dense, one.reranker
+        for part in (one.whole, reranker):
+            problems += [] if part is None else lacking(one.name, part)
+        if shared.budget.limit is not None:
+            problems += unpriced(one.name, "encoder", None if dense is None else dense.encoder)
+            problems += unpriced(one.name, "rerank", reranker)
+        if dense is None or dense.derived_from in names:
             continue
         try:
-            with faults_of((encoder,)):
-                if (chunks := chunks_of(block, encoder)) is not None:
-                    chunks.check()
-                if lacks := lacking(block, encoder):
-                    expected = forecast(embedder_of(encoder), dataset, chunks)
-                    if block.name in timed or any(one.cached < one.texts for one in expected.values()):
+            with faults_of((dense.encoder,)):
+                if dense.chunks is not None:
+                    dense.chunks.check()
+                if lacks := lacking(one.name, dense.encoder):
+                    expected = forecast(Embedder(dense.encoder, shared.cache), shared.dataset, dense.chunks)
+                    if one.name in timed or any(one.cached < one.texts for one in expected.values()):
                         problems += lacks
         except InputError as error:
-            problems += in_block(block, error)
+            problems += in_block(one.name, error)
         except BackendError as failure:
-            problems += in_block(block, InputError(Problem("check", str(failure))))
+            problems += in_block(one.name, InputError(Problem("check", str(failure))))
     if problems:
         raise InputError(problems)
 
 
-def unpriced(block: Block, where: str, model: Model | None) -> list[Problem]:
+def unpriced(name: str, where: str, model: Model | None) -> list[Problem]:
     """The problem of a model whose price nobody knows, where no more than so many dollars may be spent."""
     if model is None or model.price is not None:
         return []
-    name = model.provenance.get("model", "the model")
-    unknown = f"the price of {name} is not known, so that --max-cost cannot be kept"
-    return in_block(block, InputError(Problem(f"{where}.price", unknown, "write price = dollars for a million tokens")))
+    called = model.provenance.get("model", "the model")
+    unknown = f"the price of {called} is not known, so that --max-cost cannot be kept"
+    return in_block(name, InputError(Problem(f"{where}.price", unknown, "write price = dollars for a million tokens")))
 
 
 class TruncationEstimate(NamedTuple):
@@ -149,39 +135,43 @@ class TruncationEstimate(NamedTuple):
         return f"{self.retriever} would read only the beginning of {share} and leave {left} unread: {remedy}{made}"
 
 
-def truncation_estimates(
-    blocks: tuple[Block, ...], components: Mapping[str, Components], documents: Sequence[Document]
-) -> Iterator[TruncationEstimate]:
+def truncation_estimates(built: Sequence[Built], documents: Sequence[Document]) -> Iterator[TruncationEstimate]:
     """Yield how far each encoder would read, with what is made of it; nothing is loaded or sent.
 
     Encoders without a limit, and those whose files are not on this machine, are left out.
 
     Args:
-        blocks: the retrievers.
-        components: what they are made of, by name.
+        built: the retrievers.
         documents: a sample.
     """
-    known: dict[str, TruncationEstimate] = {}
-    parts = parts_of(blocks)
-    for block in blocks:
-        encoder = components[block.name].encoder
-        if not isinstance(block, Encoded) or origin(block) or encoder is None or not encoder.at_hand:
+    known: dict[tuple[int, Chunks | None], TruncationEstimate] = {}
+    parts = {one.name: one.of for one in built}
+
+    def made_of(name: str, part: str) -> bool:
+        return any(of == part or made_of(of, part) for of in parts[name])
+
+    for one in built:
+        dense = one.dense
+        if dense is None or dense.derived_from or not dense.encoder.at_hand or cuts_itself(dense):
             continue
-        if block.chunk is not None and block.chunk.call:  # the user's own code, which is not run here
-            continue
-        key = reading_of(block)
-        if key not in known and (limit := encoder.reads) is not None and documents:
-            known[key] = _reach(block, encoder, limit, documents)
+        key = id(dense.encoder), dense.chunks
+        if key not in known and (limit := dense.encoder.reads) is not None and documents:
+            known[key] = _reach(one.name, dense, limit, documents)
         if key in known:
-            made = (one.name for one in blocks if any(part is block for part in parts[one.name][:-1]))
-            yield known[key]._replace(retriever=block.name, others=tuple(made))
+            others = tuple(other.name for other in built if made_of(other.name, one.name))
+            yield known[key]._replace(retriever=one.name, others=others)
 
 
-def _reach(block: Encoded, encoder: Encoder, limit: int, documents: Sequence[Document]) -> TruncationEstimate:
-    parts = list(pieces(documents, chunks_of(block, encoder)))
+def cuts_itself(dense: Dense) -> bool:
+    """Whether the user's own function cuts the documents: `check` does not run it."""
+    return dense.chunks is not None and bool(dense.chunks.call)
+
+
+def _reach(name: str, dense: Dense, limit: int, documents: Sequence[Document]) -> TruncationEstimate:
+    parts = list(pieces(documents, dense.chunks))
     order = sorted(range(len(parts)), key=lambda i: (len(parts[i].content), parts[i].content))  # as they are planned
-    tokens = encoder.lengths([parts[i].content for i in order], "document")
+    tokens = dense.encoder.lengths([parts[i].content for i in order], "document")
     beyond = {document_of(parts[i].id) for i, count in zip(order, tokens.counts.tolist(), strict=True) if count > limit}
     lost = int((tokens.counts - limit).clip(min=0).sum())
     total = int(tokens.counts.sum())
-    return TruncationEstimate(block.name, limit, len(beyond), len(documents), lost, total, tokens.exact)
+    return TruncationEstimate(name, limit, len(beyond), len(documents), lost, total, tokens.exact)

@@ -20,7 +20,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from harness import records
-from harness.experiment.option_tables import Kind
 from harness.records import Manifest, StageLatency
 from retrievers.costs import FREE, Price
 from retrievers.errors import InputError
@@ -115,11 +114,11 @@ class EarlierRun(NamedTuple):
     costs: Sequence[dict[str, Any]]
     """The rows of costs.csv."""
 
-    def speed(self, part: str, kind: Kind) -> tuple[float, float]:
+    def speed(self, part: str, model: Mapping[str, Any]) -> tuple[float, float]:
         """The tokens that an encoder or reranker read, and the seconds that it took, its loading included."""
         blocks = self.manifest.resolved.retrievers
-        model = _without_depth(kind.written())
-        names = {block["name"] for block in blocks if _without_depth(block.get(part) or {}) == model}
+        same = _without_depth(model)
+        names = {block["name"] for block in blocks if _without_depth(block.get(part) or {}) == same}
         stages = {"encoder": ("embed-documents", "embed-queries"), "rerank": ("rerank",)}[part]
         read = [row for row in self.costs if row["retriever"] in names and row["stage"] in stages and row["tokens"]]
         return math.fsum(row["tokens"] for row in read), math.fsum(row["seconds"] for row in read)

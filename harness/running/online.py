@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from functools import partial
 
+from harness.build import Built
 from harness.dataset import Dataset
-from harness.experiment import Encoded, Experiment, JudgeOptions
-from harness.running.components import Components, canonical
+from harness.experiment import JudgeOptions
 from retrievers.cache import Cache, default_path
 from retrievers.chat_model import Prompt
 from retrievers.errors import BackendError, HarnessError
 from retrievers.meter import Meter, single_call
-from retrievers.placeholders import expand
 from retrievers.search_endpoint import HttpRetriever
 from retrievers.stores import StoreOptions
 from retrievers.types import Query
@@ -22,13 +21,13 @@ from retrievers.user_objects import faults_of
 PROMPT = Prompt("Answer with one word.", "Are you there?")
 
 
-def ask_services(experiment: Experiment, dataset: Dataset, components: Mapping[str, Components]) -> list[str]:
+def ask_services(built: Sequence[Built], judge: JudgeOptions | None, dataset: Dataset) -> list[str]:
     """Ask each model behind a network, endpoint, store on a server and judge for one text; past every cache.
 
     Args:
-        experiment: names them.
+        built: the retrievers.
+        judge: who decides whether a text entails a claim, if anybody.
         dataset: its first query is what is asked.
-        components: what retrievers are made of, by name.
 
     Returns:
         A line for each that answered.
@@ -37,7 +36,7 @@ def ask_services(experiment: Experiment, dataset: Dataset, components: Mapping[s
         BackendError: with a line for each that did not.
     """
     lines, failures = [], []
-    for name, what, ask in _services(experiment, dataset.queries[0], components):
+    for name, what, ask in _services(built, judge, dataset.queries[0]):
         try:
             with faults_of(()):
                 ask()
@@ -50,27 +49,26 @@ def ask_services(experiment: Experiment, dataset: Dataset, components: Mapping[s
 
 
 def _services(
-    experiment: Experiment, query: Query, components: Mapping[str, Components]
+    built: Sequence[Built], judge: JudgeOptions | None, query: Query
 ) -> Iterator[tuple[str, str, Callable[[], object]]]:
     """Each service once, with the first retriever that uses it, what it is, and what asks it."""
     seen: set[object] = set()
-    for block in experiment.retrievers:
-        encoder, retriever, reranker, _ = components[block.name]
-        if encoder is not None and encoder.limits is not None and id(encoder) not in seen:
-            seen.add(id(encoder))
-            yield block.name, "encoder", partial(encoder.embed, [query.text], "query", single_call())
+    for one in built:
+        dense, reranker = one.dense, one.reranker
+        if dense is not None and dense.encoder.limits is not None and id(dense.encoder) not in seen:
+            seen.add(id(dense.encoder))
+            yield one.name, "encoder", partial(dense.encoder.embed, [query.text], "query", single_call())
         if reranker is not None and reranker.limits is not None and id(reranker) not in seen:
             seen.add(id(reranker))
-            yield block.name, "reranker", partial(reranker.score, [(query.text, query.text)], single_call())
-        if isinstance(retriever, HttpRetriever):
-            yield block.name, "endpoint", partial(retriever.answer, query, 1, Meter())
-        if isinstance(block, Encoded) and (key := canonical(block.store)) not in seen:
-            seen.add(key)
-            options = StoreOptions(**expand(block.store))
-            if options.on_server:
-                yield block.name, "store", partial(_ask_store, options)
-    if experiment.judge is not None and experiment.judge.kind == "openai":
-        yield "judge", "model", partial(_ask_judge, experiment.judge)
+            yield one.name, "reranker", partial(reranker.score, [(query.text, query.text)], single_call())
+        if isinstance(one.whole, HttpRetriever):
+            yield one.name, "endpoint", partial(one.whole.answer, query, 1, Meter())
+        if dense is not None and dense.store not in seen:
+            seen.add(dense.store)
+            if dense.store.on_server:
+                yield one.name, "store", partial(_ask_store, dense.store)
+    if judge is not None and judge.kind == "openai":
+        yield "judge", "model", partial(_ask_judge, judge)
 
 
 def _ask_store(options: StoreOptions) -> None:

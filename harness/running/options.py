@@ -10,10 +10,7 @@ from typing import NamedTuple
 from harness.dataset import Dataset
 from harness.records import StageLatency
 from retrievers.cache import Cache
-from retrievers.embedding import Embedder
 from retrievers.meter import Budget, Meter
-from retrievers.stores import StoreOptions
-from retrievers.types import Encoder, Store
 
 Watch = Callable[[str, Meter], None]
 """Called with the retriever's name and its meter whenever something was counted; the name is "" where a stage, such as
@@ -47,10 +44,6 @@ class Options(NamedTuple):
         return self._replace(watch=lambda part, meter: self.watch(": ".join(filter(None, (name, part))), meter))
 
 
-Stores = dict[tuple[StoreOptions, str, str], Store]
-"""What a run has opened, to be closed at its end, by location and content: one folder cannot be opened twice."""
-
-
 @dataclass(frozen=True, slots=True)
 class Shared:
     """What all retrievers of one run share."""
@@ -71,7 +64,3 @@ class Shared:
     """Queries timed one at a time; 0: none."""
     latencies: Mapping[str, Mapping[str, StageLatency]] = field(default_factory=dict)
     """Retriever -> stage -> what was measured before: kept, so that a warm run loads no model."""
-
-    def embedder(self, encoder: Encoder) -> Embedder:
-        """Return an encoder with the cache of its vectors."""
-        return Embedder(encoder, self.cache)

@@ -9,19 +9,19 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from harness.build import Built
 from harness.dataset import Dataset
 from harness.english import counted
-from harness.experiment import Block, Dense, Encoded, Loaded, asked_in, in_order, origin
-from harness.experiment.option_tables import Kind
-from harness.running.components import Components
-from harness.running.forecast import chunks_of, forecast, take_over
+from harness.experiment import Loaded, asked_in
+from harness.running.forecast import cuts_itself, forecast, take_over
 from harness.running.machine import REQUEST, EarlierRun, Throughput, earlier_runs, price_sentence, sampled
 from retrievers.cache import Cache, default_path
 from retrievers.chunking import Chunks, pieces
 from retrievers.costs import searches
+from retrievers.dense import Dense
 from retrievers.derived import proof_texts
 from retrievers.embedding import Embedder, Forecast
-from retrievers.types import Encoder, Limits, Model, Reranker, Role
+from retrievers.types import Limits, Model, Reranker, Role
 
 SAMPLE = 1000
 """Documents whose tokens are counted, to know those of a reranker's pairs."""
@@ -65,24 +65,24 @@ class Planning:
         runs = (run for run, of in manifests if (asked_in(of.experiment), of.dataset.digest) == asked)
         return next(runs, None)
 
-    def speed(self, part: str, kind: Kind) -> float | None:
+    def speed(self, part: str, model: Mapping[str, Any]) -> float | None:
         """Tokens a second of a local model, by the earlier runs."""
-        tokens, seconds = map(sum, zip((0, 0), *(one.speed(part, kind) for one in self.earlier), strict=True))
+        tokens, seconds = map(sum, zip((0, 0), *(one.speed(part, model) for one in self.earlier), strict=True))
         return tokens / seconds if seconds else None
 
-    def timed(self, block: Block) -> list[str]:
+    def timed(self, name: str) -> list[str]:
         """The queries that are asked one at a time, past the cache."""
         latency, same = self.loaded.experiment.latency, self.same()
-        if latency is None or (same is not None and block.name in same.timed):
+        if latency is None or (same is not None and name in same.timed):
             return []
         return [query.text for some in sampled(self.dataset.queries, latency.sample) for query in some]
 
 
-def throughput_of(part: str, kind: Kind, model: Model, context: Planning) -> tuple[Throughput, str]:
+def throughput_of(part: str, one: Built, model: Model, context: Planning) -> tuple[Throughput, str]:
     """What a model's tokens cost and how fast it is, with a sentence that says where that is from."""
     limits = model.limits
     if limits is None:
-        speed = context.speed(part, kind)
+        speed = context.speed(part, one.models[part])
         known = f", {speed:,.0f} tokens a second in earlier runs" if speed else ""
         absent = "" if model.at_hand else ", its weights are still to be fetched"
         return Throughput(model.price, speed=speed), f"{price_sentence(model.price)}{known}{absent}"
@@ -108,51 +108,46 @@ def _row(
     return PlanRow(retriever, stage, *counts, throughput.usd(counts.tokens, searched), minutes)
 
 
-def embedding_rows(block: Encoded, encoder: Encoder, throughput: Throughput, context: Planning) -> Iterator[PlanRow]:
+def embedding_rows(one: Built, dense: Dense, throughput: Throughput, context: Planning) -> Iterator[PlanRow]:
     """The rows of an encoder, which are planned from then on; texts that are planned already are left out."""
-    planned = context.planned
-    stages: tuple[tuple[Role, str, str], ...] = (
-        ("document", "embed-documents", f" {block.chunk}"), ("query", "embed-queries", "")
-    )  # fmt: skip
+    planned, encoder, name = context.planned, dense.encoder, one.name
+    cut = f" {dense.chunks and dense.chunks.name}"
+    stages: tuple[tuple[Role, str, str], ...] = (("document", "embed-documents", cut), ("query", "embed-queries", ""))
     keys = {
-        f"{role} {encoder.fingerprint_for(role) if encoder.at_hand else block.encoder.written()}{cut}": (role, stage)
+        f"{role} {encoder.fingerprint_for(role) if encoder.at_hand else one.models['encoder']}{cut}": (role, stage)
         for role, stage, cut in stages
     }
     if not keys.keys() <= planned.keys():
         embedder = Embedder(encoder, context.cache)
-        expected = forecast(embedder, context.dataset, _chunks(block, encoder))
-        if _cuts_itself(block):
+        expected = forecast(embedder, context.dataset, _chunks(dense))
+        if cuts_itself(dense):
             expected["document"] = expected["document"]._replace(exact=False)
         for key, (role, stage) in keys.items():
             if key not in planned:
-                planned[key] = _row(block.name, stage, expected[role], throughput)
+                planned[key] = _row(name, stage, expected[role], throughput)
                 yield planned[key]
-    if timed := context.timed(block):
+    if timed := context.timed(name):
         counts, exact = encoder.count(timed, "query")
         alone = Forecast(len(timed), 0, len(timed), int(counts.sum()), exact)
-        yield _row(block.name, "latency", alone, throughput, together=False)
+        yield _row(name, "latency", alone, throughput, together=False)
 
 
-def _cuts_itself(block: Encoded) -> bool:
-    """Whether the user's own function cuts the documents: it is not run here, and they count as they are."""
-    return block.chunk is not None and bool(block.chunk.call)
+def _chunks(dense: Dense) -> Chunks | None:
+    """How documents are cut, as far as no code of the user's is run for it."""
+    return None if cuts_itself(dense) else dense.chunks
 
 
-def _chunks(block: Encoded, encoder: Encoder) -> Chunks | None:
-    return None if _cuts_itself(block) else chunks_of(block, encoder)
-
-
-def proof_rows(block: Dense, asked: Encoder, throughput: Throughput, context: Planning) -> Iterator[PlanRow]:
+def proof_rows(one: Built, dense: Dense, throughput: Throughput, context: Planning) -> Iterator[PlanRow]:
     """The row of the texts that are embedded at the size to which vectors are cut, to compare the two."""
-    key = f"{block.encoder.written()} {block.chunk} {block.dimensions}"
-    if key not in context.planned:
-        some = proof_texts(piece.content for piece in pieces(context.dataset.documents(), _chunks(block, asked)))
-        expected = Embedder(asked, context.cache).forecast(some, "document")
-        context.planned[key] = _row(block.name, "embed-documents", expected, throughput)
+    key = f"{one.models['encoder']} {dense.chunks and dense.chunks.name} {dense.dimensions}"
+    if dense.asked is not None and key not in context.planned:
+        some = proof_texts(piece.content for piece in pieces(context.dataset.documents(), _chunks(dense)))
+        expected = Embedder(dense.asked, context.cache).forecast(some, "document")
+        context.planned[key] = _row(one.name, "embed-documents", expected, throughput)
         yield context.planned[key]
 
 
-def reranking_rows(block: Block, reranker: Reranker, throughput: Throughput, context: Planning) -> Iterator[PlanRow]:
+def reranking_rows(name: str, reranker: Reranker, throughput: Throughput, context: Planning) -> Iterator[PlanRow]:
     """The rows of a reranker: at most `depth` pairs a query, the first documents standing for the candidates."""
     width = min(reranker.depth, context.loaded.experiment.depth, context.dataset.count)
     documents = [document.content for document in islice(context.dataset.documents(), SAMPLE)]
@@ -167,16 +162,16 @@ def reranking_rows(block: Block, reranker: Reranker, throughput: Throughput, con
         tokens = 0 if cached else int(width * reranker.count(texts).counts.sum() + width * len(texts) * average)
         counts = Forecast(pairs, pairs if cached else 0, calls, tokens, not tokens)
         searched = len(texts) * searches([math.ceil(average)] * width)
-        return _row(block.name, stage, counts, throughput, together=stage == "rerank", searched=searched)
+        return _row(name, stage, counts, throughput, together=stage == "rerank", searched=searched)
 
     asked = [query.text for query in context.dataset.queries]
     # Whether pairs are cached cannot be looked up before they are known: they are, where this very run was finished
     # before and nothing it embeds has gone from the cache since.
     same = context.same()
     embedded = all(one.texts == one.cached for one in context.planned.values())
-    cached = same is not None and block.name in same.manifest.finished and embedded
+    cached = same is not None and name in same.manifest.finished and embedded
     yield row("rerank", asked, 0 if cached else requests(asked), cached=cached)
-    if timed := context.timed(block):
+    if timed := context.timed(name):
         yield row("latency-rerank", timed, sum(requests([text]) for text in timed))
 
 
@@ -249,7 +244,7 @@ def _amount(value: float | None, digits: int, mark: str) -> str:
     return f"<{10**-digits:.{digits}f}" if value < 10**-digits else f"{mark}{value:,.{digits}f}"
 
 
-def plan(loaded: Loaded, dataset: Dataset, components: Mapping[str, Components], results: Path) -> RunPlan:
+def plan(loaded: Loaded, dataset: Dataset, built: Sequence[Built], results: Path) -> RunPlan:
     """Count what a run of an experiment would take; equal first stages count once.
 
     Tokens are exact where the model's tokenizer is on this machine, else estimated; those of a reranker's
@@ -259,7 +254,7 @@ def plan(loaded: Loaded, dataset: Dataset, components: Mapping[str, Components],
     Args:
         loaded: the experiment.
         dataset: its data.
-        components: what its retrievers are made of, by name.
+        built: its retrievers.
         results: where earlier runs lie.
 
     Raises:
@@ -272,23 +267,21 @@ def plan(loaded: Loaded, dataset: Dataset, components: Mapping[str, Components],
         if elsewhere is not None and "://" in elsewhere.location:
             notes.append(f"check uses no network: vectors in {elsewhere.location} count as not embedded")
         else:
-            take_over(loaded.experiment, components.values(), cache)
+            take_over(elsewhere, built, cache)
         context = Planning(loaded, dataset, cache, tuple(earlier_runs(results)))
-        for block in in_order(loaded.experiment.retrievers):
-            encoder, _, reranker, asked = components[block.name]
-            if isinstance(block, Encoded) and encoder is not None:
-                throughput, note = throughput_of("encoder", block.encoder, encoder, context)
-                rows += embedding_rows(block, encoder, throughput, context)
-                if origin(block) is None:
-                    notes.append(f"{block.name}: {note}")
-                    notes += [f"{block.name}: documents count uncut, since chunk.call is not run"] * _cuts_itself(block)
-                if asked is not None and isinstance(block, Dense):
-                    rows += proof_rows(block, asked, throughput, context)
-            if block.rerank is not None and reranker is not None:
-                throughput, note = throughput_of("rerank", block.rerank, reranker, context)
-                rows += reranking_rows(block, reranker, throughput, context)
+        for one in built:
+            if (dense := one.dense) is not None:
+                throughput, note = throughput_of("encoder", one, dense.encoder, context)
+                rows += embedding_rows(one, dense, throughput, context)
+                if not dense.derived_from:
+                    notes.append(f"{one.name}: {note}")
+                    notes += [f"{one.name}: documents count uncut, since chunk.call is not run"] * cuts_itself(dense)
+                rows += proof_rows(one, dense, throughput, context)
+            if (reranker := one.reranker) is not None:
+                throughput, note = throughput_of("rerank", one, reranker, context)
+                rows += reranking_rows(one.name, reranker, throughput, context)
                 if reranker.limits is not None:
-                    notes.append(f"{block.name}: reranker: {note}")
+                    notes.append(f"{one.name}: reranker: {note}")
         judging, judged_by = judging_rows(context)
         rows += judging
         notes += judged_by

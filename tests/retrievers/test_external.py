@@ -15,6 +15,7 @@ from retrievers.cache import Cache
 from retrievers.errors import BackendError, InputError
 from retrievers.external import PythonRetriever, RunRetriever
 from retrievers.meter import Meter
+from retrievers.resources import Corpus, Resources
 from retrievers.runs import write_run
 from retrievers.search_endpoint import HttpRetriever
 from retrievers.types import Query, ranked
@@ -26,6 +27,7 @@ from tests.support.small import BM25
 pytestmark = pytest.mark.usefixtures("in_tmp")
 
 QUERIES = [Query(id_, text) for id_, text, _ in small.QUERIES]
+NOTHING = Corpus(lambda: iter(()), 0, lambda ids: {})
 
 
 def saved(folder: Path, suffix: str, hits: dict[str, dict[str, float]]) -> str:
@@ -262,7 +264,7 @@ def test_a_secret_in_a_header_is_refused(tmp_path):
 def test_latency_asks_past_the_cache(tmp_path, monkeypatch):
     with service("elasticsearch") as (url, handler), Cache(tmp_path / "c.sqlite") as cache:
         retriever = http(url)
-        retriever.use(cache)
+        retriever.use(Resources(NOTHING, cache))
         retriever.search(QUERIES, 3, Meter())
         retriever.search(QUERIES, 3, Meter())
         assert len(handler.asked) == len(QUERIES)
@@ -271,7 +273,7 @@ def test_latency_asks_past_the_cache(tmp_path, monkeypatch):
         for key, tenant in ((KEY, "a"), (KEY, "b"), (KEY, "${TENANT}"), ("tomorrow's", "${TENANT}")):
             monkeypatch.setenv("KEY", key)
             other = http(url, headers={"Authorization": "ApiKey ${KEY}", "X-Tenant": tenant})  # others' answers
-            other.use(cache)
+            other.use(Resources(NOTHING, cache))
             other.search(QUERIES[:1], 3, Meter())
         assert len(handler.asked) == len(QUERIES) + 4
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from retrievers.bm25 import BM25Retriever
 from retrievers.chunking import Chunks
-from retrievers.filters import Condition, FieldValues, FilteredRetriever, wanted
+from retrievers.filters import Condition, FieldValues, Filtered, wanted
 from retrievers.meter import Meter
 from retrievers.stores.matrices import QuantizedStore
 from retrievers.types import Document, Embedded, Query, Retriever, ranked, rounded
@@ -197,12 +197,12 @@ class Foreign(Retriever):
 @pytest.mark.parametrize("name", CONDITIONS)
 def test_any_other_retriever_is_asked_for_more_until_enough_match(name):
     documents, conditions = corpus(140), CONDITIONS[name]
-    check_dense(FilteredRetriever(Foreign(), conditions), documents, conditions, 10)
+    check_dense(Filtered(Foreign(), conditions), documents, conditions, 10)
 
 
 def test_a_retriever_that_gives_no_more_is_not_asked_for_ever():
     documents, conditions = corpus(400), CONDITIONS["an odd name"]
-    retriever = FilteredRetriever(Foreign(), conditions)
+    retriever = Filtered(Foreign(), conditions)
     retriever.index(documents, Meter())
     [ranking] = retriever.search(QUERIES[:1], 100, Meter())
     assert ranking.doc_ids == retriever.answer(QUERIES[0], 100, Meter()).doc_ids

@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 
-from harness.running import components
 from retrievers.cache import Cache
 from retrievers.embedding import Embedder
 from retrievers.encoders.openai import OpenAIEncoder
 from retrievers.errors import BackendError, InputError, OverBudget
 from retrievers.meter import Budget, Meter, single_call
+from retrievers.types import facts_of
 from tests.support import dialects
 from tests.support.dialects import ALL
 from tests.support.provider_blocks import BLOCKS, LONG, at, check_embeddings
@@ -98,7 +98,7 @@ def test_options_out_of_range(option):
 def test_the_price_is_the_experiments_or_the_list_price_or_nothing_here(option, usd):
     price = OpenAIEncoder("text-embedding-3-small", **option).price
     assert (price and price.usd_per_million_tokens) == usd
-    described = components.described(OpenAIEncoder("text-embedding-3-small", **option))
+    described = facts_of(OpenAIEncoder("text-embedding-3-small", **option))
     assert described.get("usd_per_million_tokens") == (None if usd is None else f"{usd:g}")
 
 

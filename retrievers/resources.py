@@ -1,0 +1,66 @@
+"""What the retrievers of one run share: the cache, the documents by id, the collections that are open."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from retrievers.cache import Cache
+from retrievers.errors import BackendError
+from retrievers.types import Document, Store
+
+
+class Corpus:
+    """The documents of a run, read anew by each retriever; by id, each is looked up once.
+
+    Args:
+        documents: begins to read them.
+        count: how many there are.
+        texts: finds some of them by id; ids that no document has are left out.
+    """
+
+    def __init__(
+        self,
+        documents: Callable[[], Iterator[Document]],
+        count: int,
+        texts: Callable[[Collection[str]], Mapping[str, Document]],
+    ) -> None:
+        self._documents, self._count, self._texts = documents, count, texts
+        self._held: dict[str, Document] = {}
+        self.made: dict[str, Any] = {}
+
+    def __iter__(self) -> Iterator[Document]:
+        return self._documents()
+
+    def __length_hint__(self) -> int:
+        return self._count
+
+    def contents(self, ids: Collection[str]) -> Mapping[str, Document]:
+        """Return documents by id; raises BackendError where one of them is no document."""
+        missing = {id_ for id_ in ids if id_ not in self._held}
+        if missing:
+            self._held.update(self._texts(missing))
+            if strangers := sorted(missing - self._held.keys()):
+                what = f"{len(strangers):,} of its hits are not documents of the data set, such as {strangers[0]!r}"
+                raise BackendError(f"{what}: they cannot be reranked")
+        return {id_: self._held[id_] for id_ in ids}
+
+
+@dataclass(frozen=True, slots=True)
+class Resources:
+    """What a retriever is given before it indexes or searches."""
+
+    corpus: Corpus
+    cache: Cache
+    """Of vectors, scores and answers."""
+    corpus_digest: str = ""
+    """Of what is embedded: collections that outlive a run are named by it."""
+    folder: Path = field(default_factory=lambda: Path(tempfile.gettempdir()) / "retriever-harness")
+    """Where collections of this machine live from run to run."""
+    fresh: bool = True
+    """Index anew what a store holds."""
+    stores: dict[Any, Store] = field(default_factory=dict)
+    """What is open, to be closed at the end, by place and content: one folder cannot be opened twice."""
