@@ -60,13 +60,13 @@ def read_rows(file: File, problems: Findings) -> Iterator[tuple[Place, Row]]:
 
 def read_lines(file: File, problems: Findings) -> Iterator[tuple[int, str]]:
     """Stream the non-blank lines of a UTF-8 file with their numbers, cut at line feeds alone."""
-    with file.open() as handle:
-        try:
+    try:
+        with file.open() as handle:
             for number, line in enumerate(_decoded(handle, file.path), 1):
                 if line and not line.isspace():
                     yield number, line
-        except InputError as error:
-            problems.extend(error.problems)  # one complaint: in another encoding every line is wrong
+    except InputError as error:
+        problems.extend(error.problems)  # one complaint: in another encoding every line is wrong
 
 
 def _text(raw: bytes, path: Path, number: int) -> str:
@@ -105,10 +105,7 @@ def _jsonl(file: File, problems: Findings) -> Iterator[tuple[Place, Row]]:
 
 def read_jsonl(path: Path, problems: Findings) -> Iterator[tuple[Place, Row]]:
     """Stream the objects of a JSON Lines file; a line that is none becomes a problem."""
-    try:
-        yield from _jsonl(File(path), problems)
-    except InputError as error:
-        problems.extend(error.problems)
+    return _jsonl(File(path), problems)
 
 
 def read_text(path: Path) -> str:

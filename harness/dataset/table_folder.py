@@ -108,11 +108,7 @@ def read(reference: DatasetReference, files: Files) -> Source:
     source = TableSource(
         rows_of(),
         _headed(reference, ("id", "query", "") if apart else ("query", "document", "grade", ""), *asked),
-        None
-        if not apart
-        else rows_of()
-        if labels is None
-        else _headed(reference, ("query_id", "document", "grade", ""), labels),
+        _headed(reference, ("query_id", "document", "grade", ""), *filter(None, [labels])) if apart else None,
         Columns(reference.columns, header=reference.header is True),
     )
     taken = frozenset(file.path for file in (*asked, *qrels, labels) if file is not None)

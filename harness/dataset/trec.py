@@ -151,28 +151,21 @@ def topic_files(files: Files) -> list[File]:
 
 def is_qrels(file: File) -> bool:
     """Whether the first line of a file, comments left aside, is a judgment in TREC's form."""
-    first = next((line for _, line in _each(file, Findings()) if not line.startswith("#")), "").split()
+    first = next((line for _, line in read_lines(file, Findings()) if not line.startswith("#")), "").split()
     return len(first) == 4 and grade_of(first[3]) is not None
 
 
 def is_topics(file: File) -> bool:
     """Whether a file of text holds topics, and not one question a line."""
-    first = next(_each(file, Findings()), (0, ""))[1].lstrip().lower()
+    first = next(read_lines(file, Findings()), (0, ""))[1].lstrip().lower()
     id_, tab, text = first.partition("\t")
     return file.suffix in (*TEXTS, ".topics", ".tsv") and (
         first.startswith(("<top", "<?xml")) or bool(tab and text.strip() and id_.isalnum() and not id_.isalpha())
     )
 
 
-def _each(file: File, problems: Findings) -> Iterator[tuple[int, str]]:
-    try:
-        yield from read_lines(file, problems)
-    except InputError as error:
-        problems.extend(error.problems)
-
-
 def _lines(file: File, problems: Findings) -> Iterator[tuple[Place, Query]]:
-    for number, line in _each(file, problems):
+    for number, line in read_lines(file, problems):
         id_, tab, text = line.partition("\t")
         if tab and id_.strip():
             yield Place(file.path, number), Query(nfc(id_.strip()), text.strip())
@@ -186,7 +179,7 @@ def _blocks(file: File, tag: str, problems: Findings) -> Iterator[tuple[Place, s
     opening = re.compile(rf"<{tag}(ic\b[^>]*)?>" if tag == "top" else rf"<{tag}>", re.IGNORECASE)
     closing = re.compile(rf"</{tag}(ic)?>", re.IGNORECASE)
     begins, lines, blocks = 0, list[str](), 0
-    for number, line in _each(file, problems):
+    for number, line in read_lines(file, problems):
         if begins and opening.search(line):
             what = f"<{tag}> has no end before line {number}"
             problems.wrong(Place(file.path, begins), what, f"close it with </{tag}>")
