@@ -252,7 +252,7 @@ def leaves_of(cell: Any, path: str) -> Iterator[tuple[str, Any]]:
     """What stands in a cell, each with the path that leads to it: further than to an object that names a document.
 
     >>> list(leaves_of([{"doc": {"ref": "d1"}, "why": "so"}], "gold")), list(leaves_of("d1; d2", "gold"))
-    ([('gold.doc.ref', 'd1'), ('gold.why', 'so')], [('gold', 'd1; d2')])
+    ([('gold.doc', {'ref': 'd1'}), ('gold.why', 'so')], [('gold', 'd1; d2')])
     """
     if isinstance(cell, list) and any(isinstance(one, Mapping) for one in cell):
         for one in cell:
