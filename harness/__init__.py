@@ -18,7 +18,6 @@ if _typing.TYPE_CHECKING:
     from harness.measures.measure import measure
     from harness.notebook.comparing import compare
     from harness.notebook.notebook_results import NotebookResults as Results
-    from harness.notebook.parts import Encoder, Fusion, OpenAI, Reranked, Search
     from harness.notebook.running import evaluate, run, run_sets
     from harness.notebook.running import open_results as open  # noqa: A004 - harness.open("results/x"), as one says it
     from harness.running.options import Options
@@ -26,15 +25,10 @@ if _typing.TYPE_CHECKING:
 
 __all__ = [
     "BackendError",
-    "Encoder",
     "Experiment",
-    "Fusion",
     "InputError",
-    "OpenAI",
     "Options",
-    "Reranked",
     "Results",
-    "Search",
     "compare",
     "evaluate",
     "load_dataset",
@@ -59,14 +53,23 @@ _HOMES = {
     "run_sets": "harness.notebook.running:run_sets",
 }
 
+_RETIRED = {
+    "Encoder": "retrievers.Dense",
+    "Fusion": "retrievers.Fused",
+    "OpenAI": "retrievers.Dense",
+    "Reranked": "retrievers.Reranked",
+    "Search": "retrievers.Function",
+}
+
 
 def __getattr__(name: str) -> _typing.Any:
     """Import on first use, so that `harness --help` does not wait for pandas."""
     import importlib
 
     if name not in __all__:
-        raise AttributeError(f"module 'harness' has no attribute {name!r}")
-    module, _, attribute = _HOMES.get(name, f"harness.notebook.parts:{name}").partition(":")
+        instead = _RETIRED.get(name, "")
+        raise AttributeError(f"module 'harness' has no attribute {name!r}{instead and f': use {instead}'}")
+    module, _, attribute = _HOMES[name].partition(":")
     return getattr(importlib.import_module(module), attribute)
 
 

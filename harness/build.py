@@ -16,15 +16,14 @@ from harness import experiment as tables
 from harness.experiment import functions_of
 from harness.experiment.option_tables import Kind
 from retrievers import encoder_class, reranker_class, retriever_class
-from retrievers.chunking import Chunks
-from retrievers.dense import Dense
+from retrievers.dense import Called, Dense, Smaller
 from retrievers.errors import BackendError, InputError, Problem
-from retrievers.filters import Condition, Filtered, SupportsFilter
+from retrievers.filters import Condition, Filtered, SupportsFilter, conditions_of
 from retrievers.fused import Fused
 from retrievers.placeholders import expand, made, without_keys
 from retrievers.reranked import Reranked
 from retrievers.stores import StoreOptions
-from retrievers.types import Counts, Encoder, Model, Reranker, Retriever
+from retrievers.types import Encoder, Model, Reranker, Retriever
 from retrievers.user_objects import faults_of
 
 Part = TypeVar("Part", bound=Model)
@@ -40,6 +39,8 @@ class Built:
     retriever: Retriever
     of: tuple[str, ...] = ()
     """The retrievers of the experiment that it is made of: where one fails, it is not asked."""
+    names: Mapping[int, str] = field(default_factory=dict)
+    """Which of its parts are such retrievers, by `id`: they bear their own costs."""
     functions: Mapping[str, str] = field(default_factory=dict)
     """The user's functions that it calls: key -> "package.module:function"."""
     conditions: tuple[Condition, ...] = ()
@@ -50,7 +51,13 @@ class Built:
     @property
     def own(self) -> tuple[Retriever, ...]:
         """The retriever, and before it what it is made of that has no name of its own."""
-        return (*(() if self.of else self.retriever.parts), self.retriever)
+        return tuple(self._own(self.retriever))
+
+    def _own(self, retriever: Retriever) -> Iterator[Retriever]:
+        for part in retriever.parts:
+            if id(part) not in self.names:
+                yield from self._own(part)
+        yield retriever
 
     @property
     def dense(self) -> Dense | None:
@@ -66,14 +73,13 @@ class Built:
     def blamed(self) -> tuple[object, ...]:
         """Whose code may fail for it."""
         dense = self.dense
-        models = () if dense is None else (dense.encoder, dense.asked)
+        models = () if dense is None else (dense.encoder, dense.cut.asked)
         return (*models, *map(unfiltered, self.own), self.reranker)
 
     @property
     def whole(self) -> Retriever | None:
         """What finds for it and is no vector search, such as BM25 or an endpoint; None where others find for it."""
-        first = self.own[0]
-        return None if first.parts or isinstance(first, Dense) else first
+        return next((one for one in self.own if not one.parts and not isinstance(one, Dense)), None)
 
 
 def unfiltered(retriever: Retriever) -> Retriever:
@@ -87,6 +93,13 @@ class BuiltOnce(NamedTuple):
     encoders: dict[str, Encoder]
     rerankers: dict[str, Reranker]
     retrievers: dict[str, Retriever]
+
+
+class NamedParts(NamedTuple):
+    """The retrievers that are built, and those of them that one is made of, by `id`."""
+
+    retrievers: Mapping[str, Retriever]
+    used: dict[int, str]
 
 
 def build(blocks: Sequence[tables.Block]) -> tuple[Built, ...]:
@@ -104,12 +117,13 @@ def build(blocks: Sequence[tables.Block]) -> tuple[Built, ...]:
             of = tables.inputs(block)
             if not set(of) <= named.keys():
                 continue  # what is wrong with its part is told
-            named[block.name] = retriever = _retriever(block, named, parts)
+            found: dict[int, str] = {}
+            named[block.name] = retriever = _retriever(block, NamedParts(named, found), parts)
             written = {"encoder": block.encoder.written()} if isinstance(block, tables.Encoded) else {}
             if block.rerank is not None:
                 written["rerank"] = block.rerank.written()
-            conditions = tuple(_conditions(getattr(block, "filter", {})))
-            built.append(Built(block.name, retriever, of, dict(functions_of(block)), conditions, written))
+            conditions = tuple(_conditions(block))
+            built.append(Built(block.name, retriever, of, found, dict(functions_of(block)), conditions, written))
         except InputError as error:
             problems += in_block(block.name, error)
     if problems:
@@ -117,14 +131,14 @@ def build(blocks: Sequence[tables.Block]) -> tuple[Built, ...]:
     return tuple(built)
 
 
-def _retriever(block: tables.Block, named: Mapping[str, Retriever], parts: BuiltOnce) -> Retriever:
+def _retriever(block: tables.Block, known: NamedParts, parts: BuiltOnce) -> Retriever:
     """Build what answers for a table, out of what is built already."""
     match block:
         case tables.Fusion():
-            of = tuple(named[name] for name in block.of)
+            of = tuple(_part(part, known, parts) for part in block.of)
             first: Retriever = Fused(of, block.method, block.constant, block.weights, block.minimum)
         case tables.RerankedTable():
-            first = named[block.of]
+            first = _part(block.of, known, parts)
         case tables.Encoded():
             first = _once(block, parts, partial(_dense, block, parts))
         case tables.Standalone():
@@ -134,6 +148,15 @@ def _retriever(block: tables.Block, named: Mapping[str, Retriever], parts: Built
     if block.rerank is None:
         return first
     return Reranked(first, _built_once(block.rerank, reranker_class, parts.rerankers))
+
+
+def _part(part: str | tables.Block, known: NamedParts, parts: BuiltOnce) -> Retriever:
+    """A part that is another retriever of the experiment, which is noted; or that has a table of its own."""
+    if isinstance(part, tables.Block):
+        return _retriever(part, known, parts)
+    retriever = known.retrievers[part]
+    known.used[id(retriever)] = part
+    return retriever
 
 
 def _once(block: tables.Block, parts: BuiltOnce, make: Any) -> Retriever:
@@ -146,25 +169,24 @@ def _once(block: tables.Block, parts: BuiltOnce, make: Any) -> Retriever:
 
 def _dense(block: tables.Encoded, parts: BuiltOnce) -> Dense:
     encoder = _built_once(block.encoder, encoder_class, parts.encoders)
-    dense = Dense(
-        encoder,
-        StoreOptions(**expand(block.store)),
-        _chunks(block.chunk, encoder),
-        tuple(_conditions(block.filter)),
-        location=block.store.get("location") or "",
-        name=block.name,
-    )
+    cut = None
     if isinstance(block, tables.DenseTable):
-        dense.dimensions, dense.quantization = block.dimensions, block.quantization
-        dense.derived_from = block.derived_from or ""
-        dense.asked = _at_its_own_size(block, encoder, parts.encoders)
-    return dense
+        asked = _at_its_own_size(block, encoder, parts.encoders)
+        cut = Smaller(block.dimensions, block.quantization, asked, block.derived_from or "")
+    return Dense(
+        encoder,
+        store=StoreOptions(**expand(block.store)),
+        chunk=None if block.chunk is None else block.chunk.model_dump(),
+        conditions=_conditions(block),
+        cut=cut,
+        named=Called(block.name, block.store.get("location") or ""),
+    )
 
 
 def _standalone(block: tables.Standalone) -> Retriever:
     """Build a retriever that indexes and searches by itself, among the documents that its filter leaves."""
     retriever: Retriever = _built(retriever_class(block.kind), block.options)
-    conditions = _conditions(block.filter)
+    conditions = _conditions(block)
     if not conditions:
         return retriever
     if not isinstance(retriever, SupportsFilter):
@@ -197,29 +219,11 @@ def canonical(table: Mapping[str, Any]) -> str:
     return json.dumps(table, sort_keys=True, default=str)
 
 
-def _conditions(table: Mapping[str, str | tuple[str, ...] | tables.QueryField]) -> list[Condition]:
-    """Return what a `filter` asks of documents."""
-    conditions = []
-    for name, value in table.items():
-        if isinstance(value, tables.QueryField):
-            conditions.append(Condition(name, query_field=value.query))
-        else:
-            conditions.append(Condition(name, (value,) if isinstance(value, str) else tuple(sorted(value))))
-    return conditions
-
-
-def _chunks(table: tables.Chunk | None, encoder: Encoder) -> Chunks | None:
-    """Return how documents are cut: by characters, or by the tokens of the encoder."""
-    if table is None:
-        return None
-    size, overlap = table.size or 0, table.overlap
-    if table.unit == "characters":
-        return Chunks(size, overlap, by=table.by, call=table.call)
-
-    def count(texts: Sequence[str]) -> Counts:
-        return encoder.lengths(texts, "document").counts
-
-    return Chunks(size, overlap, count, "tokens", table.by)
+def _conditions(block: tables.Block) -> list[Condition]:
+    """Return what a table's `filter` asks of documents."""
+    asked = block.filter if isinstance(block, tables.Encoded | tables.Standalone) else {}
+    return conditions_of({name: one.model_dump() if isinstance(one, tables.QueryField) else one
+                          for name, one in asked.items()})  # fmt: skip
 
 
 def _built(cls: Any, options: Mapping[str, Any]) -> Any:

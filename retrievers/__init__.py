@@ -29,10 +29,10 @@ RERANKERS = {
     "late-interaction": "retrievers.rerankers.cross_encoder:LateInteractionReranker",
 }
 RETRIEVERS = {
-    "bm25": "retrievers.bm25:BM25Retriever",
-    "http": "retrievers.search_endpoint:HttpRetriever",
-    "python": "retrievers.external:PythonRetriever",
-    "run": "retrievers.external:RunRetriever",
+    "bm25": "retrievers.bm25:BM25",
+    "http": "retrievers.search_endpoint:Endpoint",
+    "python": "retrievers.external:Function",
+    "run": "retrievers.external:SavedRun",
 }
 """Whole retrievers: what indexes and searches by itself. Dense retrieval and fusion are made by the harness."""
 STORES = {
@@ -44,12 +44,22 @@ STORES = {
 ":memory:", a folder and a server's URL."""
 
 
+COMPOSED = {
+    "Dense": "retrievers.dense:Dense",
+    "Filtered": "retrievers.filters:Filtered",
+    "Fused": "retrievers.fused:Fused",
+    "Reranked": "retrievers.reranked:Reranked",
+}
+"""Retrievers that hold parts: models, stores, other retrievers."""
+
 TABLES = {"encoder": ENCODERS, "reranker": RERANKERS, "retriever": RETRIEVERS, "store": STORES}
-_PARTS = {path.partition(":")[2]: path.partition(":")[0] for table in TABLES.values() for path in table.values()}
+_PARTS = {
+    path.partition(":")[2]: path.partition(":")[0] for table in (*TABLES.values(), COMPOSED) for path in table.values()
+}
 
 
 def __getattr__(name: str) -> type:
-    """Import a part on first use: `from retrievers import BM25Retriever`."""
+    """Import a part on first use: `from retrievers import BM25`."""
     if name not in _PARTS:
         raise AttributeError(f"module 'retrievers' has no attribute {name!r}")
     part: type = getattr(importlib.import_module(_PARTS[name]), name)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import NamedTuple, cast
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
@@ -11,6 +11,7 @@ from retrievers.chunking import Boundary, Chunks, passages
 from retrievers.errors import BackendError, InputError, Problem, did_you_mean
 from retrievers.filters import Condition, FieldValues, shown, wanted
 from retrievers.meter import Meter
+from retrievers.options import Configured
 from retrievers.ranking import best_of
 from retrievers.types import Document, Query, Ranking, Retriever, Shares, ranked, sample
 from retrievers.words import NAMES, RULE, load_language_model, shared_language, tokenize
@@ -41,53 +42,54 @@ LARGEST_K1 = 1_000_000
 """Terms do not saturate long before; scores of far larger ones overflow, and nothing would be found."""
 
 
-class BM25Retriever(Retriever):
+class BM25(Configured, Retriever):
     """Okapi BM25 (Robertson & Zaragoza 2009), scored by bm25s in Lucene's variant."""
 
-    def __init__(
-        self,
-        *,
-        k1: float = 0.9,
-        b: float = 0.4,
-        stemming: str | None = None,
-        chunk: Mapping[str, int | str] | None = None,
-    ) -> None:
-        """Configure BM25.
+    kind = "bm25"
+    k1: float = 0.9
+    """How fast a repeated term saturates, 0 to 1,000,000; 0.9 is Anserini's default."""
+    b: float = 0.4
+    """How much long documents are discounted, 0 to 1; 0.4 is Anserini's default."""
+    stemming: str | None = None
+    """A Snowball language ("english", "russian", …), or "" for none; left out, the language in which nine in ten
+    documents of a sample are, where Snowball has it, else none."""
+    chunk: Mapping[str, int | str] | None = None
+    """Cut long documents into passages, `{ size = 800, overlap = 100 }` in characters, with `by` and `call` as an
+    encoder's; a document is worth its best one, and words are as rare as they are among passages."""
+    _language: str | None = None
+    """None until the documents have told it."""
+    _stem: Callable[[str], str]
+    _chunks: Chunks | None
+    _conditions: tuple[Condition, ...] = ()
+    _words: _Words
+    """Without the corpus, which the engine has."""
+    _engine: Any
 
-        Args:
-            k1: how fast a repeated term saturates, 0 to 1,000,000; 0.9 is Anserini's default.
-            b: how much long documents are discounted, 0 to 1; 0.4 is Anserini's default.
-            stemming: a Snowball language ("english", "russian", …), or "" for none; left out, the language in which
-                nine in ten documents of a sample are, where Snowball has it, else none.
-            chunk: cut long documents into passages, `{ size = 800, overlap = 100 }` in characters, with `by` and `call`
-                as an encoder's; a document is worth its best one, and words are as rare as they are among passages.
-        """
-        problems = [] if 0 <= k1 <= LARGEST_K1 else [Problem("k1", f"{k1} is not between 0 and {LARGEST_K1:,}")]
-        problems += [] if 0 <= b <= 1 else [Problem("b", f"{b} is not between 0 and 1")]
+    def model_post_init(self, _: object) -> None:
+        """Check the numbers, and the names of languages."""
+        problems = (
+            [] if 0 <= self.k1 <= LARGEST_K1 else [Problem("k1", f"{self.k1} is not between 0 and {LARGEST_K1:,}")]
+        )
+        problems += [] if 0 <= self.b <= 1 else [Problem("b", f"{self.b} is not between 0 and 1")]
         if problems:
             raise InputError(problems)
-        self._k1, self._b = k1, b
-        self._stemming = stemming
-        """None until the documents have told their language."""
-        if stemming is None:
+        self._language = self.stemming
+        if self.stemming is None:
             load_language_model()  # on another core, while the documents are read
-        self._stem = _stemmer(stemming or "")
-        self._chunks = None if chunk is None else _chunks(chunk)
-        self._conditions: tuple[Condition, ...] = ()
-        self._words: _Words
-        """Without the corpus, which the engine has."""
+        self._stem = _stemmer(self.stemming or "")
+        self._chunks = None if self.chunk is None else _chunks(self.chunk)
 
     @property
     def fingerprint(self) -> str:
         """All that changes a ranking, but for the documents."""
-        stemming = "by language" if self._stemming is None else self._stemming or "none"
+        stemming = "by language" if self._language is None else self._language or "none"
         cut = "" if self._chunks is None else f" passages={self._chunks.name}"
-        return f"bm25 k1={self._k1:g} b={self._b:g} words={RULE} stemming={stemming}{cut}"
+        return f"bm25 k1={self.k1:g} b={self.b:g} words={RULE} stemming={stemming}{cut}"
 
     @property
     def provenance(self) -> Mapping[str, str]:
         """What the manifest keeps: all that changes a ranking, and that nothing is paid."""
-        words = f"stemmed as {self._stemming.capitalize()}" if self._stemming else "not stemmed"
+        words = f"stemmed as {self._language.capitalize()}" if self._language else "not stemmed"
         facts = {"fingerprint": self.fingerprint, "words": words, "usd_per_million_tokens": "0"}
         return {**facts, **shown(self._conditions)}
 
@@ -111,9 +113,9 @@ class BM25Retriever(Retriever):
             meter.count(texts=len(words.corpus))
             if not words.corpus:
                 raise BackendError("bm25: no document has a word to index")
-            self._engine = bm25s.BM25(k1=self._k1, b=self._b, method="lucene", dtype="float32")
+            self._engine = bm25s.BM25(k1=self.k1, b=self.b, method="lucene", dtype="float32")
             self._engine.index((words.corpus, words.vocabulary), create_empty_token=False, show_progress=False)
-            self._words, self._stemming = words._replace(corpus=[]), words.stemming
+            self._words, self._language = words._replace(corpus=[]), words.stemming
             self._stem = _stemmer(words.stemming)
 
     def search(self, queries: Sequence[Query], depth: int, meter: Meter) -> list[Ranking]:
@@ -145,12 +147,12 @@ class BM25Retriever(Retriever):
         """The words of every document, or passage; what another of the run has counted is taken over."""
         fields = sorted(one.field for one in self._conditions)
         made = documents.made if isinstance(documents, Shares) else {}
-        key = f"bm25 {self._stemming} {self._chunks} {fields}"
+        key = f"bm25 {self._language} {self._chunks} {fields}"
         words: _Words | None = made.get(key)
         if words is None:
             words = _Words([], [], [], FieldValues(fields), [], {})
             seen = sample(_read(documents, self._chunks, words), size=SAMPLE)
-            language = _stemming_of(seen) if self._stemming is None and words.corpus else self._stemming or ""
+            language = _stemming_of(seen) if self._language is None and words.corpus else self._language or ""
             words = _stemmed(words, language) if language else words
             if sum(map(len, words.corpus)) <= KEPT:
                 made[key] = words

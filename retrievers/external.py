@@ -21,10 +21,11 @@ from retrievers.errors import BackendError, InputError, Problem, check_not_negat
 from retrievers.ids import document_id, hit_id
 from retrievers.matching import KnownDocuments
 from retrievers.meter import Meter
+from retrievers.options import Configured, Text
 from retrievers.placeholders import expand
 from retrievers.runs import LONGEST_LINE, LineProblems, RunScores, read_run
 from retrievers.types import CONTROL, Document, Floats, Query, Ranking, Retriever, Shares, ranked
-from retrievers.user_objects import called, faults_of
+from retrievers.user_objects import NamedObject, called, faults_of
 
 SHAPE = "for each query a list of ids, or of pairs of id and score, best first"
 """What a function returns."""
@@ -40,11 +41,12 @@ RISES = 10
 """Of scores that are given best first, from which on they are not chance."""
 
 
-class ExternalRetriever(Retriever):
+class ExternalRetriever(Configured, Retriever):
     """A retriever with an index of its own: its hits are only ids, matched with the documents by `KnownDocuments`."""
 
     own_index: ClassVar[bool] = True
     unknown_hits: UnknownHits = ""
+    """"irrelevant" if its index holds more documents than the data set."""
     _known: KnownDocuments | None = None
 
     def index(self, documents: Iterable[Document], meter: Meter) -> None:
@@ -146,28 +148,40 @@ def accepted(answers: Mapping[str, Ranking], known: KnownDocuments, depth: int, 
     return dict(zip(answers, recognised(kept, known, meter), strict=True))
 
 
-class PythonRetriever(ExternalRetriever):
-    """Asks `function(queries: list[str], depth: int)`, which may be async, for the hits of each query."""
+class Function(ExternalRetriever):
+    """Asks a function, which may be async, for the hits of queries.
 
-    def __init__(self, *, call: str, batch_size: int = 0, unknown_hits: UnknownHits = "") -> None:
-        """Name the function; nothing is imported before it is checked or asked.
+    One that is named is called as `function(queries: list[str], depth: int)` and returns a list for each query; one
+    that is given in Python, `Function(search)`, as `function(query, depth)`. A list holds ids, or pairs of id and
+    score, best first; where the ids are places in a list of texts, numbers, as NumPy's argsort gives them.
+    """
 
-        Args:
-            call: "package.module:function", found as Python finds modules, the working directory included.
-            batch_size: queries a call; 0: all of them at once.
-            unknown_hits: "irrelevant" if its index holds more documents than the data set.
-        """
-        self.unknown_hits = unknown_hits
-        check_not_negative("", batch_size=batch_size)
-        self._name, self._size = call, batch_size
-        self._function: Callable[[list[str], int], Any] | None = None
+    kind = "python"
+    first = "call"
+    call: Text
+    """"package.module:function", found as Python finds modules, the working directory included."""
+    batch_size: int = 0
+    """Queries a call; 0: all of them at once."""
+    unknown_hits: UnknownHits = ""
+    """"irrelevant" if its index holds more documents than the data set."""
+    _function: Callable[[list[str], int], Any] | None = None
+
+    def __init__(self, *given: Any, **options: Any) -> None:
+        """Take the function, or its name; nothing is imported before it is checked or asked."""
+        if given and callable(given[0]):
+            given, options = (NamedObject.of(_each(given[0]), "part"),), {"batch_size": 1, **options}
+        super().__init__(*given, **options)
+
+    def model_post_init(self, _: object) -> None:
+        """Check the number."""
+        check_not_negative("", batch_size=self.batch_size)
 
     @property
     def provenance(self) -> Mapping[str, str]:
         """What was called, and the version of its package where that has one."""
-        module = sys.modules.get(self._name.partition(":")[0].partition(".")[0])
+        module = sys.modules.get(self.call.partition(":")[0].partition(".")[0])
         version = getattr(module, "__version__", None)
-        return {"call": self._name, **({"version": str(version)} if version else {})}
+        return {"call": self.call, **({"version": str(version)} if version else {})}
 
     def check(self) -> None:
         """Import the function: the code of its module runs."""
@@ -179,7 +193,7 @@ class PythonRetriever(ExternalRetriever):
         Raises:
             BackendError: it raised an exception, or did not return one list of hits per query.
         """
-        size = self._size or max(len(queries), 1)
+        size = self.batch_size or max(len(queries), 1)
         rankings: list[Ranking] = []
         with meter.stage("search", total=len(queries)):
             for start in range(0, len(queries), size):
@@ -192,7 +206,7 @@ class PythonRetriever(ExternalRetriever):
         return self._recognised(rankings, meter)
 
     def _called(self, texts: list[str], depth: int) -> list[Any]:
-        with faults_of((self._name,)):
+        with faults_of((self.call,)):
             returned = self._imported()(texts, depth)
             if inspect.isawaitable(returned):
                 import asyncio  # which nothing else of a run needs
@@ -200,7 +214,7 @@ class PythonRetriever(ExternalRetriever):
                 returned = asyncio.run(_awaited(returned))
             answers = list(returned)
         if len(answers) != len(texts):
-            raise BackendError(f"{self._name} returned {len(answers)} lists for {len(texts)} queries; {SHAPE}")
+            raise BackendError(f"{self.call} returned {len(answers)} lists for {len(texts)} queries; {SHAPE}")
         return answers
 
     def _hits(self, query: Query, hits: Any) -> tuple[list[str], list[float]]:
@@ -209,24 +223,24 @@ class PythonRetriever(ExternalRetriever):
                 raise TypeError
             pairs = [(hit, None) if isinstance(hit, str | Real) else (hit[0], _number(hit[1])) for hit in hits]
         except (TypeError, ValueError, IndexError, KeyError):
-            raise BackendError(f"{self._name}: the hits of query {query.id!r} cannot be read; {SHAPE}") from None
+            raise BackendError(f"{self.call}: the hits of query {query.id!r} cannot be read; {SHAPE}") from None
         ids = [id_ for hit, _ in pairs if (id_ := hit_id(hit)) is not None]
         if len(ids) < len(pairs):
             wrong = next(hit for hit, _ in pairs if hit_id(hit) is None)
             what = f"{wrong!r:.60} is among the hits of query {query.id!r}, which is not an id"
-            raise BackendError(f"{self._name}: {what}; an id is a text or a whole number")
+            raise BackendError(f"{self.call}: {what}; an id is a text or a whole number")
         if len(set(ids)) < len(ids):
-            raise BackendError(f"{self._name}: query {query.id!r} has a document twice")
+            raise BackendError(f"{self.call}: query {query.id!r} has a document twice")
         scored = [float(len(pairs) - place) if score is None else score for place, (_, score) in enumerate(pairs)]
         if not all(map(math.isfinite, scored)):
             wrong = next(id_ for id_, score in zip(ids, scored, strict=True) if not math.isfinite(score))
             what = f"query {query.id!r} has a score that is no finite number, of document {wrong!r}"
-            raise BackendError(f"{self._name}: {what}")
+            raise BackendError(f"{self.call}: {what}")
         return ids, scored
 
     def _imported(self) -> Callable[[list[str], int], Any]:
         if self._function is None:
-            self._function = called(self._name)
+            self._function = called(self.call)
         return self._function
 
 
@@ -242,23 +256,41 @@ async def _awaited(returned: Any) -> Any:
     return await returned
 
 
-class RunRetriever(ExternalRetriever):
+def _each(function: Callable[[str, int], Any]) -> Callable[[list[str], int], list[Any]]:
+    """Ask a function of one query for each of several."""
+
+    def each(queries: list[str], depth: int) -> list[Any]:
+        answers = [function(query, depth) for query in queries]
+        return [
+            hits  # which is refused: it has no order, or none that was meant
+            if isinstance(hits, str | Mapping | AbstractSet)
+            else list(hits)
+            for hits in answers
+        ]
+
+    each.__qualname__ = getattr(function, "__qualname__", type(function).__qualname__)
+    return each
+
+
+class SavedRun(ExternalRetriever):
     """Answers with the hits of a file: TREC lines (plain or gzip), or rows of JSON Lines or Parquet."""
 
+    kind = "run"
     expands: ClassVar[bool] = True
+    first = "path"
+    path: str
+    """A TREC run, or *.jsonl or *.parquet with query_id, doc_id and score; seen from the working directory."""
+    unknown_hits: UnknownHits = ""
+    """"irrelevant" if its index holds more documents than the data set."""
+    _path: Path
+    _shown: str
+    _run: dict[str, tuple[tuple[str, ...], Floats]] | None = None
+    """Query id -> documents and their scores, as they stand in the file."""
 
-    def __init__(self, *, path: str, unknown_hits: UnknownHits = "") -> None:
-        """Name the file; it is read when it is checked or asked.
-
-        Args:
-            path: a TREC run, or *.jsonl or *.parquet with query_id, doc_id and score; seen from the working directory.
-            unknown_hits: "irrelevant" if its index holds more documents than the data set.
-        """
-        self.unknown_hits = unknown_hits
-        self._path = Path(expand(path)).expanduser()
-        self._shown = path if expand(path) != path else self._path.name
-        self._run: dict[str, tuple[tuple[str, ...], Floats]] | None = None
-        """Query id -> documents and their scores, as they stand in the file."""
+    def model_post_init(self, _: object) -> None:
+        """Name the file; it is read when it is checked or asked."""
+        self._path = Path(expand(self.path)).expanduser()
+        self._shown = self.path if expand(self.path) != self.path else self._path.name
 
     @property
     def provenance(self) -> Mapping[str, str]:

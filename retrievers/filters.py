@@ -10,7 +10,7 @@ import hashlib
 import json
 from array import array
 from collections.abc import Iterable, Mapping, Sequence
-from typing import NamedTuple, Protocol, runtime_checkable
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
@@ -30,6 +30,21 @@ class Condition(NamedTuple):
     query_field: str = ""
 
 
+def conditions_of(table: Mapping[str, Any]) -> list[Condition]:
+    """Return what a table of fields asks of documents.
+
+    >>> [one.values or one.query_field for one in conditions_of({"tongue": ["ja", "de"], "owner": {"query": "user"}})]
+    [('de', 'ja'), 'user']
+    """
+    conditions = []
+    for name, value in table.items():
+        if isinstance(value, Mapping):
+            conditions.append(Condition(name, query_field=value["query"]))
+        else:
+            conditions.append(Condition(name, (value,) if isinstance(value, str) else tuple(sorted(value))))
+    return conditions
+
+
 @runtime_checkable
 class SupportsFilter(Protocol):
     """A retriever that can search among the documents that match."""
@@ -39,18 +54,33 @@ class SupportsFilter(Protocol):
 
 
 class Filtered(Retriever):
-    """Any other retriever, asked for more hits until enough of them match."""
+    """Another retriever, searched among the documents whose fields match; asked for more hits until enough do.
 
-    def __init__(self, retriever: Retriever, conditions: Sequence[Condition]) -> None:
-        """Take the retriever, which is not indexed yet, and the conditions."""
-        self.retriever, self._conditions = retriever, tuple(conditions)
+    Args:
+        retriever: not indexed yet.
+        conditions: field -> its value, several of them, or `{"query": field}`, the query's own; or a list of
+            conditions.
+
+    >>> from retrievers import BM25
+    >>> Filtered(BM25(), {"language": "ja"}).written()
+    {'kind': 'bm25', 'filter': {'language': 'ja'}}
+    """
+
+    def __init__(self, retriever: Retriever, conditions: Mapping[str, Any] | Sequence[Condition]) -> None:
+        self._filter = dict(conditions) if isinstance(conditions, Mapping) else {}
+        given = conditions_of(conditions) if isinstance(conditions, Mapping) else conditions
+        self.retriever, self._conditions = retriever, tuple(given)
         self._rows: dict[str, int] = {}
-        self._values = FieldValues(one.field for one in conditions)
+        self._values = FieldValues(one.field for one in self._conditions)
 
     @property
     def provenance(self) -> Mapping[str, str]:
         """What the retriever says of itself, and the filter."""
         return {**self.retriever.provenance, **shown(self._conditions)}
+
+    def written(self) -> dict[str, Any]:
+        """The table that would stand for it in an experiment file."""
+        return {**self.retriever.written(), "filter": self._filter}
 
     def check(self) -> None:
         """Look for what the retriever needs."""

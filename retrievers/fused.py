@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
+from typing import Any
 
 from retrievers.meter import Meter
 from retrievers.ranking import FusionMethod, fuse
@@ -12,18 +13,34 @@ from retrievers.types import Document, Query, Ranking, Retriever
 
 @dataclass(frozen=True, eq=False)
 class Fused(Retriever):
-    """Fusion of other retrievers' rankings: by ranks, or by scores (`retrievers.ranking.fuse`)."""
+    """Fusion of other retrievers' rankings: by ranks, or by scores (`retrievers.ranking.fuse`).
 
-    parts: tuple[Retriever, ...]
+    >>> from retrievers import BM25
+    >>> Fused([BM25(), BM25(b=0.7)], constant=10).written()
+    {'kind': 'fusion', 'of': [{'kind': 'bm25'}, {'kind': 'bm25', 'b': 0.7}], 'constant': 10}
+    """
+
+    of: Sequence[Retriever]
     """What is fused."""
     method: FusionMethod = "rrf"
     constant: float = 60
     weights: tuple[float, ...] = ()
     minimum: tuple[float, ...] = ()
 
+    @property
+    def parts(self) -> tuple[Retriever, ...]:
+        """What is fused."""
+        return tuple(self.of)
+
+    def written(self) -> dict[str, Any]:
+        """The table that would stand for it in an experiment file."""
+        options = {one.name: (getattr(self, one.name), one.default) for one in fields(self)[1:]}
+        said = {name: value for name, (value, default) in options.items() if value != default}
+        return {"kind": "fusion", "of": [part.written() for part in self.of], **said}
+
     def made_of(self, parts: tuple[Retriever, ...]) -> Fused:
         """Return the same fusion of other parts."""
-        return replace(self, parts=parts)
+        return replace(self, of=parts)
 
     def index(self, documents: Iterable[Document], meter: Meter) -> None:
         """Index what is fused."""

@@ -28,64 +28,65 @@ from retrievers.types import Query, Ranking, fingerprint, ranked
 QUERY, DEPTH = "{query}", "{depth}"
 
 
-class HttpRetriever(ExternalRetriever):
+class Endpoint(ExternalRetriever):
     """Sends each query to an endpoint and reads ids, and scores where there are any, out of the JSON of its answer."""
 
+    kind = "http"
     expands: ClassVar[bool] = True
+    first = "url"
+    url: str
+    """Where queries go; {query} and {depth} in it are replaced."""
+    ids: str
+    """A JMESPath to the ids of the hits, best first, such as hits.hits[*]._id."""
+    scores: str | None = None
+    """A JMESPath to their scores; left out, their order counts."""
+    method: str = "POST"
+    """GET or POST."""
+    headers: dict[str, str] | None = None
+    """Sent along; a secret always as ${NAME}."""
+    body: dict[str, Any] | None = None
+    """Sent as JSON; {query} and {depth} in its strings are replaced, a string that is {depth} by a number."""
+    concurrency: int = 4
+    """Requests at once."""
+    rpm: float = 0
+    """Requests a minute that the service allows; 0: unknown."""
+    timeout: float = 30
+    """Seconds for one try, its whole answer read."""
+    patience: float = 60
+    """Seconds after which a request that keeps failing is given up."""
+    unknown_hits: UnknownHits = ""
+    """"irrelevant" if its index holds more documents than the data set."""
+    _ids: Any
+    _scores: Any
+    _digest: str
+    """Of the request: a URL may hold a secret, and is never written down."""
+    _client: JsonClient | None = None
+    _caller: Caller
+    _cache: Cache | None = None
+    _oldest: str = ""
 
-    def __init__(
-        self,
-        *,
-        url: str,
-        ids: str,
-        scores: str | None = None,
-        method: str = "POST",
-        headers: dict[str, str] | None = None,
-        body: dict[str, Any] | None = None,
-        concurrency: int = 4,
-        rpm: float = 0,
-        timeout: float = 30,
-        patience: float = 60,
-        unknown_hits: UnknownHits = "",
-    ) -> None:
-        """Describe the request; nothing is sent.
-
-        Args:
-            url: where queries go; {query} and {depth} in it are replaced.
-            ids: a JMESPath to the ids of the hits, best first, such as hits.hits[*]._id.
-            scores: a JMESPath to their scores; left out, their order counts.
-            method: GET or POST.
-            headers: sent along; a secret always as ${NAME}.
-            body: sent as JSON; {query} and {depth} in its strings are replaced, a string that is {depth} by a number.
-            concurrency: requests at once.
-            rpm: requests a minute that the service allows; 0: unknown.
-            timeout: seconds for one try, its whole answer read.
-            patience: seconds after which a request that keeps failing is given up.
-            unknown_hits: "irrelevant" if its index holds more documents than the data set.
-        """
-        self.unknown_hits = unknown_hits
+    def model_post_init(self, _: object) -> None:
+        """Check the request; nothing is sent."""
+        url, method, body = self.url, self.method, self.body
         if method not in ("GET", "POST"):
             raise InputError(Problem("method", f"{method!r} is not supported", "GET or POST"))
         check_address("url", url)
-        check_positive("", concurrency=concurrency, timeout=timeout, patience=patience)
-        check_not_negative("", rpm=rpm)
+        check_positive("", concurrency=self.concurrency, timeout=self.timeout, patience=self.patience)
+        check_not_negative("", rpm=self.rpm)
         if QUERY not in f"{url}{json.dumps(body, default=list)}":
             raise InputError(Problem("body", "the query stands nowhere", f"write {QUERY} in the body or the URL"))
-        self._ids, self._scores = _path("ids", expand(ids)), _path("scores", expand(scores)) if scores else None
-        self._url, self._method, self._headers, self._body = url, method, headers or {}, body
+        self._ids = _path("ids", expand(self.ids))
+        self._scores = _path("scores", expand(self.scores)) if self.scores else None
         # Keys change from day to day, and answers do not: a header counts as it is written.
-        shape = json.dumps([*expand([url, method, body, ids, scores]), *([headers] if headers else [])], default=list)
-        self._digest = hashlib.sha256(shape.encode()).hexdigest()  # a URL may hold a secret: it is never written down
-        self._width = concurrency
-        self._client: JsonClient | None = None
-        self._caller = Caller(Policy(timeout, patience, rpm), lambda: self._where)
-        self._cache: Cache | None = None
-        self._oldest = ""
+        headers = [self.headers] if self.headers else []
+        shape = json.dumps([*expand([url, method, body, self.ids, self.scores]), *headers], default=list)
+        self._digest = hashlib.sha256(shape.encode()).hexdigest()
+        self._caller = Caller(Policy(self.timeout, self.patience, self.rpm), lambda: self._where)
 
     @property
     def provenance(self) -> Mapping[str, str]:
         """The address without its query string, and since when the oldest answer is kept."""
-        return {"url": shown(self._url), **({"answered_at": self._oldest} if self._oldest else {})}
+        return {"url": shown(self.url), **({"answered_at": self._oldest} if self._oldest else {})}
 
     def use(self, resources: Resources) -> None:
         """Keep answers in the run's cache, and take those that are there: --fresh asks anew."""
@@ -93,8 +94,8 @@ class HttpRetriever(ExternalRetriever):
 
     def _opened(self) -> JsonClient:
         if self._client is None:
-            hide_values(self._url, self._headers, self._body)
-            self._client = JsonClient(self._url, sent_headers(self._url, self._headers), self._where)
+            hide_values(self.url, (self.headers or {}), self.body)
+            self._client = JsonClient(self.url, sent_headers(self.url, (self.headers or {})), self._where)
             weakref.finalize(self, close_later, self._client.close_async)
         return self._client
 
@@ -117,7 +118,7 @@ class HttpRetriever(ExternalRetriever):
             def ask(item: tuple[bytes, Query], stopped: Stop) -> str:
                 return self._asked(item[1], depth, Call(meter, stopped))
 
-            for (digest, _), reply in answers(ask, list(waiting.items()), width=self._width):
+            for (digest, _), reply in answers(ask, list(waiting.items()), width=self.concurrency):
                 replies[digest] = reply
                 if self._cache is not None:
                     self._cache.put_texts(name, [digest], Texts([reply], np.zeros(1, dtype=np.int64)))
@@ -142,9 +143,9 @@ class HttpRetriever(ExternalRetriever):
         client = self._opened()
 
         async def attempt() -> tuple[object, Charge]:
-            url = expand(self._url).replace(QUERY, quote(query.text, safe="")).replace(DEPTH, str(depth))
-            body = b"" if self._body is None else json.dumps(_filled(expand(self._body), query.text, depth)).encode()
-            return await client.send(self._method, url, body), Charge(0, 0.0)
+            url = expand(self.url).replace(QUERY, quote(query.text, safe="")).replace(DEPTH, str(depth))
+            body = b"" if self.body is None else json.dumps(_filled(expand(self.body), query.text, depth)).encode()
+            return await client.send(self.method, url, body), Charge(0, 0.0)
 
         try:
             answer = wait_for(self._caller.call(attempt, Charge(0, 0.0), call, 0), call.stopped)

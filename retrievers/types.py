@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from abc import abstractmethod
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, NamedTuple, Protocol, runtime_checkable
@@ -269,15 +269,18 @@ class Shares(Protocol):
     """What one of them has made of the documents, for others that need the same."""
 
 
-class Retriever(Protocol):
+class Retriever(ABC):
     """Answers queries over an indexed corpus. Building one loads and sends nothing."""
 
     expands: ClassVar[bool] = False
     """As of a model."""
     own_index: ClassVar[bool] = False
     """Whether it searches an index that somebody else made, of which no document can be left out from here."""
-    parts: tuple[Retriever, ...] = ()
-    """What it is made of: other retrievers, each of which indexes and searches by itself; then it has no index."""
+
+    @property
+    def parts(self) -> tuple[Retriever, ...]:
+        """What it is made of: other retrievers, each of which indexes and searches by itself; then it has no index."""
+        return ()
 
     @property
     def provenance(self) -> Mapping[str, str]:
@@ -287,6 +290,10 @@ class Retriever(Protocol):
     def check(self) -> None:
         """Look for what a run needs before it starts, such as a key; raises InputError where it is missing."""
         return
+
+    def written(self) -> dict[str, Any]:
+        """The table that would stand for it in an experiment file, the tables of its parts in it."""
+        raise NotImplementedError(f"{type(self).__name__} does not say how it is written: give a table")
 
     def made_of(self, parts: tuple[Retriever, ...]) -> Retriever:
         """Return a retriever like this of other parts; for what has parts."""
@@ -310,6 +317,11 @@ class Retriever(Protocol):
         Stages opened in the meter are timed apart; without any, the whole time is that of "search".
         """
         return self.search([query], depth, meter)[0]
+
+
+def is_model(value: object) -> bool:
+    """Return whether something embeds or scores by itself, and is no name or object that stands for a model."""
+    return hasattr(type(value), "fingerprint")
 
 
 def facts_of(model: Model) -> dict[str, str]:
@@ -350,6 +362,6 @@ def runs(count: int, size: int) -> list[range]:
 __all__ = [
     "MOST_DIMENSIONS", "RESOLUTION", "Claim", "Counts", "Document", "Embedded", "Encoder", "FilterValues", "Floats",
     "Hit", "Limits", "Model", "Pair", "PairScores", "Price", "Query", "Ranking", "Reference", "Reranker", "Retriever",
-    "Role", "Shares", "Store", "Vectors", "collapsed", "facts_of", "fingerprint", "ranked", "rounded", "runs", "sample",
-    "without",
+    "Role", "Shares", "Store", "Vectors", "collapsed", "facts_of", "fingerprint", "is_model", "ranked", "rounded",
+    "runs", "sample", "without",
 ]  # fmt: skip

@@ -40,8 +40,9 @@ FACES = {
 }  # fmt: skip
 """What other wings may import of a wing; a wing that is not named here shows every file."""
 LEAVES = {
-    "retrievers.types", "retrievers.errors", "retrievers.user_objects", "retrievers.words", "retrievers.meter",
-    "retrievers.opening", "retrievers.placeholders", "retrievers.runs", "retrievers.ids", "retrievers.matching",
+    "retrievers.types", "retrievers.errors", "retrievers.options", "retrievers.user_objects", "retrievers.words",
+    "retrievers.meter", "retrievers.opening", "retrievers.placeholders", "retrievers.runs", "retrievers.ids",
+    "retrievers.matching",
 }  # fmt: skip
 BUILDERS = {
     "harness.answers",

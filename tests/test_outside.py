@@ -28,7 +28,7 @@ from harness.pipeline import run
 from harness.records import Results
 from harness.report import write_report
 from harness.running.options import Options
-from retrievers.bm25 import BM25Retriever
+from retrievers import bm25
 from retrievers.cache import Cache
 from retrievers.meter import Meter
 from retrievers.rerankers.cross_encoder import CrossEncoderReranker
@@ -203,7 +203,7 @@ def collection(folder: Path) -> layouts.Collection:
 
 def answered(dataset: Dataset, **options: Any) -> dict[str, Ranking]:
     """What BM25 answers to each query."""
-    retriever = BM25Retriever(**options)
+    retriever = bm25.BM25(**options)
     retriever.index(dataset.documents(), Meter())
     return dict(zip((q.id for q in dataset.queries), retriever.search(dataset.queries, 100, Meter()), strict=True))
 

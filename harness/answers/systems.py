@@ -15,9 +15,9 @@ from pydantic import model_validator
 
 from harness.dataset.rows import read_jsonl
 from harness.dataset.source import Findings
-from harness.experiment.option_tables import Strict, checked
 from harness.records import RESERVED
 from retrievers.errors import InputError, Problem, did_you_mean
+from retrievers.options import Strict, checked
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 MARK = re.compile(r"(?<!\s)\s*+\[(\d{1,9})\]")

@@ -19,12 +19,12 @@ from harness.evaluation.sweep_choice import SweepChoice, choose
 from harness.evaluation.verdict import Comparison
 from harness.evaluation.wording import COMPARISON_COLUMNS, comparison_cells, read_comparison
 from harness.experiment import Sweep
-from harness.experiment.option_tables import checked
 from harness.records import Manifest, ResolvedExperiment, Results
 from harness.stats.intervals import summarize
 from harness.stats.power import Look, at_look, look_at
 from harness.stats.settings import Settings, check_margin
 from retrievers.errors import InputError, Problem, did_you_mean
+from retrievers.options import checked
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)

@@ -18,13 +18,13 @@ from harness.evaluation.grading import GradedLabels, grade_labels, scores_of
 from harness.evaluation.question_units import clusters_of, weights_of
 from harness.evaluation.scores import Lists, Scores, identical_pairs, scores_from_rows
 from harness.experiment import Relevance
-from harness.experiment.option_tables import checked
 from harness.measures import Claimed, Measure, bounds, parse
 from harness.measures.table import is_binary
 from harness.records import ResolvedExperiment, Results
 from harness.stats.differences import Range
 from harness.stats.settings import Statistics
 from retrievers.errors import InputError, Problem, did_you_mean
+from retrievers.options import checked
 from retrievers.types import Floats, Query
 
 COLUMNS = ("retriever", "query_id", "measure", "value")

@@ -133,7 +133,9 @@ def _uplifts(
     blocks = {
         (block.name, block.of): candidates_read(provenances.get(block.name, {}), block.rerank.options)
         for block in question.experiment.retrievers
-        if isinstance(block, RerankedTable) and {block.name, block.of} <= set(scores.retrievers)
+        if isinstance(block, RerankedTable)
+        and isinstance(block.of, str)
+        and {block.name, block.of} <= set(scores.retrievers)
     }
     for row in pair_family(scores, list(blocks), "rerank uplift", settings) if blocks else ():
         # Nobody judged the claims against candidates below the cutoff: what could be made of them is not known.

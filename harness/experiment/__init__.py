@@ -13,7 +13,7 @@ from harness.experiment.blocks import Standalone as Standalone
 from harness.experiment.blocks import in_order as in_order
 from harness.experiment.blocks import inputs as inputs
 from harness.experiment.blocks import origin as origin
-from harness.experiment.blocks import parts_of as parts_of
+from harness.experiment.blocks import parts_in as parts_in
 from harness.experiment.experiment_file import Loaded as Loaded
 from harness.experiment.experiment_file import load as load
 from harness.experiment.experiment_file import load_sets as load_sets

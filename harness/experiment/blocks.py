@@ -8,26 +8,17 @@ from typing import Annotated, Any, ClassVar, Literal, Self, get_args
 from pydantic import (
     Field,
     GetJsonSchemaHandler,
+    SerializeAsAny,
     SerializerFunctionWrapHandler,
     ValidationInfo,
+    WithJsonSchema,
     field_validator,
     model_serializer,
     model_validator,
 )
 from pydantic_core import CoreSchema
 
-from harness.experiment.option_tables import (
-    JsonSchema,
-    Kind,
-    KindOf,
-    Strict,
-    TableOf,
-    as_validation_error,
-    checked,
-    options_of,
-    table_of,
-    union_of,
-)
+from harness.experiment.option_tables import JsonSchema, Kind, KindOf, TableOf, options_of, table_of, union_of
 from harness.experiment.written import unset
 from harness.pages import VISIBLE, WHITE, contrast, is_color
 from retrievers import (
@@ -40,6 +31,7 @@ from retrievers import (
 )
 from retrievers.chunking import Boundary, Chunks
 from retrievers.errors import InputError, Problem
+from retrievers.options import Strict, as_validation_error, checked
 from retrievers.placeholders import expand, without_user
 from retrievers.ragged import Form
 from retrievers.ranking import FusionMethod
@@ -259,13 +251,17 @@ class Standalone(Block):
         return {**table, **{key: value for key, value in options.items() if value or key not in self.silent}}
 
 
+NestedTable = Annotated[SerializeAsAny[Block], WithJsonSchema({"type": "object"})]
+"""A part without a name of its own: a table as under [[retrievers]]."""
+
+
 class Fusion(Block):
     """Fusion of other retrievers' rankings."""
 
     kind: Literal["fusion"]
     """What it is."""
-    of: tuple[str, ...] = Field(min_length=2)
-    """The retriever, or retrievers, that this one is made of."""
+    of: tuple[str | NestedTable, ...] = Field(min_length=2)
+    """The retriever, or retrievers, that this one is made of: names, or tables without one."""
     method: FusionMethod = "rrf"
     """By ranks (rrf: reciprocal rank fusion), by scores of one scale (dbsf: distribution-based score fusion), or by
     scores between the query's lowest and highest (convex)."""
@@ -280,7 +276,8 @@ class Fusion(Block):
 
     @model_validator(mode="after")
     def _each_once(self) -> Self:
-        twice = [name for name in dict.fromkeys(self.of) if self.of.count(name) > 1]
+        names = [name for name in self.of if isinstance(name, str)]
+        twice = [name for name in dict.fromkeys(names) if names.count(name) > 1]
         if twice:
             raise ValueError(f"{', '.join(map(repr, twice))} occurs twice in `of`; name each retriever once")
         return self
@@ -302,8 +299,8 @@ class RerankedTable(Block):
 
     kind: Literal["rerank"] = "rerank"
     """What it is; left out where there is an encoder (dense), or a rerank with an `of` (rerank)."""
-    of: str
-    """The retriever, or retrievers, that this one is made of."""
+    of: str | NestedTable
+    """The retriever, or retrievers, that this one is made of: names, or tables without one."""
     rerank: RerankerTable
     """A reranker of the first hits."""
 
@@ -328,16 +325,23 @@ class BlockUnion:
         return {"anyOf": [handler(model.__pydantic_core_schema__) for model in (made, others)]}
 
 
-def inputs(block: Block) -> tuple[str, ...]:
-    """The names of the retrievers that a block is made of."""
+def parts_in(block: Block) -> tuple[str | Block, ...]:
+    """What a block is made of: names of retrievers, or tables."""
     match block:
         case Fusion():
             return block.of
         case RerankedTable():
             return (block.of,)
+    return ()
+
+
+def inputs(block: Block) -> tuple[str, ...]:
+    """The names of the retrievers that a block is made of, those in its own tables too."""
+    match block:
         case DenseTable(derived_from=str(base)):
             return (base,)
-    return ()
+    names = [(part,) if isinstance(part, str) else inputs(part) for part in parts_in(block)]
+    return tuple(dict.fromkeys(name for some in names for name in some))
 
 
 def origin(block: Block) -> str | None:
@@ -353,14 +357,6 @@ def in_order(blocks: tuple[Block, ...]) -> list[Block]:
         placed[block.name] = block
         waiting.remove(block)
     return list(placed.values())
-
-
-def parts_of(blocks: tuple[Block, ...]) -> dict[str, tuple[Block, ...]]:
-    """Return the blocks that each retriever is made of, directly or through others, itself last."""
-    parts: dict[str, tuple[Block, ...]] = {}
-    for block in in_order(blocks):
-        parts[block.name] = (*{one.name: one for name in inputs(block) for one in parts[name]}.values(), block)
-    return parts
 
 
 def check_form(encoder: Kind, form: object) -> None:

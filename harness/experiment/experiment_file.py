@@ -14,9 +14,9 @@ from harness import measures
 from harness.dataset import DatasetReference, suggestion
 from harness.experiment.blocks import NAME
 from harness.experiment.model import DatasetTable, Experiment, Question, asked_in, parse
-from harness.experiment.option_tables import NAME_RULE, checked
 from harness.measures import Measure
 from retrievers.errors import InputError, Problem
+from retrievers.options import NAME_RULE, checked
 
 LONGEST_NAME = 80
 """Characters of a measure's name that a message shows."""
@@ -240,6 +240,9 @@ def with_runs_located(tables: Mapping[str, Any], path: Path) -> dict[str, Any]:
     tried = [Path(), *path.resolve().parents]
 
     def located(entry: Any) -> Any:
+        of = entry.get("of") if isinstance(entry, Mapping) else None
+        if isinstance(of, list | Mapping):
+            return {**entry, "of": list(map(located, of)) if isinstance(of, list) else located(of)}
         path = entry.get("path") if isinstance(entry, Mapping) and entry.get("kind") == "run" else None
         if not isinstance(path, str):
             return entry

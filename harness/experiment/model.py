@@ -21,16 +21,7 @@ from harness.experiment.blocks import (
     inputs,
 )
 from harness.experiment.named_code import code_of
-from harness.experiment.option_tables import (
-    KEEPS_OBJECT,
-    Kind,
-    Strict,
-    TableOf,
-    as_validation_error,
-    below,
-    checked,
-    options_of,
-)
+from harness.experiment.option_tables import Kind, TableOf, options_of
 from harness.experiment.variants import Sweep, SweepTable, swept, written_out
 from harness.experiment.written import secrets, too_large, unset
 from harness.measures import Measure
@@ -38,6 +29,7 @@ from harness.retired import retired_in
 from harness.stats.settings import Looks, Statistics, without_retired
 from retrievers import retriever_kinds
 from retrievers.errors import InputError, Problem, did_you_mean
+from retrievers.options import KEEPS_OBJECT, Strict, as_validation_error, below, checked
 
 RESERVED = "dataset"
 """What no retriever may be called: the manifest's ledger has the data set beside the retrievers."""
@@ -338,7 +330,16 @@ def _block(entry: object, where: str) -> Block:
     if not isinstance(entry, Mapping):
         raise InputError(Problem("retrievers", "is not a list of tables", "write each under [[retrievers]]"))
     kind = _kind_in(entry, where)
-    return checked(KINDS.get(kind, Standalone), {**entry, "kind": kind}, where)
+    if kind not in ("fusion", "rerank"):
+        return checked(KINDS.get(kind, Standalone), {**entry, "kind": kind}, where)
+    of = entry.get("of")
+    several = list(of) if isinstance(of, list | tuple) else [of]
+    parts = [
+        _block({"name": f"part-{number}", **part}, f"{where}.of[{number}]") if isinstance(part, Mapping) else part
+        for number, part in enumerate(several)
+    ]
+    made = {} if of is None else {"of": parts if isinstance(of, list | tuple) else parts[0]}
+    return checked(KINDS[kind], {**entry, **made, "kind": kind}, where)
 
 
 def _kind_in(entry: Mapping[str, Any], where: str) -> str:

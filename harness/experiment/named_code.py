@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from harness.experiment.blocks import KINDS, Block, Encoded, Standalone
+from harness.experiment.blocks import KINDS, Block, Encoded, Standalone, parts_in
 from retrievers import ENCODERS, RERANKERS, RETRIEVERS, STORES, store_kinds
 
 
@@ -18,6 +18,9 @@ def code_of(entry: object) -> str:
         return ""
     if isinstance(chunk := entry.get("chunk"), Mapping) and chunk.get("call"):
         return f"chunk.call = {chunk['call']}"
+    of = entry.get("of")
+    if runs := next(filter(None, map(code_of, of if isinstance(of, list | tuple) else [of])), ""):
+        return runs
     kind = entry.get("kind")
     if kind == "python":
         return f"call = {entry.get('call')}"
@@ -41,6 +44,9 @@ def code_of(entry: object) -> str:
 
 def functions_of(block: Block) -> Iterator[tuple[str, str]]:
     """Yield the user's functions that a retriever calls: the key, and "package.module:function"."""
+    for part in parts_in(block):
+        if isinstance(part, Block):
+            yield from functions_of(part)
     if isinstance(block, Standalone) and block.kind == "python":
         yield "call", block.options["call"]
     chunk = block.options.get("chunk") if isinstance(block, Standalone) else None

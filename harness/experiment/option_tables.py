@@ -7,11 +7,10 @@ import inspect
 import re
 import textwrap
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
 from dataclasses import dataclass, is_dataclass
 from functools import cache
 from itertools import pairwise
-from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_type_hints
+from typing import Annotated, Any, Literal, Union, get_type_hints
 
 from pydantic import (
     BaseModel,
@@ -20,28 +19,16 @@ from pydantic import (
     GetCoreSchemaHandler,
     GetJsonSchemaHandler,
     RootModel,
-    ValidationError,
-    WrapValidator,
     create_model,
     model_serializer,
 )
 from pydantic_core import CoreSchema, core_schema
 
-from retrievers.errors import InputError, Problem, did_you_mean
-from retrievers.user_objects import NamedObject
+from retrievers.errors import InputError, Problem
+from retrievers.options import KEEPS_OBJECT, Configured, Strict, as_validation_error, checked
 
-KEEPS_OBJECT = WrapValidator(lambda value, check: value if isinstance(value, NamedObject) else check(value))
-"""Annotates a text that may carry an object of this process: it passes as it is."""
-OptionsType = TypeVar("OptionsType", bound=BaseModel)
 JsonSchema = dict[str, Any]
-NAME_RULE = "letters (A to Z), digits, '.', '_' and '-', begins with a letter or digit, and is at most 64 long"
 _REST = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
-
-
-class Strict(BaseModel):
-    """A table whose keys are all known, whose values are of the right type and never change."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, use_attribute_docstrings=True)
 
 
 class _Arguments(Strict):
@@ -123,6 +110,9 @@ class TableOf:
 @cache
 def options_of(cls: type) -> type[BaseModel]:
     """A model of a class's keyword arguments, each with its type, its default and its description."""
+    if issubclass(cls, Configured):
+        own: Any = {name: (field.annotation, field) for name, field in cls.model_fields.items()}
+        return create_model(cls.__name__, __base__=_Arguments, __doc__=inspect.getdoc(cls), **own)
     fields: dict[str, Any] = {}
     for constructor in _constructors(cls):
         hints, docs, base = get_type_hints(constructor), argument_docs(constructor), bool(fields)
@@ -197,96 +187,3 @@ def sentence(text: str) -> str:
     """
     line = " ".join(text.split())
     return line[:1].upper() + line[1:]
-
-
-class InvalidTable(ValueError):
-    """What a validator tells pydantic: problems, each with its key below the value that is checked."""
-
-    def __init__(self, problems: Iterable[Problem]) -> None:
-        self.problems = tuple(problems)
-        super().__init__("; ".join(map(str, self.problems)))
-
-
-@contextmanager
-def as_validation_error() -> Iterator[None]:
-    """Let what is raised inside be a complaint of a validator, the keys in front of it added by pydantic."""
-    try:
-        yield
-    except InputError as error:
-        raise InvalidTable(error.problems) from None
-
-
-def checked(model: type[OptionsType], table: Mapping[str, Any], where: str) -> OptionsType:
-    """Validate a table, lists taken as tuples; every complaint becomes a Problem with its key."""
-    try:
-        return model.model_validate(_frozen(table))
-    except ValidationError as error:
-        raise InputError(list(_problems(error, model, where))) from None
-
-
-def _problems(error: ValidationError, model: type[BaseModel], where: str) -> Iterator[Problem]:
-    for fault in error.errors():
-        place = below(where, fault["loc"])
-        complaint = fault.get("ctx", {}).get("error")
-        if isinstance(complaint, InvalidTable):
-            yield from (
-                one._replace(where=below(place, [one.where] if one.where else [])) for one in complaint.problems
-            )
-        elif fault["type"] == "extra_forbidden":
-            *outer, key = fault["loc"]
-            yield Problem(place, f"unknown key {key!r}", did_you_mean(str(key), _keys(model, outer)))
-        elif fault["type"] == "missing":
-            yield Problem(place, "is missing")
-        elif fault["type"] == "too_short":
-            yield Problem(place, f"needs at least {fault['ctx']['min_length']}")
-        elif isinstance(complaint, ValueError):
-            yield Problem(place, str(complaint))
-        else:
-            value = fault["input"]
-            shown = repr(list(value) if isinstance(value, tuple) else value)  # TOML has lists
-            yield Problem(place, f"{shown if len(shown) < 60 else shown[:57] + '…'}: {_plain(fault['msg'])}")
-
-
-def below(where: str, parts: Iterable[int | str]) -> str:
-    """A key, or a place in a list, below another."""
-    for part in parts:
-        where += f"[{part}]" if isinstance(part, int) else f".{part}" if where else part
-    return where
-
-
-def _keys(model: type[BaseModel], path: list[int | str]) -> list[str]:
-    """The keys that a table inside a model may have; a place in a list has those of the list's tables."""
-    for part in path:
-        if isinstance(part, str):
-            model = next(_models_in(model.model_fields[part].annotation))
-    return [field.alias or name for name, field in model.model_fields.items()]
-
-
-def _models_in(annotation: Any) -> Iterator[type[BaseModel]]:
-    """Yield the models that an annotation names, also inside unions and lists."""
-    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
-        yield annotation
-    for inner in get_args(annotation):
-        yield from _models_in(inner)
-
-
-def _plain(message: str) -> str:
-    if "should match pattern" in message:
-        return f"a name has {NAME_RULE}"
-    if "should be a valid dictionary" in message:
-        return "should be a table"
-    return message.replace("Input should be", "should be").replace("valid tuple", "list")
-
-
-def _frozen(value: Any) -> Any:
-    if isinstance(value, Mapping):
-        return {key: _frozen(inner) for key, inner in value.items()}
-    return tuple(map(_frozen, value)) if isinstance(value, list) else value
-
-
-def first_fault(error: ValidationError) -> str:
-    """Say what is wrong first, with its place, and how much more there is."""
-    faults = error.errors(include_url=False, include_input=False)
-    place = ".".join(map(str, faults[0]["loc"]))
-    more = f" and {len(faults) - 1:,} more" if len(faults) > 1 else ""
-    return f"{place}: {faults[0]['msg']}{more}" if place else f"{faults[0]['msg']}{more}"

@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 from pydantic import ConfigDict, Field
 
 from harness.experiment.blocks import Derive
-from harness.experiment.option_tables import Strict, checked
 from retrievers.errors import InputError, Problem, did_you_mean
+from retrievers.options import Strict, checked
 
 DENSE = "dense"
 """The kind whose vectors can be cut and quantised."""

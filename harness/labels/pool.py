@@ -18,9 +18,9 @@ from pydantic import Field
 from harness.dataset.judgments import Design, text_digest
 from harness.dataset.rows import read_jsonl, read_text
 from harness.dataset.source import Findings
-from harness.experiment.option_tables import Strict, checked
 from retrievers.errors import InputError, Problem
 from retrievers.opening import text_file, writing
+from retrievers.options import Strict, checked
 from retrievers.types import Document
 
 GRADE_WORDS = {

@@ -13,12 +13,11 @@ from typing import Any
 from harness import pipeline, records
 from harness.console.progress import progress_shown
 from harness.dataset.in_memory import source_of
-from harness.experiment import NAME, Experiment, load_sets
+from harness.experiment import Experiment, load_sets
 from harness.measures import parse
-from harness.notebook.notebook_results import BAD_NAME, NotebookResults
-from harness.notebook.parts import Encoder, RetrieverTable, named
+from harness.notebook.notebook_results import NotebookResults
+from harness.notebook.parts import tables_of
 from harness.running.options import Options
-from retrievers import retriever_kinds
 from retrievers.errors import InputError, Problem
 from retrievers.user_objects import OBJECT, NamedObject
 
@@ -132,9 +131,9 @@ def evaluate(
         queries: the same; None: those of the path.
         qrels: {query: {document: grade}}, {query: relevant documents}, a frame with query_id, doc_id and relevance, or
             a path; None: what the queries say, else nobody has labelled anything yet.
-        retrievers: by name: a kind such as "bm25", a model's name or folder, an object with `encode`, a function of
-            texts (or of texts and their role) that returns (n, d), what `harness.OpenAI`, `harness.Fusion`,
-            `harness.Reranked`, `harness.Search`, `harness.Encoder` and the like return, or a table as in a file.
+        retrievers: by name: what `retrievers` has (`BM25()`, `Dense(model)`, `Fused([...])`, `Reranked(..., model)`,
+            `Endpoint`, `Function`, `SavedRun`, `Filtered`); a model's name or folder, an object with `encode`, a
+            function of texts (or of texts and their role) that returns (n, d); or a table as in a file.
         primary: the measure that decides.
         measures: what is measured beside it; names, or what `harness.measure` returns.
         baseline: the retriever with which each other one is compared; left out, all pairs.
@@ -162,7 +161,7 @@ def evaluate(
     beside = [measures] if isinstance(measures, str) else measures
     others = [one for one in beside if str(parse(one)) != str(parse(primary))]
     statistics = {**more.pop("statistics", {}), **({} if margin is None else {"margin": margin})}
-    tables = {
+    tables: dict[str, Any] = {
         "name": name,
         "dataset": _dataset(documents, queries, qrels, dict(columns or {})),
         "primary": primary,
@@ -170,7 +169,7 @@ def evaluate(
         **({} if baseline is None else {"baseline": baseline}),
         "statistics": statistics,
         "report": False,
-        "retrievers": [{"name": key, **named(_table(value, key), key)} for key, value in retrievers.items()],
+        "retrievers": tables_of(retrievers),
         **more,
     }
     place = tempfile.mkdtemp(prefix="harness-")
@@ -216,18 +215,3 @@ def _dataset(documents: Any, queries: Any, qrels: Any, columns: dict[str, str]) 
         return {"path": str(documents), **named}
     opened = source_of(documents, queries, qrels)
     return {"path": NamedObject(f"{OBJECT}documents and queries in memory", opened), **named}
-
-
-def _table(value: Any, name: Any) -> RetrieverTable:
-    """What stands for a retriever, as the table of an experiment file."""
-    if not isinstance(name, str) or not re.fullmatch(NAME, name):
-        raise InputError(Problem(f"retrievers[{name!r}]", BAD_NAME, "call it otherwise"))
-    if isinstance(value, Mapping):
-        return dict(value)
-    if isinstance(value, str | Path):
-        return {"kind": value} if value in retriever_kinds() else Encoder(str(value))
-    if not callable(value) and not any(hasattr(value, one) for one in ("encode", "encode_document")):
-        what = f"an object of type {type(value).__name__} is not a retriever"
-        remedy = "a name, an object with encode, a function of texts; harness.Search for a function that searches"
-        raise InputError(Problem(f"retrievers[{name!r}]", what, remedy))
-    return Encoder(value)

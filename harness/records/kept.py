@@ -13,11 +13,11 @@ from pydantic import BeforeValidator, ConfigDict, Field, TypeAdapter, Validation
 from pydantic_core import PydanticCustomError, from_json
 
 from harness.dataset import Dataset, Labels, LabelSource, reference_as_json, reference_from_json
-from harness.experiment.option_tables import first_fault
 from harness.records.manifest import RetrieverLedger
 from harness.records.safe_files import write_jsonl
 from retrievers import runs
 from retrievers.meter import StageTotals
+from retrievers.options import first_fault
 from retrievers.types import Document, Query, Ranking
 
 LENGTHS = (20_000, 4_000, 1_000, 300)

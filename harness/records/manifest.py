@@ -20,10 +20,10 @@ from pydantic_core import PydanticCustomError
 
 from harness.dataset.source import parse_json
 from harness.experiment import NAME, SWEPT, Relevance, Sweep, statistics_of
-from harness.experiment.option_tables import checked, first_fault
 from harness.records.safe_files import create
 from harness.stats.settings import without_retired
 from retrievers.errors import InputError, Problem
+from retrievers.options import checked, first_fault
 
 SCHEMA = 1
 AGAIN = "run the experiment again"
@@ -61,7 +61,7 @@ class _Block(_Part):
     """What a [[retrievers]] table must have."""
 
     name: RetrieverName
-    of: str | list[str] | tuple[str, ...] | None = None
+    of: str | _Block | list[str | _Block] | tuple[str | _Block, ...] | None = None
     encoder: _Part | None = None
     rerank: _Part | None = None
     store: str | Mapping[str, Any] | None = None
@@ -99,9 +99,8 @@ class ResolvedExperiment:
         return {table["name"]: table for table in self.retrievers}
 
     def made_of(self, retriever: str) -> tuple[str, ...]:
-        """The retrievers that a table names under `of`."""
-        of = self.blocks[retriever].get("of") or ()
-        return (of,) if isinstance(of, str) else tuple(of)
+        """The retrievers that a table names under `of`, also in the tables of parts without a name."""
+        return tuple(_named_in(self.blocks[retriever].get("of")))
 
     def parts(self, retriever: str) -> tuple[str, ...]:
         """A retriever and all that it is made of, each once, itself first."""
@@ -109,6 +108,16 @@ class ResolvedExperiment:
         of = () if self.blocks[retriever]["kind"] == "qdrant-fusion" else self.made_of(retriever)
         inner = (part for other in of for part in self.parts(other))
         return tuple(dict.fromkeys((retriever, *inner)))
+
+
+def _named_in(of: Any) -> Iterator[str]:
+    if isinstance(of, str):
+        yield of
+    elif isinstance(of, Mapping):
+        yield from _named_in(of.get("of"))
+    else:
+        for part in of or ():
+            yield from _named_in(part)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

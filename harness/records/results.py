@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from harness.dataset import Dataset, DatasetReference, load, trec
 from harness.experiment import DatasetTable, locate
-from harness.experiment.option_tables import checked
 from harness.records import kept
 from harness.records.csv_tables import LEADING, read_table
 from harness.records.kept import LabelledQuery, Run, StageLatency
@@ -18,6 +17,7 @@ from harness.records.manifest import AGAIN, Manifest, ResolvedExperiment, read_m
 from harness.records.safe_files import CHANGED, read_jsonl, refuse_links, sha256_of
 from retrievers.errors import InputError, Problem, did_you_mean
 from retrievers.meter import StageTotals
+from retrievers.options import checked
 from retrievers.types import Document, Query, Ranking
 
 if TYPE_CHECKING:

@@ -123,7 +123,7 @@ def tasks_of(experiment: Path, *, limited: bool = False, code: bool = True) -> l
     for retriever in built:
         if (dense := retriever.dense) is None:
             continue
-        for one, proof in ((dense.encoder, False), (dense.asked, True)):
+        for one, proof in ((dense.encoder, False), (dense.cut.asked, True)):
             if one is not None:
                 name = retriever.name
                 problems += [*lacking(name, one), *(unpriced(name, "encoder", one) if limited else ())]

@@ -28,7 +28,7 @@ def take_over(vectors: StoredVectors | None, built: Iterable[Built], cache: Cach
     """Copy the vectors that `[vectors]` names into the cache; raises InputError where there are none."""
     if vectors is not None:
         roles: tuple[Role, ...] = ("document", "query")
-        encoders = [encoder for one in built if one.dense for encoder in (one.dense.encoder, one.dense.asked)]
+        encoders = [encoder for one in built if one.dense for encoder in (one.dense.encoder, one.dense.cut.asked)]
         names = {encoder.fingerprint_for(role) for encoder in encoders if encoder is not None for role in roles}
         import_vectors(cache, vectors.location, sorted(names))
 
@@ -71,7 +71,7 @@ def check_needs(built: Sequence[Built], shared: Shared, *, timed: Sequence[str] 
         if shared.budget.limit is not None:
             problems += unpriced(one.name, "encoder", None if dense is None else dense.encoder)
             problems += unpriced(one.name, "rerank", reranker)
-        if dense is None or dense.derived_from in names:
+        if dense is None or dense.cut.derived_from in names:
             continue
         try:
             with faults_of((dense.encoder,)):
@@ -152,7 +152,7 @@ def truncation_estimates(built: Sequence[Built], documents: Sequence[Document]) 
 
     for one in built:
         dense = one.dense
-        if dense is None or dense.derived_from or not dense.encoder.at_hand or cuts_itself(dense):
+        if dense is None or dense.cut.derived_from or not dense.encoder.at_hand or cuts_itself(dense):
             continue
         key = id(dense.encoder), dense.chunks
         if key not in known and (limit := dense.encoder.reads) is not None and documents:

@@ -13,7 +13,7 @@ from retrievers.cache import Cache, default_path
 from retrievers.chat_model import Prompt
 from retrievers.errors import BackendError, HarnessError
 from retrievers.meter import Meter, single_call
-from retrievers.search_endpoint import HttpRetriever
+from retrievers.search_endpoint import Endpoint
 from retrievers.stores import StoreOptions
 from retrievers.types import Query
 from retrievers.user_objects import faults_of
@@ -61,7 +61,7 @@ def _services(
         if reranker is not None and reranker.limits is not None and id(reranker) not in seen:
             seen.add(id(reranker))
             yield one.name, "reranker", partial(reranker.score, [(query.text, query.text)], single_call())
-        if isinstance(one.whole, HttpRetriever):
+        if isinstance(one.whole, Endpoint):
             yield one.name, "endpoint", partial(one.whole.answer, query, 1, Meter())
         if dense is not None and dense.store not in seen:
             seen.add(dense.store)

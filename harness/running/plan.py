@@ -139,10 +139,10 @@ def _chunks(dense: Dense) -> Chunks | None:
 
 def proof_rows(one: Built, dense: Dense, throughput: Throughput, context: Planning) -> Iterator[PlanRow]:
     """The row of the texts that are embedded at the size to which vectors are cut, to compare the two."""
-    key = f"{one.models['encoder']} {dense.chunks and dense.chunks.name} {dense.dimensions}"
-    if dense.asked is not None and key not in context.planned:
+    key = f"{one.models['encoder']} {dense.chunks and dense.chunks.name} {dense.cut.dimensions}"
+    if dense.cut.asked is not None and key not in context.planned:
         some = proof_texts(piece.content for piece in pieces(context.dataset.documents(), _chunks(dense)))
-        expected = Embedder(dense.asked, context.cache).forecast(some, "document")
+        expected = Embedder(dense.cut.asked, context.cache).forecast(some, "document")
         context.planned[key] = _row(one.name, "embed-documents", expected, throughput)
         yield context.planned[key]
 
@@ -273,7 +273,7 @@ def plan(loaded: Loaded, dataset: Dataset, built: Sequence[Built], results: Path
             if (dense := one.dense) is not None:
                 throughput, note = throughput_of("encoder", one, dense.encoder, context)
                 rows += embedding_rows(one, dense, throughput, context)
-                if not dense.derived_from:
+                if not dense.cut.derived_from:
                     notes.append(f"{one.name}: {note}")
                     notes += [f"{one.name}: documents count uncut, since chunk.call is not run"] * cuts_itself(dense)
                 rows += proof_rows(one, dense, throughput, context)

@@ -160,12 +160,12 @@ def _answered(one: Built, retriever: Retriever, state: State, meter: Meter) -> t
         answered = _searched(retriever, state, meter)
         state.answered[id(retriever)] = replace(answered, notes=meter.notes(), per_query=_per_query(meter))
         return retriever, answered
-    names = one.of if retriever is one.retriever else ()
-    held: list[Retriever] = [Held(part, state.of(name, part), named=True)
-                             for name, part in zip(names, retriever.parts, strict=bool(names))]  # fmt: skip
-    for part in retriever.parts if not names else ():
-        alone, found = _answered(one, part, state, meter)
-        held.append(Held(alone, found, named=False))
+    held: list[Retriever] = []
+    for part in retriever.parts:
+        if name := one.names.get(id(part)):
+            held.append(Held(part, state.of(name, part), named=True))
+        else:
+            held.append(Held(*_answered(one, part, state, meter), named=False))
     whole = retriever.made_of(tuple(held))
     whole.use(state.resources)
     with meter.stage_by_default("search"):

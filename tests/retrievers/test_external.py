@@ -13,11 +13,11 @@ from harness.reproduce import reproduce
 from harness.running.options import Options
 from retrievers.cache import Cache
 from retrievers.errors import BackendError, InputError
-from retrievers.external import PythonRetriever, RunRetriever
+from retrievers.external import Function, SavedRun
 from retrievers.meter import Meter
 from retrievers.resources import Corpus, Resources
 from retrievers.runs import write_run
-from retrievers.search_endpoint import HttpRetriever
+from retrievers.search_endpoint import Endpoint
 from retrievers.types import Query, ranked
 from tests.support import layouts, small, tiny
 from tests.support.search_fakes import KEY, SERVICES, service
@@ -63,7 +63,7 @@ def test_saved_runs_of_bm25_score_as_bm25_itself(tmp_path, finished):
 
 def test_what_a_saved_run_lacks_and_has_beyond_is_noted(tmp_path):
     path = saved(tmp_path, ".jsonl", {"q-fruit": {"apple": 2.0, "ghost": 3.0}})
-    retriever = RunRetriever(path=path, unknown_hits="irrelevant")
+    retriever = SavedRun(path=path, unknown_hits="irrelevant")
     meter = Meter()
     documents = [*load_documents(tmp_path)]
     retriever.index(documents, meter)
@@ -99,7 +99,7 @@ def test_malformed_runs(tmp_path, name, raw, told):
     if raw is not None:
         path.write_bytes(raw if isinstance(raw, bytes) else raw.encode())
     with pytest.raises(InputError, match=told):
-        RunRetriever(path=str(path)).check()
+        SavedRun(path=str(path)).check()
 
 
 MODULE = """
@@ -138,7 +138,7 @@ def test_a_function_of_ones_own_sync_or_async(tmp_path, module):
 )  # fmt: skip
 def test_functions_that_are_not_there(call, told):
     with pytest.raises(InputError, match=told):
-        PythonRetriever(call=call).check()
+        Function(call=call).check()
 
 
 def page_blocks(name: str) -> list[str]:
@@ -206,10 +206,10 @@ def test_a_depth_beyond_what_a_service_gives_is_told_in_its_own_words(tmp_path, 
         assert reason in run(place, Options(tmp_path / "out")).manifest.failed[name]
 
 
-def http(base: str, **more) -> HttpRetriever:
+def http(base: str, **more) -> Endpoint:
     body = {"size": "{depth}", "query": {"match": {"text": "{query}"}}}
     place = {"url": f"{base}/docs/_search", "headers": {"Authorization": f"ApiKey {KEY}"}}
-    return HttpRetriever(**{**place, "body": body, "ids": "hits.hits[*]._id", **more})
+    return Endpoint(**{**place, "body": body, "ids": "hits.hits[*]._id", **more})
 
 
 def test_passing_failures_are_tried_again_and_lasting_ones_told_without_the_secret(monkeypatch):

@@ -6,14 +6,14 @@ import pytest
 
 from retrievers.errors import BackendError
 from retrievers.meter import Meter
-from retrievers.search_endpoint import HttpRetriever
+from retrievers.search_endpoint import Endpoint
 from retrievers.types import Document, Query
 from tests.support.servers import OpenAIProvider, serving
 
 ASKED = Query("q", "wörter")
 
 
-class Endpoint(OpenAIProvider):
+class Service(OpenAIProvider):
     """Answers every query with the same JSON."""
 
     def __init__(self, reply=None, **more):
@@ -26,7 +26,7 @@ class Endpoint(OpenAIProvider):
 
 def retriever(url, **more):
     options = {"url": url, "ids": "hits", "scores": "scores", "body": {"q": "{query}"}, "patience": 0.1}
-    return HttpRetriever(**{**options, **more})
+    return Endpoint(**{**options, **more})
 
 
 def search(endpoint, **more):
@@ -34,7 +34,7 @@ def search(endpoint, **more):
 
 
 def test_the_time_limit_bounds_the_whole_answer():
-    with serving(Endpoint(always="drip")) as endpoint:
+    with serving(Service(always="drip")) as endpoint:
         with pytest.raises(BackendError, match=r"no whole answer came within 0.5 s \(timeout\)"):
             search(endpoint, timeout=0.5)
         assert endpoint.hung_up.wait(600)
@@ -61,7 +61,7 @@ def test_the_time_limit_bounds_the_whole_answer():
 )
 def test_an_answer_that_is_not_as_described_is_one_message(reply):
     with (
-        serving(Endpoint({"none": 0} if reply is None else reply)) as endpoint,
+        serving(Service({"none": 0} if reply is None else reply)) as endpoint,
         pytest.raises(BackendError) as caught,
     ):
         search(endpoint)
@@ -70,17 +70,17 @@ def test_an_answer_that_is_not_as_described_is_one_message(reply):
 
 
 def test_a_path_that_does_not_fit_the_answer_is_one_message():
-    with serving(Endpoint({"hits": None})) as endpoint, pytest.raises(BackendError, match="sort\\(hits\\)"):
+    with serving(Service({"hits": None})) as endpoint, pytest.raises(BackendError, match="sort\\(hits\\)"):
         search(endpoint, ids="sort(hits)")
 
 
 def test_a_number_is_an_id_too():
-    with serving(Endpoint({"hits": [7, 10**30], "scores": [2, 1]})) as endpoint:
+    with serving(Service({"hits": [7, 10**30], "scores": [2, 1]})) as endpoint:
         assert search(endpoint).doc_ids == ("7", "1" + "0" * 30)
 
 
 def test_a_secret_in_the_address_a_header_and_the_body_is_sent_and_not_shown(monkeypatch):
-    with serving(Endpoint(always="expired")) as endpoint:
+    with serving(Service(always="expired")) as endpoint:
         monkeypatch.setenv("SEARCH_URL", endpoint.url.replace("://", "://me:canary-user@"))
         monkeypatch.setenv("KEY", "canary-head")
         monkeypatch.setenv("SITE", "canary-body")
@@ -98,7 +98,7 @@ def test_a_secret_in_the_address_a_header_and_the_body_is_sent_and_not_shown(mon
 
 @pytest.mark.parametrize("key", ["line\nbreak", "schlüssel", "\x00"])
 def test_a_key_that_no_header_can_hold_is_said_at_once(key):
-    with serving(Endpoint()) as endpoint:
+    with serving(Service()) as endpoint:
         with pytest.raises(BackendError, match="the header 'X-Key' holds a character") as caught:
             search(endpoint, headers={"X-Key": key}, patience=60)
         assert endpoint.requests == []
@@ -106,7 +106,7 @@ def test_a_key_that_no_header_can_hold_is_said_at_once(key):
 
 
 def test_an_address_may_hold_any_letter():
-    with serving(Endpoint()) as endpoint:
+    with serving(Service()) as endpoint:
         own = retriever(f"{endpoint.url}/süche?q={{query}}&n={{depth}}")
         assert own.search([ASKED], 2, Meter())[0].doc_ids == ("a", "b")
 
@@ -114,7 +114,7 @@ def test_an_address_may_hold_any_letter():
 @pytest.mark.parametrize("id_", ["", " ", "a\r\nb", "\x1b[31m", "\0", "\u2028"])
 def test_an_id_that_no_document_can_have_is_refused(id_):
     """It would break the TREC files, and steer the terminal on which it is shown."""
-    with serving(Endpoint({"hits": ["a", id_], "scores": [2, 1]})) as endpoint:
+    with serving(Service({"hits": ["a", id_], "scores": [2, 1]})) as endpoint:
         asked = retriever(endpoint.url)
         asked.index([Document("a", "", "one")], Meter())
         with pytest.raises(BackendError, match="is among the hits, which is not an id"):

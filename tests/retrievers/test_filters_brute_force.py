@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from retrievers.bm25 import BM25Retriever
+from retrievers.bm25 import BM25
 from retrievers.chunking import Chunks
 from retrievers.filters import Condition, FieldValues, Filtered, wanted
 from retrievers.meter import Meter
@@ -119,7 +119,7 @@ def test_passages_are_narrowed_by_their_documents_fields(dense, location):
 
 
 def filtered_bm25(conditions):
-    retriever = BM25Retriever()
+    retriever = BM25()
     retriever.narrow(conditions)
     return retriever
 

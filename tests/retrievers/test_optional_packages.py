@@ -10,7 +10,7 @@ import pytest
 from harness.answers.overlap import needs_sacrebleu
 from harness.dataset import load, reference_of
 from retrievers.errors import InputError
-from retrievers.external import RunRetriever
+from retrievers.external import SavedRun
 
 
 def read(folder: Path, name: str) -> None:
@@ -22,7 +22,7 @@ WANTED: dict[str, tuple[str, str, Callable[[Path], Any]]] = {
     "python_calamine": ("python-calamine", "formats", lambda folder: read(folder, "questions.xlsx")),
     "datasets": ("datasets", "formats", lambda _: load(reference_of("hf:org/name"))),
     "ir_datasets": ("ir_datasets", "formats", lambda _: load(reference_of("irds:vaswani"))),
-    "pyarrow": ("pyarrow", "formats", lambda folder: RunRetriever(path="tests/none.parquet").check()),
+    "pyarrow": ("pyarrow", "formats", lambda folder: SavedRun(path="tests/none.parquet").check()),
     "sacrebleu": ("sacrebleu", "answers", lambda _: needs_sacrebleu()),
 }
 

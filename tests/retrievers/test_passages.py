@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from harness.pipeline import run
 from harness.running.check import check
 from harness.running.options import Options
-from retrievers.bm25 import BM25Retriever
+from retrievers.bm25 import BM25
 from retrievers.chunking import Boundary, Chunks, passages
 from retrievers.costs import Counts
 from retrievers.encoders.openai import OpenAIEncoder
@@ -137,7 +137,7 @@ def test_a_function_of_one_s_own_cuts(tmp_path: Path, monkeypatch: pytest.Monkey
     with pytest.raises(InputError, match=r"chunk\.call: 'own_cuts' has no function 'line' \(did you mean 'lines'"):
         Chunks(call="own_cuts:line").check()
     with pytest.raises(InputError, match="cuts by itself"):
-        BM25Retriever(chunk={"call": "own_cuts:lines", "size": 10})
+        BM25(chunk={"call": "own_cuts:lines", "size": 10})
     blocks = '[[retrievers]]\nname = "b"\nkind = "bm25"\nchunk = { call = "own_cuts:lines" }\n'
     blocks += '[[retrievers]]\nname = "h"\nencoder = { kind = "hashing" }\nchunk = { size = 30, by = "words" }\n'
     path = small.experiment(tmp_path, retrievers=blocks)
@@ -152,13 +152,13 @@ def test_tokens_need_an_encoder() -> None:
     with pytest.raises(InputError, match="tokens are those of an encoder"):
         Chunks(10, unit="tokens")
     with pytest.raises(InputError, match="BM25 has no tokens"):
-        BM25Retriever(chunk={"size": 10, "unit": "tokens"})
+        BM25(chunk={"size": 10, "unit": "tokens"})
     with pytest.raises(InputError, match=r"did you mean 'overlap'"):
-        BM25Retriever(chunk={"size": 10, "overlapp": 1})
+        BM25(chunk={"size": 10, "overlapp": 1})
     with pytest.raises(InputError, match=r"chunk\.size: is missing, or below 1"):
-        BM25Retriever(chunk={"overlap": 1})
+        BM25(chunk={"overlap": 1})
     with pytest.raises(InputError, match="not between 0 and the size"):
-        BM25Retriever(chunk={"size": 10, "overlap": 10})
+        BM25(chunk={"size": 10, "overlap": 10})
 
 
 def test_bm25_gives_a_document_the_score_of_its_best_passage() -> None:
@@ -167,7 +167,7 @@ def test_bm25_gives_a_document_the_score_of_its_best_passage() -> None:
     documents = [Document(f"d{number}", "", " ".join(rng.choice(words, rng.integers(1, 60)))) for number in range(80)]
     documents[7] = Document("d7", "", " … ")
     chunk = {"size": 40, "overlap": 10}
-    cut, whole, meter = BM25Retriever(chunk=chunk), BM25Retriever(), Meter()
+    cut, whole, meter = BM25(chunk=chunk), BM25(), Meter()
     cut.index(documents, meter)
     assert meter.notes() == {"empty": ("d7",)}
     assert cut.fingerprint != whole.fingerprint

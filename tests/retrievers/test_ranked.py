@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from harness.evaluation.runs import Conventions, score_runs
 from harness.measures import parse_all
-from retrievers.external import RunRetriever
+from retrievers.external import SavedRun
 from retrievers.meter import Meter
 from retrievers.types import RESOLUTION, Document, Query, ranked, rounded
 
@@ -64,7 +64,7 @@ def test_a_saved_run_is_ordered_as_score_double_orders_it(queries: list[dict[str
         ids = [{f"d{n}": score for n, score in enumerate(one.values())} for one in queries]
         lines = [f"q{n} Q0 {doc} 1 {score!r} t\n" for n, one in enumerate(ids) for doc, score in one.items()]
         path.write_text("".join(lines))
-        retriever = RunRetriever(path=str(path))
+        retriever = SavedRun(path=str(path))
         retriever.index([Document(doc, "", "x") for one in ids for doc in one], Meter())
         asked = [Query(f"q{n}", "x") for n in range(len(ids))]
         ours = [list(ranking.doc_ids) for ranking in retriever.search(asked, 100, Meter())]

@@ -17,7 +17,7 @@ from harness.reproduce import reproduce
 from harness.running.check import check
 from harness.running.dataset_summary import dataset_summary
 from harness.running.options import Options
-from retrievers.bm25 import BM25Retriever
+from retrievers.bm25 import BM25
 from retrievers.errors import InputError
 from retrievers.meter import Meter
 from retrievers.types import Document, Query
@@ -29,13 +29,13 @@ JAPANESE = ["一年に二十五日の有給休暇があります。", "休暇は
 UKRAINIAN = ["Договір не дійсний, і термін в один місяць вже минув.", "Що це для нас, і як його змінити?"]
 
 
-def indexed(texts: Sequence[str], **options) -> BM25Retriever:
-    retriever = BM25Retriever(**options)
+def indexed(texts: Sequence[str], **options) -> BM25:
+    retriever = BM25(**options)
     retriever.index([Document(str(number), "", text) for number, text in enumerate(texts)], Meter())
     return retriever
 
 
-def hits(retriever: BM25Retriever, text: str) -> tuple[str, ...]:
+def hits(retriever: BM25, text: str) -> tuple[str, ...]:
     return retriever.search([Query("q", text)], 10, Meter())[0].doc_ids
 
 
@@ -70,7 +70,7 @@ def test_the_order_of_the_documents_decides_nothing() -> None:
     """Of 2,200 documents 200 are looked at; those of one language stand together."""
     texts = [f"{number} {text}" for number, text in enumerate(ENGLISH * 200 + GERMAN * 20)]
     documents = [Document(str(number), "", text) for number, text in enumerate(texts)]
-    there, back = BM25Retriever(), BM25Retriever()
+    there, back = BM25(), BM25()
     there.index(documents, Meter())
     back.index(documents[::-1], Meter())
     assert there.fingerprint == back.fingerprint
@@ -80,8 +80,8 @@ def test_the_order_of_the_documents_decides_nothing() -> None:
 def test_a_language_that_is_given_asks_nobody() -> None:
     """The model of languages takes half a second and 60 MB."""
     code = (
-        "import sys; from retrievers.bm25 import BM25Retriever; from retrievers.meter import Meter;"
-        "from retrievers.types import Document; retriever = BM25Retriever(stemming='english');"
+        "import sys; from retrievers.bm25 import BM25; from retrievers.meter import Meter;"
+        "from retrievers.types import Document; retriever = BM25(stemming='english');"
         "retriever.index([Document('a', '', 'The train leaves at noon.')], Meter()); print('py3langid' in sys.modules)"
     )
     told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from retrievers.bm25 import BM25Retriever
+from retrievers.bm25 import BM25
 from retrievers.errors import InputError
 from retrievers.meter import Meter
 from retrievers.types import Document, Query
@@ -94,17 +94,17 @@ def test_no_letter_is_lost(text: str) -> None:
 
 def test_a_hindi_question_finds_its_document() -> None:
     """Cut at vowel signs, the words for language and for book shared most of their letters."""
-    bm25 = BM25Retriever()
+    bm25 = BM25()
     bm25.index([Document("language", "", "हिन्दी भाषा"), Document("book", "", "हनद भष किताबें और भालू")], Meter())
     (ranking,) = bm25.search([Query("q", "भाषा")], 2, Meter())
     assert ranking.doc_ids == ("language",)
 
 
 def test_the_rule_is_part_of_the_fingerprint() -> None:
-    assert BM25Retriever(stemming="").fingerprint == "bm25 k1=0.9 b=0.4 words=uax29-3 stemming=none"
+    assert BM25(stemming="").fingerprint == "bm25 k1=0.9 b=0.4 words=uax29-3 stemming=none"
 
 
 @pytest.mark.parametrize("k1", [-1.0, 1e308, float("nan")])
 def test_a_k1_by_which_no_score_is_finite_is_refused(k1: float) -> None:
     with pytest.raises(InputError, match=r"k1: .* is not between 0 and 1,000,000"):
-        BM25Retriever(k1=k1)
+        BM25(k1=k1)

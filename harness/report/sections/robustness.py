@@ -6,11 +6,11 @@ from harness.evaluation.grading import alternatives
 from harness.evaluation.labellers import labeller_verdicts, labellers_sentence
 from harness.evaluation.wording import verdict_word
 from harness.experiment import Relevance
-from harness.experiment.option_tables import checked
 from harness.measures import parse
 from harness.measures.sensitivity import sensitivity
 from harness.report.elements import Section
 from harness.report.view import View
+from retrievers.options import checked
 
 PLACE = 90
 

@@ -12,7 +12,7 @@ from harness.dataset import DatasetReference, load
 from harness.dataset.in_memory import judgments_of, run_of
 from harness.dataset.trec import read_qrels
 from retrievers.errors import BackendError, InputError
-from retrievers.external import PythonRetriever, RunRetriever, recognised
+from retrievers.external import Function, SavedRun, recognised
 from retrievers.ids import document_id
 from retrievers.matching import KnownDocuments
 from retrievers.meter import Meter
@@ -55,12 +55,12 @@ def by_label(written, place: Path) -> str:
 
 def by_saved_run(written, place: Path) -> str:
     jsonl(place / "run.jsonl", [{"query_id": "q", "doc_id": written, "score": 1.0}])
-    return RunRetriever(path=str(place / "run.jsonl")).search([Query("q", "")], 1, Meter())[0].doc_ids[0]
+    return SavedRun(path=str(place / "run.jsonl")).search([Query("q", "")], 1, Meter())[0].doc_ids[0]
 
 
 def by_function(written, place: Path) -> str:
     call = NamedObject("object:f", lambda queries, depth: [[(written, 1.0)] for _ in queries])
-    return PythonRetriever(call=call).search([Query("q", "")], 1, Meter())[0].doc_ids[0]
+    return Function(call=call).search([Query("q", "")], 1, Meter())[0].doc_ids[0]
 
 
 ROADS = {

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from harness.dataset import Dataset, DatasetReference, load, reference_of, trec
 from harness.dataset.source import id_problem
-from retrievers.bm25 import BM25Retriever
+from retrievers.bm25 import BM25
 from retrievers.errors import InputError
 from retrievers.ids import nfc
 from retrievers.meter import Meter
@@ -25,7 +25,7 @@ def loaded(place: object) -> Dataset:
 
 
 def rankings(dataset: Dataset) -> list[Ranking]:
-    retriever = BM25Retriever()
+    retriever = BM25()
     retriever.index(dataset.documents(), Meter())
     return retriever.search(dataset.queries, 10, Meter())
 

@@ -14,8 +14,7 @@ from harness.report.view import view_of
 from harness.running.check import check
 from harness.running.cluster import tasks_of
 from harness.running.options import Options
-from retrievers import is_built_in
-from retrievers.bm25 import BM25Retriever
+from retrievers import bm25, is_built_in
 from retrievers.errors import InputError
 from retrievers.external import accepted
 from retrievers.filters import Condition, Filtered
@@ -218,14 +217,14 @@ def test_what_it_raises_is_its_own_failure(tmp_path):
 
 
 def test_a_fault_of_our_own_ends_its_retriever_alone_too(tmp_path, monkeypatch):
-    monkeypatch.setattr(BM25Retriever, "search", lambda *_: 1 / 0)
+    monkeypatch.setattr(bm25.BM25, "search", lambda *_: 1 / 0)
     results = ran(tmp_path, BM25 + '[[retrievers]]\nname = "system"\nkind = "system"\n')
     assert results.retrievers == ("system",)
     assert results.manifest.failed["bm25"].startswith("ZeroDivisionError: division by zero (test_foreign_faults.py:")
 
 
 def test_short_memory_is_told_with_what_to_do(tmp_path, monkeypatch):
-    monkeypatch.setattr(BM25Retriever, "search", lambda *_: (_ for _ in ()).throw(MemoryError))
+    monkeypatch.setattr(bm25.BM25, "search", lambda *_: (_ for _ in ()).throw(MemoryError))
     results = ran(tmp_path, BM25 + '[[retrievers]]\nname = "system"\nkind = "system"\n')
     assert 'store = "edge"' in results.manifest.failed["bm25"]
 
@@ -316,5 +315,5 @@ def test_a_filtered_retriever_has_the_cache_too(cache):
 
 
 def test_kinds_of_ours_are_known():
-    assert is_built_in(BM25Retriever)
+    assert is_built_in(bm25.BM25)
     assert not is_built_in(pytest.Item)

@@ -12,10 +12,12 @@ import pytest
 import harness
 from harness import records
 from harness.measures import parse, score
-from harness.notebook.parts import library_kind
 from harness.pipeline import run
 from harness.running.options import Options
+from retrievers import BM25, Dense, Filtered, Function, Fused, Reranked
 from retrievers.encoders.python_encoder import MADE
+from retrievers.model_tables import library_kind
+from retrievers.ranking import fuse
 from retrievers.user_objects import NamedObject
 from tests.support import small, tiny
 
@@ -33,9 +35,15 @@ def evaluated(retrievers, documents=DOCUMENTS, queries=QUERIES, qrels=QRELS, **m
     return harness.evaluate(documents, queries, qrels, retrievers, **{**MEASURES, **more})
 
 
+def called(function, **options):
+    """A function that embeds, with options of its kind."""
+    return Dense({"kind": "python", "call": NamedObject.of(function, "mine"), **options})
+
+
 @pytest.fixture(scope="module")
 def results():
-    return evaluated({"bm25": "bm25", "letters": letters, "both": harness.Fusion("bm25", "letters")}, baseline="bm25")
+    words, ours = BM25(), Dense(letters)
+    return evaluated({"bm25": words, "letters": ours, "both": Fused([words, ours])}, baseline="bm25")
 
 
 def rows(table):
@@ -110,7 +118,7 @@ def test_an_experiment_file_comes_to_the_same_figures(tmp_path):
     path = small.experiment(tmp_path)
     filed = run(path, Options(tmp_path / "out"))
     retrievers = {"bm25": "bm25", "hashing": {"encoder": {"kind": "hashing", "dimensions": 64}},
-                  "hybrid": harness.Fusion("bm25", "hashing")}  # fmt: skip
+                  "hybrid": Fused([BM25(), Dense({"kind": "hashing", "dimensions": 64})])}  # fmt: skip
     resolved = filed.manifest.resolved
     found = harness.evaluate(data, None, None, retrievers, primary=resolved.primary, measures=resolved.measures,
                              baseline=resolved.baseline, depth=resolved.depth, statistics=dict(resolved.statistics),
@@ -138,7 +146,7 @@ def test_an_experiment_file_comes_to_the_same_figures(tmp_path):
      ({"retrievers": {"a": 3}}, "retrievers['a']: an object of type int is not a retriever (a name, an object"),
      ({"retrievers": {"a": {"kind": "bm52"}}}, "retrievers['a']: unknown kind 'bm52' (did you mean 'bm25'?)"),
      ({"retrievers": {"a": "bm25", "b": {"kind": "bm25", "k3": 1}}}, "retrievers['b'].k3: unknown key 'k3'"),
-     ({"retrievers": {"a": harness.Fusion("b", "c")}}, "retriever 'a' is made of unknown"),
+     ({"retrievers": {"a": {"kind": "fusion", "of": ["b", "c"]}}}, "retriever 'a' is made of unknown"),
      ({"baseline": "b"}, "baseline 'b' is not a retriever"), ({"margn": 1}, "margn: unknown key 'margn'"),
      ({"primary": "ndgc@3"}, "measure 'ndgc@3': there is no measure 'ndgc' (did you mean 'nDCG'?)")],
 )  # fmt: skip
@@ -163,10 +171,10 @@ def test_judgments_of_absent_documents_may_be_left_out():
      (lambda texts: 1 / 0, "ZeroDivisionError: division by zero (test_notebook.py:"),
      (lambda texts: np.full((len(texts), 2), np.nan), "a vector that is not finite came back"),
      (lambda texts: letters(texts) * 1j, "returned complex numbers"),
-     (harness.Search(lambda query, depth: 3), "TypeError: 'int' object is not iterable"),
-     (harness.Search(lambda query, depth: [(i, n) for n, i in enumerate("abcdefghijkl")]), "as distances do"),
-     (harness.Search(lambda query, depth: {"train": 1, "car": 2}), "the hits of query 'q-fruit' cannot be read"),
-     (harness.Search(lambda query, depth: [("a", "b")]), "the hits of query 'q-fruit' cannot be read")],
+     (Function(lambda query, depth: 3), "TypeError: 'int' object is not iterable"),
+     (Function(lambda query, depth: [(i, n) for n, i in enumerate("abcdefghijkl")]), "as distances do"),
+     (Function(lambda query, depth: {"train": 1, "car": 2}), "the hits of query 'q-fruit' cannot be read"),
+     (Function(lambda query, depth: [("a", "b")]), "the hits of query 'q-fruit' cannot be read")],
 )  # fmt: skip
 def test_what_a_function_does_wrong_is_its_own_failure(encode, told):
     found = evaluated({"bm25": "bm25", "mine": encode})
@@ -227,13 +235,13 @@ def test_what_was_embedded_is_kept_where_a_cell_is_interrupted():
         return letters(texts)
 
     with pytest.raises(KeyboardInterrupt):
-        evaluated({"mine": harness.Encoder(stops, batch_size=2)})
-    evaluated({"mine": harness.Encoder(stops, batch_size=2)})
+        evaluated({"mine": called(stops, batch_size=2)})
+    evaluated({"mine": called(stops, batch_size=2)})
     assert sum(filter(None, asked)) == len(DOCUMENTS) + len(QUERIES)
 
 
 def test_a_named_version_is_kept_on_disk_and_an_unnamed_one_is_not():
-    kept = [evaluated({"mine": harness.Encoder(lambda texts: letters(texts), cache=name)}).costs["cached"].sum()
+    kept = [evaluated({"mine": called(lambda texts: letters(texts), cache=name)}).costs["cached"].sum()
             for name in ("letters-7", "letters-7", "", "")]  # fmt: skip
     assert kept == [0, len(DOCUMENTS) + len(QUERIES), 0, 0]
 
@@ -295,13 +303,13 @@ def test_a_reranker_is_an_object_or_a_name(tmp_path):
     folder = tiny.cross_encoder(tmp_path)
     model = CrossEncoder(str(folder), device="cpu")
     blocks = {
-        "object": harness.Reranked("bm25", model, depth=3),
-        "name": harness.Reranked("bm25", str(folder), depth=3),
+        "object": Reranked(BM25(), model, depth=3),
+        "name": Reranked(BM25(), str(folder), depth=3),
     }
     found = evaluated({"bm25": "bm25", **blocks})
     assert found.rankings("object") == found.rankings("name") != found.rankings("bm25")
     with pytest.raises(harness.InputError, match="reranker: a function is not a CrossEncoder"):
-        harness.Reranked("bm25", letters)
+        Reranked(BM25(), letters)
 
 
 def test_a_search_of_ones_own():
@@ -311,10 +319,10 @@ def test_a_search_of_ones_own():
         seen.append((query, depth))
         return [("train", 2.0), ("car", 1.0)]
 
-    found = evaluated({"elastic": harness.Search(client)}, depth=7)
+    found = evaluated({"elastic": Function(client)}, depth=7)
     assert seen == [(text, 7) for text in QUERIES.values()]
     assert found.rankings("elastic")["q-rails"].doc_ids == ("train", "car")
-    numbers = harness.Search(lambda query, depth: np.arange(2))
+    numbers = Function(lambda query, depth: np.arange(2))
     found = harness.evaluate(["a car", "a train"], ["train"], [[1]], {"numbers": numbers}, progress=False)
     assert found.rankings("numbers")["0"].doc_ids == ("0", "1")
 
@@ -475,9 +483,9 @@ def test_a_tracker_that_lacks_what_its_store_needs_is_one_message(results, monke
 def test_names_are_all_that_there_is():
     assert dir(harness) == sorted(harness.__all__)
     assert all(getattr(harness, name).__doc__ for name in harness.__all__)
-    from retrievers import BM25Retriever, PythonEncoder
+    from retrievers import BM25, PythonEncoder
 
-    assert BM25Retriever.__module__ == "retrievers.bm25"
+    assert BM25.__module__ == "retrievers.bm25"
     assert PythonEncoder("json:loads").provenance == {"call": "json:loads"}
 
 
@@ -493,9 +501,37 @@ def test_a_function_is_named_in_a_file(tmp_path, monkeypatch, capsys):
 def test_a_notebook_sees_one_line(monkeypatch, capsys):
     monkeypatch.setitem(sys.modules, "ipykernel", SimpleNamespace())
     monkeypatch.setattr("harness.console.progress.REFRESH", 0)
-    evaluated({"mine": harness.Encoder(letters, batch_size=2)}, progress=None)
+    evaluated({"mine": called(letters, batch_size=2)}, progress=None)
     told = capsys.readouterr().err
     assert "\rmine: search" in told or "\rmine: embed-documents" in told
     assert "\rmine: embed-documents: 6 texts in " in told
     assert json.dumps(told).count("\\u001b") == 0  # no control characters that notebooks would show
     assert records.LAST_FILE == "report.html"
+
+
+def test_retrievers_compose_and_equal_parts_are_asked_once():
+    asked = []
+
+    def watched(texts):
+        asked.extend(texts)
+        return letters(texts)
+
+    words, meaning = BM25(), Dense(watched)
+    documents = {id_: {"text": text, "language": "ja" if id_ == "train" else "en"} for id_, text in DOCUMENTS.items()}
+    inner = Fused([words, Fused([Dense(watched), BM25(b=0.7)], constant=5)], weights=[2, 1])
+    hybrid, ja = Fused([words, meaning]), Filtered(BM25(), {"language": "ja"})
+    retrievers = {"words": words, "meaning": meaning, "hybrid": hybrid, "inner": inner, "ja": ja}
+    found = evaluated(retrievers, documents)
+    of = {block["name"]: block.get("of") for block in found.manifest.resolved.retrievers}
+    assert list(of["hybrid"]) == ["words", "meaning"]
+    assert (of["inner"][0], of["inner"][1]["kind"], of["inner"][1]["of"][0]) == ("words", "fusion", "meaning")
+    assert len(asked) == len(set(asked)) == len(set(DOCUMENTS.values()) | set(QUERIES.values()))
+    for query in QUERIES:
+        runs = [found.rankings(name)[query] for name in ("words", "meaning")]
+        assert found.rankings("hybrid")[query].doc_ids == fuse(runs, 100).doc_ids
+    assert {hit for ranking in found.rankings("ja").values() for hit in ranking.doc_ids} <= {"train"}
+
+
+def test_what_is_retired_says_what_to_use():
+    with pytest.raises(AttributeError, match=r"no attribute 'Fusion': use retrievers\.Fused"):
+        harness.Fusion("a", "b")

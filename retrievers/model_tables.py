@@ -1,0 +1,82 @@
+"""What stands for a model in Python -> the table that would stand for it in an experiment file."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from retrievers.errors import InputError, Problem
+from retrievers.user_objects import NamedObject
+
+PART = "part"
+"""The name of an object before its retriever has one."""
+OF_LIBRARY = {
+    "CrossEncoder": "cross-encoder",
+    "MultiVectorEncoder": "multivector-encoder",
+    "SentenceTransformer": "sentence-transformers",
+    "SparseEncoder": "sparse-encoder",
+}
+"""Classes of sentence-transformers whose content is known -> kind."""
+
+
+def encoder_table(model: Any) -> dict[str, Any]:
+    """Return an encoder's table.
+
+    Args:
+        model: a local model's name or folder; a table; a model of sentence-transformers; anything with `encode`, or
+            with `encode_query` and `encode_document`; a function of texts, or of texts and their role, that returns
+            (n, d).
+
+    Raises:
+        InputError: it is none of these.
+
+    >>> encoder_table("intfloat/e5-small-v2")
+    {'kind': 'sentence-transformers', 'model': 'intfloat/e5-small-v2'}
+    >>> encoder_table(lambda texts: [[len(text), 1.0] for text in texts])
+    {'kind': 'python', 'call': 'object:part (<lambda>)'}
+    """
+    if isinstance(model, str | Path):
+        return {"kind": "sentence-transformers", "model": str(model)}
+    if isinstance(model, Mapping):
+        return dict(model)
+    if found := library_kind(model):
+        own = {"device": str(model.device), "truncate_dim": getattr(model, "truncate_dim", None)}
+        taken = {key: value for key, value in own.items() if value is not None}
+        return {"kind": found, "model": NamedObject.of(model, PART), **taken}
+    if callable(model) or any(hasattr(model, one) for one in ("encode", "encode_document")):
+        return {"kind": "python", "call": NamedObject.of(model, PART)}
+    what = f"an object of type {type(model).__name__} is no model"
+    raise InputError(Problem("encoder", what, "a name, an object with encode, or a function of texts"))
+
+
+def reranker_table(model: Any, depth: int) -> dict[str, Any]:
+    """Return a reranker's table.
+
+    Args:
+        model: a CrossEncoder's name, folder or object; or a table.
+        depth: how many hits of each query are read again.
+
+    Raises:
+        InputError: it is none of these.
+
+    >>> reranker_table("cross-encoder/ms-marco-MiniLM-L6-v2", 20)
+    {'kind': 'cross-encoder', 'model': 'cross-encoder/ms-marco-MiniLM-L6-v2', 'depth': 20}
+    """
+    if isinstance(model, Mapping):
+        return {"depth": depth, **model}
+    if isinstance(model, str | Path):
+        return {"kind": "cross-encoder", "model": str(model), "depth": depth}
+    if library_kind(model) == "cross-encoder":
+        own = {"model": NamedObject.of(model, PART), "device": str(model.device)}
+        return {"kind": "cross-encoder", **own, "depth": depth}
+    raise InputError(Problem("reranker", f"a {type(model).__name__} is not a CrossEncoder", "or give its name"))
+
+
+def library_kind(model: Any) -> str:
+    """The kind of a model that sentence-transformers made, asked in the library's own way; "" for any other object."""
+    for cls in type(model).__mro__:
+        if cls.__module__.partition(".")[0] == "sentence_transformers" and cls.__name__ in OF_LIBRARY:
+            asked = "predict" if cls.__name__ == "CrossEncoder" else "encode"
+            return OF_LIBRARY[cls.__name__] if getattr(type(model), asked) is getattr(cls, asked) else ""
+    return ""
