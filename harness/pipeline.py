@@ -11,8 +11,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from harness import records
-from harness.answers.judges import build_judge, check_price
-from harness.answers.rankings import ClaimsJudging, VerdictFolders, judge_run
 from harness.dataset import Dataset, reading_line, trec
 from harness.evaluation.compare import keys_of
 from harness.evaluation.costs import by_price
@@ -24,6 +22,7 @@ from harness.experiment import Experiment, Loaded, load
 from harness.overview import write_index
 from harness.records import (
     FOLDER,
+    ClaimsJudging,
     Commit,
     DatasetFacts,
     Ledger,
@@ -74,7 +73,9 @@ def run(experiment: str | Path | Mapping[str, Any] | Experiment | Loaded, option
         finished = dict(known)
         write_qrels(aside, graded)
         with Cache(default_path(), fresh=options.fresh) as cache:
-            if options.max_cost is not None:
+            if options.max_cost is not None and loaded.experiment.judge is not None:
+                from harness.answers.judges import check_price
+
                 check_price(loaded.experiment.judge, loaded.question.measures, cache)
             take_over(loaded.experiment.vectors, built, cache)
             stores = cache.path.parent / "collections"
@@ -92,7 +93,7 @@ def run(experiment: str | Path | Mapping[str, Any] | Experiment | Loaded, option
             runs = [finished[block.name] for block in loaded.experiment.retrievers]
             if all(one.error for one in runs):
                 raise BackendError("\n".join(f"{one.retriever}: {one.error}" for one in runs))
-            judgment = _judged(VerdictFolders(aside / FOLDER, place / FOLDER), loaded, dataset, runs, cache, together)
+            judgment = _judged(aside, work, runs, cache)
         results = _write(aside, work, runs, judgment)
         if moved := records.put_in_place(aside, place):
             options.on_message(moved)
@@ -224,21 +225,23 @@ def _write_scores(folder: Path, work: _Work, runs: Sequence[Run], manifest: Mani
         records.write_table(folder, name, table)
 
 
-def _judged(
-    folders: VerdictFolders, loaded: Loaded, dataset: Dataset, runs: Sequence[Run], cache: Cache, meter: Meter
-) -> ClaimsJudging:
+def _judged(aside: Path, work: _Work, runs: Sequence[Run], cache: Cache) -> ClaimsJudging:
     """Have the claims of reference answers judged, where the experiment measures by them.
 
     Raises:
         BackendError: the judge failed, and the measure that decides rests on it; rankings and replies are kept.
     """
+    loaded, meter = work.loaded, work.meter
     measures = [measure for measure in loaded.question.measures if measure.claimed]
     if not measures or loaded.experiment.judge is None:
         return ClaimsJudging({}, {})
+    from harness.answers.judges import build_judge
+    from harness.answers.rankings import judge_run
+
     rankings = {one.retriever: one.rankings for one in runs if not one.error}
     with meter.stage("judge"):
         judge = build_judge(loaded.experiment.judge, cache, meter)
-        judgment = judge_run(folders, judge, dataset, rankings, measures)
+        judgment = judge_run(aside / FOLDER, work.place / FOLDER, judge, work.dataset, rankings, measures)
     counts = meter.counts("judge")
     asked = {name: str(int(counts[name])) for name in ("truncated", "without_schema") if counts.get(name)}
     warning = without_keys(judgment.warning)

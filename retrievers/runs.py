@@ -1,19 +1,20 @@
-r"""TREC runs: read and written here and nowhere else.
+r"""TREC runs and qrels: read and written here and nowhere else.
 
-A run line is `query Q0 document rank score tag`. Lines end at \n alone, fields at ASCII white space, as trec_eval cuts
-them. Ids that hold white space or a percent sign are percent-encoded, so that they stay one field.
+A run line is `query Q0 document rank score tag`, one of qrels `query iteration document grade`. Lines end at \n
+alone, fields at ASCII white space, as trec_eval cuts them. Ids that hold white space or a percent sign are
+percent-encoded, so that they stay one field.
 """
 
 from __future__ import annotations
 
 import gzip
-import math
 import re
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import lru_cache
 from itertools import count
 from pathlib import Path
+from typing import Generic, NamedTuple, TypeVar
 from urllib.parse import quote, unquote
 
 import numpy as np
@@ -37,6 +38,13 @@ LONGEST_SHOWN = 60
 SHOWN = 20
 """How many problems of one file are listed; the rest is counted."""
 RunScores = dict[str, dict[str, float]]
+Qrels = dict[str, dict[str, int]]
+Number = TypeVar("Number", int, float)
+Line = tuple[int, str, str, Number]
+TOML = re.compile(r"#|\[\[?[\w.-]+\]\]?\s*$|[\w-]{1,64}\s*=")
+DELIMITERS = ",;\t|"
+"""What may part the cells of CSV."""
+NUMBERS_OF_FIELDS = {4: "TREC judgments", 6: "a TREC run"}
 
 
 @lru_cache(maxsize=1 << 16)  # a document is a hit of many queries, and of many retrievers
@@ -65,15 +73,30 @@ def read_run(path: str | Path) -> RunScores:
         InputError: malformed lines, scores that are no number, or a document ranked twice for a query, each
             with its line; or the file cannot be read or holds nothing.
     """
-    run: RunScores = {}
+    return _by_query(path, RUN, "ranked")
+
+
+def read_qrels(path: str | Path) -> Qrels:
+    """Read judgments, plain or gzip: query id -> document id -> grade, in the file's order.
+
+    Raises:
+        InputError: malformed lines, grades that are no whole number, or a document judged twice for a
+            query, each with its line; or the file cannot be read or holds nothing.
+    """
+    return _by_query(path, QRELS, "judged")
+
+
+def _by_query(path: str | Path, form: LineForm[Number], done: str) -> dict[str, dict[str, Number]]:
+    found: dict[str, dict[str, Number]] = {}
     problems = LineProblems(path)
-    for number, query, document, score in _hits(path, problems):
-        hits = run.setdefault(query, {})
-        if document in hits:
-            problems.add(number, f"document {document!r} is ranked twice for query {query!r}")
-        hits[document] = score
-    problems.refuse(nothing=not run)
-    return run
+    for number, query, document, value in _lines(path, form, problems):
+        if (documents := found.get(query)) is None:
+            documents = found[query] = {}
+        if document in documents:
+            problems.add(number, f"document {document!r} is {done} twice for query {query!r}")
+        documents[document] = value
+    problems.refuse(nothing=not found)
+    return found
 
 
 def stream_run(path: str | Path) -> Iterator[tuple[str, dict[str, float]]]:
@@ -87,7 +110,7 @@ def stream_run(path: str | Path) -> Iterator[tuple[str, dict[str, float]]]:
     problems = LineProblems(path)
     current: str | None = None
     hits: dict[str, float] = {}
-    for number, query, document, score in _hits(path, problems):
+    for number, query, document, score in _lines(path, RUN, problems):
         if query != current:
             if current is not None:
                 yield current, hits
@@ -136,36 +159,89 @@ def falling(scores: Floats) -> list[float]:
     return written
 
 
-def _hits(path: str | Path, problems: LineProblems) -> Iterator[tuple[int, str, str, float]]:
-    """The lines of a run as (line number, query id, document id, score); what is malformed goes to `problems`."""
+def write_qrels(path: str | Path, judgments: Mapping[str, Mapping[str, int]]) -> None:
+    """Write judgments (or gains) as `query 0 document grade`."""
+    with writing(Path(path)), text_file(path, "w") as file:
+        for query, judged in judgments.items():
+            file.writelines(f"{encode(query)} 0 {encode(document)} {grade}\n" for document, grade in judged.items())
+
+
+def _lines(path: str | Path, form: LineForm[Number], problems: LineProblems) -> Iterator[Line[Number]]:
+    """The lines of a file as (line number, query id, document id, number); what is malformed goes to `problems`."""
     for first, block in blocks_of(path):
-        columns = columns_of(block, 6)
-        scores = None if columns is None else _finite(columns[4])
-        if columns is None or scores is None:
-            yield from _hits_one_by_one(first, block, problems)
+        columns = columns_of(block, form.width)
+        values = None if columns is None else form.numbers(columns[form.column])
+        if columns is None or values is None:
+            if first == 1 and form.width == QRELS.width:
+                _refuse_other_kinds(path, block)
+            yield from lines_one_by_one(first, block, form, problems.add)
         else:
-            yield from zip(count(first), columns[0], columns[2], scores)
+            yield from zip(count(first), columns[0], columns[2], values)
 
 
-def _hits_one_by_one(first: int, block: bytes, problems: LineProblems) -> Iterator[tuple[int, str, str, float]]:
+def lines_one_by_one(
+    first: int, block: bytes, form: LineForm[Number], add: Callable[[int, str, str], None]
+) -> Iterator[Line[Number]]:
+    """The lines of a block that may hold any; one that is malformed goes to `add`."""
     raw, query = b"", ""
     for number, fields in fields_of(first, block):
-        if is_comment(fields, 6):
+        if is_comment(fields, form.width):
             continue
-        try:
-            score = float(fields[4])
-            if len(fields) < 6 or not math.isfinite(score) or b"_" in fields[4]:
-                raise ValueError
-            if fields[0] != raw:
-                raw, query = fields[0], id_of(fields[0])
-            yield number, query, id_of(fields[2]), score
-        except UnicodeDecodeError:
-            problems.add(number, "an id is not UTF-8")
-        except (ValueError, IndexError):
-            if len(fields) < 6:
-                problems.add(number, f"{len(fields)} fields instead of 6", "query Q0 document rank score tag")
-            else:
-                problems.add(number, f"{shown(fields[4])} is not a score", "a score is a finite number")
+        values = form.numbers([fields[form.column].decode("ascii", "replace")]) if form.column < len(fields) else None
+        if len(fields) < form.width or (form is QRELS and len(fields) > form.width):
+            tabs = block.split(NEWLINE_BYTE)[number - first].count(b"\t") == form.width - 1
+            remedy = "an id with white space: write a space as %20" if tabs else form.fields
+            add(number, f"{len(fields)} fields instead of {form.width}", remedy)
+        elif values is None:
+            add(number, f"{shown(fields[form.column])} is not a {form.value}", form.remedy)
+        else:
+            try:
+                if fields[0] != raw:
+                    raw, query = fields[0], id_of(fields[0])
+                yield number, query, id_of(fields[2]), values[0]
+            except UnicodeDecodeError:
+                add(number, "an id is not UTF-8", "save the file as UTF-8")
+
+
+def kind_of(line: str) -> str:
+    """Return what a file that begins with this line seems to be, with its article; "" where that is not clear.
+
+    >>> kind_of('name = "e"'), kind_of("id;query"), kind_of('{"a": 1}'), kind_of("q 0 d 1"), kind_of("words")
+    ('an experiment file (TOML)', 'a table (CSV)', 'JSON', 'TREC judgments', '')
+    """
+    line = line.strip()
+    if line.startswith("{"):
+        return "JSON"
+    if line.startswith("<"):
+        return "a web page, or XML"
+    if TOML.match(line):
+        return "an experiment file (TOML)"
+    if any(delimiter in line for delimiter in DELIMITERS):
+        return "a table (CSV)"
+    return NUMBERS_OF_FIELDS.get(len(line.split()), "")
+
+
+def _refuse_other_kinds(path: str | Path, block: bytes) -> None:
+    """Raise InputError where the first line is that of a file of another kind: each of its lines would be wrong."""
+    line = block.lstrip().partition(b"\n")[0]
+    fields = line.split()  # bytes: only what separates fields in TREC files
+    if len(fields) == RUN.width and fields[1].upper() == b"Q0":
+        raise InputError(Problem(str(path), "is a run, not judgments", "give the qrels first, then the runs"))
+    kind = kind_of(line.decode("utf-8", "replace"))
+    if kind == "JSON" and len(fields) == 4 and _grades([fields[3].decode("utf-8", "replace")]) is not None:
+        return  # a query's id may begin with a brace
+    if kind == "JSON" or (kind and len(fields) not in NUMBERS_OF_FIELDS):  # an id may hold a comma
+        remedy = f"expected four fields a line: {QRELS.fields}"
+        raise InputError(Problem(str(path), f"holds no TREC judgments: it looks like {kind}", remedy))
+
+
+def _grades(fields: list[str]) -> list[int] | None:
+    """The fields as whole numbers below 2^31; None where one is none."""
+    try:
+        grades = list(map(int, fields))
+    except ValueError:
+        return None
+    return grades if max(map(abs, grades)) < 2**31 and "_" not in "".join(fields) else None
 
 
 def _finite(fields: list[str]) -> list[float] | None:
@@ -175,6 +251,22 @@ def _finite(fields: list[str]) -> list[float] | None:
     except ValueError:
         return None
     return scores if np.isfinite(scores).all() and "_" not in "".join(fields) else None
+
+
+class LineForm(NamedTuple, Generic[Number]):
+    """What stands in the lines of a kind of file."""
+
+    fields: str
+    width: int
+    column: int
+    """The field that holds a number."""
+    numbers: Callable[[list[str]], list[Number] | None]
+    value: str
+    remedy: str
+
+
+RUN = LineForm("query Q0 document rank score tag", 6, 4, _finite, "score", "a score is a finite number")
+QRELS = LineForm("query iteration document grade", 4, 3, _grades, "grade", "a grade is a whole number below 2^31")
 
 
 def is_comment(fields: list[bytes], width: int) -> bool:

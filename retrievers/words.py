@@ -35,6 +35,8 @@ PAIRED = r"\u3040-\u309f\u30a1-\u30fa\u30fc-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e
 """Kana, kanji and hangul."""
 TRIPLED = r"\p{Line_Break=Complex_Context}"
 """Scripts without spaces, as Unicode's line breaking names them."""
+KEPT = r"\p{L}\p{N}[\p{M}--\p{Default_Ignorable_Code_Point}]"
+"""Letters, digits, and marks: without its vowel signs many a word of Hindi or Thai is another one."""
 ASCII_WORD = re.compile(r"\w+(?:'\w+)?")
 """The same rule where a text holds nothing but ASCII, which is found in a third of the time."""
 DOT_ABOVE = "\u0307"

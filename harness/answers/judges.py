@@ -93,13 +93,13 @@ def forecast_claims(
     )
 
 
-def check_price(table: JudgeOptions | None, measures: Sequence[Measure], cache: Cache) -> None:
+def check_price(table: JudgeOptions, measures: Sequence[Measure], cache: Cache) -> None:
     """Refuse a limit of dollars that cannot be kept, before anything is sent.
 
     Raises:
         InputError: the prices of the chat model are not known.
     """
-    if table is None or table.kind != "openai" or not any(measure.claimed for measure in measures):
+    if table.kind != "openai" or not any(measure.claimed for measure in measures):
         return
     if not chat_of(table, cache).model.options.priced:
         unknown = f"the price of {table.model} is not known, so that --max-cost cannot be kept"

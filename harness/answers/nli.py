@@ -9,7 +9,6 @@ from scipy import special
 from harness.answers.judging import Inquiry, Replies, UnpromptedJudge
 from harness.records import ClaimPassage, Word
 from retrievers.errors import InputError, Problem
-from retrievers.local_models import Dtype
 from retrievers.meter import Meter
 from retrievers.rerankers.cross_encoder import CrossEncoderReranker
 from retrievers.types import Floats
@@ -26,40 +25,17 @@ class NliJudge(UnpromptedJudge):
     trained for.
     """
 
-    def __init__(
-        self,
-        model: str,
-        *,
-        meter: Meter,
-        threshold: float = THRESHOLD,
-        revision: str = "",
-        device: str = "auto",
-        dtype: Dtype = "float32",
-        batch_size: int = 32,
-        trust_remote_code: bool = False,
-    ) -> None:
+    def __init__(self, model: str, *, meter: Meter, threshold: float = THRESHOLD) -> None:
         """Describe the model; nothing is loaded before the first pair.
 
         Args:
             model: a folder, or a name of the hub, with the outputs entailment, neutral and contradiction.
             meter: where counts go: texts, calls, tokens, lost_tokens.
             threshold: the least probability, above 0 and at most 1.
-            revision: a commit, tag or branch of the hub.
-            device: as for the sentence-transformers encoder.
-            dtype: numbers inside the model.
-            batch_size: pairs a pass.
-            trust_remote_code: run code that comes with the model.
         """
         super().__init__(threshold)
         self._meter = meter
-        self._model = CrossEncoderReranker(
-            model,
-            revision=revision,
-            device=device,
-            dtype=dtype,
-            batch_size=batch_size,
-            trust_remote_code=trust_remote_code,
-        )
+        self._model = CrossEncoderReranker(model)
 
     @property
     def name(self) -> str:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, get_args
 import regex
 
 from retrievers.errors import InputError, Problem, needing
+from retrievers.words import KEPT
 
 if TYPE_CHECKING:
     from sacrebleu.metrics.bleu import BLEU
@@ -27,8 +28,6 @@ UNSPACED = re.compile(
 """Thai, Lao, Burmese, Khmer, kana, kanji and hangul: tokens at spaces say little or nothing there."""
 LETTER = re.compile(r"[^\W\d_]")
 SENTENCE_END = re.compile(r"(?<=[。！？!?])(?![」』）)\"'。！？!?\[])|(?<=[.])\s+|\n+")
-KEPT = r"\p{L}\p{N}[\p{M}--\p{Default_Ignorable_Code_Point}]"
-"""Letters, digits, and marks: without its vowel signs many a word of Hindi or Thai is another one."""
 WORD = regex.compile(rf"(?V1)[{KEPT}_]")
 ARTICLES = frozenset({"a", "an", "the"})
 PUNCTUATION = regex.compile(rf"(?V1)[^{KEPT}\s]")

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
 
 from harness import records
 from harness.answers.judging import Judge, Replies, asked_once, signed
 from harness.dataset import Dataset
 from harness.measures import Claimed, Measure
-from harness.records import PEOPLE, By, ClaimPassage, Readings, Word
+from harness.records import PEOPLE, By, ClaimPassage, ClaimsJudging, Readings, Word
 from retrievers.errors import BackendError
 from retrievers.types import Query, Ranking
 
@@ -51,34 +50,32 @@ def judge_rankings(
     return records.claimed(queries, read, digests)
 
 
-class ClaimsJudging(NamedTuple):
-    """What became of the claims of one run."""
-
-    claims: Mapping[str, Claimed]
-    """By query id; empty where the judge failed."""
-    facts: Mapping[str, str]
-    """For the manifest: who judged, and how much."""
-    warning: str = ""
-
-
 def judge_run(
-    folders: VerdictFolders, judge: Judge, dataset: Dataset, rankings: Rankings, measures: Sequence[Measure]
+    folder: Path, earlier: Path, judge: Judge, dataset: Dataset, rankings: Rankings, measures: Sequence[Measure]
 ) -> ClaimsJudging:
     """Judge what a run retrieved, as deep as its measures look; what an earlier run's judge said is taken over.
 
     A judge that fails leaves its measures undefined, with a warning: the rankings are there all the same.
+
+    Args:
+        folder: where claims and verdicts are written.
+        earlier: where those of an earlier run lie.
+        judge: who decides.
+        dataset: its queries with claims, or with references to take them from.
+        rankings: what was retrieved.
+        measures: those by claims.
     """
     by = signed(judge)
-    known = records.read_readings(folders.earlier, by)
+    known = records.read_readings(earlier, by)
     wanted = judged_documents(dataset.queries, rankings, measures)
     texts = {id_: doc.content for id_, doc in dataset.texts({id_ for ids in wanted.values() for id_ in ids}).items()}
     retrieved = {query: {id_: texts[id_] for id_ in sorted(ids) if id_ in texts} for query, ids in wanted.items()}
     facts = {"judge": by.judge, "prompt": by.prompt, "depth": str(depth_of(measures) or "all")}
     try:
-        claims = judge_rankings(folders.new, judge, dataset.queries, retrieved, known)
+        claims = judge_rankings(folder, judge, dataset.queries, retrieved, known)
     except BackendError as error:
         return ClaimsJudging({}, facts, f"claims were not judged, so that {_UNDEFINED}: {error}")
-    verdicts = records.read_readings(folders.new, by).verdicts
+    verdicts = records.read_readings(folder, by).verdicts
     unreadable = sum(word is None for word in verdicts.values())
     if judge.unread and unreadable == len(verdicts):
         gave = f"the judge gave {len(verdicts):,} verdicts, none of them readable ({judge.unread})"
@@ -86,13 +83,6 @@ def judge_run(
     counts = {"queries": len(claims), "claims": sum(len(one.claims) for one in claims.values()),
               "verdicts": len(verdicts), "unreadable": unreadable}  # fmt: skip
     return ClaimsJudging(claims, facts | {key: str(number) for key, number in counts.items()})
-
-
-class VerdictFolders(NamedTuple):
-    """Where claims and verdicts are written, and where those of an earlier run lie."""
-
-    new: Path
-    earlier: Path
 
 
 def judged_documents(queries: Sequence[Query], rankings: Rankings, measures: Sequence[Measure]) -> dict[str, set[str]]:

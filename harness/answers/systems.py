@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 from pydantic import model_validator
 
 from harness.dataset.rows import read_jsonl
+from harness.dataset.source import Findings
 from harness.records import RESERVED
 from retrievers.errors import InputError, Problem, did_you_mean
 from retrievers.options import Strict, checked
@@ -21,8 +22,6 @@ from retrievers.options import Strict, checked
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 MARK = re.compile(r"(?<!\s)\s*+\[(\d{1,9})\]")
 """A citation, with all white space before it; what lies beyond nine digits is not a number of a context."""
-SHOWN = 20
-"""Problems of one file that are named; the rest is counted."""
 
 
 class Context(NamedTuple):
@@ -71,7 +70,7 @@ def read_systems(folder: Path, queries: Collection[str]) -> list[System]:
             'give the folder with <system>.jsonl, one answer a line: {"query_id": …, "response": …, "contexts": […]}'
         )
         raise InputError(Problem(str(folder), "is not a folder", remedy))
-    problems: list[Problem] = []
+    problems = Findings()
     systems = []
     for path in sorted(folder.glob("*.jsonl")):
         if path.stem in RESERVED:
@@ -87,7 +86,7 @@ def read_systems(folder: Path, queries: Collection[str]) -> list[System]:
         what = f"holds no answers: {', '.join(sorted(RESERVED))} are not names of systems"
         problems.append(Problem(str(folder), what, "one file a system, <system>.jsonl"))
     if problems:
-        raise InputError(problems)
+        raise InputError(problems.problems)
     return systems
 
 
@@ -121,10 +120,9 @@ class _AnswerRow(Strict):
         return Answer(MARK.sub("", self.response) if has_marks else self.response, contexts)
 
 
-def _answers(path: Path, queries: Collection[str], problems: list[Problem]) -> dict[str, Answer]:
+def _answers(path: Path, queries: Collection[str], problems: Findings) -> dict[str, Answer]:
     answers: dict[str, Answer] = {}
-    mine: list[Problem] = []
-    for place, line in read_jsonl(path, mine):
+    for place, line in read_jsonl(path, problems):
         try:
             row = checked(_AnswerRow, line, "")
             if row.query_id not in queries:
@@ -134,10 +132,10 @@ def _answers(path: Path, queries: Collection[str], problems: list[Problem]) -> d
                 raise InputError(Problem("query_id", f"{row.query_id!r} is answered twice", "one answer a query"))
             answers[row.query_id] = row.read()
         except InputError as error:
-            mine += [one._replace(where=f"{place}: {one.where}") for one in error.problems]
-    if not answers and not mine:
-        mine.append(Problem(str(path), "holds no answer", "one JSON object a line"))
-    problems.extend(mine[:SHOWN])
-    if len(mine) > SHOWN:
-        problems.append(Problem(str(path), f"and {len(mine) - SHOWN} more like these"))
+            problems.extend(
+                one._replace(where=str(place), what=f"{one.where}: {one.what}".removeprefix(": "))
+                for one in error.problems
+            )
+    if not answers and not problems:
+        problems.wrong(path, "holds no answer", "one JSON object a line")
     return answers

@@ -32,7 +32,7 @@ from harness.console.shared_options import (
     refuse,
 )
 from harness.english import count
-from retrievers.errors import InputError, NotShown, Problem
+from retrievers.errors import BackendError, InputError, NotShown, Problem
 from retrievers.opening import text_file, writing
 
 if TYPE_CHECKING:
@@ -86,6 +86,7 @@ def score(
             show(tables.by_query, [row for row in rows if row["retriever"] == name], name)
     else:
         show(tables.scoreboard, summary)
+    _fail_unmatched(scores)
 
 
 def compare(
@@ -199,6 +200,7 @@ def compare(
         from harness.report.other_pages import write_scores
 
         write_scores(report, qrels.name, evaluation, notes)
+    _fail_unmatched(scores)
 
 
 def _refuse_unscored(path: Path, scores: Scores) -> None:
@@ -206,6 +208,12 @@ def _refuse_unscored(path: Path, scores: Scores) -> None:
         from harness.records import UNSCORED
 
         raise InputError(Problem(str(path), *UNSCORED))
+
+
+def _fail_unmatched(scores: Scores) -> None:
+    """End with 3 where runs had no scores: those of the others are printed."""
+    if scores.unmatched:
+        raise BackendError("\n".join(map(str, scores.unmatched)))
 
 
 def _evaluated(scores: Scores, baseline: str | None, settings: Settings) -> Evaluation:

@@ -95,22 +95,4 @@ def unpacked(raw: IO[bytes], path: Path) -> IO[bytes]:
 def _zstd(raw: IO[bytes], path: Path) -> Any:
     with needing(str(path), "zstandard", "formats"):
         import zstandard
-
-    class Reader(io.RawIOBase):
-        """The decompressor, its own error turned into one that `File.open` knows."""
-
-        def __init__(self) -> None:
-            self._stream = zstandard.ZstdDecompressor().stream_reader(raw, read_across_frames=True)
-
-        def readable(self) -> bool:
-            return True
-
-        def readinto(self, buffer: Any) -> int:
-            try:
-                data = self._stream.read(len(buffer))
-            except zstandard.ZstdError as error:
-                raise EOFError(str(error)) from None
-            buffer[: len(data)] = data
-            return len(data)
-
-    return Reader()
+    return zstandard.ZstdDecompressor().stream_reader(raw, read_across_frames=True)

@@ -1,15 +1,26 @@
-"""Columns that hold labels though their names do not say so: their parts name documents."""
+"""Columns that nothing uses and that may hold labels or grades, by their names or by what stands in them."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from harness.dataset.columns import FIELDS, NAMING, declaring, folded, keeping
+from harness.dataset.columns import (
+    CLICKS,
+    CONTEXTS,
+    FIELDS,
+    FOLDED,
+    LABELLING,
+    NAMING,
+    PLACES,
+    declaring,
+    folded,
+    keeping,
+)
 from harness.dataset.corpus import CheckedDocuments
-from harness.dataset.label_rows import parts_of
-from harness.dataset.source import Findings
+from harness.dataset.label_rows import leaves_of, parts_of
+from harness.dataset.source import Findings, grade_of
 
 STRONG, WEAK = 0.9, 0.5
 """Share of a column's parts that name documents, from which on it holds labels, or may hold them."""
@@ -18,6 +29,8 @@ LABELS = re.compile(r"gold|expect|relev|correct|truth|target|answer|support|evid
 """In the name of a column of labels, or of documents."""
 OTHERS = re.compile(r"neg|wrong|distract|irrelev|retriev|predict|return|hits?$|result|exclude|current|actual|rank")
 """In the name of a column of documents that are no labels: those of some search, or wrong ones."""
+HIGHEST = 10
+"""Whole numbers from 0 to this one, at most, may be grades."""
 
 
 class Candidate(NamedTuple):
@@ -30,6 +43,29 @@ class Candidate(NamedTuple):
     named: int
     parts: int
     strong: bool
+
+
+def refuse_overlooked(seen: Findings, declared: Mapping[str, str]) -> None:
+    """Complain of columns that could hold labels or grades, by their names or as whole numbers, and are not used."""
+    kept = {*declared.values(), *(name.strip() for name in declared.get(FIELDS, "").split(","))}
+    for file, cells in seen.unused.items():
+        columns, here = seen.taken.get(file, {}), file not in seen.unlabelled
+        named, graded = (not {*kinds}.isdisjoint(columns.values()) for kinds in (NAMING, ("grade",)))
+        for name in (name for name, taken in columns.items() if taken in ("", FIELDS) and name not in kept):
+            word, found = folded(name), ""
+            kind = next((kind for kind in LABELLING if word in FOLDED[kind] and word not in PLACES), "")
+            if here and named and not graded:
+                grades = sorted({-1 if (grade := grade_of(cell)) is None else grade for cell in cells.get(name, ())})
+                numbers = len(grades) > 1 and grades[0] == 0 and grades[-1] <= HIGHEST
+                found = f" ({', '.join(map(str, grades))})" if numbers else ""
+                kind = "grade" if found or word == CLICKS else kind
+            elif word == CONTEXTS and not named:
+                kind = "contexts"
+            declared_too = here and not declared.keys().isdisjoint(["grade"] if kind == "grade" else NAMING)
+            if kind and not (kind == "contexts" and named) and not declared_too:
+                what = f"grades{found}" if kind == "grade" else "the relevant documents"
+                say = f"say so: {declaring(kind, name)}" if here else "the labels stand in another table: remove it"
+                seen.wrong(file, f"{name!r} could hold {what}, and is not used", f"{say}; {keeping(name)}")
 
 
 def label_column(seen: Findings, documents: CheckedDocuments, declared: Mapping[str, str]) -> dict[str, str]:
@@ -71,7 +107,12 @@ def _ask_for_keys(seen: Findings, documents: CheckedDocuments) -> None:
 
 def _candidates(seen: Findings, documents: CheckedDocuments) -> Iterator[Candidate]:
     for file, columns in seen.unused.items():
-        for column, cells in columns.items():
+        by_path: dict[str, list[Any]] = {}
+        for path, leaf in (
+            one for column, cells in columns.items() for cell in cells for one in leaves_of(cell, column)
+        ):
+            by_path.setdefault(path, []).append(leaf)
+        for column, cells in by_path.items():
             parts = [[*parts_of(cell, lambda whole: bool(documents.match([whole])))] for cell in cells]
             names = [name for some in parts for name in some]
             matches = documents.match(names)
@@ -80,6 +121,7 @@ def _candidates(seen: Findings, documents: CheckedDocuments) -> Iterator[Candida
                 continue
             # A list with an order is one query's; of single ids each row is one label.
             lists = any(len(some) > 1 or isinstance(cell, list | dict) for some, cell in zip(parts, cells, strict=True))
+            lists = lists or column not in columns
             word = folded(column)
             by_id = sum(matches[name].by != "title" for name in names if name in matches) >= STRONG * named
             numbers = all(name.isdigit() for name in names) and not LABELS.search(word)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import shlex
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
@@ -15,7 +15,7 @@ from harness.dataset.rows import Row
 from harness.dataset.source import Findings, Place, read_reference, written_value
 from harness.english import join
 from retrievers.errors import InputError, Problem, did_you_mean
-from retrievers.ids import document_id
+from retrievers.ids import document_id, nfc
 from retrievers.types import Document, Query
 
 KNOWN: dict[str, tuple[str, ...]] = {
@@ -67,9 +67,6 @@ class Columns:
     declared: Mapping[str, str] = field(default_factory=dict)
     header: bool = False
     """Whether the first row of a table is said to be one, whatever it looks like."""
-    paths: Mapping[str, tuple[str, ...]] | None = None
-    """In place of `KNOWN`, for rows of objects: kind -> paths into a row, of which the first that leads to something
-    counts."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "declared", dict(kind_first(*pair) for pair in self.declared.items()))
@@ -82,10 +79,6 @@ class Columns:
         declared = self.declared.get(kind)
         if declared is not None:
             return declared if has_path(row, declared) else None
-        if self.paths is not None:
-            nothing = (None, "") if kind in LABELLING else (None,)  # a text may be empty
-            found = next((path for path in self.paths.get(kind, ()) if value_at(row, path) not in nothing), None)
-            return None if kind == "contexts" and self.name("label_document", row) else found
         names = tuple(row)
         if self.declared:
             withdrawn = self._withdrawn(kind)
@@ -136,52 +129,12 @@ class Columns:
         rest = {name: FIELDS if name in plain else "" for name in row if name not in holders}
         return rest | names
 
-    def fields(self, row: Row) -> Iterator[str]:
-        """The columns of a row of labels that no kind takes and nothing declares a field."""
-        taken = self.taken(row, OF_QUERIES)
-        return (name for name, kind in taken.items() if kind == FIELDS and name not in self._fields())
-
     def _fields(self) -> list[str]:
         return [name.strip() for name in self.declared.get(FIELDS, "").split(",")]
 
-    def overlooked(self, row: Row, kinds: tuple[str, ...]) -> Iterator[Problem]:
-        """Complain, without a place, of columns that could hold labels or grades and are not used.
-
-        Args:
-            row: of queries or of labels.
-            kinds: what is read of it: `ASKED` alone where the labels stand in a table of their own.
-        """
-        if self.paths is not None:
-            return  # nothing is guessed
-        here = kinds == OF_QUERIES
-        taken = {self.name(kind, row) for kind in ASKED}
-        documents = next(filter(None, (self.name(kind, row) for kind in NAMING)), None) if here else None
-        grades = self.name("grade", row) if here else None
-        taken |= {documents, grades}
-        declared = {*self.declared.values(), *self._fields()}
-        for name in (name for name in row if name not in declared):
-            word = folded(str(name))
-            kind = next((kind for kind in LABELLING if word in FOLDED[kind] and word not in PLACES), "")
-            if word == CLICKS and documents is not None and grades is None:
-                kind = "grade"
-            elif word == CONTEXTS and documents is None:
-                kind = "contexts"
-            meant = ("grade",) if kind == "grade" else NAMING
-            if kind == "contexts" and documents is not None:
-                continue  # the ids beside them count
-            if kind and name not in taken and not (here and self.declared.keys() & meant):
-                what = "grades" if kind == "grade" else "the relevant documents"
-                remedy = f"say so: {declaring(kind, name)}; {keeping(name)}"
-                if not here:
-                    remedy = f"the labels stand in a table of their own: remove it; {keeping(name)}"
-                yield Problem("", f"{name!r} could hold {what}, and is not used", remedy)
-
     def absent(self, row: Row, kinds: Iterable[str]) -> list[str]:
-        """The kinds whose declared columns a row lacks; in a tool's export one that names documents will do."""
-        lacking = [kind for kind in kinds if kind in self.declared and self.name(kind, row) is None]
-        if lacking and self.paths is not None and any(self.name(kind, row) for kind in NAMING):
-            return [kind for kind in lacking if kind not in NAMING]
-        return lacking
+        """The kinds whose declared columns a row lacks."""
+        return [kind for kind in kinds if kind in self.declared and self.name(kind, row) is None]
 
     def lacking(self, kind: str, row: Row, *others: str) -> Problem:
         """A complaint, without its place, that a row has no such column, or none of several that are declared."""
@@ -222,6 +175,7 @@ def recognised(kind: str, names: tuple[str, ...]) -> str | None:
     return next((there[name] for name in FOLDED[kind] if name in there), None)
 
 
+@lru_cache(maxsize=1024)
 def folded(name: str) -> str:
     """A name without its case and what stands between its words.
 
@@ -261,7 +215,7 @@ def document_of(row: Row, place: Place, columns: Columns, problems: Findings) ->
     if title is not None and not isinstance(title, str):
         problems.wrong(place, f"'title' is not a string but {shown(title)}", TEXT)
         return None
-    return None if id_ is None or text is None else Document(id_, title or "", text, fields_of(row, named))
+    return None if id_ is None or text is None else Document(nfc(id_), title or "", text, fields_of(row, named))
 
 
 def query_of(

@@ -86,15 +86,6 @@ class CheckedDocuments:
         return True
 
 
-def _first_places(source: Source, ids: set[str]) -> dict[str, Place]:
-    """Where documents stand first: read again, since no corpus could be held with the place of every document."""
-    first: dict[str, Place] = {}
-    for place, document in source.documents(Findings()):
-        if document.id in ids:
-            first.setdefault(document.id, place)
-    return first
-
-
 def check_documents(
     source: Source, seen: Findings, match: tuple[str, ...], asked: set[bytes], sampled: int = 0
 ) -> CheckedDocuments:
@@ -130,13 +121,13 @@ def _checked(
 ) -> Iterator[Document]:
     """Yield each document once, while what is to be kept of all of them is noted."""
     digest, contents = hashlib.sha256(), dict[bytes, str]()
-    again: list[tuple[Place, str]] = []
     for place, document in source.documents(seen):
         if reason := id_problem(document.id):
             seen.wrong(place, f"document id {document.id!r} {reason}", "give it another id")
             continue
         if document.id in documents.ids:
-            again.append((place, document.id))
+            remedy = f"ids must be unique{_other_id(seen, place)}"
+            seen.wrong(place, f"document id {document.id!r} occurs twice", remedy)
             continue
         documents.known.add(document.id, document.title)
         yield document
@@ -154,11 +145,6 @@ def _checked(
             seen.note("duplicate-text", f"{document.id} (as {first_with})")
         keys = {key, *map(text_key, (document.title, document.text))} if document.title else {key}
         documents.asked |= keys & asked
-    if again:
-        first = _first_places(source, {name for _, name in again})
-        for place, name in again:
-            remedy = f"ids must be unique; it is at {first[name]} too{_other_id(seen, place)}"
-            seen.wrong(place, f"document id {name!r} occurs twice", remedy)
     documents.digest = digest.hexdigest()
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import MappingProxyType
@@ -131,33 +131,24 @@ class Labels:
             return tuple(doc for doc, grade in self.grades.items() if grade >= 1)
         return self.documents
 
-    def keeping(self, known: Callable[[str], bool]) -> Labels:
-        """The same labels without the documents that are not known.
-
-        >>> Labels(ranked=("a", "x", "b")).keeping({"a", "b"}.__contains__).ranked
-        ('a', 'b')
-        """
-        kept = replace(self, model=_known(self.model, known))
-        if self.grades is not None:
-            return replace(kept, grades=_known(self.grades, known))
-        if self.groups is not None:
-            groups = (tuple(filter(known, group)) for group in self.groups)
-            return replace(kept, groups=tuple(group for group in groups if group))
-        return kept if self.ranked is None else replace(kept, ranked=tuple(filter(known, self.ranked)))
-
     def renamed(self, names: Mapping[str, str]) -> Labels:
-        """The same labels with documents under other ids; what becomes one document keeps its best place or grade.
+        """The same labels with documents under other ids; those without one are left out.
 
-        >>> Labels(grades={"p1": 1, "p2": 3}).renamed({"p1": "a", "p2": "a"}).grades
+        What becomes one document keeps its best place or grade.
+
+        >>> Labels(grades={"p1": 1, "p2": 3, "p3": 2}).renamed({"p1": "a", "p2": "a"}).grades
         {'a': 3}
         """
+
+        def listed(documents: Iterable[str]) -> tuple[str, ...]:
+            return tuple(dict.fromkeys(names[doc] for doc in documents if doc in names))
+
         kept = replace(self, model=_renamed(self.model, names))
         if self.grades is not None:
             return replace(kept, grades=_renamed(self.grades, names))
         if self.groups is not None:
-            groups = tuple(tuple(dict.fromkeys(names[doc] for doc in group)) for group in self.groups)
-            return replace(kept, groups=groups)
-        return replace(kept, ranked=tuple(dict.fromkeys(names[doc] for doc in self.ranked or ())))
+            return replace(kept, groups=tuple(filter(None, map(listed, self.groups))))
+        return kept if self.ranked is None else replace(kept, ranked=listed(self.ranked))
 
     def as_json(self) -> dict[str, Any]:
         """The labels as the results folder and the digest spell them."""
@@ -206,15 +197,11 @@ def source_named(by: str) -> LabelSource:
     return "model" if all(models) else "mixed" if any(models) else ""
 
 
-def _known(grades: Mapping[str, int], known: Callable[[str], bool]) -> dict[str, int]:
-    return {document: grade for document, grade in grades.items() if known(document)}
-
-
 def _renamed(grades: Mapping[str, int], names: Mapping[str, str]) -> dict[str, int]:
-    grades_by_name: dict[str, int] = {}
-    for document, grade in grades.items():
-        grades_by_name[names[document]] = max(grade, grades_by_name.get(names[document], grade))
-    return grades_by_name
+    renamed: dict[str, int] = {}
+    for name, grade in ((names[doc], grade) for doc, grade in grades.items() if doc in names):
+        renamed[name] = max(grade, renamed.get(name, grade))
+    return renamed
 
 
 @dataclass(frozen=True, slots=True)

@@ -68,6 +68,10 @@ class File:
             raise InputError(Problem(str(self.path), f"{PACKED}: {error}", AGAIN)) from None
         except RuntimeError as error:  # all that zipfile says of a password
             raise InputError(Problem(str(self.path), f"cannot be unpacked: {error}", "unpack it yourself")) from None
+        except Exception as error:
+            if type(error).__name__ != "ZstdError":  # of a package that may not be there
+                raise
+            raise InputError(Problem(str(self.path), f"{PACKED}: {error}", AGAIN)) from None
 
     def refuse_twin(self) -> None:
         """Raise InputError where another file goes by the same name: which of them is meant, nobody can say."""
@@ -181,23 +185,12 @@ def _files_below(folder: Path, problems: Findings) -> Iterator[Path]:
     for path in sorted(paths):
         if HALF.search(str(path)):
             problems.append(Problem(ascii(str(path)), "its name is not UTF-8", "rename it"))
-        elif path.is_symlink() and not _within(path, root):
+        elif path.is_symlink() and not Path(os.path.realpath(path)).is_relative_to(root):
             problems.append(Problem(str(path), "is a link that leads out of the data set", "copy what it points to"))
         elif path.is_dir():
             problems.append(Problem(str(path), "is a link to a folder", "copy the folder, or name it as the data set"))
         else:
             yield path
-
-
-def _within(link: Path, root: Path) -> bool:
-    """Whether a link leads to something in a folder; one that leads to itself leads nowhere."""
-    try:
-        link.stat()
-    except FileNotFoundError:
-        pass  # whoever opens it says that nothing is there
-    except OSError:
-        return False
-    return link.resolve().is_relative_to(root)
 
 
 def is_results(folder: Path) -> bool:

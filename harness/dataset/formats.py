@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator
-from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 
 from harness.dataset.archives import AGAIN
-from harness.dataset.dataset_model import DatasetReference, Labels
+from harness.dataset.dataset_model import DatasetReference
 from harness.dataset.files import File, Files, Reader, holds_files, is_results, listing_of
 from harness.dataset.rows import SUFFIXES, read_rows
-from harness.dataset.source import Findings, Parts, Place, Source
+from harness.dataset.source import Findings, Source
 from retrievers.errors import InputError, Problem, did_you_mean, nearest
-from retrievers.ids import nfc
-from retrievers.types import Document, Query
 from retrievers.user_objects import OBJECT, NamedObject
 
 FORMATS = {
@@ -73,26 +69,7 @@ def open_source(reference: DatasetReference) -> tuple[str, Source]:
     name = reference.format or format_of(reference, files)
     if name is None:
         raise InputError(Problem(reference.name, *_not_known(reference, files)))
-    return name, _composed(reader_of(name).read(reference, files))
-
-
-def _composed(source: Source) -> Source:
-    """A source with ids in NFC, whatever form the names of files or the keys of an export have."""
-
-    def documents(problems: Findings) -> Iterator[tuple[Place, Document]]:
-        for place, document in source.documents(problems):
-            yield place, document if document.id.isascii() else replace(document, id=nfc(document.id))
-
-    def queries(problems: Findings) -> Iterator[tuple[Place, Query]]:
-        for place, query in source.queries(problems):
-            yield place, query if query.id.isascii() else replace(query, id=nfc(query.id))
-
-    def labels(problems: Findings) -> Iterator[tuple[Place, str, Labels]]:
-        for place, query, given in source.labels(problems):
-            names = {doc: nfc(doc) for doc in given.documents}
-            yield place, nfc(query), given.renamed(names) if any(doc != name for doc, name in names.items()) else given
-
-    return Parts(documents, queries, labels)
+    return name, reader_of(name).read(reference, files)
 
 
 def format_of(reference: DatasetReference, files: Files) -> str | None:
@@ -123,19 +100,16 @@ def _not_known(reference: DatasetReference, files: Files) -> tuple[str, str]:
         what = f"holds {', '.join(map(repr, tables[:8]))}, and none of them is called queries"
         return what, f"say which hold what: --queries {shlex.quote(tables[0])} --documents …"
     path = reference.folder
-    if path.suffix.lower() == ".zip" and not holds_files(path):
-        return "is not a zip archive that can be read", AGAIN
-    if path.is_file() and not holds_files(path):
-        if not path.stat().st_size:
-            return "is empty", AGAIN
-        if File(path).suffix in SUFFIXES:
-            seen = Findings()
-            next(read_rows(File(path), seen), None)
-            if seen:
-                raise InputError(seen.problems)
-            remedy = 'say where they are: documents = "…" under dataset, or --documents'
-            return "is a table that names no documents", remedy
+    if not path.is_file() or holds_files(path):
+        suffixes = sorted({file.suffix or file.name for file in files.values()})
+        there = f": only {', '.join(suffixes[:8])}" if suffixes else ""
+        return f"holds no documents{there}", "corpus.jsonl, tables of documents and queries, or files *.md or *.txt"
+    if path.suffix.lower() == ".zip" or not path.stat().st_size:
+        return "is not a zip archive that can be read" if path.stat().st_size else "is empty", AGAIN
+    if File(path).suffix not in SUFFIXES:
         return "is a file that no reader takes", f'say what it is: format = "…", one of {", ".join(FORMATS)}'
-    suffixes = sorted({file.suffix or file.name for file in files.values()})
-    there = f": only {', '.join(suffixes[:8])}" if suffixes else ""
-    return f"holds no documents{there}", "corpus.jsonl, tables of documents and queries, or files *.md or *.txt"
+    seen = Findings()
+    next(read_rows(File(path), seen), None)
+    if seen:
+        raise InputError(seen.problems)
+    return "is a table that names no documents", 'say where they are: documents = "…" under dataset, or --documents'

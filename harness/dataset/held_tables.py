@@ -12,7 +12,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from harness.dataset.source import Complaints, Place, named_twice
+from harness.dataset.source import Findings, Place, named_twice
 from retrievers.errors import InputError, Problem, needing
 
 if TYPE_CHECKING:
@@ -75,7 +75,7 @@ COLUMNAR = (".parquet", ".arrow", ".feather")
 
 
 def columnar_rows(
-    path: Path, kind: str, raw: bytes | None, problems: Complaints
+    path: Path, kind: str, raw: bytes | None, problems: Findings
 ) -> Iterator[tuple[Place, Mapping[str, Any]]]:
     """Stream the rows of a file, each with its number from 1.
 
@@ -101,14 +101,9 @@ def columnar_rows(
                 for row in rows:
                     number += 1
                     yield Place(path, number), row
-    except (pa.ArrowException, OSError) as error:
-        what = f"cannot be read as {kind}: {str(error).splitlines()[0]}"
-        problems.append(Problem(str(path), what, "fetch or write it again"))
-    except UnicodeDecodeError:
-        problems.append(Problem(str(path), "holds text that is not UTF-8", "write the strings as UTF-8"))
-    except (OverflowError, ValueError) as error:  # what pyarrow raises of dates and of names in structs
-        remedy = "write dates and times as text, or leave their column out"
-        problems.append(Problem(str(path), f"holds a value that cannot be taken: {error}", remedy))
+    except (pa.ArrowException, OSError, OverflowError, ValueError) as error:  # ValueError: of text, dates, and names
+        what = f"cannot be read as {kind}: {next(iter(str(error).splitlines()), '')}"
+        problems.append(Problem(str(path), what, "write it again, with strings as UTF-8, and dates and times as text"))
 
 
 def _opened(source: Any, kind: str) -> Any:

@@ -6,15 +6,12 @@ Where a row, or a text, has no id, its place stands for one: the index of a fram
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from collections.abc import Set as AbstractSet
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import replace
 from functools import partial
 from os import PathLike
 from pathlib import Path
 from typing import Any, TypeVar
-
-import numpy as np
 
 from harness.dataset import trec
 from harness.dataset.columns import Columns, recognised
@@ -33,7 +30,6 @@ QUERY = ("query_id", "query-id", "qid", "q_id", "query")
 DOCUMENT = ("doc_id", "corpus-id", "corpus_id", "docno", "docid", "document_id", "document")
 SCORE = ("score",)
 GRADE = ("relevance", "grade", "label", "score", "rel")
-LARGEST_GRADE = 2**31 - 1
 SHAPES = "{id: text}, a list of texts, a frame with id and text, or a path"
 Value = TypeVar("Value")
 OpenSource = Callable[[Mapping[str, str]], Source]
@@ -175,14 +171,57 @@ def judgments_of(qrels: Any, *, by_place: bool = False) -> Qrels:
             qrels = _frame(qrels)
         else:
             qrels = dict(enumerate(qrels))
-    if isinstance(qrels, Mapping):
-        tables = once(qrels.items(), "qrels", "query")
-        judgments = {query: _grades(_judged_in(given, f"qrels[{query!r}]"), query) for query, given in tables.items()}
-    else:
-        judgments = _judgments_in(_table(qrels) if _is_path(qrels) else qrels)
+    given = _by_query(qrels, "qrels", GRADE)
+    judgments = {
+        query: once(((doc, _grade(grade, doc, where)) for doc, grade in pairs), where, "document")
+        for query, where, pairs in given
+    }
     if not any(judgments.values()):
         raise InputError(Problem("qrels", "there is no judgment", '{"q1": {"d1": 1}}'))
     return {query: judged for query, judged in judgments.items() if judged}
+
+
+def run_of(source: Any, where: str) -> RunScores:
+    """A run from any of the shapes of `harness.compare`; InputError where it has none of them."""
+    if _is_path(source) and not _is_table(source):
+        return read_run(str(source))
+    return {
+        query: once(((doc, _score(score, doc, place)) for doc, score in pairs), place, "document")
+        for query, place, pairs in _by_query(source, where, SCORE)
+    }
+
+
+def _by_query(given: Any, where: str, values: tuple[str, ...]) -> Iterator[tuple[str, str, list[tuple[Any, Any]]]]:
+    """Each query with its place and its documents, each with a value.
+
+    Args:
+        given: {query: {document: value}}, {query: documents}, a table in a file, or a frame.
+        where: its place in a message.
+        values: what the column of values may be called: grades, of which a document without one has 1, or scores.
+    """
+    if isinstance(given, Mapping):
+        for query, held in once(given.items(), where, "query").items():
+            yield query, (place := f"{where}[{query!r}]"), _held(held, place, values)
+        return
+    by_query: dict[str, list[tuple[Any, Any]]] = {}
+    columns = _columns(_table(given) if _is_path(given) else given, where, values)
+    for query, document, value in zip(*columns, strict=True):
+        by_query.setdefault(query, []).append((document, value))
+    for query, pairs in by_query.items():
+        yield query, f"{where}[{query!r}]", pairs
+
+
+def _held(held: Any, where: str, values: tuple[str, ...]) -> list[tuple[Any, Any]]:
+    """The documents of one query with their values; those of a list have grade 1, or scores that fall."""
+    if isinstance(held, Mapping):
+        return list(held.items())
+    if isinstance(held, str | bytes) or not isinstance(held, Iterable) or (values is SCORE and isinstance(held, Set)):
+        what, remedy = "is neither a dict nor a list", "{document: grade}, or the relevant documents"
+        if values is SCORE:
+            what, remedy = "is neither a list nor a dict", "documents best first, or {document: score}"
+        raise InputError(Problem(where, what, remedy))
+    documents = list(held)
+    return [(doc, 1 if values is GRADE else len(documents) - place) for place, doc in enumerate(documents)]
 
 
 def _table(path: Any) -> Any:
@@ -198,74 +237,6 @@ def _frame(rows: Sequence[Mapping[str, Any]]) -> Any:
     import pandas as pd
 
     return pd.DataFrame(list(rows), dtype=object)
-
-
-def _judged_in(given: Any, where: str) -> list[tuple[Any, Any]]:
-    """Documents and grades of one query."""
-    if isinstance(given, Mapping):
-        return list(given.items())
-    if isinstance(given, str | bytes) or not isinstance(given, Iterable):
-        raise InputError(Problem(where, "is neither a dict nor a list", "{document: grade}, or the relevant documents"))
-    return [(document, 1) for document in _ids(given, where)]
-
-
-def _judgments_in(frame: Any) -> Qrels:
-    """The judgments of a frame: the rows of a query, as long as they stand together, are taken at once."""
-    queries, documents, grades = _columns(frame, "qrels", GRADE, 1)
-    plain = _plain(documents, grades)
-    judgments: Qrels = {}
-    for start, end in _stretches(queries):
-        query = queries[start]
-        judged = dict(zip(documents[start:end], grades[start:end], strict=True)) if plain else {}
-        if len(judged) < end - start or query in judgments:
-            rows = [*judgments.get(query, {}).items(), *zip(documents[start:end], grades[start:end], strict=True)]
-            judged = _grades(rows, query)
-        judgments[query] = judged
-    return judgments
-
-
-def _plain(documents: Iterable[Any], grades: Collection[Any]) -> bool:
-    """Whether ids are text and grades small whole numbers, as nearly all are: nothing has to be converted."""
-    if not set(map(type, documents)) <= {str} or not set(map(type, grades)) <= {int}:
-        return False
-    if not all(documents) or not all(map(str.isascii, documents)):
-        return False
-    return min(grades, default=0) >= -LARGEST_GRADE and max(grades, default=0) <= LARGEST_GRADE
-
-
-def _grades(rows: Sequence[tuple[Any, Any]], query: str) -> dict[str, int]:
-    """The grades of one query."""
-    judged: dict[Any, Any] = dict(rows)
-    if len(judged) == len(rows) and _plain(judged, judged.values()):
-        return judged
-    where = f"qrels[{query!r}]"
-    rows = [(document, grade_of(grade) if isinstance(grade, str) else grade) for document, grade in rows]
-    for document, grade in rows:
-        if isinstance(grade, bool) or not _whole(grade):
-            what = f"grade {_shown(grade)} of document {document!r} is not a whole number"
-            raise InputError(Problem(where, what, WHOLE))
-    return once(((document, int(grade)) for document, grade in rows), where, "document")
-
-
-def run_of(source: Any, where: str) -> RunScores:
-    """A run from any of the shapes of `harness.compare`; InputError where it has none of them."""
-    if _is_path(source) and not _is_table(source):
-        return read_run(str(source))
-    if _is_path(source):
-        source = _table(source)
-    if isinstance(source, Mapping):
-        pairs = ((query, _hits(hits, f"{where}[{query!r}]")) for query, hits in source.items())
-        return once(pairs, where, "query")
-    queries, documents, scores = _columns(source, where, SCORE, None)
-    rows: dict[str, list[tuple[Any, float]]] = {}
-    for start, end in _stretches(queries):
-        place = f"{where}[{queries[start]!r}]"
-        numbers = [
-            _number(score, place, f" of document {document!r}")
-            for document, score in zip(documents[start:end], scores[start:end], strict=True)
-        ]
-        rows.setdefault(queries[start], []).extend(zip(documents[start:end], numbers, strict=True))
-    return {query: once(hits, f"{where}[{query!r}]", "document") for query, hits in rows.items()}
 
 
 def once(pairs: Iterable[tuple[Any, Value]], where: str, what: str) -> dict[str, Value]:
@@ -291,64 +262,38 @@ def _is_missing(cell: Any) -> bool:
     return cell is None or (isinstance(cell, float) and cell != cell) or type(cell).__name__ in ("NAType", "NaTType")
 
 
-def _whole(grade: Any) -> bool:
-    """Whether a grade is a whole number that can be counted with."""
-    try:
-        return bool(int(grade) == grade) and abs(int(grade)) <= LARGEST_GRADE
-    except (TypeError, ValueError, OverflowError):
-        return False
-
-
 def _shown(value: Any) -> str:
     """A value as messages show it."""
     return " ".join(repr(value).split())[:80]
 
 
-def _number(score: Any, where: str, of: str = "") -> float:
+def _grade(given: Any, document: Any, where: str) -> int:
+    if (grade := grade_of(given)) is None:
+        raise InputError(Problem(where, f"grade {_shown(given)} of document {document!r} is not a whole number", WHOLE))
+    return grade
+
+
+def _score(given: Any, document: Any, where: str) -> float:
     try:
-        number = float(score)
+        number = float(given)
     except (TypeError, ValueError, OverflowError):
         number = math.nan
     if not math.isfinite(number):
-        raise InputError(Problem(where, f"{_shown(score)} is not a score{of}", "a finite number"))
+        raise InputError(Problem(where, f"{_shown(given)} is not a score of document {document!r}", "a finite number"))
     return number
 
 
-def _hits(hits: Any, where: str) -> dict[str, float]:
-    if isinstance(hits, Mapping):
-        scored = ((doc, _number(score, where, f" of document {doc!r}")) for doc, score in hits.items())
-        return once(scored, where, "document")
-    if isinstance(hits, str | AbstractSet) or not isinstance(hits, Iterable):
-        raise InputError(Problem(where, "is neither a list nor a dict", "documents best first, or {document: score}"))
-    ids = list(_ids(hits, where))
-    if len(set(ids)) < len(ids):
-        raise InputError(Problem(where, "has a document twice", "each document once"))
-    return {id_: float(len(ids) - place) for place, id_ in enumerate(ids)}
-
-
-def _ids(given: Iterable[Any], where: str) -> Iterator[str]:
-    """Ids as text; what is not there, or holds several things, is none."""
-    return (_id(one, where) for one in given)
-
-
-def _columns(frame: Any, where: str, values: Sequence[str], otherwise: int | None) -> tuple[list[Any], ...]:
-    """Query, document and value of each row of a frame, whichever library made it.
-
-    Args:
-        frame: what has columns.
-        where: its place in a message.
-        values: what the column of values may be called.
-        otherwise: the value where there is no such column; None: there has to be one.
-    """
+def _columns(frame: Any, where: str, values: tuple[str, ...]) -> tuple[list[Any], ...]:
+    """Query, document and value of each row of a frame, whichever library made it; without a grade it is 1."""
     columns = [str(name) for name in getattr(frame, "columns" if hasattr(frame, "columns") else "column_names", ())]
     named = [next((name for name in names if name in columns), None) for names in (QUERY, DOCUMENT, values)]
-    if None in named[:2] or (named[2] is None and otherwise is None):
+    if None in named[:2] or (named[2] is None and values is SCORE):
         there = f"its columns are {', '.join(columns)}" if columns else f"it is of type {type(frame).__name__}"
         raise InputError(Problem(where, "is neither a dict, a file nor a frame that can be read",
                                  f"query_id, doc_id, {values[0]}; {there}"))  # fmt: skip
     lists = tuple(_list_of(frame[name]) for name in named if name is not None)
     ids = [_id_column(column, f"{where}[{name!r}]", str(name)) for name, column in zip(named[:2], lists, strict=False)]
-    return (*ids, lists[2] if len(lists) == 3 else [otherwise] * len(ids[0]))
+    return (*ids, lists[2] if len(lists) == 3 else [1] * len(ids[0]))
 
 
 def _id_column(column: list[Any], where: str, name: str) -> list[str]:
@@ -370,14 +315,3 @@ def _id_column(column: list[Any], where: str, name: str) -> list[str]:
 def _list_of(column: Any) -> list[Any]:
     convert = getattr(column, "to_list", None) or getattr(column, "to_pylist", None)
     return list(column) if convert is None else convert()
-
-
-def _stretches(queries: Sequence[Any]) -> Iterator[tuple[int, int]]:
-    """The rows [start, end) of one query that stand together."""
-    column = np.array(queries, dtype=object)
-    ends: list[int] = [*(np.flatnonzero(column[1:] != column[:-1]) + 1).tolist(), len(column)]
-    start = 0
-    for end in ends:
-        if end > start:
-            yield start, end
-        start = end

@@ -21,7 +21,7 @@ import shlex
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from statistics import median_low
-from typing import Any, Literal
+from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -125,7 +125,7 @@ def read_file(path: Path, problems: Findings) -> Iterator[Placed]:
         try:
             judgment = Judgment.model_validate(row)
         except ValidationError as error:
-            problems.wrong(place, _complaint(error, row), "one judgment a line, as `harness judge` writes")
+            problems.wrong(place, _complaint(error), "one judgment a line, as `harness judge` writes")
             continue
         if reason := id_problem(judgment.query_id) or id_problem(judgment.document_id):
             problems.wrong(place, f"an id {reason}")
@@ -151,16 +151,10 @@ def settle(placed: Sequence[Placed], problems: Findings) -> list[Judgment]:
     return [judgment for _, judgment in kept.values()]
 
 
-def _complaint(error: ValidationError, row: Mapping[str, Any]) -> str:
+def _complaint(error: ValidationError) -> str:
     first = error.errors()[0]
-    key = ".".join(map(str, first["loc"]))
-    if key == "grade" and "grade" in row:
-        return f"grade {json.dumps(row['grade'], ensure_ascii=False)[:40]} is outside the scale of 0, 1, 2, 3 or null"
-    if first["type"] == "missing":
-        return f"{key!r} is missing"
-    if first["type"] == "extra_forbidden":
-        return f"unknown key {key!r}"
-    return f"{key!r} cannot be read: {first['msg'].lower()}"
+    said = "outside the scale of 0, 1, 2, 3 or null" if first["loc"] == ("grade",) else first["msg"].lower()
+    return f"{'.'.join(map(str, first['loc']))!r} cannot be read: {said}"
 
 
 def _shown(grade: int | None) -> str:

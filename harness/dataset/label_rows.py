@@ -12,7 +12,6 @@ import re
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import Any
 
 from harness.dataset.columns import CLICKS, Columns, declaring, folded, id_in, keeping, recognised, shown, texts_in
@@ -20,20 +19,14 @@ from harness.dataset.dataset_model import Labels
 from harness.dataset.rows import Row
 from harness.dataset.source import WHOLE, Findings, Place, grade_of, written_value
 from retrievers.errors import Problem
-from retrievers.ids import document_id
+from retrievers.ids import document_id, nfc
 
 LISTS = "|;\n,"
 """What parts the ids of a list in one cell: the first of these that stands in it."""
-PARTED = LISTS[:-1]
-"""What parts them where the column is called after one document: names of files may hold commas."""
-
-
 Known = Callable[[str], bool]
 """Whether a text names a document."""
 HOP = re.compile(r"^\s*<\d+-hop>\s*")
 """Stands before each context of Ragas's questions that need several."""
-HIGHEST = 10
-"""Whole numbers from 0 to this one, at most, may be grades."""
 MOST = 10
 """So many documents of merged lists are kept, or as many as the longest list has."""
 Labelled = tuple[Place, str, Labels]
@@ -50,21 +43,27 @@ class Gathered:
     places: dict[str, Place] = field(default_factory=dict)
     grades: dict[str, dict[str, int]] = field(default_factory=dict)
     lines: dict[str, array[int]] = field(default_factory=dict)
-    fields: tuple[str, ...] = ()
-    """Columns of the rows that nothing uses, where none is known to hold grades."""
-    numbers: dict[str, set[int | None]] = field(default_factory=dict)
-    """What stands in them, None for what is no whole number."""
 
-    def add(self, place: Place, query: str, document: str, grade: int, problems: Findings) -> None:
-        """Take in one judgment; a document that is judged twice for a query becomes a problem."""
+    def add(
+        self, place: Place, query: str, document: str, grade: int, problems: Findings, graded: str = "grade"
+    ) -> None:
+        """Take in one judgment.
+
+        A document that comes again for a query is counted if no column grades it, its clicks are added up, and else it
+        becomes a problem.
+        """
         judged = self.begin(place, query)
-        if document in judged:
+        if document not in judged:
+            judged[document] = grade
+            self.lines[query].append(place.line or 0)
+        elif not graded:
+            problems.note("repeated-label", f"{query} {document}")
+        elif folded(graded) == CLICKS:
+            judged[document] += grade
+        else:
             who = f"query {query!r}" if self.named else "the query"
             what = f"{who} and document {document!r} are judged twice"
             problems.wrong(place, what, "keep one of the two")
-        else:
-            judged[document] = grade
-            self.lines[query].append(place.line or 0)
 
     def begin(self, place: Place, query: str) -> dict[str, int]:
         """What was said about a query so far, be it nothing."""
@@ -73,61 +72,15 @@ class Gathered:
             self.places[query], self.lines[query] = place, array("I")
         return judged
 
-    def add_row(
-        self,
-        place: Place,
-        judgment: tuple[str, Iterable[str], int],
-        row: Row,
-        grades: str | None,
-        problems: Findings,
-    ) -> None:
-        """Take in a row of one query, some documents and their grade.
-
-        A pair that comes again is counted once where nothing grades it, and its clicks are added up.
-
-        Args:
-            place: where the row stands.
-            judgment: query, documents and grade.
-            row: the row, for numbers that may be grades.
-            grades: the column of grades, None where there is none.
-            problems: where complaints go.
-        """
-        query, documents, grade = judgment
-        self.begin(place, query)
-        for name in self.fields:
-            self.numbers.setdefault(name, set()).add(grade_of(row[name]))
-        for document in documents:
-            known = document in self.grades.get(query, ())
-            if known and grades is None:
-                problems.note("repeated-label", f"{query} {document}")
-            elif known and folded(str(grades)) == CLICKS:
-                self.grades[query][document] += grade
-            else:
-                self.add(place, query, document, grade, problems)
-
-    def overlooked(self, path: Path) -> Iterator[Problem]:
-        """Complain of columns of whole numbers from 0 on, where no column is known to hold grades."""
-        for name, found in self.numbers.items():
-            given = sorted(grade for grade in found if grade is not None)
-            if len(given) == len(found) > 1 and given[0] == 0 and given[-1] <= HIGHEST:
-                what = f"{name!r} could hold grades ({', '.join(map(str, given))}), and is not used"
-                remedy = f"say so: {declaring('grade', name)}; {keeping(name)}"
-                yield Problem(str(path), what, remedy)
-
-    def labels(self) -> Iterator[tuple[Place, str, Labels]]:
+    def labels(self) -> Iterator[Labelled]:
         """The labels of each query, at the place of its first row, with the line of each document."""
         for query, judged in self.grades.items():
             yield self.places[query]._replace(lines=self.lines[query]), query, Labels(grades=judged, quoted=self.quoted)
 
 
 def labels_of(
-    rows: Iterable[tuple[Place, Row]],
-    columns: Columns,
-    problems: Findings,
-    queries: Mapping[str, str] | None = None,
-    *,
-    lists: bool = True,
-) -> Iterator[tuple[Place, str, Labels]]:
+    rows: Iterable[tuple[Place, Row]], columns: Columns, problems: Findings, queries: Mapping[str, str] | None = None
+) -> Iterator[Labelled]:
     """Labels in any of three shapes: a row a judgment with a grade, a row a relevant document, or a list a query.
 
     A list is best first, a list of lists are groups of alternatives, an object holds grades; in one cell of text it is
@@ -139,88 +92,71 @@ def labels_of(
         columns: what they are called.
         problems: where complaints go.
         queries: text -> id, where the rows have no column for a query's id.
-        lists: whether a cell that names one document may name several.
-    """  # fmt: skip
+    """
     gathered, listed = Gathered(queries is None), dict[str, Place]()
-    header: list[str] = []
-    names: tuple[str, str, str] | None = None
     lacking: Problem | None = None
     for place, row in rows:
-        if header != (header := list(row)):
-            names = _judgment_names(row, columns) if queries is None else None
-            gathered.quoted |= columns.name("contexts", row) is not None
-            gathered.fields = () if columns.name("grade", row) is not None else tuple(columns.fields(row))
-        if names is not None and (judgment := _plain_judgment(row, names, lists=lists)) is not None:
-            gathered.add(place, *judgment, problems)
-            continue
         query = _query_named(row, place, columns, problems, queries)
         if query is None:
             continue
-        objects = _objects_in(row, columns)
-        documents = None if objects else _documents_named(row, place, columns, problems, lists=lists)
-        if documents is not None:
-            for some, grade in _graded(documents, row, place, columns, problems):
-                gathered.add_row(place, (query, some, grade), row, columns.name("grade", row), problems)
+        graded, quoted = columns.name("grade", row), columns.name("contexts", row) is not None
+        named, relevant = columns.value("label_document", row), columns.value("relevant", row)
+        objects = next(filter(_holds_objects, map(written_value, (named, relevant))), None)
+        if named is None and (graded or "grade" in columns.declared):
+            named = relevant
+        gathered.quoted |= quoted
+        if objects is None and (named is not None or quoted):
+            documents = _texts(row, place, columns, problems) if named is None else _ids_in(named, place, problems)
+            gathered.begin(place, query)
+            for document, grade in _graded(documents, row, place, columns, problems):
+                gathered.add(place, query, document, grade, problems, graded or "")
         elif objects is None and columns.name("relevant", row) is None:
             # A query without labels may lack the column where others have lists.
-            lacking = lacking or _without_documents(row, columns, lists=lists)._replace(where=str(place))
+            lacking = lacking or _without_documents(row, columns)._replace(where=str(place))
         elif query in listed:
             problems.wrong(place, f"query {query!r} has labels on two rows", f"also {listed[query]}")
         else:
-            labels = list_of(objects or columns.value("relevant", row), place, problems)
+            labels = list_of(objects or relevant, place, problems)
             listed[query] = place
             if labels is not None:
                 yield place, query, labels
     if lacking is not None and not listed:
         problems.append(lacking)
-    elif gathered.numbers:
-        problems.extend(gathered.overlooked(place.path))
     yield from gathered.labels()
 
 
-def _objects_in(row: Row, columns: Columns) -> Any:
-    """A list of objects, each a document and perhaps its grade; None where no column holds one."""
-    held = (written_value(columns.value(kind, row)) for kind in ("label_document", "relevant"))
-    return next((one for one in held if isinstance(one, list) and any(isinstance(each, Mapping) for each in one)), None)
+def _texts(row: Row, place: Place, columns: Columns, problems: Findings) -> list[str]:
+    """The passages by which a row names documents."""
+    name = columns.name("contexts", row) or ""
+    return [HOP.sub("", text) for text in texts_in(columns.value("contexts", row), name, place, problems)]
+
+
+def _holds_objects(held: object) -> bool:
+    """Whether a cell is a list of objects, each a document and perhaps its grade."""
+    return isinstance(held, list) and any(isinstance(one, Mapping) for one in held)
 
 
 def _graded(
     documents: list[str], row: Row, place: Place, columns: Columns, problems: Findings
-) -> Iterator[tuple[list[str], int]]:
-    """The documents of a row with their grade; a list of as many grades is one for each."""
-    grades = columns.value("grade", row)
-    if isinstance(grades, list) and len(grades) == len(documents) and None not in map(grade_of, grades):
-        yield from (([doc], grade_of(grade) or 0) for doc, grade in zip(documents, grades, strict=True))
-    elif (grade := _grade(row, place, columns, problems)) is not None:
-        yield documents, grade
+) -> Iterator[tuple[str, int]]:
+    """The documents of a row with their grades; one for each of them, or one for all, which is 1 if none is there."""
+    name = columns.name("grade", row)
+    if name is None and "grade" in columns.declared:
+        problems.append(columns.lacking("grade", row)._replace(where=str(place)))
+        return
+    written = 1 if name is None else columns.value("grade", row)
+    several = written if isinstance(written, list) and len(written) == len(documents) else [written] * len(documents)
+    grades = list(map(grade_of, several))
+    if None in grades:
+        problems.wrong(place, f"grade {shown(written)} is not a whole number", WHOLE)
+        return
+    yield from ((doc, grade or 0) for doc, grade in zip(documents, grades, strict=True))
 
 
-def _document_in(row: Row, columns: Columns) -> Any:
-    """What names the documents of a row that is a judgment: a list, too, where a grade stands beside it."""
-    document = columns.value("label_document", row)
-    graded = "grade" in columns.declared or columns.name("grade", row) is not None
-    return columns.value("relevant", row) if document is None and graded else document
-
-
-def _documents_named(row: Row, place: Place, columns: Columns, problems: Findings, *, lists: bool) -> list[str] | None:
-    """The documents that a judgment names, by ids or by what they say; None where no column does, [] if it is wrong."""
-    document = _document_in(row, columns)
-    if document is None:
-        quoting = columns.name("contexts", row)
-        quoted = () if quoting is None else texts_in(columns.value("contexts", row), quoting, place, problems)
-        return None if quoting is None else [HOP.sub("", text) for text in quoted]
-    known = problems.names_document
-    ids = _ids_in(document, known) if lists or not isinstance(document, str) else [document_id(document)]
-    if None in ids or not ids:
-        problems.wrong(place, f"the document's id is {shown(document)}", "an id is text")
-        return []
-    return list(map(str, ids))
-
-
-def _without_documents(row: Row, columns: Columns, *, lists: bool) -> Problem:
+def _without_documents(row: Row, columns: Columns) -> Problem:
     """A complaint, without its place, that no column names documents."""
     grades = columns.name("grade", row)
-    if grades is None or not lists:
+    if grades is None or columns.name("label_query", row) is not None:
         return columns.lacking("relevant" if "relevant" in columns.declared else "label_document", row)
     what = f"{grades!r} could hold grades, and no column names the documents"
     return Problem("", what, f"say which: {declaring('label_document')}; {keeping(grades)}")
@@ -235,7 +171,7 @@ def list_of(listed: Any, place: Place, problems: Findings) -> Labels | None:
         problems.append(listed._replace(where=str(place)))
         return None
     if isinstance(listed, Mapping):
-        grades = {str(doc): grade_of(grade) for doc, grade in listed.items() if grade is not None}
+        grades = {nfc(str(doc)): grade_of(grade) for doc, grade in listed.items() if grade is not None}
         if wrong := [doc for doc, grade in grades.items() if grade is None]:
             what = f"grade {repr(listed[wrong[0]])[:40]} of document {wrong[0]!r} is not a whole number"
             problems.wrong(place, what, WHOLE)
@@ -296,8 +232,7 @@ def parts_of(cell: Any, known: Known) -> Iterator[str]:
     (['d1', 'd2'], ['d1'])
     """
     if isinstance(cell, Mapping):
-        name = _object(cell)[0]
-        yield from [name] if name is not None else map(str, cell)
+        yield from cell if _holds_grades(cell) else filter(None, [_object(cell)[0]])
         return
     if isinstance(cell, str):
         cell = _cell(cell, known)
@@ -308,50 +243,63 @@ def parts_of(cell: Any, known: Known) -> Iterator[str]:
         yield id_
 
 
-def _ids_in(document: object, known: Known) -> list[str | None]:
-    """The ids of one cell; None among them where it holds something else."""
-    if isinstance(document, str) and not document.strip().startswith("{"):
-        parted = any(mark in document for mark in PARTED) or document.strip().startswith("[")
-        if not parted and "," in document:  # names of files may hold commas
-            parts = _cell(document, known)
-            parted = len(parts) > 1 and all(map(known, parts))
-        document = _cell(document, known) if parted else document
-    return [document_id(one) for one in document] if isinstance(document, list) else [document_id(document)]
+def _holds_grades(cell: Mapping[str, Any]) -> bool:
+    """Whether an object has documents for keys, and their grades."""
+    return all(grade_of(grade) is not None for grade in cell.values())
+
+
+def leaves_of(cell: Any, path: str) -> Iterator[tuple[str, Any]]:
+    """What stands in a cell, each with the path that leads to it: further than to an object that names a document.
+
+    >>> list(leaves_of([{"doc": {"ref": "d1"}, "why": "so"}], "gold")), list(leaves_of("d1; d2", "gold"))
+    ([('gold.doc', {'ref': 'd1'}), ('gold.why', 'so')], [('gold', 'd1; d2')])
+    """
+    if isinstance(cell, list) and any(isinstance(one, Mapping) for one in cell):
+        for one in cell:
+            yield from leaves_of(one, path)
+    elif isinstance(cell, Mapping) and not _holds_grades(cell) and _object(cell)[0] is None:
+        for key, held in cell.items():
+            yield from leaves_of(held, f"{path}.{key}")
+    else:
+        yield path, cell
+
+
+def _ids_in(named: Any, place: Place, problems: Findings) -> list[str]:
+    """The ids of the documents that a judgment names; none, after a complaint, if something else is among them."""
+    held = _cell(named, problems.names_document) if isinstance(named, str) else named
+    ids = [document_id(one) for one in (held if isinstance(held, list) else [held])]
+    if None in ids or not ids:
+        problems.wrong(place, f"the document's id is {shown(named)}", "an id is text")
+        return []
+    return [id_ for id_ in ids if id_ is not None]
 
 
 def _cell(text: str, known: Known) -> Any:
-    """What one cell of text lists; the whole cell if that names a document."""
+    """What one cell of text lists: one id if the whole of it names a document, else what it is parted into.
+
+    Ids may hold what parts them: so many parts as name a document together are one id, and commas part ids only if one
+    of them names a document, since names of files may hold commas.
+
+    >>> _cell("acts, 1999; b", {"acts, 1999"}.__contains__), _cell("a, b, c", {"a, b"}.__contains__)
+    (['acts, 1999', 'b'], ['a, b', 'c'])
+    >>> _cell("leave, paid.md", {"a"}.__contains__)
+    ['leave, paid.md']
+    """
     text = text.strip()
-    if text[:1] in ("[", "{"):
+    listed = text[:1] in ("[", "{")
+    mark = next((mark for mark in LISTS if mark in text), None)
+    if not text or not (listed or mark) or known(text):
+        return [text] if text else []
+    if listed or mark is None:
         return written_value(text)  # text, where it cannot be read: told by the caller, which expects none
-    between = next((mark for mark in LISTS if mark in text), None)
-    if between and not known(text):
-        return [one.strip() for one in text.split(between) if one.strip()]
-    return [text] if text else []
-
-
-def _judgment_names(row: Row, columns: Columns) -> tuple[str, str, str] | None:
-    """The columns of query, document and grade, where rows like this one hold one judgment each."""
-    kind = "label_query" if columns.name("label_query", row) or "label_query" in columns.declared else "query_id"
-    query, document, grade = (columns.name(one, row) for one in (kind, "label_document", "grade"))
-    if query is None or document is None or grade is None or not {query, document, grade} <= row.keys():
-        return None
-    return query, document, grade
-
-
-def _plain_judgment(row: Row, names: tuple[str, str, str], *, lists: bool) -> tuple[str, str, int] | None:
-    """A judgment that needs no conversion, as nearly all do; None for any other row, which is read with care."""
-    query, document, grade = row[names[0]], row[names[1]], row[names[2]]
-    if type(query) is not str or type(document) is not str or not (query + document).isascii():
-        return None
-    if query.isspace() or document.isspace() or folded(names[2]) == CLICKS:
-        return None
-    if lists and any(mark in document for mark in (*LISTS, "[", "{")):
-        return None
-    if type(grade) is str and grade.isascii() and grade.isdigit() and len(grade) < 9:
-        grade = int(grade)
-    plain = type(grade) is int and -(2**31) < grade < 2**31
-    return (query, document, grade) if query and document and plain else None
+    pieces, parts = text.split(mark), list[str]()
+    while pieces:
+        ends = range(len(pieces), 1, -1)
+        end = next((end for end in ends if known(mark.join(pieces[:end]).strip())), 1) if len(pieces) <= MOST else 1
+        parts.append(mark.join(pieces[:end]).strip())
+        pieces = pieces[end:]
+    parts = [part for part in parts if part]
+    return parts if mark != "," or any(map(known, parts)) else [text]
 
 
 def _query_named(
@@ -361,19 +309,6 @@ def _query_named(
         return queries.get(str(columns.value("query", row)))  # what has no text was told with the queries
     kind = "label_query" if columns.name("label_query", row) or "label_query" in columns.declared else "query_id"
     return id_in(row, kind, place, columns, problems)
-
-
-def _grade(row: Row, place: Place, columns: Columns, problems: Findings) -> int | None:
-    if columns.name("grade", row) is None:
-        if "grade" in columns.declared:
-            problems.append(columns.lacking("grade", row)._replace(where=str(place)))
-            return None
-        return 1
-    written = columns.value("grade", row)
-    grade = grade_of(written)
-    if grade is None:
-        problems.wrong(place, f"grade {shown(written)} is not a whole number", WHOLE)
-    return grade
 
 
 def merged(rows: Iterable[Labelled]) -> Iterator[Labelled]:

@@ -9,12 +9,13 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from harness.dataset.candidates import label_column
+from harness.dataset.candidates import label_column, refuse_overlooked
 from harness.dataset.columns import FIELDS, LABELLING, NAMING, OF_DOCUMENTS, folded
 from harness.dataset.corpus import check_documents, digest_line, read_again, text_key
 from harness.dataset.dataset_model import Dataset, DatasetReference, Labels, reference_as_json, reference_of
 from harness.dataset.formats import open_source
-from harness.dataset.judgments import note_changes, overlay, read_overlay
+from harness.dataset.judgments import Judgment, note_changes, overlay, read_overlay
+from harness.dataset.label_rows import Labelled
 from harness.dataset.matched_labels import columns_taken, match_labels
 from harness.dataset.source import Findings, Place, Source, id_problem
 from harness.english import counted, first_few
@@ -50,6 +51,7 @@ def load(reference: DatasetReference | str | Path, *, drop_dangling: bool = Fals
     drop = drop_dangling or reference.drop_dangling
     matched = match_labels(source, seen, documents, queries, drop=drop)
     labels = matched.labels
+    refuse_overlooked(seen, reference.columns)
     _note_contradictions(queries, labels, seen)
     _note_clicks(labels, seen)
     if not labels and documents.ids and (found := label_column(seen, documents, reference.columns)):
@@ -101,33 +103,39 @@ def load(reference: DatasetReference | str | Path, *, drop_dangling: bool = Fals
         sample=documents.sample,
         read_documents=partial(read_again, source, reference.name, documents.digest),
         refuse_changes=partial(
-            _refuse_changes, source, reference.name, seen.names_document,
-            _questions_digest(queries.values(), ((query, given) for _, query, given in matched.rows)),
+            _refuse_changes, source, reference, seen.names_document,
+            _questions_digest(queries.values(), matched.rows, judgments),
         ),
     )  # fmt: skip
 
 
-def _questions_digest(queries: Iterable[Query], labels: Iterable[tuple[str, Labels]]) -> str:
+def _questions_digest(
+    queries: Iterable[Query], labels: Iterable[Labelled], judgments: Iterable[Judgment] | None
+) -> str:
     digest = hashlib.sha256()
     for query in queries:
         digest.update(digest_line([query.id, query.text]))
-    for query_id, given in labels:
+    for _, query_id, given in labels:
         digest.update(digest_line([query_id, given.as_json()]))
+    for judgment in judgments or ():
+        digest.update(judgment.line().encode())
     return digest.hexdigest()
 
 
-def _refuse_changes(source: Source, name: str, names_document: Callable[[str], bool], digest: str) -> None:
+def _refuse_changes(
+    source: Source, reference: DatasetReference, names_document: Callable[[str], bool], digest: str
+) -> None:
     """Raise DataChanged if queries or labels are not what they were when the data set was checked."""
     seen = Findings()
     seen.names_document = names_document
     try:
         queries = {query.id: query for _, query in source.queries(seen)}
-        labels = [(query, given) for _, query, given in source.labels(seen)]
+        found = _questions_digest(queries.values(), source.labels(seen), read_overlay(reference, seen))
     except InputError as error:
         raise DataChanged(error.problems) from None
-    if _questions_digest(queries.values(), labels) != digest:
+    if found != digest:
         what = "has changed since this run began: queries or labels were added, removed or rewritten"
-        raise DataChanged(Problem(name, what, "leave it alone until the run is done, and run again"))
+        raise DataChanged(Problem(reference.name, what, "leave it alone until the run is done, and run again"))
 
 
 def load_documents(reference: DatasetReference) -> Dataset:
@@ -141,19 +149,9 @@ def load_documents(reference: DatasetReference) -> Dataset:
     documents = check_documents(source, seen, (), set())
     if seen:
         raise InputError(seen.problems)
-    queries = tuple(query for _, query in source.queries(Findings()))
-    return Dataset(
-        path=reference.name,
-        format=name,
-        queries=queries,
-        judged=(),
-        labels={},
-        count=len(documents.ids),
-        digest=documents.digest,
-        corpus_digest=documents.digest,
-        recorded=queries,
-        read_documents=partial(read_again, source, reference.name, documents.digest),
-    )
+    asked = tuple(query for _, query in source.queries(Findings()))
+    digest, again = documents.digest, partial(read_again, source, reference.name, documents.digest)
+    return Dataset(reference.name, name, asked, (), {}, len(documents.ids), digest, digest, asked, read_documents=again)
 
 
 def _check_queries(source: Source, seen: Findings) -> dict[str, Query]:

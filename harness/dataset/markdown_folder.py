@@ -29,6 +29,7 @@ from harness.dataset.rows import read_json
 from harness.dataset.source import Findings, Place, decode, read_reference
 from harness.english import first_few
 from retrievers.errors import InputError, Problem, did_you_mean
+from retrievers.ids import nfc
 from retrievers.types import Document, Query
 
 SUFFIXES = {".md": "Markdown", ".markdown": "Markdown", ".rst": "reStructuredText", ".txt": "text"}
@@ -42,8 +43,6 @@ LONGEST_HEAD = 200
 """Lines of what stands at the head of a file, between two lines `---`, at most."""
 LARGEST_HEAD = 20_000
 """Characters of it, at most: a parser of YAML is slow."""
-DEEPEST = 20
-"""Brackets within brackets."""
 KEY = re.compile(r"[A-Za-z_][\w .-]{0,63}")
 SURVEY_LINE = re.compile(r"[*-]([^::]*)[::](.*)")
 """A line of a survey's head, white space around it removed first: one look at each character."""
@@ -205,7 +204,7 @@ class MarkdownSource:
                 )
                 id_ = row.get("id", f"q{number}")
                 if isinstance(id_, str) and id_.strip():
-                    yield place, id_, row
+                    yield place, nfc(id_), row
                 else:
                     problems.wrong(place, f"'id' is {id_!r}, not a name", "an id is text")
 
@@ -237,7 +236,7 @@ def parse_document(text: str, name: str) -> Document:
         return Document(name, title, text.strip(), front.fields)
     body = "\n".join(lines[:id_line] + lines[id_line + 1 :]).strip()
     fields = {key: values[key] for key in ("category", "tags") if values.get(key)}
-    return Document(values["id"], values.get("title", "") or front.title, body, {**front.fields, **fields})
+    return Document(nfc(values["id"]), values.get("title", "") or front.title, body, {**front.fields, **fields})
 
 
 def parse_labels(row: Mapping[str, Any], place: Place, problems: Findings) -> Labels | None:
@@ -265,7 +264,7 @@ def _unread(name: str, file: File) -> bool:
 
 def _named(name: str, file: File) -> str:
     """A document's id: its path, without the suffix where that says no more than that it is text."""
-    return name if file.suffix in CONVERTED else PurePosixPath(name).with_suffix("").as_posix()
+    return nfc(name if file.suffix in CONVERTED else PurePosixPath(name).with_suffix("").as_posix())
 
 
 def _paper(name: str) -> bool:
@@ -317,9 +316,7 @@ def front_matter(text: str) -> FrontMatter:
 def _entries(head: str) -> dict[str, str]:
     """The entries of a head; none where it is not an object, or a name occurs twice in it."""
     try:
-        if len(head) > LARGEST_HEAD or not _harmless(head):
-            return {}
-        node = yaml.compose(head, Loader=yaml.BaseLoader)
+        node = None if len(head) > LARGEST_HEAD else yaml.compose(head, Loader=_Head)
     except (yaml.YAMLError, RecursionError, ValueError):
         return {}
     pairs = node.value if isinstance(node, yaml.MappingNode) else []
@@ -327,15 +324,14 @@ def _entries(head: str) -> dict[str, str]:
     return entries if len(entries) == len(pairs) and all(map(KEY.fullmatch, entries)) else {}
 
 
-def _harmless(head: str) -> bool:
-    """Whether no value refers to another one, of which a few could make gigabytes of text, and none is nested deep."""
-    depth = 0
-    for token in yaml.scan(head, Loader=yaml.BaseLoader):
-        depth += isinstance(token, yaml.FlowSequenceStartToken | yaml.FlowMappingStartToken)
-        depth -= isinstance(token, yaml.FlowSequenceEndToken | yaml.FlowMappingEndToken)
-        if depth > DEEPEST or isinstance(token, yaml.AliasToken):
-            return False
-    return True
+class _Head(yaml.BaseLoader):  # type: ignore[misc]  # it has no types
+    """Values as text; none refers to another one, of which a few could make gigabytes."""
+
+    def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
+        """A value."""
+        if self.check_event(yaml.AliasEvent):
+            raise yaml.YAMLError
+        return super().compose_node(parent, index)
 
 
 def _text(node: yaml.Node, head: str) -> str:

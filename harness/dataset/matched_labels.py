@@ -109,10 +109,9 @@ def _with_ids(
         # A line, where the query has no id of its own.
         seen.note("dangling-document", f"{place.of(position) if unnamed(seen, place) else query_id} {doc}")
     _note_oddities(query_id, given, seen)
-    kept = given.keeping(matches.__contains__) if dangling else given
-    names = {doc: matches[doc].document for doc in kept.documents}
-    renamed = kept.renamed(names) if any(doc != name for doc, name in names.items()) else kept
-    return replace(renamed, quoted=False) if given.quoted else renamed
+    names = {doc: matches[doc].document for doc in given.documents if doc in matches}
+    same = not dangling and all(doc == name for doc, name in names.items())
+    return replace(given if same else given.renamed(names), quoted=False)
 
 
 def _refuse_absent_queries(

@@ -36,9 +36,6 @@ HUB_PREFIX = "hf:"
 CATALOGUE_PREFIX = "irds:"
 NOT_FIELDS = {"doc_id", "query_id", "title", "text", "body", "marked_up_doc"}
 """Of a document or a query of ir_datasets."""
-CATALOGUE_PATHS = {"document_id": ("doc_id",), "title": ("title",), "text": ("text",), "query_id": ("query_id",),
-                   "query": ("text",), "label_query": ("query_id",), "label_document": ("doc_id",),
-                   "grade": ("relevance",)}  # fmt: skip
 PlacedRows = Iterator[tuple[Place, Row]]
 ABOUT = ("state.json", "dataset_info.json", "dataset_dict.json")
 """What `datasets` saves beside the rows."""
@@ -236,7 +233,6 @@ def _read_catalogue(reference: DatasetReference, files: Files) -> TableSource:
         partial(rows, collection.docs_iter, _document_row),
         partial(rows, collection.queries_iter, _query_row),
         partial(rows, collection.qrels_iter, lambda judged: dict(judged._asdict())),
-        Columns(paths=CATALOGUE_PATHS),
     )
 
 
@@ -244,12 +240,14 @@ def _document_row(doc: Any) -> Row:
     """A document: its title where there is one, and its text, else all the default text."""
     body = getattr(doc, "text", None) or getattr(doc, "body", None)
     title = getattr(doc, "title", "") if body is not None else ""
-    return {**_fields(doc), "doc_id": doc.doc_id, "title": title, "text": doc.default_text() if body is None else body}
+    text = doc.default_text() if body is None else body
+    return {"_id": doc.doc_id, "title": title, "text": text, "metadata": _fields(doc)}
 
 
 def _query_row(query: Any) -> Row:
     """A query: its text, else the default text (of TREC topics the title)."""
-    return {**_fields(query), "query_id": query.query_id, "text": getattr(query, "text", None) or query.default_text()}
+    text = getattr(query, "text", None) or query.default_text()
+    return {"_id": query.query_id, "text": text, "metadata": _fields(query)}
 
 
 def _fields(row: Any) -> dict[str, Any]:

@@ -18,6 +18,7 @@ from harness.dataset.source import WHOLE, Findings, Parts, Place, grade_of, read
 from harness.dataset.table_folder import first_row, table_files
 from harness.dataset.tool_exports import holds_keys
 from retrievers.errors import InputError
+from retrievers.ids import nfc
 from retrievers.types import Document, Query
 
 CONTEXTS = ("context", "contexts", "passage", "passages")
@@ -134,7 +135,7 @@ def _paragraphs(file: File, problems: Findings) -> Iterator[Quoted]:
                 problems.wrong(place, "'context' is missing, or no text", "as SQuAD has it")
                 continue
             name = title if isinstance(title, str) else ""
-            passage = Document(f"{name or number}#{position}", name.replace("_", " "), text)
+            passage = Document(nfc(f"{name or number}#{position}"), name.replace("_", " "), text)
             yield Quoted(place, (passage,))
             for asked in _list(paragraph, "qas"):
                 id_, question = (asked.get(key) if isinstance(asked, Mapping) else None for key in ("id", "question"))
@@ -143,7 +144,9 @@ def _paragraphs(file: File, problems: Findings) -> Iterator[Quoted]:
                     continue
                 answers = [one.get("text") for one in _list(asked, "answers") if isinstance(one, Mapping)]
                 expected = read_reference(list(dict.fromkeys(filter(None, answers))), None, place, problems)
-                yield Quoted(place, (passage,), Query(id_, question, {}, expected), int(not asked.get("is_impossible")))
+                yield Quoted(
+                    place, (passage,), Query(nfc(id_), question, {}, expected), int(not asked.get("is_impossible"))
+                )
 
 
 def _answers(cell: object) -> object:
@@ -173,7 +176,7 @@ def _paragraph_rows(files: Sequence[File], problems: Findings) -> Iterator[Quote
         expected = read_reference(row.get("answer"), None, place, problems)
         fields = {key: str(row[key]) for key in ("type", "level") if row.get(key)}
         yield Quoted(place, tuple(found[False]))
-        yield Quoted(place, tuple(found[True]), Query(id_, question, fields, expected))
+        yield Quoted(place, tuple(found[True]), Query(nfc(id_), question, fields, expected))
 
 
 def _pairs(held: object) -> list[tuple[str, Any]] | None:
@@ -182,7 +185,7 @@ def _pairs(held: object) -> list[tuple[str, Any]] | None:
         held = list(zip(*held.values(), strict=False))
     if not isinstance(held, list) or not all(isinstance(one, list | tuple) and len(one) == 2 for one in held):
         return None
-    return [(str(title), other) for title, other in held]
+    return [(nfc(str(title)), other) for title, other in held]
 
 
 def _list(holder: Any, key: str) -> list[Any]:

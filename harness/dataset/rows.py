@@ -18,21 +18,19 @@ from typing import IO, Any
 from harness.dataset import held_tables
 from harness.dataset.archives import COMPRESSED
 from harness.dataset.files import File as File  # what other rooms give these readers
-from harness.dataset.source import Complaints, Place, decode, named_twice, parse_json
+from harness.dataset.source import Findings, Place, decode, named_twice, parse_json
 from harness.english import counted
 from retrievers.errors import InputError, Problem
+from retrievers.runs import DELIMITERS, kind_of
 
 SUFFIXES = (".jsonl", ".ndjson", ".json", ".yaml", ".yml", ".csv", ".tsv", *held_tables.COLUMNAR, *held_tables.SUFFIXES)
 """What tables are read from."""
 PLAIN = (".txt",)
 """Text with one question a line: of queries alone."""
-DELIMITERS = ",;\t|"
-"""What may part the cells of CSV."""
 SAYS_DELIMITER = re.compile(r'"?sep=(.)"?')
 """Excel's line above a table."""
 VALID = "write it with a JSON library, and see that it is whole"
 UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
-TOML = re.compile(r"#|\[\[?[\w.-]+\]\]?\s*$|[\w-]{1,64}\s*=")
 QUEPID = ["query", "docid", "rating"]
 """The header of Quepid's export of ratings."""
 Row = Mapping[str, Any]
@@ -41,28 +39,9 @@ ACTIONS = ("index", "create")
 NO_TEXT = ("fields", "type", "operator", "minimum_should_match", "fuzziness", "analyzer", "filter", "index")
 """Of a request, what is not searched for."""
 PLACEHOLDERS = ("$query", "query", "$q", "q")
-NUMBERS_OF_FIELDS = {4: "TREC judgments", 6: "a TREC run"}
 
 
-def kind_of(line: str) -> str:
-    """Return what a file that begins with this line seems to be, with its article; "" where that is not clear.
-
-    >>> kind_of('name = "e"'), kind_of("id;query"), kind_of('{"a": 1}'), kind_of("q 0 d 1"), kind_of("words")
-    ('an experiment file (TOML)', 'a table (CSV)', 'JSON', 'TREC judgments', '')
-    """
-    line = line.strip()
-    if line.startswith("{"):
-        return "JSON"
-    if line.startswith("<"):
-        return "a web page, or XML"
-    if TOML.match(line):
-        return "an experiment file (TOML)"
-    if any(delimiter in line for delimiter in DELIMITERS):
-        return "a table (CSV)"
-    return NUMBERS_OF_FIELDS.get(len(line.split()), "")
-
-
-def read_rows(file: File, problems: Complaints) -> Iterator[tuple[Place, Row]]:
+def read_rows(file: File, problems: Findings) -> Iterator[tuple[Place, Row]]:
     """Stream the rows of one file, each with its line (of Parquet and Arrow, its number from 1).
 
     Cells of CSV, TSV and sheets are text, empty ones too. What cannot be read is added to `problems` and skipped.
@@ -79,15 +58,15 @@ def read_rows(file: File, problems: Complaints) -> Iterator[tuple[Place, Row]]:
         problems.extend(error.problems)
 
 
-def read_lines(file: File, problems: Complaints) -> Iterator[tuple[int, str]]:
+def read_lines(file: File, problems: Findings) -> Iterator[tuple[int, str]]:
     """Stream the non-blank lines of a UTF-8 file with their numbers, cut at line feeds alone."""
-    with file.open() as handle:
-        try:
+    try:
+        with file.open() as handle:
             for number, line in enumerate(_decoded(handle, file.path), 1):
                 if line and not line.isspace():
                     yield number, line
-        except InputError as error:
-            problems.extend(error.problems)  # one complaint: in another encoding every line is wrong
+    except InputError as error:
+        problems.extend(error.problems)  # one complaint: in another encoding every line is wrong
 
 
 def _text(raw: bytes, path: Path, number: int) -> str:
@@ -100,7 +79,7 @@ def _text(raw: bytes, path: Path, number: int) -> str:
     return text.removeprefix("\ufeff").rstrip("\r\n")
 
 
-def _jsonl(file: File, problems: Complaints) -> Iterator[tuple[Place, Row]]:
+def _jsonl(file: File, problems: Findings) -> Iterator[tuple[Place, Row]]:
     begun = False
     action: Row = {}
     for number, line in read_lines(file, problems):
@@ -124,12 +103,9 @@ def _jsonl(file: File, problems: Complaints) -> Iterator[tuple[Place, Row]]:
             action = {}
 
 
-def read_jsonl(path: Path, problems: Complaints) -> Iterator[tuple[Place, Row]]:
+def read_jsonl(path: Path, problems: Findings) -> Iterator[tuple[Place, Row]]:
     """Stream the objects of a JSON Lines file; a line that is none becomes a problem."""
-    try:
-        yield from _jsonl(File(path), problems)
-    except InputError as error:
-        problems.extend(error.problems)
+    return _jsonl(File(path), problems)
 
 
 def read_text(path: Path) -> str:
@@ -152,7 +128,7 @@ def read_json(file: File) -> Any:
         raise InputError(Problem(str(file.path), f"is not JSON: {error}", VALID)) from None
 
 
-def _json(file: File, problems: Complaints) -> Iterator[tuple[Place, Row]]:
+def _json(file: File, problems: Findings) -> Iterator[tuple[Place, Row]]:
     try:
         found = listed(read_json(file))
     except InputError as error:
@@ -163,7 +139,7 @@ def _json(file: File, problems: Complaints) -> Iterator[tuple[Place, Row]]:
     yield from _listed(file, found, problems)
 
 
-def _yaml(file: File, problems: Complaints) -> Iterator[tuple[Place, Row]]:
+def _yaml(file: File, problems: Findings) -> Iterator[tuple[Place, Row]]:
     """The rows of YAML; every value is text, so that the id 007 stays what it is."""
     import yaml
 
@@ -176,7 +152,7 @@ def _yaml(file: File, problems: Complaints) -> Iterator[tuple[Place, Row]]:
     yield from _listed(file, listed(whole), problems)
 
 
-def _listed(file: File, found: tuple[str, list[Any]] | None, problems: Complaints) -> Iterator[tuple[Place, Row]]:
+def _listed(file: File, found: tuple[str, list[Any]] | None, problems: Findings) -> Iterator[tuple[Place, Row]]:
     """Rows that are listed in one file, each with its number."""
     if found is None:
         what = "is not a list of objects, nor an object with one such list"
@@ -191,12 +167,12 @@ def _listed(file: File, found: tuple[str, list[Any]] | None, problems: Complaint
             problems.append(Problem(str(place), "is not an object", "every entry is one: {…}"))
 
 
-def _txt(file: File, problems: Complaints) -> Iterator[tuple[Place, Row]]:
+def _txt(file: File, problems: Findings) -> Iterator[tuple[Place, Row]]:
     for number, line in read_lines(file, problems):
         yield Place(file.path, number), {"query": line.strip()}
 
 
-def _csv(file: File, problems: Complaints) -> Iterator[tuple[Place, Row]]:
+def _csv(file: File, problems: Findings) -> Iterator[tuple[Place, Row]]:
     if file.suffix != ".tsv" or file.header is None:
         rows: Iterable[tuple[int, list[str]]] = _separated(file, "\t" if file.suffix == ".tsv" else _delimiter_of(file))
     else:  # as MS MARCO's: a quote is a character like any other
@@ -210,7 +186,7 @@ def _delimiter_of(file: File) -> str:
     """What the header of a table has most often between its cells: Excel writes semicolons where a comma is decimal."""
     with file.open() as handle:
         header = next((line for line in _decoded(handle, file.path) if line.strip()), "")
-    if said := SAYS_DELIMITER.fullmatch(header.strip()):
+    if said := SAYS_DELIMITER.fullmatch(header.strip(" ")):
         return said[1]
     return max(DELIMITERS, key=re.sub('"[^"]*"', "", header).count)
 
@@ -237,14 +213,14 @@ def _separated(file: File, delimiter: str) -> Iterator[tuple[int, list[str]]]:
             raise InputError(Problem(str(Place(file.path, begins)), what, remedy)) from None
 
 
-def _columnar(file: File, problems: Complaints) -> Iterator[tuple[Place, Row]]:
+def _columnar(file: File, problems: Findings) -> Iterator[tuple[Place, Row]]:
     file.refuse_twin()
     packed = file.archive is not None or file.path.suffix.lower() in COMPRESSED
     kind = "Parquet" if file.suffix == ".parquet" else "Arrow"
     return held_tables.columnar_rows(file.path, kind, file.read() if packed else None, problems)
 
 
-def _sheet(file: File, problems: Complaints) -> Iterator[tuple[Place, Row]]:
+def _sheet(file: File, problems: Findings) -> Iterator[tuple[Place, Row]]:
     """The rows of a sheet: of the one that is named, else of the only one that holds anything."""
     sheets = held_tables.sheets(file.read(), file.path)
     name = _sheet_of(file, tuple(sheets))
@@ -260,7 +236,7 @@ def _sheet_of(file: File, names: Sequence[str]) -> str:
     raise InputError(Problem(str(file.path), what, f"name one: {file.path.name}#SHEET" if names else "fill one in"))
 
 
-def _table(file: File, rows: Iterable[tuple[int, list[str]]], problems: Complaints) -> Iterator[tuple[Place, Row]]:
+def _table(file: File, rows: Iterable[tuple[int, list[str]]], problems: Findings) -> Iterator[tuple[Place, Row]]:
     """Rows of cells under the names of their columns: those of the first row, unless the file is said to have none."""
     header: list[str] = []
     none = True
@@ -306,7 +282,7 @@ def _cells(handle: IO[bytes], path: Path) -> Iterator[str]:
     for number, line in enumerate(_decoded(handle, path), 1):
         if "\0" in line:
             raise InputError(Problem(str(Place(path, number)), "holds a zero byte", "is this a text file?"))
-        yield "\n" if number == 1 and SAYS_DELIMITER.fullmatch(line.strip()) else f"{line}\n"
+        yield "\n" if number == 1 and SAYS_DELIMITER.fullmatch(line.strip(" ")) else f"{line}\n"
 
 
 def listed(whole: Any) -> tuple[str, list[Any]] | None:

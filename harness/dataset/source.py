@@ -11,6 +11,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
+from numbers import Real
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
@@ -49,16 +50,6 @@ class Place(NamedTuple):
         return Place(self.path, self.lines[position] or None) if position < len(self.lines) else self
 
 
-class Complaints(Protocol):
-    """Where problems go: a list of them, or `Findings`."""
-
-    def append(self, problem: Problem, /) -> None:
-        """Take in a problem."""
-
-    def extend(self, problems: Iterable[Problem], /) -> None:
-        """Take in several."""
-
-
 class Findings:
     """What reading has found: problems, of each file the first few in full, and what is counted and not refused."""
 
@@ -70,7 +61,9 @@ class Findings:
         self.sizes: dict[str, Counter[str]] = {}
         """Table or folder of documents -> what it holds (rows, Markdown files) -> how many."""
         self.unused: dict[str, dict[str, list[Any]]] = {}
-        """File of queries -> column that nothing uses -> its first cells."""
+        """File of queries or labels -> column that nothing uses -> its first cells."""
+        self.unlabelled = set[str]()
+        """Files of queries whose labels stand in a file of their own."""
         self.names_document: Callable[[str], bool] = lambda cell: False
         """Whether a whole cell names a document: known when labels are read."""
         self._problems: list[Problem] = []
@@ -168,7 +161,7 @@ def decode(raw: bytes, place: Place) -> str:
         raise InputError(Problem(str(Place(place.path, line)), "is not UTF-8", remedy)) from None
 
 
-def named_twice(header: Sequence[str], where: str, problems: Complaints) -> bool:
+def named_twice(header: Sequence[str], where: str, problems: Findings) -> bool:
     """Complain of a column that occurs twice; unnamed ones may."""
     twice = sorted(name for name, number in Counter(header).items() if name and number > 1)
     if twice:
@@ -262,11 +255,14 @@ def grade_of(value: object) -> int | None:
     """
     if isinstance(value, str):
         return grade_of(int(float(value))) if len(value) <= 32 and WHOLE_NUMBER.fullmatch(value.strip()) else None
-    if isinstance(value, bool) or not isinstance(value, int | float):
+    if type(value) is int:  # as nearly all are
+        return value if abs(value) < 2**31 else None
+    if isinstance(value, bool) or not isinstance(value, Real):
         return None
-    if isinstance(value, float) and not value.is_integer():
-        return None
-    return int(value) if abs(value) < 2**31 else None
+    with suppress(OverflowError):
+        number = float(value)
+        return int(number) if number.is_integer() and abs(number) < 2**31 else None
+    return None
 
 
 def read_reference(answers: Any, claims: Any, place: Place, problems: Findings) -> Reference:
@@ -283,7 +279,9 @@ def read_reference(answers: Any, claims: Any, place: Place, problems: Findings) 
     if not isinstance(answers, list | tuple) or not all(isinstance(one, str) and one.strip() for one in answers):
         problems.wrong(place, "'reference' is neither text nor a list of texts", "leave it out where empty")
         answers = []
-    listed = _cell(claims) if isinstance(claims, str) else claims or []
+    listed = written_value(claims) or []
+    if isinstance(listed, str) and not listed.lstrip().startswith("["):
+        listed = [line.strip() for line in listed.splitlines() if line.strip()]
     parsed = [_claim(one) for one in listed] if isinstance(listed, list | tuple) else [None]
     if None in parsed:
         remedy = 'a list such as ["The fee is monthly.", {"text": "Students pay half.", "vital": false}]'
@@ -299,13 +297,3 @@ def _claim(claim: object) -> Claim | None:
         text, vital = claim.get("text"), claim.get("vital", True)
         return Claim(text, vital) if isinstance(text, str) and text.strip() and isinstance(vital, bool) else None
     return None
-
-
-def _cell(text: str) -> Any:
-    """What one cell of a table lists."""
-    if text.lstrip().startswith("["):
-        try:
-            return parse_json(text)
-        except (json.JSONDecodeError, ValueError):
-            return text
-    return [line.strip() for line in text.splitlines() if line.strip()]

@@ -17,7 +17,6 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath
 from statistics import median
-from typing import Any
 
 from harness.dataset import judgments, markdown_folder, trec
 from harness.dataset.archives import is_zip
@@ -109,11 +108,7 @@ def read(reference: DatasetReference, files: Files) -> Source:
     source = TableSource(
         rows_of(),
         _headed(reference, ("id", "query", "") if apart else ("query", "document", "grade", ""), *asked),
-        None
-        if not apart
-        else rows_of()
-        if labels is None
-        else _headed(reference, ("query_id", "document", "grade", ""), labels),
+        _headed(reference, ("query_id", "document", "grade", ""), *filter(None, [labels])) if apart else None,
         Columns(reference.columns, header=reference.header is True),
     )
     taken = frozenset(file.path for file in (*asked, *qrels, labels) if file is not None)
@@ -311,7 +306,7 @@ class TableSource:
                         problems.note("repeated-row", seen[query.text])
                     continue
                 seen[query.text] = query.id
-            elif here and self.columns.paths is None and self.columns.name("label_document", row) is not None:
+            elif here and self.columns.name("label_document", row) is not None:
                 if texts.get(query.id) == query.text:
                     continue  # one more label
                 texts[query.id] = query.text
@@ -325,7 +320,7 @@ class TableSource:
         """The rows of labels, gathered by query."""
         if self.label_rows is not None:
             rows = self._used(self.label_rows(problems), problems, OF_QUERIES, LABELLING)
-            yield from labels_of(rows, self.columns, problems, lists=False)
+            yield from labels_of(rows, self.columns, problems)
             return
         if not any(self.columns.labelled(row) for _, row in self.query_rows(Findings())):
             return  # questions without labels: a beginning
@@ -347,13 +342,6 @@ class TableSource:
     def _unrated(self, row: Row) -> bool:
         """Whether a row has room for a document and its grade, and nobody has filled it in."""
         return all(self.columns.value(kind, row) == "" for kind in ("label_document", "grade"))
-
-    def _note_unused(self, row: Row, kinds: tuple[str, ...], unused: dict[str, list[Any]]) -> None:
-        """Keep the cells of columns that nothing uses: they may name documents."""
-        taken = self.columns.taken(row, kinds)
-        for name, cell in row.items():
-            if taken.get(name) in ("", FIELDS) and cell not in (None, "", [], {}) and len(str(cell)) <= LONGEST_CELL:
-                unused.setdefault(name, []).append(cell)
 
     def _used(
         self,
@@ -379,8 +367,13 @@ class TableSource:
             if counted is None or place.path is not path:
                 path, counted = place.path, problems.counter(place.file)
             counted["row"] += 1
-            if kinds != OF_DOCUMENTS and counted["row"] <= SAMPLED and self.columns.paths is None:
-                self._note_unused(row, kinds, problems.unused.setdefault(place.file, {}))
+            if kinds != OF_DOCUMENTS and counted["row"] <= SAMPLED:
+                unused, taken = problems.unused.setdefault(place.file, {}), self.columns.taken(row, kinds)
+                for name in (name for name, kind in taken.items() if kind in ("", FIELDS) and name in row):
+                    if row[name] not in (None, "", [], {}) and len(str(row[name])) <= LONGEST_CELL:
+                        unused.setdefault(name, []).append(row[name])
+            if kinds == ASKED:
+                problems.unlabelled.add(place.file)
             if (names := tuple(row)) not in known and len(known) < HEADERS:
                 known.add(names)
                 lacking = {kind for kind in lacking if self.columns.name(kind, row) is None}
@@ -389,8 +382,6 @@ class TableSource:
                 if needed == LABELLING:  # of a table of labels nothing else is kept
                     taken = {name: "" if kind == FIELDS else kind for name, kind in taken.items()}
                 there.update((name, kind) for name, kind in taken.items() if kind or name not in there)
-                for problem in self.columns.overlooked(row, kinds) if kinds != OF_DOCUMENTS else ():
-                    problems.append(problem._replace(where=str(place)))
             if self.columns.declared and (absent := self.columns.absent(row, needed)):
                 problems.append(self.columns.lacking(absent[0], row, *absent[1:])._replace(where=str(place)))
             else:

@@ -7,13 +7,12 @@ documents lie where the reference says. embench, LlamaIndex and AutoRAG write do
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache, partial
-from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from harness.dataset.columns import NAMING, Columns, declaring
+from harness.dataset.columns import Columns, declaring, value_at
 from harness.dataset.dataset_model import DatasetReference
 from harness.dataset.files import File, Files, Reader, listing, pick
 from harness.dataset.rows import Row, read_json
@@ -32,14 +31,12 @@ from harness.dataset.table_folder import (
 from retrievers.errors import InputError, Problem
 from retrievers.ids import document_id
 
-NUMBER = "number of the row"
-QUESTION = "question"
-ANSWER = "answer"
-"""Under which names a row is given what stands there under no name that could be known."""
+CALLED = {"query_id": "id", "query": "question", "label_document": "doc_id", "contexts": "reference_contexts",
+          "reference": "reference", "claims": "claims"}  # fmt: skip
+"""Kind of column -> what it is called in the rows that exports become."""
 
 
-@dataclass(frozen=True, slots=True)
-class Export:
+class Export(NamedTuple):
     """Under which names a tool keeps questions and what they should rest on.
 
     A name such as `outputs.contexts` is a path into objects. Of several names the first that a row has counts; keys of
@@ -48,7 +45,7 @@ class Export:
 
     recognised: tuple[tuple[str, ...], ...]
     """Its rows have one name of each; of a JSON object whose rows stand under a key, the object itself."""
-    paths: Mapping[str, tuple[str, ...]]
+    names: Mapping[str, tuple[str, ...]]
     """Kind of column -> its names; where a row has no id, its number stands for one."""
     fields: tuple[str, ...] = ()
     """Further names whose values become fields of the query."""
@@ -87,46 +84,55 @@ class Export:
             remedy = 'this export has the questions alone: documents = "…", a folder or a table of documents'
             raise InputError(Problem(reference.name, "names no documents", remedy))
         # Documents of an export are named in no order: each has grade 1.
-        declared = {"label_document" if kind == "relevant" else kind: name for kind, name in reference.columns.items()}
-        columns = Columns(declared, paths=self.paths)
-        asked = TableSource(rows_of(), partial(self._rows, rows_of(*tables), columns), None, columns)
+        declared = {"label_document" if kind == "relevant" else kind: name
+                    for kind, name in Columns(reference.columns).declared.items()}  # fmt: skip
+        rows = partial(self._rows, rows_of(*tables), declared)
+        asked = TableSource(rows_of(), rows, None)
         return Parts(documents_of(reference, folder, beside), asked.queries, asked.labels)
 
-    def _rows(self, rows: RowSource, columns: Columns, problems: Findings) -> Iterator[tuple[Place, Row]]:
+    def _rows(self, rows: RowSource, declared: Mapping[str, str], problems: Findings) -> Iterator[tuple[Place, Row]]:
         """What is used of each row; one without a question or documents becomes a problem."""
-        names = {path.partition(".")[0] for path in (*chain(*self.paths.values()), *columns.declared.values())}
-        for number, (place, row) in enumerate(rows(problems)):
-            kept = {name: row[name] for name in row if name in names.union(self.fields)}
-            if self.objects:
-                kept |= self._opened(kept, columns, place, problems)
-            if not columns.value("query_id", kept):
-                kept = {name: value for name, value in kept.items() if name != "id"} | {NUMBER: f"q{number}"}
-            if not isinstance(columns.value("query", kept), str):
-                problems.append(self._without_question(kept)._replace(where=str(place)))
-            elif self.objects and all(columns.name(kind, kept) is None for kind in NAMING):
+        names, lacking, place = (
+            {**self.names, **{kind: (name,) for kind, name in declared.items()}},
+            {*declared},
+            Place(Path()),
+        )
+        for number, (place, whole) in enumerate(rows(problems)):
+            row = {**whole, **{name: written_value(whole[name]) for name in self.objects if name in whole}}
+            for name in self.objects:
+                if not isinstance(row.get(name), dict | str | None):
+                    problems.wrong(place, f"{name!r} is not an object", "as the SDK writes it")
+            found = {kind: self._value(kind, row, paths) for kind, paths in names.items()}
+            used = {CALLED[kind]: value for kind, value in found.items() if value is not None}
+            lacking -= {kind for kind, value in found.items() if value is not None}
+            if found.get("label_document") is not None:
+                used.pop("reference_contexts", None)
+            fields = {name: row[name] for name in self.fields if name in row}
+            if not isinstance(found["query"], str):
+                problems.append(self._without_question(row)._replace(where=str(place)))
+            elif self.objects and not used.keys() & {"doc_id", "reference_contexts"}:
                 remedy = f"say where: {declaring('relevant', f'{self.objects[1]}.…')}"
                 problems.wrong(place, "it has no reference contexts and no ids of documents", remedy)
             else:
-                yield place, kept
+                yield place, {"id": f"q{number}", **fields, **used}
+        for kind in lacking if place.line else ():
+            problems.wrong(place.file, f"no row has a column {declared[kind]!r}", "see how it is spelt")
 
-    def _opened(self, row: Row, columns: Columns, place: Place, problems: Findings) -> dict[str, Any]:
-        """The objects of a row, and what stands in them under no name that could be known: question and answer."""
-        found = {name: written_value(row[name]) for name in self.objects if name in row}  # JSON, in a cell of CSV
-        for name, held in found.items():
-            if held is not None and not isinstance(held, dict | str):
-                problems.wrong(place, f"{name!r} is not an object", "as the SDK writes it")
-        asked, said = (found.get(name) for name in self.objects[:2])
-        texts = [text for text in asked.values() if isinstance(text, str)] if isinstance(asked, dict) else [asked]
-        if columns.name("query", found) is None and len(texts) == 1 and isinstance(texts[0], str):
-            found[QUESTION] = texts[0]
-        if isinstance(said, str):
-            found |= {ANSWER: said, self.objects[1]: None}
-        return found
+    def _value(self, kind: str, row: Row, paths: Sequence[str]) -> Any:
+        """What a row has of a kind: under one of the names; else the only text of the questions, or a whole answer."""
+        nothing = (None,) if kind in ("query", "reference") else (None, "")
+        found = next((value for path in paths if (value := value_at(row, path)) not in nothing), None)
+        if found is not None or not self.objects or kind not in ("query", "reference"):
+            return found
+        held = row.get(self.objects[kind != "query"])
+        texts = [one for one in held.values() if isinstance(one, str)] if isinstance(held, dict) else [held]
+        alone = len(texts) == 1 and isinstance(texts[0], str) and (kind == "query" or held is texts[0])
+        return texts[0] if alone else None
 
     def _without_question(self, row: Row) -> Problem:
         """A complaint, without its place, that a row has no question."""
         if not self.objects:
-            name = self.paths["query"][0]
+            name = self.names["query"][0]
             what = f"{name!r} is missing" if row.get(name) is None else f"{name!r} is not text"
             return Problem("", what, "samples of a single turn are read, conversations are not")
         first, held = self.objects[0], row.get(self.objects[0])
@@ -144,12 +150,12 @@ def _of_objects(inputs: str, outputs: str) -> Export:
     asked = tuple(f"{inputs}.{name}" for name in ("question", "query", "input", "user_input"))
     return Export(
         recognised=((inputs,), (outputs,)),
-        paths={
-            "query_id": ("id", NUMBER),
-            "query": (*asked, QUESTION),
+        names={
+            "query_id": ("id",),
+            "query": asked,
             "label_document": within("reference_context_ids", "document_ids", "doc_ids"),
             "contexts": within("reference_contexts", "contexts"),
-            "reference": (ANSWER, f"{outputs}.reference"),
+            "reference": (f"{outputs}.reference",),
             "claims": (f"{outputs}.claims",),
         },
         fields=("metadata",),
@@ -159,8 +165,7 @@ def _of_objects(inputs: str, outputs: str) -> Export:
 
 RAGAS = Export(
     recognised=(("user_input",), ("reference_contexts", "reference_context_ids")),
-    paths={
-        "query_id": (NUMBER,),
+    names={
         "query": ("user_input", "question", "query"),
         "label_document": ("reference_context_ids",),
         "contexts": ("reference_contexts",),
@@ -178,8 +183,7 @@ LANGFUSE = _of_objects("input", "expectedOutput")
 """Items of a Langfuse data set, as its interface gives them (`GET /api/public/dataset-items`)."""
 LLAMA_INDEX_RAG = Export(
     recognised=(("query",), ("reference_contexts",), ("reference_answer",)),
-    paths={
-        "query_id": (NUMBER,),
+    names={
         "query": ("query",),
         "contexts": ("reference_contexts",),
         "reference": ("reference_answer",),

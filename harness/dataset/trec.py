@@ -1,6 +1,6 @@
-r"""TREC qrels, read and written here and nowhere else, and collections; runs are those of `retrievers.runs`.
+r"""TREC's collections; qrels and runs are those of `retrievers.runs`.
 
-A qrels line is `query iteration document grade`, cut and encoded as the lines of runs. In a collection documents are
+In a collection documents are
 `<DOC>` … `</DOC>`, topics `<top>` … `</top>` or a line each. Documents lie in a folder `documents` or in files
 `documents.*`, `docs.*`, `corpus.*`; topics in `topics.*` or `queries.*`; judgments in `qrels.*`; or as the experiment
 says. Of a topic its title is asked, or the part that columns = { query = "desc" } names.
@@ -10,112 +10,28 @@ from __future__ import annotations
 
 import html
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from itertools import count
-from pathlib import Path, PurePosixPath
+from pathlib import PurePosixPath
 from typing import NamedTuple
 
 from harness.dataset.dataset_model import DatasetReference, Labels
 from harness.dataset.files import File, Files, Reader, pick
 from harness.dataset.label_rows import Gathered
-from harness.dataset.rows import NUMBERS_OF_FIELDS, kind_of, read_lines
-from harness.dataset.source import WHOLE, Findings, Place, grade_of
+from harness.dataset.rows import read_lines
+from harness.dataset.source import Findings, Place, grade_of
 from retrievers.errors import InputError, Problem
-from retrievers.opening import text_file, writing
-from retrievers.runs import LineProblems, blocks_of, columns_of, decode, encode, id_of, is_comment, shown
+from retrievers.ids import nfc
+from retrievers.runs import BOM, QRELS, lines_one_by_one
+from retrievers.runs import Qrels as Qrels
+from retrievers.runs import read_qrels as read_qrels
+from retrievers.runs import write_qrels as write_qrels
 from retrievers.types import Document, Query
-
-Qrels = dict[str, dict[str, int]]
-
-
-def read_qrels(path: str | Path) -> Qrels:
-    """Read judgments, plain or gzip: query id -> document id -> grade, in the file's order.
-
-    Raises:
-        InputError: malformed lines, grades that are no whole number, or a document judged twice for a
-            query, each with its line; or the file cannot be read or holds nothing.
-    """
-    judgments: Qrels = {}
-    problems = LineProblems(path)
-    for first, block in blocks_of(path):
-        columns = columns_of(block, 4)
-        grades = None if columns is None else _grades(columns[3])
-        if first == 1 and (columns is None or grades is None):
-            _refuse_other_kinds(path, block)
-        if columns is None or grades is None:
-            rows = _rows_one_by_one(first, block, problems)
-        else:
-            rows = zip(count(first), columns[0], columns[2], grades)
-        for number, query, document, grade in rows:
-            judged = judgments.get(query)
-            if judged is None:
-                judged = judgments[query] = {}
-            if document in judged:
-                problems.add(number, f"document {document!r} is judged twice for query {query!r}")
-            judged[document] = grade
-    problems.refuse(nothing=not judgments)
-    return judgments
-
-
-def _refuse_other_kinds(path: str | Path, block: bytes) -> None:
-    """Raise InputError where the first line is that of a file of another kind: each of its lines would be wrong."""
-    line = block.lstrip().partition(b"\n")[0]
-    fields = line.split()  # bytes: only what separates fields in TREC files
-    if len(fields) == 6 and fields[1].upper() == b"Q0":
-        raise InputError(Problem(str(path), "is a run, not judgments", "give the qrels first, then the runs"))
-    kind = kind_of(line.decode("utf-8", "replace"))
-    if kind == "JSON" and len(fields) == 4 and _grades([fields[3].decode("utf-8", "replace")]) is not None:
-        return  # a query's id may begin with a brace
-    if kind == "JSON" or (kind and len(fields) not in NUMBERS_OF_FIELDS):  # an id may hold a comma
-        remedy = "expected four fields a line: query iteration document grade"
-        raise InputError(Problem(str(path), f"holds no TREC judgments: it looks like {kind}", remedy))
-
-
-def _rows_one_by_one(first: int, block: bytes, problems: LineProblems) -> Iterator[tuple[int, str, str, int]]:
-    for number, line in enumerate(block.split(b"\n"), start=first):
-        fields = line.split()
-        if not fields or is_comment(fields, 4):
-            continue
-        if len(fields) != 4:
-            remedy = "query iteration document grade"
-            if line.count(b"\t") == 3:
-                remedy = "an id with white space: write a space as %20"
-            problems.add(number, f"{len(fields)} fields instead of 4", remedy)
-            continue
-        try:
-            grade = int(fields[3])
-            if abs(grade) >= 2**31 or b"_" in fields[3]:
-                raise ValueError
-        except ValueError:
-            problems.add(number, f"{shown(fields[3])} is not a grade", "a grade is a whole number below 2^31")
-            continue
-        try:
-            yield number, id_of(fields[0]), id_of(fields[2]), grade
-        except UnicodeDecodeError:
-            problems.add(number, "an id is not UTF-8")
-
-
-def _grades(fields: list[str]) -> list[int] | None:
-    """The fields as whole numbers below 2^31; None where one is none."""
-    try:
-        grades = list(map(int, fields))
-    except ValueError:
-        return None
-    return grades if max(map(abs, grades)) < 2**31 and "_" not in "".join(fields) else None
-
-
-def write_qrels(path: str | Path, judgments: Mapping[str, Mapping[str, int]]) -> None:
-    """Write judgments (or gains) as `query 0 document grade`."""
-    with writing(Path(path)), text_file(path, "w") as file:
-        for query, judged in judgments.items():
-            file.writelines(f"{encode(query)} 0 {encode(document)} {grade}\n" for document, grade in judged.items())
-
 
 TEXTS = (".trec", ".sgml", ".sgm", ".xml", ".txt", ".dat", "")
 DOCUMENTS = ("documents", "docs", "corpus", "collection")
 TOPICS = ("topics", "queries")
-QRELS = ("qrels", "qrel")
+JUDGMENTS = ("qrels", "qrel")
 TITLES = ("TITLE", "HEADLINE", "HEAD")
 TAG = re.compile(r"<[^<>]*>")
 NUMBER = re.compile(r"^\s*(?:Number|Query Number)\s*:\s*", re.IGNORECASE)
@@ -126,7 +42,7 @@ PART = re.compile(r"^\s*(?:Topic|Title|Description|Narrative)\s*:\s*", re.IGNORE
 def _matches(reference: DatasetReference, files: Files) -> bool:
     """Whether a folder or an archive holds topics and judgments, and documents in TREC's form."""
     documents = _files(files, DOCUMENTS)
-    if reference.documents or not (documents and _files(files, TOPICS) and _files(files, QRELS)):
+    if reference.documents or not (documents and _files(files, TOPICS) and _files(files, JUDGMENTS)):
         return False
     first = next(read_lines(documents[0], Findings()), (0, ""))[1]
     return first.lstrip().upper().startswith("<DOC>")
@@ -141,7 +57,7 @@ def _read(reference: DatasetReference, files: Files) -> TrecSource:
     parts = {
         "documents": documents or _files(files, DOCUMENTS),
         "topics": topics or _files(files, TOPICS),
-        "qrels": qrels or _files(files, QRELS),
+        "qrels": qrels or _files(files, JUDGMENTS),
     }
     if lacking := [name for name, some in parts.items() if not some]:
         raise InputError([Problem(str(folder), f"holds no {name}", f"a file {name}.txt, or name it in the experiment")
@@ -186,7 +102,7 @@ class TrecSource:
                     continue
                 title = next((heading for tag in TITLES if (heading := _tag(block, tag))), "")
                 text = _tag(block, "TEXT") if re.search("<TEXT>", block, re.IGNORECASE) else _body(block)
-                yield place, Document(id_, title, text)
+                yield place, Document(nfc(id_), title, text)
 
     def queries(self, problems: Findings) -> Iterator[tuple[Place, Query]]:
         """One query a topic, or a line: id, tab, text."""
@@ -198,18 +114,17 @@ class TrecSource:
         """The judgments, gathered by query."""
         gathered = Gathered()
         for file in self.qrels_files:
-            for number, line in _each(file, problems):
-                place, cells = Place(file.path, number), line.split()
-                if is_comment(line.encode().split(), 4):
-                    continue
-                grade = grade_of(cells[3]) if len(cells) == 4 else None
-                if len(cells) != 4:
-                    problems.wrong(place, f"{len(cells)} fields instead of 4",
-                                            "query iteration document grade")  # fmt: skip
-                elif grade is None:
-                    problems.wrong(place, f"grade {cells[3]!r} is not a whole number", WHOLE)
-                else:
-                    gathered.add(place, decode(cells[0]), decode(cells[2]), grade, problems)
+
+            def add(line: int, what: str, remedy: str, file: File = file) -> None:
+                problems.wrong(Place(file.path, line), what, remedy)
+
+            try:
+                rows = lines_one_by_one(1, file.read().removeprefix(BOM), QRELS, add)
+            except InputError as error:
+                problems.extend(error.problems)
+                continue
+            for number, query, document, grade in rows:
+                gathered.add(Place(file.path, number), query, document, grade, problems)
         yield from gathered.labels()
 
     def _topics(self, file: File, problems: Findings) -> Iterator[tuple[Place, Query]]:
@@ -218,7 +133,7 @@ class TrecSource:
             id_ = number[1] if number else NUMBER.sub("", _open(block, "num"))
             text = PART.sub("", _open(block, self.part) or _open(block, "query" if self.part == "title" else ""))
             if id_.strip() and text.strip():
-                yield place, Query(id_.strip(), text.strip())
+                yield place, Query(nfc(id_.strip()), text.strip())
             else:
                 what = "the topic has no number" if not id_.strip() else f"topic {id_.strip()} has no <{self.part}>"
                 problems.wrong(place, what, "<num> Number: 1 <title> what is asked")
@@ -226,7 +141,7 @@ class TrecSource:
 
 def qrels_files(files: Files) -> list[File]:
     """The files of judgments in TREC's form, whatever documents and queries stand beside them."""
-    return [file for file in _files(files, QRELS) if is_qrels(file)]
+    return [file for file in _files(files, JUDGMENTS) if is_qrels(file)]
 
 
 def topic_files(files: Files) -> list[File]:
@@ -236,31 +151,24 @@ def topic_files(files: Files) -> list[File]:
 
 def is_qrels(file: File) -> bool:
     """Whether the first line of a file, comments left aside, is a judgment in TREC's form."""
-    first = next((line for _, line in _each(file, Findings()) if not line.startswith("#")), "").split()
+    first = next((line for _, line in read_lines(file, Findings()) if not line.startswith("#")), "").split()
     return len(first) == 4 and grade_of(first[3]) is not None
 
 
 def is_topics(file: File) -> bool:
     """Whether a file of text holds topics, and not one question a line."""
-    first = next(_each(file, Findings()), (0, ""))[1].lstrip().lower()
+    first = next(read_lines(file, Findings()), (0, ""))[1].lstrip().lower()
     id_, tab, text = first.partition("\t")
     return file.suffix in (*TEXTS, ".topics", ".tsv") and (
         first.startswith(("<top", "<?xml")) or bool(tab and text.strip() and id_.isalnum() and not id_.isalpha())
     )
 
 
-def _each(file: File, problems: Findings) -> Iterator[tuple[int, str]]:
-    try:
-        yield from read_lines(file, problems)
-    except InputError as error:
-        problems.extend(error.problems)
-
-
 def _lines(file: File, problems: Findings) -> Iterator[tuple[Place, Query]]:
-    for number, line in _each(file, problems):
+    for number, line in read_lines(file, problems):
         id_, tab, text = line.partition("\t")
         if tab and id_.strip():
-            yield Place(file.path, number), Query(id_.strip(), text.strip())
+            yield Place(file.path, number), Query(nfc(id_.strip()), text.strip())
         else:
             what = "is neither a topic nor a query's id, a tab and its text"
             problems.wrong(Place(file.path, number), what, "1<tab>what is asked")
@@ -271,7 +179,7 @@ def _blocks(file: File, tag: str, problems: Findings) -> Iterator[tuple[Place, s
     opening = re.compile(rf"<{tag}(ic\b[^>]*)?>" if tag == "top" else rf"<{tag}>", re.IGNORECASE)
     closing = re.compile(rf"</{tag}(ic)?>", re.IGNORECASE)
     begins, lines, blocks = 0, list[str](), 0
-    for number, line in _each(file, problems):
+    for number, line in read_lines(file, problems):
         if begins and opening.search(line):
             what = f"<{tag}> has no end before line {number}"
             problems.wrong(Place(file.path, begins), what, f"close it with </{tag}>")

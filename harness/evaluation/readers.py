@@ -13,6 +13,7 @@ import numpy as np
 
 from harness import records
 from harness.dataset.rows import File, Row, read_rows
+from harness.dataset.source import Findings
 from harness.evaluation.grading import GradedLabels, grade_labels, scores_of
 from harness.evaluation.question_units import clusters_of, weights_of
 from harness.evaluation.scores import Lists, Scores, identical_pairs, scores_from_rows
@@ -288,14 +289,14 @@ def read_scores(path: Path) -> Scores:
 
 
 def _lines(path: Path) -> Iterator[tuple[int, Row]]:
-    problems: list[Problem] = []
+    problems = Findings()
     for place, row in read_rows(File(path), problems):
         if missing := [name for name in COLUMNS if name not in row]:
             remedy = f"a header, {','.join(COLUMNS)}; there is {', '.join(row)}"
             raise InputError(Problem(f"{path}:1", f"has no column {', '.join(missing)}", remedy))
         yield place.line or 0, row
     if problems:  # of files of scores the header is never left out
-        raise InputError([one._replace(remedy=one.remedy.partition("; or say header")[0]) for one in problems])
+        raise InputError([one._replace(remedy=one.remedy.partition("; or say header")[0]) for one in problems.problems])
 
 
 def _number(written: str) -> float | None:

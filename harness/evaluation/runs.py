@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple
@@ -69,8 +69,8 @@ def score_runs(
         conventions: which queries count, and how scores are compared.
 
     Raises:
-        InputError: with the problems of all files: what `trec` finds in them, a run that shares no query with the
-            qrels, a query asked for that is not judged. A run is named twice; a measure asks for groups.
+        InputError: with the problems of all files: what `trec` finds in them, no run of which a hit is judged, a query
+            asked for that is not judged. A run is named twice; a measure asks for groups.
     """
     if again := next((run for run in runs if [*map(Path, runs)].count(Path(run)) > 1), None):
         raise InputError(Problem(str(again), "is named twice", "name each run once"))
@@ -80,14 +80,17 @@ def score_runs(
     judgments = trec.read_qrels(qrels)
     done: list[ScoredRun] = []
     problems: list[Problem] = []
+    unmatched: list[Problem] = []
     for name, run in zip(run_names(runs), runs, strict=True):
         try:
             done.append(_scored_file(name, run, judgments, measures, conventions))
+        except UnmatchedRun as error:
+            unmatched.extend(error.problems)
         except InputError as error:
             problems.extend(error.problems)
-    if problems:
-        raise InputError(list(dict.fromkeys(problems)))
-    return joined_runs(done, judgments, measures)
+    if problems or not done:
+        raise InputError(list(dict.fromkeys([*problems, *unmatched])))
+    return replace(joined_runs(done, judgments, measures), unmatched=tuple(unmatched))
 
 
 def joined_runs(runs: Sequence[ScoredRun], judgments: Judgments, measures: Sequence[Measure]) -> Scores:
@@ -208,17 +211,17 @@ def _streamed(
     return _Streamed(scores, met, len(unjudged), known)
 
 
-def _strangers(run: str, queries: Iterable[str], judgments: Judgments) -> InputError:
+def _strangers(run: str, queries: Iterable[str], judgments: Judgments) -> UnmatchedRun:
     asked, here = next(iter(judgments)), next(iter(queries), "nothing")
     what = f"none of its queries is judged: ids look like {here!r} here and {asked!r} in the qrels"
-    return InputError(Problem(run, what, "give the qrels of the same queries"))
+    return UnmatchedRun(Problem(run, what, "give the qrels of the same queries"))
 
 
 def matched_run(run: RunScores, judgments: Judgments, where: str) -> tuple[RunScores, str]:
     """A run of which no hit is judged, its ids matched with those of the judgments, and by what.
 
     Raises:
-        InputError: they cannot be matched.
+        UnmatchedRun: they cannot be matched.
     """
     known = KnownDocuments({document for judged in judgments.values() for document in judged})
     hits = {query: scored for query, scored in run.items() if query in judgments}
@@ -226,13 +229,17 @@ def matched_run(run: RunScores, judgments: Judgments, where: str) -> tuple[RunSc
     if not matches and any(hits.values()):
         theirs, ours = next(doc for of in hits.values() for doc in of), min(known.ids, default="nothing")
         what = f"no hit is judged in any query: ids look like {theirs!r} here and {ours!r} in the qrels"
-        raise InputError(Problem(where, what, "give the qrels of the same documents"))
+        raise UnmatchedRun(Problem(where, what, "give the qrels of the same documents"))
     ways = ", ".join(f"{number:,} by {way}" for way, number in ways_of(matches.values()).items() if way != "id")
     names = {doc: match.document for doc, match in matches.items()}
     renamed = {
         query: {names.get(doc, doc): of[doc] for doc in sorted(of, key=of.__getitem__)} for query, of in run.items()
     }
     return renamed, f"ids matched: {ways}" if ways else ""
+
+
+class UnmatchedRun(InputError):
+    """No hit of a run is judged in any query: it has no scores, and others do."""
 
 
 class _QueryApart(Exception):

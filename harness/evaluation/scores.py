@@ -67,6 +67,8 @@ class Scores:
     """What a reader of the numbers must know: queries that are missing, unjudged or without a relevant document."""
     lists: Mapping[str, Callable[[], Lists]] = field(default_factory=dict)
     """Retriever -> what reads its rankings; absent where scores are all there is."""
+    unmatched: tuple[Problem, ...] = ()
+    """Of runs that have no scores, since none of their hits is judged."""
     by_people: bool = True
     """False where a model alone judged: nothing is claimed then."""
     judged: Mapping[str, float] = field(default_factory=dict)

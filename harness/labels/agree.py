@@ -82,12 +82,11 @@ class Agreements(NamedTuple):
     """Pairs on which people and a model lie so far apart."""
 
 
-def agree(paths: Sequence[Path], *, seed: int = 0) -> Agreements:
+def agree(paths: Sequence[Path]) -> Agreements:
     """Measure the agreement of all judges in files of judgments, or of the labellers of a data set.
 
     Args:
         paths: files of judgments, or one data set: its `judgments.jsonl`, else its files of lists with `labelled_by`.
-        seed: of the bootstrap over queries.
 
     Raises:
         InputError: there is nothing to compare, or a file cannot be read.
@@ -95,20 +94,20 @@ def agree(paths: Sequence[Path], *, seed: int = 0) -> Agreements:
     if len(paths) == 1 and paths[0].is_dir():
         folder = paths[0]
         if not (folder / NAME).is_file():
-            return Agreements(tuple(_of_lists(folder, seed)), None, (), ())
+            return Agreements(tuple(_of_lists(folder)), None, (), ())
         paths = [folder / NAME]
-    return agreement_of(read_judgments(paths), seed=seed)
+    return agreement_of(read_judgments(paths))
 
 
-def agreement_of(judgments: Sequence[Judgment], *, seed: int = 0) -> Agreements:
+def agreement_of(judgments: Sequence[Judgment]) -> Agreements:
     """Measure the agreement of judgments; InputError where fewer than two opinions meet anywhere."""
     first = _ratings(one for one in judgments if one.round == 1 and one.design != "adjudication")
-    pairs = tuple(pair for a, b in combinations(sorted(first), 2) if (pair := _pair(first, a, b, seed)) is not None)
-    repeated = tuple(_self_agreements(judgments, seed))
+    pairs = tuple(pair for a, b in combinations(sorted(first), 2) if (pair := _pair(first, a, b)) is not None)
+    repeated = tuple(_self_agreements(judgments))
     if not pairs and not repeated:
         what = "no document was judged by two judges, nor by one judge twice"
         raise InputError(Problem("", what, "let a second person judge the same pool"))
-    together = _together(first, seed) if pairs else None
+    together = _together(first) if pairs else None
     return Agreements(pairs, together, repeated, tuple(disputes(judgments)), tuple(apart(judgments)))
 
 
@@ -120,21 +119,21 @@ def _ratings(judgments: Iterable[Judgment]) -> dict[str, dict[PairKey, int]]:
     return ratings
 
 
-def _pair(ratings: Ratings, a: str, b: str, seed: int) -> PairOfJudges | None:
+def _pair(ratings: Ratings, a: str, b: str) -> PairOfJudges | None:
     common = [key for key in ratings[a] if key in ratings[b]]
     if not common:
         return None
     tables = _tables([(key, ratings[a][key], ratings[b][key]) for key in common])
-    weighted = by_query(partial(cohen_kappa, categories=GRADES), tables, seed=seed)
-    return _compared((a, b), tables, seed)._replace(weighted=weighted)
+    weighted = by_query(partial(cohen_kappa, categories=GRADES), tables)
+    return _compared((a, b), tables)._replace(weighted=weighted)
 
 
-def _compared(judges: tuple[str, str], tables: Floats, seed: int) -> PairOfJudges:
+def _compared(judges: tuple[str, str], tables: Floats) -> PairOfJudges:
     """What confusion tables say of two judges, one for each query; units are all that stands in them."""
     whole = tables.sum(axis=0).astype(int)
     return PairOfJudges(
         *judges, len(tables), int(whole.sum()),
-        by_query(cohen_kappa, tables, seed=seed), None, by_query(dice, _binary(tables), seed=seed),
+        by_query(cohen_kappa, tables), None, by_query(dice, _binary(tables)),
         None, tuple(tuple(row) for row in whole.tolist()),
     )  # fmt: skip
 
@@ -154,20 +153,20 @@ def _binary(tables: Floats) -> Floats:
     return np.stack([np.stack([cell.sum(axis=(1, 2)) for cell in row], axis=-1) for row in cells], axis=-2)
 
 
-def _together(ratings: Ratings, seed: int) -> AllJudges:
+def _together(ratings: Ratings) -> AllJudges:
     judges = sorted(ratings)
     keys = sorted({key for rated in ratings.values() for key in rated})
     values = np.array([[ratings[judge].get(key, np.nan) for key in keys] for judge in judges], dtype=np.float64)
     queries = np.array([key[0] for key in keys])
     tables = np.stack([coincidences(values[:, queries == query], GRADES) for query in dict.fromkeys(queries.tolist())])
     alphas = {
-        level: by_query(partial(krippendorff_alpha, categories=GRADES, level=level), tables, seed=seed)
+        level: by_query(partial(krippendorff_alpha, categories=GRADES, level=level), tables)
         for level in ("nominal", "ordinal", "interval")
     }
     return AllJudges(tuple(judges), **alphas)
 
 
-def _self_agreements(judgments: Sequence[Judgment], seed: int) -> list[SelfAgreement]:
+def _self_agreements(judgments: Sequence[Judgment]) -> list[SelfAgreement]:
     second = _ratings(one for one in judgments if one.round == 2)
     first = _ratings(one for one in judgments if one.round == 1)
     consistencies = []
@@ -175,12 +174,12 @@ def _self_agreements(judgments: Sequence[Judgment], seed: int) -> list[SelfAgree
         rated = [(key, first[judge][key], grade) for key, grade in again.items() if key in first.get(judge, {})]
         if rated:
             same = sum(a == b for _, a, b in rated) / len(rated)
-            weighted = by_query(partial(cohen_kappa, categories=GRADES), _tables(rated), seed=seed)
+            weighted = by_query(partial(cohen_kappa, categories=GRADES), _tables(rated))
             consistencies.append(SelfAgreement(judge, len(rated), same, weighted))
     return consistencies
 
 
-def _of_lists(folder: Path, seed: int) -> list[PairOfJudges]:
+def _of_lists(folder: Path) -> list[PairOfJudges]:
     """The labellers of a folder's files of lists; what a list does not name is not relevant."""
     lists: dict[str, dict[str, tuple[str, ...]]] = {}
     documents = 0
@@ -193,12 +192,10 @@ def _of_lists(folder: Path, seed: int) -> list[PairOfJudges]:
     if len(lists) < 2:
         remedy = f"two files of queries with 'labelled_by', or {NAME} by two judges"
         raise InputError(Problem(str(reference_of(folder).name), "names no two labellers", remedy))
-    return [_pair_of_lists(lists, a, b, documents, seed) for a, b in combinations(sorted(lists), 2)]
+    return [_pair_of_lists(lists, a, b, documents) for a, b in combinations(sorted(lists), 2)]
 
 
-def _pair_of_lists(
-    lists: Mapping[str, Mapping[str, tuple[str, ...]]], a: str, b: str, documents: int, seed: int
-) -> PairOfJudges:
+def _pair_of_lists(lists: Mapping[str, Mapping[str, tuple[str, ...]]], a: str, b: str, documents: int) -> PairOfJudges:
     common = [query for query in lists[a] if query in lists[b]]
     tables, overlaps = [], []
     for query in common:
@@ -207,4 +204,4 @@ def _pair_of_lists(
         tables.append([[documents - both - only_a - only_b, only_b], [only_a, both]])
         overlaps.append(overlap(lists[a][query], lists[b][query]).extrapolated)
     counted = np.array(tables, dtype=np.float64).reshape(-1, 2, 2)
-    return _compared((a, b), counted, seed)._replace(rbo=float(np.mean(overlaps)) if overlaps else None)
+    return _compared((a, b), counted)._replace(rbo=float(np.mean(overlaps)) if overlaps else None)

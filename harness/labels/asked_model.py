@@ -29,8 +29,6 @@ class AskedModel(NamedTuple):
     price: str = ""
     """Dollars for a million tokens, "IN,OUT"."""
     max_cost: float | None = None
-    concurrency: int = 4
-    patience: float = 300
 
 
 @contextmanager
@@ -48,7 +46,6 @@ def opened_chat(asked: AskedModel) -> Iterator[tuple[Chat, Meter]]:
     if problems:
         raise InputError(problems)
     options = ChatOptions(asked.model, base_url=asked.base_url, key_name=asked.key_name,
-                          concurrency=asked.concurrency, patience=asked.patience,
                           input_price=sent, output_price=received)  # fmt: skip
     with Cache(default_path()) as cache:
         meter = Meter(budget=Budget(asked.max_cost))

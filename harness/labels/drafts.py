@@ -13,10 +13,10 @@ from typing import NamedTuple
 
 import regex
 
-from harness.answers.overlap import KEPT
 from harness.dataset import Dataset
 from harness.dataset.judgments import read_judgments
 from harness.dataset.rows import read_jsonl
+from harness.dataset.source import Findings
 from harness.labels.pool import DrawnPool, Pool, digest_of, pool_of, pooled_query, shuffled_place, write_new
 from retrievers.asking import ChatRequest, answers_of, form_of, nothing_read, shown_of
 from retrievers.chat import Chat, example_of, one_object, quoted
@@ -24,6 +24,7 @@ from retrievers.chat_model import Prompt
 from retrievers.errors import InputError, Problem
 from retrievers.meter import Meter
 from retrievers.types import Document
+from retrievers.words import KEPT
 
 STYLES = {
     "keywords": "two to five words, as typed into a search box, without a verb",
@@ -172,14 +173,14 @@ def kept_drafts(path: Path, judgments: Sequence[Path]) -> list[Draft]:
 
 
 def _read(path: Path) -> Iterator[Draft]:
-    problems: list[Problem] = []
+    problems = Findings()
     for place, row in read_jsonl(path, problems):
         if row.keys() != set(Draft._fields) or not all(isinstance(value, str) for value in row.values()):
-            problems.append(Problem(str(place), "is not a draft", "give what `harness queries draft` wrote"))
+            problems.wrong(place, "is not a draft", "give what `harness queries draft` wrote")
         else:
             yield Draft(**row)
     if problems:
-        raise InputError(problems)
+        raise InputError(problems.problems)
 
 
 @lru_cache(maxsize=1 << 17)

@@ -17,6 +17,7 @@ from pydantic import Field
 
 from harness.dataset.judgments import Design, text_digest
 from harness.dataset.rows import read_jsonl, read_text
+from harness.dataset.source import Findings
 from retrievers.errors import InputError, Problem
 from retrievers.opening import text_file, writing
 from retrievers.options import Strict, checked
@@ -168,10 +169,10 @@ def read_pool(path: Path) -> Pool:
     Raises:
         InputError: it is none, cannot be read whole, or was changed after it was made.
     """
-    problems: list[Problem] = []
+    problems = Findings()
     rows = list(read_jsonl(path, problems))
     if problems:
-        raise InputError(problems)
+        raise InputError(problems.problems)
     if not rows or rows[0][1].get("pool") != VERSION:
         what = "is not a pool" if not rows or "pool" not in rows[0][1] else f"is not a pool of version {VERSION}"
         raise InputError(Problem(str(path), what, "harness pool RESULTS makes one"))

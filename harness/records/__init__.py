@@ -34,6 +34,7 @@ from harness.records.readings import RESERVED as RESERVED
 from harness.records.readings import WORDS as WORDS
 from harness.records.readings import By as By
 from harness.records.readings import ClaimPassage as ClaimPassage
+from harness.records.readings import ClaimsJudging as ClaimsJudging
 from harness.records.readings import Readings as Readings
 from harness.records.readings import Word as Word
 from harness.records.readings import append_claims as append_claims

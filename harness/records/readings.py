@@ -68,6 +68,16 @@ def truth_of(word: str | None) -> Truth:
     return None if word is None else word == "entailed"
 
 
+class ClaimsJudging(NamedTuple):
+    """What became of the claims of one run."""
+
+    claims: Mapping[str, Claimed]
+    """By query id; empty where the judge failed."""
+    facts: Mapping[str, str]
+    """For the manifest: who judged, and how much."""
+    warning: str = ""
+
+
 @dataclass(slots=True)
 class Readings:
     """What one judge said, by text: an unreadable answer is None, and one that is absent was not asked for."""

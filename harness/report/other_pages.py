@@ -6,11 +6,11 @@ import csv
 import io
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from types import MappingProxyType
+from typing import Any
 
 from markupsafe import Markup
 
-from harness.answers.cases import FATES, TracedAnswer, shares
 from harness.english import asked
 from harness.evaluation.across_sets import COLUMNS, ON, SetsTogether
 from harness.evaluation.conclusions import first_lines, sets_sentences
@@ -26,46 +26,43 @@ from harness.report.html_page import environment, styled
 from harness.report.theme import marks
 from harness.stats.intervals import mean_interval
 from retrievers.opening import text_file, writing
-from retrievers.types import Query
 
-if TYPE_CHECKING:
-    from harness.answers.work import AnswerScores
-
-TracedSystems = Mapping[str, Sequence[TracedAnswer]]
-"""System -> its answers, claim by claim."""
-
+ClaimsSection = Mapping[str, Any]
+"""Names of a template -> what stands there."""
 MOST = 20
 """Pairs whose sentence stands on the page; the CSV file has all."""
-LISTED = 200
-"""Queries whose answers are shown in full: those that lost most claims."""
-MEANINGS = {
-    "answered": "the response states it",
-    "contradicted": "the response says otherwise: noise",
-    "not retrieved": "no retrieved text holds it: the retriever lost it",
-    "not used": "a retrieved text holds it, the response does not: the generator lost it",
-    "unknown": "a verdict is missing",
-}
 
 
 def write_scores(
-    path: Path, title: str, evaluation: Evaluation, notes: Sequence[str] = (), answers: AnswerScores | None = None
+    path: Path,
+    title: str,
+    evaluation: Evaluation,
+    notes: Sequence[str] = (),
+    section: ClaimsSection = MappingProxyType({}),
 ) -> None:
     """Write the page as one HTML file without scripts.
+
+    Args:
+        path: the file.
+        title: of the page.
+        evaluation: what it shows.
+        notes: what a reader of the numbers must know.
+        section: of answers, what became of their claims: see `harness.answers.claims_section`.
 
     Raises:
         InputError: the file cannot be written.
     """
-    page = scores_page(title, evaluation, notes, answers)
+    page = scores_page(title, evaluation, notes, section)
     with writing(path):
         path.parent.mkdir(parents=True, exist_ok=True)
         with text_file(path, "w") as file:
             file.write(page)
 
 
-def scores_page(title: str, evaluation: Evaluation, notes: Sequence[str], answers: AnswerScores | None) -> str:
+def scores_page(title: str, evaluation: Evaluation, notes: Sequence[str], section: ClaimsSection) -> str:
     """The page: the verdict, every mean, every comparison, and for answers every claim."""
     env, summary, rows = environment(), summary_rows(evaluation.summary), comparison_rows(evaluation)
-    style, beside = styled(env), side_by_side({} if answers is None else answers.traced)
+    style = styled(env)
     measures = list(dict.fromkeys(row["measure"] for row in summary))
     return env.get_template("scores.html").render(
         title=title,
@@ -78,29 +75,10 @@ def scores_page(title: str, evaluation: Evaluation, notes: Sequence[str], answer
         low_is_good=evaluation.low_is_good,
         families={measure: [row for row in rows if row["measure"] == measure] for measure in measures},
         notes=notes,
-        fates=FATES,
-        meanings=MEANINGS,
-        shares={}
-        if answers is None
-        else {name: shares(one, answers.scores, evaluation.settings.level) for name, one in answers.traced.items()},
-        answers=beside[:LISTED],
-        left=max(0, len(beside) - LISTED),
+        section=section,
         style=style,
         policy=policy([], str(style)),
     )
-
-
-def side_by_side(traced: TracedSystems) -> list[tuple[Query, dict[str, TracedAnswer]]]:
-    """Query -> system -> its answer, the queries on which most claims were lost first."""
-    found: dict[str, tuple[Query, dict[str, TracedAnswer]]] = {}
-    for name, answers in traced.items():
-        for one in answers:
-            found.setdefault(one.query.id, (one.query, {}))[1][name] = one
-    lost = {
-        query: sum(claim.fate != "answered" for one in of.values() for claim in one.claims)
-        for query, (_, of) in found.items()
-    }
-    return [found[query] for query in sorted(found, key=lambda query: (-lost[query], query))]
 
 
 def write_sets(place: Path, sets: Sequence[Results], *, report: bool) -> None:

@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from functools import partial
 
-from harness.answers.judges import chat_of
 from harness.build import Built
 from harness.dataset import Dataset
 from harness.experiment import JudgeOptions
@@ -80,5 +79,7 @@ def _ask_store(options: StoreOptions) -> None:
 
 
 def _ask_judge(table: JudgeOptions) -> None:
+    from harness.answers.judges import chat_of
+
     with Cache(default_path()) as cache:
         chat_of(table, cache).model.ask(PROMPT, single_call())

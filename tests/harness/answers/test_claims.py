@@ -214,14 +214,6 @@ def test_rows_of_beir_and_of_tables_carry_them_too(tmp_path) -> None:
     assert second.reference == Reference((), (Claim("monthly"),))
 
 
-def test_a_test_set_of_ragas_brings_its_reference(tmp_path) -> None:
-    row = {"user_input": "fees", "reference_contexts": ["The fee is monthly."], "reference": "A fee."}
-    (tmp_path / "testset.jsonl").write_text(json.dumps(row) + "\n")
-    (tmp_path / "documents.jsonl").write_text('{"id": "d1", "text": "The fee is monthly."}\n')
-    (query,) = load(DatasetReference(tmp_path / "testset.jsonl", documents="documents.jsonl")).queries
-    assert query.reference == Reference(("A fee.",))
-
-
 def test_labels_jsonl_keeps_them(tmp_path) -> None:
     dataset = load(folder(tmp_path, WHOLE))
     records.write_evidence(tmp_path, dataset, [])
@@ -244,13 +236,3 @@ def test_the_shipped_claims_are_as_the_readme_counts_them(project, language, see
         for claim in query.reference.claims
     ]
     assert sum(stand) == seen
-
-
-def test_both_languages_have_the_same_claims_in_number_and_weight(project) -> None:
-    def weights(language):
-        where = DatasetReference(
-            project / "datasets" / f"survey-templates-{language}", queries=("queries.json", "queries-extended.json")
-        )
-        return {query.id: [claim.vital for claim in query.reference.claims] for query in load(where).queries}
-
-    assert weights("en") == weights("ja")

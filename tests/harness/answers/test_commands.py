@@ -186,10 +186,6 @@ def test_labels_that_decide_are_still_asked_for_where_there_are_none(unlabelled,
         assert "no query has labels" in ends(capsys, 2, *words).err
 
 
-def test_check_counts_references_and_claims(club, capsys) -> None:
-    assert "2 queries with a reference answer, 1 query with claims" in ends(capsys, 0, "check", club / "club.toml").out
-
-
 def test_what_a_measure_by_claims_needs_is_asked_for_before_the_run(club, tmp_path, capsys, monkeypatch) -> None:
     text = (club / "club.toml").read_text(encoding="utf-8")
     bare = tmp_path / "bare.toml"

@@ -179,12 +179,6 @@ def test_a_judge_is_named_with_its_server_wherever_that_was_said(tmp_path, monke
     assert name() == name(base_url="http://elsewhere/v1") == "openai m at http://elsewhere/v1"
 
 
-def test_prompts_are_named_in_every_verdict() -> None:
-    assert re.fullmatch(r"[0-9a-f]{12}", chat_judge.DIGEST) and ModelJudge.prompt == chat_judge.DIGEST
-    assert chat_judge.read_rating('{"rating": true}') is None
-    assert chat_judge.read_questions('{"questions": ["a"], "noncommittal": [false]}') is None
-
-
 @pytest.fixture(scope="module")
 def inference_model(tmp_path_factory):
     """A random cross-encoder with the outputs of natural language inference."""
@@ -208,7 +202,7 @@ def test_a_model_of_inference_gives_the_likeliest_verdict(inference_model) -> No
     from sentence_transformers import CrossEncoder
 
     meter = Meter()
-    judge = NliJudge(str(inference_model), meter=meter, device="cpu", threshold=1e-9, batch_size=4)
+    judge = NliJudge(str(inference_model), meter=meter, threshold=1e-9)
     with meter.stage("judge"):
         found = dict(judge.verdicts(TEXTS))
     raw = CrossEncoder(str(inference_model), device="cpu").predict(
@@ -217,7 +211,7 @@ def test_a_model_of_inference_gives_the_likeliest_verdict(inference_model) -> No
     expected = ["entailed" if row[1] > row[0] else "contradicted" for row in raw]
     assert [found[i] for i in range(len(TEXTS))] == expected and len(set(expected)) == 2
     assert meter.counts("judge")["texts"] == len(TEXTS)
-    strict = NliJudge(str(inference_model), meter=Meter(), device="cpu", threshold=1.0)
+    strict = NliJudge(str(inference_model), meter=Meter(), threshold=1.0)
     assert set(dict(strict.verdicts(TEXTS[:3])).values()) == {"neutral"}
     assert judge.name.startswith("nli ") and judge.name != strict.name
     assert dict(judge.claims(["One. Two."])) == {0: ("One.", "Two.")}
@@ -228,7 +222,7 @@ def test_a_model_without_these_outputs_is_refused(tmp_path_factory) -> None:
 
     folder = cross_encoder(tmp_path_factory.mktemp("scores"), outputs=1)
     with pytest.raises(InputError, match="entailment"):
-        list(NliJudge(str(folder), meter=Meter(), device="cpu").verdicts(TEXTS[:1]))
+        list(NliJudge(str(folder), meter=Meter()).verdicts(TEXTS[:1]))
     with pytest.raises(InputError, match="threshold"):
         NliJudge("x", meter=Meter(), threshold=2)
 

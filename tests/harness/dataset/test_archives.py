@@ -2,7 +2,6 @@
 
 import gzip
 import json
-import os
 import tarfile
 import zipfile
 from pathlib import Path
@@ -100,13 +99,6 @@ def test_a_file_beside_its_compressed_twin_is_refused_where_it_is_read(tmp_path,
         load(reference_of(folder))
 
 
-def test_reading_an_archive_writes_nothing(tmp_path):
-    path = layouts.beir_zip(tmp_path / "data")
-    before = sorted(os.walk(tmp_path))
-    load(reference_of(path))
-    assert sorted(os.walk(tmp_path)) == before
-
-
 @pytest.mark.parametrize(
     ("suffix", "raw"), [("gz", b"\x1f\x8b\x08cut"), ("zst", b"nothing"), ("bz2", b"BZh9cut"), ("xz", b"\xfd7zXZcut")]
 )
@@ -131,14 +123,6 @@ def test_archives_of_other_kinds_are_refused_with_what_to_do(tmp_path, suffix, f
         packed.add(layouts.beir(tmp_path / "data"), "scifact")
     with pytest.raises(InputError, match=r"not read: only zip is .unpack it and name the folder, or pack"):
         load(DatasetReference(path, format=form))
-
-
-def test_an_archive_of_markdown(tmp_path):
-    asked = json.dumps([{"query": "wheels", "relevant_documents": ["car"]}]).encode()
-    members = {"docs/car.md": b"# Car\n\nwheels", "docs/queries.json": asked, "docs/.hidden.md": b"no"}
-    found = load(reference_of(archive(tmp_path / "set.zip", members)))
-    assert [document.id for document in found.documents()] == ["car"]
-    assert found.labels["q0"].ranked == ("car",)
 
 
 def test_members_are_listed_without_the_folder_around_them_and_their_compression(tmp_path):

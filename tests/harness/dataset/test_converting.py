@@ -55,13 +55,6 @@ def test_what_no_conversion_gives_is_not_taken(kept, page, tmp_path, monkeypatch
     assert json.loads(path.read_text()) == {"title": "T", "text": "text"}
 
 
-def test_a_document_is_converted_where_nothing_can_be_kept(page, tmp_path, monkeypatch):
-    monkeypatch.setattr(converting, "convert_bytes", lambda *_: {"title": "T", "text": "text"})
-    (tmp_path / "cache").mkdir()
-    (tmp_path / "cache" / "documents").write_text("a file")
-    assert convert(page).text == "text"
-
-
 HTML = "<html><head><title>Leave</title></head><body><h1>Days</h1><p>25 days a year</p></body></html>"
 
 
@@ -151,12 +144,6 @@ def test_without_markitdown_the_files_that_are_not_read_are_told(tmp_path, monke
     assert line in list(write_experiment(place).lines())
 
 
-def test_a_folder_that_is_read_whole_says_nothing(tmp_path):
-    (tmp_path / "a.md").write_text("# A\n\ntext")
-    (tmp_path / "queries.json").write_text('[{"query": "a", "relevant_documents": ["a"]}]')
-    assert reading_line(load(reference_of(tmp_path))) == ""
-
-
 def test_a_run_says_first_what_is_not_read(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(converting, "installed", lambda: False)
     monkeypatch.setattr(markdown_folder, "installed", lambda: False)
@@ -170,3 +157,10 @@ def test_a_run_says_first_what_is_not_read(tmp_path, monkeypatch, capsys):
     assert said.startswith("2 of 7 files are read; 5 are not (.docx 2, .html 1, .pdf 1, .png 1); pip install")
     ended("check", path)
     assert "2 of 7 files are read" in capsys.readouterr().out.split("\n")[1]
+
+
+def test_a_document_is_converted_where_nothing_can_be_kept(page, tmp_path, monkeypatch):
+    monkeypatch.setattr(converting, "convert_bytes", lambda *_: {"title": "T", "text": "text"})
+    (tmp_path / "cache").mkdir()
+    (tmp_path / "cache" / "documents").write_text("a file")
+    assert convert(page).text == "text"

@@ -10,7 +10,6 @@ from harness.dataset import DatasetReference, load
 from harness.dataset.markdown_folder import LARGEST_HEAD as LARGEST
 from harness.dataset.markdown_folder import LONGEST_HEAD as LONGEST
 from harness.dataset.markdown_folder import front_matter, parse_document
-from retrievers.errors import InputError
 from retrievers.types import Document
 from tests.support.small import refusal
 
@@ -167,12 +166,6 @@ def test_folders_that_are_no_data_set(tmp_path: Path) -> None:
     assert problems(folder) == [f"{told} (see that it is there and that you may read it)"]
 
 
-def test_an_absent_split_names_the_others(tmp_path: Path) -> None:
-    folder = beir(tmp_path / "d")
-    with pytest.raises(InputError, match="did you mean 'test'"):
-        load(DatasetReference(folder, split="tst"))
-
-
 def test_the_digest_covers_documents_queries_and_labels(tmp_path: Path) -> None:
     digests = {
         load(DatasetReference(folder)).digest
@@ -197,11 +190,6 @@ def test_text_that_is_no_text_is_named_with_its_line(tmp_path: Path) -> None:
     folder = markdown(tmp_path / "m")
     (folder / "queries.json").write_text('[{"query": "\\ud83d", "relevant_documents": ["b"]}]')
     assert "queries.json: is not JSON: it holds half a character" in problems(folder)[0]
-
-
-def test_negative_grades_are_counted(tmp_path: Path) -> None:
-    dataset = load(DatasetReference(beir(tmp_path / "d", qrels="1\td1\t1\n1\td2\t-1\n")))
-    assert dataset.ledger["negative-grade"] == ("1",)
 
 
 def test_what_a_wiki_exports():
@@ -250,14 +238,6 @@ def test_simple_entries_are_read_as_text(head, fields):
 )
 def test_what_is_no_front_matter_stays_in_the_text(text):
     assert front_matter(text) == ("", {}, text)
-
-
-def test_a_head_alone_is_a_document_without_text():
-    assert parse_document("---\ntitle: A\n---", "a") == Document("a", "A", "")
-
-
-def test_without_a_title_the_first_heading_counts():
-    assert parse_document("---\nlang: en\n---\n# Days\n\ntext", "a").title == "Days"
 
 
 def test_a_survey_keeps_its_own_head():

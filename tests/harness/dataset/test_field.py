@@ -146,6 +146,9 @@ FOUND = {
     "base names": {"sollte": ["a.md"]},
     "objects": {"truth": OBJECTS},
     "objects with one key": {"gold": [{"fqname": "a"}]},
+    "objects in objects": {"evidence": [{"doc": {"ref": "a"}, "why": "so"}]},
+    "sources in metadata": {"sources": [{"metadata": {"source": "docs/a.md"}}]},
+    "grades by document": {"wanted": {"a": 1}},
 }
 
 
@@ -157,7 +160,7 @@ def test_labels_are_found_by_what_they_name(label, tmp_path, monkeypatch, capsys
     assert all("a" in labels.relevant for labels in found.labels.values())
     assert len(found.labels) == 3
     said = ends(capsys, 0, "init", "d").out
-    assert f"column {next(iter(label))!r} is read as the labels" in said
+    assert f"column '{next(iter(label))}" in said and "is read as the labels" in said
     assert "without labels" not in said
     assert ends(capsys, 0, "check", "d.toml")
 
@@ -179,6 +182,7 @@ FORMS = {
         {"query": "red", "ratings": [{"docId": "a", "rating": "3.000"}, {"docId": "b", "rating": "0.000"}]}]}),
     "yaml": ("queries.yaml", "- question: what\n  relevant:\n    - a\n"),
     "sep": ("queries.csv", "sep=;\nquestion;relevant\nwhat;a\n"),
+    "a tab after a mark": ("queries.csv", "\ufeffsep=\t\nquestion\terwartet\nwhat\ta\n"),
     "graded objects": ("queries.jsonl", '{"question": "what", "relevant": [{"id": "a", "grade": 2}]}'),
     "numbers": ("queries.csv", "question,doc\nwhat,a\n"),
 }  # fmt: skip
@@ -218,6 +222,10 @@ def test_a_whole_cell_is_tried_before_its_parts_and_contexts_lose_their_hop(tmp_
     jsonl(tmp_path / "documents.jsonl", [{"id": "acts, 1999#3", "text": "one two three four five six"}])
     (tmp_path / "queries.csv").write_text('question,relevant\nwhat,"acts, 1999#3"\n')
     assert grades_of(tmp_path) == {"q0": ["acts, 1999#3"]}
+    jsonl(tmp_path / "documents.jsonl", [{"id": id_, "text": id_} for id_ in ("acts, 1999#3", "b", "c, d")])
+    (tmp_path / "queries.csv").write_text('question,relevant\nwhat,"acts, 1999#3, b"\nwho,"b; c, d"\nhow,"b, c, d"\n')
+    assert [*grades_of(tmp_path).values()] == [["acts, 1999#3", "b"], ["b", "c, d"], ["b", "c, d"]]
+    jsonl(tmp_path / "documents.jsonl", [{"id": "acts, 1999#3", "text": "one two three four five six"}])
     jsonl(tmp_path / "t.jsonl", [{"user_input": "w", "reference_contexts": ["<1-hop>\n\none two three four five six"]}])
     assert grades_of(tmp_path / "t.jsonl", documents="documents.jsonl") == {"q0": ["acts, 1999#3"]}
 
@@ -298,6 +306,9 @@ def test_runs_and_judgments_are_told_apart_and_matched(tmp_path, monkeypatch, ca
     assert "is a run, not judgments (give the qrels first" in ends(capsys, 2, "score", "a.run", "qrels").err
     assert "ids matched: 2 by file name" in ends(capsys, 0, "score", "qrels", "a.run", "-m", "RR").err
     assert "no hit is judged in any query: ids look like 'other'" in ends(capsys, 2, "score", "qrels", "c.run").err
+    both = ends(capsys, 3, "score", "qrels", "a.run", "c.run", "-m", "RR")
+    assert "1.0000" in both.out and "c.run: no hit is judged in any query" in both.err
+    assert ends(capsys, 3, "compare", "qrels", "a.run", "b.run", "c.run", "-m", "RR").out
     assert ends(capsys, 0, "compare", "qrels", "a.run", "b.run", "-m", "RR", "--report", "page.html")
     assert "RR" in Path("page.html").read_text()
 

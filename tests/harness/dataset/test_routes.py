@@ -42,13 +42,6 @@ def test_the_same_collection_through_every_route(tmp_path: Path, route: str) -> 
     assert found.ledger == expected.ledger
 
 
-def test_what_the_collection_is(tmp_path: Path) -> None:
-    found = loaded(written.beir(tmp_path / "d"))
-    assert {doc.id: doc.text for doc in found.documents()} == written.DOCUMENTS
-    assert {query.id: query.text for query in found.queries} == written.QUERIES
-    assert {query: labels.grades for query, labels in found.labels.items()} == written.GRADES
-
-
 def test_ir_datasets_by_name(tmp_path: Path) -> None:
     found = loaded(written.catalogue(tmp_path / "irds"))
     assert {doc.id: doc.text for doc in found.documents()} == {
@@ -150,7 +143,7 @@ def documents(folder: Path) -> None:
 def test_ragas_by_text_by_id_and_without_a_match(tmp_path):
     documents(tmp_path)
     samples = [
-        {"user_input": "wheels?", "reference_contexts": [CONTEXT], "synthesizer_name": "single_hop"},
+        {"user_input": "wheels?", "reference_contexts": [CONTEXT], "synthesizer_name": "hop", "reference": "four"},
         {"user_input": "swim?", "reference_contexts": [written.DOCUMENTS["fish"], "nowhere at all"]},
         {"user_input": "green?", "reference_context_ids": ["pear", "boat"], "reference_contexts": ["not looked at"]},
         {"user_input": "more?", "reference_context_ids": [*written.DOCUMENTS]},
@@ -164,7 +157,8 @@ def test_ragas_by_text_by_id_and_without_a_match(tmp_path):
         "q3": dict.fromkeys(written.DOCUMENTS, 1), "q4": dict.fromkeys(written.DOCUMENTS, 1),
     }  # fmt: skip
     assert found.ledger["unmatched-context"] == ("q1: nowhere at all",)
-    assert found.queries[0].fields == {"synthesizer_name": "single_hop"}
+    assert found.queries[0].fields == {"synthesizer_name": "hop"}
+    assert found.queries[0].reference.answers == ("four",)
 
 
 def test_langsmith_with_keys_of_its_own(tmp_path):
@@ -180,17 +174,6 @@ def test_langsmith_with_keys_of_its_own(tmp_path):
     assert found.labels["e1"].grades == {"car": 1}
     assert found.queries[0].text == "wheels?"
     assert found.queries[0].fields == {"split": "base", "language": "en"}
-
-
-def test_a_document_that_is_the_context_comes_before_one_that_holds_it(tmp_path):
-    rows = [
-        {"_id": "long", "text": "so: cars drive on roads, and more"},
-        {"_id": "same", "text": "Cars drive on roads,"},
-    ]
-    written.jsonl(tmp_path / "docs.jsonl", rows)
-    written.jsonl(tmp_path / "t.jsonl", [{"user_input": "wheels?", "reference_contexts": [CONTEXT]}])
-    found = load(DatasetReference(tmp_path / "t.jsonl", documents="docs.jsonl"))
-    assert found.labels["q0"].grades == {"same": 1}
 
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0\r"), min_size=1, max_size=30)

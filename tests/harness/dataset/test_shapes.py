@@ -314,11 +314,6 @@ def test_a_split_of_ms_marco_is_named_where_there_are_several(here: Path) -> Non
     assert len(load(DatasetReference(Path("d"), split="eval")).queries) == 20
 
 
-def test_the_table_of_labels_inside_a_folder_of_documents_is_no_document(here: Path) -> None:
-    excel_beside_documents(here)
-    assert load(reference_of("d")).ledger.get("unread-file") is None
-
-
 def test_numbers_name_the_columns_of_a_table_without_a_header(here: Path) -> None:
     layouts.table(texts(here / "d") / "log.csv", [{"a": "d01", "b": "how", "c": 2}, {"a": "d02", "b": "how", "c": 0}])
     rows = (here / "d" / "log.csv").read_text().split("\n", 1)[1]

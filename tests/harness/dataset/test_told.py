@@ -73,6 +73,8 @@ WORST: dict[str, tuple[dict[str, object], str, str]] = {
     "CSV called Excel": ({"d/questions.xlsx": GOOD, "x": lambda: book(A=ASKED)}, "d", "is not a workbook that can be"),
     "several sheets": ({"d/questions.xlsx": lambda: book(May=ASKED, June=ASKED)}, "d", "has the sheets 'May', 'June'"),
     "an empty workbook": ({"d/questions.xlsx": lambda: book(May=[])}, "d", "holds no sheet with a value (fill one in)"),
+    "a sheet that begins further down": (
+        {"d/questions.xlsx": lambda: book(A=[[""], ["query", "doc"], ["leave", "b"]])}, "d", "questions.xlsx:3: names"),
     "sheets of other names": (
         {"all.xlsx": lambda: book(May=ASKED, June=ASKED)}, "all.xlsx", "none of them is called queries"),
     "no such sheet": ({"d/log.xlsx": lambda: book(May=ASKED)}, "d --queries log.xlsx#Mai", "has no sheet 'Mai'"),

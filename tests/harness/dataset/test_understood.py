@@ -5,7 +5,6 @@ from pathlib import Path
 
 import pytest
 
-from harness.dataset import files
 from harness.dataset import load as load_dataset
 from harness.experiment import init, load
 from tests.support.small import told
@@ -133,24 +132,7 @@ def test_no_name_of_a_column_leads_out_of_the_comment_that_names_it(capsys, tmp_
     assert load("log.toml").experiment.name == "log"
 
 
-def test_a_folder_is_listed_once_for_all_readers(monkeypatch, tmp_path):
-    listed = []
-    walk = files.os.walk
-    monkeypatch.setattr(files.os, "walk", lambda folder, **more: listed.append(folder) or walk(folder, **more))
-    (tmp_path / "handbook" / "questions.csv").write_text(CSV)
-    load_dataset(tmp_path / "handbook")
-    assert len(listed) == 2  # to see what it is, and to read the documents
-    listed.clear()
-    init.write_experiment(tmp_path / "handbook")
-    assert len(listed) == 3  # as well to look for files of queries; the documents' language is seen as they are read
-
-
 def test_what_is_not_used_is_said(capsys, tmp_path):
     row = {"query": "how much leave", "doc": ["a"], "tags": ["x"]}
     (tmp_path / "handbook" / "queries.jsonl").write_text(json.dumps(row))
     assert "  tags  -> not used\n" in told(capsys, "init", "handbook")
-
-
-def test_the_options_stand_in_an_experiment_file_already(capsys):
-    told(capsys, "init", "asked/questions.csv", "--documents", "handbook")
-    assert "stands in the experiment file" in told(capsys, "check", "questions.toml", "--labels", "x.csv", code=2)

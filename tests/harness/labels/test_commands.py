@@ -172,11 +172,6 @@ def test_a_model_that_gave_no_grade_is_filled_in(begun, capsys):
     assert load(DatasetReference(begun)).labels[first.query_id].grades == {first.document_id: 2}
 
 
-def test_one_judge_alone_agrees_with_nobody():
-    with pytest.raises(InputError, match="no document was judged by two judges"):
-        agreement_of([judgment()])
-
-
 @pytest.mark.parametrize(
     ("change", "message"),
     [
@@ -211,11 +206,6 @@ def test_merging_twice_adds_nothing_and_a_contradiction_leaves_the_file_alone(be
     assert len(read_judgments([begun / "judgments.jsonl"])) == len(said)
 
 
-def test_suggested_commands_can_be_typed_as_they_stand(begun, capsys):
-    said = harness(capsys, "pool", "results/small", "--for", "llm", "--output", "my pool.jsonl")
-    assert "next: harness judge 'my pool.jsonl' --llm MODEL" in said
-
-
 def test_a_question_that_stands_twice_is_told(begun, capsys):
     rows = json.loads((begun / "queries.json").read_text(encoding="utf-8"))
     rows.append({"id": "q-twin", "query": rows[3]["query"].upper() + " "})
@@ -243,3 +233,8 @@ def test_pairs_on_which_people_and_a_model_lie_far_apart_are_listed(begun, capsy
     (begun / "judgments.jsonl").unlink()
     assert "settle.jsonl: is there already" in harness(capsys, *merge, code=2)
     assert not (begun / "judgments.jsonl").exists()
+
+
+def test_one_judge_alone_agrees_with_nobody():
+    with pytest.raises(InputError, match="no document was judged by two judges"):
+        agreement_of([judgment()])

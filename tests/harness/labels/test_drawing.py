@@ -9,7 +9,6 @@ from itertools import pairwise
 import pytest
 
 import harness
-from harness.dataset.judgments import text_digest
 from harness.labels.drawing import Drawing, draw, gather
 from harness.labels.judging_page import in_order
 from harness.labels.pool import lines_of, read_pool, write_pool
@@ -109,13 +108,6 @@ def test_a_pool_that_was_changed_is_refused(tmp_path, change, message):
     path.write_text(change("".join(lines_of(pool()))), encoding="utf-8")
     with pytest.raises(InputError, match=message):
         read_pool(path)
-
-
-def test_the_digest_is_of_what_a_judge_reads(tmp_path):
-    one = pool().queries[0].documents[0]
-    from retrievers.types import Document
-
-    assert one.digest == text_digest("question 0", Document("anything", one.title, one.text))
 
 
 def test_a_tenth_comes_again_later_and_in_no_fixed_place():

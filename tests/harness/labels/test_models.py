@@ -19,9 +19,8 @@ from harness.labels.model_grades import (
     judge_by_model,
     plan_judging,
     prompt_digest,
-    system_prompt,
 )
-from harness.labels.pool import CANNOT_TELL, DEFAULT, digest_of
+from harness.labels.pool import CANNOT_TELL, digest_of
 from retrievers.cache import Cache
 from retrievers.chat import Chat
 from retrievers.chat_model import ChatModel, ChatOptions
@@ -203,12 +202,6 @@ def test_a_model_that_repeats_the_document_gives_no_grade(tmp_path):
     assert [one.grade for one in read_judgments([tmp_path / "llm.jsonl"])] == [None]
 
 
-def test_another_policy_is_another_prompt():
-    assert prompt_digest("a") != prompt_digest("b")
-    assert "never as instructions" in system_prompt("a")
-    assert DEFAULT.endswith(CANNOT_TELL) and "skip" not in system_prompt(DEFAULT)
-
-
 @pytest.fixture
 def folder(tmp_path):
     return small.dataset(tmp_path / "data")
@@ -256,11 +249,6 @@ def test_what_cannot_be_read_is_counted(folder, tmp_path, fault):
     assert len(found.drafts) + found.duplicates == 5
 
 
-def test_a_query_that_is_asked_already_is_a_duplicate(folder, tmp_path):
-    found, _ = drafted(folder, tmp_path, reply=lambda user: json.dumps({"query": "fruit that grows on trees"}))
-    assert (len(found.drafts), found.duplicates) == (0, 6)
-
-
 def test_more_queries_than_documents_are_refused(folder):
     with pytest.raises(InputError, match="7 queries from 6 documents"):
         prompts_for(load_documents(reference_of(folder)), 7, (), 0)
@@ -300,3 +288,8 @@ def test_the_commands(folder, tmp_path, monkeypatch, capsys):
     assert [query.text for query in asked] == [row["query"] for row in rows]
     assert {query.fields["origin"] for query in asked} == {"llm:m"}
     assert all(query.fields["need"] for query in asked)
+
+
+def test_a_query_that_is_asked_already_is_a_duplicate(folder, tmp_path):
+    found, _ = drafted(folder, tmp_path, reply=lambda user: json.dumps({"query": "fruit that grows on trees"}))
+    assert (len(found.drafts), found.duplicates) == (0, 6)

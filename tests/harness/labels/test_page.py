@@ -333,14 +333,6 @@ def in_next(driver):
 
 
 @browser
-def test_a_cut_line_is_refused(opened, tmp_path):
-    begin(opened)
-    (tmp_path / "in.jsonl").write_text('{"query_id": "q0", "gra', encoding="utf-8")
-    bring(opened, tmp_path / "in.jsonl")
-    assert "a line that was cut" in text(opened, "#message")
-
-
-@browser
 def test_hostile_texts_in_every_script_are_shown_as_they_are(driver, tmp_path):
     strings = [one for one in (*ATTACKS, *SCRIPTS) if one.strip() == one]
     made = pool(len(strings), 1, texts=strings, policy=ATTACKS[1])

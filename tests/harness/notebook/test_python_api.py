@@ -67,7 +67,7 @@ def test_every_shape_scores_as_the_command_does(files, shape):
     [({"a": A}, QRELS, "there is only one run"),
      ({"a": A, "b": {"x": {"d": 1.0}}}, QRELS, "none of its queries is judged"),
      ({"a": A, "b": {"q1": "d1"}}, QRELS, r"runs\['b'\]\['q1'\]: is neither a list nor a dict"),
-     ({"a": A, "b": {"q1": ["d1", "d1"]}}, QRELS, "has a document twice"),
+     ({"a": A, "b": {"q1": ["d1", "d1"]}}, QRELS, "document 'd1' occurs twice"),
      ([A, B], QRELS, "runs: is a list"), ({"a": A, "b": {"q1": {"d1", "d2"}}}, QRELS, "is neither a list nor a dict"),
      ({"a": A, "b": {"q1": [("d1", 0.5)]}}, QRELS, r"\('d1', 0.5\) is not an id"),
      ({"a": A, "b": B}, {"q1": [("d1", 1)]}, r"\('d1', 1\) is not an id"),
