@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 from retrievers.costs import estimate, on_this_machine
 from retrievers.errors import InputError, Problem, check_not_negative, check_positive
 from retrievers.meter import Call, Meter
+from retrievers.options import Configured
 from retrievers.placeholders import expand, shown
 from retrievers.remote import clients
 from retrievers.remote.calling import Charge, Refused, readable, wait_for
@@ -110,20 +111,20 @@ class ChatForecast(NamedTuple):
 class ChatModel(clients.RemoteModel):
     """One model behind a chat endpoint; the key is asked for at the first request."""
 
+    options: ChatOptions
+    _without: frozenset[str] = frozenset()
+    """What the server does not take: a schema for its replies, or a temperature, as OpenAI's models that reason."""
+    _taken: frozenset[str] = frozenset()
+    """What it has taken."""
+
     def __init__(self, options: ChatOptions) -> None:
+        shared = ("model", "concurrency", "rpm", "tpm", "timeout", "patience")
+        Configured.__init__(self, options=options, **{name: getattr(options, name) for name in shared})
         name = options.key_name or ("" if options.base_url else clients.KEY)
-        access = clients.Access(
-            provider="openai", base_url=options.server, own=options.server if name else "", variables=(name,)
+        own = options.server if name else ""
+        self._reached(
+            clients.Access(provider="openai", base_url=options.server, own=own, variables=(name,)), options.max_tokens
         )
-        super().__init__(
-            options.model, access, options.max_tokens, concurrency=options.concurrency, rpm=options.rpm,
-            tpm=options.tpm, timeout=options.timeout, patience=options.patience,
-        )  # fmt: skip
-        self.options = options
-        self._without: frozenset[str] = frozenset()
-        """What the server does not take: a schema for its replies, or a temperature, as OpenAI's models that reason."""
-        self._taken: frozenset[str] = frozenset()
-        """What it has taken."""
 
     @property
     def fingerprint(self) -> str:

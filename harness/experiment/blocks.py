@@ -242,7 +242,7 @@ class Standalone(Block):
                 what = f"{found.__name__} has an option {taken[0]!r}, which is a word of every experiment"
                 raise InputError(Problem("kind", what, "its package has to call it otherwise"))
             others = {key: value for key, value in table.items() if key not in own}
-            return {**own, "options": checked(options, others, "").model_dump()}
+            return {**own, "options": checked(options, others, "").model_dump(by_alias=True)}
 
     @model_serializer(mode="wrap")
     def _options_beside(self, table_of: SerializerFunctionWrapHandler) -> dict[str, Any]:

@@ -194,7 +194,7 @@ class Experiment(Strict):
     """Of every random draw."""
     relevance: Relevance = Relevance()
     """What a label is worth."""
-    statistics: Annotated[Statistics, TableOf(Statistics)] = Statistics()
+    statistics: Statistics = Statistics()
     """Which test decides, and how strict it is."""
     judge: JudgeOptions | None = None
     """Who decides whether a text entails a claim: for measures by claims, and for answers."""

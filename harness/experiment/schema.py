@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -12,8 +11,7 @@ from typing import Any
 from pydantic.json_schema import GenerateJsonSchema
 
 from harness.experiment.model import Experiment
-from harness.experiment.option_tables import attribute_docs, sentence
-from harness.stats.settings import Looks
+from harness.experiment.option_tables import sentence
 
 HEADS: Mapping[str, str] = {
     "Experiment": "",
@@ -65,10 +63,6 @@ def experiment_schema() -> dict[str, Any]:
     root["description"] = root["description"].partition("\n")[0]  # without the example of Python
     for name, table in made["$defs"].items():
         defs[name] = {key: _plain(value, defs) for key, value in table.items() if key != "title"}
-    looks = defs["Looks"]
-    looks |= {"description": sentence(inspect.getdoc(Looks) or ""), "additionalProperties": False}
-    for key, text in attribute_docs(Looks).items():
-        looks["properties"][key] |= {"description": text}
     several = {"type": "array", "minItems": 1, "items": {"anyOf": [{"type": "string"}, {"type": "object"}]}}
     root["properties"]["dataset"]["anyOf"].append(several)
     for key, limits in LIMITS.items():

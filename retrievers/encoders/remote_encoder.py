@@ -39,41 +39,42 @@ class RemoteEncoder(RemoteModel, Encoder):
     A batch that is refused is split; a single text is halved until it is taken, and counted as truncated.
     """
 
-    kind: ClassVar[str]
-    """In the fingerprint."""
     most_texts: ClassVar[int] = sys.maxsize
     """That the provider takes in one request."""
     most_tokens: ClassVar[int] = sys.maxsize
     """Of all texts of one request."""
     refuses: ClassVar[bool] = True
     """Whether the provider refuses what it does not read to the end, so that a text that may be too long goes alone."""
-    characters: int = 0
-    """Of one text that the provider takes, at most; 0: no limit."""
+    dimensions: int | None = None
+    """Fewer dimensions, where the model can."""
+    batch_size: int = 96
+    """Texts a request, at most."""
+    _width: int | None = None
+    _answering: str = ""
 
-    def __init__(
-        self, model: str, access: Access, size: int, tokens: int, prompts: Mapping[Role, str] | None = None, *,
-        dimensions: int | None = None, **options: Any,
-    ) -> None:  # fmt: skip
-        """Take what the experiment says; `prompts` are put before every text of their role.
-
-        Args:
-            model: the provider's name for it.
-            access: how it is reached.
-            size: texts a request, at most.
-            tokens: of one text that the model reads, at most.
-            prompts: by role.
-            dimensions: fewer dimensions, where the model can.
-            options: of every remote model.
-        """
-        super().__init__(model, access, tokens, **options)
-        check_positive("encoder", batch_size=size, dimensions=dimensions)
-        if size > self.most_texts:
-            what = f"{size} is above the {self.most_texts:,} that {self.service} takes"
+    def _reached(self, access: Access, tokens: int) -> None:
+        """Take how it is reached; raises InputError."""
+        super()._reached(access, tokens)
+        check_positive("encoder", batch_size=self.batch_size, dimensions=self.dimensions)
+        if self.batch_size > self.most_texts:
+            what = f"{self.batch_size} is above the {self.most_texts:,} that {self.service} takes"
             raise InputError(Problem("encoder.batch_size", what))
-        self.request_size = size
-        self._dimensions = dimensions
-        self._prompts: Mapping[Role, str] = prompts or {"query": "", "document": ""}
-        self._width, self._answering = dimensions, ""
+        self._width = self.dimensions
+
+    @property
+    def characters(self) -> int:
+        """Of one text that the provider takes, at most; 0: no limit."""
+        return 0
+
+    @property
+    def request_size(self) -> int:  # type: ignore[override]
+        """Texts a request, at most."""
+        return self.batch_size
+
+    @property
+    def _prompts(self) -> Mapping[Role, str]:
+        """What is put before every text, by role."""
+        return {"query": "", "document": ""}
 
     @property
     def fingerprint(self) -> str:
@@ -93,7 +94,7 @@ class RemoteEncoder(RemoteModel, Encoder):
         return {"prompts": self._prompts}
 
     def _named(self, by_role: Mapping[str, Mapping[Role, Any]]) -> str:
-        return fingerprint(self.kind, self.model, server=self._url, dimensions=self._dimensions, **by_role)
+        return fingerprint(self.kind, self.model, server=self._url, dimensions=self.dimensions, **by_role)
 
     @abstractmethod
     async def _send(self, texts: list[str], role: Role) -> EmbeddingReply:
@@ -106,7 +107,7 @@ class RemoteEncoder(RemoteModel, Encoder):
     def _described(self, **more: str) -> Mapping[str, str]:
         """What the manifest keeps."""
         prompts = {f"{role}_prompt": prompt for role, prompt in self._prompts.items() if prompt}
-        dimensions = {} if self._dimensions is None else {"dimensions": str(self._dimensions)}
+        dimensions = {} if self.dimensions is None else {"dimensions": str(self.dimensions)}
         return {"model": self.model, "source": shown(self._url), **prompts, **more, **dimensions}
 
     def _prompted(self, texts: Sequence[str], role: Role) -> list[str]:

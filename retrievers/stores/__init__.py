@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import hashlib
 import re
-from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal, NamedTuple
+
+from pydantic import Field
 
 from retrievers import store_class, store_kinds
 from retrievers.errors import InputError, Problem, nearest
 from retrievers.meter import Meter
+from retrievers.options import Configured
 from retrievers.placeholders import expand
 from retrievers.ragged import Form
 from retrievers.types import Store
@@ -42,17 +44,17 @@ BITS = {"scalar": 8, "product": 2, "binary": 1}
 """Bits a quantised dimension takes: one byte, one byte for four dimensions (16 times less), one bit."""
 
 
-@dataclass(frozen=True, slots=True)
-class StoreOptions:
+class StoreOptions(Configured):
     """A store as an experiment names it: `store = "edge"` or `store = { location = "edge", m = 16 }`.
 
     Search is exact unless `m` or `quantization` is given, which the edge store and servers understand.
     """
 
+    first = "location"
     location: str | None = None
     """":memory:", "edge", a folder ("./vectors"), or a server's URL (http, https, grpc, grpcs); for sparse vectors also
     "csr"; or a store of another package. None goes by the form of the vectors and the corpus's size."""
-    api_key: str | None = field(default=None, repr=False)
+    api_key: str | None = Field(default=None, repr=False)
     """A server's; in an experiment always "${NAME}"."""
     shards: int | None = None
     """Shards of a server's collection; None leaves it to the server."""
@@ -76,7 +78,8 @@ class StoreOptions:
     oversampling: float = 2.0
     """Times the limit of candidates, found by compressed vectors, that are compared in full."""
 
-    def __post_init__(self) -> None:
+    def model_post_init(self, _: object) -> None:
+        """Raise InputError with every option that no store takes."""
         problems = list(self._problems())
         if problems:
             raise InputError(problems)
@@ -115,7 +118,7 @@ class StoreOptions:
             raise InputError(Problem(f"store.{key}", f"{form} vectors are searched exactly", f"leave {key} out"))
 
     @property
-    def kind(self) -> str:
+    def kind(self) -> str:  # type: ignore[override]
         """The store that the location names, "" where it names none, or is left open.
 
         >>> [StoreOptions(one).kind for one in (":memory:", "edge", "./vectors", "http://localhost:6333")]
@@ -241,7 +244,7 @@ def open_store(options: StoreOptions, content: str, *, documents: int, folder: P
     Raises:
         InputError: the options do not suit the vectors, or a package is missing.
     """
-    located = replace(options, location=options.resolved(documents, form))
+    located = options.model_copy(update={"location": options.resolved(documents, form)})
     located.check(form)
     name = collection_name(content + options.suffix)
     store: Store = store_class(located.kind)(Opening(located, name, documents, folder, meter, form))
