@@ -16,13 +16,12 @@ from harness import experiment as tables
 from harness.experiment import functions_of
 from harness.experiment.option_tables import Kind
 from retrievers import encoder_class, reranker_class, retriever_class
-from retrievers.dense import Called, Dense, Smaller
+from retrievers.dense import Dense, Smaller
 from retrievers.errors import BackendError, InputError, Problem
 from retrievers.filters import Condition, Filtered, SupportsFilter, conditions_of
 from retrievers.fused import Fused
-from retrievers.placeholders import expand, made, without_keys
+from retrievers.placeholders import made, without_keys
 from retrievers.reranked import Reranked
-from retrievers.stores import StoreOptions
 from retrievers.types import Encoder, Model, Reranker, Retriever
 from retrievers.user_objects import faults_of
 
@@ -175,11 +174,11 @@ def _dense(block: tables.Encoded, parts: BuiltOnce) -> Dense:
         cut = Smaller(block.dimensions, block.quantization, asked, block.derived_from or "")
     return Dense(
         encoder,
-        store=StoreOptions(**expand(block.store)),
+        store=block.store,
         chunk=None if block.chunk is None else block.chunk.model_dump(),
         conditions=_conditions(block),
         cut=cut,
-        named=Called(block.name, block.store.get("location") or ""),
+        name=block.name,
     )
 
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple, cast
+from typing import Annotated, Any, NamedTuple, cast
 
 import numpy as np
+from pydantic import Field
 
 from retrievers.chunking import Boundary, Chunks, passages
 from retrievers.errors import BackendError, InputError, Problem, did_you_mean
@@ -46,9 +47,9 @@ class BM25(Configured, Retriever):
     """Okapi BM25 (Robertson & Zaragoza 2009), scored by bm25s in Lucene's variant."""
 
     kind = "bm25"
-    k1: float = 0.9
+    k1: Annotated[float, Field(ge=0, le=LARGEST_K1)] = 0.9
     """How fast a repeated term saturates, 0 to 1,000,000; 0.9 is Anserini's default."""
-    b: float = 0.4
+    b: Annotated[float, Field(ge=0, le=1)] = 0.4
     """How much long documents are discounted, 0 to 1; 0.4 is Anserini's default."""
     stemming: str | None = None
     """A Snowball language ("english", "russian", …), or "" for none; left out, the language in which nine in ten
@@ -66,13 +67,7 @@ class BM25(Configured, Retriever):
     _engine: Any
 
     def model_post_init(self, _: object) -> None:
-        """Check the numbers, and the names of languages."""
-        problems = (
-            [] if 0 <= self.k1 <= LARGEST_K1 else [Problem("k1", f"{self.k1} is not between 0 and {LARGEST_K1:,}")]
-        )
-        problems += [] if 0 <= self.b <= 1 else [Problem("b", f"{self.b} is not between 0 and 1")]
-        if problems:
-            raise InputError(problems)
+        """Check the names of languages."""
         self._language = self.stemming
         if self.stemming is None:
             load_language_model()  # on another core, while the documents are read

@@ -22,12 +22,12 @@ class Cut:
 
     Args:
         embedder: gives the full vectors.
-        dimensions: how many numbers are kept; None keeps all of them.
+        dimensions: how many numbers are kept.
         asked: embeds by the same model at this size; what it gives must be what cutting gives, before anything is
             believed. None where there is nothing to compare with.
     """
 
-    def __init__(self, embedder: Embeds, dimensions: int | None, asked: Embeds | None = None) -> None:
+    def __init__(self, embedder: Embeds, dimensions: int, asked: Embeds | None = None) -> None:
         self._embedder = embedder
         self._dimensions = dimensions
         self._asked = asked
@@ -42,8 +42,6 @@ class Cut:
     @property
     def provenance(self) -> Mapping[str, str]:
         """How vectors were cut, and how near they are to those that were asked for."""
-        if self._dimensions is None:
-            return {}
         proof = {} if self._least is None else {"least_cosine_with_asked": f"{self._least:.6f}"}
         return {"cut_from": str(self._full), **proof}
 
@@ -64,7 +62,7 @@ class Cut:
 
     def _cut(self, embedded: Embedded) -> Embedded:
         self._full = embedded.vectors.shape[1]
-        if self._dimensions is None or not len(embedded.vectors):
+        if not len(embedded.vectors):
             return embedded
         if self._dimensions > self._full:
             raise BackendError(f"the model's vectors have {self._full} dimensions: {self._dimensions} cannot be kept")

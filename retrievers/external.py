@@ -13,11 +13,12 @@ from collections.abc import Set as AbstractSet
 from itertools import pairwise
 from numbers import Real
 from pathlib import Path
-from typing import Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
+from pydantic import Field
 
-from retrievers.errors import BackendError, InputError, Problem, check_not_negative, needing
+from retrievers.errors import BackendError, InputError, Problem, needing
 from retrievers.ids import document_id, hit_id
 from retrievers.matching import KnownDocuments
 from retrievers.meter import Meter
@@ -160,7 +161,7 @@ class Function(ExternalRetriever):
     first = "call"
     call: Text
     """"package.module:function", found as Python finds modules, the working directory included."""
-    batch_size: int = 0
+    batch_size: Annotated[int, Field(ge=0)] = 0
     """Queries a call; 0: all of them at once."""
     unknown_hits: UnknownHits = ""
     """"irrelevant" if its index holds more documents than the data set."""
@@ -171,10 +172,6 @@ class Function(ExternalRetriever):
         if given and callable(given[0]):
             given, options = (NamedObject.of(_each(given[0]), "part"),), {"batch_size": 1, **options}
         super().__init__(*given, **options)
-
-    def model_post_init(self, _: object) -> None:
-        """Check the number."""
-        check_not_negative("", batch_size=self.batch_size)
 
     @property
     def provenance(self) -> Mapping[str, str]:

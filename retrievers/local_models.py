@@ -14,9 +14,9 @@ from typing import Any, ClassVar, Literal, NamedTuple, TypeVar
 import numpy as np
 
 from retrievers import model_files
-from retrievers.errors import BackendError, InputError, Problem, check_positive
+from retrievers.errors import BackendError, InputError, Problem
 from retrievers.meter import Stop
-from retrievers.options import Configured, Text
+from retrievers.options import Configured, Text, Whole
 from retrievers.placeholders import expand
 from retrievers.types import Counts, Model, Role, fingerprint
 
@@ -71,7 +71,7 @@ class LocalModel(Configured, Model):
     """"cpu", "cuda:1", several with commas between, or "auto": the best there is."""
     dtype: Dtype = "float32"
     """Numbers inside the model; bfloat16 is faster on processors that have it."""
-    batch_size: int = 32
+    batch_size: Whole = 32
     """Texts, or pairs, per request and device."""
     backend: Backend = "torch"
     """"torch", or "onnx" (needs optimum with onnxruntime)."""
@@ -80,7 +80,6 @@ class LocalModel(Configured, Model):
 
     def model_post_init(self, _: object) -> None:
         """Describe the model; raises InputError where its files are here and are of another sort of model."""
-        check_positive(self.where, batch_size=self.batch_size)
         self._check_trained()
 
     @cached_property

@@ -6,7 +6,9 @@ import json
 import os
 from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+
+from pydantic import Field
 
 from retrievers.costs import Tokens, estimate
 from retrievers.encoders.remote_encoder import EmbeddingReply, RemoteEncoder
@@ -48,7 +50,6 @@ _FAMILIES = {
 class BedrockEncoder(RemoteEncoder):
     """Embeds with InvokeModel; credentials, region, profile and endpoint come by AWS's own chain."""
 
-    service = "Amazon Bedrock"
     kind = "bedrock"
 
     model: str
@@ -63,7 +64,7 @@ class BedrockEncoder(RemoteEncoder):
     """Titan v2: 256, 512 or 1,024; Cohere v4: 256, 512, 1,024 or 1,536."""
     normalize: bool = True
     """Titan v2 only: vectors of length 1."""
-    batch_size: int = 96
+    batch_size: Annotated[int, Field(ge=1, le=96)] = 96
     """Texts a request, at most 96; Titan takes one."""
     _family: _Family
 
@@ -91,7 +92,7 @@ class BedrockEncoder(RemoteEncoder):
     @property
     def name(self) -> str:
         """As messages call it."""
-        return f"{shown(self.endpoint_url) or self.service} ({self.model})"
+        return f"{shown(self.endpoint_url) or 'Amazon Bedrock'} ({self.model})"
 
     def _named(self, by_role: Mapping[str, Mapping[Role, Any]]) -> str:
         return fingerprint(self.kind, self.model, dimensions=self.dimensions, normalize=self.normalize,

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 import numpy.typing as npt
+from pydantic import Field
 
 from retrievers.encoders.remote_encoder import EmbeddingReply, RemoteEncoder
 from retrievers.placeholders import expand
@@ -15,16 +16,13 @@ from retrievers.remote.clients import Access
 from retrievers.types import Role, fingerprint
 
 _URL = "https://api.cohere.com"
-_TEXTS = 96
 EmbeddingType = Literal["float", "int8", "uint8", "binary", "ubinary", "base64"]
 
 
 class CohereEncoder(RemoteEncoder):
     """Embeds with Cohere's v2 API; documents and queries are sent as `search_document` and `search_query`."""
 
-    service = "Cohere's server"
     kind = "cohere"
-    most_texts = _TEXTS
 
     model: str
     """Such as embed-v4.0 or embed-multilingual-v3.0."""
@@ -34,9 +32,7 @@ class CohereEncoder(RemoteEncoder):
     """"${NAME}" in an experiment; left out, CO_API_KEY for Cohere's own server, none for others."""
     embedding_type: EmbeddingType = "float"
     """The numbers that come back. Bytes are compared as they are, unsigned ones less 128; bits as -1 and 1."""
-    batch_size: int = _TEXTS
-    """Texts a request, at most 96."""
-    max_tokens: int = 0
+    max_tokens: Annotated[int, Field(ge=0)] = 0
     """Tokens that the model reads of one text; 0: 512 of the models named v3, 128,000 of others."""
 
     def model_post_init(self, _: object) -> None:

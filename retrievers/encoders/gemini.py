@@ -7,10 +7,11 @@ from typing import Annotated, Any
 from urllib.parse import quote
 
 import numpy as np
-from pydantic import AfterValidator
+from pydantic import AfterValidator, Field
 
 from retrievers.encoders.remote_encoder import EmbeddingReply, RemoteEncoder
 from retrievers.meter import Call
+from retrievers.options import Whole
 from retrievers.placeholders import expand
 from retrievers.ragged import dense, unit_rows
 from retrievers.remote.calling import readable
@@ -18,15 +19,12 @@ from retrievers.remote.clients import Access
 from retrievers.types import Embedded, Role
 
 _URL = "https://generativelanguage.googleapis.com/v1beta"
-_TEXTS = 100
 
 
 class GeminiEncoder(RemoteEncoder):
     """Embeds with Gemini's batchEmbedContents; vectors of fewer dimensions are brought to length 1."""
 
-    service = "Google's server"
     kind = "gemini"
-    most_texts = _TEXTS
     refuses = False
 
     model: Annotated[str, AfterValidator(lambda model: model.removeprefix("models/"))]
@@ -44,9 +42,9 @@ class GeminiEncoder(RemoteEncoder):
     """Put before every query."""
     document_prompt: str = ""
     """Put before every document."""
-    batch_size: int = _TEXTS
+    batch_size: Annotated[int, Field(ge=1, le=100)] = 100
     """Texts a request, at most 100."""
-    max_tokens: int = 2048
+    max_tokens: Whole = 2048
     """Tokens that the model reads of one text; the service drops the rest without a word, so that it is counted from an
     estimate."""
 

@@ -9,12 +9,12 @@ import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
+from pydantic import Field
 
 from retrievers.costs import Tokens
-from retrievers.errors import InputError, Problem
 from retrievers.meter import Call
 from retrievers.options import Configured
 from retrievers.types import MOST_DIMENSIONS, Embedded, Encoder, Role, fingerprint
@@ -32,15 +32,8 @@ class HashingEncoder(Configured, Encoder):
     """
 
     request_size: ClassVar[int] = 256  # type: ignore[misc]
-    dimensions: int = 512
+    dimensions: Annotated[int, Field(ge=2, le=MOST_DIMENSIONS)] = 512
     """Numbers in a vector, at least 2."""
-
-    def model_post_init(self, _: object) -> None:
-        """Check the number."""
-        if self.dimensions < 2:
-            raise InputError(Problem("encoder.dimensions", f"{self.dimensions} is below 2"))
-        if self.dimensions > MOST_DIMENSIONS:
-            raise InputError(Problem("encoder.dimensions", f"{self.dimensions} is above {MOST_DIMENSIONS}"))
 
     @property
     def fingerprint(self) -> str:

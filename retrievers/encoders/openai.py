@@ -4,22 +4,22 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from typing import Any
+from typing import Annotated, Any
+
+from pydantic import Field
 
 from retrievers.encoders.remote_encoder import EmbeddingReply, RemoteEncoder
-from retrievers.errors import InputError, Problem
+from retrievers.options import Whole
 from retrievers.placeholders import expand
 from retrievers.remote import clients
 from retrievers.remote.calling import readable
-from retrievers.types import MOST_DIMENSIONS, Role
+from retrievers.types import Role
 
 
 class OpenAIEncoder(RemoteEncoder):
     """Embeds through OpenAI's protocol; the key is asked for at the first request, from the environment."""
 
-    service = "OpenAI's server"
     kind = "openai"
-    most_texts = 2048
     most_tokens = 300_000
 
     base_url: str = ""
@@ -38,9 +38,9 @@ class OpenAIEncoder(RemoteEncoder):
     """Added to the body of every request of queries: `{ input_type = "query" }`."""
     document_extra: dict[str, Any] | None = None
     """Added to the body of every request of documents: `{ input_type = "document" }`."""
-    batch_size: int = 256
+    batch_size: Annotated[int, Field(ge=1, le=2048)] = 256
     """Texts a request, at most 2,048; their tokens stay below 300,000."""
-    max_tokens: int = 8192
+    max_tokens: Whole = 8192
     """Tokens that the model reads of one text."""
 
     def model_post_init(self, _: object) -> None:
@@ -55,8 +55,6 @@ class OpenAIEncoder(RemoteEncoder):
             key_header="api-key" if azure or clients.by_deployment(url) else "Authorization",
         )  # fmt: skip
         self._reached(access, self.max_tokens)
-        if self.dimensions is not None and self.dimensions > MOST_DIMENSIONS:
-            raise InputError(Problem("encoder.dimensions", f"{self.dimensions} is above {MOST_DIMENSIONS}"))
 
     @property
     def _prompts(self) -> Mapping[Role, str]:

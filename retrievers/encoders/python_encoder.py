@@ -12,10 +12,10 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from retrievers.costs import Price
-from retrievers.errors import BackendError, InputError, Problem, check_positive
+from retrievers.errors import BackendError, InputError, Problem
 from retrievers.meter import Call
 from retrievers.model_files import model_digest
-from retrievers.options import Configured, Text
+from retrievers.options import Configured, Text, Whole
 from retrievers.types import Embedded, Encoder, Role, Vectors, fingerprint
 from retrievers.user_objects import called, faults_of
 
@@ -37,12 +37,8 @@ class PythonEncoder(Configured, Encoder):
     """"package.module:function", found as Python finds modules, the working directory included."""
     cache: str = ""
     """The name of this version of it, under which vectors are kept for later runs; left out, they are not."""
-    batch_size: int = 256
+    batch_size: Whole = 256
     """Texts a call, at most."""
-
-    def model_post_init(self, _: object) -> None:
-        """Check the number; nothing is imported before the function is checked or asked."""
-        check_positive("encoder", batch_size=self.batch_size)
 
     @property
     def request_size(self) -> int:  # type: ignore[override]

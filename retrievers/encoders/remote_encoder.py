@@ -6,18 +6,19 @@ import binascii
 import sys
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, ClassVar, NamedTuple
+from typing import Annotated, Any, ClassVar, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+from pydantic import Field
 
 from retrievers.costs import Tokens, estimate
-from retrievers.errors import BackendError, InputError, Problem, check_positive
+from retrievers.errors import BackendError
 from retrievers.meter import Call
 from retrievers.placeholders import expand, shown
 from retrievers.remote.calling import Charge, Refused, wait_for
-from retrievers.remote.clients import Access, RemoteModel, billed, shared_out
-from retrievers.types import Counts, Embedded, Encoder, Role, Vectors, fingerprint
+from retrievers.remote.clients import RemoteModel, billed, shared_out
+from retrievers.types import MOST_DIMENSIONS, Counts, Embedded, Encoder, Role, Vectors, fingerprint
 
 _HALVINGS = 5
 
@@ -39,27 +40,16 @@ class RemoteEncoder(RemoteModel, Encoder):
     A batch that is refused is split; a single text is halved until it is taken, and counted as truncated.
     """
 
-    most_texts: ClassVar[int] = sys.maxsize
-    """That the provider takes in one request."""
     most_tokens: ClassVar[int] = sys.maxsize
     """Of all texts of one request."""
     refuses: ClassVar[bool] = True
     """Whether the provider refuses what it does not read to the end, so that a text that may be too long goes alone."""
-    dimensions: int | None = None
+    dimensions: Annotated[int, Field(ge=1, le=MOST_DIMENSIONS)] | None = None
     """Fewer dimensions, where the model can."""
-    batch_size: int = 96
+    batch_size: Annotated[int, Field(ge=1, le=96)] = 96
     """Texts a request, at most."""
     _width: int | None = None
     _answering: str = ""
-
-    def _reached(self, access: Access, tokens: int) -> None:
-        """Take how it is reached; raises InputError."""
-        super()._reached(access, tokens)
-        check_positive("encoder", batch_size=self.batch_size, dimensions=self.dimensions)
-        if self.batch_size > self.most_texts:
-            what = f"{self.batch_size} is above the {self.most_texts:,} that {self.service} takes"
-            raise InputError(Problem("encoder.batch_size", what))
-        self._width = self.dimensions
 
     @property
     def characters(self) -> int:
@@ -173,7 +163,7 @@ class RemoteEncoder(RemoteModel, Encoder):
 
         async def attempt() -> tuple[tuple[Vectors, int], Charge]:
             reply = await self._send(texts, role)
-            vectors = check_vectors(self.name, reply.rows, len(texts), self._width)
+            vectors = check_vectors(self.name, reply.rows, len(texts), self._width or self.dimensions)
             if isinstance(reply.model, str):
                 self._answering = self._answering or reply.model
                 if reply.model != self._answering:

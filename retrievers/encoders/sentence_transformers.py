@@ -12,10 +12,11 @@ from typing import Any, ClassVar
 import numpy as np
 
 from retrievers.costs import Tokens
-from retrievers.errors import InputError, Problem, check_positive
+from retrievers.errors import InputError, Problem
 from retrievers.local_models import LocalModel
 from retrievers.meter import Call
 from retrievers.model_files import UNLIMITED, prompt_of, side_of, side_tokens, stored_prompts
+from retrievers.options import Whole
 from retrievers.placeholders import expand
 from retrievers.ragged import AnyVectors, Form, SparseVectors, TokenVectors, unit_rows
 from retrievers.types import Embedded, Encoder, Role
@@ -130,12 +131,11 @@ class SentenceTransformerEncoder(LocalEncoder):
     """Likewise, for documents."""
     normalize: bool = True
     """Scale vectors to length 1."""
-    truncate_dim: int | None = None
+    truncate_dim: Whole | None = None
     """Keep so many leading dimensions (Matryoshka models)."""
 
     def model_post_init(self, _: object) -> None:
         """Describe the model; raises InputError."""
-        check_positive(self.where, truncate_dim=self.truncate_dim)
         given = super()._prompts
         if both := [role for role in given if given[role] is not None and self._names[role]]:
             raise InputError(Problem(f"encoder.{both[0]}_prompt", "stands beside a name of one", "write one"))
@@ -219,13 +219,8 @@ class LearnedSparseEncoder(LocalEncoder):
     kind = "sparse-encoder"
     library = "SparseEncoder"
 
-    max_active_dims: int | None = None
+    max_active_dims: Whole | None = None
     """Keep so many of the largest weights of a text; left out, what the model's files say."""
-
-    def model_post_init(self, _: object) -> None:
-        """Describe the model; raises InputError."""
-        check_positive(self.where, max_active_dims=self.max_active_dims)
-        super().model_post_init(None)
 
     @property
     def _own(self) -> Mapping[str, object]:

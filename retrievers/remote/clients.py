@@ -17,8 +17,8 @@ import numpy as np
 from pydantic import Field, PrivateAttr
 
 from retrievers.costs import Price, price_of
-from retrievers.errors import BackendError, InputError, Problem, check_not_negative, check_positive
-from retrievers.options import Configured
+from retrievers.errors import BackendError, InputError, Problem
+from retrievers.options import Configured, NotNegative, Positive, Whole
 from retrievers.placeholders import expand, hide_values, secret, shown
 from retrievers.remote.calling import Caller, Charge, Policy, close_later, readable, refusal, unanswered
 from retrievers.types import Counts, Limits
@@ -59,29 +59,27 @@ class RemoteModel(Configured):
     """A model behind an API: nothing is sent, and no key looked for, before the first request."""
 
     expands: ClassVar[bool] = True
-    service: ClassVar[str] = "a service"
-    """To whom texts are sent where the experiment names no address."""
     where: ClassVar[str] = "encoder"
     """The table of the experiment in which the options stand."""
     first = "model"
     model: str
     """The provider's name for it."""
-    at_once: int = Field(default=8, alias="concurrency")
+    at_once: Whole = Field(default=8, alias="concurrency")
     """Requests at once, at most."""
-    rpm: float = 0
+    rpm: NotNegative = 0
     """Requests a minute that the account may send; 0: unknown."""
-    tpm: float = 0
+    tpm: NotNegative = 0
     """Tokens a minute; 0: unknown."""
-    timeout: float = 60
+    timeout: Positive = 60
     """Seconds of one attempt, its whole answer read."""
-    patience: float = 300
+    patience: Positive = 300
     """Seconds after which a request that keeps failing is given up."""
-    own_price: float | None = Field(default=None, alias="price")
+    own_price: NotNegative | None = Field(default=None, alias="price")
     """Dollars for a million tokens; left out, the list price, 0 for a server on this machine, and unknown for other
     servers."""
-    _access: Access
-    _limits: Limits
-    _caller: Caller
+    _access: Access = PrivateAttr()
+    _limits: Limits = PrivateAttr()
+    _caller: Caller = PrivateAttr()
     _lock: Lock = PrivateAttr(default_factory=Lock)
     _opened: Any = None
 
@@ -91,10 +89,6 @@ class RemoteModel(Configured):
         Raises:
             InputError: a number that cannot be, or an address that is none.
         """
-        check_positive(
-            self.where, concurrency=self.at_once, timeout=self.timeout, patience=self.patience, max_tokens=tokens
-        )
-        check_not_negative(self.where, rpm=self.rpm, tpm=self.tpm, price=self.own_price)
         if access.base_url:
             check_address(f"{self.where}.base_url", access.base_url)
         self._access = access

@@ -11,11 +11,11 @@ import numpy.typing as npt
 from pydantic import Field
 
 from retrievers.costs import Tokens
-from retrievers.errors import InputError, Problem, check_positive
+from retrievers.errors import InputError, Problem
 from retrievers.local_models import LocalModel, TokenCounts
 from retrievers.meter import Call, Stop
 from retrievers.model_files import Library, is_trained_as, prompt_of, side_tokens, stored_prompts
-from retrievers.options import Text
+from retrievers.options import Text, Whole
 from retrievers.types import Pair, PairScores, Reranker, Role
 
 
@@ -26,13 +26,8 @@ class LocalReranker(LocalModel, Reranker):
 
     model: Text
     """A folder, or a name of the hub: of a cross-encoder with one output, for late interaction any embedding model."""
-    read: int = Field(default=10, alias="depth")
+    read: Whole = Field(default=10, alias="depth")
     """How many candidates of each query are read again."""
-
-    def model_post_init(self, _: object) -> None:
-        """Describe the model; nothing is loaded before the first pair that is not cached."""
-        check_positive(self.where, depth=self.depth)
-        super().model_post_init(None)
 
     @property
     def depth(self) -> int:  # type: ignore[override]

@@ -5,14 +5,15 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import Any, ClassVar, Literal, NamedTuple
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 from pydantic import Field
 
 from retrievers.costs import Price, Tokens, beginning, estimate, searches
-from retrievers.errors import BackendError, InputError, Problem, check_not_negative, check_positive
+from retrievers.errors import BackendError, InputError, Problem
 from retrievers.meter import Call
+from retrievers.options import NotNegative, Whole
 from retrievers.placeholders import expand, hide_values, shown
 from retrievers.remote.calling import Charge, Refused, readable, wait_for
 from retrievers.remote.clients import Access, RemoteModel, billed, shared_out
@@ -69,22 +70,20 @@ class HttpReranker(RemoteModel, Reranker):
     """Sent with every request, secrets as "${NAME}"."""
     extra: dict[str, Any] | None = None
     """Added to the body of every request."""
-    read: int = Field(default=10, alias="depth")
+    read: Whole = Field(default=10, alias="depth")
     """How many candidates of each query are read again."""
-    max_tokens: int = 0
+    max_tokens: Annotated[int, Field(ge=0)] = 0
     """Documents are cut to so many tokens, as estimated, and counted; 0: 4,096 for cohere, 8,000 for voyage, 8,192 for
     jina, 512 for tei and vllm."""
-    batch_size: int = 100
+    batch_size: Whole = 100
     """Documents a request."""
-    search_price: float | None = None
+    search_price: NotNegative | None = None
     """Dollars for a thousand searches, as Cohere bills: one query with up to 100 documents, of which one above 500
     tokens counts several times."""
 
     def model_post_init(self, _: object) -> None:
         """Describe the service; nothing is sent."""
         protocol, dialect = self._protocol, self.dialect
-        check_positive("rerank", depth=self.depth, batch_size=self.batch_size)
-        check_not_negative("rerank", max_tokens=self.max_tokens, search_price=self.search_price)
         if not (self.base_url or protocol.url):
             raise InputError(Problem("rerank.base_url", f"{dialect} has no server of its own", "http://localhost:8080"))
         if not (self.model or dialect == "tei"):

@@ -5,14 +5,14 @@ from __future__ import annotations
 import hashlib
 import re
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import Annotated, Literal, NamedTuple
 
 from pydantic import Field
 
 from retrievers import store_class, store_kinds
 from retrievers.errors import InputError, Problem, nearest
 from retrievers.meter import Meter
-from retrievers.options import Configured
+from retrievers.options import Configured, Whole
 from retrievers.placeholders import expand
 from retrievers.ragged import Form
 from retrievers.types import Store
@@ -56,26 +56,26 @@ class StoreOptions(Configured):
     "csr"; or a store of another package. None goes by the form of the vectors and the corpus's size."""
     api_key: str | None = Field(default=None, repr=False)
     """A server's; in an experiment always "${NAME}"."""
-    shards: int | None = None
+    shards: Whole | None = None
     """Shards of a server's collection; None leaves it to the server."""
-    replication: int | None = None
+    replication: Whole | None = None
     """Copies of each shard; None leaves it to the server."""
-    m: int = 0
+    m: Annotated[int, Field(ge=0)] = 0
     """Links per node of an HNSW graph; 0: no graph, every vector is compared."""
-    ef_construct: int = 100
+    ef_construct: Annotated[int, Field(ge=4)] = 100
     """Candidates considered for each link while the graph is built."""
     defer_graph: bool = False
     """Whether a server builds the graph after all points are there, and not while they come: a faster upload."""
-    indexing_threshold: int | None = None
+    indexing_threshold: Annotated[int, Field(ge=LOWEST_INDEXING)] | None = None
     """kB of vectors in a segment from which on a server builds its graph and codes; None with m or quantization: the
     lowest, so that small collections have them too."""
-    full_scan_threshold: int | None = None
+    full_scan_threshold: Annotated[int, Field(ge=LOWEST_FULL_SCAN)] | None = None
     """kB of vectors below which a server compares all instead of searching the graph; None with m: the lowest."""
-    ef: int = 128
+    ef: Whole = 128
     """Candidates considered while the graph is searched."""
     quantization: Quantization | None = None
     """Compare compressed vectors first: int8, 16-fold product quantisation, or one bit a dimension."""
-    oversampling: float = 2.0
+    oversampling: Annotated[float, Field(ge=1)] = 2.0
     """Times the limit of candidates, found by compressed vectors, that are compared in full."""
 
     def model_post_init(self, _: object) -> None:
@@ -86,12 +86,6 @@ class StoreOptions(Configured):
 
     def _problems(self) -> list[Problem]:
         problems = []
-        lowest = {"shards": 1, "replication": 1, "m": 0, "ef_construct": 4, "ef": 1, "oversampling": 1,
-                  "indexing_threshold": LOWEST_INDEXING, "full_scan_threshold": LOWEST_FULL_SCAN}  # fmt: skip
-        for name, least in lowest.items():
-            value = getattr(self, name)
-            if value is not None and value < least:
-                problems.append(Problem(f"store.{name}", f"{value} is below {least}"))
         if self.location is not None and not self.kind:
             others = f"known: {', '.join(KNOWN)}; a folder's path has a separator: {f'./{self.location}'!r}"
             remedy = f"{nearest(self.location, KNOWN)} {others}".lstrip()
