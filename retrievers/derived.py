@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from retrievers.embedding import distance
+import numpy as np
+
 from retrievers.errors import BackendError, OverBudget
 from retrievers.meter import Meter
 from retrievers.ragged import Form, dense, unit_rows
@@ -80,8 +81,9 @@ class Cut:
             raise BackendError(f"{what} {_REMEDY}") from None
         gave = f"vectors of {other.shape[1]}"
         if other.shape[1] == self._dimensions:
-            ours = dense(embedded.vectors)
-            least = 1 - max(distance(ours[rows[text]], its) for text, its in zip(some, dense(other), strict=True))
+            pairs = np.stack([dense(embedded.vectors)[[rows[text] for text in some]], dense(other)]).astype(np.float64)
+            lengths = np.linalg.norm(pairs, axis=2).prod(axis=0)
+            least = min(float((pairs.prod(axis=0).sum(axis=1) / np.where(lengths, lengths, 1)).min()), 1.0)
             if least > LEAST_COSINE:
                 self._least = least
                 return

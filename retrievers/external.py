@@ -25,7 +25,7 @@ from retrievers.meter import Meter
 from retrievers.options import Configured, Text
 from retrievers.placeholders import expand
 from retrievers.runs import LONGEST_LINE, LineProblems, RunScores, read_run
-from retrievers.types import CONTROL, Document, Floats, Query, Ranking, Retriever, Shares, ranked
+from retrievers.types import CONTROL, Document, Floats, Query, Ranking, Retriever, Shares, collapsed, ranked
 from retrievers.user_objects import NamedObject, called, faults_of
 
 SHAPE = "for each query a list of ids, or of pairs of id and score, best first"
@@ -109,17 +109,7 @@ def recognised(
         return list(rankings)
     for doc, document in renamed.items():
         meter.note("matched-hit", f"{doc} -> {document} (by {matches[doc].by})")
-    return [_renamed(ranking, renamed) for ranking in rankings]
-
-
-def _renamed(ranking: Ranking, names: Mapping[str, str]) -> Ranking:
-    """A ranking with documents under other ids; what becomes one document keeps its best score."""
-    if names.keys().isdisjoint(ranking.doc_ids):
-        return ranking
-    scores: dict[str, float] = {}
-    for hit in ranking:
-        scores.setdefault(names.get(hit.doc_id, hit.doc_id), hit.score)
-    return ranked(list(scores), list(scores.values()))
+    return [one if renamed.keys().isdisjoint(one.doc_ids) else collapsed(one, renamed) for one in rankings]
 
 
 def refuse_distances(answers: Iterable[Sequence[float]]) -> None:

@@ -18,7 +18,7 @@ from pydantic import (
 )
 from pydantic_core import CoreSchema
 
-from harness.experiment.option_tables import JsonSchema, Kind, KindOf, TableOf, options_of, table_of, union_of
+from harness.experiment.option_tables import JsonSchema, Kind, KindOf, options_of, read_as, table_of, union_of
 from harness.experiment.written import unset
 from harness.pages import VISIBLE, WHITE, contrast, is_color
 from retrievers import (
@@ -49,7 +49,7 @@ OWN = ("name", "kind", "rerank", "color", "filter")
 """The keys of a whole retriever that are not options of its class."""
 EncoderTable = Annotated[Kind, KindOf("Encoder", encoder_class, encoder_kinds)]
 RerankerTable = Annotated[Kind, KindOf("Reranker", reranker_class, reranker_kinds)]
-StoreTable = Annotated[dict[str, Any], TableOf(StoreOptions, text="location")]
+StoreTable = Annotated[dict[str, Any], read_as(str | StoreOptions, "location")]
 
 
 class Chunk(Strict):

@@ -10,6 +10,7 @@ from typing import Annotated, Any, Literal, Union, get_type_hints
 
 from pydantic import (
     BaseModel,
+    BeforeValidator,
     ConfigDict,
     Field,
     GetCoreSchemaHandler,
@@ -64,11 +65,8 @@ class KindOf:
 
     def __get_pydantic_json_schema__(self, _: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchema:
         """All kinds that can stand here, those of other packages too."""
-        return handler(self.union().__pydantic_core_schema__)
-
-    def union(self) -> type[BaseModel]:
-        """The tables of all kinds as one model, for the schema."""
-        return union_of(self.name, [table_of(self.find(kind), kind) for kind in sorted(self.kinds())])
+        tables = union_of(self.name, [table_of(self.find(kind), kind) for kind in sorted(self.kinds())])
+        return handler(tables.__pydantic_core_schema__)
 
     def _read(self, table: object) -> object:
         if isinstance(table, Kind):
@@ -81,24 +79,11 @@ class KindOf:
             return Kind(kind=table["kind"], options=checked(model, options, "").model_dump(by_alias=True))
 
 
-@dataclass(frozen=True, slots=True)
-class TableOf:
-    """Annotates a value that is written as a table of a class's arguments, or as a text that stands for one of them."""
-
-    cls: type[BaseModel]
-    text: str = ""
-    """The key that a text stands for; none where only a table may be written."""
-
-    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
-        """Read a text as the table that it stands for."""
-        return core_schema.no_info_before_validator_function(
-            lambda value: {self.text: value} if self.text and isinstance(value, str) else value, handler(source)
-        )
-
-    def __get_pydantic_json_schema__(self, _: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchema:
-        """The table, or either of the two."""
-        shown = handler(self.cls.__pydantic_core_schema__)
-        return {"anyOf": [{"type": "string"}, shown]} if self.text else shown
+def read_as(shown: Any, text: str = "") -> BeforeValidator:
+    """Annotate a value that the schema shows as another; a mere text stands for the table with that one key."""
+    return BeforeValidator(
+        lambda value: {text: value} if text and isinstance(value, str) else value, json_schema_input_type=shown
+    )
 
 
 @cache

@@ -59,10 +59,9 @@ def experiment_schema() -> dict[str, Any]:
     """Return the JSON Schema (2020-12) of an experiment file."""
     made = Experiment.model_json_schema(schema_generator=_Untitled)
     defs: dict[str, Any] = {}
-    root = {key: _plain(value, defs) for key, value in made.items() if key not in ("$defs", "title")}
-    root["description"] = root["description"].partition("\n")[0]  # without the example of Python
+    root = _plain({key: value for key, value in made.items() if key not in ("$defs", "title")}, defs)
     for name, table in made["$defs"].items():
-        defs[name] = {key: _plain(value, defs) for key, value in table.items() if key != "title"}
+        defs[name] = _plain({key: value for key, value in table.items() if key != "title"}, defs)
     several = {"type": "array", "minItems": 1, "items": {"anyOf": [{"type": "string"}, {"type": "object"}]}}
     root["properties"]["dataset"]["anyOf"].append(several)
     for key, limits in LIMITS.items():

@@ -115,7 +115,7 @@ def test_a_single_query_bypasses_the_cache(folder, cache):
 def test_scores_depend_on_the_side_on_which_a_text_stands(folder, cache):
     own = reranker(folder, cache)
     swapped = {"x": Document("x", "", "cat"), "y": Document("y", "", "the cat sits")}
-    own._contents = lambda ids: {name: swapped[name] for name in ids}
+    own = reranking(own.reranker, cache, lambda ids: {name: swapped[name] for name in ids})
     there = own.rerank([Query("q", "the cat sits")], [ranked(["x"], [1])], Meter())
     back = own.rerank([Query("q", "cat")], [ranked(["y"], [1])], Meter())
     assert cache.info()[0].rows == 2
