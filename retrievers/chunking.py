@@ -8,10 +8,13 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Any, Literal, NamedTuple, get_args
+from typing import Any, Literal, NamedTuple, Self, get_args
+
+from pydantic import Field, model_validator
 
 from retrievers.costs import Count
 from retrievers.errors import BackendError, InputError, Problem, did_you_mean, needing
+from retrievers.options import Strict, as_validation_error
 from retrievers.ranking import asked_until
 from retrievers.types import Document, Ranking, ranked
 from retrievers.user_objects import faults_of, named_function
@@ -81,6 +84,34 @@ class Chunks:
         for piece in pieces(documents, self):
             digest.update(f"{piece.id}{SEPARATOR}{piece.text}\n".encode("utf-8", "surrogatepass"))
         return f"-chunks-{digest.hexdigest()[:16]}"
+
+
+class Chunk(Strict):
+    """Passages of at most `size` characters or tokens, each beginning `overlap` of them before the end of the last."""
+
+    size: int | None = Field(default=None, ge=1)
+    """Characters of a passage, at most; or the encoder's tokens, with those of the title and the prompt."""
+    overlap: int = Field(default=0, ge=0)
+    """Characters of the last passage with which the next begins; tokens, about."""
+    unit: Literal["characters", "tokens"] = "characters"
+    """What is counted; tokens are those of the retriever's own encoder, which BM25 has not."""
+    by: Boundary | None = None
+    """Where passages end: between words; with the paragraph or sentence; or before a heading. Left out, at white
+    space, and an overlap may begin within a word. A word longer than a passage is cut."""
+    call: str = ""
+    """"module:function", found as Python finds modules, that cuts a text into a list of texts: in place of all else."""
+
+    @model_validator(mode="after")
+    def _moves_on(self) -> Self:
+        with as_validation_error():
+            Chunks(self.size or 0, self.overlap, by=self.by, call=self.call)
+        if self.call and self.unit != "characters":
+            raise ValueError("call cuts by itself: leave unit out")
+        return self
+
+    def chunks(self, count: Count | None = None) -> Chunks:
+        """How documents are cut; of tokens, what counts them."""
+        return Chunks(self.size or 0, self.overlap, count, self.unit, self.by, self.call)
 
 
 def passages(document: Document, chunks: Chunks) -> list[Document]:

@@ -12,13 +12,14 @@ import numpy as np
 import numpy.typing as npt
 
 from retrievers import encoder_class
-from retrievers.chunking import Chunks, best_passages, document_of, passages, pieces
+from retrievers.chunking import Chunk, Chunks, best_passages, document_of, passages, pieces
 from retrievers.derived import Cut
 from retrievers.embedding import Embedder
 from retrievers.errors import InputError
 from retrievers.filters import Condition, shown, suffix_of, wanted
 from retrievers.meter import Meter
 from retrievers.model_tables import encoder_table
+from retrievers.options import checked
 from retrievers.placeholders import made, without_user
 from retrievers.ragged import AnyVectors, form_of, numbers_of, with_direction
 from retrievers.resources import Resources
@@ -115,10 +116,9 @@ class Dense(Retriever):
         """How documents are cut: by characters, or by the tokens of the encoder."""
         if self._chunk is None or isinstance(self._chunk, Chunks):
             return self._chunk
-        table = {key: value for key, value in self._chunk.items() if value is not None}
-        if table.get("unit", "characters") == "tokens":
-            table["count"] = lambda texts: self.encoder.lengths(texts, "document").counts
-        return Chunks(**table)
+        table = checked(Chunk, self._chunk, "chunk")
+        by_tokens = table.unit == "tokens"
+        return table.chunks((lambda texts: self.encoder.lengths(texts, "document").counts) if by_tokens else None)
 
     def written(self) -> dict[str, Any]:
         """The table that would stand for it in an experiment file."""

@@ -52,7 +52,7 @@ class Configured(Strict):
 
     def written(self) -> dict[str, Any]:
         """The table that would stand for it in an experiment file."""
-        return {"kind": self.kind, **{name: getattr(self, name) for name in sorted(self.model_fields_set)}}
+        return {"kind": self.kind, **dict(sorted(self.model_dump(by_alias=True, exclude_unset=True).items()))}
 
 
 class InvalidTable(ValueError):
