@@ -281,7 +281,9 @@ def test_the_axis_has_round_values_and_no_minus_zero() -> None:
     assert rendered(forest(board, width=120), 120)[-1].split() == ["0", ".01", ".02", ".03"]
 
 
-@pytest.mark.parametrize(("reach", "words"), [(0.25, "−.2 −.1 0 .1 .2"), (1.0, "−1.0 −.5 0 .5 1.0"), (10.05, "−10 −5 0 5 10")])
+@pytest.mark.parametrize(
+    ("reach", "words"), [(0.25, "−.2 −.1 0 .1 .2"), (1.0, "−1.0 −.5 0 .5 1.0"), (10.05, "−10 −5 0 5 10")]
+)
 def test_the_axis_loses_no_digit_but_a_leading_zero(reach: float, words: str) -> None:
     values: dict[str, Floats] = {"x": np.linspace(0.5, 1, 20), "y": np.linspace(0, 0.4, 20)}
     board = evaluate(scored(values, "nDCG@10"), baseline=None, settings=Settings()).board

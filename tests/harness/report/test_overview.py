@@ -12,7 +12,6 @@ import harness
 from harness import records
 from harness.dataset import DatasetReference
 from harness.dataset.load import load
-from harness.evaluation.identity import identity
 from harness.overview import holds_results, listing, write_index
 from retrievers.errors import InputError
 from tests.support import small
@@ -116,10 +115,10 @@ def test_a_retriever_is_known_again_where_its_table_has_more_keys(place: Path) -
     bare = tuple({key: value for key, value in block.items() if key != "chunk"} for block in blocks)
     for tables in (blocks, bare):
         newer = replace(manifest, resolved=replace(manifest.resolved, retrievers=tables))
-        assert [identity(newer, name) for name in newer.finished] == [identity(manifest, n) for n in manifest.finished]
+        assert [newer.identity(name) for name in newer.finished] == [manifest.identity(n) for n in manifest.finished]
     cut = tuple({**block, "chunk": {"size": 9, "overlap": 0}} for block in manifest.resolved.retrievers)
     other = replace(manifest, resolved=replace(manifest.resolved, retrievers=cut))
-    assert identity(other, "hashing") != identity(manifest, "hashing")
+    assert other.identity("hashing") != manifest.identity("hashing")
 
 
 def test_a_page_that_is_none_of_ours_is_left_alone(tmp_path: Path, call: Call, place: Path) -> None:
