@@ -51,7 +51,8 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     harness.run(small.experiment(folder / "fewer", name="fewer"), options)
     dated(results / "fewer", "2026-01-04")
     shutil.copytree(results / "small", results / "damaged")
-    (results / "damaged" / "summary.csv").write_text("", encoding="utf-8")
+    (results / "damaged" / "evaluation.json").unlink()  # so that it is computed again, which needs the scores
+    (results / "damaged" / "scores.csv").write_text("", encoding="utf-8")
     shutil.copytree(results / "small", results / "cut")
     (results / "cut" / "rankings" / "bm25.jsonl").unlink()
     for name in ("small", "small.1", "third"):  # what a link leads to; the others have no report
@@ -70,7 +71,7 @@ def test_what_is_whole_is_listed_and_the_rest_has_its_reason(place: Path) -> Non
     reasons = dict(read.unread)
     assert list(reasons) == ["cut", "damaged", "notes", "small.unfinished"]
     assert reasons["cut"].startswith("rankings/bm25.jsonl: is missing")
-    assert "summary.csv: cannot be read whole" in reasons["damaged"]
+    assert "scores.csv: cannot be read whole" in reasons["damaged"]
     assert reasons["notes"] == "is not a results folder (it holds no manifest.json)"
     assert reasons["small.unfinished"] == "a run that was stopped, or is under way; 1 finished ranking"
     assert str(place) not in " ".join(reasons.values())
@@ -159,7 +160,7 @@ def test_the_command_line_lists_and_says_what_is_not_listed(call: Call, place: P
         "fewer", "other", "small", "small.1", "third",
     ]  # fmt: skip
     assert said.out.endswith(f"index: {place / 'index.html'}\n")
-    assert "not listed: damaged: summary.csv: cannot be read whole" in said.err
+    assert "not listed: damaged: scores.csv: cannot be read whole" in said.err
     told = json.loads(call("report", place, "--json").out)
     assert [run["folder"] for run in told["runs"]] == ["fewer", "other", "small", "small.1", "third"]
     assert set(told["runs"][2]["means"]) == {"bm25", "hashing", "hybrid"}
