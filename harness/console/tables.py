@@ -118,12 +118,13 @@ def verdict(evaluation: Evaluation, told: VerdictNotes, *, width: int) -> Iterat
 
     yield text_line(told.head or f"{evaluation.measure} over {asked(evaluation.n, evaluation.clusters)}", "dim")
     yield text_line(f"{short(said.headline)}.", "bold")
-    steps = [sentence for sentence in (told.step, *said.following) if sentence]
+    steps = [sentence for sentence in (told.step, *said.following) if sentence and sentence not in said.alerts]
     for sentence in [said.lead, *steps] if told.explain else steps[:STEPS]:
         if sentence:
             yield text_line(short(sentence))
     yield from forest(board, width=width)
-    for note in told.notes if told.explain else told.notes[:NOTES]:
+    notes = [*said.alerts, *told.notes]
+    for note in notes if told.explain else notes[:NOTES]:
         yield text_line(f"! {short(note)}")
     if not told.explain:
         return
