@@ -209,7 +209,7 @@ def comparisons(
         *names,
         Column("a - b", [f"{row.mean_difference:+z.4f}" for row in shown], rank=1),
         _intervals([(row.ci_low, row.ci_high, row.ci_method) for row in shown], "{:+z.3f}", settings.level, rank=3),
-        Column("wins/ties/\nlosses", [f"{row.wins:,}/{row.ties:,}/{row.losses:,}" for row in shown], rank=4),
+        Column("wins/ties/\nlosses", [f"{row.wins:,}/{row.ties:,}/{row.losses:,}" for row in shown], rank=5),
         Column("adjusted\np", [format_p(row.p_adjusted) for row in shown], rank=2),
         Column(
             "exact\nWilcoxon p",
@@ -220,7 +220,7 @@ def comparisons(
                 + (f" (≥ {format_p(floors[row.a, row.b])})" if (row.a, row.b) in floors else "")
                 for row in shown
             ],
-            rank=5,
+            rank=4,
         ),
     ]
     bold = frozenset(i for i, row in enumerate(shown) if row.verdict.separates)
