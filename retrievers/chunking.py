@@ -140,7 +140,8 @@ def passages(document: Document, chunks: Chunks) -> list[Document]:
 
 def _cut(title: str, text: str, chunks: Chunks) -> list[str]:
     parts, start = list[str](), 0
-    fitting = _characters(chunks) if chunks.count is None else _tokens(title, chunks, chunks.count)
+    by_characters = _Room(chunks.size, chunks.overlap)
+    fitting = (lambda *_: by_characters) if chunks.count is None else _tokens(title, chunks, chunks.count)
     while (room := fitting(text, start)).length < len(text) - start:
         reach = text[start : start + room.length + 1]
         least = 0 if chunks.by else max(room.length // 2, room.overlap)
@@ -190,10 +191,6 @@ class _Room(NamedTuple):
     length: int
     overlap: int
     """So many of them the next passage begins with, less than the length."""
-
-
-def _characters(chunks: Chunks) -> Callable[[str, int], _Room]:
-    return lambda text, start: _Room(chunks.size, chunks.overlap)
 
 
 def _tokens(title: str, chunks: Chunks, count: Count) -> Callable[[str, int], _Room]:

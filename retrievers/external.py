@@ -153,8 +153,6 @@ class Function(ExternalRetriever):
     """"package.module:function", found as Python finds modules, the working directory included."""
     batch_size: Annotated[int, Field(ge=0)] = 0
     """Queries a call; 0: all of them at once."""
-    unknown_hits: UnknownHits = ""
-    """"irrelevant" if its index holds more documents than the data set."""
     _function: Callable[[list[str], int], Any] | None = None
 
     def __init__(self, *given: Any, **options: Any) -> None:
@@ -267,8 +265,6 @@ class SavedRun(ExternalRetriever):
     first = "path"
     path: str
     """A TREC run, or *.jsonl or *.parquet with query_id, doc_id and score; seen from the working directory."""
-    unknown_hits: UnknownHits = ""
-    """"irrelevant" if its index holds more documents than the data set."""
     _path: Path
     _shown: str
     _run: dict[str, tuple[tuple[str, ...], Floats]] | None = None

@@ -92,7 +92,7 @@ class LocalModel(Configured, Model):
         return [name.strip() for name in expand(self.device).split(",")]
 
     @property
-    def request_size(self) -> int:  # type: ignore[override]
+    def request_size(self) -> int:
         """Texts, or pairs, of one request."""
         return self.batch_size * len(self._devices)
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from retrievers.cache import Cache, Texts, keys
 from retrievers.errors import BackendError, InputError, Problem
-from retrievers.external import ExternalRetriever, UnknownHits, refuse_distances
+from retrievers.external import ExternalRetriever, refuse_distances
 from retrievers.ids import hit_id
 from retrievers.meter import Call, Meter, Stop, single_call
 from retrievers.options import NotNegative, Positive, Whole
@@ -55,8 +55,6 @@ class Endpoint(ExternalRetriever):
     """Seconds for one try, its whole answer read."""
     patience: Positive = 60
     """Seconds after which a request that keeps failing is given up."""
-    unknown_hits: UnknownHits = ""
-    """"irrelevant" if its index holds more documents than the data set."""
     _ids: Any
     _scores: Any
     _digest: str

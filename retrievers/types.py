@@ -101,10 +101,14 @@ class Model(ABC):
     A model keeps no meter and no cache: it may serve several retrievers at once. Building one loads and sends nothing.
     """
 
-    request_size = 32
-    """Texts, or pairs, of one request."""
     expands: ClassVar[bool] = False
     """Whether it takes options as they are written, and puts in itself what `${NAME}` stands for."""
+
+    @property
+    def request_size(self) -> int:
+        """Texts, or pairs, of one request: the option `batch_size`, where there is one."""
+        size: int = getattr(self, "batch_size", 32)
+        return size
 
     @property
     @abstractmethod

@@ -80,7 +80,7 @@ class BedrockEncoder(RemoteEncoder):
         self._reached(Access(provider="aws"), family.tokens)
 
     @property
-    def request_size(self) -> int:  # type: ignore[override]
+    def request_size(self) -> int:
         """Texts a request, at most."""
         return min(self.batch_size, self._family.texts)
 

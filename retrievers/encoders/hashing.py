@@ -31,7 +31,7 @@ class HashingEncoder(Configured, Encoder):
     works as English does. A text without a word character becomes the zero vector.
     """
 
-    request_size: ClassVar[int] = 256  # type: ignore[misc]
+    request_size: ClassVar[int] = 256
     dimensions: Annotated[int, Field(ge=2, le=MOST_DIMENSIONS)] = 512
     """Numbers in a vector, at least 2."""
 

@@ -41,11 +41,6 @@ class PythonEncoder(Configured, Encoder):
     """Texts a call, at most."""
 
     @property
-    def request_size(self) -> int:  # type: ignore[override]
-        """Texts a call, at most."""
-        return self.batch_size
-
-    @property
     def fingerprint(self) -> str:
         """The name of its version."""
         return fingerprint("python", self.cache or self.call)

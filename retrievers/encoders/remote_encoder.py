@@ -57,11 +57,6 @@ class RemoteEncoder(RemoteModel, Encoder):
         return 0
 
     @property
-    def request_size(self) -> int:  # type: ignore[override]
-        """Texts a request, at most."""
-        return self.batch_size
-
-    @property
     def _prompts(self) -> Mapping[Role, str]:
         """What is put before every text, by role."""
         return {"query": "", "document": ""}
@@ -74,7 +69,7 @@ class RemoteEncoder(RemoteModel, Encoder):
     def fingerprint_for(self, role: Role) -> str:
         """All that changes a vector in this role: not what is said with the other."""
         return self._named({
-            name: {one: value if one == role else _nothing(value) for one, value in said.items()}
+            name: {one: value if one == role else type(value)() for one, value in said.items()}
             for name, said in self._by_role.items()
         })  # fmt: skip
 
@@ -215,10 +210,6 @@ def _numbers(vector: Any) -> npt.NDArray[np.float32]:
     if isinstance(vector, str):
         return np.frombuffer(binascii.a2b_base64(vector, strict_mode=True), dtype="<f4")
     return np.asarray(vector, dtype=np.float32)
-
-
-def _nothing(value: str | Mapping[str, Any]) -> str | Mapping[str, Any]:
-    return "" if isinstance(value, str) else {}
 
 
 def _beyond(text: str, kept: str, tokens: int) -> int:

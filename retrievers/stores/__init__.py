@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Literal, NamedTuple
 
@@ -84,23 +85,21 @@ class StoreOptions(Configured):
         if problems:
             raise InputError(problems)
 
-    def _problems(self) -> list[Problem]:
-        problems = []
+    def _problems(self) -> Iterator[Problem]:
         if self.location is not None and not self.kind:
             others = f"known: {', '.join(KNOWN)}; a folder's path has a separator: {f'./{self.location}'!r}"
             remedy = f"{nearest(self.location, KNOWN)} {others}".lstrip()
             if not self.location or "://" in self.location:
                 remedy = f"known: {', '.join(KNOWN)}, a folder, or a URL that begins with {', '.join(SERVER)}"
-            problems.append(Problem("store", f"{self.location!r} names no store", remedy))
+            yield Problem("store", f"{self.location!r} names no store", remedy)
         if not self.on_server:
             for name in ("api_key", "defer_graph", *OF_A_COLLECTION):
                 if getattr(self, name) not in (None, False):
-                    problems.append(Problem(f"store.{name}", "is for a server", "give the server's URL as location"))
+                    yield Problem(f"store.{name}", "is for a server", "give the server's URL as location")
         if self.defer_graph and not self.m:
-            problems.append(Problem("store.defer_graph", "there is no graph to build", "set m, the links of a node"))
+            yield Problem("store.defer_graph", "there is no graph to build", "set m, the links of a node")
         if self.approximate and not self.on_server and self.kind in (QDRANT, CSR):
-            problems.append(Problem("store", f"{self.location!r} knows only exact search", 'use "edge" or a server'))
-        return problems
+            yield Problem("store", f"{self.location!r} knows only exact search", 'use "edge" or a server')
 
     def check(self, form: str) -> None:
         """Raise InputError where these options do not suit vectors of the form."""
