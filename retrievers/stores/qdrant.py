@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
@@ -74,8 +73,10 @@ class QdrantStore(Store):
         self._connection = Connection(opening.options, opening.collection, opening.meter)
         self._resumed = False
         self._added = 0
+        self._points: dict[models.ExtendedPointId, None] = {}
+        """Of a collection in memory, in the order in which they came."""
         self._whole: dict[FilterValues, Matching] = {}
-        """All points of a collection in memory, once they were searched."""
+        """All of them, once they were searched."""
 
     @property
     def approximate(self) -> bool:
@@ -110,7 +111,7 @@ class QdrantStore(Store):
         """Make the collection, or take up the unfinished one on a server unless it is to be made `anew`."""
         from qdrant_client import QdrantClient
 
-        self._added, self._whole = 0, {}
+        self._added, self._points, self._whole = 0, {}, {}
         info = self._info()
         self._resumed = self._options.on_server and not anew and info is not None and notes_of(info) is None
         if self._resumed:
@@ -164,8 +165,7 @@ class QdrantStore(Store):
     ) -> list[Ranking]:
         """Return one ranking per query vector: the best `limit` points, ties at the limit resolved."""
         units = unit_rows(vectors)
-        in_memory = self._options.location == MEMORY
-        if (wanted or in_memory) and not self._options.on_server and self._form == "dense":
+        if (wanted or self._points) and not self._options.on_server and self._form == "dense":
             return self._nearest(dense(units), limit, wanted)
 
         def ask(positions: list[int], size: int) -> Iterator[EngineHits]:
@@ -194,6 +194,7 @@ class QdrantStore(Store):
             self._connection.call(
                 lambda client: client.upload_collection(self.collection, units, list(kept), points, wait=True)
             )
+            self._points |= dict.fromkeys(points if self._options.location == MEMORY else ())
 
     def _wait_for_index(self) -> None:
         """Wait until the engine has done what is asked for; an engine in this process has nothing to do."""
@@ -260,21 +261,25 @@ class QdrantStore(Store):
         return rankings
 
     def _matching(self, wanted: FilterValues, dimensions: int) -> Matching:
-        """Read points from the engine: all of them in parts and with 64 bits, as it compares them itself."""
-        from qdrant_client import QdrantClient, models
-
-        only = filter_of(models, wanted) if wanted else None
-        most = sys.maxsize if wanted else READ  # a filter goes through all payloads each time
-        ids: list[str] = []
-        parts: list[Vectors] = []
-        after: Any = None
-        while not parts or after is not None:
-            scroll = partial(QdrantClient.scroll, collection_name=self.collection, scroll_filter=only, limit=most)
-            found, after = self._connection.call(partial(scroll, offset=after, with_vectors=True))
-            ids += [(one.payload or {})["id"] for one in found]
-            parts.append(np.array([one.vector for one in found], np.float32).reshape(-1, dimensions))
-        units = np.concatenate(parts)
+        """Read points from the engine: all of them in their order and with 64 bits, as it compares them itself."""
+        parts = list(self._all_records() if self._points and not wanted else self._matching_records(wanted))
+        rows = [np.array([one.vector for one in part], np.float32).reshape(-1, dimensions) for part in parts]
+        units = np.concatenate(rows)
+        ids = [(one.payload or {})["id"] for part in parts for one in part]
         return Matching(ids, units if wanted else units.astype(np.float64))
+
+    def _matching_records(self, wanted: FilterValues) -> Iterator[list[models.Record]]:
+        from qdrant_client import models
+
+        only = filter_of(models, wanted)
+        count = self._connection.call(lambda client: client.count(self.collection)).count
+        yield self._connection.call(lambda c: c.scroll(self.collection, only, limit=count or 1, with_vectors=True))[0]
+
+    def _all_records(self) -> Iterator[list[models.Record]]:
+        points = list(self._points)
+        for start in range(0, len(points), READ):
+            some = points[start : start + READ]
+            yield self._connection.call(lambda c, some=some: c.retrieve(self.collection, some, with_vectors=True))  # type: ignore[misc]
 
     def _info(self) -> models.CollectionInfo | None:
         if not self._connection.call(lambda client: client.collection_exists(self.collection)):
