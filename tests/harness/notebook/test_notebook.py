@@ -537,8 +537,9 @@ def test_what_is_retired_says_what_to_use():
         harness.Fusion("a", "b")
 
 
-def test_every_model_of_a_part_without_a_name_is_looked_at(tmp_path):
+def test_every_model_of_a_part_without_a_name_is_looked_at(monkeypatch):
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     inner = Fused([Dense({"kind": "openai", "model": "one"}), Dense({"kind": "openai", "model": "two"})])
     with pytest.raises(harness.InputError) as caught:
         evaluated({"words": "bm25", "inner": inner})
-    assert sum("OPENAI_API_KEY" in problem.what for problem in caught.value.problems) == 2
+    assert [one.where for one in caught.value.problems] == ["retriever 'inner': OPENAI_API_KEY"] * 2
