@@ -43,8 +43,8 @@ class Built:
     """The user's functions that it calls: key -> "package.module:function"."""
     conditions: tuple[Condition, ...] = ()
     """What its filter asks of documents."""
-    models: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-    """Its encoder and its reranker as they are written: earlier runs of the same tell how fast they are."""
+    models: Mapping[int, Mapping[str, Any]] = field(default_factory=dict)
+    """Encoders and rerankers as they are written, by `id`: earlier runs of the same tell how fast they are."""
 
     @property
     def own(self) -> tuple[Retriever, ...]:
@@ -58,26 +58,25 @@ class Built:
         yield retriever
 
     @property
-    def dense(self) -> Dense | None:
-        """What embeds for it, if anything does."""
-        return next((one for one in self.own if isinstance(one, Dense)), None)
+    def denses(self) -> list[Dense]:
+        """What embeds for it."""
+        return [one for one in self.own if isinstance(one, Dense)]
 
     @property
-    def reranker(self) -> Reranker | None:
-        """What reads its first hits again, if anything does."""
-        return self.retriever.reranker if isinstance(self.retriever, Reranked) else None
+    def rerankers(self) -> list[Reranker]:
+        """What reads first hits again for it."""
+        return [one.reranker for one in self.own if isinstance(one, Reranked)]
 
     @property
-    def blamed(self) -> tuple[object, ...]:
+    def wholes(self) -> list[Retriever]:
+        """What finds for it and is no vector search, such as BM25 or an endpoint."""
+        return [one for one in self.own if not one.parts and not isinstance(one, Dense)]
+
+    @property
+    def blamed(self) -> list[object]:
         """Whose code may fail for it."""
-        dense = self.dense
-        models = () if dense is None else (dense.encoder, dense.cut.asked)
-        return (*models, *map(unfiltered, self.own), self.reranker)
-
-    @property
-    def whole(self) -> Retriever | None:
-        """What finds for it and is no vector search, such as BM25 or an endpoint; None where others find for it."""
-        return next((one for one in self.own if not one.parts and not isinstance(one, Dense)), None)
+        encoders = [one for dense in self.denses for one in (dense.encoder, dense.cut.asked)]
+        return [*encoders, *map(unfiltered, self.own), *self.rerankers]
 
 
 def unfiltered(retriever: Retriever) -> Retriever:
@@ -85,8 +84,12 @@ def unfiltered(retriever: Retriever) -> Retriever:
     return retriever.retriever if isinstance(retriever, Filtered) else retriever
 
 
-BuiltOnce = dict[str, Any]
-"""What was built so far: equal tables are one object."""
+class BuiltOnce(NamedTuple):
+    """What was built so far: equal tables are one object."""
+
+    parts: dict[str, Any]
+    models: dict[int, Mapping[str, Any]]
+    """Encoders and rerankers as they are written, by `id`."""
 
 
 class NamedParts(NamedTuple):
@@ -102,7 +105,7 @@ def build(blocks: Sequence[tables.Block]) -> tuple[Built, ...]:
     Raises:
         InputError: with what is wrong of each.
     """
-    parts: BuiltOnce = {}
+    parts = BuiltOnce({}, {})
     named: dict[str, Retriever] = {}
     built: list[Built] = []
     problems: list[Problem] = []
@@ -113,11 +116,8 @@ def build(blocks: Sequence[tables.Block]) -> tuple[Built, ...]:
                 continue  # what is wrong with its part is told
             found: dict[int, str] = {}
             named[block.name] = retriever = _retriever(block, NamedParts(named, found), parts)
-            written = {"encoder": block.encoder.written()} if isinstance(block, tables.Encoded) else {}
-            if block.rerank is not None:
-                written["rerank"] = block.rerank.written()
-            conditions = tuple(_conditions(block))
-            built.append(Built(block.name, retriever, of, found, dict(functions_of(block)), conditions, written))
+            functions, conditions = dict(functions_of(block)), tuple(_conditions(block))
+            built.append(Built(block.name, retriever, of, found, functions, conditions, parts.models))
         except InputError as error:
             problems += in_block(block.name, error)
     if problems:
@@ -140,7 +140,7 @@ def _retriever(block: tables.Block, known: NamedParts, parts: BuiltOnce) -> Retr
             raise TypeError(f"{type(block).__name__} is no retriever")
     if block.rerank is None:
         return first
-    return Reranked(first, _model(block.rerank, reranker_class, parts))
+    return Reranked(first, _model(block.rerank, reranker_class, parts, "reranker"))
 
 
 def _part(part: str | tables.Block, known: NamedParts, parts: BuiltOnce) -> Retriever:
@@ -154,9 +154,9 @@ def _part(part: str | tables.Block, known: NamedParts, parts: BuiltOnce) -> Retr
 
 def _once(key: str, parts: BuiltOnce, make: Callable[[], Part]) -> Part:
     """What several tables describe alike is one, indexed and searched once."""
-    if key not in parts:
-        parts[key] = make()
-    found: Part = parts[key]
+    if key not in parts.parts:
+        parts.parts[key] = make()
+    found: Part = parts.parts[key]
     return found
 
 
@@ -213,10 +213,12 @@ def canonical(table: Mapping[str, Any]) -> str:
 
 
 def _conditions(block: tables.Block) -> list[Condition]:
-    """Return what a table's `filter` asks of documents."""
+    """Return what the `filter` of a table, and of those in it, asks of documents."""
     asked = block.filter if isinstance(block, tables.Encoded | tables.Standalone) else {}
-    return conditions_of({name: one.model_dump() if isinstance(one, tables.QueryField) else one
-                          for name, one in asked.items()})  # fmt: skip
+    own = conditions_of({name: one.model_dump() if isinstance(one, tables.QueryField) else one
+                         for name, one in asked.items()})  # fmt: skip
+    inner = (part for part in tables.parts_in(block) if isinstance(part, tables.Block))
+    return [*own, *(one for part in inner for one in _conditions(part))]
 
 
 def _built(cls: Any, options: Mapping[str, Any]) -> Any:
@@ -245,6 +247,9 @@ def _at_its_own_size(block: tables.DenseTable, encoder: Encoder, parts: BuiltOnc
         raise InputError([Problem("dimensions", one.what, remedy) for one in error.problems]) from None
 
 
-def _model(kind: Kind, find: Any, parts: BuiltOnce) -> Any:
+def _model(kind: Kind, find: Any, parts: BuiltOnce, what: str = "encoder") -> Any:
     """Build an encoder or a reranker unless an equal one is there."""
-    return _once(f"{find.args} {canonical(kind.written())}", parts, lambda: _built(find(kind.kind), kind.options))
+    written = kind.written()
+    model = _once(f"{what} {canonical(written)}", parts, lambda: _built(find(kind.kind), kind.options))
+    parts.models[id(model)] = written
+    return model
