@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 
     from harness.evaluation.evaluation import Evaluation
     from harness.evaluation.verdict import Comparison
-    from harness.overview import Entry
     from harness.records import Results
+    from harness.report.index import Entry
     from harness.stats.settings import Settings
 
 Row = Mapping[str, Any]

@@ -53,6 +53,7 @@ from harness.records.results import data_reference as data_reference
 from harness.records.results import dataset_of as dataset_of
 from harness.records.results import earlier_queries as earlier_queries
 from harness.records.results import glance as glance
+from harness.records.results import holds_results as holds_results
 from harness.records.results import read as read
 from harness.records.safe_files import create as create
 from harness.records.safe_files import read_jsonl as read_jsonl

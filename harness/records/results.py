@@ -158,6 +158,11 @@ def _labelled_and_scores(folder: Path, manifest: Manifest) -> tuple[dict[str, La
     return labelled, scores
 
 
+def holds_results(place: Path) -> bool:
+    """Whether a folder is not a results folder itself, and holds one at least, whole or damaged."""
+    return place.is_dir() and not (place / "manifest.json").exists() and any(place.glob("*/manifest.json"))
+
+
 def glance(folder: Path) -> Manifest:
     """Read a folder's manifest; whether its other files are there is only looked at.
 

@@ -10,8 +10,8 @@ import pytest
 
 from harness import records
 from harness.evaluation.evaluate import FILE, evaluation_of, read_evaluation
-from harness.overview import listing
 from harness.pipeline import run
+from harness.report.index import listing
 from harness.running.options import Options
 from tests.support import small
 

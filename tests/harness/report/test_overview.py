@@ -13,7 +13,8 @@ from harness import records
 from harness.dataset import DatasetReference
 from harness.dataset.load import load
 from harness.evaluation.identity import identity
-from harness.overview import holds_results, listing, write_index
+from harness.records import holds_results
+from harness.report.index import listing, write_index
 from retrievers.errors import InputError
 from tests.support import small
 from tests.support.browser import axe, needs_browser, resize
