@@ -24,7 +24,7 @@ from harness.stats.sign_flip import Contrast, sign_flip
 from retrievers.errors import InputError
 from retrievers.types import Query
 from tests.support import small
-from tests.support.scored import cell, compare, concluded, scored, sentences
+from tests.support.scored import cell, compare, concluded, scored
 
 
 def sample(seed, needs=30, each=5, correlation=0.5):
