@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from harness.evaluation.conclusions import sentences
 from harness.evaluation.families import slice_families
 from harness.evaluation.question_units import clusters_of, weights_of
 from harness.evaluation.verdict import Verdict
