@@ -25,7 +25,7 @@ from harness.report.elements import Figure, Section, svg
 from harness.report.html_page import environment, page, plain_environment, rendered, source, styled
 from harness.report.latex import tables
 from harness.report.sections import sections
-from harness.report.sections.decision import context
+from harness.report.sections.decision import screen_of
 from harness.report.sections.queries import REST, rest
 from harness.report.text import cell
 from harness.report.view import View, view_of
@@ -97,7 +97,7 @@ def fragment(results: Results) -> str:
     if not results.scored:
         return str(Markup("<p>No query has labels. Next: {}</p>").format(text.visible(next_step(results))))
     view, style = view_of(results), Markup(source("board.css"))  # noqa: S704 - ours
-    return environment().get_template("first_screen.html").render(view=view, style=style, **context(view))
+    return environment().get_template("first_screen.html").render(view=view, style=style, screen=screen_of(view))
 
 
 def _called(full: str) -> str | None:
