@@ -136,8 +136,8 @@ class DatasetFacts:
     """Queries that were asked."""
     judged: Count
     """Queries with labels."""
-    scored: Count | None = None
-    """Queries that have scores; None in folders that were written before it was kept."""
+    scored: Count
+    """Queries that have scores."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -208,8 +208,7 @@ class Manifest:
     earlier_looks: tuple[int, ...] = ()
     """How many queries earlier runs asked of the same question and documents, all of which this run asked too."""
     tables: Mapping[str, str] = field(default_factory=dict)
-    """Every file that is read back, by its path in the folder -> its SHA-256; empty in folders that were written before
-    it was kept."""
+    """Every file that is read back, by its path in the folder -> its SHA-256."""
 
     @property
     def failed(self) -> dict[str, str]:
@@ -294,30 +293,9 @@ def _current(content: Table) -> Table:
     if statistics.get("test") == "wilcoxon" and (undeclared or statistics.get("weight")):
         del statistics["test"]
     resolved = {**resolved, "statistics": statistics}
-    experiment = _with_stemming(content.get("experiment"), resolved)
-    if isinstance(experiment, Mapping):
-        experiment = {key: value for key, value in experiment.items() if key != "cache"}
-    return {**content, "experiment": experiment, "resolved": resolved}
-
-
-def _with_stemming(experiment: object, resolved: Table) -> object:
-    """The experiment of a manifest, `stemming` written where it was left out when that meant none.
-
-    What was written before stemming followed the documents' language has it, or lacks it, as a text in the resolved
-    table; what was written since has null there.
-    """
-    tables = experiment.get("retrievers") if isinstance(experiment, Mapping) else None
-    blocks = resolved.get("retrievers")
-    if not isinstance(experiment, Mapping) or not isinstance(tables, list) or not isinstance(blocks, list):
-        return experiment
-    found = {str(block.get("name")): block.get("stemming", "") for block in blocks if isinstance(block, Mapping)}
-
-    def meant(table: object) -> object:
-        if not isinstance(table, Mapping) or table.get("kind") != "bm25" or found.get(str(table.get("name"))) is None:
-            return table
-        return {"stemming": found[str(table["name"])], **table}
-
-    return {**experiment, "retrievers": [meant(table) for table in tables]}
+    if isinstance(written, Mapping):
+        written = {key: value for key, value in written.items() if key != "cache"}
+    return {**content, "experiment": written, "resolved": resolved}
 
 
 def _with_ledger(content: Table) -> Table:

@@ -91,16 +91,15 @@ def _folders(place: Path) -> Iterator[Path]:
 def _entry(folder: Path, name: str, manifest: Manifest) -> Entry:
     primary, queries = primary_of(manifest.resolved), manifest.dataset.scored
     evaluation = read_evaluation(folder, manifest)
-    if evaluation is None and queries != 0 and (results := records.read(folder)).scored:
+    if evaluation is None and queries and (results := records.read(folder)).scored:
         evaluation = evaluation_of(results)
     standings: tuple[RetrieverMean, ...] = ()
     verdict = ""
     if evaluation is not None:
         standings = tuple(RetrieverMean(*one) for one in evaluation.means.items())
         verdict = _verdict(evaluation)
-        queries = evaluation.n if queries is None else queries  # of before it was kept
     reported = (folder / records.LAST_FILE).is_file()
-    return Entry(name, manifest, primary, queries or 0, standings, verdict, reported)
+    return Entry(name, manifest, primary, queries, standings, verdict, reported)
 
 
 def _verdict(evaluation: Evaluation) -> str:

@@ -612,14 +612,6 @@ def test_reproduce_wants_the_same_data(call: Call, copied: Path, tmp_path: Path)
     assert "is not the data of these results: a document, query or label has changed (" in said.err
 
 
-def test_reproduce_names_the_version_as_a_cause_for_results_of_before(call: Call, copied: Path, tmp_path: Path) -> None:
-    manifest = records.read_manifest(copied)
-    old = replace(manifest, dataset=replace(manifest.dataset, digest="0" * 64), tables={})
-    records.write_manifest(copied, old)
-    said = call("reproduce", "--trust", copied, code=2)
-    assert "a document, query or label has changed, or the program, which took digests" in said.err
-
-
 # cache
 
 
