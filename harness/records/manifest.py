@@ -11,19 +11,17 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from functools import cache
-from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
+from pydantic import AfterValidator, Field, TypeAdapter, ValidationError
 from pydantic_core import PydanticCustomError
 
 from harness.dataset.source import parse_json
-from harness.experiment import NAME, SWEPT, Relevance, Sweep, statistics_of
+from harness.experiment import NAME, SWEPT
 from harness.records.safe_files import create
 from harness.stats.settings import without_retired
 from retrievers.errors import InputError, Problem
-from retrievers.options import checked, first_fault
 
 SCHEMA = 1
 AGAIN = "run the experiment again"
@@ -47,24 +45,6 @@ RetrieverName = Annotated[str, AfterValidator(_no_path(SWEPT))]
 Count = Annotated[int, Field(ge=0)]
 Table = Mapping[str, Any]
 """A table of an experiment file."""
-
-
-class _Part(BaseModel):
-    """What a table of a model must have; it may have more."""
-
-    model_config = ConfigDict(strict=True)
-
-    kind: str
-
-
-class _Block(_Part):
-    """What a [[retrievers]] table must have."""
-
-    name: RetrieverName
-    of: str | _Block | list[str | _Block] | tuple[str | _Block, ...] | None = None
-    encoder: _Part | None = None
-    rerank: _Part | None = None
-    store: str | Mapping[str, Any] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -267,9 +247,7 @@ def read_manifest(folder: Path) -> Manifest:
     except ValidationError as error:
         faults = [f"{'.'.join(map(str, fault['loc']))}: {fault['msg']}" for fault in error.errors()]
     else:
-        faults = list(_faults(manifest))
-        if not faults:
-            return manifest
+        return manifest
     more = f" and {len(faults) - NAMED} more" if len(faults) > NAMED else ""
     raise InputError(Problem(str(path), f"is damaged: {'; '.join(faults[:NAMED])}{more}", AGAIN))
 
@@ -305,36 +283,3 @@ def _with_ledger(content: Table) -> Table:
         return content
     retrievers = {name: kept for name, kept in ledger.items() if name != "dataset"}
     return {**content, "ledger": {"dataset": ledger.get("dataset", {}), "retrievers": retrievers}}
-
-
-def _faults(manifest: Manifest) -> Iterator[str]:
-    """Yield where a manifest contradicts itself: retrievers that are not those of the experiment, or form a circle."""
-    resolved = manifest.resolved
-    for number, block in enumerate(resolved.retrievers):
-        try:
-            _Block.model_validate(block)
-        except ValidationError as error:
-            yield f"resolved.retrievers.{number}.{first_fault(error)}"
-            return
-    blocks = [block["name"] for block in resolved.retrievers]
-    if set(blocks) != set(manifest.retrievers) or len(set(blocks)) < len(blocks):
-        yield "retrievers: they are not those of the experiment"
-        return
-    if absent := manifest.retrievers.keys() - manifest.ledger.retrievers.keys():
-        yield f"ledger: lacks {', '.join(sorted(absent))}"
-    graph = {name: resolved.made_of(name) for name in resolved.blocks}
-    if unknown := {part for parts in graph.values() for part in parts} - graph.keys():
-        yield f"resolved.retrievers: made of unknown {', '.join(sorted(unknown))}"
-    try:
-        TopologicalSorter(graph).prepare()
-    except CycleError as error:
-        yield f"resolved.retrievers: made of each other in a circle: {', '.join(error.args[1])}"
-    for check in (
-        lambda: checked(Relevance, resolved.relevance, "resolved.relevance"),
-        lambda: statistics_of(resolved.statistics, "resolved.statistics"),
-        lambda: resolved.sweep and checked(Sweep, resolved.sweep, "resolved.sweep"),
-    ):
-        try:
-            check()
-        except InputError as error:
-            yield from (str(problem) for problem in error.problems)

@@ -255,17 +255,6 @@ APART, ABOVE, LETTER, HIGH, MARK = 7.0, 9.0, 6.5, 14.0, 6.0
 """Pixels: a name beside and above its point, a letter's width, a name's height, half of a point's size."""
 
 
-class Plane(NamedTuple):
-    """Where points lie, in pixels."""
-
-    width: float
-    height: float
-    padding: float
-    """Left and right of the outermost points."""
-    logarithmic: bool
-    """Whether the axis of prices is."""
-
-
 class _Box(NamedTuple):
     left: float
     right: float
@@ -278,32 +267,21 @@ class _Box(NamedTuple):
         )
 
 
-def placed_names(points: Mapping[str, tuple[float, float]], span: tuple[float, float], plane: Plane) -> dict[str, str]:
+def placed_names(centres: Mapping[str, tuple[float, float]], left: float, right: float) -> dict[str, str]:
     """Return name -> the side on which it stands, for the points that have room; the best choose first.
 
     Args:
-        points: name -> price and quality.
-        span: lowest and highest quality of the axis.
-        plane: where points lie.
+        centres: name -> where its point lies, in pixels; the highest is the best.
+        left: where the chart begins.
+        right: where it ends.
     """
-    prices = {name: math.log(price) if plane.logarithmic else price for name, (price, _) in points.items()}
-    first, last = min(prices.values()), max(prices.values())
-    inner, low, high = plane.width - 2 * plane.padding, *span
-    centres = {
-        name: (
-            plane.padding + inner * ((prices[name] - first) / ((last - first) or 1)),
-            plane.height * (high - quality) / ((high - low) or 1),
-        )
-        for name, (_, quality) in points.items()
-    }
     marks = {name: _Box(x - MARK, x + MARK, y - MARK, y + MARK) for name, (x, y) in centres.items()}
     taken: dict[str, tuple[str, _Box]] = {}
-    for name in sorted(points, key=lambda name: -points[name][1]):
-        x = centres[name][0]
-        for side in SIDES if x <= plane.width / 2 else SIDES[::-1]:
+    for name in sorted(centres, key=lambda name: centres[name][1]):
+        for side in SIDES if centres[name][0] <= (left + right) / 2 else SIDES[::-1]:
             box = _box(name, centres[name], side)
             others = [*(mark for other, mark in marks.items() if other != name), *(box for _, box in taken.values())]
-            if box.left >= 0 and box.right <= plane.width and not any(box.meets(other) for other in others):
+            if box.left >= left and box.right <= right and not any(box.meets(other) for other in others):
                 taken[name] = (side, box)
                 break
     return {name: side for name, (side, _) in taken.items()}

@@ -12,7 +12,6 @@ from harness.report.axes import (
     PRICED,
     STEP,
     Axis,
-    Plane,
     Rows,
     drawn,
     horizontal,
@@ -337,11 +336,10 @@ def trade_off(dots: Sequence[Dot], edge: Sequence[tuple[float, float]], marks: M
     left, top, high = 44.0, 22.0, 260.0
     spread = logarithmic(dot.price for dot in dots)
     ends = reach(end for dot in dots for end in (dot.low, dot.mean, dot.high))
-    plane = Plane(width - left - 8, high, PADDING, spread)
-    sides = placed_names({dot.retriever: (dot.price, dot.mean) for dot in dots}, ends, plane)
     prices = [dot.price for dot in dots]
     inner = Axis(min(prices), max(prices), left + PADDING, width - 8 - PADDING, spread)
     y = Axis(*ends, top + high, top)
+    sides = placed_names({dot.retriever: (inner.at(dot.price), y.at(dot.mean)) for dot in dots}, left, width - 8)
     corners = [(inner.at(at), y.at(mean)) for at, mean in edge]
     path = "".join(f"M{px(a)},{px(b)}" if not i else f"H{px(a)}V{px(b)}" for i, (a, b) in enumerate(corners))
     body = [

@@ -19,22 +19,9 @@ from harness.report.latex import citation
 from harness.report.sections.queries import client_filter, packed
 from harness.report.view import MeasureName, View
 
-FILTERS = {
-    "score": text.score,
-    "signed": text.signed,
-    "between": text.between,
-    "between_signed": text.between_signed,
-    "p_value": text.p_value,
-    "short_p": short_p,
-    "plain": text.plain,
-    "dollars": text.dollars,
-    "milliseconds": text.milliseconds,
-    "seconds": text.seconds,
-    "size": text.size,
-    "count": text.count,
-    "counted": counted,
-    "shortened": text.shortened,
-}
+NUMBERS = (text.score, text.signed, text.between, text.between_signed, text.p_value, text.plain, text.dollars,
+           text.milliseconds, text.seconds, text.size, text.count)  # fmt: skip
+FILTERS = {one.__name__: one for one in (*NUMBERS, short_p, counted, text.shortened)}
 TEMPLATES = Path(__file__).with_name("templates")
 FIXED = Markup(
     '<p class="note fixed">This part does not follow the filter: it is of all queries, as they were measured '

@@ -115,11 +115,6 @@ def test_a_link_in_the_folder_is_refused_and_never_written_through(folder, tmp_p
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda content: content["resolved"]["statistics"].update(alpha="high"), "resolved.statistics.alpha"),
-        (lambda content: content["resolved"]["retrievers"][0].update(of="hybrid"), "in a circle"),
-        (lambda content: content["resolved"]["retrievers"][0].update(of=3), r"resolved.retrievers.0.of"),
-        (lambda content: content["retrievers"].pop("bm25"), "not those of the experiment"),
-        (lambda content: content["ledger"].pop("bm25"), "ledger: lacks bm25"),
         (lambda content: content.update(seconds=-1.0), "seconds: Input should be greater than or equal to 0"),
         (lambda content: content["tables"].clear(), r"labels.jsonl: cannot be read whole"),
     ],

@@ -128,17 +128,6 @@ def test_a_retriever_is_followed_to_all_its_parts(folder):
     assert resolved.parts("q") == ("q",)
 
 
-@pytest.mark.parametrize("key", ["", "encoder"])
-def test_a_retriever_without_a_kind_is_refused(folder, tmp_path, key):
-    def change(content):
-        block = next(block for block in content["resolved"]["retrievers"] if block.get("encoder"))
-        del (block[key] if key else block)["kind"]
-        return content
-
-    with pytest.raises(InputError, match=r"retrievers.\d.*kind: Field required"):
-        records.read_manifest(changed(folder, tmp_path, change))
-
-
 @pytest.mark.parametrize(("key", "value"), [("zeros", "wilcox"), ("zeros", "pratt"), ("interval", "bca")])
 def test_retired_statistics_of_earlier_folders_are_left_aside(folder, tmp_path, key, value):
     def add(content):
