@@ -27,6 +27,7 @@ from harness.report.axes import (
 )
 from harness.report.text import visible
 from harness.report.theme import INK, MUTED, RULE, SHAPES, Mark
+from harness.stats.intervals import Summary
 
 WIDE, NARROW = 700.0, 336.0
 """Pixels that charts take on a screen, and on a telephone."""
@@ -59,6 +60,12 @@ class Dot(NamedTuple):
     beside: str = ""
     """What stands at its right."""
     price: float = 0.0
+
+
+def dot_of(retriever: str, row: Summary, price: float = 0.0) -> Dot:
+    """A mean as a summary has it; without an interval the point stands alone."""
+    low, high = (row.mean if end is None else end for end in (row.ci_low, row.ci_high))
+    return Dot(retriever, row.mean, low, high, price=price)
 
 
 class Bar(NamedTuple):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
@@ -88,13 +87,11 @@ def _plot(view: View, key: str, costs: Mapping[str, Cost]) -> Figure | None:
     if len(set(priced.values())) < 2:
         return None
     means, name = view.evaluation.means, view.names[view.primary]
-    summary = view.results.summary
     edge = frontier((value, means[r]) for r, value in priced.items())
-    dots = []
-    for row in summary[summary["measure"] == view.primary].to_dict("records"):
-        # Without an interval the point stands alone.
-        low, high = (row["mean"] if math.isnan(row[end]) else row[end] for end in ("ci_low", "ci_high"))
-        dots.append(charts.Dot(row["retriever"], means[row["retriever"]], low, high, price=priced[row["retriever"]]))
+    dots = [
+        charts.dot_of(r, row, priced[r])._replace(mean=means[r])
+        for r, row in view.evaluation.summary[view.primary].items()
+    ]
     points = "; ".join(f"{r}: {text.plain(value)}, {text.score(means[r])}" for r, value in priced.items())
     return figure(
         f"tradeoff-{key}",

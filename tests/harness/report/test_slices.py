@@ -18,7 +18,6 @@ from harness.report.sections import tests as tests_of
 from harness.report.sections.decision import alerts, choice
 from harness.report.sections.queries import filter_slices
 from harness.report.sections.slices import (
-    UNTESTED,
     Slice,
     SlicePair,
     carried,
@@ -133,7 +132,7 @@ def test_a_query_keeps_its_weight_in_whatever_order_a_slice_names_its_queries(ga
     values = {"a": np.array(gains), "b": np.zeros(4)}
     table = scored(values, weights=weights)
     view = SimpleNamespace(n=4, primary="m", scores={"m": values}, table=table, settings=Settings())
-    found = slice_of(view, ("a", "b"), [3, 1, 0, 2], ("", ""), UNTESTED)
+    found = slice_of(view, ("a", "b"), [3, 1, 0, 2], ("", ""))
     assert (found.difference, found.weight) == pytest.approx((difference, sum(weights)))
     assert -1 <= found.low < found.high <= 1
 
