@@ -16,7 +16,6 @@ from harness.evaluation.across_sets import COLUMNS, ON, SetsTogether
 from harness.evaluation.conclusions import first_lines, sets_sentences
 from harness.evaluation.csv_views import comparison_rows, summary_rows
 from harness.evaluation.evaluation import Evaluation
-from harness.evaluation.identity import identity
 from harness.evaluation.set_folders import SETS, results_together
 from harness.pages import policy
 from harness.records import Results, create
@@ -97,7 +96,7 @@ def write_sets(place: Path, sets: Sequence[Results], *, report: bool) -> None:
 def _drawn(found: SetsTogether, sets: Sequence[Results]) -> dict[str, Any]:
     """What the page has besides: the chart, the pairs, which sets have a report beside it."""
     order = found.ranked
-    drawn = marks({name: identity(sets[0].manifest, name) for name in order})
+    drawn = marks({name: sets[0].manifest.identity(name) for name in order})
     panels: dict[str, list[charts.Dot]] = {}
     for name, scores in found.sets.items():
         for one in order:
