@@ -116,7 +116,9 @@ def test_run_prints_means_comparisons_and_the_verdict_in_words(call: Call, tmp_p
     more = call("report", tmp_path / "out" / "small", "--explain").out
     assert "nDCG@3 over 6 queries" in more
     assert "nDCG@3: a and b" in more
-    assert "On nDCG@3 over 6 queries, bm25 has the highest mean" in " ".join(more.split())
+    assert "Undecided: 6 queries show no difference between the 3 retrievers. Mean ahead of hybrid" in " ".join(
+        more.split()
+    )
     assert told.out.endswith(f"report: {tmp_path / 'out' / 'small' / 'report.html'}\n")
     assert max(map(len, told.out.split("\n")[:-2])) <= 80
     stages = [line.split(",")[0].rsplit(":", 1)[0] for line in told.err.splitlines()]
