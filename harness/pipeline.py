@@ -21,18 +21,8 @@ from harness.evaluation.grading import GradedLabels, gains
 from harness.evaluation.readers import Judged, score_lists
 from harness.experiment import Experiment, Loaded, load
 from harness.identity import query_of, run_of
-from harness.records import (
-    FOLDER,
-    ClaimsJudging,
-    Commit,
-    DatasetFacts,
-    Ledger,
-    Manifest,
-    Results,
-    RetrieverFacts,
-    Run,
-    StageLatency,
-)
+from harness.records import Commit, DatasetFacts, Ledger, Manifest, Results, RetrieverFacts, Run, StageLatency
+from harness.records.readings import FOLDER, ClaimsJudging
 from harness.report import write_report, write_sets
 from harness.running import machine
 from harness.running.check import prepare

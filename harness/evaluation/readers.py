@@ -12,7 +12,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from harness import records
 from harness.dataset.rows import File, Row, read_rows
 from harness.dataset.source import Findings
 from harness.evaluation.grading import GradedLabels, grade_labels, scores_of
@@ -22,6 +21,7 @@ from harness.experiment import Relevance
 from harness.measures import Claimed, Measure, parse, score
 from harness.measures.compute import Judgments
 from harness.records import ResolvedExperiment, Results
+from harness.records.readings import FOLDER, By, claimed, read_passages, read_readings
 from harness.stats.settings import Statistics
 from retrievers.errors import InputError, Problem, did_you_mean
 from retrievers.options import checked
@@ -204,10 +204,10 @@ def claims_of_results(results: Results, measures: Sequence[Measure]) -> dict[str
         what = f"looks below depth {facts['depth']}, and nobody judged further down"
         remedy = "name it among the measures of the experiment, and run it again"
         raise InputError([Problem(f"measure {str(measure)!r}", what, remedy) for measure in deeper])
-    folder = results.folder / records.FOLDER
-    readings = records.read_readings(folder, records.By(facts["judge"], facts["prompt"]))
+    folder = results.folder / FOLDER
+    readings = read_readings(folder, By(facts["judge"], facts["prompt"]))
     queries = [given.query for given in results.queries.values()]
-    return records.claimed(queries, readings, records.read_passages(folder))
+    return claimed(queries, readings, read_passages(folder))
 
 
 def relevance_of(results: Results, rule: str | None = None) -> Relevance:
