@@ -155,7 +155,6 @@ def report(
     """Rewrite the report of a results folder and print what it says; or write index.html over many results folders."""
     from harness import records
     from harness.evaluation.set_folders import holds_sets, read_sets
-    from harness.overview import holds_results, write_index
     from harness.report import write_report
 
     if holds_sets(results):
@@ -166,7 +165,9 @@ def report(
         write_sets(results, sets)
         print_sets(sets, quiet=quiet, as_json=as_json)
         return
-    if holds_results(results):
+    if records.holds_results(results):
+        from harness.report.index import write_index
+
         print_listing(write_index(results), results, quiet=quiet, as_json=as_json)
         return
 

@@ -7,6 +7,7 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -20,19 +21,8 @@ from harness.evaluation.grading import GradedLabels, gains
 from harness.evaluation.readers import Judged, score_lists
 from harness.experiment import Experiment, Loaded, load
 from harness.identity import query_of, run_of
-from harness.overview import write_index
-from harness.records import (
-    FOLDER,
-    ClaimsJudging,
-    Commit,
-    DatasetFacts,
-    Ledger,
-    Manifest,
-    Results,
-    RetrieverFacts,
-    Run,
-    StageLatency,
-)
+from harness.records import Commit, DatasetFacts, Ledger, Manifest, Results, RetrieverFacts, Run, StageLatency
+from harness.records.readings import FOLDER, ClaimsJudging
 from harness.report import write_report, write_sets
 from harness.running import machine
 from harness.running.check import prepare
@@ -99,7 +89,10 @@ def run(experiment: str | Path | Mapping[str, Any] | Experiment | Loaded, option
         if moved := records.put_in_place(aside, place):
             options.on_message(moved)
     try:
-        write_index(place.parent)
+        if find_spec("harness.report.index"):  # a wing: what runs needs none of it
+            from harness.report.index import write_index
+
+            write_index(place.parent)
     except InputError as error:  # the results are whole without it
         options.on_message(f"the page of all results is not written: {error}")
     kept = f"the results are kept: harness report {place} shows them"

@@ -165,8 +165,6 @@ def reproduce(folder: str | Path, options: Options = Options()) -> Reproduction:
         digest = prepare(load(path, code=options.code)).dataset.digest
         if digest != earlier.manifest.dataset.digest:
             what = "is not the data of these results: a document, query or label has changed"
-            if not earlier.manifest.tables:
-                what += ", or the program, which took digests of data otherwise in versions as old as these results"
             raise InputError(Problem(earlier.manifest.dataset.path, what, "restore it, or run the experiment anew"))
         _check_consistency(earlier, load(path, code=options.code).question)
         again = run(path, options._replace(results=Path(place), only=()))

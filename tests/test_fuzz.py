@@ -23,7 +23,6 @@ from harness.measures import parse
 from harness.report import write_report
 from retrievers import runs
 from retrievers.errors import InputError
-from tests.support import small
 
 FOUND = Path(__file__).parent / "data" / "fuzz"
 FILES = [
@@ -171,27 +170,3 @@ def test_measures(name):
 def test_experiments_that_were_found(path):
     with pytest.raises(InputError):
         load_experiment(path)
-
-
-FOUND_IN_RESULTS = [
-    ("costs.csv", (0.125, 0.125, b"")),
-    ("costs.csv", (0.25, 0.125, b"")),
-    ("comparisons.csv", (0.09375, 0.125, b"")),
-]
-"""What once ended in a traceback: columns that were missing, rows longer than the head."""
-
-
-@pytest.mark.parametrize(("name", "spot"), FOUND_IN_RESULTS)
-def test_results_that_were_found(whole, name, spot):
-    with_file(whole, name, damaged((whole / name).read_bytes(), spot))
-
-
-@pytest.mark.parametrize("column", ["ci_low", "std", "max", "ci_method"])
-def test_a_summary_without_one_of_its_columns_is_refused(whole, column):
-    """Found by changing folders at random: the report's LaTeX needs each of them."""
-    head, *lines = ((line.split(",")) for line in (whole / "summary.csv").read_text(encoding="utf-8").splitlines())
-    place = head.index(column)
-    text = "".join(",".join(row[:place] + row[place + 1 :]) + "\n" for row in (head, *lines))
-    with_file(whole, "summary.csv", text.encode(), then=small.signed_anew)
-    with pytest.raises(InputError, match=f"it has no column {column}"):
-        records.read(whole.parent / "copied")

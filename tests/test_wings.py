@@ -8,7 +8,12 @@ from pathlib import Path
 
 import pytest
 
-WINGS = {"labels": ["harness/labels"], "answers": ["harness/answers"]}
+WINGS = {
+    "labels": ["harness/labels"],
+    "answers": ["harness/answers"],
+    "sweep": ["harness/experiment/sweep.py", "harness/evaluation/sweep.py", "harness/report/sections/sweep.py"],
+    "index": ["harness/report/index.py"],
+}
 """Wing -> the folders and files that are deleted; nothing else is touched."""
 DEMO = "quickstart-no-model"
 

@@ -16,7 +16,7 @@ from harness.answers.ragchecker import Entailments
 from harness.answers.systems import System
 from harness.evaluation.scores import Scores, scores_from_rows
 from harness.measures.claims import share
-from harness.records import Readings
+from harness.records.readings import Readings
 from retrievers.embedding import Embedder
 from retrievers.meter import Meter
 from retrievers.ragged import dense

@@ -18,14 +18,14 @@ from typing import Any, Literal, NamedTuple, TypeVar, get_args
 
 import numpy as np
 
-from harness import records
 from harness.answers.judging import Inquiry, Judge, Questions, Replies, asked_once, signed
 from harness.answers.overlap import sentences
 from harness.answers.ragchecker import Entailments
 from harness.answers.systems import Answer, Context, System
 from harness.evaluation.scores import Scores
 from harness.measures.claims import Truth, any_of
-from harness.records import PEOPLE, By, ClaimPassage, Readings, Word
+from harness.records import readings
+from harness.records.readings import PEOPLE, By, ClaimPassage, Readings, Word
 from harness.stats.differences import UNIT
 from harness.stats.intervals import Interval, mean, mean_interval
 from retrievers.errors import Unreadable
@@ -49,7 +49,7 @@ class Case(NamedTuple):
     @property
     def wanted(self) -> tuple[str, ...]:
         """The claims of the reference answer."""
-        return records.claims_of(self.query, self.readings)
+        return readings.claims_of(self.query, self.readings)
 
     @property
     def made(self) -> tuple[str, ...] | None:
@@ -114,14 +114,16 @@ def judge_answers(folder: Path, judge: Judge, queries: Sequence[Query], systems:
         BackendError: the judge failed for good; the tasks before are kept, and a chat model's replies are in the cache.
     """
     by = signed(judge)
-    known = records.read_readings(folder, by)
+    known = readings.read_readings(folder, by)
     cases = [Case(query, system.answer(query.id), known) for query in queries for system in systems]
-    people = records.read_readings(folder, By(PEOPLE)).claims
+    people = readings.read_readings(folder, By(PEOPLE)).claims
     authored = {reference_text(q): [c.text for c in q.reference.claims] for q in queries if q.reference.claims}
-    records.append_claims(folder, By(PEOPLE), {text: claims for text, claims in authored.items() if text not in people})
+    readings.append_claims(
+        folder, By(PEOPLE), {text: claims for text, claims in authored.items() if text not in people}
+    )
     claims = asked_once(texts_to_split(queries, systems), lambda text: known.claims.get(text) is not None, judge.claims)
     known.claims.update(claims)
-    records.append_claims(folder, by, claims)
+    readings.append_claims(folder, by, claims)
     pairs = [pair for case in cases for pair in pairs_of(case)]
     _ask_verdicts(folder, judge, pairs, known)
     _ask_opinions(folder, judge, cases, known)
@@ -148,8 +150,8 @@ def pairs_of(case: Case) -> Iterator[ClaimPassage]:
 def _ask_verdicts(folder: Path, judge: Judge, pairs: Iterable[ClaimPassage], known: Readings) -> None:
     words: dict[ClaimPassage, Word | None] = {}  # its type, which mypy would not find by itself
     words |= asked_once(pairs, lambda pair: known.word(*pair) is not None, judge.verdicts)
-    known.verdicts.update({(claim, records.digest_of(text)): word for (claim, text), word in words.items()})
-    records.append_verdicts(folder, signed(judge), words)
+    known.verdicts.update({(claim, readings.digest_of(text)): word for (claim, text), word in words.items()})
+    readings.append_verdicts(folder, signed(judge), words)
 
 
 def _ask_opinions(folder: Path, judge: Judge, cases: Sequence[Case], known: Readings) -> None:
@@ -167,8 +169,8 @@ def _ask_opinions(folder: Path, judge: Judge, cases: Sequence[Case], known: Read
         if not any(answer is not None for answer in replies.values()):
             return
         rows: dict[tuple[str, ...], Any] = {tuple(texts): _plain(answer) for texts, answer in replies.items()}
-        known.opinions.update({(task, tuple(map(records.digest_of, texts))): answer for texts, answer in rows.items()})
-        records.append_opinions(folder, signed(judge), task, rows)
+        known.opinions.update({(task, tuple(map(readings.digest_of, texts))): answer for texts, answer in rows.items()})
+        readings.append_opinions(folder, signed(judge), task, rows)
 
     ask("helps", helps, judge.helps)
     ask("relevance", relevance, judge.relevance)

@@ -16,7 +16,7 @@ from types import MappingProxyType
 from typing import Any
 
 from harness.answers.judging import Inquiry, Questions, Replies
-from harness.records import WORDS, ClaimPassage, Word
+from harness.records.readings import WORDS, ClaimPassage, Word
 from retrievers.asking import LONGEST, Answer, ChatRequest, ReplySource, answers_of, form_of, shown_of
 from retrievers.chat import Chat, example_of, one_object, quoted
 from retrievers.chat_model import ChatForecast, ChatModel, Prompt, Reply

@@ -14,7 +14,7 @@ from harness.answers.rankings import depth_of, judge_rankings
 from harness.dataset import Dataset
 from harness.experiment import JudgeOptions
 from harness.measures import Measure
-from harness.records import Readings
+from harness.records.readings import Readings
 from retrievers.asking import LONGEST, ReplySource
 from retrievers.cache import Cache
 from retrievers.chat import Chat

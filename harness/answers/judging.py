@@ -11,7 +11,7 @@ from functools import lru_cache
 from typing import NamedTuple, Protocol, TypeVar
 
 from harness.answers.overlap import sentences
-from harness.records import By, ClaimPassage, Word
+from harness.records.readings import By, ClaimPassage, Word
 from retrievers.errors import InputError, Problem, Unreadable
 from retrievers.words import RULE, tokenize
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from scipy import special
 
 from harness.answers.judging import Inquiry, Replies, UnpromptedJudge
-from harness.records import ClaimPassage, Word
+from harness.records.readings import ClaimPassage, Word
 from retrievers.errors import InputError, Problem
 from retrievers.meter import Meter
 from retrievers.rerankers.cross_encoder import CrossEncoderReranker

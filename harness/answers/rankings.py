@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
-from harness import records
 from harness.answers.judging import Judge, Replies, asked_once, signed
 from harness.dataset import Dataset
 from harness.measures import Claimed, Measure
-from harness.records import PEOPLE, By, ClaimPassage, ClaimsJudging, Readings, Word
+from harness.records import readings
+from harness.records.readings import PEOPLE, By, ClaimPassage, ClaimsJudging, Readings, Word
 from retrievers.errors import BackendError
 from retrievers.types import Query, Ranking
 
@@ -42,12 +42,12 @@ def judge_rankings(
     given: dict[ClaimPassage, Word | None] = {pair: word for pair in pairs if (word := known.word(*pair)) is not None}
     ask: Callable[[Sequence[ClaimPassage]], Replies[Word]] = judge.verdicts
     words: dict[ClaimPassage, Word | None] = {**given, **asked_once(pairs, given.__contains__, ask)}
-    records.append_verdicts(folder, by, {pair: words[pair] for pair in dict.fromkeys(pairs)})
-    read.verdicts = {(claim, records.digest_of(text)): word for (claim, text), word in words.items()}
+    readings.append_verdicts(folder, by, {pair: words[pair] for pair in dict.fromkeys(pairs)})
+    read.verdicts = {(claim, readings.digest_of(text)): word for (claim, text), word in words.items()}
     texts = {document: text for by_document in retrieved.values() for document, text in by_document.items()}
-    records.write_passages(folder, dict(sorted(texts.items())))
-    digests = {document: records.digest_of(text) for document, text in texts.items()}
-    return records.claimed(queries, read, digests)
+    readings.write_passages(folder, dict(sorted(texts.items())))
+    digests = {document: readings.digest_of(text) for document, text in texts.items()}
+    return readings.claimed(queries, read, digests)
 
 
 def judge_run(
@@ -66,7 +66,7 @@ def judge_run(
         measures: those by claims.
     """
     by = signed(judge)
-    known = records.read_readings(earlier, by)
+    known = readings.read_readings(earlier, by)
     wanted = judged_documents(dataset.queries, rankings, measures)
     texts = {id_: doc.content for id_, doc in dataset.texts({id_ for ids in wanted.values() for id_ in ids}).items()}
     retrieved = {query: {id_: texts[id_] for id_ in sorted(ids) if id_ in texts} for query, ids in wanted.items()}
@@ -75,7 +75,7 @@ def judge_run(
         claims = judge_rankings(folder, judge, dataset.queries, retrieved, known)
     except BackendError as error:
         return ClaimsJudging({}, facts, f"claims were not judged, so that {_UNDEFINED}: {error}")
-    verdicts = records.read_readings(folder, by).verdicts
+    verdicts = readings.read_readings(folder, by).verdicts
     unreadable = sum(word is None for word in verdicts.values())
     if judge.unread and unreadable == len(verdicts):
         gave = f"the judge gave {len(verdicts):,} verdicts, none of them readable ({judge.unread})"
@@ -114,11 +114,11 @@ def _claims(
         for query in queries
         if query.reference.claims
     }
-    records.append_claims(folder, By(PEOPLE), authored)
+    readings.append_claims(folder, By(PEOPLE), authored)
     bare = [q.reference.answers[0] for q in queries if q.reference.answers and not q.reference.claims]
     given = {text: known.claims[text] for text in bare if known.claims.get(text) is not None}
     claims = {**given, **asked_once(bare, given.__contains__, judge.claims)}
-    records.append_claims(folder, by, claims)
+    readings.append_claims(folder, by, claims)
     return claims
 
 
@@ -126,6 +126,6 @@ def _pairs(
     queries: Sequence[Query], retrieved: Mapping[str, Mapping[str, str]], read: Readings
 ) -> Iterator[ClaimPassage]:  # fmt: skip
     for query in queries:
-        claims = records.claims_of(query, read)
+        claims = readings.claims_of(query, read)
         for _, text in sorted(retrieved.get(query.id, {}).items()):
             yield from (ClaimPassage(claim, text) for claim in claims)

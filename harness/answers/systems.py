@@ -15,7 +15,7 @@ from pydantic import model_validator
 
 from harness.dataset.rows import read_jsonl
 from harness.dataset.source import Findings
-from harness.records import RESERVED
+from harness.records.readings import RESERVED
 from retrievers.errors import InputError, Problem, did_you_mean
 from retrievers.options import Strict, checked
 

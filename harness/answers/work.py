@@ -25,7 +25,8 @@ from harness.evaluation.evaluation import Evaluation
 from harness.evaluation.question_units import clusters_of, weights_of
 from harness.evaluation.scores import Scores
 from harness.experiment import JudgeOptions, Loaded, load
-from harness.records import RESERVED, Readings, as_cell, create, read_readings
+from harness.records import as_cell, create
+from harness.records.readings import RESERVED, Readings, read_readings
 from harness.stats.power import at_look
 from harness.stats.settings import Settings
 from retrievers import encoder_class

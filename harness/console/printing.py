@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 
     from harness.evaluation.evaluation import Evaluation
     from harness.evaluation.scores import Scores
-    from harness.overview import Listing
     from harness.records import Results
+    from harness.report.index import Listing
 
 LISTED = 20
 """Problems of one error that are listed; the rest is counted."""

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 
     from harness.evaluation.evaluation import Evaluation
     from harness.evaluation.verdict import Comparison
-    from harness.overview import Entry
     from harness.records import Results
+    from harness.report.index import Entry
     from harness.stats.settings import Settings
 
 Row = Mapping[str, Any]
@@ -106,7 +106,7 @@ class VerdictNotes(NamedTuple):
 
 def verdict(evaluation: Evaluation, told: VerdictNotes, *, width: int) -> Iterator[RenderableType]:
     """The verdict in words, what may change it, the paired leaderboard; then what was asked for besides."""
-    from harness.evaluation.conclusions import first_lines, sentences
+    from harness.evaluation.conclusions import first_lines
     from harness.evaluation.csv_views import summary_rows
 
     said, board = first_lines(evaluation, complete=told.complete), evaluation.board
@@ -136,8 +136,6 @@ def verdict(evaluation: Evaluation, told: VerdictNotes, *, width: int) -> Iterat
     yield ""
     if rows := evaluation.comparisons[evaluation.measure]:
         yield from comparisons(rows, width=width, settings=evaluation.settings, leader=evaluation.leader)
-        yield ""
-    yield from (text_line(sentence) for sentence in sentences(evaluation, complete=told.complete))
 
 
 def rows_of(table: pd.DataFrame) -> list[dict[str, Any]]:

@@ -145,7 +145,7 @@ def observe(
         a, b = scores.values[key.measure][key.a], scores.values[key.measure][key.b]
         by_query = differences(a, b)
         by_unit = differences(units.means(a), units.means(b)) if units.clustered else by_query
-        observed = Observed(by_query, by_unit, units, flips, signed_rank(by_unit))
+        observed = Observed(by_query, units, flips, signed_rank(by_unit))
         step()
         return observed
 

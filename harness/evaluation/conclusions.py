@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from harness.english import asked, counted, few_names, format_p, join, minus, related, short_p, these
 from harness.evaluation.evaluation import FEWEST_QUERIES, Evaluation, SweepChoice, WarningKind
 from harness.evaluation.verdict import Comparison, Reason, Verdict
-from harness.evaluation.wording import opposite_warning, unchanged_sentence, why
+from harness.evaluation.wording import opposite_warning
 from harness.stats.differences import SLACK
 from harness.stats.power import MOST
 from harness.stats.settings import Settings
@@ -69,53 +69,10 @@ def next_step(found: Evaluation) -> str:
     return ""
 
 
-def sentences(found: Evaluation, *, complete: bool = True) -> list[str]:
-    """Return what was shown, most important first; absence of evidence is never sold as evidence.
-
-    Args:
-        found: the evaluation.
-        complete: whether every retriever ran; else nothing is recommended, since a missing one might be better.
-    """
-    complete = complete and not found.failed
-    leader, best, where = found.leader, found.means[found.leader], f"On {found.measure} over {_asked(found)}"
-    if not found.measured:
-        return _next_steps(found, complete=complete)
-    first = join([name for name, mean in found.means.items() if abs(best - mean) <= SLACK])
-    if not found.settings.by_people:
-        return [
-            f"By a model's labels alone, o{where[1:]}: {first} first, {best:.4f}.",
-            "No person judged these queries. A model may favour one retriever: nothing follows from its labels.",
-        ]
-    if found.sweep is not None:
-        return [f"{where}: {sweep_headline(found.sweep)}.", *_next_steps(found, complete=complete)]
-    has = "has" if first == leader else "share"
-    which = "lowest mean, which is best" if found.measure in found.low_is_good else "highest mean"
-    said = [f"{baseline_words(found)}."] if found.against_baseline else []
-    said.append(f"{where}, {first} {has} the {which}, {best:.4f}.")
-    if not found.others:
-        return [*said, "It ran alone: there is nothing to compare it with."] if complete else said
-    said += _weights(found)
-    if found.shown_worse:
-        worse = "worse on the typical query" if found.settings.test == "wilcoxon" else "worse on average"
-        said.append(f"Shown to be {worse} than {leader}: {join(found.shown_worse)}.")
-    if found.ahead:
-        said.append(f"{_ahead_of_leader(found)}.")
-    said += _within(found, complete=complete)
-    if same := _alike(found):
-        unchanged = unchanged_sentence(found.n, found.clusters)
-        said.append(f"Identical to {leader} on these queries, ranking by ranking: {join(same)}; {unchanged}.")
-    if undecided := _undecided(found):
-        said.append(f"Undecided on {these(found.n, found.clusters)}: {leader} against {join(undecided)}.")
-        said += _plan(found)
-        reasons: dict[str, list[str]] = {}
-        for other in found.plans:
-            if not _helped(row := found.against[other]):
-                reasons.setdefault(why(row, found.settings), []).append(other)
-        said += [f"{leader} and {join(others)}: {reason}." for reason, others in reasons.items()]
-        said.append("That no difference was shown does not mean that there is none.")
-    elif not found.plans and complete and len(found.within_margin) == 1:
-        said.append(f"{leader} is the best of the {len(found.means)} on this measure.")
-    return said
+def sentences(found: Evaluation) -> list[str]:
+    """Return the same as a list, most important first, with what comes before anything can be recommended."""
+    said = first_lines(found)
+    return [f"{said.headline}.", *filter(None, [said.lead, next_step(found), *said.following])]
 
 
 def _next_steps(found: Evaluation, *, complete: bool) -> list[str]:

@@ -71,6 +71,10 @@ def _costs(manifest: Manifest, costs: Iterable[Mapping[str, Any]]) -> dict[str, 
     return {name: _cost(name, rows, manifest) for name in manifest.finished}
 
 
+Prices = Mapping[str, tuple[float, ...]]
+"""Retriever -> what a query costs, in dollars and time, and what it keeps at hand: the cheapest comes first."""
+
+
 def by_price(manifest: Manifest, costs: Iterable[Mapping[str, Any]]) -> dict[str, tuple[float, ...]]:
     """Return what orders retrievers by what a query costs: dollars, median latency, bytes of vectors; unknown last.
 

@@ -14,24 +14,21 @@ import numpy as np
 from pydantic import ValidationError
 
 from harness.evaluation.compare import compare, family, uncounted
-from harness.evaluation.costs import by_price, cost_rows
+from harness.evaluation.costs import Prices, by_price, cost_rows
 from harness.evaluation.evaluation import Evaluation, RunWarning, SweepChoice, WarningKind
 from harness.evaluation.families import equivalence_family, slice_families, uplift_family
 from harness.evaluation.grading import GradedLabels, grade_labels
 from harness.evaluation.readers import judged_shares, relevance_of, scores_of_results
 from harness.evaluation.scores import Scores, by_mean
-from harness.evaluation.sweep_choice import Prices, choose
 from harness.evaluation.verdict import Comparison, Finding, Reason, TestRow, Verdict
 from harness.evaluation.warnings import run_warnings
-from harness.experiment import Sweep
-from harness.records import Manifest, ResolvedExperiment, Results, create, sha256_of
+from harness.records import Manifest, Results, create, sha256_of
 from harness.stats.differences import differences, fragile
 from harness.stats.intervals import Summary, summarize
 from harness.stats.power import at_look, look_at, queries_needed
 from harness.stats.settings import EXAMPLE, Settings, check_margin
 from harness.stats.sign_flip import told_apart
 from retrievers.errors import HarnessError, InputError, Problem, did_you_mean
-from retrievers.options import checked
 from retrievers.types import Query
 
 FILE = "evaluation.json"
@@ -96,8 +93,11 @@ def evaluate_run(run: RunInputs, step: Callable[[], None] = uncounted) -> Evalua
     # A declared baseline that failed has no rankings: then all pairs are compared.
     baseline = resolved.baseline if resolved.baseline in scores.retrievers else None
     rows = compare(scores, baseline=baseline, settings=settings, step=step)
-    sweep = sweep_of(resolved)
-    choice = None if sweep is None else choose(scores, sweep, settings, run.prices)
+    choice = None
+    if resolved.sweep is not None:
+        from harness.evaluation.sweep import choose, sweep_of  # a wing: what has no sweep needs none of it
+
+        choice = choose(scores, sweep_of(resolved.sweep), settings, run.prices)
     found = conclude(scores, rows, settings, baseline=baseline, sweep=choice)
     return found.model_copy(update={
         "look": look_at(declared, scores.n),
@@ -141,11 +141,6 @@ def read_evaluation(folder: Path, manifest: Manifest) -> Evaluation | None:
     except (OSError, ValidationError, HarnessError):
         return None
     return written.model_copy(update={"failed": manifest.failed})
-
-
-def sweep_of(resolved: ResolvedExperiment) -> Sweep | None:
-    """The sweep of an experiment, None where it has none."""
-    return None if resolved.sweep is None else checked(Sweep, resolved.sweep, "resolved.sweep")
 
 
 def settings_of(manifest: Manifest) -> Settings:

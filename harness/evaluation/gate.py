@@ -83,20 +83,12 @@ def gate_retrievers(challenger: Side, baseline: Side, *, margin: float) -> Gate:
     shared = None if challenger.results is baseline.results else same_ground(challenger.results, baseline.results)
     primary = primary_of(challenger.results.manifest.resolved)
     tables = [scores_of_results(side.results) for side in sides]
-    values = [
-        {q: v for q, v in zip(t.ids, t.values[primary][side.retriever].tolist(), strict=True) if not math.isnan(v)}
-        for t, side in zip(tables, sides, strict=True)
-    ]
-    asked = values[0].keys() & values[1].keys() & (values[0].keys() if shared is None else set(shared.ids))
-    own = tables[0].only(np.array([query in asked for query in tables[0].ids], dtype=np.bool_))
-    pair = {
-        name: np.array([of[query] for query in own.ids])
-        for name, of in zip((CHALLENGER, BASELINE), values, strict=True)
-    }
-    cutoff = parse(primary).cutoff
-    digests = {
-        rankings_digest(t.lists[side.retriever](), own.ids, cutoff) for t, side in zip(tables, sides, strict=True)
-    }
+    known = [table.only(table.defined(primary, one.retriever)) for table, one in zip(tables, sides, strict=True)]
+    asked = set(known[0].ids) & set(known[1].ids) & set(known[0].ids if shared is None else shared.ids)
+    tables = [table.only(np.array([query in asked for query in table.ids], dtype=np.bool_)) for table in known]
+    own, both = tables[0], list(zip(tables, (one.retriever for one in sides), strict=True))
+    pair = {name: table.values[primary][one] for name, (table, one) in zip((CHALLENGER, BASELINE), both, strict=True)}
+    digests = {rankings_digest(table.lists[one](), own.ids, parse(primary).cutoff) for table, one in both}
     same = np.array_equal(pair[CHALLENGER], pair[BASELINE]) and len(digests) == 1
     scores = replace(own, values={primary: pair}, identical=frozenset({frozenset(pair)} if same else ()))
     check_margin("--margin", margin, scores.span_of(primary))

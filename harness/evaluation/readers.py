@@ -5,24 +5,23 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
-from harness import records
 from harness.dataset.rows import File, Row, read_rows
 from harness.dataset.source import Findings
 from harness.evaluation.grading import GradedLabels, grade_labels, scores_of
 from harness.evaluation.question_units import clusters_of, weights_of
-from harness.evaluation.scores import Lists, Scores, identical_pairs, scores_from_rows
+from harness.evaluation.scores import Lists, Scores, measured, scores_from_rows
 from harness.experiment import Relevance
-from harness.measures import Claimed, Measure, bounds, parse, score
+from harness.measures import Claimed, Measure, parse, score
 from harness.measures.compute import Judgments
-from harness.measures.table import is_binary
 from harness.records import ResolvedExperiment, Results
-from harness.stats.differences import Range
+from harness.records.readings import FOLDER, By, claimed, read_passages, read_readings
 from harness.stats.settings import Statistics
 from retrievers.errors import InputError, Problem, did_you_mean
 from retrievers.options import checked
@@ -65,22 +64,13 @@ def score_lists(judged: Judged, lists: Mapping[str, Callable[[], Lists]]) -> Sco
             shares[name] = judged_share(judged.primary.cutoff, labels.grades, answers)
         for measure in judged.measures:
             values[str(measure)][name] = computed.of(measure)
-    primary = judged.primary
-    place = {query: i for i, query in enumerate(ids)}
-    return Scores(
-        ids=ids,
-        values=values,
-        decides=str(primary),
-        ranges={str(measure): Range(*bounds(measure, labels.grades)) for measure in judged.measures},
-        binary=frozenset(str(measure) for measure in judged.measures if is_binary(measure)),
-        clusters=clusters_of([judged.queries[query] for query in ids], judged.statistics.cluster),
-        weights=weights_of([judged.queries[query] for query in ids], judged.statistics.weight),
-        identical=identical_pairs(values[str(primary)], lists, (ids, primary.cutoff)),
-        order=tuple(place[query] for query in judged.labels.grades),
+    queries, of = [judged.queries[query] for query in ids], judged.statistics
+    return replace(
+        measured(values, labels.grades, lists, (ids, list(judged.labels.grades)), str(judged.primary)),
+        clusters=clusters_of(queries, of.cluster),
+        weights=weights_of(queries, of.weight),
         by_people=judged.labels.by_people,
-        lists=lists,
         judged=shares,
-        tells_unjudged=tells_unjudged(labels.grades),
     )
 
 
@@ -105,19 +95,11 @@ def scores_of_results(results: Results) -> Scores:
         for measure, of in values.items()
         if any(not np.isnan(row).all() for row in of.values())
     }
-    grades, lists = results.grades(), lists_of(results)
     declared, queries = results.manifest.resolved.statistics, [results.queries[query].query for query in ids]
-    return Scores(
-        ids=ids,
-        values=values,
-        ranges={measure: Range(*bounds(parse(measure), grades)) for measure in values},
-        binary=frozenset(measure for measure in values if is_binary(parse(measure))),
+    return replace(
+        measured(values, results.grades(), lists_of(results), (ids, list(results.queries)), primary),
         clusters=clusters_of(queries, declared.get("cluster")),
         weights=weights_of(queries, declared.get("weight")),
-        identical=identical_pairs(values[primary], lists, (ids, parse(primary).cutoff)),
-        order=tuple(place[query] for query in results.queries if query in place),
-        lists=lists,
-        tells_unjudged=tells_unjudged(grades),
     )
 
 
@@ -140,11 +122,6 @@ def judged_shares(results: Results, primary: str) -> dict[str, float]:
     if measure.claimed:
         return {}
     return {name: judged_share(measure.cutoff, grades, read()) for name, read in lists_of(results).items()}
-
-
-def tells_unjudged(grades: Judgments) -> bool:
-    """Whether documents are judged irrelevant, so that others are unjudged."""
-    return any(grade <= 0 for labels in grades.values() for grade in labels.values())
 
 
 def lists_of(results: Results) -> dict[str, Callable[[], Lists]]:
@@ -227,10 +204,10 @@ def claims_of_results(results: Results, measures: Sequence[Measure]) -> dict[str
         what = f"looks below depth {facts['depth']}, and nobody judged further down"
         remedy = "name it among the measures of the experiment, and run it again"
         raise InputError([Problem(f"measure {str(measure)!r}", what, remedy) for measure in deeper])
-    folder = results.folder / records.FOLDER
-    readings = records.read_readings(folder, records.By(facts["judge"], facts["prompt"]))
+    folder = results.folder / FOLDER
+    readings = read_readings(folder, By(facts["judge"], facts["prompt"]))
     queries = [given.query for given in results.queries.values()]
-    return records.claimed(queries, readings, records.read_passages(folder))
+    return claimed(queries, readings, read_passages(folder))
 
 
 def relevance_of(results: Results, rule: str | None = None) -> Relevance:

@@ -13,11 +13,10 @@ import numpy as np
 from harness.dataset import trec
 from harness.dataset.trec import Qrels
 from harness.english import count
-from harness.evaluation.scores import Lists, Scores, identical_pairs
-from harness.measures import Measure, MeasureValues, bounds, score, score_run
+from harness.evaluation.scores import Lists, Scores, measured
+from harness.measures import Measure, MeasureValues, score, score_run
 from harness.measures.compute import Judgments, Precision
-from harness.measures.table import is_binary, row_of
-from harness.stats.differences import Range
+from harness.measures.table import row_of
 from retrievers.errors import InputError, Problem
 from retrievers.matching import KnownDocuments, ways_of
 from retrievers.runs import RunScores, read_run, stream_run
@@ -114,15 +113,10 @@ def joined_runs(runs: Sequence[ScoredRun], judgments: Judgments, measures: Seque
             values[str(measure)][run.name] = row
     lists = {run.name: run.lists for run in runs if run.lists is not None}
     judged = {query: judgments[query] for query in scored}
-    return Scores(
-        ids=ids,
-        values=values,
-        ranges={str(measure): Range(*bounds(measure, judged)) for measure in measures},
-        binary=frozenset(str(measure) for measure in measures if is_binary(measure)),
-        identical=identical_pairs(values[str(measures[0])], lists, (ids, measures[0].cutoff)),
-        order=tuple(place[query] for query in scored),
+    return replace(
+        measured(values, judged, lists, (ids, scored), str(measures[0])),
+        tells_unjudged=False,
         notes=tuple(f"{run.name}: {note}" for run in runs for note in run.notes),
-        lists=lists,
         absent=frozenset((name, query) for name, own in counted_in.items() for query in ids if query not in own),
     )
 

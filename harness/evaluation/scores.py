@@ -13,6 +13,9 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from harness.measures import bounds, parse
+from harness.measures.compute import Judgments
+from harness.measures.table import is_binary
 from harness.stats.differences import SLACK, UNIT, Range, ScoreTable, Units, highest, singles, units_of
 from harness.stats.intervals import mean
 from retrievers.errors import InputError, Problem, did_you_mean
@@ -221,6 +224,37 @@ class Scores:
         """Measure -> retriever -> how many queries have no value there, where there are any."""
         counted = {m: {r: int(np.isnan(v).sum()) for r, v in of.items()} for m, of in self.values.items()}
         return {m: {r: n for r, n in of.items() if n} for m, of in counted.items() if any(of.values())}
+
+
+def measured(
+    values: Mapping[str, ScoreTable],
+    judgments: Judgments,
+    lists: Mapping[str, Callable[[], Lists]],
+    about: tuple[Sequence[str], Sequence[str]],
+    decides: str,
+) -> Scores:
+    """Put values of measures that we compute ourselves into the table, with all that follows from names and labels.
+
+    Args:
+        values: measure -> retriever -> (n,).
+        judgments: query id -> document id -> grade.
+        lists: retriever -> what reads its rankings.
+        about: the queries as the arrays have them, and in the order of the source.
+        decides: the primary measure.
+    """
+    ids, source = about
+    place = {query: i for i, query in enumerate(ids)}
+    return Scores(
+        ids=tuple(ids),
+        values=values,
+        decides=decides,
+        ranges={measure: Range(*bounds(parse(measure), judgments)) for measure in values},
+        binary=frozenset(measure for measure in values if is_binary(parse(measure))),
+        identical=identical_pairs(values[decides], lists, (ids, parse(decides).cutoff)),
+        order=tuple(place[query] for query in source if query in place),
+        lists=lists,
+        tells_unjudged=any(grade <= 0 for labels in judgments.values() for grade in labels.values()),
+    )
 
 
 def scores_from_rows(rows: Mapping[tuple[str, str, str], float]) -> Scores:

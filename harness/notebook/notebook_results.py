@@ -74,8 +74,8 @@ class NotebookResults(Results):
 
     >>> import harness
     >>> found = harness.evaluate(["red", "green"], {"q": "red"}, {"q": ["0"]}, {"bm25": "bm25"}, primary="RR")
-    >>> found.sentences
-    ('On RR over 1 query, bm25 has the highest mean, 1.0000.', 'It ran alone: there is nothing to compare it with.')
+    >>> found.sentences[0]
+    'bm25 ran alone: there is nothing to compare it with.'
     """
 
     queries: QueryTable

@@ -7,13 +7,10 @@ from __future__ import annotations
 
 import csv
 import re
-import warnings
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
-
-import numpy as np
 
 from harness.records.kept import COSTS, Run
 from harness.records.safe_files import create, sha256_of
@@ -29,24 +26,13 @@ _NOTHING: Mapping[str, StageTotals] = MappingProxyType({})
 LEADING = {
     "scores": ("retriever", "query_id", "measure", "value"),
     "summary": (
-        "retriever",
-        "measure",
-        "count",
-        "mean",
-        "ci_low",
-        "ci_high",
-        "std",
-        "min",
-        "q25",
-        "median",
-        "q75",
-        "max",
+        "retriever", "measure", "count", "mean", "ci_low", "ci_high", "std", "min", "q25", "median", "q75", "max",
         "ci_method",
     ),
     "comparisons": ("measure", "a", "b", "n", "mean_difference", "p_value", "p_adjusted", "verdict"),
     "tests": ("family", "measure", "a", "b", "p_value"),
     "costs": COSTS,
-}
+}  # fmt: skip
 """Table -> columns without which it cannot be used."""
 TEXT_COLUMNS = ("retriever", "query_id", "measure", "a", "b", "stage", "family")
 """Names: read back as text, whatever they look like, and an empty one is a text too."""
@@ -58,12 +44,6 @@ NUMBERS = frozenset({
     "clusters", "calls", "texts", "cached", "tokens", "usd", "seconds", "p50_ms", "p95_ms", "p99_ms",
 })  # fmt: skip
 """Columns of numbers; every other column is text."""
-FILLED = {
-    "summary": ("count",),
-    "comparisons": ("n", "wins", "ties", "losses", "verdict", "role", "method"),
-    "costs": ("calls", "texts", "cached", "tokens", "usd", "seconds"),
-}
-"""Table -> columns of which no cell may be empty."""
 
 
 def as_cell(text: str) -> str:
@@ -126,38 +106,17 @@ def read_costs(folder: Path) -> list[dict[str, Any]]:
 
 
 def read_table(path: Path) -> pd.DataFrame:
-    """Read a table.
-
-    Raises:
-        OSError: it cannot be read.
-        ValueError: it is not a table, lacks a column that is needed, or a number in it is none, or is not finite.
-    """
+    """Read a table that a run wrote; OSError or ValueError where it cannot be read."""
     import pandas as pd
 
-    name = path.stem
     with path.open(encoding="utf-8-sig", newline="") as file:
         header = next(csv.reader(file), [])
-    if absent := [column for column in LEADING[name] if column not in header]:
-        raise ValueError(f"it has no column {', '.join(absent)}")
     texts = [column for column in header if column not in NUMBERS]
     empty: dict[Any, Any] = {column: [""] for column in header if column not in TEXT_COLUMNS}
-    with warnings.catch_warnings():
-        warnings.simplefilter("error", pd.errors.ParserWarning)  # longer rows than the head would be cut in silence
-        try:
-            table: pd.DataFrame = pd.read_csv(
-                path, dtype=dict.fromkeys(texts, str), keep_default_na=False, na_values=empty, index_col=False,
-                on_bad_lines="error", encoding="utf-8",
-            )  # fmt: skip
-        except pd.errors.ParserWarning:
-            raise ValueError("a row has more cells than the head") from None
-    table = table.assign(**{column: _mapped(table[column], of_cell) for column in texts})
-    for column in header:
-        values = table[column]
-        if column in NUMBERS and not _is_finite(values):
-            raise ValueError(f"the column {column} holds what is no finite number")
-        if column in FILLED.get(name, ()) and values.isna().any():
-            raise ValueError(f"the column {column} has an empty cell")
-    return table
+    table = pd.read_csv(
+        path, dtype=dict.fromkeys(texts, str), keep_default_na=False, na_values=empty, index_col=False, encoding="utf-8"
+    )
+    return table.assign(**{column: _mapped(table[column], of_cell) for column in texts})
 
 
 def _mapped(values: pd.Series[Any], change: Callable[[str], str]) -> pd.Series[Any]:
@@ -166,13 +125,6 @@ def _mapped(values: pd.Series[Any], change: Callable[[str], str]) -> pd.Series[A
     if all(text == other for text, other in changed.items()):
         return values
     return values.map(lambda value: changed.get(value, value))
-
-
-def _is_finite(values: pd.Series[Any]) -> bool:
-    """Whether all values that are not empty are finite numbers."""
-    if not len(values):
-        return True
-    return values.dtype.kind in "iuf" and bool(np.isfinite(values[values.notna()].to_numpy(dtype=np.float64)).all())
 
 
 def file_digests(folder: Path) -> dict[str, str]:

@@ -1,23 +1,20 @@
-"""What is kept of a run: rankings, labels, the documents that are shown; each row checked as it is read back."""
+"""What is kept of a run: rankings, labels, the documents that are shown. A file that is read back has its digest."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields
-from functools import cache
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, NamedTuple, TypeVar
+from typing import NamedTuple
 
 import numpy as np
-from pydantic import BeforeValidator, ConfigDict, Field, TypeAdapter, ValidationError
-from pydantic_core import PydanticCustomError, from_json
+from pydantic_core import from_json
 
-from harness.dataset import Dataset, Labels, LabelSource, reference_as_json, reference_from_json
+from harness.dataset import Dataset, Labels, reference_as_json, reference_from_json
 from harness.records.manifest import RetrieverLedger
 from harness.records.safe_files import write_jsonl
 from retrievers import runs
 from retrievers.meter import StageTotals
-from retrievers.options import first_fault
 from retrievers.types import Document, Query, Ranking
 
 LENGTHS = (20_000, 4_000, 1_000, 300)
@@ -29,10 +26,6 @@ SHOWN = 20
 COSTS = ("retriever", "stage", "calls", "texts", "cached", "tokens", "usd", "seconds", "p50_ms", "p95_ms", "p99_ms",
          "measured_at")  # fmt: skip
 """The columns of costs.csv; any other count goes to the ledger."""
-Row = TypeVar("Row")
-Item = TypeVar("Item")
-Listed = Annotated[list[Item], Field(fail_fast=True)]
-"""A list of which the first fault is told alone: a line may have millions, which take half a kilobyte each."""
 
 
 class StageLatency(NamedTuple):
@@ -118,23 +111,6 @@ def kept_length(lengths: Sequence[int]) -> int:
     return next((most for most in LENGTHS if sum(min(most, length) for length in lengths) <= ROOM), LENGTHS[-1])
 
 
-def _first_wrong(kind: type, called: str) -> BeforeValidator:
-    """Tell the first wrong value of an object alone, for the same reason."""
-
-    def check(value: object) -> object:
-        for key, inner in value.items() if isinstance(value, dict) else ():
-            if type(inner) is not kind:
-                raise PydanticCustomError("wrong_value", "Input should be a valid {called} in {key}",
-                                          {"called": called, "key": repr(key[:80])})  # fmt: skip
-        return value
-
-    return BeforeValidator(check)
-
-
-Texts = Annotated[dict[str, str], _first_wrong(str, "string")]
-Grades = Annotated[dict[str, int], _first_wrong(int, "integer")]
-
-
 class LabelledQuery(NamedTuple):
     """One judged query with its labels as they were given."""
 
@@ -142,93 +118,21 @@ class LabelledQuery(NamedTuple):
     labels: Labels
 
 
-@dataclass(frozen=True, slots=True)
-class _Claim:
-    text: str
-    vital: bool = True
-
-
-@dataclass(frozen=True, slots=True)
-class _LabelRow:
-    query_id: str
-    text: str
-    fields: Texts
-    reference: Listed[str] = field(default_factory=list)
-    claims: Listed[str | _Claim] = field(default_factory=list)
-    grades: Grades | None = None
-    ranked: Listed[str] | None = None
-    groups: Listed[Listed[str]] | None = None
-    by: str = ""
-    source: LabelSource = ""
-    model: Grades = field(default_factory=dict)
-    given: Annotated[dict[str, Grades], _first_wrong(dict, "object")] = field(default_factory=dict)
-    inclusion: float = 1.0
-    population: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class _DocumentRow:
-    id: str
-    title: str
-    text: str
-
-
-@dataclass(frozen=True, slots=True)
-class _RankingRow:
-    __pydantic_config__: ClassVar = ConfigDict(cache_strings="keys")
-    """Looking each id up among those read before takes longer than making it."""
-
-    query_id: str
-    doc_ids: Listed[str]
-    scores: Listed[float]
-
-
 def labelled(line: bytes) -> LabelledQuery:
-    """Read a line of labels.jsonl; ValueError where it is none."""
-    row = _read(_LabelRow, line)
-    content = {part.name: getattr(row, part.name) for part in fields(row)}
-    content["claims"] = [one if isinstance(one, str) else asdict(one) for one in row.claims]
-    return LabelledQuery(
-        Query(row.query_id, row.text, row.fields, reference_from_json(content)), Labels.from_json(content)
-    )
+    """Read a line of labels.jsonl."""
+    row = from_json(line, cache_strings="keys")
+    query = Query(row["query_id"], row["text"], row["fields"], reference_from_json(row))
+    return LabelledQuery(query, Labels.from_json(row))
 
 
 def document(line: bytes) -> Document:
-    """Read a line of documents.jsonl; ValueError where it is none."""
-    row = _read(_DocumentRow, line)
-    return Document(row.id, row.title, row.text)
+    """Read a line of documents.jsonl."""
+    return Document(**from_json(line, cache_strings="keys"))
 
 
 def ranking(line: bytes) -> tuple[str, Ranking]:
-    """Read a line of rankings/*.jsonl: (query id, ranking); ValueError where it is none."""
-    row = _read(_RankingRow, line)
-    scores = np.asarray(row.scores, dtype=np.float64)
-    scores.setflags(write=False)
-    if len(scores) != len(row.doc_ids):
-        raise ValueError(f"{len(row.doc_ids)} documents have {len(scores)} scores")
-    if not np.isfinite(scores).all():
-        raise ValueError("a score is not finite")
-    if len(set(row.doc_ids)) < len(row.doc_ids):
-        raise ValueError("a document occurs twice")
-    return row.query_id, Ranking(tuple(row.doc_ids), scores)
-
-
-def unchanged_ranking(line: bytes) -> tuple[str, Ranking]:
-    """The same of a file that has its digest: it holds what was written, and needs none of the checks."""
-    row = from_json(line, cache_strings="keys")
+    """Read a line of rankings/*.jsonl: (query id, ranking)."""
+    row = from_json(line, cache_strings="keys")  # looking up ids that were read before takes longer than making them
     scores = np.array(row["scores"], dtype=np.float64)
     scores.setflags(write=False)
     return row["query_id"], Ranking(tuple(row["doc_ids"]), scores)
-
-
-@cache
-def _adapter(cls: Any) -> TypeAdapter[Any]:
-    return TypeAdapter(cls)
-
-
-def _read(cls: type[Row], line: bytes) -> Row:
-    try:
-        row: Row = _adapter(cls).validate_json(line, strict=True)  # type: ignore[arg-type]  # a class can be hashed
-        return row
-    except ValidationError as error:
-        raise ValueError(first_fault(error)) from None

@@ -11,20 +11,18 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from functools import cache
-from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
+from pydantic import AfterValidator, Field, TypeAdapter, ValidationError
 from pydantic_core import PydanticCustomError
 
 from harness.dataset.source import parse_json
-from harness.experiment import NAME, SWEPT, Relevance, Sweep, statistics_of
+from harness.experiment import NAME, SWEPT
 from harness.identity import question_of, retriever_of
 from harness.records.safe_files import create
 from harness.stats.settings import without_retired
 from retrievers.errors import InputError, Problem
-from retrievers.options import checked, first_fault
 
 SCHEMA = 1
 AGAIN = "run the experiment again"
@@ -48,24 +46,6 @@ RetrieverName = Annotated[str, AfterValidator(_no_path(SWEPT))]
 Count = Annotated[int, Field(ge=0)]
 Table = Mapping[str, Any]
 """A table of an experiment file."""
-
-
-class _Part(BaseModel):
-    """What a table of a model must have; it may have more."""
-
-    model_config = ConfigDict(strict=True)
-
-    kind: str
-
-
-class _Block(_Part):
-    """What a [[retrievers]] table must have."""
-
-    name: RetrieverName
-    of: str | _Block | list[str | _Block] | tuple[str | _Block, ...] | None = None
-    encoder: _Part | None = None
-    rerank: _Part | None = None
-    store: str | Mapping[str, Any] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -137,8 +117,8 @@ class DatasetFacts:
     """Queries that were asked."""
     judged: Count
     """Queries with labels."""
-    scored: Count | None = None
-    """Queries that have scores; None in folders that were written before it was kept."""
+    scored: Count
+    """Queries that have scores."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -209,8 +189,7 @@ class Manifest:
     earlier_looks: tuple[int, ...] = ()
     """How many queries earlier runs asked of the same question and documents, all of which this run asked too."""
     tables: Mapping[str, str] = field(default_factory=dict)
-    """Every file that is read back, by its path in the folder -> its SHA-256; empty in folders that were written before
-    it was kept."""
+    """Every file that is read back, by its path in the folder -> its SHA-256."""
 
     @property
     def failed(self) -> dict[str, str]:
@@ -283,9 +262,7 @@ def read_manifest(folder: Path) -> Manifest:
     except ValidationError as error:
         faults = [f"{'.'.join(map(str, fault['loc']))}: {fault['msg']}" for fault in error.errors()]
     else:
-        faults = list(_faults(manifest))
-        if not faults:
-            return manifest
+        return manifest
     more = f" and {len(faults) - NAMED} more" if len(faults) > NAMED else ""
     raise InputError(Problem(str(path), f"is damaged: {'; '.join(faults[:NAMED])}{more}", AGAIN))
 
@@ -309,30 +286,9 @@ def _current(content: Table) -> Table:
     if statistics.get("test") == "wilcoxon" and (undeclared or statistics.get("weight")):
         del statistics["test"]
     resolved = {**resolved, "statistics": statistics}
-    experiment = _with_stemming(content.get("experiment"), resolved)
-    if isinstance(experiment, Mapping):
-        experiment = {key: value for key, value in experiment.items() if key != "cache"}
-    return {**content, "experiment": experiment, "resolved": resolved}
-
-
-def _with_stemming(experiment: object, resolved: Table) -> object:
-    """The experiment of a manifest, `stemming` written where it was left out when that meant none.
-
-    What was written before stemming followed the documents' language has it, or lacks it, as a text in the resolved
-    table; what was written since has null there.
-    """
-    tables = experiment.get("retrievers") if isinstance(experiment, Mapping) else None
-    blocks = resolved.get("retrievers")
-    if not isinstance(experiment, Mapping) or not isinstance(tables, list) or not isinstance(blocks, list):
-        return experiment
-    found = {str(block.get("name")): block.get("stemming", "") for block in blocks if isinstance(block, Mapping)}
-
-    def meant(table: object) -> object:
-        if not isinstance(table, Mapping) or table.get("kind") != "bm25" or found.get(str(table.get("name"))) is None:
-            return table
-        return {"stemming": found[str(table["name"])], **table}
-
-    return {**experiment, "retrievers": [meant(table) for table in tables]}
+    if isinstance(written, Mapping):
+        written = {key: value for key, value in written.items() if key != "cache"}
+    return {**content, "experiment": written, "resolved": resolved}
 
 
 def _with_ledger(content: Table) -> Table:
@@ -342,36 +298,3 @@ def _with_ledger(content: Table) -> Table:
         return content
     retrievers = {name: kept for name, kept in ledger.items() if name != "dataset"}
     return {**content, "ledger": {"dataset": ledger.get("dataset", {}), "retrievers": retrievers}}
-
-
-def _faults(manifest: Manifest) -> Iterator[str]:
-    """Yield where a manifest contradicts itself: retrievers that are not those of the experiment, or form a circle."""
-    resolved = manifest.resolved
-    for number, block in enumerate(resolved.retrievers):
-        try:
-            _Block.model_validate(block)
-        except ValidationError as error:
-            yield f"resolved.retrievers.{number}.{first_fault(error)}"
-            return
-    blocks = [block["name"] for block in resolved.retrievers]
-    if set(blocks) != set(manifest.retrievers) or len(set(blocks)) < len(blocks):
-        yield "retrievers: they are not those of the experiment"
-        return
-    if absent := manifest.retrievers.keys() - manifest.ledger.retrievers.keys():
-        yield f"ledger: lacks {', '.join(sorted(absent))}"
-    graph = {name: resolved.made_of(name) for name in resolved.blocks}
-    if unknown := {part for parts in graph.values() for part in parts} - graph.keys():
-        yield f"resolved.retrievers: made of unknown {', '.join(sorted(unknown))}"
-    try:
-        TopologicalSorter(graph).prepare()
-    except CycleError as error:
-        yield f"resolved.retrievers: made of each other in a circle: {', '.join(error.args[1])}"
-    for check in (
-        lambda: checked(Relevance, resolved.relevance, "resolved.relevance"),
-        lambda: statistics_of(resolved.statistics, "resolved.statistics"),
-        lambda: resolved.sweep and checked(Sweep, resolved.sweep, "resolved.sweep"),
-    ):
-        try:
-            check()
-        except InputError as error:
-            yield from (str(problem) for problem in error.problems)

@@ -83,27 +83,12 @@ class Results:
         """The same as a stream.
 
         Raises:
-            InputError: there is no such retriever; the file cannot be read whole, or lacks a query that was asked.
+            InputError: there is no such retriever; the file is not as it was written.
         """
         if retriever not in self.retrievers:
             what = f"no retriever is called {retriever!r}"
             raise InputError(Problem(str(self.folder), what, did_you_mean(retriever, self.retrievers)))
-        name = f"rankings/{retriever}.jsonl"
-        path, asked = self.folder / name, self.manifest.dataset.queries
-        answered: set[str] = set()
-        digest = self.manifest.tables.get(name, "")
-        _refuse_change(self.folder, self.manifest, name)
-        try:
-            for query_id, ranking in read_jsonl(path, kept.unchanged_ranking if digest else kept.ranking):
-                if query_id not in self.queries or query_id in answered:
-                    raise ValueError(f"query {query_id!r} is answered twice, or was not asked")
-                answered.add(query_id)
-                yield query_id, ranking
-        except (OSError, ValueError, TypeError, LookupError) as error:  # not every row is checked
-            raise _unreadable(path, error) from None
-        if len(answered) != asked:
-            what = f"has the answers to {len(answered):,} queries, and {asked:,} were asked"
-            raise InputError(Problem(str(path), what, AGAIN))
+        return _evidence(self.folder, self.manifest, f"rankings/{retriever}.jsonl", kept.ranking)
 
     def run(self, retriever: str) -> Run:
         """One retriever's run as it was: its rankings, costs, notes and provenance."""
@@ -129,33 +114,16 @@ def read(folder: str | Path) -> Results:
     folder = Path(folder)
     manifest = read_manifest(folder)
     refuse_links(folder)
-    labelled, scores = _labelled_and_scores(folder, manifest)
-    documents = {row.id: row for row in _evidence(folder, manifest, "documents.jsonl", kept.document)}
-    tables = {name: _table(folder, manifest, name) for name in LEADING if name != "scores"}
-    return Results(folder, manifest, labelled, documents, scores, **tables)
-
-
-def _labelled_and_scores(folder: Path, manifest: Manifest) -> tuple[dict[str, LabelledQuery], pd.DataFrame]:
-    """Read the queries with their labels, and the scores.
-
-    Raises:
-        InputError: a part of it is missing or cannot be read, or scores or queries are missing.
-    """
     labelled = {row.query.id: row for row in _evidence(folder, manifest, "labels.jsonl", kept.labelled)}
-    scores = _table(folder, manifest, "scores")
     _refuse_change(folder, manifest, "qrels.trec")
-    problems: list[Problem] = []
-    wanted = len(manifest.finished) * len(manifest.resolved.measures) * (manifest.dataset.scored or 0)
-    if manifest.dataset.scored is not None and len(scores) != wanted:
-        what = f"has {len(scores):,} scores, and {wanted:,} were made"
-        problems.append(Problem(str(folder / "scores.csv"), what, AGAIN))
-    expected = max(manifest.dataset.queries, manifest.dataset.judged)
-    if len(labelled) < expected:
-        what = f"has {len(labelled):,} queries, and {expected:,} were asked or judged"
-        problems.append(Problem(str(folder / "labels.jsonl"), what, AGAIN))
-    if problems:
-        raise InputError(problems)
-    return labelled, scores
+    documents = {row.id: row for row in _evidence(folder, manifest, "documents.jsonl", kept.document)}
+    tables = {name: _table(folder, manifest, name) for name in LEADING}
+    return Results(folder, manifest, labelled, documents, **tables)
+
+
+def holds_results(place: Path) -> bool:
+    """Whether a folder is not a results folder itself, and holds one at least, whole or damaged."""
+    return place.is_dir() and not (place / "manifest.json").exists() and any(place.glob("*/manifest.json"))
 
 
 def glance(folder: Path) -> Manifest:
@@ -194,7 +162,7 @@ def _table(folder: Path, manifest: Manifest, name: str) -> pd.DataFrame:
 def _refuse_change(folder: Path, manifest: Manifest, name: str) -> None:
     """Raise InputError where a file has another digest than the manifest says."""
     try:
-        if (digest := manifest.tables.get(name)) and digest != sha256_of(folder / name):
+        if manifest.tables.get(name) != sha256_of(folder / name):
             raise ValueError(CHANGED)
     except (OSError, ValueError) as error:
         raise _unreadable(folder / name, error) from None
@@ -267,7 +235,7 @@ def earlier_queries(place: Path, manifest: Manifest, queries: ScoredQueries) -> 
         try:
             earlier = read_manifest(folder)
             same = earlier.dataset.corpus_digest == manifest.dataset.corpus_digest
-            if same and (earlier.dataset.scored or 0) < len(queries) and earlier.question == manifest.question:
+            if same and earlier.dataset.scored < len(queries) and earlier.question == manifest.question:
                 yield _scored(folder, earlier)
         except (InputError, OSError, ValueError):
             continue

@@ -140,6 +140,27 @@ def px(pixels: float) -> str:
     return f"{pixels:.1f}".removesuffix(".0")
 
 
+def drawn(tag: str, body: str | Markup | None = None, /, **attributes: object) -> Markup:
+    """An element of SVG: numbers in pixels, a name's underscores as dashes, texts escaped; None is left out.
+
+    >>> drawn("text", "a<b", x=1.26, text_anchor="end", class_="name")
+    Markup('<text x="1.3" text-anchor="end" class="name">a&lt;b</text>')
+    """
+    form = Markup(' {}="{}"')
+    shown = Markup("").join(
+        form.format(name.rstrip("_").replace("_", "-"), px(value) if isinstance(value, float | int) else value)
+        for name, value in attributes.items()
+        if value is not None
+    )
+    element = "<{0}{1}/>" if body is None else "<{0}{1}>{2}</{0}>"
+    return Markup(element).format(tag, shown, body)  # noqa: S704 - ours
+
+
+def joined(parts: Iterable[Markup]) -> Markup:
+    """Elements one after the other."""
+    return Markup("").join(parts)
+
+
 def horizontal(axis: Axis, across: tuple[float, float], title: str, labels: TickLabels = numbers) -> Markup:
     """An axis that lies below a chart, with its rules.
 
@@ -151,36 +172,33 @@ def horizontal(axis: Axis, across: tuple[float, float], title: str, labels: Tick
     """
     top, bottom = across
     ticks = axis.ticks(60)
-    rule = Markup('<line x1="{0}" x2="{0}" y1="{1}" y2="{2}" stroke="{3}"/>')
-    word = Markup('<text x="{}" y="{}" text-anchor="middle">{}</text>')
-    parts, free = [rule.format(px(axis.at(v)), px(top), px(bottom), RULE.light) for v in ticks], -1e9
+    parts = [drawn("line", x1=axis.at(v), x2=axis.at(v), y1=top, y2=bottom, stroke=RULE.light) for v in ticks]
+    free = -1e9
     for value, shown in zip(ticks, labels(ticks), strict=True):
         half = long(shown) / 2
         if axis.at(value) - half >= free:  # those that would lie on another are left out
-            parts.append(word.format(px(axis.at(value)), px(bottom + LINE), shown))
+            parts.append(drawn("text", shown, x=axis.at(value), y=bottom + LINE, text_anchor="middle"))
             free = axis.at(value) + half + 6
-    lines = Markup("").join(
-        word.format(px((axis.start + axis.end) / 2), px(bottom + LINE * (2.4 + i)), line)
+    middle = (axis.start + axis.end) / 2
+    lines = joined(
+        drawn("text", line, x=middle, y=bottom + LINE * (2.4 + i), text_anchor="middle")
         for i, line in enumerate(lines_of(title, axis.end))
     )
-    form = Markup('<g class="axis"><g class="ticks">{}</g><g class="title">{}</g></g>')
-    return form.format(Markup("").join(parts), lines)
+    inner = (drawn("g", joined(parts), class_="ticks"), drawn("g", lines, class_="title"))
+    return drawn("g", joined(inner), class_="axis")
 
 
 def upright(axis: Axis, across: tuple[float, float], labels: TickLabels = numbers) -> Markup:
     """An axis that stands at the left of a chart; `across` says from where to where its rules run."""
     left, right = across
     ticks = axis.ticks(44)
-    form = Markup(
-        '<line x1="{0}" x2="{1}" y1="{2}" y2="{2}" stroke="{3}"/><text x="{4}" y="{5}" text-anchor="end">{6}</text>'
-    )
     parts = [
-        form.format(px(left), px(right), px(axis.at(v)), RULE.light, px(left - 6), px(axis.at(v) + 4), shown)
+        drawn("line", x1=left, x2=right, y1=axis.at(v), y2=axis.at(v), stroke=RULE.light)
+        + drawn("text", shown, x=left - 6, y=axis.at(v) + 4, text_anchor="end")
         for v, shown in zip(ticks, labels(ticks), strict=True)
     ]
-    return Markup(
-        '<g class="axis" data-start="{}" data-end="{}" data-from="{}" data-to="{}"><g class="ticks">{}</g></g>'
-    ).format(px(axis.start), px(axis.end), px(left), px(right), Markup("").join(parts))
+    ends = {"data_start": axis.start, "data_end": axis.end, "data_from": left, "data_to": right}
+    return drawn("g", drawn("g", joined(parts), class_="ticks"), class_="axis", **ends)
 
 
 def lines_of(title: str, width: float) -> list[str]:
@@ -214,13 +232,15 @@ class Rows(NamedTuple):
 
     def names(self, words: Sequence[str]) -> Markup:
         """The names, as dark as text."""
-        form = Markup('<text class="name" x="{}" y="{}" text-anchor="{}">{}</text>')
         above = not self.left
         x, up, end = (0, -STEP / 2 - 1, "start") if above else (self.left - 10, 4.0, "end")
-        shown = [form.format(px(x), px(self.y(i) + up), end, text.visible(word)) for i, word in enumerate(words)]
+        shown = joined(
+            drawn("text", text.visible(word), class_="name", x=x, y=self.y(i) + up, text_anchor=end)
+            for i, word in enumerate(words)
+        )
         # Rules run under names that stand above their rows: a rim of paper keeps these legible.
-        rim = Markup(' stroke="{}" stroke-width="4" paint-order="stroke"').format(PAPER.light) if above else ""
-        return Markup('<g fill="{}" font-size="13"{}>{}</g>').format(INK.light, rim, Markup("").join(shown))
+        rim = {"stroke": PAPER.light, "stroke_width": 4, "paint_order": "stroke"} if above else {}
+        return drawn("g", shown, fill=INK.light, font_size=13, **rim)
 
 
 def rows_of(words: Sequence[str], width: float, top: float = 4.0) -> Rows:
@@ -235,17 +255,6 @@ APART, ABOVE, LETTER, HIGH, MARK = 7.0, 9.0, 6.5, 14.0, 6.0
 """Pixels: a name beside and above its point, a letter's width, a name's height, half of a point's size."""
 
 
-class Plane(NamedTuple):
-    """Where points lie, in pixels."""
-
-    width: float
-    height: float
-    padding: float
-    """Left and right of the outermost points."""
-    logarithmic: bool
-    """Whether the axis of prices is."""
-
-
 class _Box(NamedTuple):
     left: float
     right: float
@@ -258,32 +267,21 @@ class _Box(NamedTuple):
         )
 
 
-def placed_names(points: Mapping[str, tuple[float, float]], span: tuple[float, float], plane: Plane) -> dict[str, str]:
+def placed_names(centres: Mapping[str, tuple[float, float]], left: float, right: float) -> dict[str, str]:
     """Return name -> the side on which it stands, for the points that have room; the best choose first.
 
     Args:
-        points: name -> price and quality.
-        span: lowest and highest quality of the axis.
-        plane: where points lie.
+        centres: name -> where its point lies, in pixels; the highest is the best.
+        left: where the chart begins.
+        right: where it ends.
     """
-    prices = {name: math.log(price) if plane.logarithmic else price for name, (price, _) in points.items()}
-    first, last = min(prices.values()), max(prices.values())
-    inner, low, high = plane.width - 2 * plane.padding, *span
-    centres = {
-        name: (
-            plane.padding + inner * ((prices[name] - first) / ((last - first) or 1)),
-            plane.height * (high - quality) / ((high - low) or 1),
-        )
-        for name, (_, quality) in points.items()
-    }
     marks = {name: _Box(x - MARK, x + MARK, y - MARK, y + MARK) for name, (x, y) in centres.items()}
     taken: dict[str, tuple[str, _Box]] = {}
-    for name in sorted(points, key=lambda name: -points[name][1]):
-        x = centres[name][0]
-        for side in SIDES if x <= plane.width / 2 else SIDES[::-1]:
+    for name in sorted(centres, key=lambda name: centres[name][1]):
+        for side in SIDES if centres[name][0] <= (left + right) / 2 else SIDES[::-1]:
             box = _box(name, centres[name], side)
             others = [*(mark for other, mark in marks.items() if other != name), *(box for _, box in taken.values())]
-            if box.left >= 0 and box.right <= plane.width and not any(box.meets(other) for other in others):
+            if box.left >= left and box.right <= right and not any(box.meets(other) for other in others):
                 taken[name] = (side, box)
                 break
     return {name: side for name, (side, _) in taken.items()}

@@ -12,9 +12,10 @@ from harness.report.axes import (
     PRICED,
     STEP,
     Axis,
-    Plane,
     Rows,
+    drawn,
     horizontal,
+    joined,
     lines_of,
     long,
     placed_names,
@@ -26,6 +27,7 @@ from harness.report.axes import (
 )
 from harness.report.text import visible
 from harness.report.theme import INK, MUTED, RULE, SHAPES, Mark
+from harness.stats.intervals import Summary
 
 WIDE, NARROW = 700.0, 336.0
 """Pixels that charts take on a screen, and on a telephone."""
@@ -58,6 +60,12 @@ class Dot(NamedTuple):
     beside: str = ""
     """What stands at its right."""
     price: float = 0.0
+
+
+def dot_of(retriever: str, row: Summary, price: float = 0.0) -> Dot:
+    """A mean as a summary has it; without an interval the point stands alone."""
+    low, high = (row.mean if end is None else end for end in (row.ci_low, row.ci_high))
+    return Dot(retriever, row.mean, low, high, price=price)
 
 
 class Bar(NamedTuple):
@@ -100,7 +108,7 @@ class StageDot(NamedTuple):
 def _title(facts: Mapping[str, object]) -> Markup:
     """What a mark tells who points at it, and a spreadsheet: a line a fact."""
     lines = [f"{key}: {f'{value:.4f}' if isinstance(value, float) else value}" for key, value in facts.items()]
-    return Markup("<title>{}</title>").format(visible("\n".join(lines)))
+    return drawn("title", visible("\n".join(lines)))
 
 
 class _Look(NamedTuple):
@@ -132,12 +140,12 @@ def _dot(data: Markup, span: tuple[float, float, float, float], point: tuple[flo
 
 def _of(**data: object) -> Markup:
     form = Markup(' data-{}="{}"')
-    return Markup("").join(form.format(key, visible(str(value))) for key, value in data.items())
+    return joined(form.format(key, visible(str(value))) for key, value in data.items())
 
 
 def _beside(words: str, x: float, y: float, anchor: str = "start", color: str = INK.light) -> Markup:
-    form = Markup('<text class="beside" x="{}" y="{}" text-anchor="{}" fill="{}">{}</text>')
-    return form.format(px(x), px(y), anchor, color, visible(words)) if words else Markup("")
+    shown = {"class_": "beside", "x": x, "y": y, "text_anchor": anchor, "fill": color}
+    return drawn("text", visible(words), **shown) if words else Markup("")
 
 
 def _mean_dot(dot: Dot, axis: Axis, y: float, mark: Mark, **data: object) -> Markup:
@@ -160,25 +168,16 @@ def dots(order: Sequence[str], measured: Mapping[str, Sequence[Dot]], marks: Map
         line, column = divmod(place, beside)
         ends = reach(end for dot in of for end in (dot.low, dot.high))
         axis = Axis(*ends, rows.left + wide * column + 18, rows.left + wide * (column + 1) - 18)
-        head = Markup('<text class="head" x="{}" y="14" fill="{}" font-weight="bold">{}</text>').format(
-            px(axis.start - 12), INK.light, visible(measure)
-        )
+        bold = {"class_": "head", "x": axis.start - 12, "y": 14, "fill": INK.light, "font_weight": "bold"}
         marked = [
             _mean_dot(dot, axis, rows.y(order.index(dot.retriever)), marks[dot.retriever], measure=measure)
             for dot in of
         ]
-        body.append(
-            Markup('<g class="panel"{} transform="translate(0 {})">{}{}{}</g>').format(
-                _of(measure=measure),
-                px(high * line),
-                head,
-                horizontal(axis, (rows.top, rows.bottom), ""),
-                Markup("").join(marked),
-            )
-        )
-    shift = Markup('<g transform="translate(0 {})">{}</g>')
-    body += [shift.format(px(high * line), rows.names(order)) for line in range(lines)]
-    return Plot(width, high * lines, Markup("").join(body))
+        panel = [drawn("text", visible(measure), **bold), horizontal(axis, (rows.top, rows.bottom), ""), *marked]
+        shift = f"translate(0 {px(high * line)})"
+        body.append(drawn("g", joined(panel), class_="panel", data_measure=visible(measure), transform=shift))
+    body += [drawn("g", rows.names(order), transform=f"translate(0 {px(high * line)})") for line in range(lines)]
+    return Plot(width, high * lines, joined(body))
 
 
 def forest(panels: Mapping[str, Sequence[ForestRow]], title: str, margin: float | None, width: float) -> Plot:
@@ -212,20 +211,16 @@ def forest(panels: Mapping[str, Sequence[ForestRow]], title: str, margin: float 
         panel += [_beside(row.beside, width, held.y(i) + 4, "end", MUTED.light) for i, row in enumerate(rows)]
         if not column:
             panel.append(held.names([row.label for row in rows]))
-        shift = Markup('<g class="panel" transform="translate(0 {})">{}</g>')
-        body.append(shift.format(px(high * line), Markup("").join(panel)))
-    return Plot(width, high * -(-len(panels) // fit), Markup("").join(body))
+        body.append(drawn("g", joined(panel), class_="panel", transform=f"translate(0 {px(high * line)})"))
+    return Plot(width, high * -(-len(panels) // fit), joined(body))
 
 
 def _forest(rows: Sequence[ForestRow], axis: Axis, held: Rows, margin: float | None) -> list[Markup]:
     """The band, the zero and the rows of one panel."""
     body = []
     if margin:
-        band = Markup('<rect class="margin" x="{}" y="{}" width="{}" height="{}" fill="{}" opacity="0.6"/>')
-        body.append(band.format(px(axis.at(-margin)), px(held.top), px(axis.at(margin) - axis.at(-margin)),
-                                px(held.bottom - held.top), RULE.light))  # fmt: skip
-    zero = Markup('<line class="zero" x1="{0}" x2="{0}" y1="{1}" y2="{2}" stroke="{3}"/>')
-    body.append(zero.format(px(axis.at(0)), px(held.top), px(held.bottom), MUTED.light))
+        body.append(_band((axis.at(-margin), held.top), (axis.at(margin), held.bottom)))
+    body.append(_zero((axis.at(0), held.top), (axis.at(0), held.bottom)))
     for i, row in enumerate(rows):
         y, (low, high) = held.y(i), (row.difference if end is None else end for end in (row.low, row.high))
         look = _Look(SHAPES["diamond" if row.whole else "square"], INK.light)
@@ -236,18 +231,29 @@ def _forest(rows: Sequence[ForestRow], axis: Axis, held: Rows, margin: float | N
     return body
 
 
+def _band(start: tuple[float, float], end: tuple[float, float]) -> Markup:
+    """The margin, from its left upper corner to the other."""
+    size = {"width": end[0] - start[0], "height": end[1] - start[1]}
+    return drawn("rect", class_="margin", x=start[0], y=start[1], **size, fill=RULE.light, opacity="0.6")
+
+
+def _zero(start: tuple[float, float], end: tuple[float, float], kind: str = "zero") -> Markup:
+    """Where differences are 0, or another rule."""
+    shown = (INK.light, "1.5", "4 3") if kind == "mean" else (MUTED.light, None, None)
+    look = dict(zip(("stroke", "stroke_width", "stroke_dasharray"), shown, strict=True))
+    return drawn("line", class_=kind, x1=start[0], x2=end[0], y1=start[1], y2=end[1], **look)
+
+
 def _legend(looks: Mapping[str, tuple[str, str]], width: float, top: float) -> tuple[Markup, float]:
     """Names beside their marks, in as many lines as they need; and where the last line ends."""
-    form = Markup(
-        '<path d="{}" fill="{}" transform="translate({} {}) scale(5)"/><text x="{}" y="{}" fill="{}">{}</text>'
-    )
     x, y, parts = 8.0, top, []
     for name, (outline, color) in looks.items():
         if x > 8 and x + 14 + long(name) > width:
             x, y = 8.0, y + LINE + 4
-        parts.append(form.format(outline, color, px(x), px(y - 4), px(x + 12), px(y), INK.light, visible(name)))
+        parts.append(drawn("path", d=outline, fill=color, transform=f"translate({px(x)} {px(y - 4)}) scale(5)"))
+        parts.append(drawn("text", visible(name), x=x + 12, y=y, fill=INK.light))
         x += 34 + long(name)
-    return Markup("").join(parts), y + 8
+    return joined(parts), y + 8
 
 
 def differences(
@@ -269,20 +275,17 @@ def differences(
     axis = Axis(-limit, limit, top + high, top)
     thick = wide * 0.75 if len(bars) <= 60 else wide
     colors = [marks[name].color for name in pair]
-    rect = Markup('<rect data-at="{}" x="{}" y="{}" width="{}" height="{}" fill="{}"/>')
-    drawn = [
-        rect.format(bar.at, px(left + wide * i), px(min(axis.at(bar.difference), axis.at(0))), px(thick),
-                    px(abs(axis.at(bar.difference) - axis.at(0))), colors[0 if bar.difference > 0 else 1])
+    drawn_bars = [
+        drawn("rect", data_at=bar.at, x=left + wide * i, y=min(axis.at(bar.difference), axis.at(0)), width=thick,
+              height=abs(axis.at(bar.difference) - axis.at(0)), fill=colors[0 if bar.difference > 0 else 1])
         for i, bar in enumerate(bars)
     ]  # fmt: skip
-    line = Markup('<line class="{}" x1="{}" x2="{}" y1="{}" y2="{}" stroke="{}"{}/>')
     body = [
-        upright(axis, (left, right), signed), Markup('<g class="bars">{}</g>').format(Markup("").join(drawn)),
-        line.format("zero", px(left), px(right), px(axis.at(0)), px(axis.at(0)), MUTED.light, ""),
-        line.format("mean", px(left), px(right), px(axis.at(mean)), px(axis.at(mean)), INK.light,
-                    Markup(' stroke-width="1.5" stroke-dasharray="4 3"')),
-    ]  # fmt: skip
-    return Plot(left + BARS, top + high + 8, Markup("").join(body))
+        upright(axis, (left, right), signed),
+        drawn("g", joined(drawn_bars), class_="bars"),
+        *(_zero((left, axis.at(at)), (right, axis.at(at)), kind) for kind, at in (("zero", 0.0), ("mean", mean))),
+    ]
+    return Plot(left + BARS, top + high + 8, joined(body))
 
 
 def logarithmic(prices: Iterable[float]) -> bool:
@@ -304,21 +307,18 @@ def growth(rows: Sequence[ForestRow], title: str, margin: float | None, width: f
     ends = [end for row in rows for end in (row.low, row.difference, row.high) if end is not None]
     up = Axis(*reach((*ends, *((-margin, margin) if margin else ()), 0.0), bounded=False), top + high, top)
     across = Axis(0.0, float(rows[-1].queries), left + 4, width - 12)
-    band = Markup('<rect class="margin" x="{}" y="{}" width="{}" height="{}" fill="{}" opacity="0.6"/>')
-    zero = Markup('<line class="zero" x1="{0}" x2="{1}" y1="{2}" y2="{2}" stroke="{3}"/>')
-    body = [
-        band.format(px(left), px(up.at(margin)), px(width - 12 - left), px(up.at(-margin) - up.at(margin)), RULE.light)
-        if margin
-        else Markup(""),
-        upright(up, (left, width - 12), signed), horizontal(across, (top, top + high), title, PRICED["ms"]),
-        zero.format(px(left), px(width - 12), px(up.at(0)), MUTED.light),
-    ]  # fmt: skip
+    body = [_band((left, up.at(margin)), (width - 12, up.at(-margin)))] if margin else []
+    body += [
+        upright(up, (left, width - 12), signed),
+        horizontal(across, (top, top + high), title, PRICED["ms"]),
+        _zero((left, up.at(0)), (width - 12, up.at(0))),
+    ]
     for row in rows:
         x, (low, highest) = across.at(row.queries), (row.difference if e is None else e for e in (row.low, row.high))
         facts = {"queries": row.queries, "difference": row.difference, "low": low, "high": highest}
         look = _Look(SHAPES["circle"], INK.light)
         body.append(_dot(Markup(""), (x, x, up.at(low), up.at(highest)), (x, up.at(row.difference)), look, facts))
-    return Plot(width, top + high + 4 * LINE, Markup("").join(body))
+    return Plot(width, top + high + 4 * LINE, joined(body))
 
 
 class PriceAxis(NamedTuple):
@@ -343,17 +343,16 @@ def trade_off(dots: Sequence[Dot], edge: Sequence[tuple[float, float]], marks: M
     left, top, high = 44.0, 22.0, 260.0
     spread = logarithmic(dot.price for dot in dots)
     ends = reach(end for dot in dots for end in (dot.low, dot.mean, dot.high))
-    plane = Plane(width - left - 8, high, PADDING, spread)
-    sides = placed_names({dot.retriever: (dot.price, dot.mean) for dot in dots}, ends, plane)
     prices = [dot.price for dot in dots]
     inner = Axis(min(prices), max(prices), left + PADDING, width - 8 - PADDING, spread)
     y = Axis(*ends, top + high, top)
+    sides = placed_names({dot.retriever: (inner.at(dot.price), y.at(dot.mean)) for dot in dots}, left, width - 8)
     corners = [(inner.at(at), y.at(mean)) for at, mean in edge]
     path = "".join(f"M{px(a)},{px(b)}" if not i else f"H{px(a)}V{px(b)}" for i, (a, b) in enumerate(corners))
     body = [
         upright(y, (left, width - 8)),
         horizontal(inner, (top, top + high), price.title, PRICED[price.unit]),
-        Markup('<path class="edge" d="{}" fill="none" stroke="{}" stroke-dasharray="4 3"/>').format(path, MUTED.light),
+        drawn("path", class_="edge", d=path, fill="none", stroke=MUTED.light, stroke_dasharray="4 3"),
     ]
     for dot in dots:
         mark, x = marks[dot.retriever], inner.at(dot.price)
@@ -364,7 +363,7 @@ def trade_off(dots: Sequence[Dot], edge: Sequence[tuple[float, float]], marks: M
                  "high": dot.high}  # fmt: skip
         data = _of(retriever=dot.retriever, price=repr(float(dot.price)))
         body.append(_dot(data, (x, x, y.at(dot.low), y.at(dot.high)), (x, y.at(dot.mean)), look, facts))
-    return Plot(width, top + high + LINE * (2 + len(lines_of(price.title, width))), Markup("").join(body))
+    return Plot(width, top + high + LINE * (2 + len(lines_of(price.title, width))), joined(body))
 
 
 def stages(dots: Sequence[StageDot], order: Sequence[str], names: Sequence[str], width: float) -> Plot:
@@ -382,10 +381,10 @@ def stages(dots: Sequence[StageDot], order: Sequence[str], names: Sequence[str],
     axis = Axis(min(ends) / 1.2, max(ends) * 1.2, rows.left + 12, width - 16, logarithmic=True)
     body = [horizontal(axis, (rows.top, rows.bottom), "ms a query", PRICED["ms"]), rows.names(order)]
     outlines = dict(zip(names, SHAPES.values(), strict=False))  # colours belong to retrievers: a stage has a shape
-    tick = Markup('<line x1="{0}" x2="{0}" y1="{1}" y2="{2}" stroke="{3}" stroke-width="2"/>')
     for dot in dots:
         y = rows.y(order.index(dot.retriever)) + 14.0 * names.index(dot.stage)
-        late = tick.format(px(axis.at(dot.p95)), px(y - 4.5), px(y + 4.5), MUTED.light)
+        x = axis.at(dot.p95)
+        late = drawn("line", x1=x, x2=x, y1=y - 4.5, y2=y + 4.5, stroke=MUTED.light, stroke_width=2)
         facts = {"retriever": dot.retriever, "stage": dot.stage,
                  **{f"{p} (ms)": f"{getattr(dot, p):.4g}" for p in ("p50", "p95", "p99")}}  # fmt: skip
         look = _Look(outlines[dot.stage], INK.light)
@@ -393,4 +392,4 @@ def stages(dots: Sequence[StageDot], order: Sequence[str], names: Sequence[str],
         body += [late, _dot(_of(retriever=dot.retriever), ends_of, (axis.at(dot.p50), y), look, facts)]
     looks = {name: (outline, INK.light) for name, outline in outlines.items()}
     legend, below = _legend(looks, width, rows.bottom + 4 * LINE)
-    return Plot(width, below, Markup("").join([*body, legend]))
+    return Plot(width, below, joined([*body, legend]))

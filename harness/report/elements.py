@@ -66,26 +66,6 @@ def _element(drawing: Plot, attributes: str, before: str = "") -> str:
     return f"<svg {attributes} {size}>{before}{drawing.body}</svg>"
 
 
-class PageColumn(NamedTuple):
-    """One column of a table."""
-
-    head: str
-    of: Callable[[Any], str]
-    """What it shows of a row."""
-    kind: str = "n"
-    """"n" for numbers that we wrote, "each" for those below a retriever's name, "name" for retrievers, "" for words."""
-
-
-class PageTable(NamedTuple):
-    """A table, on the page and in Markdown; its first column names the rows."""
-
-    title: str
-    columns: Sequence[PageColumn]
-    rows: Sequence[Any]
-    captioned: bool = False
-    """Whether its title is seen: above it on the page, in place of its first head in Markdown."""
-
-
 class Section(NamedTuple):
     """One section: its template is `<id>.html`, with a block for the page and one for Markdown."""
 

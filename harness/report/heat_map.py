@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
-from markupsafe import Markup
-
 from harness.report import text
-from harness.report.axes import LINE, PRICED, Axis, horizontal, long, px, reach, signed, upright
+from harness.report.axes import LINE, PRICED, Axis, drawn, horizontal, joined, long, reach, signed, upright
 from harness.report.charts import Plot, PriceAxis
 from harness.report.theme import INK, MUTED, SERIES
 
@@ -56,48 +54,36 @@ def heat_map(grid: HeatGrid, width: float) -> Plot:
     wide = (width - left - 2) / len(across)
     low, high = min(grid.values.values()), max(grid.values.values())
     top = 2.4 * LINE
-    word = Markup('<text x="{}" y="{}" text-anchor="{}" fill="{}"{}>{}</text>')
+    middle = {"text_anchor": "middle", "fill": INK.light}
     body = [
-        word.format(px(left - 8), px(top - LINE), "end", MUTED.light, "", text.visible(grid.rows[0])),
-        word.format(px(left + wide * len(across) / 2), px(LINE), "middle", MUTED.light, "",
-                    text.visible(grid.columns[0])),
+        drawn("text", text.visible(grid.rows[0]), x=left - 8, y=top - LINE, text_anchor="end", fill=MUTED.light),
+        drawn("text", text.visible(grid.columns[0]), x=left + wide * len(across) / 2, y=LINE,
+              **{**middle, "fill": MUTED.light}),
     ]  # fmt: skip
     body += [
-        word.format(px(left + wide * (i + 0.5)), px(top - 6), "middle", INK.light, "", _cut(one, wide))
-        for i, one in enumerate(across)
+        drawn("text", _cut(one, wide), x=left + wide * (i + 0.5), y=top - 6, **middle) for i, one in enumerate(across)
     ]
     body += [
-        word.format(px(left - 8), px(top + HIGH * (i + 0.5) + 4), "end", INK.light, "", _cut(one, left - 8))
+        drawn("text", _cut(one, left - 8), x=left - 8, y=top + HIGH * (i + 0.5) + 4, text_anchor="end", fill=INK.light)
         for i, one in enumerate(down)
     ]
     for (row, column), value in grid.values.items():
         x, y = left + wide * column, top + HIGH * row
         share = (value - low) / (high - low) if high > low else 1.0
-        cell = Markup(
-            '<g><rect x="{}" y="{}" width="{}" height="{}" fill="{}" fill-opacity="{:.2f}"/>{}{}<title>{}</title></g>'
-        )
-        frame = _frame((x, y, wide, HIGH), "" if (row, column) == grid.chosen else ' stroke-dasharray="4 3"')
-        framed = frame if (row, column) in (grid.chosen, grid.default) else Markup("")
-        bold = Markup(' font-weight="bold"') if (row, column) == grid.chosen else Markup("")
-        shown = word.format(px(x + wide / 2), px(y + HIGH / 2 + 4), "middle", INK.light, bold, grid.shown(value))
-        body.append(
-            cell.format(px(x + 1), px(y + 1), px(wide - 2), px(HIGH - 2), SERIES[0].light,
-                        FAINT + (FULL - FAINT) * share, framed, shown if wide >= NUMBER else "",
-                        text.visible(f"{down[row]}, {across[column]}: {value:.4f}".removesuffix(".0000")))
-        )  # fmt: skip
-    return Plot(width, top + HIGH * len(down) + 4, Markup("").join(body))
-
-
-def _frame(at: tuple[float, float, float, float], dash: str) -> Markup:
-    x, y, wide, high = at
-    return Markup('<rect x="{}" y="{}" width="{}" height="{}" fill="none" stroke="{}" stroke-width="2"{}/>').format(
-        px(x + 2),
-        px(y + 2),
-        px(wide - 4),
-        px(high - 4),
-        INK.light,
-        Markup(dash),  # noqa: S704 - ours
-    )
+        chosen, faint = (row, column) == grid.chosen, f"{FAINT + (FULL - FAINT) * share:.2f}"
+        size = {"x": x + 1, "y": y + 1, "width": wide - 2, "height": HIGH - 2}
+        cell = [drawn("rect", **size, fill=SERIES[0].light, fill_opacity=faint)]
+        if (row, column) in (grid.chosen, grid.default):
+            size = {"x": x + 2, "y": y + 2, "width": wide - 4, "height": HIGH - 4}
+            dash = None if chosen else "4 3"
+            cell.append(drawn("rect", **size, fill="none", stroke=INK.light, stroke_width=2, stroke_dasharray=dash))
+        if wide >= NUMBER:
+            bold = "bold" if chosen else None
+            word = {"x": x + wide / 2, "y": y + HIGH / 2 + 4, **middle, "font_weight": bold}
+            cell.append(drawn("text", grid.shown(value), **word))
+        told = f"{down[row]}, {across[column]}: {value:.4f}".removesuffix(".0000")
+        body.append(drawn("g", joined([*cell, drawn("title", text.visible(told))])))
+    return Plot(width, top + HIGH * len(down) + 4, joined(body))
 
 
 def _cut(words: str, room: float) -> str:
@@ -119,16 +105,15 @@ def gains(points: Sequence[GainPoint], price: PriceAxis, width: float) -> Plot:
     across = Axis(*reach([one.price for one in points], bounded=False), left + 8, width - 16)
     up = Axis(*reach([0.0, *(one.gain for one in points)], bounded=False), bottom - 4, 8.0)
     body = [upright(up, (left, width - 8), signed), horizontal(across, (8.0, bottom), price.title, PRICED[price.unit])]
-    dot = Markup('<circle cx="{}" cy="{}" r="{}" fill="{}" stroke="{}" stroke-width="1.5"><title>{}</title></circle>')
     for one in sorted(points, key=lambda point: bool(point.role)):
         color = INK.light if one.role else SERIES[0].light
-        place = px(across.at(one.price)), px(up.at(one.gain))
-        told = text.visible(f"{one.name}: {text.signed(one.gain)}")
-        body.append(dot.format(*place, 6 if one.role else 4, color if one.alike else "none", color, told))
+        told = drawn("title", text.visible(f"{one.name}: {text.signed(one.gain)}"))
+        look = {"r": 6 if one.role else 4, "fill": color if one.alike else "none", "stroke": color}
+        body.append(drawn("circle", told, cx=across.at(one.price), cy=up.at(one.gain), **look, stroke_width="1.5"))
         if one.role:
             right = across.at(one.price) < width / 2
-            name = Markup('<text x="{}" y="{}" text-anchor="{}" fill="{}">{}</text>')
             x = across.at(one.price) + (10 if right else -10)
             words = _cut(f"{one.name}, {one.role}" if one.role == "default" else one.name, width / 2)
-            body.append(name.format(px(x), px(up.at(one.gain) - 8), "start" if right else "end", INK.light, words))
-    return Plot(width, bottom + 3.4 * LINE, Markup("").join(body))
+            look = {"text_anchor": "start" if right else "end", "fill": INK.light}
+            body.append(drawn("text", words, x=x, y=up.at(one.gain) - 8, **look))
+    return Plot(width, bottom + 3.4 * LINE, joined(body))

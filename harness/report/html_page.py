@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from functools import cache, partial
 from pathlib import Path
 from typing import Any
@@ -14,27 +14,14 @@ from markupsafe import Markup, escape
 from harness.english import counted, join, short_p
 from harness.pages import head, policy
 from harness.report import elements, text, theme
-from harness.report.elements import Figure, PageTable, Section
+from harness.report.elements import Figure, Section
 from harness.report.latex import citation
 from harness.report.sections.queries import client_filter, packed
 from harness.report.view import MeasureName, View
 
-FILTERS = {
-    "score": text.score,
-    "signed": text.signed,
-    "between": text.between,
-    "between_signed": text.between_signed,
-    "p_value": text.p_value,
-    "short_p": short_p,
-    "plain": text.plain,
-    "dollars": text.dollars,
-    "milliseconds": text.milliseconds,
-    "seconds": text.seconds,
-    "size": text.size,
-    "count": text.count,
-    "counted": counted,
-    "shortened": text.shortened,
-}
+NUMBERS = (text.score, text.signed, text.between, text.between_signed, text.p_value, text.plain, text.dollars,
+           text.milliseconds, text.seconds, text.size, text.count)  # fmt: skip
+FILTERS = {one.__name__: one for one in (*NUMBERS, short_p, counted, text.shortened)}
 TEMPLATES = Path(__file__).with_name("templates")
 FIXED = Markup(
     '<p class="note fixed">This part does not follow the filter: it is of all queries, as they were measured '
@@ -108,37 +95,6 @@ def chart(figure: Figure, kind: str = "") -> Markup:
     )  # fmt: skip
 
 
-def table(view: View, held: PageTable) -> Markup:
-    """A table that is scrolled sideways where it has no room."""
-    number = _ours(' class="n"')
-    heads = [
-        Markup('<th scope="col"{}>{}</th>').format(
-            number if column.kind in ("n", "each") else "",
-            retriever(view, column.head) if column.kind == "each" else text.visible(column.head),
-        )
-        for column in held.columns
-    ]
-    rows = [Markup("<tr>{}</tr>\n").format(_joined(_cells(view, held, row))) for row in held.rows]
-    title, hidden = text.visible(held.title), "" if held.captioned else _ours(' class="hidden"')
-    return Markup(
-        '<div class="scroll" role="group" aria-label="{0}">\n<table>\n<caption{1}>{0}</caption>\n'
-        "<thead><tr>{2}</tr></thead>\n<tbody>{3}</tbody>\n</table>\n</div>\n"
-    ).format(title, hidden, _joined(heads), _joined(rows))
-
-
-def _cells(view: View, held: PageTable, row: Any) -> Iterator[Markup]:
-    for place, column in enumerate(held.columns):
-        shown: str = column.of(row)
-        if column.kind == "name":
-            shown = retriever(view, shown) if shown else ""
-        form = '<td class="n">{}</td>' if column.kind in ("n", "each") else "<td>{}</td>"
-        yield _ours(form if place else '<th scope="row">{}</th>').format(_visible(shown))
-
-
-def _joined(parts: Iterable[Markup]) -> Markup:
-    return Markup("").join(parts)
-
-
 def styled(env: jinja2.Environment, declared: Sequence[theme.Shade] = ()) -> Markup:
     """The style sheet of every page, with our colours in it and those that an experiment declares."""
     return _ours(
@@ -160,7 +116,7 @@ def environment() -> jinja2.Environment:
     env = _environment(without="markdown", autoescape=True, finalize=_visible)
     env.filters |= FILTERS
     env.globals |= {"head": head, "grade_chip": grade_chip, "retriever": retriever, "measure": measure}
-    env.globals |= {"chart": chart, "table": table, "fixed": FIXED}
+    env.globals |= {"chart": chart, "fixed": FIXED}
     return env
 
 

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
+from pathlib import Path
 from string import ascii_lowercase
 
-from harness.english import asked, count, counted, format_p
+import jinja2
+from markupsafe import Markup
+
+from harness.english import asked, counted, format_p
 from harness.evaluation.csv_views import summary_rows
 from harness.evaluation.verdict import Verdict
 from harness.evaluation.wording import pair_sentence, settings_sentence, verdict_cell
@@ -46,8 +50,27 @@ def citation(view: View) -> Mapping[str, str]:
 
 def tables(view: View) -> dict[str, str]:
     """Return the LaTeX tables by name: leaderboard, comparisons, describe."""
-    files = {"leaderboard": _leaderboard(view), "describe": _describe(view)}
-    return files | ({"comparisons": _comparisons(view)} if len(view.retrievers) > 1 else {})
+    env = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(Path(__file__).with_name("templates")),
+        block_start_string="<%", block_end_string="%>", variable_start_string="<<", variable_end_string=">>",
+        comment_start_string="<#", comment_end_string="#>", trim_blocks=True, keep_trailing_newline=True,
+        finalize=_escaped, undefined=jinja2.StrictUndefined, autoescape=False,  # noqa: S701 - `finalize` escapes
+    )  # fmt: skip
+    env.filters |= {"counted": counted, "score": text.score, "number": _number, "p": _p, "verdict": verdict_cell}
+    shown = {
+        "view": view,
+        "settings": settings_sentence(view.settings),
+        "glosses": [f"{name.short}: {name.gloss}" for name in view.names.values() if name.gloss],
+        "letters": letters_of(view),
+        "marks": {measure: superscripts(view, measure) for measure in view.measures},
+        "best": {one: text.score(max(view.mean(one, name) for name in view.ranked)) for one in view.measures},
+    }
+    names = ("leaderboard", "describe", *(("comparisons",) if len(view.retrievers) > 1 else ()))
+    return {name: env.get_template("table.tex").render(which=name, **shown) for name in names}
+
+
+def _escaped(value: object) -> object:
+    return latex(value) if isinstance(value, str) and not isinstance(value, Markup) else value
 
 
 def superscripts(view: View, measure: str) -> dict[str, str]:
@@ -68,76 +91,15 @@ def letters_of(view: View) -> dict[str, str]:
     return {name: ascii_lowercase[i] if few else f"{i + 1} " for i, name in enumerate(view.ranked)}
 
 
-def _leaderboard(view: View) -> str:
-    letters = letters_of(view)
-    marks = {measure: superscripts(view, measure) for measure in view.measures}
-    means = {measure: {name: view.mean(measure, name) for name in view.scores[measure]} for measure in view.measures}
-    rows = []
-    for name in view.ranked:
-        cells = []
-        for measure in view.measures:
-            best = text.score(means[measure][name]) == text.score(max(means[measure].values()))
-            value = f"{means[measure][name]:.3f}"
-            raised = marks[measure][name]
-            cells.append(
-                (rf"\textbf{{{value}}}" if best else value) + (rf"\textsuperscript{{{raised}}}" if raised else "")
-            )
-        rows.append([letters[name], latex(name), *cells])
-    glosses = [f"{n.short}: {n.gloss}" for n in view.names.values() if n.gloss]
-    return _table(
-        ["", "Retriever", *(latex(view.names[measure].short) for measure in view.measures)],
-        rows,
-        "ll" + "r" * len(view.measures),
-        f"Means over {count(view.n)}. A superscript names the retrievers shown to be worse on that measure. "
-        f"{settings_sentence(view.settings)} {'; '.join(glosses)}{'.' if glosses else ''}",
-    )
-
-
-def _comparisons(view: View) -> str:
-    rows = [
-        [latex(row.a), latex(row.b), _number(row.mean_difference, "+.3f"),
-         f"[{_number(row.ci_low, '+.3f')}, {_number(row.ci_high, '+.3f')}]",
-         f"{row.wins}/{row.ties}/{row.losses}", _p(row.p_value), _p(row.p_adjusted),
-         "--" if row.p_wilcoxon_adjusted is None else _p(row.p_wilcoxon_adjusted), latex(verdict_cell(row.finding))]
-        for row in view.comparisons[view.primary]
-    ]  # fmt: skip
-    head = ["$a$", "$b$", "$a-b$", "Interval", "W/T/L", "$p$", r"$p_\mathrm{adj}$", r"$p_\mathrm{Wilcoxon}$", "$a$ is"]
-    return _table(head, rows, "llrrrrrrl", f"{view.names[view.primary].short}. {settings_sentence(view.settings)}")
-
-
-def _describe(view: View) -> str:
-    columns = ("mean", "std", "min", "q25", "median", "q75", "max")
-    summary = summary_rows(view.evaluation.summary)
-    rows = [
-        [latex(view.names[measure].short), latex(row["retriever"]), str(row["count"]),
-         *(_number(row[column], ".3f") for column in columns)]
-        for measure in view.measures for name in view.retrievers for row in summary
-        if row["measure"] == measure and row["retriever"] == name
-    ]  # fmt: skip
-    head = ["Measure", "Retriever", "$n$", "mean", "std", "min", r"25\,\%", r"50\,\%", r"75\,\%", "max"]
-    return _table(head, rows, "ll" + "r" * 8, "Statistics of each measure over the queries.")
-
-
-def _table(head: Sequence[str], rows: Sequence[Sequence[str]], columns: str, caption: str) -> str:
-    lines = [" & ".join(row) + r" \\" for row in (head, *rows)]
-    return "\n".join([
-        r"% Needs \usepackage{booktabs,textcomp}", r"\begin{table}", r"\centering",
-        rf"\caption{{{latex(caption.strip())}}}",
-        rf"\begin{{tabular}}{{{columns}}}", r"\toprule", lines[0], r"\midrule", *lines[1:], r"\bottomrule",
-        r"\end{tabular}", r"\end{table}", "",
-    ])  # fmt: skip
-
-
-def _number(value: float | None, form: str) -> str:
+def _number(value: float | None, form: str) -> Markup:
     if value is None or math.isnan(value):
-        return "--"
+        return Markup("--")
     digits = f"{value:{form}}"
-    return f"${digits if float(digits) else digits.lstrip('+-')}$"
+    return Markup(f"${digits if float(digits) else digits.lstrip('+-')}$")  # noqa: S704 - a number
 
 
-def _p(p: float) -> str:
-    digits, _, power = format_p(p).partition("e")
-    if not power:
-        return f"${digits}$"
+def _p(p: float | None) -> Markup:
+    digits, _, power = ("--" if p is None else format_p(p)).partition("e")
     start = "<" if digits == "< 1" else rf"{digits}\times"
-    return f"${start}10^{{{int(power)}}}$"
+    shown = f"${start}10^{{{int(power)}}}$" if power else digits if p is None else f"${digits}$"
+    return Markup(shown)  # noqa: S704 - a number

@@ -24,7 +24,6 @@ from harness.report.elements import figure, inline
 from harness.report.html_page import environment, styled
 from harness.report.theme import marks
 from harness.stats.intervals import mean_interval
-from retrievers.opening import text_file, writing
 
 ClaimsSection = Mapping[str, Any]
 """Names of a template -> what stands there."""
@@ -51,19 +50,10 @@ def write_scores(
     Raises:
         InputError: the file cannot be written.
     """
-    page = scores_page(title, evaluation, notes, section)
-    with writing(path):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with text_file(path, "w") as file:
-            file.write(page)
-
-
-def scores_page(title: str, evaluation: Evaluation, notes: Sequence[str], section: ClaimsSection) -> str:
-    """The page: the verdict, every mean, every comparison, and for answers every claim."""
     env, summary, rows = environment(), summary_rows(evaluation.summary), comparison_rows(evaluation)
     style = styled(env)
     measures = list(dict.fromkeys(row["measure"] for row in summary))
-    return env.get_template("scores.html").render(
+    page = env.get_template("scores.html").render(
         title=title,
         said=first_lines(evaluation),
         primary=evaluation.measure,
@@ -78,6 +68,8 @@ def scores_page(title: str, evaluation: Evaluation, notes: Sequence[str], sectio
         style=style,
         policy=policy([], str(style)),
     )
+    with create(path) as file:
+        file.write(page)
 
 
 def write_sets(place: Path, sets: Sequence[Results], *, report: bool) -> None:
@@ -93,28 +85,18 @@ def write_sets(place: Path, sets: Sequence[Results], *, report: bool) -> None:
     writer.writerows(found.rows())
     files = {}
     if report:
-        matrix = ["| | " + " | ".join(found.sets) + " |", "| --- |" + " ---: |" * len(found.sets)]
-        matrix += [
-            f"| {one} | " + " | ".join(f"{found.mean(name, one):.4f}" for name in found.sets) + " |"
-            for one in found.ranked
-        ]
-        lines = [f"# {place.name}: {found.measure}", "", *sets_sentences(found, MOST), "", *matrix, ""]
-        files = {"report.md": "\n".join(lines), "report.html": sets_page(place.name, found, sets)}
+        shown = {"title": place.name, "found": found, "sentences": sets_sentences(found, MOST)}
+        page = environment().get_template("data_sets.html").render(**shown, **_drawn(found, sets))
+        files = {"report.md": environment().get_template("data_sets.md").render(**shown), "report.html": page}
     for name, content in {**files, SETS: out.getvalue()}.items():  # last the table: by it the folder is known
         with create(place / name) as file:
             file.write(content)
 
 
-def sets_page(title: str, found: SetsTogether, sets: Sequence[Results]) -> str:
-    """The page as one HTML file without scripts.
-
-    Args:
-        title: the experiment's name.
-        found: the sets together.
-        sets: their results, whose folders lie beside the page.
-    """
-    env, order, first = environment(), found.ranked, sets[0]
-    drawn = marks({name: first.manifest.identity(name) for name in order})
+def _drawn(found: SetsTogether, sets: Sequence[Results]) -> dict[str, Any]:
+    """What the page has besides: the chart, the pairs, which sets have a report beside it."""
+    order = found.ranked
+    drawn = marks({name: sets[0].manifest.identity(name) for name in order})
     panels: dict[str, list[charts.Dot]] = {}
     for name, scores in found.sets.items():
         for one in order:
@@ -132,17 +114,14 @@ def sets_page(title: str, found: SetsTogether, sets: Sequence[Results]) -> str:
         "; ".join(f"{name}: {dot.retriever} {dot.mean:.3f}" for name, dots in panels.items() for dot in dots),
         lambda width: charts.dots(order, panels, drawn, width),
     )
-    style = styled(env)
-    return env.get_template("data_sets.html").render(
-        title=title,
-        found=found,
-        sentences=sets_sentences(found, MOST),
-        reported={one.manifest.name: (one.folder / "report.html").is_file() for one in sets},
-        best={name: max(found.mean(name, one) for one in order) for name in found.sets},
-        pairs=sorted((pair.leading for pair in found.pairs), key=lambda pair: -abs(pair.mean_difference)),
-        beyond=all(pair.like is not None for pair in found.pairs),
-        multiples=multiples,
-        drawn=Markup(inline(multiples)),  # noqa: S704 - ours
-        style=style,
-        policy=policy([], str(style)),
-    )
+    style = styled(environment())
+    return {
+        "reported": {one.manifest.name: (one.folder / "report.html").is_file() for one in sets},
+        "best": {name: max(found.mean(name, one) for one in order) for name in found.sets},
+        "pairs": sorted((pair.leading for pair in found.pairs), key=lambda pair: -abs(pair.mean_difference)),
+        "beyond": all(pair.like is not None for pair in found.pairs),
+        "multiples": multiples,
+        "drawn": Markup(inline(multiples)),  # noqa: S704 - ours
+        "style": style,
+        "policy": policy([], str(style)),
+    }

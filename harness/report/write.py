@@ -21,17 +21,15 @@ from harness.measures import parse
 from harness.pages import policy
 from harness.records import Results, create
 from harness.report import text
-from harness.report.elements import Figure, PageColumn, PageTable, Section, svg
+from harness.report.elements import Figure, Section, svg
 from harness.report.html_page import environment, page, plain_environment, rendered, source, styled
 from harness.report.latex import tables
 from harness.report.sections import sections
-from harness.report.sections.decision import context
+from harness.report.sections.decision import screen_of
 from harness.report.sections.queries import REST, rest
 from harness.report.text import cell
 from harness.report.view import View, view_of
 
-RULES = {"n": "---:", "each": "---:", "name": "---", "": "---"}
-"""Kind of a column -> what stands below its head in Markdown."""
 MOST = 200
 """Queries that a table lists."""
 
@@ -39,27 +37,13 @@ MOST = 200
 def markdown(view: View, sections: Sequence[Section]) -> str:
     """Return report.md, every section from the context that the page shows; images are the files under figures/."""
     env = plain_environment(escaped)
-    env.globals |= {"image": _image, "most": MOST, "table": _table}
+    env.globals |= {"image": _image, "most": MOST}
     return "\n".join(rendered(env, section, "markdown", view=view).strip("\n") + "\n" for section in sections)
 
 
 def _image(figure: Figure) -> Markup:
     words = text.markdown(f"{figure.title}: {figure.description}")
     return Markup(f"![{words}](figures/{quote(figure.name, safe='@')}.svg)")  # noqa: S704 - escaped above
-
-
-def _table(held: PageTable) -> Markup:
-    """A table, its numbers at the right; a title that is seen stands in place of the first head."""
-    heads = [column.head for column in held.columns]
-    heads[0] = held.title if held.captioned else heads[0]
-    lines = [[text.markdown(head) for head in heads], [RULES[column.kind] for column in held.columns]]
-    lines += [[_cell(column, row) for column in held.columns] for row in held.rows]
-    return Markup("".join(f"| {' | '.join(line)} |\n" for line in lines))  # noqa: S704 - escaped
-
-
-def _cell(column: PageColumn, row: Any) -> str:
-    shown = column.of(row)
-    return shown.replace("<", "&lt;") if column.kind in ("n", "each") else text.markdown(shown)
 
 
 def escaped(value: Any) -> Any:
@@ -113,7 +97,7 @@ def fragment(results: Results) -> str:
     if not results.scored:
         return str(Markup("<p>No query has labels. Next: {}</p>").format(text.visible(next_step(results))))
     view, style = view_of(results), Markup(source("board.css"))  # noqa: S704 - ours
-    return environment().get_template("first_screen.html").render(view=view, style=style, **context(view))
+    return environment().get_template("first_screen.html").render(view=view, style=style, screen=screen_of(view))
 
 
 def _called(full: str) -> str | None:

@@ -43,8 +43,6 @@ class Observed(NamedTuple):
 
     queries: Differences
     """(n,)"""
-    by_unit: Differences
-    """(units,): of the clusters' means; the same where no clusters are declared."""
     units: Units
     flips: FlipTest
     ranks: SignedRank

@@ -1,6 +1,5 @@
 """BM25 stems words where the documents share a language that Snowball has, says so, and leaves all others alone."""
 
-import json
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -12,13 +11,9 @@ from typer.testing import CliRunner
 from harness import records
 from harness.cli import app
 from harness.dataset import load, reference_of
-from harness.pipeline import run
-from harness.reproduce import reproduce
 from harness.running.check import check
 from harness.running.dataset_summary import dataset_summary
-from harness.running.options import Options
 from retrievers.bm25 import BM25
-from retrievers.errors import InputError
 from retrievers.meter import Meter
 from retrievers.types import Document, Query
 from tests.support import layouts, small
@@ -97,30 +92,6 @@ def test_terminal_page_and_manifest_say_it(tmp_path: Path) -> None:
     assert facts["words"] == "stemmed as English"
     assert facts["fingerprint"].endswith("stemming=english")
     assert "<small>words</small> <bdi>stemmed as English</bdi>" in (folder / "report.html").read_text(encoding="utf-8")
-
-
-def as_before(folder: Path) -> Path:
-    """A folder of a run with stemming = "", as versions wrote it for which that was the default."""
-    path = folder / "manifest.json"
-    manifest = json.loads(path.read_text(encoding="utf-8"))
-    for table in manifest["experiment"]["retrievers"]:
-        table.pop("stemming", None)
-    path.write_text(json.dumps(manifest), encoding="utf-8")
-    return folder
-
-
-def test_results_of_before_keep_their_meaning_and_are_not_taken_for_new_ones(tmp_path: Path) -> None:
-    words = small.RETRIEVERS.replace('"bm25"\n\n', '"bm25"\nstemming = ""\n\n', 1)
-    folder = as_before(run(small.experiment(tmp_path, retrievers=words), Options(tmp_path / "out")).folder)
-    assert records.read_manifest(folder).experiment["retrievers"][0]["stemming"] == ""
-    assert "the same to the byte" in reproduce(folder).sentence()
-    stems = small.experiment(tmp_path)
-    with pytest.raises(InputError, match="holds no results of this experiment"):
-        run(stems, Options(tmp_path / "out", only=("hashing",)))
-    run(stems, Options(tmp_path / "out"))
-    assert (tmp_path / "out" / "small.1" / "manifest.json").is_file()
-    assert records.read_manifest(folder).retrievers["bm25"].provenance["words"] == "stemmed as English"
-    run(stems, Options(tmp_path / "out", only=("hashing",)))  # and new ones are
 
 
 def test_a_language_is_named_only_where_it_is_sure(tmp_path: Path) -> None:

@@ -3,7 +3,6 @@
 from dataclasses import replace
 
 from harness.evaluation import compare as comparing
-from harness.evaluation import conclusions
 from harness.evaluation.evaluate import conclude
 from harness.evaluation.gate import BASELINE, CHALLENGER, gate_scores
 from harness.evaluation.scores import Scores
@@ -65,11 +64,6 @@ def finding(text):
     reasons = {words: reason for reason, words in REASONS.items()} | {"": None}
     plain = word.removesuffix(" but negligible")
     return Finding(Verdict(plain), reasons[why], word != plain)
-
-
-def sentences(result, **how):
-    """What was shown, in words."""
-    return conclusions.sentences(result, **how)
 
 
 def at_level(name, rel):

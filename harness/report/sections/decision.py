@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any, NamedTuple
-
-from markupsafe import Markup
+from typing import NamedTuple
 
 from harness.english import count, counted, few_names, shared_beginning
 from harness.evaluation.conclusions import first_lines, next_step
 from harness.evaluation.costs import costs_of
-from harness.evaluation.evaluation import Board, BoardRow, WarningKind
+from harness.evaluation.evaluation import Board, WarningKind
 from harness.evaluation.wording import STANDINGS, look_sentences, warning_sentence
 from harness.measures import parse
 from harness.report import text
@@ -72,13 +70,18 @@ class Screen(NamedTuple):
         room = (high - low) * 0.04 or 0.05
         return low - room, high + room
 
+    @property
+    def ticks(self) -> list[tuple[float, str]]:
+        """The axis's round values, and how they read."""
+        values = steps(*self.axis, 5)
+        return list(zip(values, numbers(values, "-"), strict=True))
+
 
 def section(view: View) -> Section:
     """The verdict, what may change it, the paired leaderboard, and what a choice hangs on."""
-    read = context(view)
-    screen: Screen = read["screen"]
+    screen = screen_of(view)
     drawn = (_figure(view, screen),) if screen.board.paired else ()
-    return Section("decision", "Decision", {"headline": screen.headline, **read}, drawn)
+    return Section("decision", "Decision", {"screen": screen}, drawn)
 
 
 def _figure(view: View, screen: Screen) -> Figure:
@@ -123,46 +126,6 @@ def screen_of(view: View) -> Screen:
         facts=tuple(clause._replace(text=short(clause.text)) for clause in facts(view)),
         failed=view.evaluation.failed,
     )
-
-
-def strip(row: BoardRow, screen: Screen) -> Markup:
-    """One row of the forest: the margin as a band, zero, and the difference on its interval."""
-    board, (start, end) = screen.board, screen.axis
-
-    def at(value: float) -> str:
-        return f"{100 * (value - start) / (end - start):.2f}%"
-
-    def wide(low: float, high: float) -> str:
-        return f"{100 * (high - low) / (end - start):.2f}%"
-
-    margin = board.margin or 0.0
-    low = -margin if board.against_baseline else 0.0
-    band = Markup('<rect class="band" x="{}" width="{}" y="0" height="100%"/>').format(at(low), wide(low, margin))
-    parts = [band if margin else "", Markup('<line class="zero" x1="{0}" x2="{0}" y1="0" y2="100%"/>').format(at(0.0))]
-    if row.difference is not None:
-        if row.low is not None and row.high is not None:
-            span = Markup('<line class="span" x1="{}" x2="{}" y1="50%" y2="50%"/>')
-            cap = Markup('<line class="span" x1="{0}" x2="{0}" y1="30%" y2="70%"/>')
-            parts += [span.format(at(row.low), at(row.high)), cap.format(at(row.low)), cap.format(at(row.high))]
-        parts.append(Markup('<circle cx="{}" cy="50%" r="5"/>').format(at(row.difference)))
-    return Markup('<svg class="strip" aria-hidden="true" focusable="false">{}</svg>').format(Markup("").join(parts))
-
-
-def ruler(screen: Screen) -> Markup:
-    """The forest's axis: round values below the rows."""
-    start, end = screen.axis
-    ticks = steps(start, end, 5)
-    word = Markup('<text x="{:.2f}%" y="12" text-anchor="middle">{}</text>')
-    words = [
-        word.format(100 * (v - start) / (end - start), shown)
-        for v, shown in zip(ticks, numbers(ticks, "-"), strict=True)
-    ]
-    return Markup('<svg class="ruler" aria-hidden="true" focusable="false">{}</svg>').format(Markup("").join(words))
-
-
-def context(view: View) -> dict[str, Any]:
-    """What `board.html` reads."""
-    return {"screen": screen_of(view), "strip": strip, "ruler": ruler}
 
 
 def facts(view: View) -> list[Clause]:

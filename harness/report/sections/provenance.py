@@ -19,23 +19,9 @@ PLACE = 100
 
 def section(view: View) -> Section:
     """The experiment, the versions, the machine, and how to run it again."""
-    manifest = view.manifest
-    return Section(
-        "provenance",
-        "Provenance",
-        {
-            "experiment": text.visible(tomli_w.dumps(manifest.experiment)),
-            "file": manifest.experiment_file,
-            "models": {name: facts.provenance for name, facts in manifest.retrievers.items()},
-            "versions": manifest.versions,
-            "machine": _flat(manifest.machine),
-            "git": manifest.git,
-            "started": manifest.started,
-            "seconds": manifest.seconds,
-            "digest": manifest.dataset.digest,
-            "folder": place_of(view.results),
-        },
-    )
+    experiment, machine = tomli_w.dumps(view.manifest.experiment), _flat(view.manifest.machine)
+    context = {"experiment": text.visible(experiment), "machine": machine, "folder": place_of(view.results)}
+    return Section("provenance", "Provenance", context)
 
 
 def place_of(results: Results) -> str:

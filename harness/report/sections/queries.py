@@ -9,6 +9,7 @@ import zlib
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import count as numbered
 from typing import Any, NamedTuple
 
@@ -39,6 +40,12 @@ REST = "queries.html"
 """The page beside the report that holds the queries for which it has no room."""
 
 
+def gold(view: View, place: int) -> list[tuple[str, int]]:
+    """The relevant documents of a query with their grades, the highest first."""
+    judged = view.grades[view.ids[place]]
+    return sorted(((d, g) for d, g in judged.items() if g > 0), key=lambda item: (-item[1], item[0]))
+
+
 def rest(view: View, shown: Section) -> tuple[View, Section] | None:
     """The section of the queries that the page had no room for; None where it holds all of them."""
     left = tuple(place for place in view.order if place not in shown.context["places"])
@@ -66,34 +73,14 @@ def section(view: View, *, whole: bool = False) -> Section:
             "texts": held.texts,
             "kept": held.kept,
             "whole": held.kept == EvidenceKept(*STEPS[0], len(view.order)),
-            "printed": [_printed(view, i) for i in most if distances[i] > 0],
+            "printed": [i for i in most if distances[i] > 0],
+            "gold": gold,
+            "document": partial(document, view),
             "groups": [(group, [view.ids[place] for place in group.places[:HITS]]) for group in alike],
             "without": "" if alike else without_groups(view),
         },
         drawn,
     )
-
-
-def _printed(view: View, place: int) -> dict[str, Any]:
-    """One query for the page without scripts and for print."""
-    qid = view.ids[place]
-    judged = view.grades[qid]
-    gold = sorted(((d, g) for d, g in judged.items() if g > 0), key=lambda item: (-item[1], item[0]))
-    return {
-        "id": qid,
-        "text": view.results.queries[qid].query.text,
-        "scores": [float(view.scores[view.primary][name][place]) for name in view.ranked],
-        "lists": [
-            [(*document(view, doc), judged.get(doc)) for doc in view.answers[name].heads.get(qid, ())[:HITS]]
-            for name in view.ranked
-        ],
-        "gold": [
-            (*document(view, doc), grade,
-             [view.answers[name].places.get(qid, {}).get(doc) for name in view.ranked])
-            for doc, grade in gold[: 2 * HITS]
-        ],
-        "gold_left": max(0, len(gold) - 2 * HITS),
-    }  # fmt: skip
 
 
 def _apart(view: View) -> tuple[Figure, ...]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -32,13 +32,6 @@ UNIT = " characters)"
 """What lengths are counted in: the table says it, and a narrow chart has no room for it."""
 
 
-Tested = tuple[float | None, Finding | None, float | None]
-"""The adjusted p of a slice, what was shown, and the adjusted exact Wilcoxon p."""
-
-
-UNTESTED: Tested = (None, None, None)
-
-
 class Slice(NamedTuple):
     """One retriever against another within one part of the queries."""
 
@@ -57,7 +50,7 @@ class Slice(NamedTuple):
     low: float | None
     """Both ends None where no interval can be estimated."""
     high: float | None
-    p_adjusted: float | None
+    p_adjusted: float | None = None
     """Of the deciding test, within the family of slices; None where the pair was not tested."""
     finding: Finding | None = None
     """What was shown of the first, by the rule of every verdict; None where nothing was tested."""
@@ -111,11 +104,11 @@ def compared(view: View) -> list[str]:
 def pair_of(view: View, a: str, b: str, kinds: Mapping[str, Sequence[str]]) -> SlicePair:
     """One pair over all queries and within every slice."""
     tested = _tests(view, a, b)
-    rows = [slice_of(view, (a, b), list(range(view.n)), ("", ALL), UNTESTED)]
+    rows = [slice_of(view, (a, b), list(range(view.n)), ("", ALL))]
     for family, labels in kinds.items():
         for kind in _large(family, labels):
             places = [place for place, label in enumerate(labels) if label == kind]
-            rows.append(slice_of(view, (a, b), places, (family, kind), tested.get((family, kind), UNTESTED)))
+            rows.append(slice_of(view, (a, b), places, (family, kind))._replace(**tested.get((family, kind), {})))
     return SlicePair(a, b, tuple(rows))
 
 
@@ -190,7 +183,7 @@ def _large(family: str, labels: Sequence[str]) -> list[str]:
     return [kind for kind in kinds_of(family, labels) if list(labels).count(kind) >= FEWEST]
 
 
-def slice_of(view: View, pair: tuple[str, str], places: list[int], name: tuple[str, str], tested: Tested) -> Slice:
+def slice_of(view: View, pair: tuple[str, str], places: list[int], name: tuple[str, str]) -> Slice:
     """One pair within some of the queries.
 
     Args:
@@ -198,7 +191,6 @@ def slice_of(view: View, pair: tuple[str, str], places: list[int], name: tuple[s
         pair: whom to compare.
         places: of the queries, in any order.
         name: the family, and the slice.
-        tested: what its test showed.
     """
     kept = np.zeros(view.n, dtype=np.bool_)
     kept[places] = True
@@ -215,19 +207,17 @@ def slice_of(view: View, pair: tuple[str, str], places: list[int], name: tuple[s
         difference=mean(pairs.values, units.weights),
         low=interval.low,
         high=interval.high,
-        p_adjusted=tested[0],
-        finding=tested[1],
-        p_wilcoxon=tested[2],
     )
 
 
-def _tests(view: View, a: str, b: str) -> dict[tuple[str, str], Tested]:
+def _tests(view: View, a: str, b: str) -> dict[tuple[str, str], dict[str, Any]]:
     """The tests of a pair, in either order: (family, slice) -> what was tested."""
-    slices: dict[tuple[str, str], Tested] = {}
+    slices = {}
     for row in view.evaluation.tests:
         if {row.a, row.b} == {a, b} and row.note:
             turned = row.finding if row.finding is None or row.a == a else row.finding.swapped
-            slices[row.family, row.note] = (row.p_adjusted, turned, row.p_wilcoxon_adjusted)
+            tested = {"p_adjusted": row.p_adjusted, "finding": turned, "p_wilcoxon": row.p_wilcoxon_adjusted}
+            slices[row.family, row.note] = tested
     return slices
 
 

@@ -8,8 +8,8 @@ from itertools import combinations
 from harness.english import these
 from harness.evaluation.conclusions import alike_sentence
 from harness.evaluation.costs import Cost, costs_of
-from harness.evaluation.evaluate import sweep_of
 from harness.evaluation.evaluation import SweepChoice
+from harness.evaluation.sweep import sweep_of
 from harness.experiment import Sweep
 from harness.experiment.sweep import words_of
 from harness.report import text
@@ -28,9 +28,10 @@ SHOWN = 20
 
 def section(view: View) -> Section | None:
     """The grid and its choice; None where the experiment has no sweep, or nothing could be chosen."""
-    choice, sweep = view.evaluation.sweep, sweep_of(view.resolved)
-    if choice is None or sweep is None:
+    choice, written = view.evaluation.sweep, view.resolved.sweep
+    if choice is None or written is None:
         return None
+    sweep = sweep_of(written)
     costs = costs_of(view.results)
     long = [axis for axis, words in words_of(sweep).items() if len(words) > 1]
     maps = [drawn for pair in list(combinations(long, 2))[:MAPS] if (drawn := _map(view, sweep, choice, pair))]

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from harness.english import counted
-from harness.evaluation.csv_views import summary_rows, test_cells
+from harness.evaluation.csv_views import test_cells
 from harness.evaluation.evaluation import wilcoxon_floors
 from harness.evaluation.evidence import PairEvidence, evidence, pairs_by_weight
 from harness.evaluation.families import slices_of
@@ -25,7 +25,7 @@ from harness.evaluation.wording import (
 from harness.report import charts, text
 from harness.report.elements import Figure, Section, figure
 from harness.report.heat_map import HeatGrid, heat_map
-from harness.report.sections.slices import FEWEST, UNTESTED, divided, label_of, slice_of
+from harness.report.sections.slices import FEWEST, divided, label_of, slice_of
 from harness.report.view import View, second
 from harness.stats.heterogeneity import small_slices
 
@@ -53,13 +53,12 @@ SMALL = 20
 
 def section(view: View) -> Section:
     """The statistics of every measure; of two retrievers or more their tests, the rows of every family."""
-    table = summary_rows(view.evaluation.summary)
+    summary = view.evaluation.summary
     statistics = [
-        (view.names[measure], [row for name in view.ranked for row in table
-                               if row["measure"] == measure and row["retriever"] == name])
+        (view.names[measure], [(name, summary[measure][name]) for name in view.ranked if name in summary[measure]])
         for measure in view.measures
-    ]  # fmt: skip
-    best = {measure: max(row["mean"] for row in table if row["measure"] == measure) for measure in view.measures}
+    ]
+    best = {measure: max(row.mean for row in summary[measure].values()) for measure in view.measures}
     drawn, tested = (_dots(view), _first_ranks(view)), tests(view) if len(view.retrievers) > 1 else {"families": []}
     growth = (tested["growth"],) if tested.get("growth") else ()
     return Section(
@@ -124,7 +123,7 @@ def _growth(view: View) -> Figure | None:
     a, b = view.evaluation.leader, second(view)
     order = np.random.default_rng(view.settings.seed).permutation(view.n).tolist()
     sizes = np.unique(np.geomspace(FEWEST, view.n, GROWN).round().astype(int)).tolist() if view.n > FEWEST else []
-    found = [slice_of(view, (a, b), order[:size], ("", ""), UNTESTED) for size in sizes]
+    found = [slice_of(view, (a, b), order[:size], ("", "")) for size in sizes]
     if not any(one.low is not None for one in found):
         return None
     rows = [charts.ForestRow("", "", one.difference, one.low, one.high, one.queries, "") for one in found]
@@ -241,12 +240,8 @@ def _first_ranks(view: View) -> Figure:
 
 
 def _dots(view: View) -> Figure:
-    measured: dict[str, list[charts.Dot]] = {name.short: [] for name in view.names.values()}
-    for row in summary_rows(view.evaluation.summary):
-        # Without an interval the point stands alone.
-        low, high = (row["mean"] if row[end] is None else row[end] for end in ("ci_low", "ci_high"))
-        measured[view.names[row["measure"]].short].append(charts.Dot(row["retriever"], row["mean"], low, high))
-    shown = {measure: dots for measure, dots in measured.items() if dots}
+    summary = view.evaluation.summary
+    shown = {view.names[one].short: [charts.dot_of(*row) for row in summary[one].items()] for one in view.measures}
     best = {measure: max(dots, key=lambda dot: dot.mean) for measure, dots in shown.items()}
     leaders = (f"{measure}: {dot.retriever} {text.score(dot.mean)}" for measure, dot in best.items())
     return figure(

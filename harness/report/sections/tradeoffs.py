@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 from harness.evaluation.costs import PER_QUERY, Cost, costs_of, frontier
 from harness.records import Results
 from harness.report import charts, text
-from harness.report.elements import Figure, PageColumn, PageTable, Section, figure
+from harness.report.elements import Figure, Section, figure
 from harness.report.text import size
 from harness.report.view import View
 
@@ -52,64 +51,18 @@ def section(view: View) -> Section:
         "tradeoffs",
         "Cost and speed",
         {
-            "costs": _costs(view, costs, timed=any(cost.stages for cost in costs.values())),
-            "all_costs": _costs(view, costs, timed=True),
+            "costs": costs,
+            "timed": any(cost.stages for cost in costs.values()),
             "plots": plots,
             "frontiers": [(short, names) for short, names in edges.items() if names],
             "stages": timed,
             "measured_at": max((cost.measured_at for cost in costs.values()), default=""),
-            "approximations": _approximations(view),
-            "sizes": _sizes(view),
+            "approximations": approximations(view.results),
+            "sizes": vector_sizes(view.results),
             "rows": view.results.costs.to_dict("records"),
         },
         (*plots, *((timed,) if timed else ())),
     )
-
-
-def _costs(view: View, costs: Mapping[str, Cost], *, timed: bool) -> PageTable:
-    latency = (
-        PageColumn("p50", lambda row: text.milliseconds(row[1].p50)),
-        PageColumn("p95", lambda row: text.milliseconds(row[1].p95)),
-    )
-    columns = (
-        PageColumn("Retriever", lambda row: row[0], "name"),
-        PageColumn(view.names[view.primary].short, lambda row: text.score(view.evaluation.means[row[0]])),
-        PageColumn("this run", lambda row: text.dollars(row[1].usd)),
-        PageColumn("a million queries", lambda row: text.dollars(row[1].usd_per_million)),
-        PageColumn("vectors", lambda row: size(row[1].vector_bytes)),
-        PageColumn("time of this run", lambda row: text.seconds(row[1].seconds)),
-        *(latency if timed else ()),
-    )
-    rows = [(name, costs[name]) for name in view.ranked]
-    return PageTable("What each retriever costs, with all that it is made of", columns, rows)
-
-
-def _sizes(view: View) -> PageTable:
-    columns = (
-        PageColumn("Retriever", lambda row: row[0], "name"),
-        PageColumn("counted", lambda row: row[1].counted, ""),
-        PageColumn("a document or passage", lambda row: text.plain(row[1].per_text)),
-        PageColumn("a query", lambda row: text.plain(row[1].per_query)),
-        PageColumn("dimensions", lambda row: text.count(row[1].dimensions)),
-        PageColumn("a document takes", lambda row: size(row[1].bytes_per_document)),
-    )
-    rows = list(vector_sizes(view.results).items())
-    return PageTable("Sparse vectors and vectors of tokens", columns, rows, captioned=True)
-
-
-def _approximations(view: View) -> PageTable:
-    columns = (
-        PageColumn("Retriever", lambda row: row[0], "name"),
-        PageColumn("queries", lambda row: text.count(row[1].compared)),
-        PageColumn("recall of the exact top 10", lambda row: text.score(row[1].recall_at_10)),
-        PageColumn("of all exact hits", lambda row: text.score(row[1].recall)),
-        PageColumn("needed at hand", lambda row: size(row[1].bytes)),
-        PageColumn("exact", lambda row: size(row[1].exact_bytes)),
-        PageColumn("a query", lambda row: text.milliseconds(row[1].ms)),
-        PageColumn("exact", lambda row: text.milliseconds(row[1].exact_ms)),
-    )
-    rows = list(approximations(view.results).items())
-    return PageTable("Approximate against exact search", columns, rows, captioned=True)
 
 
 def _priced(view: View, costs: Mapping[str, Cost], price: CostKind) -> dict[str, float]:
@@ -134,13 +87,11 @@ def _plot(view: View, key: str, costs: Mapping[str, Cost]) -> Figure | None:
     if len(set(priced.values())) < 2:
         return None
     means, name = view.evaluation.means, view.names[view.primary]
-    summary = view.results.summary
     edge = frontier((value, means[r]) for r, value in priced.items())
-    dots = []
-    for row in summary[summary["measure"] == view.primary].to_dict("records"):
-        # Without an interval the point stands alone.
-        low, high = (row["mean"] if math.isnan(row[end]) else row[end] for end in ("ci_low", "ci_high"))
-        dots.append(charts.Dot(row["retriever"], means[row["retriever"]], low, high, price=priced[row["retriever"]]))
+    dots = [
+        charts.dot_of(r, row, priced[r])._replace(mean=means[r])
+        for r, row in view.evaluation.summary[view.primary].items()
+    ]
     points = "; ".join(f"{r}: {text.plain(value)}, {text.score(means[r])}" for r, value in priced.items())
     return figure(
         f"tradeoff-{key}",

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -15,7 +14,7 @@ from harness.evaluation.wording import opposite_warning, warning_sentence
 from harness.measures import parse
 from harness.records import Manifest, RetrieverLedger
 from harness.report import text
-from harness.report.elements import PageColumn, PageTable, Section
+from harness.report.elements import Section
 from harness.report.view import View
 from harness.stats.power import FEWEST
 
@@ -98,19 +97,8 @@ def labels(view: View) -> dict[str, Any] | None:
     """Judged@k beside each mean, and who judged; None without labels."""
     if parse(view.primary).claimed:
         return None
-    means = view.evaluation.means
     sources = [labelled.labels.source for labelled in view.results.queries.values()]
-    judged = PageTable(
-        "What is judged",
-        (
-            PageColumn("Retriever", lambda name: name, "name"),
-            PageColumn(view.names[view.primary].short, lambda name: text.score(means[name])),
-            PageColumn(f"Judged@{view.cutoff}", lambda name: text.score(view.evaluation.judged[name])),
-        ),
-        view.ranked,
-    )
     return {
-        "judged": judged,
         "people": sources.count("people"),
         "model": sources.count("model"),
         "mixed": sources.count("mixed"),
@@ -135,26 +123,17 @@ def integrity(view: View) -> dict[str, Any]:
     for name, answers in view.answers.items():
         counts.setdefault(f"queries tied at rank {view.cutoff}", {})[name] = answers.tied
         counts.setdefault(f"queries with fewer than {view.cutoff} hits", {})[name] = answers.short
-    columns = (
-        PageColumn("Counted", lambda row: row[0], ""),
-        *(PageColumn(name, partial(_noted_of, name), "each") for name in view.ranked),
-    )
     found = {kind: numbers for kind, numbers in counts.items() if any(numbers.values())}
-    title = "What was counted of each retriever's documents and queries, those of its parts included"
     return {
         "dataset": [(_called(kind), len(noted), noted[:IDS]) for kind, noted in view.manifest.ledger.dataset.items()],
         "counts": counts,
         "cut": KINDS["truncated"] in found,
-        "ledger": PageTable(title, columns, list(found.items())),
+        "found": found,
         "clean": [kind for kind, numbers in counts.items() if not any(numbers.values())],
         "ids": ids,
         "unjudged": unjudged(view),
         "claims": claims_sentence(view.manifest.judge, view.n),
     }
-
-
-def _noted_of(name: str, row: tuple[str, Mapping[str, float]]) -> str:
-    return text.count(row[1].get(name, 0))
 
 
 def claims_sentence(judge: Mapping[str, str], queries: int) -> str:

@@ -13,7 +13,8 @@ from harness.answers import judging
 from harness.answers.judging import THRESHOLD, Inquiry, LexicalJudge, held
 from harness.dataset import DatasetReference, load, reference_from_json
 from harness.measures import Claimed, parse, score, score_run
-from harness.records import By, ClaimPassage, Readings, readings
+from harness.records import readings
+from harness.records.readings import By, ClaimPassage, Readings
 from retrievers.errors import InputError
 from retrievers.types import Claim, Reference
 from tests.support.small import refusal
@@ -93,29 +94,29 @@ def test_the_lexical_judge_counts_distinct_tokens() -> None:
 def test_verdicts_are_kept_by_judge_and_read_back(tmp_path) -> None:
     judge, other = By("lexical 0.8"), By("nli x", "abc")
     one, two = ClaimPassage("a claim", "a passage\u2028with a separator"), ClaimPassage("未読", "文")
-    records.append_verdicts(tmp_path, judge, {one: "entailed", two: None})
-    records.append_verdicts(tmp_path, other, {one: "contradicted"})
-    records.append_claims(tmp_path, judge, {"A text.": ["one", "two"], "unreadable": None})
-    records.append_opinions(tmp_path, judge, "helps", {("c", "t"): True})
-    found = records.read_readings(tmp_path, judge)
+    records.readings.append_verdicts(tmp_path, judge, {one: "entailed", two: None})
+    records.readings.append_verdicts(tmp_path, other, {one: "contradicted"})
+    records.readings.append_claims(tmp_path, judge, {"A text.": ["one", "two"], "unreadable": None})
+    records.readings.append_opinions(tmp_path, judge, "helps", {("c", "t"): True})
+    found = records.readings.read_readings(tmp_path, judge)
     assert (found.word(*one), found.truth(*one), found.word(*two)) == ("entailed", True, None)
     assert found.claims == {"A text.": ("one", "two"), "unreadable": None}
     assert found.opinion("helps", "c", "t") is True and found.opinion("helps", "t", "c") is None
-    assert records.read_readings(tmp_path, other).word(*one) == "contradicted"
-    assert records.read_readings(tmp_path / "absent", judge) == Readings()
+    assert records.readings.read_readings(tmp_path, other).word(*one) == "contradicted"
+    assert records.readings.read_readings(tmp_path / "absent", judge) == Readings()
 
 
 def test_a_line_that_broke_off_is_mended_and_a_wrong_one_is_named(tmp_path) -> None:
     judge = By("lexical 0.8")
-    records.append_verdicts(tmp_path, judge, {ClaimPassage("c", "t"): "neutral"})
+    records.readings.append_verdicts(tmp_path, judge, {ClaimPassage("c", "t"): "neutral"})
     file = tmp_path / readings.VERDICTS
     file.write_text(file.read_text() + '{"claim": "half a li', encoding="utf-8")
-    records.append_verdicts(tmp_path, judge, {ClaimPassage("d", "t"): "entailed"})
+    records.readings.append_verdicts(tmp_path, judge, {ClaimPassage("d", "t"): "entailed"})
     assert len(file.read_text().splitlines()) == 2
-    assert records.read_readings(tmp_path, judge).word("d", "t") == "entailed"
+    assert records.readings.read_readings(tmp_path, judge).word("d", "t") == "entailed"
     row = json.loads(file.read_text().splitlines()[0])
     file.write_text("nonsense\n[]\n" + json.dumps({**row, "verdict": "maybe"}) + "\n", encoding="utf-8")
-    error = refusal(records.read_readings, tmp_path, judge)
+    error = refusal(records.readings.read_readings, tmp_path, judge)
     assert [problem.where[-2:] for problem in error.problems] == [":1", ":2", ":3"]
 
 
@@ -125,7 +126,7 @@ def test_claims_that_are_no_list_of_texts_are_named(tmp_path, claims) -> None:
     row = {"text": "A text.", "claims": claims, "judge": "lexical 0.8", "prompt": ""}
     (tmp_path / readings.CLAIMS).write_text(json.dumps(row) + "\n", encoding="utf-8")
     with pytest.raises(InputError, match=r"claims\.jsonl:1: .*not a list of texts"):
-        records.read_readings(tmp_path, By("lexical 0.8"))
+        records.readings.read_readings(tmp_path, By("lexical 0.8"))
 
 
 def test_what_is_known_is_not_asked_again() -> None:

@@ -78,12 +78,12 @@ def test_the_report_says_who_judged_and_how_far_to_trust_it(results) -> None:
 
 
 def test_the_folder_keeps_claims_and_verdicts(results) -> None:
-    folder = results.folder / records.FOLDER
+    folder = results.folder / records.readings.FOLDER
     claims = [json.loads(line) for line in (folder / "claims.jsonl").read_text().splitlines()]
     assert [(row["judge"], len(row["claims"])) for row in claims] == [("people", 3), ("lexical uax29-3 0.8", 1)]
     verdicts = [json.loads(line) for line in (folder / "verdicts.jsonl").read_text().splitlines()]
     assert {row["verdict"] for row in verdicts} == {"entailed", "neutral"}
-    assert set(records.read_passages(folder)) <= set(DOCUMENTS)
+    assert set(records.readings.read_passages(folder)) <= set(DOCUMENTS)
 
 
 def test_an_independent_program_agrees_with_the_results(results, project, capsys) -> None:
@@ -106,10 +106,10 @@ def test_saved_rankings_are_scored_by_other_cutoffs_and_not_deeper_than_was_judg
 def test_a_second_run_takes_the_verdicts_over(club, results, monkeypatch) -> None:
     from harness.answers.judging import LexicalJudge
 
-    before = (results.folder / records.FOLDER / "verdicts.jsonl").read_bytes()
+    before = (results.folder / records.readings.FOLDER / "verdicts.jsonl").read_bytes()
     monkeypatch.setattr(LexicalJudge, "verdicts", lambda *_: pytest.fail("asked again"))
     assert harness("run", club / "club.toml", "--results", club / "results", "--quiet") == 0
-    assert (results.folder / records.FOLDER / "verdicts.jsonl").read_bytes() == before
+    assert (results.folder / records.readings.FOLDER / "verdicts.jsonl").read_bytes() == before
 
 
 def test_a_judge_that_fails_leaves_its_measures_undefined_and_the_rest_whole(club, monkeypatch) -> None:

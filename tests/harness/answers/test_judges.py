@@ -13,7 +13,7 @@ from harness.answers import chat_judge
 from harness.answers.chat_judge import ModelJudge
 from harness.answers.judging import Inquiry, Questions
 from harness.answers.nli import NliJudge
-from harness.records import ClaimPassage
+from harness.records.readings import ClaimPassage
 from retrievers.cache import Cache
 from retrievers.chat import Chat
 from retrievers.chat_model import ChatModel

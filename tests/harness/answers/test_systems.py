@@ -202,8 +202,8 @@ def test_retriever_or_generator(tmp_path) -> None:
 
 def test_a_contradicted_claim_is_noise(tmp_path) -> None:
     answer = Answer("The fee is yearly.", (Context("c1", "The fee is yearly."),))
-    readings = records.Readings()
+    readings = records.readings.Readings()
     claim = FEE.reference.claims[0].text
     readings.claims[answer.response] = ("The fee is yearly.",)
-    readings.verdicts = {(claim, records.digest_of(answer.response)): "contradicted"}
+    readings.verdicts = {(claim, records.readings.digest_of(answer.response)): "contradicted"}
     assert trace(Case(FEE, answer, readings)).claims[0].fate == "contradicted"

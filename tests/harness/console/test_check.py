@@ -214,7 +214,7 @@ def test_a_data_set_that_is_none_is_told_once(tmp_path):
 @pytest.mark.parametrize("name", ["my results", "small.unfinished"])
 def test_a_results_folder_is_called_so_and_no_data_set(tmp_path, monkeypatch, capsys, name):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("harness.pipeline.write_index", lambda place: None)
+    monkeypatch.setattr("harness.report.index.write_index", lambda place: None)
     only = '[[retrievers]]\nname = "bm25"\nkind = "bm25"\n'
     run(small.experiment(tmp_path, retrievers=only), Options(tmp_path)).folder.rename(name)
     for command in ("check", "init"):

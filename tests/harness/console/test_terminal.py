@@ -209,12 +209,11 @@ def test_the_scoreboard_leaves_nothing_out(width: int) -> None:
     assert "".join(lines).count("0.5000") == 3 * len(MEASURES)
 
 
-def test_the_verdict_ends_in_words() -> None:
+def test_the_verdict_begins_in_words() -> None:
     values: dict[str, Floats] = {"x": np.linspace(0.5, 1, 20), "y": np.linspace(0, 0.4, 20)}
     both = evaluate(scored(values, "nDCG@10"), baseline=None, settings=Settings())
     told = rendered(tables.verdict(both, tables.VerdictNotes(explain=True), width=80), 80)
     assert told[:2] == ["nDCG@10 over 20 queries", "Use x."]
-    assert told[-1] == "x is the best of the 2 on this measure."
     alone = evaluate(scored({"x": values["x"]}, "nDCG@10"), baseline=None, settings=Settings())
     told = rendered(tables.verdict(alone, tables.VerdictNotes(), width=80), 80)
     assert told[1] == "x ran alone: there is nothing to compare it with."

@@ -17,7 +17,7 @@ from harness.dataset.judgments import read_judgments
 from harness.evaluation.readers import read_ids, read_scores
 from harness.labels.drafts import Draft, kept_drafts, write_drafts
 from harness.labels.pool import read_pool, write_pool
-from harness.records import By, read_passages, read_readings
+from harness.records.readings import By, read_passages, read_readings
 from retrievers.errors import InputError
 from tests.harness.dataset import test_shapes as shapes
 from tests.support import labels_small, layouts, small

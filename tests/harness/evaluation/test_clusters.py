@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from harness.evaluation.conclusions import sentences
 from harness.evaluation.families import slice_families
 from harness.evaluation.question_units import clusters_of, weights_of
 from harness.evaluation.verdict import Verdict
@@ -24,7 +25,7 @@ from harness.stats.sign_flip import Contrast, sign_flip
 from retrievers.errors import InputError
 from retrievers.types import Query
 from tests.support import small
-from tests.support.scored import cell, compare, concluded, scored, sentences
+from tests.support.scored import cell, compare, concluded, scored
 
 
 def sample(seed, needs=30, each=5, correlation=0.5):

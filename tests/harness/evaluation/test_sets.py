@@ -20,8 +20,8 @@ from harness.evaluation.scores import Scores
 from harness.evaluation.set_folders import _strictest, read_sets, results_together
 from harness.evaluation.verdict import Verdict
 from harness.experiment import Loaded, load, load_sets
-from harness.overview.listing import listing
 from harness.records import Results
+from harness.report.index import listing
 from harness.reproduce import reproduce
 from harness.running.machine import earlier_runs
 from harness.running.options import Options

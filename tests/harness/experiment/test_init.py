@@ -22,7 +22,7 @@ from tests.support.small import Call, refusal
 def without_the_model(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """As on a machine without the local model, in an empty working directory."""
     monkeypatch.setattr(init.importlib.util, "find_spec", lambda name: None)
-    monkeypatch.setattr("harness.pipeline.write_index", lambda place: None)
+    monkeypatch.setattr("harness.report.index.write_index", lambda place: None)
     monkeypatch.chdir(tmp_path)
 
 

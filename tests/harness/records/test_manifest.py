@@ -44,13 +44,12 @@ def test_it_has_the_digest_of_every_table(folder):
 
 def test_a_folder_of_before_is_read(folder, tmp_path):
     def as_before(content):
-        del content["tables"]
         ties = {"bm25": {"queries": [], "worst": 0.1, "expected": 0.2, "best": 0.3}}
         content["resolved"]["cache"] = content["experiment"]["cache"] = {"probe": 3}
         return {**content, "ties": ties, "noise": {}, "waiting": []}
 
     before = changed(folder, tmp_path, as_before)
-    assert records.read_manifest(before) == replace(records.read_manifest(folder), tables={})
+    assert records.read_manifest(before) == records.read_manifest(folder)
 
 
 def test_a_folder_that_the_sign_test_decided_is_tested_by_the_default(folder, tmp_path):
@@ -127,17 +126,6 @@ def test_a_retriever_is_followed_to_all_its_parts(folder):
     resolved = replace(records.read_manifest(folder).resolved, retrievers=tables)
     assert resolved.parts("h") == ("h", "a", "b")
     assert resolved.parts("q") == ("q",)
-
-
-@pytest.mark.parametrize("key", ["", "encoder"])
-def test_a_retriever_without_a_kind_is_refused(folder, tmp_path, key):
-    def change(content):
-        block = next(block for block in content["resolved"]["retrievers"] if block.get("encoder"))
-        del (block[key] if key else block)["kind"]
-        return content
-
-    with pytest.raises(InputError, match=r"retrievers.\d.*kind: Field required"):
-        records.read_manifest(changed(folder, tmp_path, change))
 
 
 @pytest.mark.parametrize(("key", "value"), [("zeros", "wilcox"), ("zeros", "pratt"), ("interval", "bca")])

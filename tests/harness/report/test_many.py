@@ -96,23 +96,6 @@ def test_charts_are_no_wider_than_the_page_and_show_whole_names(opened):
     assert [name for name, texts in names if any("…" in one for one in texts)] == []
 
 
-@needs_browser
-def test_marks_of_the_leaderboard_stand_under_one_another(opened):
-    places = opened.execute_script(
-        "return [...document.querySelectorAll('.board tbody .sign')].map((x) => x.getBoundingClientRect().left)"
-    )
-    assert len(places) == 12
-    assert max(places) - min(places) < 1
-
-
-def test_what_the_headline_says_is_not_said_again(page):
-    source = page.read_text(encoding="utf-8")
-    assert "The 12 retrievers rank identically on these 20 queries.</h1>" in source
-    lede = source.partition("</h1>")[2].partition("<table")[0]
-    assert "identically" not in lede
-    assert "undecided" not in lede
-
-
 @pytest.mark.parametrize("size", [0.004, 0.00004, 0.4, 30.0])
 def test_no_two_ticks_of_a_difference_read_the_same(size):
     rows = [charts.ForestRow("x", "x", size / 2, 0.0, size, 5, "", whole=True)]

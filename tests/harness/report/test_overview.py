@@ -12,7 +12,8 @@ import harness
 from harness import records
 from harness.dataset import DatasetReference
 from harness.dataset.load import load
-from harness.overview import holds_results, listing, write_index
+from harness.records import holds_results
+from harness.report.index import listing, write_index
 from retrievers.errors import InputError
 from tests.support import small
 from tests.support.browser import axe, needs_browser, resize
@@ -234,12 +235,3 @@ def test_everyone_can_read_it(driver, place: Path, width: int) -> None:  # type:
     resize(driver, width)
     driver.get((place / "index.html").as_uri())
     assert axe(driver) == []
-
-
-def test_a_folder_of_before_says_how_many_queries_have_scores(place, tmp_path):
-    shutil.copytree(place / "fewer", tmp_path / "old")
-    manifest = records.read_manifest(tmp_path / "old")
-    dataset = replace(manifest.dataset, scored=None)
-    records.write_manifest(tmp_path / "old", replace(manifest, dataset=dataset, tables={}))
-    (entry,) = listing(tmp_path).entries
-    assert entry.queries == manifest.dataset.scored == 4

@@ -10,7 +10,7 @@ import pytest
 
 import harness
 from tests.support import small
-from tests.support.browser import CHROMIUM, FLAGS, needs_browser
+from tests.support.browser import needs_browser
 
 pytestmark = [
     needs_browser,
@@ -103,15 +103,6 @@ def test_the_quickstart_is_whole_on_paper(driver, quickstart, tmp_path, size):
     info = subprocess.run(["pdfinfo", str(tmp_path / "page.pdf")], capture_output=True, check=True, text=True).stdout
     (found,) = re.findall(r"Page size: +([\d.]+) x ([\d.]+) pts", info)
     assert [round(float(one)) for one in found] == pytest.approx([width, height], abs=1)
-
-
-def test_chromium_prints_the_same_without_a_driver(driver, page, quickstart, tmp_path):
-    for number, url in enumerate((page, (quickstart.folder / "report.html").as_uri())):
-        path = tmp_path / f"{number}.pdf"
-        words = [CHROMIUM, *FLAGS, f"--user-data-dir={tmp_path / 'profile'}", "--no-pdf-header-footer"]
-        subprocess.run([*words, f"--print-to-pdf={path}", url], check=True, capture_output=True, timeout=600)
-        driver.get(url)
-        assert read_back(path) == pages_of(driver, "Letter", tmp_path)
 
 
 def test_nothing_is_wider_than_the_paper(driver, page):

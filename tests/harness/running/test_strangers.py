@@ -35,7 +35,7 @@ def test_their_claims_are_not_judged(tmp_path):
     text = path.read_text().replace('measures = ["nDCG@3",', 'measures = ["nDCG@3", "ClaimRecall@3",')
     path.write_text(text)
     results = run(path, Options(tmp_path / "out"))
-    judged = records.read_passages(results.folder / records.FOLDER)
+    judged = records.readings.read_passages(results.folder / records.readings.FOLDER)
     assert judged
     assert judged.keys() <= small.TEXTS.keys()
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 
+from harness.evaluation.costs import Prices
 from harness.evaluation.evaluation import FEWEST_QUERIES, AxisEffect, SweepChoice
 from harness.evaluation.scores import Scores, by_mean
 from harness.experiment import Sweep
@@ -14,9 +16,12 @@ from harness.stats.cross_fitting import cross_fitted
 from harness.stats.intervals import mean, student
 from harness.stats.settings import Settings
 from harness.stats.sign_flip import max_t, told_apart
+from retrievers.options import checked
 
-Prices = Mapping[str, tuple[float, ...]]
-"""Retriever -> what a query costs, in dollars and time, and what it keeps at hand: the cheapest comes first."""
+
+def sweep_of(table: Mapping[str, Any]) -> Sweep:
+    """The sweep of a resolved experiment."""
+    return checked(Sweep, table, "resolved.sweep")
 
 
 def choose(scores: Scores, sweep: Sweep, settings: Settings, prices: Prices) -> SweepChoice | None:

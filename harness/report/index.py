@@ -1,11 +1,15 @@
-"""A folder of results folders, read: what is whole is listed, and everything else with the reason."""
+"""Many results folders on one page, which needs no network: what is whole is listed, all else with the reason."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import os
+import shlex
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
+
+from markupsafe import Markup
 
 from harness import records
 from harness.english import counted
@@ -13,8 +17,13 @@ from harness.evaluation.evaluate import evaluation_of, read_evaluation
 from harness.evaluation.evaluation import Evaluation
 from harness.evaluation.readers import primary_of
 from harness.evaluation.verdict import Verdict
+from harness.pages import OVERVIEW, is_overview, policy
 from harness.records import Manifest
-from retrievers.errors import InputError
+from harness.report.html_page import environment, source, styled
+from retrievers.errors import InputError, Problem
+from retrievers.opening import writing
+
+NAME = "index.html"
 
 
 class RetrieverMean(NamedTuple):
@@ -57,11 +66,6 @@ class Listing(NamedTuple):
     unread: tuple[Unread, ...]
 
 
-def holds_results(place: Path) -> bool:
-    """Whether a folder is not a results folder itself, and holds one at least, whole or damaged."""
-    return place.is_dir() and not (place / "manifest.json").exists() and any(place.glob("*/manifest.json"))
-
-
 def listing(place: Path) -> Listing:
     """Read every folder of a folder; what cannot be read is not an error, and stands there with its reason."""
     entries, unread = [], []
@@ -78,7 +82,7 @@ def listing(place: Path) -> Listing:
 def _folders(place: Path) -> Iterator[Path]:
     """The folders of a folder, in the place of those that hold the results of several data sets what they hold."""
     for folder in sorted(path for path in place.iterdir() if path.is_dir() and not path.name.startswith(".")):
-        if holds_results(folder):
+        if records.holds_results(folder):
             yield from _folders(folder)
         elif folder.name != "export" or (folder / "manifest.json").exists():  # what `harness export` wrote
             yield folder
@@ -87,16 +91,15 @@ def _folders(place: Path) -> Iterator[Path]:
 def _entry(folder: Path, name: str, manifest: Manifest) -> Entry:
     primary, queries = primary_of(manifest.resolved), manifest.dataset.scored
     evaluation = read_evaluation(folder, manifest)
-    if evaluation is None and queries != 0 and (results := records.read(folder)).scored:
+    if evaluation is None and queries and (results := records.read(folder)).scored:
         evaluation = evaluation_of(results)
     standings: tuple[RetrieverMean, ...] = ()
     verdict = ""
     if evaluation is not None:
         standings = tuple(RetrieverMean(*one) for one in evaluation.means.items())
         verdict = _verdict(evaluation)
-        queries = evaluation.n if queries is None else queries  # of before it was kept
     reported = (folder / records.LAST_FILE).is_file()
-    return Entry(name, manifest, primary, queries or 0, standings, verdict, reported)
+    return Entry(name, manifest, primary, queries, standings, verdict, reported)
 
 
 def _verdict(evaluation: Evaluation) -> str:
@@ -118,3 +121,56 @@ def _reason(folder: Path, error: InputError) -> str:
     problems = [problem._replace(where=problem.where.removeprefix(f"{folder}/")) for problem in error.problems]
     shown = "; ".join(str(problem).removeprefix(f"{folder}: ") for problem in problems[:3]) or str(error)
     return f"{shown}; and {len(problems) - 3} more" if len(problems) > 3 else shown
+
+
+def write_index(place: Path) -> Listing:
+    """Write index.html into a folder of results folders.
+
+    Raises:
+        InputError: it cannot be written, or there is an index.html that is not one of ours.
+    """
+    path = place / NAME
+    aside = place / f".{NAME}.{os.getpid()}"
+    with writing(path):
+        if path.exists() and not is_overview(path):
+            raise InputError(Problem(str(path), "is not one of ours, and is not written over", "move it elsewhere"))
+        read = listing(place)
+        with records.create(aside) as file:
+            file.write(page(read, place.resolve().name))
+        aside.replace(path)  # at once: two runs may end together
+    return read
+
+
+def page(read: Listing, place: str) -> str:
+    """Return the page as one HTML text.
+
+    Args:
+        read: what stands in it.
+        place: the name of the folder that holds the results, as commands would name it.
+    """
+    env = environment()
+    style = styled(env) + Markup(source("index.css"))  # noqa: S704 - ours
+    code = (source(f"scripts/{name}.js") for name in ("start", "sort", "index"))
+    script = Markup("".join(['"use strict";\n(() => {\n', *code, "})();\n"]))  # noqa: S704 - ours
+    return env.get_template("index.html").render(
+        entries=read.entries,
+        compared=_compared(read.entries, place),
+        unread=read.unread,
+        data_sets=len({entry.manifest.dataset.digest for entry in read.entries}),
+        generator=Markup(OVERVIEW),  # noqa: S704 - ours
+        style=style,
+        script=script,
+        policy=policy([script], str(style)),
+    )
+
+
+def _compared(entries: Sequence[Entry], place: str) -> dict[str, str]:
+    """Folder -> the command that compares it with the run before it on the same data by the same measure."""
+    commands: dict[str, str] = {}
+    earlier: dict[tuple[str, str], str] = {}
+    for entry in reversed([entry for entry in entries if entry.standings]):
+        key = entry.manifest.dataset.digest, entry.primary
+        if before := earlier.get(key):
+            commands[entry.folder] = shlex.join(["harness", "compare", f"{place}/{before}", f"{place}/{entry.folder}"])
+        earlier[key] = entry.folder
+    return commands
