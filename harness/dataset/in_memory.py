@@ -19,7 +19,7 @@ from harness.dataset.dataset_model import Labels, reference_of
 from harness.dataset.formats import open_source
 from harness.dataset.rows import PLAIN, SUFFIXES, File, Row, read_rows
 from harness.dataset.source import WHOLE, Findings, Parts, Place, Source, grade_of, named_twice
-from harness.dataset.table_folder import RowSource, TableSource, rows_of
+from harness.dataset.table_source import RowSource, TableSource, rows_of
 from harness.dataset.trec import Qrels
 from harness.english import counted
 from retrievers.errors import InputError, Problem

@@ -25,7 +25,8 @@ from harness.dataset.dataset_model import DatasetReference
 from harness.dataset.files import File, Files, Reader, pick
 from harness.dataset.rows import SUFFIXES, Row, read_rows
 from harness.dataset.source import Findings, Place, split_among
-from harness.dataset.table_folder import LABELS, RowSource, TableSource, named, rows_of, split_of
+from harness.dataset.table_folder import LABELS, named, split_of
+from harness.dataset.table_source import RowSource, TableSource, rows_of
 from harness.dataset.trec import qrels_files
 from retrievers.errors import InputError, Problem, needing
 

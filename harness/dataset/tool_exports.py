@@ -17,17 +17,8 @@ from harness.dataset.dataset_model import DatasetReference
 from harness.dataset.files import File, Files, Reader, listing, pick
 from harness.dataset.rows import Row, read_json
 from harness.dataset.source import Findings, Parts, Place, written_value
-from harness.dataset.table_folder import (
-    DOCUMENTS,
-    RowSource,
-    TableSource,
-    documents_of,
-    first_row,
-    looked_in,
-    named,
-    rows_of,
-    table_files,
-)
+from harness.dataset.table_folder import DOCUMENTS, documents_of, first_row, looked_in, named, table_files
+from harness.dataset.table_source import RowSource, TableSource, rows_of
 from retrievers.errors import InputError, Problem
 from retrievers.ids import document_id
 
