@@ -67,6 +67,8 @@ class Columns:
     declared: Mapping[str, str] = field(default_factory=dict)
     header: bool = False
     """Whether the first row of a table is said to be one, whatever it looks like."""
+    known: Mapping[str, tuple[str, ...]] | None = None
+    """What one tool calls them, paths too, in the place of `KNOWN`."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "declared", dict(kind_first(*pair) for pair in self.declared.items()))
@@ -83,7 +85,10 @@ class Columns:
         if self.declared:
             withdrawn = self._withdrawn(kind)
             names = tuple(name for name in names if name not in withdrawn)
-        found = recognised(kind, names)
+        if self.known is None:
+            found = recognised(kind, names)
+        else:
+            found = next((path for path in self.known.get(kind, ()) if has_path(row, path)), None)
         if kind == "contexts" and found is not None and any(self.name(other, row) for other in NAMING[:2]):
             return None
         if kind == "label_document" and found is not None and folded(found) in PLACES:
@@ -139,7 +144,8 @@ class Columns:
     def lacking(self, kind: str, row: Row, *others: str) -> Problem:
         """A complaint, without its place, that a row has no such column, or none of several that are declared."""
         declared = self.declared.get(kind)
-        names = [str(name) for name in row]
+        names = [path for name, held in row.items() for path in (
+            [f"{name}.{key}" for key in held] if isinstance(held, Mapping) and held else [str(name)])]  # fmt: skip
         if others:
             told = join([repr(self.declared[one]) for one in (kind, *others)])
             return Problem("", f"there are no columns {told}", f"there are: {', '.join(names[:8])}")
@@ -150,7 +156,7 @@ class Columns:
             remedy = "write one above it: query,document; or say header = false (--no-header), or true if it is one"
             return Problem("", f"the first row is not a header: {first}", remedy)
         remedy = f"there are: {', '.join(names[:8])}; say which: {declaring(kind)}"
-        return Problem("", f"{KNOWN[kind][0]!r} is missing", remedy)
+        return Problem("", f"{(self.known or KNOWN)[kind][0]!r} is missing", remedy)
 
 
 def kind_first(kind: str, name: str) -> tuple[str, str]:

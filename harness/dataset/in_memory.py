@@ -17,7 +17,7 @@ from harness.dataset import trec
 from harness.dataset.columns import Columns, recognised
 from harness.dataset.dataset_model import Labels, reference_of
 from harness.dataset.formats import open_source
-from harness.dataset.rows import PLAIN, SUFFIXES, File, Row, read_rows
+from harness.dataset.rows import PLAIN, SUFFIXES, File, Row
 from harness.dataset.source import WHOLE, Findings, Parts, Place, Source, grade_of, named_twice
 from harness.dataset.table_source import RowSource, TableSource, rows_of
 from harness.dataset.trec import Qrels
@@ -53,11 +53,11 @@ def source_of(documents: Any, queries: Any, qrels: Any) -> OpenSource:
     judgments = None if qrels is None or table else judgments_of(qrels, by_place=True)
 
     def opened(columns: Mapping[str, str]) -> Source:
-        labels = table or (None if judgments is None else _no_rows)
+        labels = table or (None if judgments is None else rows_of())
         asked = _opened(documents if queries is None else queries, "queries", labels, columns)
         parts = Parts(_opened(documents, "documents", None, columns).documents, asked.queries, asked.labels)
         if table is not None:
-            return parts._replace(labels=TableSource(_no_rows, _no_rows, table, Columns(columns)).labels)
+            return parts._replace(labels=TableSource(rows_of(), rows_of(), table, Columns(columns)).labels)
         return parts if judgments is None else parts._replace(labels=partial(_labels, parts, judgments, qrels))
 
     opened({})  # what is of no shape is refused here
@@ -85,10 +85,6 @@ def _opened(given: Any, where: str, labels: RowSource | None, columns: Mapping[s
         return open_source(replace(reference, columns=columns))[1]
     rows = rows_of(File(Path(given))) if _is_path(given) else _rows(given, where)
     return TableSource(rows, rows, labels, Columns(columns))
-
-
-def _no_rows(problems: Findings) -> Iterator[tuple[Place, Row]]:
-    return iter(())
 
 
 def _is_path(given: Any) -> bool:
@@ -168,14 +164,10 @@ def judgments_of(qrels: Any, *, by_place: bool = False) -> Qrels:
         return trec.read_qrels(str(qrels))
     if isinstance(qrels, list | tuple):
         if not by_place and all(isinstance(one, Mapping) and len(one) > 1 for one in qrels):
-            qrels = _frame(qrels)
+            qrels = _frame(lambda _: ((Place(Path("qrels")), row) for row in qrels))
         else:
             qrels = dict(enumerate(qrels))
-    given = _by_query(qrels, "qrels", GRADE)
-    judgments = {
-        query: once(((doc, _grade(grade, doc, where)) for doc, grade in pairs), where, "document")
-        for query, where, pairs in given
-    }
+    judgments = _by_query(qrels, "qrels", GRADE)
     if not any(judgments.values()):
         raise InputError(Problem("qrels", "there is no judgment", '{"q1": {"d1": 1}}'))
     return {query: judged for query, judged in judgments.items() if judged}
@@ -185,30 +177,31 @@ def run_of(source: Any, where: str) -> RunScores:
     """A run from any of the shapes of `harness.compare`; InputError where it has none of them."""
     if _is_path(source) and not _is_table(source):
         return read_run(str(source))
-    return {
-        query: once(((doc, _score(score, doc, place)) for doc, score in pairs), place, "document")
-        for query, place, pairs in _by_query(source, where, SCORE)
-    }
+    return _by_query(source, where, SCORE)
 
 
-def _by_query(given: Any, where: str, values: tuple[str, ...]) -> Iterator[tuple[str, str, list[tuple[Any, Any]]]]:
-    """Each query with its place and its documents, each with a value.
+def _by_query(given: Any, where: str, values: tuple[str, ...]) -> dict[str, dict[str, Any]]:
+    """Each query's documents, each with a value.
 
     Args:
         given: {query: {document: value}}, {query: documents}, a table in a file, or a frame.
         where: its place in a message.
         values: what the column of values may be called: grades, of which a document without one has 1, or scores.
     """
+    read = _grade if values is GRADE else _score
+    held: dict[str, list[tuple[Any, Any]]] = {}
     if isinstance(given, Mapping):
-        for query, held in once(given.items(), where, "query").items():
-            yield query, (place := f"{where}[{query!r}]"), _held(held, place, values)
-        return
-    by_query: dict[str, list[tuple[Any, Any]]] = {}
-    columns = _columns(_table(given) if _is_path(given) else given, where, values)
-    for query, document, value in zip(*columns, strict=True):
-        by_query.setdefault(query, []).append((document, value))
-    for query, pairs in by_query.items():
-        yield query, f"{where}[{query!r}]", pairs
+        table = once(given.items(), where, "query")
+        held = {query: _held(documents, f"{where}[{query!r}]", values) for query, documents in table.items()}
+    else:
+        frame = _frame(rows_of(File(Path(given)))) if _is_path(given) else given
+        for query, document, value in zip(*_columns(frame, where, values), strict=True):
+            held.setdefault(query, []).append((document, value))
+    found = {}
+    for query, pairs in held.items():
+        place = f"{where}[{query!r}]"
+        found[query] = once(((doc, read(value, doc, place)) for doc, value in pairs), place, "document")
+    return found
 
 
 def _held(held: Any, where: str, values: tuple[str, ...]) -> list[tuple[Any, Any]]:
@@ -224,19 +217,14 @@ def _held(held: Any, where: str, values: tuple[str, ...]) -> list[tuple[Any, Any
     return [(doc, 1 if values is GRADE else len(documents) - place) for place, doc in enumerate(documents)]
 
 
-def _table(path: Any) -> Any:
-    """The rows of a table in a file, as a frame."""
-    problems = Findings()
-    rows = [row for _, row in read_rows(File(Path(path)), problems)]
-    if problems:
-        raise InputError(problems.problems)
-    return _frame(rows)
-
-
-def _frame(rows: Sequence[Mapping[str, Any]]) -> Any:
+def _frame(rows: RowSource) -> Any:
     import pandas as pd
 
-    return pd.DataFrame(list(rows), dtype=object)
+    seen = Findings()
+    frame = pd.DataFrame([row for _, row in rows(seen)], dtype=object)
+    if seen:
+        raise InputError(seen.problems)
+    return frame
 
 
 def once(pairs: Iterable[tuple[Any, Value]], where: str, what: str) -> dict[str, Value]:
@@ -304,11 +292,10 @@ def _id_column(column: list[Any], where: str, name: str) -> list[str]:
         what = f"{counted(len(several), 'row')} with several ids, such as {_shown(several[0])}"
         raise InputError(Problem(where, what, f"give one document a row: frame.explode({name!r})"))
     ids = id_column(column)
-    if missing := sum(map(_is_missing, column)):
-        raise InputError(Problem(where, f"{counted(missing, 'row')} without an id", "give each one"))
-    if None in ids:
-        wrong = _shown(column[ids.index(None)])
-        raise InputError(Problem(where, f"{wrong} is not an id", "an id is a text or a whole number"))
+    if wrong := [cell for cell, id_ in zip(column, ids, strict=True) if id_ is None]:
+        what = "is without an id" if _is_missing(wrong[0]) else f"has {_shown(wrong[0])}, which is not an id"
+        remedy = f"in {counted(len(wrong), 'row')}; an id is a text or a whole number"
+        raise InputError(Problem(where, f"a row {what}", remedy))
     return [id_ for id_ in ids if id_ is not None]
 
 

@@ -104,8 +104,7 @@ class TableSource:
             return  # questions without labels: a beginning
         unnamed: dict[str, str] = {}
         for _, row in self.query_rows(Findings()):
-            if self.columns.name("query_id", row) is None:
-                text = str(self.columns.value("query", row))
+            if self.columns.name("query_id", row) is None and isinstance(text := self.columns.value("query", row), str):
                 unnamed.setdefault(text, f"q{len(unnamed)}")
         # A row without labels is a slip, unless it has claims: those are measured without labels.
         rows = (

@@ -45,16 +45,6 @@ def test_what_its_reader_cannot_read_is_not_taken_for_text(name, cut, tmp_path):
         convert(File(tmp_path / name))
 
 
-@pytest.mark.parametrize("kept", ["{}", "[]", "null", '{"title": 1, "text": "a"}', '{"failed": 5}', "[" * 100_000])
-def test_what_no_conversion_gives_is_not_taken(kept, page, tmp_path, monkeypatch):
-    monkeypatch.setattr(converting, "convert_bytes", lambda *_: {"title": "T", "text": "text"})
-    assert convert(page).text == "text"
-    [path] = (tmp_path / "cache" / "documents").iterdir()
-    path.write_text(kept)
-    assert convert(page).text == "text"
-    assert json.loads(path.read_text()) == {"title": "T", "text": "text"}
-
-
 HTML = "<html><head><title>Leave</title></head><body><h1>Days</h1><p>25 days a year</p></body></html>"
 
 
