@@ -162,11 +162,10 @@ def judgments_of(qrels: Any, *, by_place: bool = False) -> Qrels:
     """
     if _is_path(qrels) and not _is_table(qrels):
         return trec.read_qrels(str(qrels))
-    if isinstance(qrels, list | tuple):
-        if not by_place and all(isinstance(one, Mapping) and len(one) > 1 for one in qrels):
-            qrels = _frame(lambda _: ((Place(Path("qrels")), row) for row in qrels))
-        else:
-            qrels = dict(enumerate(qrels))
+    if isinstance(qrels, list | tuple) and (
+        by_place or not all(isinstance(one, Mapping) and len(one) > 1 for one in qrels)
+    ):
+        qrels = dict(enumerate(qrels))
     judgments = _by_query(qrels, "qrels", GRADE)
     if not any(judgments.values()):
         raise InputError(Problem("qrels", "there is no judgment", '{"q1": {"d1": 1}}'))
@@ -194,8 +193,7 @@ def _by_query(given: Any, where: str, values: tuple[str, ...]) -> dict[str, dict
         table = once(given.items(), where, "query")
         held = {query: _held(documents, f"{where}[{query!r}]", values) for query, documents in table.items()}
     else:
-        frame = _frame(rows_of(File(Path(given)))) if _is_path(given) else given
-        for query, document, value in zip(*_columns(frame, where, values), strict=True):
+        for query, document, value in zip(*_columns(given, where, values), strict=True):
             held.setdefault(query, []).append((document, value))
     found = {}
     for query, pairs in held.items():
@@ -215,16 +213,6 @@ def _held(held: Any, where: str, values: tuple[str, ...]) -> list[tuple[Any, Any
         raise InputError(Problem(where, what, remedy))
     documents = list(held)
     return [(doc, 1 if values is GRADE else len(documents) - place) for place, doc in enumerate(documents)]
-
-
-def _frame(rows: RowSource) -> Any:
-    import pandas as pd
-
-    seen = Findings()
-    frame = pd.DataFrame([row for _, row in rows(seen)], dtype=object)
-    if seen:
-        raise InputError(seen.problems)
-    return frame
 
 
 def once(pairs: Iterable[tuple[Any, Value]], where: str, what: str) -> dict[str, Value]:
@@ -271,17 +259,21 @@ def _score(given: Any, document: Any, where: str) -> float:
     return number
 
 
-def _columns(frame: Any, where: str, values: tuple[str, ...]) -> tuple[list[Any], ...]:
-    """Query, document and value of each row of a frame, whichever library made it; without a grade it is 1."""
-    columns = [str(name) for name in getattr(frame, "columns" if hasattr(frame, "columns") else "column_names", ())]
-    named = [next((name for name in names if name in columns), None) for names in (QUERY, DOCUMENT, values)]
-    if None in named[:2] or (named[2] is None and values is SCORE):
-        there = f"its columns are {', '.join(columns)}" if columns else f"it is of type {type(frame).__name__}"
-        raise InputError(Problem(where, "is neither a dict, a file nor a frame that can be read",
-                                 f"query_id, doc_id, {values[0]}; {there}"))  # fmt: skip
-    lists = tuple(_list_of(frame[name]) for name in named if name is not None)
-    ids = [_id_column(column, f"{where}[{name!r}]", str(name)) for name, column in zip(named[:2], lists, strict=False)]
-    return (*ids, lists[2] if len(lists) == 3 else [1] * len(ids[0]))
+def _columns(given: Any, where: str, values: tuple[str, ...]) -> tuple[list[Any], ...]:
+    """Query, document and value of each row of a table or a frame; without a grade it is 1."""
+    seen = Findings()
+    read = rows_of(File(Path(given))) if _is_path(given) else _rows(given, where)
+    rows = [row for _, row in read(seen)]
+    if seen:
+        raise InputError(seen.problems)
+    there = list(dict.fromkeys(name for row in rows[:1] for name in row))
+    named = [next((name for name in names if name in there), None) for names in (QUERY, DOCUMENT, values)]
+    query, document, value = named
+    if query is None or document is None or (value is None and values is SCORE):
+        what = "is neither a dict, a file nor a frame that can be read"
+        raise InputError(Problem(where, what, f"query_id, doc_id, {values[0]}; its columns are {', '.join(there)}"))
+    ids = [_id_column([row[name] for row in rows], f"{where}[{name!r}]", name) for name in (query, document)]
+    return (*ids, [1 if value is None else row[value] for row in rows])
 
 
 def _id_column(column: list[Any], where: str, name: str) -> list[str]:
@@ -297,8 +289,3 @@ def _id_column(column: list[Any], where: str, name: str) -> list[str]:
         remedy = f"in {counted(len(wrong), 'row')}; an id is a text or a whole number"
         raise InputError(Problem(where, f"a row {what}", remedy))
     return [id_ for id_ in ids if id_ is not None]
-
-
-def _list_of(column: Any) -> list[Any]:
-    convert = getattr(column, "to_list", None) or getattr(column, "to_pylist", None)
-    return list(column) if convert is None else convert()

@@ -41,10 +41,7 @@ NOT_DOCUMENTS = {"readme", "license", "licence", "changelog"}
 NOT_DOCUMENT_FILES = {"queries.txt", "questions.txt", judgments.NAME}
 """Questions without labels, one a line, and what was judged: at the top of the folder."""
 REMEDY = 'pip install "markitdown[docx,pdf,pptx,xlsx]", or the extra "documents"'
-LONGEST_HEAD = 200
-"""Lines of what stands at the head of a file, between two lines `---`, at most."""
-LARGEST_HEAD = 20_000
-"""Characters of it, at most: a parser of YAML is slow."""
+HEAD = re.compile(r"---[ \t]*\r?\n((?:.*\n)*?)(?:---|\.\.\.)[ \t\r]*(?:\n|\Z)")
 KEY = re.compile(r"[A-Za-z_][\w .-]{0,63}")
 SURVEY_LINE = re.compile(r"[*-]([^::]*)[::](.*)")
 """A line of a survey's head, white space around it removed first: one look at each character."""
@@ -260,39 +257,24 @@ def front_matter(text: str) -> FrontMatter:
     >>> front_matter("---\nTwo parts\n---\n").text
     '---\nTwo parts\n---\n'
     """
-    nothing = FrontMatter("", {}, text)
-    if not re.match(r"---[ \t]*\r?\n", text):
-        return nothing
-    lines = [line.rstrip() for line in text.split("\n", LONGEST_HEAD + 2)[1 : LONGEST_HEAD + 2]]
-    end = next((number for number, line in enumerate(lines) if line in ("---", "...")), None)
-    entries = {} if end is None else _entries("\n".join(lines[:end]))
-    if not entries or end is None:
-        return nothing
+    head = HEAD.match(text)
+    entries = _entries(head[1]) if head else {}
+    if not head or not entries:
+        return FrontMatter("", {}, text)
     title = next((key for key in entries if key.lower() == "title"), "")
     fields = {key: value for key, value in entries.items() if value and key != title}
-    after = text.split("\n", end + 2)  # the line that opens, those of the head, the one that closes it
-    return FrontMatter(entries.get(title, ""), fields, after[end + 2] if len(after) > end + 2 else "")
+    return FrontMatter(entries.get(title, ""), fields, text[head.end() :])
 
 
 def _entries(head: str) -> dict[str, str]:
     """The entries of a head; none where it is not an object, or a name occurs twice in it."""
     try:
-        node = None if len(head) > LARGEST_HEAD else yaml.compose(head, Loader=_Head)
+        node = yaml.compose(head, Loader=yaml.BaseLoader)
     except (yaml.YAMLError, RecursionError, ValueError):
         return {}
     pairs = node.value if isinstance(node, yaml.MappingNode) else []
     entries = {key.value: _text(value, head) for key, value in pairs if isinstance(key.value, str)}
     return entries if len(entries) == len(pairs) and all(map(KEY.fullmatch, entries)) else {}
-
-
-class _Head(yaml.BaseLoader):  # type: ignore[misc]  # it has no types
-    """Values as text; none refers to another one, of which a few could make gigabytes."""
-
-    def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
-        """A value."""
-        if self.check_event(yaml.AliasEvent):
-            raise yaml.YAMLError
-        return super().compose_node(parent, index)
 
 
 def _text(node: yaml.Node, head: str) -> str:

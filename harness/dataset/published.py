@@ -139,13 +139,12 @@ def _read_named(reference: DatasetReference, files: Files) -> TableSource:
             table = datasets.load_dataset(name, config, **kwargs)
             split = _split_of(reference, part, table)
             rows[part] = partial(_numbered, f"{reference.name}/{part}", table[split].__iter__, dict)
-    except (OSError, ValueError, datasets.exceptions.DatasetsError) as error:
+    except InputError:
+        raise
+    except Exception as error:  # of the network, of files, of a data set that only its own code can read
         what = f"cannot be read: {next(iter(str(error).splitlines()), type(error).__name__)}"
         remedy = "see that the name is right and the hub can be reached, or give a folder with its files"
         raise InputError(Problem(reference.name, what, remedy)) from None
-    except RuntimeError as error:  # what `datasets` says of a data set that only its own code can read
-        what = f"is not read, since code of a data set is never run: {str(error).splitlines()[0]}"
-        raise InputError(Problem(reference.name, what, "give a folder with its files, as Parquet or JSONL")) from None
     return TableSource(rows["corpus"], rows["queries"], rows["qrels"], Columns(reference.columns))
 
 

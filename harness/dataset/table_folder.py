@@ -32,7 +32,10 @@ DOCUMENTS = ("documents", "corpus", "docs", "passages")
 QUERIES = ("queries", "questions", "topics")
 LABELS = ("labels", "qrels", "judgments", "judgements", "relevance")
 
-SHARD = re.compile(r"(.+?)-\d{5}-of-\d{5}")
+SHARD = re.compile(
+    r"(?:(?P<folder>.+)/)??(?:(?P<saved>[^/]+)/data-\d{5}-of-\d{5}\.arrow|"
+    rf"(?P<split>[^/]+?)-\d{{5}}-of-\d{{5}}(?:{'|'.join(map(re.escape, SUFFIXES))}))"
+)
 SAVED = "data"
 """What `save_to_disk` calls its shards, and what the hub calls the folder of a data set's only configuration."""
 
@@ -220,15 +223,8 @@ def split_of(name: str) -> tuple[str, str] | None:
     >>> split_of("en/test-00000-of-00002.parquet"), split_of("test/data-00000-of-00001.arrow"), split_of("a.csv")
     (('en', 'test'), ('', 'test'), None)
     """
-    if "-of-" not in name:
-        return None
-    pure = PurePosixPath(name)
-    shard = SHARD.fullmatch(pure.stem) if pure.suffix.lower() in SUFFIXES else None
-    if shard is None:
-        return None
-    if pure.suffix.lower() == ".arrow" and shard[1] == SAVED:
-        return "/".join(pure.parts[:-2]), pure.parent.name
-    return "/".join(pure.parts[:-1]), shard[1]
+    shard = SHARD.fullmatch(name)
+    return (shard["folder"] or "", shard["saved"] or shard["split"]) if shard else None
 
 
 def _shards(files: Files) -> dict[str, dict[str, list[File]]]:

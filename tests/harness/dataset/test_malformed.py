@@ -245,7 +245,7 @@ EXAMPLE = {"id": "e1", "inputs": {"question": "wheels"}, "outputs": {"document_i
 OF_OBJECTS = [
     (json.dumps({**EXAMPLE, "inputs": 4}).encode(), "'inputs.question' is missing"),
     (json.dumps({**EXAMPLE, "inputs": {}}).encode(), "'inputs.question' is missing"),
-    (json.dumps({**EXAMPLE, "inputs": {"a": "b", "c": "d"}}).encode(), "there are: id, inputs.a, inputs.c, outputs.document_ids; say which"),
+    (json.dumps({**EXAMPLE, "inputs": {"a": "b", "c": "d"}}).encode(), "there are: id, inputs.a, inputs.c, "),
     (json.dumps({**EXAMPLE, "outputs": {"document_ids": 0.5}}).encode(), "the document's id is 0.5"),
     ("\n".join(json.dumps({**EXAMPLE, "inputs": {"q": q}}) for q in "ab").encode(), "query id 'e1' occurs twice"),
     (json.dumps({**EXAMPLE, "outputs": {"contexts": [3]}}).encode(), "contexts' is not a list of texts"),

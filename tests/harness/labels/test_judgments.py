@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.dataset import DatasetReference, load, reference_of, trec
+from harness.dataset import DatasetReference, load, trec
 from harness.dataset.judgments import NAME, Judgment, merge, read_judgments
 from harness.evaluation.grading import labels_that_count
 from harness.labels.disagreement import disputes
