@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import cache, partial
+from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -169,29 +169,21 @@ class KeyedFile(NamedTuple):
         reference = _only_file(reference, files)
         if reference.scheme or not reference.folder.is_file():
             raise InputError(Problem(reference.name, "is not a file", "name the JSON file itself"))
-        file = File(reference.folder)
-        whole = cache(lambda: read_json(file))
+        path, whole = reference.folder, read_json(File(reference.folder))
+        held: dict[str, Any] = whole if isinstance(whole, dict) else {}
+        tables = {key: held.get(key) for key in ("corpus", "queries", self.labels)}
+        if wrong := [key for key, table in tables.items() if not isinstance(table, dict)]:
+            what = f"{wrong[0]!r} is {'missing' if tables[wrong[0]] is None else 'not an object'}"
+            raise InputError(Problem(str(path), what, "its keys are ids"))
 
-        def rows_under(key: str, row_of: Callable[[Any], Row]) -> RowSource:
-            def rows(problems: Findings) -> Iterator[tuple[Place, Row]]:
-                try:
-                    table = whole().get(key) if isinstance(whole(), dict) else None
-                except InputError as error:
-                    problems.extend(error.problems if key == "corpus" else [])  # once is enough
-                    return
-                if not isinstance(table, dict):
-                    what = f"{key!r} is missing" if table is None else f"{key!r} is not an object"
-                    problems.wrong(file.path, what, "its keys are ids")
-                    return
-                for id_, written in table.items():
-                    yield Place(Path(f"{file.path}: {key}[{id_!r}]")), {"_id": id_, **row_of(written)}
-
-            return rows
+        def rows_under(key: str, row_of: Callable[[Any], Row], _: Findings) -> Iterator[tuple[Place, Row]]:
+            for id_, written in held[key].items():
+                yield Place(Path(f"{path}: {key}[{id_!r}]")), {"_id": id_, **row_of(written)}
 
         return TableSource(
-            rows_under("corpus", lambda written: written if isinstance(written, dict) else {"text": written}),
-            rows_under("queries", lambda written: {"text": written}),
-            rows_under(self.labels, _unordered),
+            partial(rows_under, "corpus", lambda written: written if isinstance(written, dict) else {"text": written}),
+            partial(rows_under, "queries", lambda written: {"text": written}),
+            partial(rows_under, self.labels, _unordered),
         )
 
 
@@ -228,13 +220,10 @@ def _read_pair(reference: DatasetReference, files: Files) -> TableSource:
     def questions(problems: Findings) -> Iterator[tuple[Place, Row]]:
         for place, row in asked(problems):
             groups = row.get(labels)
-            listed = [groups] if isinstance(groups, str) else groups
-            if listed is None:
-                problems.wrong(place, f"{labels!r} is missing", "groups of document ids")
-                continue
-            plain = isinstance(listed, list) and not any(isinstance(one, list) for one in listed)
+            if isinstance(groups, list) and not any(isinstance(one, list) for one in groups):
+                groups = [groups]
             used = {name: value for name, value in row.items() if name in (*COLUMNS.values(), "generation_gt")}
-            yield place, {**used, labels: [listed] if plain else listed}
+            yield place, {**used, labels: [[groups]] if isinstance(groups, str) else groups}
 
     return TableSource(texts, questions, None, Columns(COLUMNS))
 
