@@ -38,9 +38,8 @@ from harness.console.shared_options import (
     DatasetOptions,
     Debug,
     Documents,
-    EveryMeasure,
-    EveryPair,
     ExperimentFiles,
+    Explain,
     Folder,
     Fresh,
     Header,
@@ -55,7 +54,6 @@ from harness.console.shared_options import (
     data_set,
     refuse,
 )
-from harness.console.tables import More
 from harness.retired import retired_on
 from retrievers.errors import HarnessError, InputError, Problem
 
@@ -107,8 +105,7 @@ def run(
     max_cost: MaxCost = None,
     no_code: NoCode = False,
     debug: Debug = False,
-    measures: EveryMeasure = False,
-    pairs: EveryPair = False,
+    explain: Explain = False,
     quiet: Quiet = False,
     as_json: Json = False,
 ) -> None:
@@ -130,7 +127,7 @@ def run(
                 spent = f"; ${progress.spent:.6f} were spent" if progress.spent else ""
     except KeyboardInterrupt:
         raise Interrupted(_kept(experiment[-1], results, code=not no_code) + spent) from None
-    print_runs(finished, quiet=quiet, as_json=as_json, more=More(measures, pairs))
+    print_runs(finished, quiet=quiet, as_json=as_json, explain=explain)
 
 
 def demo(
@@ -151,8 +148,7 @@ def report(
     results: Annotated[
         Path, typer.Argument(metavar="RESULTS", help="A results folder, or a folder of results folders.")
     ],
-    measures: EveryMeasure = False,
-    pairs: EveryPair = False,
+    explain: Explain = False,
     quiet: Quiet = False,
     as_json: Json = False,
 ) -> None:
@@ -176,7 +172,7 @@ def report(
 
     record = records.read(results)
     write_report(record)
-    print_results(record, quiet=quiet, as_json=as_json, more=More(measures, pairs))
+    print_results(record, quiet=quiet, as_json=as_json, explain=explain)
     if not quiet and not as_json:
         warn(*(f"{name} failed: {reason}" for name, reason in record.manifest.failed.items()))
 

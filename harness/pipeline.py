@@ -19,6 +19,7 @@ from harness.evaluation.evaluate import RunInputs, evaluate_run, write_evaluatio
 from harness.evaluation.grading import GradedLabels, gains
 from harness.evaluation.readers import Judged, score_lists
 from harness.experiment import Experiment, Loaded, load
+from harness.identity import query_of, run_of
 from harness.overview import write_index
 from harness.records import (
     FOLDER,
@@ -252,7 +253,7 @@ def _judged(aside: Path, work: _Work, runs: Sequence[Run], cache: Cache) -> Clai
 
 def _latencies(place: Path, loaded: Loaded, dataset: Dataset) -> dict[str, dict[str, StageLatency]]:
     """What an earlier run of this experiment measured, with its date: measured again only on --fresh."""
-    if not loaded.experiment.latency or records.experiment_and_data(place) != (loaded.asked, dataset.digest):
+    if not loaded.experiment.latency or records.experiment_and_data(place) != run_of(loaded.written, dataset.digest):
         return {}
     earlier = records.read(place)
     return {name: dict(earlier.run(name).latency) for name in earlier.retrievers}
@@ -266,7 +267,7 @@ def _known(place: Path, loaded: Loaded, dataset: Dataset, only: tuple[str, ...])
             raise InputError(Problem("--only", f"there is no retriever {name!r}", did_you_mean(name, names)))
     if not only:
         return {}
-    if records.experiment_and_data(place) != (loaded.asked, dataset.digest):
+    if records.experiment_and_data(place) != run_of(loaded.written, dataset.digest):
         what = "holds no results of this experiment and this data"
         raise InputError(Problem(str(place), what, "run once without --only"))
     earlier = records.read(place)
@@ -278,7 +279,7 @@ def _known(place: Path, loaded: Loaded, dataset: Dataset, only: tuple[str, ...])
 
 def _earlier_looks(place: Path, manifest: Manifest, dataset: Dataset, graded: GradedLabels) -> tuple[int, ...]:
     """How many queries runs beside this one had that asked the same with some of its queries."""
-    scored = frozenset(records.asked_by(query) for query in dataset.recorded if query.id in graded.grades)
+    scored = frozenset(query_of(query) for query in dataset.recorded if query.id in graded.grades)
     return earlier_looks(records.earlier_queries(place, manifest, scored), scored)
 
 

@@ -23,6 +23,7 @@ from harness.evaluation.compare import compare
 from harness.evaluation.conclusions import headline
 from harness.evaluation.csv_views import COLUMNS as CSV
 from harness.evaluation.evaluate import evaluation_of
+from harness.evaluation.readers import scores_of_results
 from harness.evaluation.verdict import Verdict
 from harness.experiment.blocks import KINDS
 from harness.experiment.schema import HEADS
@@ -302,7 +303,7 @@ def test_the_quickstart_is_decided_by_the_test_that_is_declared(project: Path, t
     assert headline(found) == "Use minilm"
     pair = rows["minilm", "hybrid"]
     assert (round(pair.p_adjusted, 3), round(pair.p_wilcoxon_adjusted, 3)) == (0.021, 0.216)
-    ranks = compare(found.scores, settings=replace(found.settings, test="wilcoxon"))
+    ranks = compare(scores_of_results(results), settings=replace(found.settings, test="wilcoxon"))
     assert {(row.a, row.b): row.verdict for row in ranks if row.measure == "nDCG@10"} == {
         ("bm25", "minilm"): Verdict.WORSE, ("bm25", "hybrid"): Verdict.WORSE, ("minilm", "hybrid"): Verdict.UNDECIDED,
     }  # fmt: skip

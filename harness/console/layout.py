@@ -130,71 +130,59 @@ def _number(cell: str) -> str:
     return re.sub(r"(?<![\w-])-(?=[\d.])", MINUS, cell)
 
 
-ROOMY, WIDE = 70, 100
-"""Cells from which on heads stand in one line, without and with the p of two tests."""
-LEGEND = ("good", "open", "same", "worse", "better")
-"""Standings whose signs are told; the others speak for themselves."""
-LEGEND_ROOM = 20
-"""Cells that they may take in one line where all names are shorter."""
+CHART = 110
+"""Cells of a terminal from which on differences are drawn, too."""
 TICK = 6
 """Cells from one number below the drawing to the next, or a few more."""
-WIDEST, WANTED, NARROW, LEAST = 36, 24, 15, 10
-"""Cells of the drawing; the third beside the p of two tests."""
+WIDEST, LEAST = 36, 15
+"""Cells of the drawing."""
 
 
 def forest(board: Board, *, width: int) -> Iterator[RenderableType]:
-    """Yield a line a retriever: its standing, mean, difference with its interval as a drawing, wins, adjusted p.
+    """Yield a line a retriever: sign, mean, difference with its interval, queries won and lost, p, exact Wilcoxon p.
 
     Args:
         board: of one retriever or more.
-        width: cells of the terminal; what does not fit is left out from the right, never the drawing and the wins.
+        width: cells of the terminal; differences are drawn where there is room, and what does not fit is left out.
     """
     from harness.evaluation.wording import STANDINGS
 
     rows = board.rows
     beginning = shared_beginning([row.retriever for row in rows])
     names = [f"{STANDINGS[row.standing][0]} {row.retriever.removeprefix(beginning)}" for row in rows]
-    means = ["failed" if row.mean is None else f"{row.mean:.3f}" for row in rows]
-    signs = [" ".join(STANDINGS[one]) for one in LEGEND if any(row.standing == one for row in rows)]
-    legend = _lines(signs, max(LEGEND_ROOM, *map(cells_of, names)))
-    head = "\n".join([*legend, *([f"{beginning}…"] if beginning else [])])
-    foot = [""] if board.paired else []  # beside the numbers below the drawing
+    foot = [""] if board.paired and width >= CHART else []  # beside the numbers below the drawing
     columns = [
-        Column(head, [*names, *foot], left=True, name=True),
-        Column("mean", [*means, *foot], rank=1),
+        Column(f"{beginning}…" if beginning else "", [*names, *foot], left=True, name=True),
+        Column("mean", [*("failed" if row.mean is None else f"{row.mean:.3f}" for row in rows), *foot], rank=1),
     ]
     if board.paired:
-        records = ["" if row.wins is None else f"{row.wins:,}/{row.ties:,}/{row.losses:,}" for row in rows]
-        ends = [
-            "" if row.difference is None else f"{row.difference:z.3f}" + (
-                "" if row.low is None or row.high is None else f" ({row.low:z.3f} to {row.high:z.3f})"
-            )
-            for row in rows
-        ]  # fmt: skip
-        # Where the first head takes two lines this one may, and the columns beside it have more room.
-        record = "queries\nwon/tied/lost" if "\n" in head or (board.exact and width < WIDE) else "queries won/tied/lost"
-        beside = [
-            Column(record if width >= ROOMY else "won/\ntied/\nlost", [*records, ""]),
-            Column("adj. p", [*(short_p(row.p) for row in rows), ""], rank=2),
-            *(
-                [Column("Wilcoxon", [*(exact_p(row.p_wilcoxon, row.floor) for row in rows), ""], rank=3)]
-                if board.exact
-                else []
-            ),
-            Column(f"by ({100 * board.level:.3g} %)", [*ends, ""], left=True, rank=4),
+        side = "ahead" if board.against_baseline else "behind"
+        records = ["" if row.wins is None else f"{row.wins:,}–{row.losses:,}" for row in rows]
+        columns += [
+            Column(f"{side} ({100 * board.level:.3g} % CI)", [*map(_difference, rows), *foot], left=True, rank=3),
+            Column("won–lost", [*records, *foot]),
+            Column("p", [*(short_p(row.p) for row in rows), *foot], rank=2),
         ]
-        least = Column("", [" " * (NARROW if board.exact else WANTED)])
-        kept = fitting([*columns, least, *beside], width)
-        taken = sum(min(one.width, width // 2) if one.name else one.width for one in kept if one is not least)
-        cells = max(LEAST, min(WIDEST, width - taken - GAP * len(kept)))
-        place = kept.index(least)
-        kept[place] = Column(
-            _head(board, width, cells),
-            [*("" if row.mean is None else _drawn(row, board, cells) for row in rows), _ruler(board, cells)],
-            left=True,
-        )
-        columns = kept
-    yield grid(columns)
+        if board.exact:
+            exact = [exact_p(row.p_wilcoxon, row.floor) for row in rows]
+            columns.append(Column("Wilcoxon", [*exact, *foot], rank=4))
+    kept = fitting(columns, width)
+    if foot:
+        taken = sum(min(one.width, width // 2) if one.name else one.width for one in kept)
+        cells = min(WIDEST, width - taken - GAP * len(kept))
+        if cells >= LEAST:
+            drawn = ["" if row.mean is None else _drawn(row, board, cells) for row in rows]
+            margin = f"▒ margin {board.margin:g}" if board.margin else ""
+            kept.append(Column(margin, [*drawn, _ruler(board, cells)], left=True))
+    yield grid(kept)
+
+
+def _difference(row: BoardRow) -> str:
+    """A difference and its interval."""
+    if row.difference is None:
+        return ""
+    ends = "" if row.low is None or row.high is None else f" ({row.low:z.3f}, {row.high:z.3f})"
+    return _number(f"{row.difference:z.3f}{ends}")
 
 
 def exact_p(p: float | None, floor: float | None) -> str:
@@ -204,26 +192,6 @@ def exact_p(p: float | None, floor: float | None) -> str:
     ('.216', '1.00 (≥ .250)')
     """
     return short_p(p) if floor is None else f"{short_p(p)} (≥ {short_p(floor)})"
-
-
-def _head(board: Board, width: int, cells: int) -> str:
-    """What is drawn, in no more cells than the drawing takes: in two lines, else in a word."""
-    short = "ahead" if board.against_baseline else "behind"
-    margin = f"(▒ margin {board.margin:g})" if board.margin else ""
-    where = f"ahead of {board.reference}" if board.against_baseline else short if margin else "behind the leader"
-    heads = (f"{where} {margin}".rstrip(), f"{where}\n{margin}".rstrip())
-    return next((head for head in heads if width >= ROOMY and Column(head, ()).width <= cells), short)
-
-
-def _lines(words: Sequence[str], room: int) -> list[str]:
-    """Words side by side, in as few lines as they fit into."""
-    lines: list[str] = []
-    for word in words:
-        if lines and cells_of(f"{lines[-1]}  {word}") <= room:
-            lines[-1] += f"  {word}"
-        else:
-            lines.append(word)
-    return lines
 
 
 def _at(value: float, board: Board, cells: int) -> int:

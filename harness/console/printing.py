@@ -107,7 +107,7 @@ def agree(question: str, option: str) -> None:
         raise InputError(Problem("", "not run: nobody agreed"))
 
 
-def print_results(results: Results, *, quiet: bool, as_json: bool, more: tables.More = tables.More()) -> None:  # noqa: B008 - frozen
+def print_results(results: Results, *, quiet: bool, as_json: bool, explain: bool = False) -> None:
     """The verdict in words, what may change it, the paired leaderboard, and where to read on."""
     if as_json:
         from harness.evaluation.conclusions import incomplete
@@ -121,7 +121,7 @@ def print_results(results: Results, *, quiet: bool, as_json: bool, more: tables.
         sweep = {} if choice is None else {"sweep": asdict(choice)}
         print_json(**rows, failed=failed, incomplete="" if evaluation is None else incomplete(evaluation), **sweep)
     elif not quiet:
-        show(tables.results, results, more)
+        show(tables.results, results, explain)
         warn(*(f"warning: {warning}" for warning in results.manifest.warnings))
         page = results.folder / "report.html"
         say(f"report: {page}" if page.is_file() else f"results: {results.folder}")
@@ -156,7 +156,7 @@ def print_scores(
     notes: Sequence[str],
     *,
     as_json: bool,
-    more: tables.More = tables.More(),  # noqa: B008 - frozen
+    explain: bool = False,
 ) -> None:
     """Per-query scores of any tool: means, comparisons, the verdict in words, what to know about the numbers."""
     from harness.evaluation.csv_views import comparison_rows, summary_rows
@@ -168,7 +168,7 @@ def print_scores(
         return
     show(tables.scoreboard, summary)
     say("")
-    show(tables.verdict, evaluation, tables.VerdictNotes(more))
+    show(tables.verdict, evaluation, tables.VerdictNotes(explain))
     say(*notes)
 
 

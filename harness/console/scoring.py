@@ -17,8 +17,7 @@ from harness.console.printing import console_of, print_csv, print_json, print_sc
 from harness.console.shared_options import (
     DOUBLE,
     INTERSECTION,
-    EveryMeasure,
-    EveryPair,
+    Explain,
     Folder,
     Form,
     GradeRule,
@@ -131,8 +130,7 @@ def compare(
     ] = None,
     report: Annotated[Path | None, typer.Option(help="Write a page, of runs or of a file of scores.")] = None,
     form: Form = "table",
-    measures: EveryMeasure = False,
-    pairs: EveryPair = False,
+    explain: Explain = False,
     as_json: Json = False,
 ) -> None:
     """Compare runs query by query: differences, exact tests, a verdict. The first measure decides.
@@ -157,7 +155,7 @@ def compare(
         without_effect = {"RUN": runs, "--grades": grades, "--skip-no-relevant": skip_no_relevant}
         refuse(without_effect, "does not go with a file of scores")
         wanted = ScoresWanted(qrels, tuple(measure or ()), ids, baseline, report, range_)
-        _compare_scores(wanted, settings, form, None if as_json else tables.More(measures, pairs))
+        _compare_scores(wanted, settings, form, None if as_json else explain)
         return
     refuse({"--range": range_}, "is for a file of scores")
     if qrels.is_dir():
@@ -165,7 +163,7 @@ def compare(
     if holds_sets(qrels):
         of_one: dict[str, object] = {"--queries": queries, "--grades": grades, "--skip-no-relevant": skip_no_relevant}
         of_one |= {"--format csv": form == "csv", "--margin": margin, "--test": test}
-        refuse({**of_one, "--measures": measures, "--pairs": pairs}, "is for the results of one data set")
+        refuse({**of_one, "--explain": explain}, "is for the results of one data set")
         found, notes = compared_sets(paths, measure or (), baseline, settings)
         notes = [*filter(None, [declared.note]), *notes]
         warn(*notes)
@@ -194,7 +192,7 @@ def compare(
     elif form == "csv":
         print_csv(comparison_rows(evaluation))
     else:
-        told = tables.VerdictNotes(tables.More(measures, pairs), complete=not lacking)
+        told = tables.VerdictNotes(explain, complete=not lacking)
         show(tables.verdict, evaluation, told)
     if report is not None:
         from harness.report.other_pages import write_scores
@@ -241,8 +239,8 @@ class ScoresWanted(NamedTuple):
     range: tuple[float, float] | None
 
 
-def _compare_scores(wanted: ScoresWanted, settings: Settings, form: str, more: tables.More | None) -> None:
-    """Compare the per-query scores of any tool; without `more`, print one JSON object."""
+def _compare_scores(wanted: ScoresWanted, settings: Settings, form: str, explain: bool | None) -> None:
+    """Compare the per-query scores of any tool; where `explain` is None, print one JSON object."""
     from harness.evaluation.csv_views import comparison_rows
     from harness.evaluation.readers import read_scores
 
@@ -265,7 +263,7 @@ def _compare_scores(wanted: ScoresWanted, settings: Settings, form: str, more: t
     if form == "csv":
         print_csv(comparison_rows(evaluation))
     else:
-        print_scores(scores, evaluation, notes, as_json=more is None, more=more or tables.More())
+        print_scores(scores, evaluation, notes, as_json=explain is None, explain=bool(explain))
     if wanted.report is not None:
         from harness.report.other_pages import write_scores
 

@@ -14,7 +14,6 @@ from retrievers.errors import BackendError, InputError, Problem
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-    from harness.console.tables import More
     from harness.evaluation.across_sets import SetsTogether
     from harness.experiment import Loaded
     from harness.records import Results
@@ -85,7 +84,7 @@ def run_files(files: Sequence[Sequence[Loaded]], options: Options) -> list[list[
     return finished
 
 
-def print_runs(runs: Sequence[Sequence[Results]], *, quiet: bool, as_json: bool, more: More) -> None:
+def print_runs(runs: Sequence[Sequence[Results]], *, quiet: bool, as_json: bool, explain: bool) -> None:
     """What came out: of one experiment all that there is, of several a line for each."""
     if len(runs) > 1 or not all(one.scored for one in runs[0][1:]):
         lines = [line for sets in runs for line in _lines(sets)]
@@ -97,7 +96,7 @@ def print_runs(runs: Sequence[Sequence[Results]], *, quiet: bool, as_json: bool,
     elif len(runs[0]) > 1 or _is_set(runs[0][0]):
         print_sets(runs[0], quiet=quiet, as_json=as_json)
     else:
-        print_results(runs[0][0], quiet=quiet, as_json=as_json, more=more)
+        print_results(runs[0][0], quiet=quiet, as_json=as_json, explain=explain)
     told = len(runs) > 1 or len(runs[0]) > 1
     if failed := [
         f"{f'{one.manifest.name}: ' if told else ''}{name}: {error}"

@@ -118,8 +118,7 @@ Fresh = Annotated[bool, typer.Option("--fresh", help="Embed again what the cache
 MaxCost = Annotated[float | None, typer.Option(min=0, metavar="USD", help="Most dollars that may be spent.")]
 Form = Annotated[Literal["table", "csv"], typer.Option("--format", help="How rows are printed.")]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
-EveryMeasure = Annotated[bool, typer.Option("--measures", help="Also print the means of every measure.")]
-EveryPair = Annotated[bool, typer.Option("--pairs", help="Also print every pair and all that was found.")]
+Explain = Annotated[bool, typer.Option("--explain", help="Also print every measure, every pair, all that was found.")]
 Debug = Annotated[bool, typer.Option("--debug", help="Show where in the code each failure arose.")]
 NO_CODE = typer.Option("--no-code", help="Refuse an experiment that names Python code, for files from others.")
 NoCode = Annotated[bool, NO_CODE]

@@ -7,7 +7,7 @@ from collections.abc import Set as AbstractSet
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from harness.console.layout import GAP, Column, fitted, fitting, forest, grid, head_of, side_by_side, text_line
-from harness.english import asked, count, counted, format_p, join, shared_beginning
+from harness.english import asked, count, format_p, join, shared_beginning
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -24,17 +24,10 @@ Row = Mapping[str, Any]
 
 NO_INTERVAL = "not estimable"
 """What stands in place of an interval where all values are equal, which tells nothing of how far they scatter."""
+STEPS, NOTES = 1, 2
+"""Next steps and warnings that are told unasked: --explain tells them all."""
 MOST = 20
 """Comparisons shown; `--json`, the CSV and the report hold them all."""
-
-
-class More(NamedTuple):
-    """What is shown besides the verdict."""
-
-    measures: bool = False
-    """The means of every measure."""
-    pairs: bool = False
-    """Every pair, and all that was said of it."""
 
 
 WIDTH = 100
@@ -52,7 +45,7 @@ def as_text(build: Callable[..., Iterable[RenderableType]], *args: object, width
     return "\n".join(line.rstrip() for line in captured.get().splitlines())
 
 
-def results(record: Results, more: More, *, width: int) -> Iterator[RenderableType]:
+def results(record: Results, explain: bool, *, width: int) -> Iterator[RenderableType]:
     """All that a run has to say: the verdict, what may change it, the paired leaderboard."""
     from harness.evaluation.conclusions import next_step
     from harness.evaluation.evaluate import evaluation_of
@@ -62,11 +55,10 @@ def results(record: Results, more: More, *, width: int) -> Iterator[RenderableTy
         yield from _unlabelled(record)
         return
     evaluation = evaluation_of(record)
-    documents = counted(record.manifest.dataset.documents, "document")
-    head = f"{record.manifest.name} · {count(evaluation.n)} · {documents} · {evaluation.measure}"
-    told = VerdictNotes(more, warning_sentences(evaluation.warnings), head=head, step=next_step(evaluation))
+    head = f"{record.manifest.name} · {evaluation.measure} · {count(evaluation.n)}"
+    told = VerdictNotes(explain, warning_sentences(evaluation.warnings), head=head, step=next_step(evaluation))
     yield from verdict(evaluation, told, width=width)
-    if more.pairs:
+    if explain:
         yield from _stems(record)
 
 
@@ -100,7 +92,8 @@ def _stems(record: Results) -> Iterator[RenderableType]:
 class VerdictNotes(NamedTuple):
     """What a verdict is told with."""
 
-    more: More
+    explain: bool = False
+    """Whether all that was found is told."""
     notes: Sequence[str] = ()
     """What may change the verdict."""
     complete: bool = True
@@ -125,24 +118,26 @@ def verdict(evaluation: Evaluation, told: VerdictNotes, *, width: int) -> Iterat
 
     yield text_line(told.head or f"{evaluation.measure} over {asked(evaluation.n, evaluation.clusters)}", "dim")
     yield text_line(f"{short(said.headline)}.", "bold")
-    for sentence in (said.lead, told.step, *said.following):
+    steps = [sentence for sentence in (told.step, *said.following) if sentence and sentence not in said.alerts]
+    for sentence in [said.lead, *steps] if told.explain else steps[:STEPS]:
         if sentence:
             yield text_line(short(sentence))
-    for note in told.notes:
-        yield text_line(f"! {short(note)}")
     yield from forest(board, width=width)
-    if told.more.measures:
+    notes = [*said.alerts, *told.notes]
+    for note in notes if told.explain else notes[:NOTES]:
+        yield text_line(f"! {short(note)}")
+    if not told.explain:
+        return
+    yield ""
+    yield from leaderboard(
+        summary_rows(evaluation.summary), evaluation.measure, width=width, level=evaluation.settings.level,
+        clusters=evaluation.clusters, low_is_good=evaluation.low_is_good,
+    )  # fmt: skip
+    yield ""
+    if rows := evaluation.comparisons[evaluation.measure]:
+        yield from comparisons(rows, width=width, settings=evaluation.settings, leader=evaluation.leader)
         yield ""
-        yield from leaderboard(
-            summary_rows(evaluation.summary), evaluation.measure, width=width, level=evaluation.settings.level,
-            clusters=evaluation.clusters, low_is_good=evaluation.low_is_good,
-        )  # fmt: skip
-    if told.more.pairs:
-        yield ""
-        if rows := evaluation.comparisons[evaluation.measure]:
-            yield from comparisons(rows, width=width, settings=evaluation.settings, leader=evaluation.leader)
-            yield ""
-        yield from (text_line(sentence) for sentence in sentences(evaluation, complete=told.complete))
+    yield from (text_line(sentence) for sentence in sentences(evaluation, complete=told.complete))
 
 
 def rows_of(table: pd.DataFrame) -> list[dict[str, Any]]:
@@ -214,7 +209,7 @@ def comparisons(
         *names,
         Column("a - b", [f"{row.mean_difference:+z.4f}" for row in shown], rank=1),
         _intervals([(row.ci_low, row.ci_high, row.ci_method) for row in shown], "{:+z.3f}", settings.level, rank=3),
-        Column("wins/ties/\nlosses", [f"{row.wins:,}/{row.ties:,}/{row.losses:,}" for row in shown], rank=4),
+        Column("wins/ties/\nlosses", [f"{row.wins:,}/{row.ties:,}/{row.losses:,}" for row in shown], rank=5),
         Column("adjusted\np", [format_p(row.p_adjusted) for row in shown], rank=2),
         Column(
             "exact\nWilcoxon p",
@@ -225,7 +220,7 @@ def comparisons(
                 + (f" (≥ {format_p(floors[row.a, row.b])})" if (row.a, row.b) in floors else "")
                 for row in shown
             ],
-            rank=5,
+            rank=4,
         ),
     ]
     bold = frozenset(i for i, row in enumerate(shown) if row.verdict.separates)

@@ -25,6 +25,8 @@ class FirstLines(NamedTuple):
     """How far the best mean is ahead; "" where nothing follows from it."""
     following: tuple[str, ...]
     """What is to be known of the tests, what is equal, and what more queries would tell."""
+    alerts: tuple[str, ...] = ()
+    """Those of `following` that warn."""
 
 
 RECOMPUTED = "This folder has no evaluation of this version: its comparisons are computed again from its scores."
@@ -44,7 +46,8 @@ def first_lines(found: Evaluation, *, complete: bool = True) -> FirstLines:
     if fragile and not warning:
         warning = f"Few queries with a large loss would undo what is shown of {few_names(fragile)}: label more queries."
     older = RECOMPUTED if found.recomputed else ""
-    return FirstLines(head, lead, tuple(filter(None, [warning, *following, older])))
+    alerts = tuple(filter(None, [warning, older]))
+    return FirstLines(head, lead, tuple(filter(None, [warning, *following, older])), alerts)
 
 
 def incomplete(found: Evaluation) -> str:

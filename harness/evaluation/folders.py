@@ -14,7 +14,6 @@ from harness import records
 from harness.english import counted, join
 from harness.evaluation.evaluate import settings_of
 from harness.evaluation.grading import GradedLabels, grade_labels
-from harness.evaluation.identity import identity
 from harness.evaluation.readers import computable, primary_of, relevance_of, score_folder
 from harness.evaluation.runs import Conventions, score_runs
 from harness.evaluation.scores import Scores, by_mean, identical_pairs, rankings_digest
@@ -98,7 +97,7 @@ def score_folders(
     scored = [score_folder(one, measures, relevance=relevance_of(one, rule), queries=ids) for one in results]
     apart = called or folders_apart([one.folder for one in results])
     # Sets of one folder each keep their names: what is one retriever on this set may be two on the next.
-    known = [{} if called else {name: identity(one.manifest, name) for name in scores.retrievers}
+    known = [{} if called else {name: one.manifest.identity(name) for name in scores.retrievers}
              for one, scores in zip(results, scored, strict=True)]  # fmt: skip
     joined = joined_scores(scored, apart, measures[0].cutoff, known)
     notes = (shared.sentence(), *joined.notes, *judged_notes(joined, results), *_notes(results, measures[0], named))

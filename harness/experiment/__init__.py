@@ -26,7 +26,6 @@ from harness.experiment.model import JudgeOptions as JudgeOptions
 from harness.experiment.model import Question as Question
 from harness.experiment.model import Relevance as Relevance
 from harness.experiment.model import StoredVectors as StoredVectors
-from harness.experiment.model import asked_in as asked_in
 from harness.experiment.model import parse as parse
 from harness.experiment.model import statistics_of as statistics_of
 from harness.experiment.named_code import functions_of as functions_of

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from harness import measures
 from harness.dataset import DatasetReference, suggestion
 from harness.experiment.blocks import NAME
-from harness.experiment.model import DatasetTable, Experiment, Question, asked_in, parse
+from harness.experiment.model import DatasetTable, Experiment, Question, parse
 from harness.measures import Measure
 from retrievers.errors import InputError, Problem
 from retrievers.options import NAME_RULE, checked
@@ -37,11 +37,6 @@ class Loaded(NamedTuple):
     def experiment(self) -> Experiment:
         """The experiment itself."""
         return self.question.experiment
-
-    @property
-    def asked(self) -> dict[str, Any]:
-        """What was written, as far as results follow from it: what an earlier run must share to be of the same."""
-        return asked_in(self.written)
 
 
 def load(source: str | Path | Mapping[str, Any] | Experiment | Loaded, *, code: bool = True) -> Loaded:

@@ -264,15 +264,6 @@ class Experiment(Strict):
         return self.model_dump(mode="json", by_alias=True)
 
 
-def asked_in(written: Mapping[str, Any]) -> dict[str, Any]:
-    """What the tables of an experiment ask: all but whether a page is written of the answer.
-
-    >>> asked_in({"name": "x", "report": False}) == asked_in({"name": "x"})
-    True
-    """
-    return {key: value for key, value in written.items() if key != "report"}
-
-
 class Question(NamedTuple):
     """An experiment with its measures parsed."""
 

@@ -96,7 +96,7 @@ class NotebookResults(Results):
 
     def __str__(self) -> str:
         """What the terminal shows at the end of a run."""
-        return tables.as_text(tables.results, self, tables.More())
+        return tables.as_text(tables.results, self, False)
 
     def _repr_html_(self) -> str:
         """The verdict, the leaderboard and its paired differences."""

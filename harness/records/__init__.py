@@ -48,7 +48,6 @@ from harness.records.readings import read_readings as read_readings
 from harness.records.readings import write_passages as write_passages
 from harness.records.results import UNSCORED as UNSCORED
 from harness.records.results import Results as Results
-from harness.records.results import asked_by as asked_by
 from harness.records.results import data_reference as data_reference
 from harness.records.results import dataset_of as dataset_of
 from harness.records.results import earlier_queries as earlier_queries

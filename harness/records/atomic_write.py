@@ -9,7 +9,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
-from harness.experiment import asked_in
+from harness.identity import run_of
 from harness.records.csv_tables import read_table
 from harness.records.manifest import Manifest, read_manifest
 from retrievers.errors import HarnessError, InputError, Problem
@@ -114,7 +114,7 @@ def _scores(folder: Path) -> dict[tuple[str, ...], str]:
 def experiment_and_data(folder: Path) -> tuple[Any, Any] | None:
     """What a results folder answers: what its experiment asks, and the data; None where that cannot be read."""
     manifest = _manifest(folder)
-    return None if manifest is None else (asked_in(manifest.experiment), manifest.dataset.digest)
+    return None if manifest is None else run_of(manifest.experiment, manifest.dataset.digest)
 
 
 def _recover(place: Path, aside: Path) -> None:

@@ -20,6 +20,7 @@ from pydantic_core import PydanticCustomError
 
 from harness.dataset.source import parse_json
 from harness.experiment import NAME, SWEPT, Relevance, Sweep, statistics_of
+from harness.identity import question_of, retriever_of
 from harness.records.safe_files import create
 from harness.stats.settings import without_retired
 from retrievers.errors import InputError, Problem
@@ -220,6 +221,20 @@ class Manifest:
     def finished(self) -> tuple[str, ...]:
         """The retrievers that finished, in the order of the experiment."""
         return tuple(name for name, facts in self.retrievers.items() if not facts.error)
+
+    def identity(self, retriever: str) -> str:
+        """What a retriever is, whatever it is called: pages, and comparisons of folders, know it again by that."""
+        table = self.resolved.blocks[retriever]
+        of = table.get("of") or ()
+        unnamed = [] if isinstance(of, str) else [str(part) for part in of if isinstance(part, Mapping)]
+        parts = [*map(self.identity, self.resolved.made_of(retriever)), *unnamed]
+        return retriever_of(table, self.retrievers[retriever].provenance, parts)
+
+    @property
+    def question(self) -> object:
+        """What the run asks: what is compared, by what."""
+        what = {name: self.identity(name) for name in self.retrievers}
+        return question_of(self.resolved.primary, self.resolved.baseline, what)
 
 
 def resolved_experiment(tables: Table) -> ResolvedExperiment:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,15 +9,16 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from harness.dataset import Dataset, DatasetReference, load, trec
 from harness.experiment import DatasetTable, locate
+from harness.identity import query_of
 from harness.records import kept
 from harness.records.csv_tables import LEADING, read_table
 from harness.records.kept import LabelledQuery, Run, StageLatency
-from harness.records.manifest import AGAIN, Manifest, ResolvedExperiment, read_manifest
+from harness.records.manifest import AGAIN, Manifest, read_manifest
 from harness.records.safe_files import CHANGED, read_jsonl, refuse_links, sha256_of
 from retrievers.errors import InputError, Problem, did_you_mean
 from retrievers.meter import StageTotals
 from retrievers.options import checked
-from retrievers.types import Document, Query, Ranking
+from retrievers.types import Document, Ranking
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -166,7 +166,8 @@ def glance(folder: Path) -> Manifest:
     """
     manifest = read_manifest(folder)
     refuse_links(folder)
-    if missing := [name for name in manifest.tables if not (folder / name).is_file()]:
+    needed = (name for name in manifest.tables if name != "evaluation.json")  # which is computed again
+    if missing := [name for name in needed if not (folder / name).is_file()]:
         raise InputError([Problem(str(folder / name), "is missing", AGAIN) for name in missing])
     return manifest
 
@@ -262,31 +263,18 @@ def earlier_queries(place: Path, manifest: Manifest, queries: ScoredQueries) -> 
         manifest: of this run.
         queries: those that this run scored.
     """
-    question = _question(manifest.resolved)
     for folder in sorted(path for path in place.parent.iterdir() if path.is_dir()):
         try:
             earlier = read_manifest(folder)
             same = earlier.dataset.corpus_digest == manifest.dataset.corpus_digest
-            if same and (earlier.dataset.scored or 0) < len(queries) and _question(earlier.resolved) == question:
+            if same and (earlier.dataset.scored or 0) < len(queries) and earlier.question == manifest.question:
                 yield _scored(folder, earlier)
         except (InputError, OSError, ValueError):
             continue
-
-
-def asked_by(query: Query) -> tuple[str, str]:
-    """Return what makes a query the same in two runs."""
-    return query.id, query.text
-
-
-def _question(resolved: ResolvedExperiment) -> dict[str, Any]:
-    """Which retrievers are compared by what, as it is read back from a file."""
-    kept = {"primary": resolved.primary, "baseline": resolved.baseline, "retrievers": resolved.retrievers}
-    question: dict[str, Any] = json.loads(json.dumps(kept, default=str))
-    return question
 
 
 def _scored(folder: Path, manifest: Manifest) -> ScoredQueries:
     scored = set(read_table(folder / "scores.csv")["query_id"])
     _refuse_change(folder, manifest, "labels.jsonl")
     labelled = read_jsonl(folder / "labels.jsonl", kept.labelled)
-    return frozenset(asked_by(row.query) for row in labelled if row.query.id in scored)
+    return frozenset(query_of(row.query) for row in labelled if row.query.id in scored)

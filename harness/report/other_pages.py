@@ -16,7 +16,6 @@ from harness.evaluation.across_sets import COLUMNS, ON, SetsTogether
 from harness.evaluation.conclusions import first_lines, sets_sentences
 from harness.evaluation.csv_views import comparison_rows, summary_rows
 from harness.evaluation.evaluation import Evaluation
-from harness.evaluation.identity import identity
 from harness.evaluation.set_folders import SETS, results_together
 from harness.pages import policy
 from harness.records import Results, create
@@ -115,7 +114,7 @@ def sets_page(title: str, found: SetsTogether, sets: Sequence[Results]) -> str:
         sets: their results, whose folders lie beside the page.
     """
     env, order, first = environment(), found.ranked, sets[0]
-    drawn = marks({name: identity(first.manifest, name) for name in order})
+    drawn = marks({name: first.manifest.identity(name) for name in order})
     panels: dict[str, list[charts.Dot]] = {}
     for name, scores in found.sets.items():
         for one in order:

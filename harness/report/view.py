@@ -14,7 +14,6 @@ import numpy as np
 from harness.dataset import trec
 from harness.evaluation.evaluate import evaluation_of
 from harness.evaluation.evaluation import Evaluation
-from harness.evaluation.identity import identity
 from harness.evaluation.readers import scores_of_results
 from harness.evaluation.scores import Scores
 from harness.evaluation.verdict import Comparison
@@ -293,7 +292,7 @@ def view_of(results: Results) -> View:
         names=names_of(measures, resolved.depth, _largest(grades)),
         order=order,
         marks=marks(
-            {name: identity(results.manifest, name) for name in results.retrievers},
+            {name: results.manifest.identity(name) for name in results.retrievers},
             {name: _declared_color(resolved.blocks[name]) for name in results.retrievers},
         ),
         grades=grades,

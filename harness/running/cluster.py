@@ -85,8 +85,8 @@ def embed(experiment: Path, url: str, settings: ClusterSettings) -> list[Encoder
     tasks = tasks_of(experiment, limited=settings.max_cost is not None, code=settings.code)
     planned = [_planned(task, url) for task in tasks]
     if any(one.tables for one in planned):
-        with warnings.catch_warnings(), _connected(settings):
-            warnings.simplefilter("ignore", DeprecationWarning)  # Ray calls its own deprecated options
+        # Ray calls its own deprecated options, also while it connects.
+        with warnings.catch_warnings(action="ignore", category=DeprecationWarning), _connected(settings):
             for number, (task, one) in enumerate(zip(tasks, planned, strict=True)):
                 if one.tables:
                     _embed_tables((str(experiment.absolute()), number, settings), task.encoder, one)

@@ -12,7 +12,8 @@ from typing import Any, NamedTuple
 from harness.build import Built
 from harness.dataset import Dataset
 from harness.english import counted
-from harness.experiment import Loaded, asked_in
+from harness.experiment import Loaded
+from harness.identity import run_of
 from harness.running.forecast import cuts_itself, forecast, take_over
 from harness.running.machine import REQUEST, EarlierRun, Throughput, earlier_runs, price_sentence, sampled
 from retrievers.cache import Cache, default_path
@@ -60,10 +61,9 @@ class Planning:
 
     def same(self) -> EarlierRun | None:
         """The earlier run of this very experiment on these data: what it timed is not timed again."""
-        asked = (self.loaded.asked, self.dataset.digest)
-        manifests = ((run, run.manifest) for run in self.earlier)
-        runs = (run for run, of in manifests if (asked_in(of.experiment), of.dataset.digest) == asked)
-        return next(runs, None)
+        asked = run_of(self.loaded.written, self.dataset.digest)
+        made = ((run, run_of(run.manifest.experiment, run.manifest.dataset.digest)) for run in self.earlier)
+        return next((run for run, of in made if of == asked), None)
 
     def speed(self, part: str, model: Mapping[str, Any]) -> float | None:
         """Tokens a second of a local model, by the earlier runs."""

@@ -90,7 +90,7 @@ def test_a_language_that_is_given_asks_nobody() -> None:
 
 def test_terminal_page_and_manifest_say_it(tmp_path: Path) -> None:
     path = small.experiment(tmp_path, report=True)
-    told = CliRunner().invoke(app, ["run", str(path), "--results", str(tmp_path / "out"), "--pairs"])
+    told = CliRunner().invoke(app, ["run", str(path), "--results", str(tmp_path / "out"), "--explain"])
     assert "bm25: words stemmed as English" in told.stdout
     folder = tmp_path / "out" / "small"
     facts = records.read_manifest(folder).retrievers["bm25"].provenance

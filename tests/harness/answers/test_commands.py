@@ -131,7 +131,7 @@ def test_a_judge_that_fails_leaves_its_measures_undefined_and_the_rest_whole(clu
 
 def test_a_measure_by_claims_may_decide(club, capsys) -> None:
     assert harness("run", club / "claims.toml", "--results", club / "results") == 0
-    assert "2 queries · 4 documents · ClaimRecall@2" in capsys.readouterr().out
+    assert "ClaimRecall@2 · 2 queries" in capsys.readouterr().out
     page = (club / "results" / "claims" / "report.html").read_text(encoding="utf-8")
     assert "ClaimRecall@2" in page and not re.search(r">\s*nan\b", page.lower())
     found = club / "results" / "claims"
@@ -149,7 +149,7 @@ def unlabelled(club):
 def test_claims_alone_are_a_complete_data_set(unlabelled, club, capsys) -> None:
     assert "in no mean but those of claims" in ends(capsys, 0, "check", unlabelled).out
     assert harness("run", unlabelled, "--results", club / "results") == 0
-    assert "2 queries · 4 documents · ClaimRecall@1" in capsys.readouterr().out
+    assert "ClaimRecall@1 · 2 queries" in capsys.readouterr().out
     folder = club / "results" / "unlabelled"
     scored = records.read(folder)
     assert scored.scored and scored.manifest.dataset.scored == 2 and scored.manifest.dataset.judged == 0
@@ -168,7 +168,7 @@ def test_queries_with_claims_alone_stand_among_those_with_labels(club, capsys) -
     data = small.markdown(club / "both", DOCUMENTS, [*QUERIES, bare])
     for primary, *others in (["nDCG@3", *CLAIMED], ["ClaimRecall@2", "nDCG@3"]):
         path = small.by_claims(club / f"both-{primary[:4]}.toml", data, [primary, *others])
-        assert f"3 queries · 4 documents · {primary}" in ends(capsys, 0, "run", path, "--results", club / "results").out
+        assert f"{primary} · 3 queries" in ends(capsys, 0, "run", path, "--results", club / "results").out
         found = records.read(club / "results" / f"both-{primary[:4]}")
         table = found.scores[found.scores["retriever"] == "bm25"].set_index(["measure", "query_id"])["value"]
         assert table.isna()["nDCG@3", "q4"] and table["ClaimRecall@2", "q4"] == 1

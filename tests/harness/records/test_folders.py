@@ -204,7 +204,7 @@ def test_folders_are_compared_by_the_statistics_that_they_declare(call: Call, tm
     )
     assert declared_settings([one, release]) == (Settings(), apart)
     assert declared_settings([one, one / "qrels.trec"]) == (Settings(), "")
-    assert "0.03" in call("compare", one, two).out
+    assert "0.03" in call("compare", one, two, "--explain").out
     assert apart in call("compare", one, release).err
     alone = json.loads(call("compare", one, "--json").out)["comparisons"]
     as_run = records.read(one).comparisons.to_dict("records")

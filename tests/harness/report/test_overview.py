@@ -12,7 +12,6 @@ import harness
 from harness import records
 from harness.dataset import DatasetReference
 from harness.dataset.load import load
-from harness.evaluation.identity import identity
 from harness.overview import holds_results, listing, write_index
 from retrievers.errors import InputError
 from tests.support import small
@@ -52,7 +51,8 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     harness.run(small.experiment(folder / "fewer", name="fewer"), options)
     dated(results / "fewer", "2026-01-04")
     shutil.copytree(results / "small", results / "damaged")
-    (results / "damaged" / "summary.csv").write_text("", encoding="utf-8")
+    (results / "damaged" / "evaluation.json").unlink()  # so that it is computed again, which needs the scores
+    (results / "damaged" / "scores.csv").write_text("", encoding="utf-8")
     shutil.copytree(results / "small", results / "cut")
     (results / "cut" / "rankings" / "bm25.jsonl").unlink()
     for name in ("small", "small.1", "third"):  # what a link leads to; the others have no report
@@ -71,7 +71,7 @@ def test_what_is_whole_is_listed_and_the_rest_has_its_reason(place: Path) -> Non
     reasons = dict(read.unread)
     assert list(reasons) == ["cut", "damaged", "notes", "small.unfinished"]
     assert reasons["cut"].startswith("rankings/bm25.jsonl: is missing")
-    assert "summary.csv: cannot be read whole" in reasons["damaged"]
+    assert "scores.csv: cannot be read whole" in reasons["damaged"]
     assert reasons["notes"] == "is not a results folder (it holds no manifest.json)"
     assert reasons["small.unfinished"] == "a run that was stopped, or is under way; 1 finished ranking"
     assert str(place) not in " ".join(reasons.values())
@@ -116,10 +116,10 @@ def test_a_retriever_is_known_again_where_its_table_has_more_keys(place: Path) -
     bare = tuple({key: value for key, value in block.items() if key != "chunk"} for block in blocks)
     for tables in (blocks, bare):
         newer = replace(manifest, resolved=replace(manifest.resolved, retrievers=tables))
-        assert [identity(newer, name) for name in newer.finished] == [identity(manifest, n) for n in manifest.finished]
+        assert [newer.identity(name) for name in newer.finished] == [manifest.identity(n) for n in manifest.finished]
     cut = tuple({**block, "chunk": {"size": 9, "overlap": 0}} for block in manifest.resolved.retrievers)
     other = replace(manifest, resolved=replace(manifest.resolved, retrievers=cut))
-    assert identity(other, "hashing") != identity(manifest, "hashing")
+    assert other.identity("hashing") != manifest.identity("hashing")
 
 
 def test_a_page_that_is_none_of_ours_is_left_alone(tmp_path: Path, call: Call, place: Path) -> None:
@@ -160,7 +160,7 @@ def test_the_command_line_lists_and_says_what_is_not_listed(call: Call, place: P
         "fewer", "other", "small", "small.1", "third",
     ]  # fmt: skip
     assert said.out.endswith(f"index: {place / 'index.html'}\n")
-    assert "not listed: damaged: summary.csv: cannot be read whole" in said.err
+    assert "not listed: damaged: scores.csv: cannot be read whole" in said.err
     told = json.loads(call("report", place, "--json").out)
     assert [run["folder"] for run in told["runs"]] == ["fewer", "other", "small", "small.1", "third"]
     assert set(told["runs"][2]["means"]) == {"bm25", "hashing", "hybrid"}

@@ -1,0 +1,56 @@
+"""What is the same run, the same question, the same retriever: one table of changes."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from harness.identity import run_of
+from harness.pipeline import run
+from harness.records import Manifest
+from harness.running.options import Options
+from tests.support import small
+
+pytestmark = pytest.mark.usefixtures("own_cache")
+WORDS = '[[retrievers]]\nname = "words"\nkind = "bm25"\n'
+OTHER = '[[retrievers]]\nname = "letters"\nencoder = { kind = "hashing", dimensions = 64 }\n'
+
+
+def made(folder: Path, retrievers: str = WORDS + OTHER, more: str = "", **options: bool) -> Manifest:
+    return run(small.experiment(folder, retrievers=retrievers, more=more, **options), Options(folder / "out")).manifest
+
+
+@pytest.fixture(scope="module")
+def first(tmp_path_factory: pytest.TempPathFactory) -> Manifest:
+    return made(tmp_path_factory.mktemp("first"))
+
+
+@pytest.mark.parametrize(
+    ("change", "same_run", "same_question"),
+    [
+        ({}, True, True),
+        ({"report": True}, True, True),
+        ({"retrievers": WORDS + 'color = "#0b6e4f"\n' + OTHER}, True, True),
+        ({"retrievers": WORDS.replace("words", "lexical") + OTHER}, False, True),
+        ({"retrievers": OTHER + WORDS}, False, True),
+        ({"retrievers": WORDS + "k1 = 1.2\n" + OTHER}, False, False),
+        ({"retrievers": WORDS + "k1 = 0.9\n" + OTHER}, False, True),
+        ({"retrievers": WORDS + OTHER.replace("64", "128")}, False, False),
+        ({"retrievers": WORDS + OTHER + 'store = "edge"\n'}, False, True),
+        ({"retrievers": WORDS}, False, False),
+        ({"more": 'baseline = "words"\n'}, False, False),
+        ({"more": "seed = 1\n"}, False, True),
+    ],
+)
+def test_what_is_the_same(
+    first: Manifest, tmp_path: Path, change: dict[str, str], *, same_run: bool, same_question: bool
+) -> None:
+    second = made(tmp_path, **change)
+    runs = [run_of(_unplaced(one), one.dataset.digest) for one in (first, second)]
+    assert (runs[0] == runs[1]) is same_run
+    assert (first.question == second.question) is same_question
+
+
+def _unplaced(manifest: Manifest) -> dict[str, object]:
+    """The experiment without the folder in which this test wrote it."""
+    return {**manifest.experiment, "dataset": re.sub(r".*/", "", str(manifest.experiment["dataset"]))}
