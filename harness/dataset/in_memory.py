@@ -109,7 +109,8 @@ def _rows(given: Any, where: str) -> RowSource:
         return partial(_of_frame, given, where)
     if hasattr(given, "column_names") or (isinstance(given, Sequence) and not isinstance(given, str | bytes)):
         return partial(_of_items, partial(enumerate, given), where)
-    raise InputError(Problem(where, f"cannot be read: it is of type {type(given).__name__}", SHAPES))
+    shapes = SHAPES if where in ("documents", "queries") else "a dict, a file, or a frame with query_id and doc_id"
+    raise InputError(Problem(where, f"cannot be read: it is of type {type(given).__name__}", shapes))
 
 
 def _of_items(

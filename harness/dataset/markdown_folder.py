@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 import yaml
 
 from harness.dataset import judgments
-from harness.dataset.columns import Columns
+from harness.dataset.columns import FIELDS, Columns
 from harness.dataset.converting import CONVERTED, NotConverted, convert, installed
 from harness.dataset.dataset_model import Dataset, DatasetReference, source_named
 from harness.dataset.files import File, Files, listing
@@ -155,13 +155,19 @@ def _questions(files: Sequence[File], problems: Findings) -> Iterator[tuple[Plac
     """
     labellers: dict[tuple[object, object], set[str]] = {}
     for file in files:
-        for number, (place, row) in enumerate(read_rows(file, problems)):
-            row = {"id": f"q{number}", **row}
+        names, place = dict[str, None](), Place(file.path)
+        for number, (place, written) in enumerate(read_rows(file, problems)):
+            names |= dict.fromkeys(written)
+            row = {"id": f"q{number}", **written}
             by, others = str(row.pop("labelled_by", "")), labellers.setdefault((row["id"], row.get("query")), set())
             again = bool(by and others) and others.isdisjoint(["", by])
             others.add(by)
             if not again:
                 yield place, _with_metadata(row, place, problems)
+        if taken := problems.taken.get(place.file):  # as the file has it
+            usual = dict.fromkeys(("tags", "fields"), FIELDS)
+            names.pop("labelled_by", None)
+            problems.taken[place.file] = {name: usual.get(name, "") or taken.get(name, "") for name in names}
 
 
 def _labels(files: Sequence[File], columns: Columns, problems: Findings) -> Iterator[Labelled]:

@@ -212,7 +212,7 @@ MSMARCO = [
 QA = {"qid": "q1", "query": "wheels", "retrieval_gt": [["car"]], "generation_gt": ["x"]}
 AUTORAG = [
     ("qa.parquet", [{"qid": "q1", "retrieval_gt": [["car"]]}], "qa.parquet:1: there is no column 'query'"),
-    ("qa.parquet", [{**QA, "retrieval_gt": None}], "'retrieval_gt' is missing"),
+    ("qa.parquet", [{**QA, "retrieval_gt": None}], "no query has a relevant document"),
     ("qa.parquet", [{**QA, "retrieval_gt": 5}], "relevant documents cannot be read: 5"),
     ("qa.parquet", [{**QA, "retrieval_gt": [[0.5]]}], "relevant documents cannot be read"),
     ("corpus.parquet", [{"doc_id": "car"}], "there is no column 'contents'"),
