@@ -45,8 +45,8 @@ class Built:
     """The user's functions that it calls: key -> "package.module:function"."""
     conditions: tuple[Condition, ...] = ()
     """What its filter asks of documents."""
-    models: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-    """Its encoder and its reranker as they are written: earlier runs of the same tell how fast they are."""
+    models: Mapping[int, Mapping[str, Any]] = field(default_factory=dict)
+    """Encoders and rerankers as they are written, by `id`: earlier runs of the same tell how fast they are."""
 
     @property
     def own(self) -> tuple[Retriever, ...]:
@@ -60,26 +60,25 @@ class Built:
         yield retriever
 
     @property
-    def dense(self) -> Dense | None:
-        """What embeds for it, if anything does."""
-        return next((one for one in self.own if isinstance(one, Dense)), None)
+    def denses(self) -> list[Dense]:
+        """What embeds for it."""
+        return [one for one in self.own if isinstance(one, Dense)]
 
     @property
-    def reranker(self) -> Reranker | None:
-        """What reads its first hits again, if anything does."""
-        return self.retriever.reranker if isinstance(self.retriever, Reranked) else None
+    def rerankers(self) -> list[Reranker]:
+        """What reads first hits again for it."""
+        return [one.reranker for one in self.own if isinstance(one, Reranked)]
 
     @property
-    def blamed(self) -> tuple[object, ...]:
+    def wholes(self) -> list[Retriever]:
+        """What finds for it and is no vector search, such as BM25 or an endpoint."""
+        return [one for one in self.own if not one.parts and not isinstance(one, Dense)]
+
+    @property
+    def blamed(self) -> list[object]:
         """Whose code may fail for it."""
-        dense = self.dense
-        models = () if dense is None else (dense.encoder, dense.cut.asked)
-        return (*models, *map(unfiltered, self.own), self.reranker)
-
-    @property
-    def whole(self) -> Retriever | None:
-        """What finds for it and is no vector search, such as BM25 or an endpoint; None where others find for it."""
-        return next((one for one in self.own if not one.parts and not isinstance(one, Dense)), None)
+        encoders = [one for dense in self.denses for one in (dense.encoder, dense.cut.asked)]
+        return [*encoders, *map(unfiltered, self.own), *self.rerankers]
 
 
 def unfiltered(retriever: Retriever) -> Retriever:
@@ -93,6 +92,8 @@ class BuiltOnce(NamedTuple):
     encoders: dict[str, Encoder]
     rerankers: dict[str, Reranker]
     retrievers: dict[str, Retriever]
+    models: dict[int, Mapping[str, Any]]
+    """Encoders and rerankers as they are written, by `id`."""
 
 
 class NamedParts(NamedTuple):
@@ -108,7 +109,7 @@ def build(blocks: Sequence[tables.Block]) -> tuple[Built, ...]:
     Raises:
         InputError: with what is wrong of each.
     """
-    parts = BuiltOnce({}, {}, {})
+    parts = BuiltOnce({}, {}, {}, {})
     named: dict[str, Retriever] = {}
     built: list[Built] = []
     problems: list[Problem] = []
@@ -119,11 +120,8 @@ def build(blocks: Sequence[tables.Block]) -> tuple[Built, ...]:
                 continue  # what is wrong with its part is told
             found: dict[int, str] = {}
             named[block.name] = retriever = _retriever(block, NamedParts(named, found), parts)
-            written = {"encoder": block.encoder.written()} if isinstance(block, tables.Encoded) else {}
-            if block.rerank is not None:
-                written["rerank"] = block.rerank.written()
-            conditions = tuple(_conditions(block))
-            built.append(Built(block.name, retriever, of, found, dict(functions_of(block)), conditions, written))
+            functions, conditions = dict(functions_of(block)), tuple(_conditions(block))
+            built.append(Built(block.name, retriever, of, found, functions, conditions, parts.models))
         except InputError as error:
             problems += in_block(block.name, error)
     if problems:
@@ -147,7 +145,7 @@ def _retriever(block: tables.Block, known: NamedParts, parts: BuiltOnce) -> Retr
             raise TypeError(f"{type(block).__name__} is no retriever")
     if block.rerank is None:
         return first
-    return Reranked(first, _built_once(block.rerank, reranker_class, parts.rerankers))
+    return Reranked(first, _built_once(block.rerank, reranker_class, parts.rerankers, parts.models))
 
 
 def _part(part: str | tables.Block, known: NamedParts, parts: BuiltOnce) -> Retriever:
@@ -168,10 +166,10 @@ def _once(block: tables.Block, parts: BuiltOnce, make: Any) -> Retriever:
 
 
 def _dense(block: tables.Encoded, parts: BuiltOnce) -> Dense:
-    encoder = _built_once(block.encoder, encoder_class, parts.encoders)
+    encoder = _built_once(block.encoder, encoder_class, parts.encoders, parts.models)
     cut = None
     if isinstance(block, tables.DenseTable):
-        asked = _at_its_own_size(block, encoder, parts.encoders)
+        asked = _at_its_own_size(block, encoder, parts)
         cut = Smaller(block.dimensions, block.quantization, asked, block.derived_from or "")
     return Dense(
         encoder,
@@ -220,10 +218,12 @@ def canonical(table: Mapping[str, Any]) -> str:
 
 
 def _conditions(block: tables.Block) -> list[Condition]:
-    """Return what a table's `filter` asks of documents."""
+    """Return what the `filter` of a table, and of those in it, asks of documents."""
     asked = block.filter if isinstance(block, tables.Encoded | tables.Standalone) else {}
-    return conditions_of({name: one.model_dump() if isinstance(one, tables.QueryField) else one
-                          for name, one in asked.items()})  # fmt: skip
+    own = conditions_of({name: one.model_dump() if isinstance(one, tables.QueryField) else one
+                         for name, one in asked.items()})  # fmt: skip
+    inner = (part for part in tables.parts_in(block) if isinstance(part, tables.Block))
+    return [*own, *(one for part in inner for one in _conditions(part))]
 
 
 def _built(cls: Any, options: Mapping[str, Any]) -> Any:
@@ -242,19 +242,19 @@ def _problems_of(part: object) -> Iterator[None]:
         raise InputError(Problem("kind", f"its options are refused: {failure}", remedy)) from failure
 
 
-def _at_its_own_size(block: tables.DenseTable, encoder: Encoder, built: dict[str, Encoder]) -> Encoder | None:
+def _at_its_own_size(block: tables.DenseTable, encoder: Encoder, parts: BuiltOnce) -> Encoder | None:
     """Build the encoder that asks a service for as many dimensions as are kept; None where none can be asked."""
     if block.dimensions is None or not block.proof or encoder.limits is None or SIZE not in block.encoder.options:
         return None
     smaller = Kind(kind=block.encoder.kind, options={**block.encoder.options, SIZE: block.dimensions})
     try:
-        return _built_once(smaller, encoder_class, built)
+        return _built_once(smaller, encoder_class, parts.encoders, parts.models)
     except InputError as error:
         remedy = "proof = false takes the cut vectors as they are"
         raise InputError([Problem("dimensions", one.what, remedy) for one in error.problems]) from None
 
 
-def _built_once(kind: Kind, find: Any, built: dict[str, Part]) -> Part:
+def _built_once(kind: Kind, find: Any, built: dict[str, Part], models: dict[int, Mapping[str, Any]]) -> Part:
     """Build an encoder or a reranker unless an equal one is there.
 
     Its fingerprint is asked for, which reads a model's folder; what only the hub knows is asked when the run begins.
@@ -266,4 +266,5 @@ def _built_once(kind: Kind, find: Any, built: dict[str, Part]) -> Part:
             if model.at_hand:
                 _ = model.fingerprint
         built[key] = model
+        models[id(model)] = kind.written()
     return built[key]

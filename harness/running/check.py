@@ -202,7 +202,7 @@ def check(
 
 def _absent(built: Sequence[Built]) -> Iterator[str]:
     """Warn of models whose weights only the hub has: whether it has them is seen when a run begins."""
-    first = {id(one.dense.encoder): (one.name, one.dense.encoder) for one in reversed(built) if one.dense}
+    first = {id(dense.encoder): (one.name, dense.encoder) for one in reversed(built) for dense in one.denses}
     for name, encoder in reversed(first.values()):
         if not encoder.at_hand:
             yield f"{name}: its model is not on this machine; a run asks the hub for it, and fails where it has none"
@@ -215,16 +215,16 @@ def _refused(one: Built) -> Iterator[Problem]:
             find_module(call, key)
         except InputError as error:
             yield from in_block(one.name, error)
-    if one.whole is not None and not one.functions:
-        yield from lacking(one.name, one.whole)
+    for whole in one.wholes if not one.functions else ():
+        yield from lacking(one.name, whole)
 
 
 def _lacking(built: Sequence[Built]) -> Iterator[str]:
     """Warn of encoders and rerankers that lack something, such as a key: a run needs it for what is not cached."""
     seen: set[int] = set()
     for one in built:
-        for model in (one.dense and one.dense.encoder, one.reranker):
-            if model is not None and id(model) not in seen and not isinstance(model, PythonEncoder):
+        for model in (*(dense.encoder for dense in one.denses), *one.rerankers):
+            if id(model) not in seen and not isinstance(model, PythonEncoder):
                 seen.add(id(model))
                 yield from (f"{lack}; a run needs it for what is not cached" for lack in lacking(one.name, model))
 

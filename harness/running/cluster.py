@@ -109,12 +109,9 @@ def tasks_of(experiment: Path, *, limited: bool = False, code: bool = True) -> l
     cuts: dict[str, tuple[Encoder, dict[tuple[Chunks | None, bool], None]]] = {}
     asking: dict[str, Encoder] = {}
     problems: list[Problem] = []
-    for retriever in built:
-        if (dense := retriever.dense) is None:
-            continue
+    for name, dense in [(one.name, dense) for one in built for dense in one.denses]:
         for one, proof in ((dense.encoder, False), (dense.cut.asked, True)):
             if one is not None:
-                name = retriever.name
                 problems += [*lacking(name, one), *(unpriced(name, "encoder", one) if limited else ())]
                 fingerprint = one.fingerprint_for("document")
                 cuts.setdefault(fingerprint, (one, {}))[1][dense.chunks, proof] = None

@@ -16,7 +16,7 @@ from retrievers.dense import Dense
 from retrievers.embedding import Embedder, Forecast
 from retrievers.errors import BackendError, InputError, Problem
 from retrievers.parquet_vectors import import_vectors
-from retrievers.types import Document, Model, Role
+from retrievers.types import Document, Model, Retriever, Role
 from retrievers.user_objects import faults_of
 from retrievers.vector_search import windows
 
@@ -28,7 +28,8 @@ def take_over(vectors: StoredVectors | None, built: Iterable[Built], cache: Cach
     """Copy the vectors that `[vectors]` names into the cache; raises InputError where there are none."""
     if vectors is not None:
         roles: tuple[Role, ...] = ("document", "query")
-        encoders = [encoder for one in built if one.dense for encoder in (one.dense.encoder, one.dense.cut.asked)]
+        denses = [dense for one in built for dense in one.denses]
+        encoders = [encoder for dense in denses for encoder in (dense.encoder, dense.cut.asked)]
         names = {encoder.fingerprint_for(role) for encoder in encoders if encoder is not None for role in roles}
         import_vectors(cache, vectors.location, sorted(names))
 
@@ -65,33 +66,37 @@ def check_needs(built: Sequence[Built], shared: Shared, *, timed: Sequence[str] 
     problems: list[Problem] = []
     names = {one.name for one in built}
     for one in built:
-        dense, reranker = one.dense, one.reranker
-        for part in (one.whole, reranker):
-            problems += [] if part is None else lacking(one.name, part)
+        parts: list[Model | Retriever] = [*one.wholes, *one.rerankers]
+        problems += [fault for part in parts for fault in lacking(one.name, part)]
         if shared.budget.limit is not None:
-            problems += unpriced(one.name, "encoder", None if dense is None else dense.encoder)
-            problems += unpriced(one.name, "rerank", reranker)
-        if dense is None or dense.cut.derived_from in names:
-            continue
-        try:
-            with faults_of((dense.encoder,)):
-                if dense.chunks is not None:
-                    dense.chunks.check()
-                if lacks := lacking(one.name, dense.encoder):
-                    expected = forecast(Embedder(dense.encoder, shared.cache), shared.dataset, dense.chunks)
-                    if one.name in timed or any(one.cached < one.texts for one in expected.values()):
-                        problems += lacks
-        except InputError as error:
-            problems += in_block(one.name, error)
-        except BackendError as failure:
-            problems += in_block(one.name, InputError(Problem("check", str(failure))))
+            for where, models in (("encoder", [dense.encoder for dense in one.denses]), ("rerank", one.rerankers)):
+                problems += [fault for model in models for fault in unpriced(one.name, where, model)]
+        for dense in one.denses:
+            if dense.cut.derived_from not in names:
+                problems += _lacking_of(one.name, dense, shared, timed=one.name in timed)
     if problems:
         raise InputError(problems)
 
 
-def unpriced(name: str, where: str, model: Model | None) -> list[Problem]:
+def _lacking_of(name: str, dense: Dense, shared: Shared, *, timed: bool) -> list[Problem]:
+    """What a retriever by vectors lacks for the texts that are not cached, and for the queries that are timed."""
+    try:
+        with faults_of((dense.encoder,)):
+            if dense.chunks is not None:
+                dense.chunks.check()
+            if lacks := lacking(name, dense.encoder):
+                expected = forecast(Embedder(dense.encoder, shared.cache), shared.dataset, dense.chunks)
+                return lacks if timed or any(one.cached < one.texts for one in expected.values()) else []
+    except InputError as error:
+        return in_block(name, error)
+    except BackendError as failure:
+        return in_block(name, InputError(Problem("check", str(failure))))
+    return []
+
+
+def unpriced(name: str, where: str, model: Model) -> list[Problem]:
     """The problem of a model whose price nobody knows, where no more than so many dollars may be spent."""
-    if model is None or model.price is not None:
+    if model.price is not None:
         return []
     called = model.provenance.get("model", "the model")
     unknown = f"the price of {called} is not known, so that --max-cost cannot be kept"
@@ -150,9 +155,8 @@ def truncation_estimates(built: Sequence[Built], documents: Sequence[Document]) 
     def made_of(name: str, part: str) -> bool:
         return any(of == part or made_of(of, part) for of in parts[name])
 
-    for one in built:
-        dense = one.dense
-        if dense is None or dense.cut.derived_from or not dense.encoder.at_hand or cuts_itself(dense):
+    for one, dense in [(each, dense) for each in built for dense in each.denses]:
+        if dense.cut.derived_from or not dense.encoder.at_hand or cuts_itself(dense):
             continue
         key = id(dense.encoder), dense.chunks
         if key not in known and (limit := dense.encoder.reads) is not None and documents:

@@ -54,19 +54,21 @@ def _services(
     """Each service once, with the first retriever that uses it, what it is, and what asks it."""
     seen: set[object] = set()
     for one in built:
-        dense, reranker = one.dense, one.reranker
-        if dense is not None and dense.encoder.limits is not None and id(dense.encoder) not in seen:
-            seen.add(id(dense.encoder))
-            yield one.name, "encoder", partial(dense.encoder.embed, [query.text], "query", single_call())
-        if reranker is not None and reranker.limits is not None and id(reranker) not in seen:
-            seen.add(id(reranker))
-            yield one.name, "reranker", partial(reranker.score, [(query.text, query.text)], single_call())
-        if isinstance(one.whole, Endpoint):
-            yield one.name, "endpoint", partial(one.whole.answer, query, 1, Meter())
-        if dense is not None and dense.store not in seen:
-            seen.add(dense.store)
-            if dense.store.on_server:
-                yield one.name, "store", partial(_ask_store, dense.store)
+        for encoder in [dense.encoder for dense in one.denses]:
+            if encoder.limits is not None and id(encoder) not in seen:
+                seen.add(id(encoder))
+                yield one.name, "encoder", partial(encoder.embed, [query.text], "query", single_call())
+        for reranker in one.rerankers:
+            if reranker.limits is not None and id(reranker) not in seen:
+                seen.add(id(reranker))
+                yield one.name, "reranker", partial(reranker.score, [(query.text, query.text)], single_call())
+        for whole in one.wholes:
+            if isinstance(whole, Endpoint):
+                yield one.name, "endpoint", partial(whole.answer, query, 1, Meter())
+        for store in [dense.store for dense in one.denses]:
+            if store not in seen and store.on_server:
+                yield one.name, "store", partial(_ask_store, store)
+            seen.add(store)
     if judge is not None and judge.kind == "openai":
         yield "judge", "model", partial(_ask_judge, judge)
 

@@ -82,7 +82,7 @@ def throughput_of(part: str, one: Built, model: Model, context: Planning) -> tup
     """What a model's tokens cost and how fast it is, with a sentence that says where that is from."""
     limits = model.limits
     if limits is None:
-        speed = context.speed(part, one.models[part])
+        speed = context.speed(part, one.models[id(model)])
         known = f", {speed:,.0f} tokens a second in earlier runs" if speed else ""
         absent = "" if model.at_hand else ", its weights are still to be fetched"
         return Throughput(model.price, speed=speed), f"{price_sentence(model.price)}{known}{absent}"
@@ -114,7 +114,7 @@ def embedding_rows(one: Built, dense: Dense, throughput: Throughput, context: Pl
     cut = f" {dense.chunks and dense.chunks.name}"
     stages: tuple[tuple[Role, str, str], ...] = (("document", "embed-documents", cut), ("query", "embed-queries", ""))
     keys = {
-        f"{role} {encoder.fingerprint_for(role) if encoder.at_hand else one.models['encoder']}{cut}": (role, stage)
+        f"{role} {encoder.fingerprint_for(role) if encoder.at_hand else one.models[id(encoder)]}{cut}": (role, stage)
         for role, stage, cut in stages
     }
     if not keys.keys() <= planned.keys():
@@ -139,7 +139,7 @@ def _chunks(dense: Dense) -> Chunks | None:
 
 def proof_rows(one: Built, dense: Dense, throughput: Throughput, context: Planning) -> Iterator[PlanRow]:
     """The row of the texts that are embedded at the size to which vectors are cut, to compare the two."""
-    key = f"{one.models['encoder']} {dense.chunks and dense.chunks.name} {dense.cut.dimensions}"
+    key = f"{one.models[id(dense.encoder)]} {dense.chunks and dense.chunks.name} {dense.cut.dimensions}"
     if dense.cut.asked is not None and key not in context.planned:
         some = proof_texts(piece.content for piece in pieces(context.dataset.documents(), _chunks(dense)))
         expected = Embedder(dense.cut.asked, context.cache).forecast(some, "document")
@@ -270,14 +270,14 @@ def plan(loaded: Loaded, dataset: Dataset, built: Sequence[Built], results: Path
             take_over(elsewhere, built, cache)
         context = Planning(loaded, dataset, cache, tuple(earlier_runs(results)))
         for one in built:
-            if (dense := one.dense) is not None:
+            for dense in one.denses:
                 throughput, note = throughput_of("encoder", one, dense.encoder, context)
                 rows += embedding_rows(one, dense, throughput, context)
                 if not dense.cut.derived_from:
                     notes.append(f"{one.name}: {note}")
                     notes += [f"{one.name}: documents count uncut, since chunk.call is not run"] * cuts_itself(dense)
                 rows += proof_rows(one, dense, throughput, context)
-            if (reranker := one.reranker) is not None:
+            for reranker in one.rerankers:
                 throughput, note = throughput_of("rerank", one, reranker, context)
                 rows += reranking_rows(one.name, reranker, throughput, context)
                 if reranker.limits is not None:

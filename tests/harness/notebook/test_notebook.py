@@ -535,3 +535,11 @@ def test_retrievers_compose_and_equal_parts_are_asked_once():
 def test_what_is_retired_says_what_to_use():
     with pytest.raises(AttributeError, match=r"no attribute 'Fusion': use retrievers\.Fused"):
         harness.Fusion("a", "b")
+
+
+def test_every_model_of_a_part_without_a_name_is_looked_at(monkeypatch):
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    inner = Fused([Dense({"kind": "openai", "model": "one"}), Dense({"kind": "openai", "model": "two"})])
+    with pytest.raises(harness.InputError) as caught:
+        evaluated({"words": "bm25", "inner": inner})
+    assert [one.where for one in caught.value.problems] == ["retriever 'inner': OPENAI_API_KEY"] * 2
