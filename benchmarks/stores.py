@@ -107,7 +107,7 @@ def edge(folder: str, name: str, count: int, **options: Any) -> Store:
 
 
 def fill(store: Store, vectors: Vectors) -> None:
-    """Build a collection as VectorRetriever does, window by window; document ids are made here."""
+    """Build a collection as Dense does, window by window; document ids are made here."""
     store.create(DIMENSIONS)
     for start in range(0, len(vectors), WINDOW):
         some = np.asarray(vectors[start : start + WINDOW])

@@ -6,8 +6,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, NamedTuple, TypeVar
@@ -16,17 +15,16 @@ from harness import experiment as tables
 from harness.experiment import functions_of
 from harness.experiment.option_tables import Kind
 from retrievers import encoder_class, reranker_class, retriever_class
-from retrievers.dense import Called, Dense, Smaller
+from retrievers.dense import Dense, Smaller
 from retrievers.errors import BackendError, InputError, Problem
 from retrievers.filters import Condition, Filtered, SupportsFilter, conditions_of
 from retrievers.fused import Fused
-from retrievers.placeholders import expand, made, without_keys
+from retrievers.placeholders import made, without_keys
 from retrievers.reranked import Reranked
-from retrievers.stores import StoreOptions
 from retrievers.types import Encoder, Model, Reranker, Retriever
 from retrievers.user_objects import faults_of
 
-Part = TypeVar("Part", bound=Model)
+Part = TypeVar("Part")
 SIZE = "dimensions"
 """The option by which an encoder's service is asked for fewer dimensions."""
 
@@ -89,9 +87,7 @@ def unfiltered(retriever: Retriever) -> Retriever:
 class BuiltOnce(NamedTuple):
     """What was built so far: equal tables are one object."""
 
-    encoders: dict[str, Encoder]
-    rerankers: dict[str, Reranker]
-    retrievers: dict[str, Retriever]
+    parts: dict[str, Any]
     models: dict[int, Mapping[str, Any]]
     """Encoders and rerankers as they are written, by `id`."""
 
@@ -109,7 +105,7 @@ def build(blocks: Sequence[tables.Block]) -> tuple[Built, ...]:
     Raises:
         InputError: with what is wrong of each.
     """
-    parts = BuiltOnce({}, {}, {}, {})
+    parts = BuiltOnce({}, {})
     named: dict[str, Retriever] = {}
     built: list[Built] = []
     problems: list[Problem] = []
@@ -137,15 +133,14 @@ def _retriever(block: tables.Block, known: NamedParts, parts: BuiltOnce) -> Retr
             first: Retriever = Fused(of, block.method, block.constant, block.weights, block.minimum)
         case tables.RerankedTable():
             first = _part(block.of, known, parts)
-        case tables.Encoded():
-            first = _once(block, parts, partial(_dense, block, parts))
-        case tables.Standalone():
-            first = _once(block, parts, partial(_standalone, block))
+        case tables.Encoded() | tables.Standalone():
+            make = partial(_dense, block, parts) if isinstance(block, tables.Encoded) else partial(_standalone, block)
+            first = _once(canonical(block.model_dump(exclude={"name", "rerank", "color"})), parts, make)
         case _:
             raise TypeError(f"{type(block).__name__} is no retriever")
     if block.rerank is None:
         return first
-    return Reranked(first, _built_once(block.rerank, reranker_class, parts.rerankers, parts.models))
+    return Reranked(first, _model(block.rerank, reranker_class, parts, "reranker"))
 
 
 def _part(part: str | tables.Block, known: NamedParts, parts: BuiltOnce) -> Retriever:
@@ -157,27 +152,27 @@ def _part(part: str | tables.Block, known: NamedParts, parts: BuiltOnce) -> Retr
     return retriever
 
 
-def _once(block: tables.Block, parts: BuiltOnce, make: Any) -> Retriever:
-    """A retriever that several tables describe alike is one, indexed and searched once."""
-    key = canonical(block.model_dump(exclude={"name", "rerank", "color"}))
-    if key not in parts.retrievers:
-        parts.retrievers[key] = make()
-    return parts.retrievers[key]
+def _once(key: str, parts: BuiltOnce, make: Callable[[], Part]) -> Part:
+    """What several tables describe alike is one, indexed and searched once."""
+    if key not in parts.parts:
+        parts.parts[key] = make()
+    found: Part = parts.parts[key]
+    return found
 
 
 def _dense(block: tables.Encoded, parts: BuiltOnce) -> Dense:
-    encoder = _built_once(block.encoder, encoder_class, parts.encoders, parts.models)
+    encoder = _model(block.encoder, encoder_class, parts)
     cut = None
     if isinstance(block, tables.DenseTable):
         asked = _at_its_own_size(block, encoder, parts)
         cut = Smaller(block.dimensions, block.quantization, asked, block.derived_from or "")
     return Dense(
         encoder,
-        store=StoreOptions(**expand(block.store)),
+        store=block.store,
         chunk=None if block.chunk is None else block.chunk.model_dump(),
         conditions=_conditions(block),
         cut=cut,
-        named=Called(block.name, block.store.get("location") or ""),
+        name=block.name,
     )
 
 
@@ -227,16 +222,13 @@ def _conditions(block: tables.Block) -> list[Condition]:
 
 
 def _built(cls: Any, options: Mapping[str, Any]) -> Any:
-    with _problems_of(cls):
-        return made(cls, options)
-
-
-@contextmanager
-def _problems_of(part: object) -> Iterator[None]:
-    """Turn what a part raises while it is built into a problem of the experiment."""
+    """Make a part; of a model the fingerprint is asked for, which reads its folder, unless only the hub knows it."""
     try:
-        with faults_of((part,)):
-            yield
+        with faults_of((cls,)):
+            part = made(cls, options)
+            if isinstance(part, Model) and part.at_hand:
+                _ = part.fingerprint
+            return part
     except BackendError as failure:
         remedy = "look at the documentation of its package"
         raise InputError(Problem("kind", f"its options are refused: {failure}", remedy)) from failure
@@ -248,23 +240,16 @@ def _at_its_own_size(block: tables.DenseTable, encoder: Encoder, parts: BuiltOnc
         return None
     smaller = Kind(kind=block.encoder.kind, options={**block.encoder.options, SIZE: block.dimensions})
     try:
-        return _built_once(smaller, encoder_class, parts.encoders, parts.models)
+        asked: Encoder = _model(smaller, encoder_class, parts)
+        return asked
     except InputError as error:
         remedy = "proof = false takes the cut vectors as they are"
         raise InputError([Problem("dimensions", one.what, remedy) for one in error.problems]) from None
 
 
-def _built_once(kind: Kind, find: Any, built: dict[str, Part], models: dict[int, Mapping[str, Any]]) -> Part:
-    """Build an encoder or a reranker unless an equal one is there.
-
-    Its fingerprint is asked for, which reads a model's folder; what only the hub knows is asked when the run begins.
-    """
-    key = canonical(kind.written())
-    if key not in built:
-        model: Part = _built(find(kind.kind), kind.options)
-        with _problems_of(model):
-            if model.at_hand:
-                _ = model.fingerprint
-        built[key] = model
-        models[id(model)] = kind.written()
-    return built[key]
+def _model(kind: Kind, find: Any, parts: BuiltOnce, what: str = "encoder") -> Any:
+    """Build an encoder or a reranker unless an equal one is there."""
+    written = kind.written()
+    model = _once(f"{what} {canonical(written)}", parts, lambda: _built(find(kind.kind), kind.options))
+    parts.models[id(model)] = written
+    return model

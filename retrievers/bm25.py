@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple, cast
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
+from pydantic import Field
 
-from retrievers.chunking import Boundary, Chunks, passages
+from retrievers.chunking import Chunk, Chunks, passages
 from retrievers.errors import BackendError, InputError, Problem, did_you_mean
 from retrievers.filters import Condition, FieldValues, shown, wanted
 from retrievers.meter import Meter
@@ -46,14 +47,14 @@ class BM25(Configured, Retriever):
     """Okapi BM25 (Robertson & Zaragoza 2009), scored by bm25s in Lucene's variant."""
 
     kind = "bm25"
-    k1: float = 0.9
+    k1: Annotated[float, Field(ge=0, le=LARGEST_K1)] = 0.9
     """How fast a repeated term saturates, 0 to 1,000,000; 0.9 is Anserini's default."""
-    b: float = 0.4
+    b: Annotated[float, Field(ge=0, le=1)] = 0.4
     """How much long documents are discounted, 0 to 1; 0.4 is Anserini's default."""
     stemming: str | None = None
     """A Snowball language ("english", "russian", …), or "" for none; left out, the language in which nine in ten
     documents of a sample are, where Snowball has it, else none."""
-    chunk: Mapping[str, int | str] | None = None
+    chunk: Chunk | None = None
     """Cut long documents into passages, `{ size = 800, overlap = 100 }` in characters, with `by` and `call` as an
     encoder's; a document is worth its best one, and words are as rare as they are among passages."""
     _language: str | None = None
@@ -66,18 +67,14 @@ class BM25(Configured, Retriever):
     _engine: Any
 
     def model_post_init(self, _: object) -> None:
-        """Check the numbers, and the names of languages."""
-        problems = (
-            [] if 0 <= self.k1 <= LARGEST_K1 else [Problem("k1", f"{self.k1} is not between 0 and {LARGEST_K1:,}")]
-        )
-        problems += [] if 0 <= self.b <= 1 else [Problem("b", f"{self.b} is not between 0 and 1")]
-        if problems:
-            raise InputError(problems)
+        """Check the names of languages."""
         self._language = self.stemming
         if self.stemming is None:
             load_language_model()  # on another core, while the documents are read
         self._stem = _stemmer(self.stemming or "")
-        self._chunks = None if self.chunk is None else _chunks(self.chunk)
+        if self.chunk is not None and self.chunk.unit == "tokens":
+            raise InputError(Problem("chunk.unit", "BM25 has no tokens of an encoder", "leave it out"))
+        self._chunks = None if self.chunk is None else self.chunk.chunks()
 
     @property
     def fingerprint(self) -> str:
@@ -181,24 +178,6 @@ def _stemmed(words: _Words, language: str) -> _Words:
     numbers = [stems.setdefault(stem(word), len(stems)) for word in words.vocabulary]
     corpus = [[numbers[word] for word in row] for row in words.corpus]
     return words._replace(corpus=corpus, vocabulary=stems, stemming=language)
-
-
-def _chunks(table: Mapping[str, int | str]) -> Chunks:
-    """How documents are cut, by the table of the experiment."""
-    known = ("size", "overlap", "unit", "by", "call")
-    unknown = [key for key in table if key not in known]
-    problems = [Problem(f"chunk.{key}", f"unknown key {key!r}", did_you_mean(key, known)) for key in unknown]
-    size, overlap, by, call = table.get("size", 0), table.get("overlap", 0), table.get("by"), table.get("call", "")
-    if table.get("unit", "characters") != "characters":
-        problems.append(Problem("chunk.unit", "BM25 has no tokens of an encoder", "leave it out"))
-    if not isinstance(size, int) or not isinstance(overlap, int):
-        problems.append(Problem("chunk", "size and overlap are numbers of characters", "{ size = 800, overlap = 100 }"))
-    elif not problems:
-        try:
-            return Chunks(size, overlap, by=cast("Boundary | None", by), call=str(call))
-        except InputError as error:
-            problems = [problem._replace(where=f"chunk.{problem.where}") for problem in error.problems]
-    raise InputError(problems)
 
 
 def _stemming_of(documents: Iterable[Document]) -> str:

@@ -1,11 +1,11 @@
 """Asks a language model behind an OpenAI-compatible chat endpoint: for judgments of relevance and of answers.
 
-How to use it: describe the model with `ChatOptions`, make one `ChatModel` (both of `chat_model.py`), and ask through
+How to use it: describe the model, a `ChatModel` of `chat_model.py`, and ask through
 `Chat`, which adds the cache. Each prompt costs one request; what was answered once is never asked, or paid for, again.
 
-    options = ChatOptions("some-model", base_url="http://localhost:8000/v1")
+    model = ChatModel("some-model", base_url="http://localhost:8000/v1")
     with Cache(default_path()) as cache:
-        chat = Chat(ChatModel(options), cache)
+        chat = Chat(model, cache)
         forecast = chat.forecast(prompts)                   # calls, tokens, dollars; no network
         for place, reply in chat.replies(prompts, meter):   # in the order of arrival; those from the cache first
             reply.text                                      # what prompts[place] was answered
@@ -112,7 +112,7 @@ class Chat:
             yield place, reply
             heard = heard or usable(place, reply)
             if number >= GIVEN_UP and not heard:
-                model, said = self.model.options.model, example_of(reply)
+                model, said = self.model.model, example_of(reply)
                 what = f"{number} replies of {model}, and none of them can be read, {said}"
                 raise Unreadable(f"{what}: no more are asked for; look at the model and its server")
 
@@ -131,7 +131,7 @@ class Chat:
         def ask(name: bytes, stopped: Stop) -> Reply:
             return self.model.ask(prompts[missing[name][0]], Call(meter, stopped))
 
-        for name, reply in answers(ask, list(missing), width=self.model.options.concurrency):
+        for name, reply in answers(ask, list(missing), width=self.model.at_once):
             if usable(missing[name][0], reply):
                 kept = Texts([reply.text], np.array([reply.tokens], dtype=np.int64))
                 self._cache.put_texts(self.model.fingerprint, [name], kept)

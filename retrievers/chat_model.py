@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from pydantic import Field
+
 from retrievers.costs import estimate, on_this_machine
-from retrievers.errors import InputError, Problem, check_not_negative, check_positive
+from retrievers.errors import InputError, Problem
 from retrievers.meter import Call, Meter
+from retrievers.options import NotNegative, Whole
 from retrievers.placeholders import expand, shown
 from retrievers.remote import clients
 from retrievers.remote.calling import Charge, Refused, readable, wait_for
@@ -20,55 +22,6 @@ _TEMPERATURE, _FORM = "temperature", "response_format"
 log = logging.getLogger(__name__)
 _FRAME = 8
 """Tokens that the roles and marks of one message take at most, beside its text."""
-
-
-@dataclass(frozen=True, slots=True)
-class ChatOptions:
-    """Which model is asked, where, how fast, and what it costs."""
-
-    model: str
-    base_url: str = ""
-    """An OpenAI-compatible server; left out, OPENAI_BASE_URL, else OpenAI's own."""
-    key_name: str = ""
-    """The environment variable that holds the key; left out, OPENAI_API_KEY for OpenAI's server, no key for others."""
-    max_tokens: int = 300
-    """Tokens of one reply, at most."""
-    temperature: float = 0.0
-    concurrency: int = 4
-    rpm: float = 0
-    """Requests a minute that the provider allows; 0: unknown."""
-    tpm: float = 0
-    """Tokens a minute; 0: unknown."""
-    timeout: float = 60
-    """Seconds for one whole answer."""
-    patience: float = 300
-    """Seconds after which a request that keeps failing is given up."""
-    input_price: float | None = None
-    """Dollars for a million tokens of prompts; None: unknown, or 0 for a server on this machine."""
-    output_price: float | None = None
-    """Dollars for a million tokens of replies."""
-
-    def __post_init__(self) -> None:
-        check_positive("", max_tokens=self.max_tokens, concurrency=self.concurrency, timeout=self.timeout,
-                       patience=self.patience)  # fmt: skip
-        check_not_negative("", rpm=self.rpm, tpm=self.tpm, temperature=self.temperature,
-                           input_price=self.input_price, output_price=self.output_price)  # fmt: skip
-        clients.check_address("base_url" if self.base_url else clients.BASE_URL, self.server)
-
-    @property
-    def server(self) -> str:
-        """The address that is asked."""
-        return clients.server_url(self.base_url)
-
-    @property
-    def elsewhere(self) -> str:
-        """The server as it may be kept, where it is not OpenAI's own: another may have another model of that name."""
-        return shown(self.base_url or self.server) if self.server != clients.OPENAI_URL else ""
-
-    @property
-    def priced(self) -> bool:
-        """Whether both prices are known; a server on this machine costs nothing unless you give a price."""
-        return on_this_machine(expand(self.server)) or None not in (self.input_price, self.output_price)
 
 
 class Prompt(NamedTuple):
@@ -110,43 +63,68 @@ class ChatForecast(NamedTuple):
 class ChatModel(clients.RemoteModel):
     """One model behind a chat endpoint; the key is asked for at the first request."""
 
-    def __init__(self, options: ChatOptions) -> None:
-        name = options.key_name or ("" if options.base_url else clients.KEY)
-        access = clients.Access(
-            provider="openai", base_url=options.server, own=options.server if name else "", variables=(name,)
-        )
-        super().__init__(
-            options.model, access, options.max_tokens, concurrency=options.concurrency, rpm=options.rpm,
-            tpm=options.tpm, timeout=options.timeout, patience=options.patience,
-        )  # fmt: skip
-        self.options = options
-        self._without: frozenset[str] = frozenset()
-        """What the server does not take: a schema for its replies, or a temperature, as OpenAI's models that reason."""
-        self._taken: frozenset[str] = frozenset()
-        """What it has taken."""
+    base_url: str = ""
+    """An OpenAI-compatible server; left out, OPENAI_BASE_URL, else OpenAI's own."""
+    key_name: str = ""
+    """The environment variable that holds the key; left out, OPENAI_API_KEY for OpenAI's server, no key for others."""
+    max_tokens: Whole = 300
+    """Tokens of one reply, at most."""
+    temperature: NotNegative = 0.0
+    at_once: Whole = Field(default=4, alias="concurrency")
+    """Requests at once, at most."""
+    input_price: NotNegative | None = None
+    """Dollars for a million tokens of prompts; None: unknown, or 0 for a server on this machine."""
+    output_price: NotNegative | None = None
+    """Dollars for a million tokens of replies."""
+    _without: frozenset[str] = frozenset()
+    """What the server does not take: a schema for its replies, or a temperature, as OpenAI's models that reason."""
+    _taken: frozenset[str] = frozenset()
+    """What it has taken."""
+
+    def model_post_init(self, _: object) -> None:
+        """Describe the model; nothing is sent."""
+        server, name = self.server, self.key_name or ("" if self.base_url else clients.KEY)
+        clients.check_address("base_url" if self.base_url else clients.BASE_URL, server)
+        own = server if name else ""
+        self._reached(clients.Access(provider="openai", base_url=server, own=own, variables=(name,)), self.max_tokens)
+
+    @property
+    def server(self) -> str:
+        """The address that is asked."""
+        return clients.server_url(self.base_url)
+
+    @property
+    def elsewhere(self) -> str:
+        """The server as it may be kept, where it is not OpenAI's own: another may have another model of that name."""
+        return shown(self.base_url or self.server) if self.server != clients.OPENAI_URL else ""
+
+    @property
+    def priced(self) -> bool:
+        """Whether both prices are known; a server on this machine costs nothing unless you give a price."""
+        return on_this_machine(expand(self.server)) or None not in (self.input_price, self.output_price)
 
     @property
     def fingerprint(self) -> str:
         """All that changes a reply but for the prompt: server, model, temperature, length."""
-        chosen = self.options
-        return fingerprint("chat", chosen.model, server=chosen.server, temperature=chosen.temperature,
-                           max_tokens=chosen.max_tokens)  # fmt: skip
+        return fingerprint(
+            "chat", self.model, server=self.server, temperature=self.temperature, max_tokens=self.max_tokens
+        )
 
     def expected(self, prompt: Prompt) -> tuple[int, int]:
         """Estimate the tokens of a prompt, and of its reply at most."""
         counts = estimate([prompt.system, prompt.user])
-        return int(counts.sum()) + 2 * _FRAME, self.options.max_tokens
+        return int(counts.sum()) + 2 * _FRAME, self.max_tokens
 
     def forecast(self, prompts: Sequence[Prompt]) -> ChatForecast:
         """Count what asking these prompts would take, were none of them in the cache."""
         expected = [self.expected(prompt) for prompt in prompts]
         sent, received = (sum(column) for column in zip(*expected, strict=True)) if expected else (0, 0)
-        usd = self.price_of(sent, received) if self.options.priced else None
+        usd = self.price_of(sent, received) if self.priced else None
         return ChatForecast(len(prompts), 0, len(prompts), sent + received, usd)
 
     def price_of(self, sent: int, received: int) -> float:
         """Return the dollars of so many tokens; 0 where no price is known."""
-        return (sent * (self.options.input_price or 0.0) + received * (self.options.output_price or 0.0)) / 1e6
+        return (sent * (self.input_price or 0.0) + received * (self.output_price or 0.0)) / 1e6
 
     def _cost(self, sent: int, received: int) -> Charge:
         return Charge(sent + received, self.price_of(sent, received))
@@ -158,8 +136,8 @@ class ChatModel(clients.RemoteModel):
             InputError: the key is not set, or a limit of dollars cannot be kept since the price is not known.
         """
         self.check()
-        if meter.budget.limit is not None and not self.options.priced:
-            unknown = f"the price of {self.options.model} is not known, so that --max-cost cannot be kept"
+        if meter.budget.limit is not None and not self.priced:
+            unknown = f"the price of {self.model} is not known, so that --max-cost cannot be kept"
             raise InputError(Problem("--price", unknown, "give the dollars for a million tokens in and out: IN,OUT"))
 
     def _open(self) -> clients.OpenAIClient:
@@ -207,14 +185,14 @@ class ChatModel(clients.RemoteModel):
 
     async def _asked(self, prompt: Prompt, without: frozenset[str], call: Call) -> Reply:
         """Send one request."""
-        chosen, client = self.options, self._client()
+        client = self._client()
         # OpenAI's newer models know only the second name, most other servers only the first.
-        longest = "max_completion_tokens" if clients.is_server_of(chosen.server, clients.OPENAI_URL) else "max_tokens"
+        longest = "max_completion_tokens" if clients.is_server_of(self.server, clients.OPENAI_URL) else "max_tokens"
         body: dict[str, Any] = {
-            "model": expand(chosen.model),
+            "model": expand(self.model),
             "messages": [{"role": "system", "content": prompt.system}, {"role": "user", "content": prompt.user}],
-            _TEMPERATURE: chosen.temperature,
-            longest: chosen.max_tokens,
+            _TEMPERATURE: self.temperature,
+            longest: self.max_tokens,
         }
         if prompt.form:
             schema = {"name": "reply", "strict": True, "schema": json.loads(prompt.form)}

@@ -8,10 +8,13 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Any, Literal, NamedTuple, get_args
+from typing import Any, Literal, NamedTuple, Self, get_args
+
+from pydantic import Field, model_validator
 
 from retrievers.costs import Count
 from retrievers.errors import BackendError, InputError, Problem, did_you_mean, needing
+from retrievers.options import Strict, as_validation_error
 from retrievers.ranking import asked_until
 from retrievers.types import Document, Ranking, ranked
 from retrievers.user_objects import faults_of, named_function
@@ -83,6 +86,34 @@ class Chunks:
         return f"-chunks-{digest.hexdigest()[:16]}"
 
 
+class Chunk(Strict):
+    """Passages of at most `size` characters or tokens, each beginning `overlap` of them before the end of the last."""
+
+    size: int | None = Field(default=None, ge=1)
+    """Characters of a passage, at most; or the encoder's tokens, with those of the title and the prompt."""
+    overlap: int = Field(default=0, ge=0)
+    """Characters of the last passage with which the next begins; tokens, about."""
+    unit: Literal["characters", "tokens"] = "characters"
+    """What is counted; tokens are those of the retriever's own encoder, which BM25 has not."""
+    by: Boundary | None = None
+    """Where passages end: between words; with the paragraph or sentence; or before a heading. Left out, at white
+    space, and an overlap may begin within a word. A word longer than a passage is cut."""
+    call: str = ""
+    """"module:function", found as Python finds modules, that cuts a text into a list of texts: in place of all else."""
+
+    @model_validator(mode="after")
+    def _moves_on(self) -> Self:
+        with as_validation_error():
+            Chunks(self.size or 0, self.overlap, by=self.by, call=self.call)
+        if self.call and self.unit != "characters":
+            raise ValueError("call cuts by itself: leave unit out")
+        return self
+
+    def chunks(self, count: Count | None = None) -> Chunks:
+        """How documents are cut; of tokens, what counts them."""
+        return Chunks(self.size or 0, self.overlap, count, self.unit, self.by, self.call)
+
+
 def passages(document: Document, chunks: Chunks) -> list[Document]:
     """Cut a document's text; each passage keeps the title, and bears the document's id with a number.
 
@@ -109,7 +140,8 @@ def passages(document: Document, chunks: Chunks) -> list[Document]:
 
 def _cut(title: str, text: str, chunks: Chunks) -> list[str]:
     parts, start = list[str](), 0
-    fitting = _characters(chunks) if chunks.count is None else _tokens(title, chunks, chunks.count)
+    by_characters = _Room(chunks.size, chunks.overlap)
+    fitting = (lambda *_: by_characters) if chunks.count is None else _tokens(title, chunks, chunks.count)
     while (room := fitting(text, start)).length < len(text) - start:
         reach = text[start : start + room.length + 1]
         least = 0 if chunks.by else max(room.length // 2, room.overlap)
@@ -159,10 +191,6 @@ class _Room(NamedTuple):
     length: int
     overlap: int
     """So many of them the next passage begins with, less than the length."""
-
-
-def _characters(chunks: Chunks) -> Callable[[str, int], _Room]:
-    return lambda text, start: _Room(chunks.size, chunks.overlap)
 
 
 def _tokens(title: str, chunks: Chunks, count: Count) -> Callable[[str, int], _Room]:

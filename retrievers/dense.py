@@ -3,24 +3,46 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
 
 from retrievers import encoder_class
-from retrievers.chunking import Chunks, pieces
+from retrievers.chunking import Chunk, Chunks, best_passages, document_of, passages, pieces
 from retrievers.derived import Cut
 from retrievers.embedding import Embedder
-from retrievers.filters import Condition, suffix_of
+from retrievers.errors import InputError
+from retrievers.filters import Condition, shown, suffix_of, wanted
 from retrievers.meter import Meter
 from retrievers.model_tables import encoder_table
-from retrievers.placeholders import expand, made, without_user
+from retrievers.options import checked
+from retrievers.placeholders import made, without_user
+from retrievers.ragged import AnyVectors, form_of, numbers_of, with_direction
 from retrievers.resources import Resources
 from retrievers.stores import CSR, MEMORY, StoreOptions, open_store
 from retrievers.stores.matrices import NumberFormat, QuantizedStore, bytes_a_vector
-from retrievers.types import Document, Encoder, Query, Ranking, Retriever, Store, facts_of, is_model
-from retrievers.vector_search import CorpusSize, VectorRetriever
+from retrievers.types import (
+    Document,
+    Encoder,
+    FilterValues,
+    Query,
+    Ranking,
+    Retriever,
+    Store,
+    facts_of,
+    is_model,
+    ranked,
+)
+from retrievers.vector_search import CorpusSize, CountedCorpus, Embeds, windows
+
+COMPARED = 100
+"""Queries for which an approximate search is compared with an exact one."""
+NUMBERS = "numbers"
+"""What a collection keeps among its notes: the vectors in it, the numbers of them all, and the texts that were read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,26 +58,22 @@ class Smaller:
     """The retriever whose vectors these are."""
 
 
-class Called(NamedTuple):
-    """What is shown of a retriever by vectors."""
-
-    name: str = "vectors"
-    """Of its collection in memory, and by which a server's retries are counted."""
-    location: str = ""
-    """Where the vectors are, as it is written."""
-
-
 class Dense(Retriever):
     """The documents whose vectors are nearest to the query's; sparse vectors and those of tokens, too.
+
+    Blank documents are never embedded, and vectors of length zero have no direction: neither is ever retrieved, and a
+    query with such a vector retrieves nothing. Documents are noted as "empty", "zero-vector", and "truncated" where the
+    model did not read a text to its end (of passages: any of a document's); queries as "zero-vector-query",
+    "truncated-query" and, of sparse vectors, "no-hit-query".
 
     Args:
         encoder: turns texts into vectors: a local model's name or folder, an object with `encode`, a function of texts,
             a table, or what embeds itself.
-        store: where the vectors are, `${NAME}` expanded.
-        chunk: how long documents are cut into passages.
-        conditions: what queries want of documents.
+        store: where the vectors are, as an experiment has it.
+        chunk: how long documents are cut into passages; a document then has its best passage's score.
+        conditions: what queries want of documents, if not all are to be searched.
         cut: which smaller vectors are made of the encoder's, if any are.
-        named: what the retriever, and where its vectors are, is called.
+        name: of its collection in memory, and by which a server's retries are counted.
 
     >>> Dense("sentence-transformers/all-MiniLM-L6-v2", chunk={"size": 800}).written()["chunk"]
     {'size': 800}
@@ -69,19 +87,21 @@ class Dense(Retriever):
         chunk: Chunks | Mapping[str, Any] | None = None,
         conditions: Sequence[Condition] = (),
         cut: Smaller | None = None,
-        named: Called | None = None,
+        name: str = "vectors",
     ) -> None:
         table = None if is_model(encoder) else encoder_table(encoder)
         self._written: dict[str, Any] = {"encoder": table, "store": store, "chunk": chunk}
         self._encoder: Encoder | None = encoder if table is None else None
         options = {"location": store} if isinstance(store, str) and store else store or {}
-        self.store = options if isinstance(options, StoreOptions) else StoreOptions(**expand(options))
+        self.store = options if isinstance(options, StoreOptions) else StoreOptions(**options)
         self._chunk = chunk
         self.conditions = tuple(conditions)
         self.cut = cut or Smaller()
-        self._named = named or Called()
+        self._name = name
+        self._sizes = CorpusSize()
         self._resources: Resources
-        self._search: VectorRetriever
+        self._embeds: Embeds
+        self._collection: Store
 
     @property
     def encoder(self) -> Encoder:
@@ -96,10 +116,9 @@ class Dense(Retriever):
         """How documents are cut: by characters, or by the tokens of the encoder."""
         if self._chunk is None or isinstance(self._chunk, Chunks):
             return self._chunk
-        table = {key: value for key, value in self._chunk.items() if value is not None}
-        if table.get("unit", "characters") == "tokens":
-            table["count"] = lambda texts: self.encoder.lengths(texts, "document").counts
-        return Chunks(**table)
+        table = checked(Chunk, self._chunk, "chunk")
+        by_tokens = table.unit == "tokens"
+        return table.chunks((lambda texts: self.encoder.lengths(texts, "document").counts) if by_tokens else None)
 
     def written(self) -> dict[str, Any]:
         """The table that would stand for it in an experiment file."""
@@ -111,100 +130,201 @@ class Dense(Retriever):
     @property
     def provenance(self) -> Mapping[str, str]:
         """What the manifest keeps of the model and the collection, once queries were answered."""
-        return self._search.provenance
+        facts = self._collection.facts
+        return {
+            **facts_of(self.encoder),
+            **({"derived_from": self.cut.derived_from} if self.cut.derived_from else {}),
+            **(self._embeds.provenance if isinstance(self._embeds, Cut) else {}),
+            **self._place,
+            **facts,
+            **self._size_facts(facts),
+            **shown(self.conditions),
+        }
 
     def use(self, resources: Resources) -> None:
         """Take the run's cache and its collections."""
         self._resources = resources
 
     def index(self, documents: Iterable[Document], meter: Meter) -> None:
-        """Embed the corpus into the store, or use the finished collection that is there."""
-        if self.chunks is not None and self.chunks.unit == "tokens" and not self.encoder.at_hand:
-            _ = self.encoder.concurrency  # loads the model: its tokenizer, not an estimate, says where documents end
-        cache, form = self._resources.cache, self.encoder.form
-        whole = Embedder(self.encoder, cache)
-        asked = None if self.cut.asked is None else Embedder(self.cut.asked, cache)
-        cut = None
-        if (self.cut.dimensions, self.cut.quantization) != (None, None):
-            cut = Cut(whole, self.cut.dimensions, asked)
-        count = operator.length_hint(documents)
-        place = self.store.resolved(count, form)
-
-        def describe(size: CorpusSize, facts: Mapping[str, str]) -> Mapping[str, str]:
-            texts = size.texts or sum(1 for _ in pieces(documents, self.chunks))
-            return {
-                **facts_of(self.encoder),
-                **({"derived_from": self.cut.derived_from} if self.cut.derived_from else {}),
-                **({} if cut is None else cut.provenance),
-                **self._place(place),
-                **facts,
-                **self._sizes(size._replace(texts=texts), facts),
-            }
-
-        def opened(meter: Meter) -> Store:
-            return self._opened(documents, count, meter)
-
-        self._search = VectorRetriever(
-            cut or whole,
-            opened,
-            fresh=self._resources.fresh or not self.encoder.lasting,
-            chunks=self.chunks,
-            describe=describe,
-            conditions=self.conditions,
-        )
-        self._search.index(documents, meter)
+        """Embed the corpus window by window into the store, or use the finished collection that is there."""
+        self._embeds = self._embedder()
+        self._collection = self._opened(documents, meter)
+        notes = None if self._fresh else self._collection.finished()
+        if notes is None:
+            notes = self._build(documents, meter)
+        points, numbers, texts = map(int, [*notes.get(NUMBERS, ("0", "0")), "0"][:3])
+        texts = texts or sum(1 for _ in pieces(documents, self.chunks))  # collections of before did not keep it
+        self._sizes = CorpusSize(texts, document_numbers=numbers / points if points else 0.0)
+        for kind, ids in notes.items():
+            for document_id in ids if kind != NUMBERS else ():
+                meter.note(kind, document_id)
 
     def search(self, queries: Sequence[Query], depth: int, meter: Meter) -> list[Ranking]:
-        """Return the nearest documents of each query."""
-        return self._search.search(queries, depth, meter)
+        """Return one ranking of at most `depth` hits per query, in the order of the queries."""
+        if not queries:
+            return []
+        with meter.stage("embed-queries", total=len({query.text for query in queries})):
+            embedded = self._embeds.embed([query.text for query in queries], "query", meter)
+            meter.count(lost_tokens=int(embedded.truncated_tokens.sum()))
+        vectors = embedded.vectors
+        self._sizes = self._sizes._replace(
+            dimensions=vectors.shape[1], query_numbers=numbers_of(vectors) / len(queries)
+        )
+        directed = with_direction(vectors)
+        for query, truncated, has_direction in zip(queries, embedded.truncated_tokens, directed, strict=True):
+            if truncated:
+                meter.note("truncated-query", query.id)
+            if not has_direction:
+                meter.note("zero-vector-query", query.id)
+        asked = [queries[i] for i in np.flatnonzero(directed).tolist()]
+        filters = [wanted(query, self.conditions) for query in asked if self.conditions]
+        with meter.stage("search", total=len(queries)):
+            rankings = self._nearest(vectors[directed], filters, depth)
+            meter.count(texts=len(queries))
+        if self._collection.approximate:
+            with meter.stage("search-exact", total=len(asked[:COMPARED])):
+                exact = self._nearest(vectors[directed][:COMPARED], filters[:COMPARED], depth, exact=True)
+                _count_shared(rankings[:COMPARED], exact, depth, meter)
+        for query, ranking in zip(asked, rankings, strict=True):
+            if not ranking.doc_ids and form_of(vectors) == "sparse":
+                meter.note("no-hit-query", query.id)
+            elif self.conditions and not ranking.doc_ids:
+                meter.note("nothing-matches-query", query.id)
+        found = iter(rankings)
+        return [next(found) if has_direction else ranked([], []) for has_direction in directed.tolist()]
 
     def answer(self, query: Query, depth: int, meter: Meter) -> Ranking:
-        """Answer one query, its text embedded anew."""
-        return self._search.answer(query, depth, meter)
+        """Answer one query, its text embedded anew; embedding and search are stages of their own."""
+        with meter.stage("embed-queries"):
+            vectors = self._embeds.one(query.text, "query", meter).vectors
+        with meter.stage("search"):
+            filters = [wanted(query, self.conditions)] if self.conditions else []
+            return self._nearest(vectors, filters, depth)[0] if with_direction(vectors)[0] else ranked([], [])
 
-    def _opened(self, documents: Iterable[Document], count: int, meter: Meter) -> Store:
+    def _nearest(
+        self, vectors: AnyVectors, filters: Sequence[FilterValues], depth: int, *, exact: bool = False
+    ) -> list[Ranking]:
+        """Return the documents nearest to each query's vectors, among those that its filter leaves."""
+
+        def search(positions: list[int], limit: int) -> list[Ranking]:
+            some = [filters[i] for i in positions] if filters else ()
+            return self._collection.search(vectors[positions], limit, exact=exact, wanted=some)
+
+        count = len(vectors)
+        return best_passages(search, count, depth) if self.chunks else search(list(range(count)), depth)
+
+    def _build(self, documents: Iterable[Document], meter: Meter) -> dict[str, list[str]]:
+        notes: dict[str, list[str]] = {"empty": [], "truncated": [], "zero-vector": []}
+        corpus = CountedCorpus(documents)
+        texts = distinct = points = numbers = 0
+        for window in windows(self._texts(corpus, notes["empty"]), self._embeds.form):
+            contents = [document.content for document in window]
+            distinct += len(set(contents))
+            with meter.stage("embed-documents", total=corpus.expected(distinct)):
+                embedded = self._embeds.embed(contents, "document", meter)
+                meter.count(lost_tokens=int(embedded.truncated_tokens.sum()))
+            notes["truncated"] += _ids(window, embedded.truncated_tokens > 0)
+            directed = with_direction(embedded.vectors)
+            points, numbers = points + int(directed.sum()), numbers + numbers_of(embedded.vectors)
+            notes["zero-vector"] += _ids(window, ~directed)
+            with meter.stage("index", total=corpus.expected(texts + len(contents))):
+                if not texts:
+                    self._collection.create(embedded.vectors.shape[1], anew=self._fresh)
+                kept = [window[i] for i in np.flatnonzero(directed).tolist()]
+                self._collection.upsert([one.id for one in kept], embedded.vectors[directed], self._fields(kept))
+                meter.count(texts=int(directed.sum()))
+            texts += len(contents)
+        if not texts:
+            raise InputError("nothing to index: the corpus holds no document with any content")
+        with meter.stage("index"):
+            notes[NUMBERS] = [str(points), str(numbers), str(texts)]
+            self._collection.finish(notes)
+        return notes
+
+    def _fields(self, documents: Sequence[Document]) -> list[dict[str, str]]:
+        """The fields of documents by which searches are narrowed; nothing where none are."""
+        names = sorted({one.field for one in self.conditions})
+        return [{name: one.fields[name] for name in names if name in one.fields} for one in documents] if names else []
+
+    def _texts(self, documents: Iterable[Document], empty: list[str]) -> Iterator[Document]:
+        """Yield what is embedded: documents or their passages; blank ones go to the list."""
+        for document in documents:
+            if document.content.strip():
+                yield from passages(document, self.chunks) if self.chunks else (document,)
+            else:
+                empty.append(document.id)
+
+    @property
+    def _fresh(self) -> bool:
+        """Whether the collection is made anew even where a finished one is there."""
+        return self._resources.fresh or not self.encoder.lasting
+
+    def _embedder(self) -> Embeds:
+        """What turns texts into vectors, through the cache."""
+        if self.chunks is not None and self.chunks.unit == "tokens" and not self.encoder.at_hand:
+            _ = self.encoder.concurrency  # loads the model: its tokenizer, not an estimate, says where documents end
+        cache = self._resources.cache
+        whole = Embedder(self.encoder, cache)
+        if self.cut.dimensions is None:
+            return whole
+        asked = None if self.cut.asked is None else Embedder(self.cut.asked, cache)
+        return Cut(whole, self.cut.dimensions, asked)
+
+    def _opened(self, documents: Iterable[Document], meter: Meter) -> Store:
         """The collection: in memory one of its own, elsewhere those of one content are one."""
+        count, form = operator.length_hint(documents), self.encoder.form
+        place = self.store.resolved(count, form)
+        exactness = {"search": "approximate" if self.store.approximate else "exact"}
+        self._place: dict[str, str] = {"store": without_user(place), **exactness}
         if self.cut.quantization:
+            self._place = {"store": MEMORY, "search": "exact", "quantization": self.cut.quantization}
             return QuantizedStore(self.cut.quantization)
-        form, content, stores = self.encoder.form, self._named.name, self._resources.stores
-        if self.store.resolved(count, form) not in (CSR, MEMORY):
+        content, stores = self._name, self._resources.stores
+        if place not in (CSR, MEMORY):
             parts = self.chunks.suffix(documents) if self.chunks else ""
             size = "" if self.cut.dimensions is None else f"-cut{self.cut.dimensions}"
             held = f"{self.encoder.fingerprint_for('document')}-{self._resources.corpus_digest}"
             content = f"{held}{parts}{size}{suffix_of(self.conditions)}"
-        key = self.store, content, self._named.name if self.store.on_server else ""
+        key = self.store, content, self._name if self.store.on_server else ""
         if key not in stores:
             stores[key] = open_store(
                 self.store, content, documents=count, folder=self._resources.folder, meter=meter, form=form
             )
         return stores[key]
 
-    def _place(self, resolved: str) -> dict[str, str]:
-        """Where the vectors are and how they are compared."""
-        if self.cut.quantization:
-            return {"store": MEMORY, "search": "exact", "quantization": self.cut.quantization}
-        where = without_user(self._named.location or resolved)
-        return {"store": where, "search": "approximate" if self.store.approximate else "exact"}
-
-    def _sizes(self, size: CorpusSize, store: Mapping[str, str]) -> dict[str, str]:
+    def _size_facts(self, store: Mapping[str, str]) -> dict[str, str]:
         """Dimensions, texts, bytes that a search needs at hand; of ragged vectors the numbers or tokens of a text.
 
         Args:
-            size: of the corpus and its vectors.
             store: what the store says of itself: how many of its points are indexed, where it says so.
         """
-        texts, form = size.texts, self.encoder.form
-        facts = {"dimensions": str(size.dimensions), "vectors": str(texts)}
+        (texts, dimensions, of_document, of_query), form = self._sizes, self.encoder.form
+        facts = {"dimensions": str(dimensions), "vectors": str(texts)}
         if self.cut.quantization:
-            return {**facts, "vector_bytes": str(texts * bytes_a_vector(self.cut.quantization, size.dimensions))}
+            return {**facts, "vector_bytes": str(texts * bytes_a_vector(self.cut.quantization, dimensions))}
         if form == "dense":
             unindexed = int(store.get("points", 0)) - int(store.get("indexed_points", 0))
             indexed = texts - max(unindexed, 0)
-            return {**facts, "vector_bytes": str(self.store.bytes_read(texts, size.dimensions, indexed))}
-        unit, width = ("nonzeros", 1) if form == "sparse" else ("tokens", size.dimensions)
+            return {**facts, "vector_bytes": str(self.store.bytes_read(texts, dimensions, indexed))}
+        unit, width = ("nonzeros", 1) if form == "sparse" else ("tokens", dimensions)
         return {
             **facts,
-            "vector_bytes": str(self.store.bytes_of_numbers(texts * size.document_numbers, form)),
-            f"{unit}_per_text": f"{size.document_numbers / width:.4g}",
-            f"{unit}_per_query": f"{size.query_numbers / width:.4g}",
+            "vector_bytes": str(self.store.bytes_of_numbers(texts * of_document, form)),
+            f"{unit}_per_text": f"{of_document / width:.4g}",
+            f"{unit}_per_query": f"{of_query / width:.4g}",
         }
+
+
+def _ids(window: Sequence[Document], chosen: npt.NDArray[np.bool_]) -> list[str]:
+    """Return the ids of the chosen documents, or of those that have a chosen passage."""
+    return list(dict.fromkeys(document_of(window[i].id) for i in np.flatnonzero(chosen).tolist()))
+
+
+def _count_shared(approximate: Sequence[Ranking], exact: Sequence[Ranking], depth: int, meter: Meter) -> None:
+    """Count how many of the exact hits an approximate search found, among the first 10 and within the depth."""
+    counts = {"texts": len(exact)}
+    for name, cutoff in (("hits_at_10", 10), ("hits", depth)):
+        pairs = [(set(a.doc_ids[:cutoff]), set(b.doc_ids[:cutoff])) for a, b in zip(approximate, exact, strict=True)]
+        counts[f"exact_{name}"] = sum(len(b) for _, b in pairs)
+        counts[f"shared_{name}"] = sum(len(a & b) for a, b in pairs)
+    meter.count(**counts)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from retrievers.embedding import distance
+import numpy as np
+
 from retrievers.errors import BackendError, OverBudget
 from retrievers.meter import Meter
 from retrievers.ragged import Form, dense, unit_rows
@@ -22,12 +23,12 @@ class Cut:
 
     Args:
         embedder: gives the full vectors.
-        dimensions: how many numbers are kept; None keeps all of them.
+        dimensions: how many numbers are kept.
         asked: embeds by the same model at this size; what it gives must be what cutting gives, before anything is
             believed. None where there is nothing to compare with.
     """
 
-    def __init__(self, embedder: Embeds, dimensions: int | None, asked: Embeds | None = None) -> None:
+    def __init__(self, embedder: Embeds, dimensions: int, asked: Embeds | None = None) -> None:
         self._embedder = embedder
         self._dimensions = dimensions
         self._asked = asked
@@ -42,8 +43,6 @@ class Cut:
     @property
     def provenance(self) -> Mapping[str, str]:
         """How vectors were cut, and how near they are to those that were asked for."""
-        if self._dimensions is None:
-            return {}
         proof = {} if self._least is None else {"least_cosine_with_asked": f"{self._least:.6f}"}
         return {"cut_from": str(self._full), **proof}
 
@@ -64,7 +63,7 @@ class Cut:
 
     def _cut(self, embedded: Embedded) -> Embedded:
         self._full = embedded.vectors.shape[1]
-        if self._dimensions is None or not len(embedded.vectors):
+        if not len(embedded.vectors):
             return embedded
         if self._dimensions > self._full:
             raise BackendError(f"the model's vectors have {self._full} dimensions: {self._dimensions} cannot be kept")
@@ -82,8 +81,9 @@ class Cut:
             raise BackendError(f"{what} {_REMEDY}") from None
         gave = f"vectors of {other.shape[1]}"
         if other.shape[1] == self._dimensions:
-            ours = dense(embedded.vectors)
-            least = 1 - max(distance(ours[rows[text]], its) for text, its in zip(some, dense(other), strict=True))
+            pairs = np.stack([dense(embedded.vectors)[[rows[text] for text in some]], dense(other)]).astype(np.float64)
+            lengths = np.linalg.norm(pairs, axis=2).prod(axis=0)
+            least = min(float((pairs.prod(axis=0).sum(axis=1) / np.where(lengths, lengths, 1)).min()), 1.0)
             if least > LEAST_COSINE:
                 self._least = least
                 return

@@ -13,7 +13,7 @@ from retrievers.errors import BackendError
 from retrievers.meter import Call, Meter, Stop, single_call
 from retrievers.ragged import Form, finite, form_of
 from retrievers.retrying import lots_of_answers
-from retrievers.types import Embedded, Encoder, Role, Vectors
+from retrievers.types import Embedded, Encoder, Role
 
 
 class Forecast(NamedTuple):
@@ -170,17 +170,3 @@ _NOTHING = (
 def distinct_texts(texts: Iterable[str]) -> list[str]:
     """Return each text once, sorted by length, then text: the order in which requests are planned."""
     return sorted(set(texts), key=lambda text: (len(text), text))
-
-
-def distance(a: Vectors, b: Vectors) -> float:
-    """1 - cosine; a zero vector is at distance 0 from another, and 1 from anything else.
-
-    Rows of unequal length, which are of texts whose tokens are others than before, are at distance 1.
-    """
-    if a.shape != b.shape:
-        return 1.0
-    wide = a.astype(np.float64), b.astype(np.float64)
-    lengths = float(np.linalg.norm(wide[0]) * np.linalg.norm(wide[1]))
-    if not lengths:
-        return 0.0 if a.any() == b.any() else 1.0
-    return max(1 - float(wide[0] @ wide[1]) / lengths, 0.0)

@@ -14,9 +14,7 @@ Any other exception is a defect of this program and keeps its traceback.
 from __future__ import annotations
 
 import difflib
-import math
-import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import NamedTuple
 
@@ -100,46 +98,6 @@ def needing(where: str, package: str, extra: str = "") -> Iterator[None]:
     except ImportError:
         remedy = f"pip install {package}" + (f', or the extra "{extra}"' if extra else "")
         raise InputError(Problem(where, f"needs the package {package}", remedy)) from None
-
-
-def check_positive(where: str, **options: float | None) -> None:
-    """Refuse options that are not positive; None is none.
-
-    Raises:
-        InputError: naming each of them, after the table in which it stands.
-
-    >>> check_positive("encoder", timeout=0)
-    Traceback (most recent call last):
-    retrievers.errors.InputError: encoder.timeout: 0 is not positive
-    """
-    _check(where, options, lambda value: value > 0, "is not positive")
-
-
-def check_not_negative(where: str, **options: float | None) -> None:
-    """Refuse options that are negative; None is none.
-
-    Raises:
-        InputError: naming each of them, after the table in which it stands.
-
-    >>> check_not_negative("encoder", price=float("nan"))
-    Traceback (most recent call last):
-    retrievers.errors.InputError: encoder.price: nan is not a finite number
-    """
-    _check(where, options, lambda value: value >= 0, "is negative")
-
-
-def _check(where: str, options: Mapping[str, float | None], right: Callable[[float], bool], otherwise: str) -> None:
-    problems = []
-    for name, value in options.items():
-        place = f"{where}.{name}" if where else name
-        if value is None:
-            continue
-        if abs(value) > sys.float_info.max or math.isnan(value):  # a whole number may be larger than any float
-            problems.append(Problem(place, f"{value} is not a finite number"))
-        elif not right(value):
-            problems.append(Problem(place, f"{value} {otherwise}"))
-    if problems:
-        raise InputError(problems)
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:

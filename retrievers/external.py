@@ -13,18 +13,19 @@ from collections.abc import Set as AbstractSet
 from itertools import pairwise
 from numbers import Real
 from pathlib import Path
-from typing import Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
+from pydantic import Field
 
-from retrievers.errors import BackendError, InputError, Problem, check_not_negative, needing
+from retrievers.errors import BackendError, InputError, Problem, needing
 from retrievers.ids import document_id, hit_id
 from retrievers.matching import KnownDocuments
 from retrievers.meter import Meter
 from retrievers.options import Configured, Text
 from retrievers.placeholders import expand
 from retrievers.runs import LONGEST_LINE, LineProblems, RunScores, read_run
-from retrievers.types import CONTROL, Document, Floats, Query, Ranking, Retriever, Shares, ranked
+from retrievers.types import CONTROL, Document, Floats, Query, Ranking, Retriever, Shares, collapsed, ranked
 from retrievers.user_objects import NamedObject, called, faults_of
 
 SHAPE = "for each query a list of ids, or of pairs of id and score, best first"
@@ -108,17 +109,7 @@ def recognised(
         return list(rankings)
     for doc, document in renamed.items():
         meter.note("matched-hit", f"{doc} -> {document} (by {matches[doc].by})")
-    return [_renamed(ranking, renamed) for ranking in rankings]
-
-
-def _renamed(ranking: Ranking, names: Mapping[str, str]) -> Ranking:
-    """A ranking with documents under other ids; what becomes one document keeps its best score."""
-    if names.keys().isdisjoint(ranking.doc_ids):
-        return ranking
-    scores: dict[str, float] = {}
-    for hit in ranking:
-        scores.setdefault(names.get(hit.doc_id, hit.doc_id), hit.score)
-    return ranked(list(scores), list(scores.values()))
+    return [one if renamed.keys().isdisjoint(one.doc_ids) else collapsed(one, renamed) for one in rankings]
 
 
 def refuse_distances(answers: Iterable[Sequence[float]]) -> None:
@@ -160,10 +151,8 @@ class Function(ExternalRetriever):
     first = "call"
     call: Text
     """"package.module:function", found as Python finds modules, the working directory included."""
-    batch_size: int = 0
+    batch_size: Annotated[int, Field(ge=0)] = 0
     """Queries a call; 0: all of them at once."""
-    unknown_hits: UnknownHits = ""
-    """"irrelevant" if its index holds more documents than the data set."""
     _function: Callable[[list[str], int], Any] | None = None
 
     def __init__(self, *given: Any, **options: Any) -> None:
@@ -171,10 +160,6 @@ class Function(ExternalRetriever):
         if given and callable(given[0]):
             given, options = (NamedObject.of(_each(given[0]), "part"),), {"batch_size": 1, **options}
         super().__init__(*given, **options)
-
-    def model_post_init(self, _: object) -> None:
-        """Check the number."""
-        check_not_negative("", batch_size=self.batch_size)
 
     @property
     def provenance(self) -> Mapping[str, str]:
@@ -280,8 +265,6 @@ class SavedRun(ExternalRetriever):
     first = "path"
     path: str
     """A TREC run, or *.jsonl or *.parquet with query_id, doc_id and score; seen from the working directory."""
-    unknown_hits: UnknownHits = ""
-    """"irrelevant" if its index holds more documents than the data set."""
     _path: Path
     _shown: str
     _run: dict[str, tuple[tuple[str, ...], Floats]] | None = None

@@ -14,8 +14,9 @@ from typing import Any, ClassVar, Literal, NamedTuple, TypeVar
 import numpy as np
 
 from retrievers import model_files
-from retrievers.errors import BackendError, InputError, Problem, check_positive
+from retrievers.errors import BackendError, InputError, Problem
 from retrievers.meter import Stop
+from retrievers.options import Configured, Text, Whole
 from retrievers.placeholders import expand
 from retrievers.types import Counts, Model, Role, fingerprint
 
@@ -51,46 +52,55 @@ class TokenCounts(NamedTuple):
     """Tokens beyond the model's limit."""
 
 
-class LocalModel(Model):
+class LocalModel(Configured, Model):
     """What encoders and rerankers share that run a model on this machine: it is loaded at its first use."""
 
     expands: ClassVar[bool] = True
-    kind: ClassVar[str]
-    """In the fingerprint."""
     library: ClassVar[model_files.Library]
     where: ClassVar[str] = "encoder"
     """The table of the experiment in which the options stand."""
     threaded: ClassVar[bool] = True
     """Whether several threads may call one model: its tokenizer is set up once, in the same way for all texts."""
 
-    def __init__(
-        self, model: str, *, revision: str = "", device: str = "auto", dtype: Dtype = "float32", batch_size: int = 32,
-        backend: Backend = "torch", trust_remote_code: bool = False,
-    ) -> None:  # fmt: skip
-        """Describe the model; raises InputError where its files are here and are of another sort of model.
+    first = "model"
+    model: Text
+    """A folder, or a name of the hub."""
+    revision: str = ""
+    """A commit, tag or branch of the hub; without one, what is on this machine, else the newest."""
+    device: str = "auto"
+    """"cpu", "cuda:1", several with commas between, or "auto": the best there is."""
+    dtype: Dtype = "float32"
+    """Numbers inside the model; bfloat16 is faster on processors that have it."""
+    batch_size: Whole = 32
+    """Texts, or pairs, per request and device."""
+    backend: Backend = "torch"
+    """"torch", or "onnx" (needs optimum with onnxruntime)."""
+    trust_remote_code: bool = False
+    """Run code that comes with the model."""
 
-        Args:
-            model: a folder, or a name of the hub.
-            revision: a commit, tag or branch of the hub; without one, what is on this machine, else the newest.
-            device: "cpu", "cuda:1", several with commas between, or "auto": the best there is.
-            dtype: numbers inside the model; bfloat16 is faster on processors that have it.
-            batch_size: texts, or pairs, per request and device.
-            backend: "torch", or "onnx" (needs optimum with onnxruntime).
-            trust_remote_code: run code that comes with the model.
-        """
-        check_positive(self.where, batch_size=batch_size)
-        self.weights = model_files.Weights(model, revision)
-        self._dtype, self._backend, self._batch_size = dtype, backend, batch_size
-        self._devices = [name.strip() for name in expand(device).split(",")]
-        self._remote_code = trust_remote_code
-        self.request_size = batch_size * len(self._devices)
+    def model_post_init(self, _: object) -> None:
+        """Describe the model; raises InputError where its files are here and are of another sort of model."""
         self._check_trained()
+
+    @cached_property
+    def weights(self) -> model_files.Weights:
+        """Where its weights come from."""
+        return model_files.Weights(self.model, self.revision)
+
+    @property
+    def _devices(self) -> list[str]:
+        return [name.strip() for name in expand(self.device).split(",")]
+
+    @property
+    def request_size(self) -> int:
+        """Texts, or pairs, of one request."""
+        return self.batch_size * len(self._devices)
 
     def _named(self, **parts: object) -> str:
         """The name of all that changes what comes out: the weights, dtype, backend, and the parts that are given."""
         weights = self.weights
         return fingerprint(
-            self.kind, weights.name, weights=weights.revision, dtype=self._dtype, backend=self._backend, **parts
+            self.kind, weights.name, weights=weights.revision, dtype=self.dtype, backend=self.backend, **parts
         )
 
     @property
@@ -106,7 +116,7 @@ class LocalModel(Model):
     @property
     def provenance(self) -> Mapping[str, str]:
         """What the manifest keeps: the model, where its weights come from, which they are."""
-        return {**self.weights.provenance, "dtype": self._dtype, "backend": self._backend}
+        return {**self.weights.provenance, "dtype": self.dtype, "backend": self.backend}
 
     def _class(self) -> model_files.Library:
         """The class of sentence-transformers that loads the model."""
@@ -126,9 +136,9 @@ class LocalModel(Model):
         if len(self._devices) > 1:
             pool = model.start_multi_process_pool(self._devices)
             atexit.register(model.stop_multi_process_pool, pool)
-            return LoadedModel(model, 1, cores, {"pool": pool, "chunk_size": self._batch_size}, tokenizer)
+            return LoadedModel(model, 1, cores, {"pool": pool, "chunk_size": self.batch_size}, tokenizer)
         # onnx has threads of its own, and code that comes with a model may keep things between calls.
-        alone = not self.threaded or self._backend == "onnx" or self._remote_code or model.device.type != "cpu"
+        alone = not self.threaded or self.backend == "onnx" or self.trust_remote_code or model.device.type != "cpu"
         if not alone:
             self._set_up(model)
         return LoadedModel(model, 1 if alone else min(cores, THREADS), cores, {}, tokenizer)
@@ -138,17 +148,17 @@ class LocalModel(Model):
         """Call the model once in each way, so that its tokenizer is set up before several threads use it."""
 
     def _load(self) -> Any:
-        if self._backend == "onnx" and importlib.util.find_spec("onnxruntime") is None:
+        if self.backend == "onnx" and importlib.util.find_spec("onnxruntime") is None:
             raise InputError(Problem("backend", "onnx is not installed", "pip install 'sentence-transformers[onnx]'"))
         chatter: Any = importlib.import_module("transformers.utils.logging")
         chatter.disable_progress_bar()
         return getattr(importlib.import_module("sentence_transformers"), self._class())(
             str(self.weights.folder or self.weights.model),
             device=None if len(self._devices) > 1 or self._devices == ["auto"] else self._devices[0],
-            trust_remote_code=self._remote_code,
+            trust_remote_code=self.trust_remote_code,
             revision=None if self.weights.folder else self.weights.revision,
-            backend=self._backend,
-            **({"model_kwargs": {"dtype": self._dtype}} if self._backend == "torch" else {}),
+            backend=self.backend,
+            **({"model_kwargs": {"dtype": self.dtype}} if self.backend == "torch" else {}),
         ).eval()
 
     def _tokens(self, items: Sequence[Item], role: Role = "document") -> TokenCounts:
@@ -191,7 +201,7 @@ class LocalModel(Model):
                     raise BackendError("stopped, since the run was interrupted")
                 longest = max(1, int(tokens[order[len(rows)]]))
                 some = order[len(rows) : len(rows) + max(1, CALL // longest)] if split else order
-                rows.extend(call([items[i] for i in some], batch_size=min(len(some), self._batch_size), **workers))
+                rows.extend(call([items[i] for i in some], batch_size=min(len(some), self.batch_size), **workers))
         except RuntimeError as failure:  # how torch says that memory is short, or that a kernel failed
             message = " ".join(str(failure).strip().splitlines()[:1])[:300]
             raise BackendError(f"{self.weights.name}: {message} (a smaller batch_size may help)") from None

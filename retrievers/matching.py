@@ -22,8 +22,6 @@ FILES = (
 """Suffixes of files that are documents: no other is left aside, since `pkg.load` and `pkg.save` are two ids."""
 WHOLE = re.compile(r"([0-9]+)\.0+")
 """A whole number as a float is written."""
-WAYS = ("file name", "folder", "base name", "whole number", "title")
-"""By what an id is matched, where it is not the id itself."""
 
 
 def stem(name: str) -> str:
@@ -48,7 +46,7 @@ class Match:
 
     document: str
     by: str
-    """One of `WAYS`, or "id"."""
+    """File name, folder, base name, whole number, title; or id."""
 
 
 @dataclass(slots=True)

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Annotated, Any, ClassVar, TypeVar, get_args
 
-from pydantic import BaseModel, ConfigDict, ValidationError, WrapValidator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, WrapValidator
 
 from retrievers.errors import InputError, Problem, did_you_mean
 from retrievers.user_objects import NamedObject
@@ -14,6 +14,9 @@ from retrievers.user_objects import NamedObject
 KEEPS_OBJECT = WrapValidator(lambda value, check: value if isinstance(value, NamedObject) else check(value))
 """Annotates a text that may carry an object of this process: it passes as it is."""
 Text = Annotated[str, KEEPS_OBJECT]
+Whole = Annotated[int, Field(ge=1)]
+Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+NotNegative = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 OptionsType = TypeVar("OptionsType", bound=BaseModel)
 NAME_RULE = "letters (A to Z), digits, '.', '_' and '-', begins with a letter or digit, and is at most 64 long"
 
@@ -49,7 +52,7 @@ class Configured(Strict):
 
     def written(self) -> dict[str, Any]:
         """The table that would stand for it in an experiment file."""
-        return {"kind": self.kind, **{name: getattr(self, name) for name in sorted(self.model_fields_set)}}
+        return {"kind": self.kind, **dict(sorted(self.model_dump(by_alias=True, exclude_unset=True).items()))}
 
 
 class InvalidTable(ValueError):

@@ -167,15 +167,6 @@ def with_direction(vectors: AnyVectors) -> npt.NDArray[np.bool_]:
     return np.asarray(vectors.any(axis=1))
 
 
-def flat(vectors: AnyVectors) -> list[_DENSE]:
-    """Return the numbers of each text as one row, so that two texts' can be compared: zeros, and tokens, in order."""
-    if isinstance(vectors, SparseVectors):
-        whole = np.zeros(vectors.shape, dtype=np.float32)
-        whole[np.repeat(np.arange(len(vectors)), np.diff(vectors.starts)), vectors.indices] = vectors.values
-        return list(whole)
-    return [row.ravel() for row in vectors.rows()] if isinstance(vectors, TokenVectors) else list(vectors)
-
-
 def packed(vectors: AnyVectors) -> list[bytes]:
     """Return the bytes of each text, little-endian, which `unpacked` reads.
 

@@ -5,13 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
 from retrievers import reranker_class
-from retrievers.meter import Meter
+from retrievers.cache import keys
+from retrievers.errors import BackendError
+from retrievers.meter import Call, Meter, Stop, single_call
 from retrievers.model_tables import reranker_table
 from retrievers.placeholders import made
-from retrievers.reranking import CachedReranker
+from retrievers.reranking import RerankPlan, above_the_rest, no_scores, plan_of, put
 from retrievers.resources import Resources
-from retrievers.types import Document, Query, Ranking, Reranker, Retriever, facts_of, is_model
+from retrievers.retrying import answers
+from retrievers.types import Document, Pair, PairScores, Query, Ranking, Reranker, Retriever, facts_of, is_model
 
 READ = "reranker depth"
 """What the manifest keeps of a reranker: how many hits of a query it read."""
@@ -35,7 +40,7 @@ class Reranked(Retriever):
         self._of = retriever
         self._table = None if is_model(reranker) else reranker_table(reranker, depth)
         self._reranker: Reranker | None = reranker if self._table is None else None
-        self._cached: CachedReranker
+        self._resources: Resources
 
     @property
     def reranker(self) -> Reranker:
@@ -72,7 +77,7 @@ class Reranked(Retriever):
 
     def use(self, resources: Resources) -> None:
         """Take the run's cache, and its documents, which the reranker reads."""
-        self._cached = CachedReranker(self.reranker, resources.cache, resources.corpus.contents)
+        self._resources = resources
 
     def index(self, documents: Iterable[Document], meter: Meter) -> None:
         """Index the first stage."""
@@ -82,10 +87,79 @@ class Reranked(Retriever):
         """Return each query's hits, the first of them in the order of the reranker's scores."""
         before = self._of.search(queries, depth, meter)
         with meter.stage("rerank", total=sum(min(self.reranker.depth, len(ranking)) for ranking in before)):
-            return self._cached.rerank_all(queries, before, meter)
+            return self.rerank(queries, before, meter)
 
     def answer(self, query: Query, depth: int, meter: Meter) -> Ranking:
         """Answer one query, past every cache."""
         before = self._of.answer(query, depth, meter)
         with meter.stage("rerank"):
-            return self._cached.rerank(query, before, meter)
+            return self.rerank_alone(query, before, meter)
+
+    def rerank_alone(self, query: Query, before: Ranking, meter: Meter) -> Ranking:
+        """Rerank one query's hits with the cache bypassed, as latency is measured."""
+        [pairs] = self._pairs([query], [before])
+        whole = no_scores(len(pairs))
+        for request in self.reranker.batches(pairs):
+            put(whole, request, self._ask([pairs[i] for i in request], single_call(meter)))
+        return above_the_rest(before, whole.scores)
+
+    def rerank(self, queries: Sequence[Query], before: Sequence[Ranking], meter: Meter) -> list[Ranking]:
+        """Rerank every query's hits through the cache, pairs of like length of all queries together.
+
+        The first `depth` hits stand in the order of their scores, the others keep their order beneath them. The meter
+        counts `texts` (distinct pairs), `cached` and `lost_tokens`, and notes the queries of which a pair was
+        truncated, as "truncated-pair"; the reranker itself counts calls, tokens and dollars in it.
+
+        Raises:
+            BackendError: a request failed for good (what the others brought is stored), or its scores are too few or
+                too many, or not finite.
+        """
+        plan = plan_of(self._pairs(queries, before), self.reranker)
+        scored = self._scores(plan, meter)
+        meter.count(lost_tokens=int(scored.truncated_tokens.sum()))
+        for query, rows in zip(queries, plan.rows, strict=True):
+            if scored.truncated_tokens[rows].any():
+                meter.note("truncated-pair", query.id)
+        return [above_the_rest(one, scored.scores[rows]) for one, rows in zip(before, plan.rows, strict=True)]
+
+    def _pairs(self, queries: Sequence[Query], before: Sequence[Ranking]) -> list[list[Pair]]:
+        """The texts of each query and its first hits."""
+        heads = [ranking.doc_ids[: self.reranker.depth] for ranking in before]
+        documents = self._resources.corpus.contents({doc_id for head in heads for doc_id in head})
+        return [
+            [(query.text, documents[doc_id].content) for doc_id in head]
+            for query, head in zip(queries, heads, strict=True)
+        ]
+
+    def _scores(self, plan: RerankPlan, meter: Meter) -> PairScores:
+        """Score distinct pairs, those in the cache without the model; each finished request is stored at once."""
+        fingerprint, pairs, cache = self.reranker.fingerprint, plan.pairs, self._resources.cache
+        names = keys(fingerprint, plan.role, plan.texts)
+        held, cached = cache.get_scores(names)
+        whole = no_scores(len(pairs))
+        missing = np.ones(len(pairs), dtype=bool)
+        missing[held] = False
+        wanted = [some for request in plan.requests() if (some := plan.part(request, missing))] if missing.any() else []
+        for some in wanted:
+            missing[some] = True  # of a list that is not whole, all is asked again
+        kept = int((~missing[held]).sum())
+        meter.count(texts=kept, cached=kept)
+        put(whole, held.tolist(), cached)
+
+        def ask(some: list[int], stopped: Stop) -> PairScores:
+            return self._ask([pairs[i] for i in some], Call(meter, stopped))
+
+        for some, scored in answers(ask, wanted, width=self.reranker.concurrency if wanted else 1):
+            cache.put_scores(fingerprint, [names[i] for i in some], scored)
+            meter.count(texts=len(some))
+            put(whole, some, scored)
+        return whole
+
+    def _ask(self, pairs: Sequence[Pair], call: Call) -> PairScores:
+        """Send one request and check the answer."""
+        scores, tokens, truncated = self.reranker.score(pairs, call)
+        if not len(scores) == len(tokens) == len(truncated) == len(pairs):
+            raise BackendError(f"{len(scores)} scores came back for {len(pairs)} pairs")
+        if not np.isfinite(scores).all():
+            raise BackendError("a score that is not finite came back")
+        return PairScores(np.asarray(scores, dtype=np.float64), tokens, truncated)

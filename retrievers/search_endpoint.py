@@ -14,10 +14,11 @@ from urllib.parse import quote
 import numpy as np
 
 from retrievers.cache import Cache, Texts, keys
-from retrievers.errors import BackendError, InputError, Problem, check_not_negative, check_positive
-from retrievers.external import ExternalRetriever, UnknownHits, refuse_distances
+from retrievers.errors import BackendError, InputError, Problem
+from retrievers.external import ExternalRetriever, refuse_distances
 from retrievers.ids import hit_id
 from retrievers.meter import Call, Meter, Stop, single_call
+from retrievers.options import NotNegative, Positive, Whole
 from retrievers.placeholders import as_line, expand, hide_values, shown
 from retrievers.remote.calling import Caller, Charge, Policy, Refused, close_later, wait_for
 from retrievers.remote.clients import JsonClient, check_address, sent_headers
@@ -46,16 +47,14 @@ class Endpoint(ExternalRetriever):
     """Sent along; a secret always as ${NAME}."""
     body: dict[str, Any] | None = None
     """Sent as JSON; {query} and {depth} in its strings are replaced, a string that is {depth} by a number."""
-    concurrency: int = 4
+    concurrency: Whole = 4
     """Requests at once."""
-    rpm: float = 0
+    rpm: NotNegative = 0
     """Requests a minute that the service allows; 0: unknown."""
-    timeout: float = 30
+    timeout: Positive = 30
     """Seconds for one try, its whole answer read."""
-    patience: float = 60
+    patience: Positive = 60
     """Seconds after which a request that keeps failing is given up."""
-    unknown_hits: UnknownHits = ""
-    """"irrelevant" if its index holds more documents than the data set."""
     _ids: Any
     _scores: Any
     _digest: str
@@ -71,8 +70,6 @@ class Endpoint(ExternalRetriever):
         if method not in ("GET", "POST"):
             raise InputError(Problem("method", f"{method!r} is not supported", "GET or POST"))
         check_address("url", url)
-        check_positive("", concurrency=self.concurrency, timeout=self.timeout, patience=self.patience)
-        check_not_negative("", rpm=self.rpm)
         if QUERY not in f"{url}{json.dumps(body, default=list)}":
             raise InputError(Problem("body", "the query stands nowhere", f"write {QUERY} in the body or the URL"))
         self._ids = _path("ids", expand(self.ids))

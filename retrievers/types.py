@@ -95,16 +95,20 @@ class Limits:
     """Tokens of one text, at most."""
 
 
-class Model(Protocol):
+class Model(ABC):
     """What encoders and rerankers have in common. Only `fingerprint` must be given; the rest has defaults.
 
     A model keeps no meter and no cache: it may serve several retrievers at once. Building one loads and sends nothing.
     """
 
-    request_size: int = 32
-    """Texts, or pairs, of one request."""
     expands: ClassVar[bool] = False
     """Whether it takes options as they are written, and puts in itself what `${NAME}` stands for."""
+
+    @property
+    def request_size(self) -> int:
+        """Texts, or pairs, of one request: the option `batch_size`, where there is one."""
+        size: int = getattr(self, "batch_size", 32)
+        return size
 
     @property
     @abstractmethod
@@ -141,7 +145,7 @@ class Model(Protocol):
         return
 
 
-class Encoder(Model, Protocol):
+class Encoder(Model):
     """Turns texts into vectors, one request at a time; `retrievers.embedding` plans the requests."""
 
     form: ClassVar[Form] = "dense"
@@ -181,12 +185,12 @@ class Encoder(Model, Protocol):
         """Embed the texts of one request; counts `calls` and `tokens`, and `usd` where it costs, in `call.meter`."""
 
 
-class Reranker(Model, Protocol):
+class Reranker(Model):
     """Scores pairs of a query and a document, one request at a time; `retrievers.reranking` plans the requests."""
 
-    depth: int = 10
+    depth = 10
     """How many candidates of each query are scored; the others keep their order beneath them."""
-    by_list: bool = False
+    by_list: ClassVar[bool] = False
     """Whether the documents of a query travel together: a score might depend on its companions, and is kept by list."""
 
     def count(self, texts: Sequence[str]) -> Tokens:

@@ -32,11 +32,11 @@ from retrievers import bm25
 from retrievers.cache import Cache
 from retrievers.meter import Meter
 from retrievers.rerankers.cross_encoder import CrossEncoderReranker
-from retrievers.reranking import CachedReranker
 from retrievers.runs import read_run
 from retrievers.types import Document, Query, Ranking, ranked
 from tests.harness.measures.test_trec_eval import expected, printed
 from tests.support import layouts
+from tests.support.over_store import reranking
 from tests.support.recompute import verified
 from tests.test_known_answers import BM25, MINILM
 
@@ -183,8 +183,8 @@ def test_a_real_cross_encoder_knows_who_wrote_hamlet(tmp_path: Path) -> None:
     model = outside("models/minilm-cross-encoder")
     with Cache(tmp_path / "cache") as cache:
         reranker = CrossEncoderReranker(str(model), device="cpu")
-        own = CachedReranker(reranker, cache, lambda ids: {i: passages[i] for i in ids})
-        (found,) = own.rerank_all([Query("q", "Who wrote Hamlet?")], [ranked(["wrong", "right"], [2, 1])], Meter())
+        own = reranking(reranker, cache, lambda ids: {i: passages[i] for i in ids})
+        (found,) = own.rerank([Query("q", "Who wrote Hamlet?")], [ranked(["wrong", "right"], [2, 1])], Meter())
     assert found.doc_ids == ("right", "wrong")
     right, wrong = 1 / (1 + np.exp(-found.scores))
     assert right > 0.85

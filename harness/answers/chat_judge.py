@@ -172,8 +172,8 @@ class ModelJudge:
         """Judge by a chat model; calls, tokens and dollars go to the meter, which holds the budget."""
         self._chat, self._meter, self._longest = chat, meter, longest
         self.unread = ""
-        options = chat.model.options
-        self.name = f"openai {options.model}" + (f" at {options.elsewhere}" if options.elsewhere else "")
+        model = chat.model
+        self.name = f"openai {model.model}" + (f" at {model.elsewhere}" if model.elsewhere else "")
         if longest != LONGEST:
             self.name += f", first {longest} tokens"
 

@@ -18,7 +18,7 @@ from harness.records import Readings
 from retrievers.asking import LONGEST, ReplySource
 from retrievers.cache import Cache
 from retrievers.chat import Chat
-from retrievers.chat_model import ChatForecast, ChatModel, ChatOptions
+from retrievers.chat_model import ChatForecast, ChatModel
 from retrievers.errors import InputError, Problem
 from retrievers.meter import Meter
 from retrievers.placeholders import expand
@@ -26,12 +26,12 @@ from retrievers.placeholders import expand
 
 def chat_of(table: JudgeOptions, cache: Cache) -> Chat:
     """The chat model that an experiment names as its judge; nothing is sent."""
-    options = ChatOptions(
-        table.model, base_url=table.base_url, key_name=table.key_name, max_tokens=1000,
+    model = ChatModel(
+        model=table.model, base_url=table.base_url, key_name=table.key_name, max_tokens=1000,
         concurrency=table.concurrency, rpm=table.rpm, tpm=table.tpm,
         input_price=table.input_price, output_price=table.output_price,
     )  # fmt: skip
-    return Chat(ChatModel(options), cache)
+    return Chat(model, cache)
 
 
 def build_judge(table: JudgeOptions, cache: Cache, meter: Meter, *, chat: ReplySource | None = None) -> Judge:
@@ -101,7 +101,7 @@ def check_price(table: JudgeOptions, measures: Sequence[Measure], cache: Cache) 
     """
     if table.kind != "openai" or not any(measure.claimed for measure in measures):
         return
-    if not chat_of(table, cache).model.options.priced:
+    if not chat_of(table, cache).model.priced:
         unknown = f"the price of {table.model} is not known, so that --max-cost cannot be kept"
         remedy = "write input_price and output_price: dollars for a million tokens"
         raise InputError(Problem("[judge]", unknown, remedy))

@@ -35,7 +35,7 @@ class NliJudge(UnpromptedJudge):
         """
         super().__init__(threshold)
         self._meter = meter
-        self._model = CrossEncoderReranker(model)
+        self._model = CrossEncoderReranker(model=model)
 
     @property
     def name(self) -> str:

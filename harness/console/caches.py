@@ -110,7 +110,7 @@ def _collections(url: str, key: str | None) -> Iterator[Collections]:
 
     if key is not None and not os.environ.get(key):
         raise InputError(Problem("--key", f"{key} is not set in the environment"))
-    options = StoreOptions(url, api_key=os.environ[key] if key else None)
+    options = StoreOptions(location=url, api_key=os.environ[key] if key else None)
     if not options.on_server:
         raise InputError(Problem("--store", f"{url!r} is not a server", "http://…, https://…, grpc://… or grpcs://…"))
     with closing(Collections(options)) as collections:

@@ -3,7 +3,6 @@
 from harness.experiment.blocks import NAME as NAME
 from harness.experiment.blocks import SWEPT as SWEPT
 from harness.experiment.blocks import Block as Block
-from harness.experiment.blocks import Chunk as Chunk
 from harness.experiment.blocks import DenseTable as DenseTable
 from harness.experiment.blocks import Encoded as Encoded
 from harness.experiment.blocks import Fusion as Fusion

@@ -18,7 +18,7 @@ from pydantic import (
 )
 from pydantic_core import CoreSchema
 
-from harness.experiment.option_tables import JsonSchema, Kind, KindOf, TableOf, options_of, table_of, union_of
+from harness.experiment.option_tables import JsonSchema, Kind, KindOf, options_of, read_as, table_of, union_of
 from harness.experiment.written import unset
 from harness.pages import VISIBLE, WHITE, contrast, is_color
 from retrievers import (
@@ -29,7 +29,7 @@ from retrievers import (
     retriever_class,
     retriever_kinds,
 )
-from retrievers.chunking import Boundary, Chunks
+from retrievers.chunking import Chunk
 from retrievers.errors import InputError, Problem
 from retrievers.options import Strict, as_validation_error, checked
 from retrievers.placeholders import expand, without_user
@@ -49,31 +49,7 @@ OWN = ("name", "kind", "rerank", "color", "filter")
 """The keys of a whole retriever that are not options of its class."""
 EncoderTable = Annotated[Kind, KindOf("Encoder", encoder_class, encoder_kinds)]
 RerankerTable = Annotated[Kind, KindOf("Reranker", reranker_class, reranker_kinds)]
-StoreTable = Annotated[dict[str, Any], TableOf(StoreOptions, text="location")]
-
-
-class Chunk(Strict):
-    """Passages of at most `size` characters or tokens, each beginning `overlap` of them before the end of the last."""
-
-    size: int | None = Field(default=None, ge=1)
-    """Characters of a passage, at most; or the encoder's tokens, with those of the title and the prompt."""
-    overlap: int = Field(default=0, ge=0)
-    """Characters of the last passage with which the next begins; tokens, about."""
-    unit: Literal["characters", "tokens"] = "characters"
-    """What is counted; tokens are those of the retriever's own encoder, which BM25 has not."""
-    by: Boundary | None = None
-    """Where passages end: between words; with the paragraph or sentence; or before a heading. Left out, at white
-    space, and an overlap may begin within a word. A word longer than a passage is cut."""
-    call: str = ""
-    """"module:function", found as Python finds modules, that cuts a text into a list of texts: in place of all else."""
-
-    @model_validator(mode="after")
-    def _moves_on(self) -> Self:
-        with as_validation_error():
-            Chunks(self.size or 0, self.overlap, None, "characters", self.by, self.call)
-        if self.call and self.unit != "characters":
-            raise ValueError("call cuts by itself: leave unit out")
-        return self
+StoreTable = Annotated[dict[str, Any], read_as(str | StoreOptions, "location")]
 
 
 class Derive(Strict):
@@ -242,7 +218,7 @@ class Standalone(Block):
                 what = f"{found.__name__} has an option {taken[0]!r}, which is a word of every experiment"
                 raise InputError(Problem("kind", what, "its package has to call it otherwise"))
             others = {key: value for key, value in table.items() if key not in own}
-            return {**own, "options": checked(options, others, "").model_dump()}
+            return {**own, "options": checked(options, others, "").model_dump(by_alias=True)}
 
     @model_serializer(mode="wrap")
     def _options_beside(self, table_of: SerializerFunctionWrapHandler) -> dict[str, Any]:

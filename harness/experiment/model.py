@@ -21,7 +21,7 @@ from harness.experiment.blocks import (
     inputs,
 )
 from harness.experiment.named_code import code_of
-from harness.experiment.option_tables import Kind, TableOf, options_of
+from harness.experiment.option_tables import Kind, options_of, read_as
 from harness.experiment.variants import Sweep, SweepTable, written_out
 from harness.experiment.written import secrets, too_large, unset
 from harness.measures import Measure
@@ -179,7 +179,7 @@ class Experiment(Strict):
 
     name: Name
     """Of the results folder: letters, digits, full stops, hyphens, underscores; at most 64."""
-    dataset: Annotated[DatasetTable, TableOf(DatasetTable, text="path")]
+    dataset: Annotated[DatasetTable, read_as(str | DatasetTable, "path")]
     """A folder, or a table that says more; relative to the working directory, else to the nearest folder above this
     file that has it. Or a list of them, several data sets: a table may have a `name` there."""
     primary: Annotated[str, KEEPS_OBJECT]
@@ -194,7 +194,7 @@ class Experiment(Strict):
     """Of every random draw."""
     relevance: Relevance = Relevance()
     """What a label is worth."""
-    statistics: Annotated[Statistics, TableOf(Statistics)] = Statistics()
+    statistics: Statistics = Statistics()
     """Which test decides, and how strict it is."""
     judge: JudgeOptions | None = None
     """Who decides whether a text entails a claim: for measures by claims, and for answers."""
@@ -202,7 +202,7 @@ class Experiment(Strict):
     """Whether single queries are timed."""
     vectors: StoredVectors | None = None
     """Where vectors lie that were embedded elsewhere."""
-    sweep: Annotated[Sweep, TableOf(SweepTable)] | None = None
+    sweep: Annotated[Sweep, read_as(SweepTable)] | None = None
     """Many configurations of a retriever, one of which is to be chosen."""
     report: bool = True
     """Whether a run writes the report: `harness report` writes it later all the same, and no figure depends on it."""

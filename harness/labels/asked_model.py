@@ -10,7 +10,7 @@ from harness.english import counted
 from harness.experiment import unset
 from retrievers.cache import Cache, default_path
 from retrievers.chat import Chat
-from retrievers.chat_model import ChatForecast, ChatModel, ChatOptions
+from retrievers.chat_model import ChatForecast, ChatModel
 from retrievers.errors import InputError, Problem
 from retrievers.meter import Budget, Meter
 
@@ -45,11 +45,11 @@ def opened_chat(asked: AskedModel) -> Iterator[tuple[Chat, Meter]]:
         problems.append(Problem("--llm", f"{asked.model[:20]!r} is not a name of a model", "as its server calls it"))
     if problems:
         raise InputError(problems)
-    options = ChatOptions(asked.model, base_url=asked.base_url, key_name=asked.key_name,
-                          input_price=sent, output_price=received)  # fmt: skip
+    model = ChatModel(model=asked.model, base_url=asked.base_url, key_name=asked.key_name,
+                      input_price=sent, output_price=received)  # fmt: skip
     with Cache(default_path()) as cache:
         meter = Meter(budget=Budget(asked.max_cost))
-        yield Chat(ChatModel(options), cache), meter
+        yield Chat(model, cache), meter
     meter.budget.check("what was answered is kept")
 
 

@@ -123,9 +123,9 @@ def draft(dataset: Dataset, asked: Sequence[tuple[Document, str, Prompt]], chat:
         near = max(kept, key=lambda one, text=text: overlap(text, one.query), default=None)  # type: ignore[misc]
         id_ = f"draft-{digest_of(text, document.id)}"
         need = near.need if near is not None and overlap(text, near.query) >= NEAR else id_
-        kept.append(Draft(id_, text, style, need, f"llm:{chat.model.options.model}", document.id))
+        kept.append(Draft(id_, text, style, need, f"llm:{chat.model.model}", document.id))
     if unreadable == len(asked):
-        raise nothing_read(chat.model.options.model, unreadable, "query", "drafted", example_of(said[0][1]))
+        raise nothing_read(chat.model.model, unreadable, "query", "drafted", example_of(said[0][1]))
     return Drafted(tuple(kept), unreadable, duplicates)
 
 

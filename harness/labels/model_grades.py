@@ -190,7 +190,7 @@ def judge_by_model(pool: Pool, path: Path, chat: Chat, meter: Meter, manner: Ask
                     more = {"note": why, "at": now, "corrects": ids(pool, waiting[place]) in before}
                     file.write(judgment_of(pool, waiting[place], grade, by, **more).line())
     if waiting and not outcomes["graded"]:
-        raise nothing_read(chat.model.options.model, len(waiting), "grade", "graded", example)
+        raise nothing_read(chat.model.model, len(waiting), "grade", "graded", example)
     counts = meter.counts("judge")
     return ModelJudging(len(waiting), outcomes["graded"], outcomes["unreadable"], outcomes["declined"],
                   cached=int(counts.get("cached", 0)), usd=counts.get("usd", 0.0),
@@ -199,8 +199,8 @@ def judge_by_model(pool: Pool, path: Path, chat: Chat, meter: Meter, manner: Ask
 
 
 def _signature(pool: Pool, chat: Chat, manner: AskingOptions) -> Signature:
-    options = chat.model.options
-    return Signature(options.model, "llm", prompt_digest(pool.policy, manner.longest, options.elsewhere))
+    model = chat.model
+    return Signature(model.model, "llm", prompt_digest(pool.policy, manner.longest, model.elsewhere))
 
 
 def _left(pool: Pool, path: Path, by: Signature, repeat: int) -> tuple[list[OrderedPair], set[tuple[str, str, int]]]:

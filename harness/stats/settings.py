@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, Literal, Self, get_args, get_type_hints
+from typing import Any, ClassVar, Literal, Self, get_args, get_type_hints
 
 from retrievers.errors import InputError, Problem, did_you_mean
 
@@ -17,6 +17,8 @@ EXAMPLE = 0.05
 """Of the measure's range: the difference that a plan is for where none was declared."""
 LARGEST_MARGIN = 1e100
 """No measure has such a range; squares of more are not numbers."""
+DESCRIBED: Mapping[str, Any] = {"use_attribute_docstrings": True, "extra": "forbid"}
+"""How pydantic shows these tables in the schema of an experiment."""
 RETIRED = ("zeros", "interval")
 """Keys of earlier versions, whose tests and intervals are no longer computed."""
 
@@ -25,6 +27,7 @@ RETIRED = ("zeros", "interval")
 class Looks:
     """How often, and at how many queries, the question will be tested."""
 
+    __pydantic_config__: ClassVar[Mapping[str, Any]] = DESCRIBED
     queries: tuple[int, ...]
     """Rising numbers of queries in all; the last one is the end."""
 
@@ -33,6 +36,7 @@ class Looks:
 class Statistics:
     """How differences are tested and reported."""
 
+    __pydantic_config__: ClassVar[Mapping[str, Any]] = DESCRIBED
     test: Test = "randomization"
     """The test that decides: of the mean (randomization, t), or of the typical query (wilcoxon: exact signed ranks)."""
     correction: Correction = "holm"

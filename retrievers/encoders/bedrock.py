@@ -6,7 +6,9 @@ import json
 import os
 from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+
+from pydantic import Field
 
 from retrievers.costs import Tokens, estimate
 from retrievers.encoders.remote_encoder import EmbeddingReply, RemoteEncoder
@@ -48,63 +50,59 @@ _FAMILIES = {
 class BedrockEncoder(RemoteEncoder):
     """Embeds with InvokeModel; credentials, region, profile and endpoint come by AWS's own chain."""
 
-    service = "Amazon Bedrock"
     kind = "bedrock"
 
-    def __init__(
-        self,
-        model: str,
-        *,
-        region: str = "",
-        profile: str = "",
-        endpoint_url: str = "",
-        dimensions: int | None = None,
-        normalize: bool = True,
-        batch_size: int = 96,
-        **options: Any,
-    ) -> None:
-        """Describe the model; nothing is sent, and no credentials are looked for.
+    model: str
+    """A model's or an inference profile's id."""
+    region: str = ""
+    """Left out, as AWS's chain has it."""
+    profile: str = ""
+    """Likewise."""
+    endpoint_url: str = ""
+    """Likewise."""
+    dimensions: int | None = None
+    """Titan v2: 256, 512 or 1,024; Cohere v4: 256, 512, 1,024 or 1,536."""
+    normalize: bool = True
+    """Titan v2 only: vectors of length 1."""
+    batch_size: Annotated[int, Field(ge=1, le=96)] = 96
+    """Texts a request, at most 96; Titan takes one."""
+    _family: _Family
 
-        Args:
-            model: a model's or an inference profile's id.
-            region: left out, as AWS's chain has it.
-            profile: likewise.
-            endpoint_url: likewise.
-            dimensions: Titan v2: 256, 512 or 1,024; Cohere v4: 256, 512, 1,024 or 1,536.
-            normalize: Titan v2 only: vectors of length 1.
-            batch_size: texts a request, at most 96; Titan takes one.
-            options: of every remote encoder.
-        """
-        if endpoint_url:
-            check_address("encoder.endpoint_url", endpoint_url)
-        self._family = family = _family(expand(model))
-        if dimensions is not None and dimensions not in family.dimensions:
+    def model_post_init(self, _: object) -> None:
+        """Describe the model; nothing is sent, and no credentials are looked for."""
+        if self.endpoint_url:
+            check_address("encoder.endpoint_url", self.endpoint_url)
+        self._family = family = _family(expand(self.model))
+        if self.dimensions is not None and self.dimensions not in family.dimensions:
             known = ", ".join(map(str, family.dimensions)) or "only its own"
-            raise InputError(Problem("encoder.dimensions", f"{model} cannot have {dimensions}", f"it has {known}"))
-        super().__init__(
-            model, Access(provider="aws"), min(batch_size, family.texts), family.tokens,
-            dimensions=dimensions, **options,
-        )  # fmt: skip
-        self._region = region
-        self._profile = profile
-        self._endpoint = endpoint_url
-        self._normalize = normalize
-        self.characters = family.characters
+            what = f"{self.model} cannot have {self.dimensions}"
+            raise InputError(Problem("encoder.dimensions", what, f"it has {known}"))
+        self._reached(Access(provider="aws"), family.tokens)
+
+    @property
+    def request_size(self) -> int:
+        """Texts a request, at most."""
+        return min(self.batch_size, self._family.texts)
+
+    @property
+    def characters(self) -> int:
+        """Of one text that the model takes, at most; 0: no limit."""
+        return self._family.characters
 
     @property
     def name(self) -> str:
         """As messages call it."""
-        return f"{shown(self._endpoint) or self.service} ({self.model})"
+        return f"{shown(self.endpoint_url) or 'Amazon Bedrock'} ({self.model})"
 
     def _named(self, by_role: Mapping[str, Mapping[Role, Any]]) -> str:
-        return fingerprint(self.kind, self.model, dimensions=self._dimensions, normalize=self._normalize,
-                           endpoint=self._endpoint)  # fmt: skip
+        return fingerprint(self.kind, self.model, dimensions=self.dimensions, normalize=self.normalize,
+                           endpoint=self.endpoint_url)  # fmt: skip
 
     @property
     def provenance(self) -> Mapping[str, str]:
         """What the manifest keeps."""
-        dimensions = {} if self._dimensions is None else {"dimensions": str(self._dimensions)}
-        where = {"region": self._region} if self._region else {}
+        dimensions = {} if self.dimensions is None else {"dimensions": str(self.dimensions)}
+        where = {"region": self.region} if self.region else {}
         return {"model": self.model, "source": "bedrock", **where, **dimensions}
 
     def check(self) -> None:
@@ -139,9 +137,9 @@ class BedrockEncoder(RemoteEncoder):
         if cohere:
             body = {"texts": texts, "input_type": f"search_{role}", "truncate": "NONE"}
         else:
-            body = {"inputText": texts[0]} | ({"normalize": self._normalize} if self._family.dimensions else {})
-        if self._dimensions is not None:
-            body["output_dimension" if cohere else "dimensions"] = self._dimensions
+            body = {"inputText": texts[0]} | ({"normalize": self.normalize} if self._family.dimensions else {})
+        if self.dimensions is not None:
+            body["output_dimension" if cohere else "dimensions"] = self.dimensions
         answer, headers = await in_thread(partial(self._invoke, self._client(), json.dumps(body)))
         with readable(self.name, answer):
             if not cohere:
@@ -158,12 +156,12 @@ class BedrockEncoder(RemoteEncoder):
         known = session.get_credentials()
         for key in filter(None, (known.secret_key, known.token) if known else ()):
             secret(key)
-        hide_values(self._endpoint)
+        hide_values(self.endpoint_url)
         once = Config(
             retries={"total_max_attempts": 1}, max_pool_connections=self._limits.concurrency,
-            connect_timeout=self._timeout, read_timeout=self._timeout,
+            connect_timeout=self.timeout, read_timeout=self.timeout,
         )  # fmt: skip
-        return session.client("bedrock-runtime", endpoint_url=expand(self._endpoint) or None, config=once)
+        return session.client("bedrock-runtime", endpoint_url=expand(self.endpoint_url) or None, config=once)
 
     def _invoke(self, client: Any, body: str) -> tuple[Any, Mapping[str, str]]:
         """Call the model once, and read the whole body; returns it with the headers."""
@@ -195,7 +193,7 @@ class BedrockEncoder(RemoteEncoder):
     def _session(self) -> boto3.Session:
         import boto3
 
-        return boto3.Session(profile_name=expand(self._profile) or None, region_name=expand(self._region) or None)
+        return boto3.Session(profile_name=expand(self.profile) or None, region_name=expand(self.region) or None)
 
 
 def _family(model: str) -> _Family:

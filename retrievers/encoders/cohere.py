@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 import numpy.typing as npt
+from pydantic import Field
 
 from retrievers.encoders.remote_encoder import EmbeddingReply, RemoteEncoder
 from retrievers.placeholders import expand
@@ -15,64 +16,54 @@ from retrievers.remote.clients import Access
 from retrievers.types import Role, fingerprint
 
 _URL = "https://api.cohere.com"
-_TEXTS = 96
 EmbeddingType = Literal["float", "int8", "uint8", "binary", "ubinary", "base64"]
 
 
 class CohereEncoder(RemoteEncoder):
     """Embeds with Cohere's v2 API; documents and queries are sent as `search_document` and `search_query`."""
 
-    service = "Cohere's server"
     kind = "cohere"
-    most_texts = _TEXTS
 
-    def __init__(
-        self,
-        model: str,
-        *,
-        base_url: str = "",
-        api_key: str = "",
-        embedding_type: EmbeddingType = "float",
-        batch_size: int = _TEXTS,
-        max_tokens: int = 0,
-        **options: Any,
-    ) -> None:
-        """Describe the model; nothing is sent.
+    model: str
+    """Such as embed-v4.0 or embed-multilingual-v3.0."""
+    base_url: str = ""
+    """Another server that speaks this protocol; left out, Cohere's."""
+    api_key: str = ""
+    """"${NAME}" in an experiment; left out, CO_API_KEY for Cohere's own server, none for others."""
+    embedding_type: EmbeddingType = "float"
+    """The numbers that come back. Bytes are compared as they are, unsigned ones less 128; bits as -1 and 1."""
+    max_tokens: Annotated[int, Field(ge=0)] = 0
+    """Tokens that the model reads of one text; 0: 512 of the models named v3, 128,000 of others."""
 
-        Args:
-            model: such as embed-v4.0 or embed-multilingual-v3.0.
-            base_url: another server that speaks this protocol; left out, Cohere's.
-            api_key: "${NAME}" in an experiment; left out, CO_API_KEY for Cohere's own server, none for others.
-            embedding_type: the numbers that come back. Bytes are compared as they are, unsigned ones less 128; bits as
-                -1 and 1.
-            batch_size: texts a request, at most 96.
-            max_tokens: tokens that the model reads of one text; 0: 512 of the models named v3, 128,000 of others.
-            options: of every remote encoder.
-        """
-        limit = max_tokens or (512 if "v3" in model else 128_000)
-        access = Access(provider="cohere", own=_URL, base_url=base_url, api_key=api_key, variables=("CO_API_KEY",))
-        super().__init__(model, access, batch_size, limit, **options)
-        self._type = embedding_type
+    def model_post_init(self, _: object) -> None:
+        """Describe the model; nothing is sent."""
+        limit = self.max_tokens or (512 if "v3" in self.model else 128_000)
+        access = Access(
+            provider="cohere", own=_URL, base_url=self.base_url, api_key=self.api_key, variables=("CO_API_KEY",)
+        )
+        self._reached(access, limit)
 
     def _named(self, by_role: Mapping[str, Mapping[Role, Any]]) -> str:
-        return fingerprint(self.kind, self.model, server=self._url, dimensions=self._dimensions, type=self._type)
+        return fingerprint(
+            self.kind, self.model, server=self._url, dimensions=self.dimensions, type=self.embedding_type
+        )
 
     @property
     def provenance(self) -> Mapping[str, str]:
         """What the manifest keeps."""
         roles = {"query_extra": "input_type search_query", "document_extra": "input_type search_document"}
-        return self._described(embedding_type=self._type, **roles)
+        return self._described(embedding_type=self.embedding_type, **roles)
 
     async def _send(self, texts: list[str], role: Role) -> EmbeddingReply:
         body: dict[str, Any] = {
             "model": expand(self.model), "texts": texts, "input_type": f"search_{role}",
-            "embedding_types": [self._type], "truncate": "NONE",
+            "embedding_types": [self.embedding_type], "truncate": "NONE",
         }  # fmt: skip
-        if self._dimensions is not None:
-            body["output_dimension"] = self._dimensions
+        if self.dimensions is not None:
+            body["output_dimension"] = self.dimensions
         answer = await self._client().ask("v2/embed", body)
         with readable(self.name, answer):
-            rows = [as_floats(row, self._type) for row in answer["embeddings"][self._type]]
+            rows = [as_floats(row, self.embedding_type) for row in answer["embeddings"][self.embedding_type]]
             units = (answer.get("meta") or {}).get("billed_units") or {}
             return EmbeddingReply(list(enumerate(rows)), units.get("input_tokens"))
 

@@ -9,18 +9,20 @@ import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
+from typing import Annotated, ClassVar
 
 import numpy as np
+from pydantic import Field
 
 from retrievers.costs import Tokens
-from retrievers.errors import InputError, Problem
 from retrievers.meter import Call
+from retrievers.options import Configured
 from retrievers.types import MOST_DIMENSIONS, Embedded, Encoder, Role, fingerprint
 
 _LENGTHS = (2, 3, 4)
 
 
-class HashingEncoder(Encoder):
+class HashingEncoder(Configured, Encoder):
     """Hashes words' character n-grams into signed buckets and scales the result to length 1.
 
     A text is folded (NFKC, case), split into runs of word characters with a space at either end, and every
@@ -29,19 +31,9 @@ class HashingEncoder(Encoder):
     works as English does. A text without a word character becomes the zero vector.
     """
 
-    request_size = 256
-
-    def __init__(self, *, dimensions: int = 512) -> None:
-        """Ask for vectors of so many dimensions.
-
-        Args:
-            dimensions: numbers in a vector, at least 2.
-        """
-        if dimensions < 2:
-            raise InputError(Problem("encoder.dimensions", f"{dimensions} is below 2"))
-        if dimensions > MOST_DIMENSIONS:
-            raise InputError(Problem("encoder.dimensions", f"{dimensions} is above {MOST_DIMENSIONS}"))
-        self.dimensions = dimensions
+    request_size: ClassVar[int] = 256
+    dimensions: Annotated[int, Field(ge=2, le=MOST_DIMENSIONS)] = 512
+    """Numbers in a vector, at least 2."""
 
     @property
     def fingerprint(self) -> str:

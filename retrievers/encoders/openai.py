@@ -4,75 +4,65 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from typing import Any
+from typing import Annotated, Any
+
+from pydantic import Field
 
 from retrievers.encoders.remote_encoder import EmbeddingReply, RemoteEncoder
-from retrievers.errors import InputError, Problem
+from retrievers.options import Whole
 from retrievers.placeholders import expand
 from retrievers.remote import clients
 from retrievers.remote.calling import readable
-from retrievers.types import MOST_DIMENSIONS, Role
+from retrievers.types import Role
 
 
 class OpenAIEncoder(RemoteEncoder):
     """Embeds through OpenAI's protocol; the key is asked for at the first request, from the environment."""
 
-    service = "OpenAI's server"
     kind = "openai"
-    most_texts = 2048
     most_tokens = 300_000
 
-    def __init__(
-        self,
-        model: str,
-        *,
-        base_url: str = "",
-        api_key: str = "",
-        headers: Mapping[str, str] | None = None,
-        query_prompt: str = "",
-        document_prompt: str = "",
-        query_extra: Mapping[str, Any] | None = None,
-        document_extra: Mapping[str, Any] | None = None,
-        batch_size: int = 256,
-        max_tokens: int = 8192,
-        **options: Any,
-    ) -> None:
-        """Describe the model; nothing is sent.
+    base_url: str = ""
+    """Another server; left out, OPENAI_BASE_URL, else OpenAI's. A query in it, such as Azure's `?api-version=…`, is
+    kept."""
+    api_key: str = ""
+    """"${NAME}" in an experiment; left out, OPENAI_API_KEY for OpenAI's own server and that of OPENAI_BASE_URL,
+    AZURE_OPENAI_API_KEY for Azure's, none for others."""
+    headers: dict[str, str] | None = None
+    """Sent with every request, secrets as "${NAME}": `{ api-key = "${AZURE_OPENAI_API_KEY}" }`."""
+    query_prompt: str = ""
+    """Put before every query."""
+    document_prompt: str = ""
+    """Put before every document."""
+    query_extra: dict[str, Any] | None = None
+    """Added to the body of every request of queries: `{ input_type = "query" }`."""
+    document_extra: dict[str, Any] | None = None
+    """Added to the body of every request of documents: `{ input_type = "document" }`."""
+    batch_size: Annotated[int, Field(ge=1, le=2048)] = 256
+    """Texts a request, at most 2,048; their tokens stay below 300,000."""
+    max_tokens: Whole = 8192
+    """Tokens that the model reads of one text."""
 
-        Args:
-            model: the provider's name for it.
-            base_url: another server; left out, OPENAI_BASE_URL, else OpenAI's. A query in it, such as Azure's
-                `?api-version=…`, is kept.
-            api_key: "${NAME}" in an experiment; left out, OPENAI_API_KEY for OpenAI's own server and that of
-                OPENAI_BASE_URL, AZURE_OPENAI_API_KEY for Azure's, none for others.
-            headers: sent with every request, secrets as "${NAME}": `{ api-key = "${AZURE_OPENAI_API_KEY}" }`.
-            query_prompt: put before every query.
-            document_prompt: put before every document.
-            query_extra: added to the body of every request of queries: `{ input_type = "query" }`.
-            document_extra: added to the body of every request of documents: `{ input_type = "document" }`.
-            batch_size: texts a request, at most 2,048; their tokens stay below 300,000.
-            max_tokens: tokens that the model reads of one text.
-            options: of every remote encoder.
-        """
-        url = clients.server_url(base_url)
-        clients.check_address("encoder.base_url" if base_url else clients.BASE_URL, url)
-        headers = dict(headers or {})
+    def model_post_init(self, _: object) -> None:
+        """Describe the model; nothing is sent."""
+        url, headers = clients.server_url(self.base_url), self.headers or {}
+        clients.check_address("encoder.base_url" if self.base_url else clients.BASE_URL, url)
         azure = clients.is_azure(url) and not {name.lower() for name in headers} & {"api-key", "authorization"}
-        self._extra: dict[Role, Mapping[str, Any]] = {
-            "query": dict(query_extra or {}),
-            "document": dict(document_extra or {}),
-        }
         access = clients.Access(
-            provider="openai", own=clients.OPENAI_URL if base_url and not azure else url,
-            base_url="" if url == clients.OPENAI_URL else url, api_key=api_key, headers=headers,
+            provider="openai", own=clients.OPENAI_URL if self.base_url and not azure else url,
+            base_url="" if url == clients.OPENAI_URL else url, api_key=self.api_key, headers=headers,
             variables=(clients.AZURE_KEY,) if azure else (clients.KEY,),
             key_header="api-key" if azure or clients.by_deployment(url) else "Authorization",
         )  # fmt: skip
-        super().__init__(
-            model, access, batch_size, max_tokens, {"query": query_prompt, "document": document_prompt}, **options
-        )  # fmt: skip
-        if self._dimensions is not None and self._dimensions > MOST_DIMENSIONS:
-            raise InputError(Problem("encoder.dimensions", f"{self._dimensions} is above {MOST_DIMENSIONS}"))
+        self._reached(access, self.max_tokens)
+
+    @property
+    def _prompts(self) -> Mapping[Role, str]:
+        return {"query": self.query_prompt, "document": self.document_prompt}
+
+    @property
+    def _extra(self) -> Mapping[Role, Mapping[str, Any]]:
+        return {"query": self.query_extra or {}, "document": self.document_extra or {}}
 
     @property
     def _by_role(self) -> Mapping[str, Mapping[Role, Any]]:
@@ -97,7 +87,7 @@ class OpenAIEncoder(RemoteEncoder):
 
     async def _send(self, texts: list[str], role: Role) -> EmbeddingReply:
         client: clients.OpenAIClient = self._client()
-        fewer = {} if self._dimensions is None else {"dimensions": self._dimensions}
+        fewer = {} if self.dimensions is None else {"dimensions": self.dimensions}
         answer = await client.ask(
             client.embeddings, input=texts, model=expand(self.model), encoding_format="base64", **fewer,
             extra_body=expand(self._extra[role]),

@@ -12,9 +12,10 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from retrievers.costs import Price
-from retrievers.errors import BackendError, InputError, Problem, check_positive
+from retrievers.errors import BackendError, InputError, Problem
 from retrievers.meter import Call
 from retrievers.model_files import model_digest
+from retrievers.options import Configured, Text, Whole
 from retrievers.types import Embedded, Encoder, Role, Vectors, fingerprint
 from retrievers.user_objects import called, faults_of
 
@@ -24,38 +25,35 @@ MADE: WeakKeyDictionary[Any, dict[str, Made]] = WeakKeyDictionary()
 """What functions and objects of this process have made, for as long as each of them lives, by digest of its weights."""
 
 
-class PythonEncoder(Encoder):
+class PythonEncoder(Configured, Encoder):
     """Embeds with a function of texts, or of texts and their role, that returns a row for each text.
 
     An object is asked by its `encode_query` and `encode_document`, else by its `encode`. What it makes is kept for as
     long as it lives; on disk only under a name that says which version it is.
     """
 
-    def __init__(self, call: str, *, cache: str = "", batch_size: int = 256) -> None:
-        """Name the function; nothing is imported before it is checked or asked.
-
-        Args:
-            call: "package.module:function", found as Python finds modules, the working directory included.
-            cache: the name of this version of it, under which vectors are kept for later runs; left out, they are not.
-            batch_size: texts a call, at most.
-        """
-        check_positive("encoder", batch_size=batch_size)
-        self._name, self._cache, self.request_size = call, cache, batch_size
+    first = "call"
+    call: Text
+    """"package.module:function", found as Python finds modules, the working directory included."""
+    cache: str = ""
+    """The name of this version of it, under which vectors are kept for later runs; left out, they are not."""
+    batch_size: Whole = 256
+    """Texts a call, at most."""
 
     @property
     def fingerprint(self) -> str:
         """The name of its version."""
-        return fingerprint("python", self._cache or self._name)
+        return fingerprint("python", self.cache or self.call)
 
     @property
     def lasting(self) -> bool:
         """Whether a name says which version this is."""
-        return bool(self._cache)
+        return bool(self.cache)
 
     @property
     def provenance(self) -> Mapping[str, str]:
         """What is called, and which version of it."""
-        return {"call": self._name, **({"version": self._cache} if self._cache else {})}
+        return {"call": self.call, **({"version": self.cache} if self.cache else {})}
 
     @property
     def price(self) -> Price | None:
@@ -80,13 +78,13 @@ class PythonEncoder(Encoder):
             call.meter.count(calls=1)
         sizes = sorted({len(made[name]) for name in names})
         if len(sizes) > 1:
-            raise BackendError(f"{self._name} gave vectors of {sizes[0]} and of {sizes[-1]} numbers")
+            raise BackendError(f"{self.call} gave vectors of {sizes[0]} and of {sizes[-1]} numbers")
         return Embedded(np.stack([made[name] for name in names]), *np.zeros((2, len(texts)), dtype=np.int64))
 
     @cached_property
     def _made(self) -> Made:
         """Where this object's vectors are kept; those of one that cannot be told from others, for this run alone."""
-        found = called(self._name)
+        found = called(self.call)
         state = model_digest(found) if hasattr(found, "state_dict") else ""
         try:
             return MADE.setdefault(found, {}).setdefault(state, {})
@@ -94,27 +92,27 @@ class PythonEncoder(Encoder):
             return {}
 
     def _called(self, texts: list[str], role: Role) -> Vectors:
-        with faults_of((self._name,)):
+        with faults_of((self.call,)):
             returned = self._function(role)(texts)
             on_a_device = hasattr(returned, "detach")  # a tensor of torch, wherever it lies
             numbers = np.asarray(returned.detach().cpu().float() if on_a_device else returned)
             if np.iscomplexobj(numbers):
-                raise BackendError(f"{self._name} returned complex numbers: vectors are compared by real ones")
+                raise BackendError(f"{self.call} returned complex numbers: vectors are compared by real ones")
             vectors = numbers.astype(np.float32)  # a copy: the function may write into its array again
         if vectors.ndim != 2 or len(vectors) != len(texts):
             what = f"returned an array of shape {vectors.shape} for {len(texts)} texts"
-            raise BackendError(f"{self._name} {what}: it has to be ({len(texts)}, dimensions), a row for each text")
+            raise BackendError(f"{self.call} {what}: it has to be ({len(texts)}, dimensions), a row for each text")
         return vectors
 
     def _function(self, role: Role) -> Callable[[list[str]], Any]:
         """What embeds texts of a role."""
-        found = called(self._name)
+        found = called(self.call)
         for name in (f"encode_{role}", "encode"):
             if callable(method := getattr(found, name, None)):
                 with_role = name == "encode" and "prompt_type" in _parameters(method)  # as models of MTEB are asked
                 return (lambda texts: method(texts, prompt_type=role)) if with_role else method
         if not callable(found):
-            what = f"{self._name!r} is not a function, and has no encode"
+            what = f"{self.call!r} is not a function, and has no encode"
             raise InputError(Problem("call", what, "give a function of texts that returns a row for each"))
         places = [
             one for one in _parameters(found).values() if one.kind in (one.POSITIONAL_ONLY, one.POSITIONAL_OR_KEYWORD)

@@ -6,18 +6,19 @@ import binascii
 import sys
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, ClassVar, NamedTuple
+from typing import Annotated, Any, ClassVar, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+from pydantic import Field
 
 from retrievers.costs import Tokens, estimate
-from retrievers.errors import BackendError, InputError, Problem, check_positive
+from retrievers.errors import BackendError
 from retrievers.meter import Call
 from retrievers.placeholders import expand, shown
 from retrievers.remote.calling import Charge, Refused, wait_for
-from retrievers.remote.clients import Access, RemoteModel, billed, shared_out
-from retrievers.types import Counts, Embedded, Encoder, Role, Vectors, fingerprint
+from retrievers.remote.clients import RemoteModel, billed, shared_out
+from retrievers.types import MOST_DIMENSIONS, Counts, Embedded, Encoder, Role, Vectors, fingerprint
 
 _HALVINGS = 5
 
@@ -39,41 +40,26 @@ class RemoteEncoder(RemoteModel, Encoder):
     A batch that is refused is split; a single text is halved until it is taken, and counted as truncated.
     """
 
-    kind: ClassVar[str]
-    """In the fingerprint."""
-    most_texts: ClassVar[int] = sys.maxsize
-    """That the provider takes in one request."""
     most_tokens: ClassVar[int] = sys.maxsize
     """Of all texts of one request."""
     refuses: ClassVar[bool] = True
     """Whether the provider refuses what it does not read to the end, so that a text that may be too long goes alone."""
-    characters: int = 0
-    """Of one text that the provider takes, at most; 0: no limit."""
+    dimensions: Annotated[int, Field(ge=1, le=MOST_DIMENSIONS)] | None = None
+    """Fewer dimensions, where the model can."""
+    batch_size: Annotated[int, Field(ge=1, le=96)] = 96
+    """Texts a request, at most."""
+    _width: int | None = None
+    _answering: str = ""
 
-    def __init__(
-        self, model: str, access: Access, size: int, tokens: int, prompts: Mapping[Role, str] | None = None, *,
-        dimensions: int | None = None, **options: Any,
-    ) -> None:  # fmt: skip
-        """Take what the experiment says; `prompts` are put before every text of their role.
+    @property
+    def characters(self) -> int:
+        """Of one text that the provider takes, at most; 0: no limit."""
+        return 0
 
-        Args:
-            model: the provider's name for it.
-            access: how it is reached.
-            size: texts a request, at most.
-            tokens: of one text that the model reads, at most.
-            prompts: by role.
-            dimensions: fewer dimensions, where the model can.
-            options: of every remote model.
-        """
-        super().__init__(model, access, tokens, **options)
-        check_positive("encoder", batch_size=size, dimensions=dimensions)
-        if size > self.most_texts:
-            what = f"{size} is above the {self.most_texts:,} that {self.service} takes"
-            raise InputError(Problem("encoder.batch_size", what))
-        self.request_size = size
-        self._dimensions = dimensions
-        self._prompts: Mapping[Role, str] = prompts or {"query": "", "document": ""}
-        self._width, self._answering = dimensions, ""
+    @property
+    def _prompts(self) -> Mapping[Role, str]:
+        """What is put before every text, by role."""
+        return {"query": "", "document": ""}
 
     @property
     def fingerprint(self) -> str:
@@ -83,7 +69,7 @@ class RemoteEncoder(RemoteModel, Encoder):
     def fingerprint_for(self, role: Role) -> str:
         """All that changes a vector in this role: not what is said with the other."""
         return self._named({
-            name: {one: value if one == role else _nothing(value) for one, value in said.items()}
+            name: {one: value if one == role else type(value)() for one, value in said.items()}
             for name, said in self._by_role.items()
         })  # fmt: skip
 
@@ -93,7 +79,7 @@ class RemoteEncoder(RemoteModel, Encoder):
         return {"prompts": self._prompts}
 
     def _named(self, by_role: Mapping[str, Mapping[Role, Any]]) -> str:
-        return fingerprint(self.kind, self.model, server=self._url, dimensions=self._dimensions, **by_role)
+        return fingerprint(self.kind, self.model, server=self._url, dimensions=self.dimensions, **by_role)
 
     @abstractmethod
     async def _send(self, texts: list[str], role: Role) -> EmbeddingReply:
@@ -106,7 +92,7 @@ class RemoteEncoder(RemoteModel, Encoder):
     def _described(self, **more: str) -> Mapping[str, str]:
         """What the manifest keeps."""
         prompts = {f"{role}_prompt": prompt for role, prompt in self._prompts.items() if prompt}
-        dimensions = {} if self._dimensions is None else {"dimensions": str(self._dimensions)}
+        dimensions = {} if self.dimensions is None else {"dimensions": str(self.dimensions)}
         return {"model": self.model, "source": shown(self._url), **prompts, **more, **dimensions}
 
     def _prompted(self, texts: Sequence[str], role: Role) -> list[str]:
@@ -172,7 +158,7 @@ class RemoteEncoder(RemoteModel, Encoder):
 
         async def attempt() -> tuple[tuple[Vectors, int], Charge]:
             reply = await self._send(texts, role)
-            vectors = check_vectors(self.name, reply.rows, len(texts), self._width)
+            vectors = check_vectors(self.name, reply.rows, len(texts), self._width or self.dimensions)
             if isinstance(reply.model, str):
                 self._answering = self._answering or reply.model
                 if reply.model != self._answering:
@@ -224,10 +210,6 @@ def _numbers(vector: Any) -> npt.NDArray[np.float32]:
     if isinstance(vector, str):
         return np.frombuffer(binascii.a2b_base64(vector, strict_mode=True), dtype="<f4")
     return np.asarray(vector, dtype=np.float32)
-
-
-def _nothing(value: str | Mapping[str, Any]) -> str | Mapping[str, Any]:
-    return "" if isinstance(value, str) else {}
 
 
 def _beyond(text: str, kept: str, tokens: int) -> int:

@@ -12,10 +12,11 @@ from typing import Any, ClassVar
 import numpy as np
 
 from retrievers.costs import Tokens
-from retrievers.errors import InputError, Problem, check_positive
+from retrievers.errors import InputError, Problem
 from retrievers.local_models import LocalModel
 from retrievers.meter import Call
 from retrievers.model_files import UNLIMITED, prompt_of, side_of, side_tokens, stored_prompts
+from retrievers.options import Whole
 from retrievers.placeholders import expand
 from retrievers.ragged import AnyVectors, Form, SparseVectors, TokenVectors, unit_rows
 from retrievers.types import Embedded, Encoder, Role
@@ -27,21 +28,20 @@ _E5 = re.compile(r"(multilingual-)?e5-(small|base|large)(-v2|-unsupervised)?", r
 class LocalEncoder(LocalModel, Encoder):
     """An encoder over a local model; a kind adds what it asks for, and what it makes of the rows that come back."""
 
-    def __init__(
-        self, model: str, *, query_prompt: str | None = None, document_prompt: str | None = None, **options: Any
-    ) -> None:
-        """Describe the model.
+    query_prompt: str | None = None
+    """Put before every query; left out, what the model's files say."""
+    document_prompt: str | None = None
+    """Put before every document; left out, likewise."""
 
-        Args:
-            model: a folder, or a name of the hub.
-            query_prompt: put before every query; left out, what the model's files say.
-            document_prompt: put before every document; left out, likewise.
-            options: of every local model.
-        """
-        super().__init__(model, **options)
-        self._prompts: dict[Role, str | None] = expand({"query": query_prompt, "document": document_prompt})
-        self._own: Mapping[str, object] = {}
+    @property
+    def _prompts(self) -> Mapping[Role, str | None]:
+        """What the experiment says."""
+        return {"query": expand(self.query_prompt), "document": expand(self.document_prompt)}
+
+    @property
+    def _own(self) -> Mapping[str, object]:
         """Options of the kind that change a vector."""
+        return {}
 
     @property
     def fingerprint(self) -> str:
@@ -121,37 +121,41 @@ class SentenceTransformerEncoder(LocalEncoder):
     kind = "sentence-transformers"
     library = "SentenceTransformer"
 
-    def __init__(
-        self, model: str, *, query_prompt: str | None = None, document_prompt: str | None = None,
-        query_prompt_name: str = "", document_prompt_name: str = "", normalize: bool = True,
-        truncate_dim: int | None = None, **options: Any,
-    ) -> None:  # fmt: skip
-        """Describe the model.
+    query_prompt: str | None = None
+    """Put before every query; left out, what the model's files say, and e5's "query: "."""
+    document_prompt: str | None = None
+    """Put before every document; left out, likewise, and e5's "passage: "."""
+    query_prompt_name: str = ""
+    """A prompt that the model's own configuration names, for queries: "s2p_query"."""
+    document_prompt_name: str = ""
+    """Likewise, for documents."""
+    normalize: bool = True
+    """Scale vectors to length 1."""
+    truncate_dim: Whole | None = None
+    """Keep so many leading dimensions (Matryoshka models)."""
 
-        Args:
-            model: a folder, or a name of the hub.
-            query_prompt: put before every query; left out, what the model's files say, and e5's "query: ".
-            document_prompt: put before every document; left out, likewise, and e5's "passage: ".
-            query_prompt_name: a prompt that the model's own configuration names, for queries: "s2p_query".
-            document_prompt_name: likewise, for documents.
-            normalize: scale vectors to length 1.
-            truncate_dim: keep so many leading dimensions (Matryoshka models).
-            options: of every local model.
-        """
-        check_positive(self.where, truncate_dim=truncate_dim)
-        known = ("query: ", "passage: ") if _E5.fullmatch(Path(expand(model)).name) else (None, None)
-        self._defaults: dict[Role, str | None] = {"query": known[0], "document": known[1]}
-        given: dict[Role, str | None] = expand({"query": query_prompt, "document": document_prompt})
-        self._names: dict[Role, str] = expand({"query": query_prompt_name, "document": document_prompt_name})
+    def model_post_init(self, _: object) -> None:
+        """Describe the model; raises InputError."""
+        given = super()._prompts
         if both := [role for role in given if given[role] is not None and self._names[role]]:
             raise InputError(Problem(f"encoder.{both[0]}_prompt", "stands beside a name of one", "write one"))
-        super().__init__(model, **options)
-        self._prompts = {role: self._defaults[role] if text is None else text for role, text in given.items()}
+        super().model_post_init(None)
         if self.weights.snapshot is not None:
             for role in given:
                 self._prompt(role, stored_prompts(self.weights.snapshot))  # a name that the model lacks is told now
-        self._normalize = normalize
-        self._truncate_dim = truncate_dim
+
+    @property
+    def _names(self) -> Mapping[Role, str]:
+        return {"query": expand(self.query_prompt_name), "document": expand(self.document_prompt_name)}
+
+    @property
+    def _defaults(self) -> Mapping[Role, str | None]:
+        e5 = _E5.fullmatch(Path(expand(self.model)).name)
+        return {"query": "query: " if e5 else None, "document": "passage: " if e5 else None}
+
+    @property
+    def _prompts(self) -> Mapping[Role, str | None]:
+        return {role: self._defaults[role] if text is None else text for role, text in super()._prompts.items()}
 
     @property
     def fingerprint(self) -> str:
@@ -161,16 +165,16 @@ class SentenceTransformerEncoder(LocalEncoder):
     def fingerprint_for(self, role: Role) -> str:
         """All that changes a vector in this role: not the prompt of the other."""
         unnamed: dict[Role, str] = {"query": "", "document": ""}
-        return self._of(self._defaults | {role: self._prompts[role]}, unnamed | {role: self._names[role]})
+        return self._of({**self._defaults, role: self._prompts[role]}, {**unnamed, role: self._names[role]})
 
     def _of(self, prompts: Mapping[Role, str | None], names: Mapping[Role, str]) -> str:
         own = {"prompt_names": names} if any(names.values()) else {}
-        return self._named(prompts=prompts, **own, normalize=self._normalize, truncate_dim=self._truncate_dim)
+        return self._named(prompts=prompts, **own, normalize=self.normalize, truncate_dim=self.truncate_dim)
 
     @property
     def provenance(self) -> Mapping[str, str]:
         """What the manifest keeps: the model, where its weights come from, which they are."""
-        dimensions = {} if self._truncate_dim is None else {"dimensions": str(self._truncate_dim)}
+        dimensions = {} if self.truncate_dim is None else {"dimensions": str(self.truncate_dim)}
         return {**super().provenance, **dimensions}
 
     def _shown(self) -> Mapping[Role, str | None]:
@@ -180,12 +184,12 @@ class SentenceTransformerEncoder(LocalEncoder):
         return {role: self._prompt(role, own) for role in self._prompts}
 
     def _wanted(self, model: Any) -> dict[str, Any]:
-        return {"truncate_dim": self._truncate_dim}
+        return {"truncate_dim": self.truncate_dim}
 
     def _vectors(self, rows: Sequence[Any]) -> AnyVectors:
         """The vectors of one request; scaled here, since the library scales a bfloat16 vector in bfloat16."""
         vectors = np.stack(rows).astype(np.float32)
-        return unit_rows(vectors) if self._normalize else vectors
+        return unit_rows(vectors) if self.normalize else vectors
 
     def _prompt(self, role: Role, own: Mapping[str, str | None]) -> str | None:
         """What is put before a text: as the experiment says it, or by its name, or as the model's files have it.
@@ -215,17 +219,12 @@ class LearnedSparseEncoder(LocalEncoder):
     kind = "sparse-encoder"
     library = "SparseEncoder"
 
-    def __init__(self, model: str, *, max_active_dims: int | None = None, **options: Any) -> None:
-        """Describe the model.
+    max_active_dims: Whole | None = None
+    """Keep so many of the largest weights of a text; left out, what the model's files say."""
 
-        Args:
-            model: a folder, or a name of the hub.
-            max_active_dims: keep so many of the largest weights of a text; left out, what the model's files say.
-            options: of every local encoder.
-        """
-        check_positive(self.where, max_active_dims=max_active_dims)
-        super().__init__(model, **options)
-        self._own = {"max_active_dims": max_active_dims}
+    @property
+    def _own(self) -> Mapping[str, object]:
+        return {"max_active_dims": self.max_active_dims}
 
     def _wanted(self, model: Any) -> dict[str, Any]:
         if model.similarity_fn_name not in ("cosine", "dot"):
@@ -253,7 +252,7 @@ class LateInteractionEncoder(LocalEncoder):
     form: ClassVar[Form] = "multivector"
     kind = "multivector-encoder"
     library = "MultiVectorEncoder"
-    threaded = False  # queries are filled up, documents are not: one tokenizer for both
+    threaded: ClassVar[bool] = False  # queries are filled up, documents are not: one tokenizer for both
 
     def _wanted(self, model: Any) -> dict[str, Any]:
         return {"convert_to_numpy": True}

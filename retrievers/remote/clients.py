@@ -14,9 +14,11 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 from urllib.parse import parse_qsl, quote, unquote, urlsplit, urlunsplit
 
 import numpy as np
+from pydantic import Field, PrivateAttr
 
 from retrievers.costs import Price, price_of
-from retrievers.errors import BackendError, InputError, Problem, check_not_negative, check_positive
+from retrievers.errors import BackendError, InputError, Problem
+from retrievers.options import Configured, NotNegative, Positive, Whole
 from retrievers.placeholders import expand, hide_values, secret, shown
 from retrievers.remote.calling import Caller, Charge, Policy, close_later, readable, refusal, unanswered
 from retrievers.types import Counts, Limits
@@ -53,48 +55,49 @@ class Access:
     """What else every request carries."""
 
 
-class RemoteModel:
+class RemoteModel(Configured):
     """A model behind an API: nothing is sent, and no key looked for, before the first request."""
 
     expands: ClassVar[bool] = True
-    service: ClassVar[str] = "a service"
-    """To whom texts are sent where the experiment names no address."""
     where: ClassVar[str] = "encoder"
     """The table of the experiment in which the options stand."""
+    first = "model"
+    model: str
+    """The provider's name for it."""
+    at_once: Whole = Field(default=8, alias="concurrency")
+    """Requests at once, at most."""
+    rpm: NotNegative = 0
+    """Requests a minute that the account may send; 0: unknown."""
+    tpm: NotNegative = 0
+    """Tokens a minute; 0: unknown."""
+    timeout: Positive = 60
+    """Seconds of one attempt, its whole answer read."""
+    patience: Positive = 300
+    """Seconds after which a request that keeps failing is given up."""
+    own_price: NotNegative | None = Field(default=None, alias="price")
+    """Dollars for a million tokens; left out, the list price, 0 for a server on this machine, and unknown for other
+    servers."""
+    _access: Access = PrivateAttr()
+    _limits: Limits = PrivateAttr()
+    _caller: Caller = PrivateAttr()
+    _lock: Lock = PrivateAttr(default_factory=Lock)
+    _opened: Any = None
 
-    def __init__(
-        self, model: str, access: Access, tokens: int, *, concurrency: int = 8, rpm: float = 0, tpm: float = 0,
-        timeout: float = 60, patience: float = 300, price: float | None = None,
-    ) -> None:  # fmt: skip
-        """Take what the experiment says; nothing is sent.
-
-        Args:
-            model: the provider's name for it.
-            access: how it is reached.
-            tokens: of one text that it reads, at most.
-            concurrency: requests at once, at most.
-            rpm: requests a minute that the account may send; 0: unknown.
-            tpm: tokens a minute; 0: unknown.
-            timeout: seconds of one attempt, its whole answer read.
-            patience: seconds after which a request that keeps failing is given up.
-            price: dollars for a million tokens; left out, the list price, 0 for a server on this machine, and unknown
-                for other servers.
+    def _reached(self, access: Access, tokens: int) -> None:
+        """Take how it is reached, and the tokens of one text that it reads, at most.
 
         Raises:
             InputError: a number that cannot be, or an address that is none.
         """
-        check_positive(self.where, concurrency=concurrency, timeout=timeout, patience=patience, max_tokens=tokens)
-        check_not_negative(self.where, rpm=rpm, tpm=tpm, price=price)
         if access.base_url:
             check_address(f"{self.where}.base_url", access.base_url)
-        self.model = model
-        self._url = access.base_url or access.own
         self._access = access
-        self._timeout, self._own_price = timeout, price
-        self._limits = Limits(concurrency, rpm, tpm, patience, tokens)
-        self._caller = Caller(Policy(timeout, patience, rpm, tpm), lambda: self.name)
-        self._lock = Lock()
-        self._opened: Any = None
+        self._limits = Limits(self.at_once, self.rpm, self.tpm, self.patience, tokens)
+        self._caller = Caller(Policy(self.timeout, self.patience, self.rpm, self.tpm), lambda: self.name)
+
+    @property
+    def _url(self) -> str:
+        return self._access.base_url or self._access.own
 
     @property
     def name(self) -> str:
@@ -105,7 +108,7 @@ class RemoteModel:
     def price(self) -> Price | None:
         """The experiment's price, nothing for a server on this machine, else the list price."""
         model, url = expand((self.model, self._access.base_url))
-        return price_of(self._access.provider, model, own=self._own_price, base_url=url)
+        return price_of(self._access.provider, model, own=self.own_price, base_url=url)
 
     @property
     def limits(self) -> Limits:

@@ -8,12 +8,14 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from pydantic import Field
 
 from retrievers.costs import Tokens
-from retrievers.errors import InputError, Problem, check_positive
+from retrievers.errors import InputError, Problem
 from retrievers.local_models import LocalModel, TokenCounts
 from retrievers.meter import Call, Stop
 from retrievers.model_files import Library, is_trained_as, prompt_of, side_tokens, stored_prompts
+from retrievers.options import Text, Whole
 from retrievers.types import Pair, PairScores, Reranker, Role
 
 
@@ -22,18 +24,15 @@ class LocalReranker(LocalModel, Reranker):
 
     where = "rerank"
 
-    def __init__(self, model: str, *, depth: int = 10, **options: Any) -> None:
-        """Describe the model; nothing is loaded before the first pair that is not cached.
+    model: Text
+    """A folder, or a name of the hub: of a cross-encoder with one output, for late interaction any embedding model."""
+    read: Whole = Field(default=10, alias="depth")
+    """How many candidates of each query are read again."""
 
-        Args:
-            model: a folder, or a name of the hub: of a cross-encoder with one output, for late interaction any
-                embedding model.
-            depth: how many candidates of each query are read again.
-            options: of every local model.
-        """
-        check_positive(self.where, depth=depth)
-        super().__init__(model, **options)
-        self.depth = depth
+    @property
+    def depth(self) -> int:  # type: ignore[override]
+        """How many candidates of each query are read again."""
+        return self.read
 
     @property
     def provenance(self) -> Mapping[str, str]:

@@ -5,13 +5,15 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import Any, Literal, NamedTuple
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
+from pydantic import Field
 
 from retrievers.costs import Price, Tokens, beginning, estimate, searches
-from retrievers.errors import BackendError, InputError, Problem, check_not_negative, check_positive
+from retrievers.errors import BackendError, InputError, Problem
 from retrievers.meter import Call
+from retrievers.options import NotNegative, Whole
 from retrievers.placeholders import expand, hide_values, shown
 from retrievers.remote.calling import Charge, Refused, readable, wait_for
 from retrievers.remote.clients import Access, RemoteModel, billed, shared_out
@@ -53,78 +55,73 @@ class HttpReranker(RemoteModel, Reranker):
     """Orders the first `depth` candidates by the scores of a service; the others keep their order beneath."""
 
     where = "rerank"
-    by_list = True
+    by_list: ClassVar[bool] = True
+    first = "dialect"
+    dialect: Dialect
+    """Whose protocol it speaks."""
+    model: str = ""
+    """The provider's name for it; TEI serves one model and needs none."""
+    base_url: str = ""
+    """A server of your own, to which `rerank` is added (`v2/rerank` for cohere); required for tei and vllm."""
+    api_key: str = ""
+    """"${NAME}" in an experiment; left out, CO_API_KEY, VOYAGE_API_KEY or JINA_API_KEY for the providers' own servers,
+    none for others."""
+    headers: dict[str, str] | None = None
+    """Sent with every request, secrets as "${NAME}"."""
+    extra: dict[str, Any] | None = None
+    """Added to the body of every request."""
+    read: Whole = Field(default=10, alias="depth")
+    """How many candidates of each query are read again."""
+    max_tokens: Annotated[int, Field(ge=0)] = 0
+    """Documents are cut to so many tokens, as estimated, and counted; 0: 4,096 for cohere, 8,000 for voyage, 8,192 for
+    jina, 512 for tei and vllm."""
+    batch_size: Whole = 100
+    """Documents a request."""
+    search_price: NotNegative | None = None
+    """Dollars for a thousand searches, as Cohere bills: one query with up to 100 documents, of which one above 500
+    tokens counts several times."""
 
-    def __init__(
-        self,
-        dialect: Dialect,
-        *,
-        model: str = "",
-        base_url: str = "",
-        api_key: str = "",
-        headers: Mapping[str, str] | None = None,
-        extra: Mapping[str, Any] | None = None,
-        depth: int = 10,
-        max_tokens: int = 0,
-        batch_size: int = 100,
-        search_price: float | None = None,
-        **options: Any,
-    ) -> None:
-        """Describe the service; nothing is sent.
-
-        Args:
-            dialect: whose protocol it speaks.
-            model: the provider's name for it; TEI serves one model and needs none.
-            base_url: a server of your own, to which `rerank` is added (`v2/rerank` for cohere); required for tei and
-                vllm.
-            api_key: "${NAME}" in an experiment; left out, CO_API_KEY, VOYAGE_API_KEY or JINA_API_KEY for the providers'
-                own servers, none for others.
-            headers: sent with every request, secrets as "${NAME}".
-            extra: added to the body of every request.
-            depth: how many candidates of each query are read again.
-            max_tokens: documents are cut to so many tokens, as estimated, and counted; 0: 4,096 for cohere,
-                8,000 for voyage, 8,192 for jina, 512 for tei and vllm.
-            batch_size: documents a request.
-            search_price: dollars for a thousand searches, as Cohere bills: one query with up to 100 documents, of which
-                one above 500 tokens counts several times.
-            options: of every remote model.
-        """
-        check_positive("rerank", depth=depth, batch_size=batch_size)
-        check_not_negative("rerank", max_tokens=max_tokens, search_price=search_price)
-        self._protocol = PROTOCOLS[dialect]
-        if not (base_url or self._protocol.url):
+    def model_post_init(self, _: object) -> None:
+        """Describe the service; nothing is sent."""
+        protocol, dialect = self._protocol, self.dialect
+        if not (self.base_url or protocol.url):
             raise InputError(Problem("rerank.base_url", f"{dialect} has no server of its own", "http://localhost:8080"))
-        if not (model or dialect == "tei"):
+        if not (self.model or dialect == "tei"):
             raise InputError(Problem("rerank.model", "is missing", f"the name of one of {dialect}'s models"))
         access = Access(
-            provider=dialect, own=self._protocol.url, base_url=base_url, api_key=api_key,
-            variables=(self._protocol.key,), headers=dict(headers or {}),
+            provider=dialect, own=protocol.url, base_url=self.base_url, api_key=self.api_key,
+            variables=(protocol.key,), headers=self.headers or {},
         )  # fmt: skip
-        super().__init__(model, access, max_tokens or self._protocol.tokens, **options)
-        self._dialect: Dialect = dialect
-        self._extra = dict(extra or {})
-        self.depth, self.request_size = depth, batch_size
-        self._search_price = search_price
+        self._reached(access, self.max_tokens or protocol.tokens)
+
+    @property
+    def _protocol(self) -> RerankProtocol:
+        return PROTOCOLS[self.dialect]
+
+    @property
+    def depth(self) -> int:  # type: ignore[override]
+        """How many candidates of each query are read again."""
+        return self.read
 
     @cached_property
     def price(self) -> Price | None:
         """The experiment's prices, nothing for a server on this machine, else the list price."""
-        if self._search_price is None:
+        if self.search_price is None:
             return super().price
-        return Price(self._own_price or 0.0, "the experiment's price", self._search_price)
+        return Price(self.own_price or 0.0, "the experiment's price", self.search_price)
 
     @property
     def fingerprint(self) -> str:
         """All that changes a score: the service, the model, what is added to the body, and where documents are cut."""
-        return fingerprint(f"http-{self._dialect}", self.model, server=self._url, extra=self._extra,
+        return fingerprint(f"http-{self.dialect}", self.model, server=self._url, extra=self.extra or {},
                            tokens=self._limits.tokens)  # fmt: skip
 
     @property
     def provenance(self) -> Mapping[str, str]:
         """What the manifest keeps."""
-        extra = {"extra": json.dumps(self._extra, ensure_ascii=False, sort_keys=True)} if self._extra else {}
+        extra = {"extra": json.dumps(self.extra, ensure_ascii=False, sort_keys=True)} if self.extra else {}
         model = self.model or "the server's"
-        return {"model": model, "source": shown(self._url), "dialect": self._dialect, "depth": str(self.depth),
+        return {"model": model, "source": shown(self._url), "dialect": self.dialect, "depth": str(self.depth),
                 "max_tokens": str(self._limits.tokens), **extra}  # fmt: skip
 
     def count(self, texts: Sequence[str]) -> Tokens:
@@ -137,13 +134,13 @@ class HttpReranker(RemoteModel, Reranker):
         for i, (query, _) in enumerate(pairs):
             of.setdefault(query, []).append(i)
         for positions in of.values():
-            for some in runs(len(positions), self.request_size):
+            for some in runs(len(positions), self.batch_size):
                 yield [positions[i] for i in some]
 
     def score(self, pairs: Sequence[Pair], call: Call) -> PairScores:
         """Score the documents of one query."""
         self._client()
-        hide_values(self._extra)
+        hide_values(self.extra)
         query = pairs[0][0]
         whole = [document for _, document in pairs]
         sent = [beginning(document, self._limits.tokens) for document in whole]
@@ -186,16 +183,16 @@ class HttpReranker(RemoteModel, Reranker):
         Fewer tokens than documents cannot be meant.
         """
         model = {"model": expand(self.model)} if self.model else {}
-        limit = {"max_tokens_per_doc": self._limits.tokens} if self._dialect == "cohere" else {}
+        limit = {"max_tokens_per_doc": self._limits.tokens} if self.dialect == "cohere" else {}
         body = {
             **model, "query": query, self._protocol.documents: documents, **self._protocol.more, **limit,
-            **expand(self._extra),
+            **expand(self.extra or {}),
         }  # fmt: skip
         answer = await self._client().ask(self._protocol.path, body)
         with readable(self.name, answer):
-            whole = {"results": answer} if self._dialect == "tei" else answer
-            rows = whole["data"] if self._dialect == "voyage" else whole["results"]
-            key = "score" if self._dialect == "tei" else "relevance_score"
+            whole = {"results": answer} if self.dialect == "tei" else answer
+            rows = whole["data"] if self.dialect == "voyage" else whole["results"]
+            key = "score" if self.dialect == "tei" else "relevance_score"
             results = sorted((int(row["index"]), float(row[key])) for row in rows)
             tokens = billed((whole.get("usage") or {}).get("total_tokens"), least=len(documents))
             units = ((whole.get("meta") or {}).get("billed_units") or {}).get("search_units")

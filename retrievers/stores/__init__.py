@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import hashlib
 import re
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import Annotated, Literal, NamedTuple
+
+from pydantic import Field
 
 from retrievers import store_class, store_kinds
 from retrievers.errors import InputError, Problem, nearest
 from retrievers.meter import Meter
+from retrievers.options import Configured, Whole
 from retrievers.placeholders import expand
 from retrievers.ragged import Form
 from retrievers.types import Store
@@ -42,68 +45,61 @@ BITS = {"scalar": 8, "product": 2, "binary": 1}
 """Bits a quantised dimension takes: one byte, one byte for four dimensions (16 times less), one bit."""
 
 
-@dataclass(frozen=True, slots=True)
-class StoreOptions:
+class StoreOptions(Configured):
     """A store as an experiment names it: `store = "edge"` or `store = { location = "edge", m = 16 }`.
 
     Search is exact unless `m` or `quantization` is given, which the edge store and servers understand.
     """
 
+    first = "location"
     location: str | None = None
     """":memory:", "edge", a folder ("./vectors"), or a server's URL (http, https, grpc, grpcs); for sparse vectors also
     "csr"; or a store of another package. None goes by the form of the vectors and the corpus's size."""
-    api_key: str | None = field(default=None, repr=False)
+    api_key: str | None = Field(default=None, repr=False)
     """A server's; in an experiment always "${NAME}"."""
-    shards: int | None = None
+    shards: Whole | None = None
     """Shards of a server's collection; None leaves it to the server."""
-    replication: int | None = None
+    replication: Whole | None = None
     """Copies of each shard; None leaves it to the server."""
-    m: int = 0
+    m: Annotated[int, Field(ge=0)] = 0
     """Links per node of an HNSW graph; 0: no graph, every vector is compared."""
-    ef_construct: int = 100
+    ef_construct: Annotated[int, Field(ge=4)] = 100
     """Candidates considered for each link while the graph is built."""
     defer_graph: bool = False
     """Whether a server builds the graph after all points are there, and not while they come: a faster upload."""
-    indexing_threshold: int | None = None
+    indexing_threshold: Annotated[int, Field(ge=LOWEST_INDEXING)] | None = None
     """kB of vectors in a segment from which on a server builds its graph and codes; None with m or quantization: the
     lowest, so that small collections have them too."""
-    full_scan_threshold: int | None = None
+    full_scan_threshold: Annotated[int, Field(ge=LOWEST_FULL_SCAN)] | None = None
     """kB of vectors below which a server compares all instead of searching the graph; None with m: the lowest."""
-    ef: int = 128
+    ef: Whole = 128
     """Candidates considered while the graph is searched."""
     quantization: Quantization | None = None
     """Compare compressed vectors first: int8, 16-fold product quantisation, or one bit a dimension."""
-    oversampling: float = 2.0
+    oversampling: Annotated[float, Field(ge=1)] = 2.0
     """Times the limit of candidates, found by compressed vectors, that are compared in full."""
 
-    def __post_init__(self) -> None:
+    def model_post_init(self, _: object) -> None:
+        """Raise InputError with every option that no store takes."""
         problems = list(self._problems())
         if problems:
             raise InputError(problems)
 
-    def _problems(self) -> list[Problem]:
-        problems = []
-        lowest = {"shards": 1, "replication": 1, "m": 0, "ef_construct": 4, "ef": 1, "oversampling": 1,
-                  "indexing_threshold": LOWEST_INDEXING, "full_scan_threshold": LOWEST_FULL_SCAN}  # fmt: skip
-        for name, least in lowest.items():
-            value = getattr(self, name)
-            if value is not None and value < least:
-                problems.append(Problem(f"store.{name}", f"{value} is below {least}"))
+    def _problems(self) -> Iterator[Problem]:
         if self.location is not None and not self.kind:
             others = f"known: {', '.join(KNOWN)}; a folder's path has a separator: {f'./{self.location}'!r}"
             remedy = f"{nearest(self.location, KNOWN)} {others}".lstrip()
             if not self.location or "://" in self.location:
                 remedy = f"known: {', '.join(KNOWN)}, a folder, or a URL that begins with {', '.join(SERVER)}"
-            problems.append(Problem("store", f"{self.location!r} names no store", remedy))
+            yield Problem("store", f"{self.location!r} names no store", remedy)
         if not self.on_server:
             for name in ("api_key", "defer_graph", *OF_A_COLLECTION):
                 if getattr(self, name) not in (None, False):
-                    problems.append(Problem(f"store.{name}", "is for a server", "give the server's URL as location"))
+                    yield Problem(f"store.{name}", "is for a server", "give the server's URL as location")
         if self.defer_graph and not self.m:
-            problems.append(Problem("store.defer_graph", "there is no graph to build", "set m, the links of a node"))
+            yield Problem("store.defer_graph", "there is no graph to build", "set m, the links of a node")
         if self.approximate and not self.on_server and self.kind in (QDRANT, CSR):
-            problems.append(Problem("store", f"{self.location!r} knows only exact search", 'use "edge" or a server'))
-        return problems
+            yield Problem("store", f"{self.location!r} knows only exact search", 'use "edge" or a server')
 
     def check(self, form: str) -> None:
         """Raise InputError where these options do not suit vectors of the form."""
@@ -115,7 +111,7 @@ class StoreOptions:
             raise InputError(Problem(f"store.{key}", f"{form} vectors are searched exactly", f"leave {key} out"))
 
     @property
-    def kind(self) -> str:
+    def kind(self) -> str:  # type: ignore[override]
         """The store that the location names, "" where it names none, or is left open.
 
         >>> [StoreOptions(one).kind for one in (":memory:", "edge", "./vectors", "http://localhost:6333")]
@@ -241,7 +237,7 @@ def open_store(options: StoreOptions, content: str, *, documents: int, folder: P
     Raises:
         InputError: the options do not suit the vectors, or a package is missing.
     """
-    located = replace(options, location=options.resolved(documents, form))
+    located = options.model_copy(update={"location": options.resolved(documents, form)})
     located.check(form)
     name = collection_name(content + options.suffix)
     store: Store = store_class(located.kind)(Opening(located, name, documents, folder, meter, form))

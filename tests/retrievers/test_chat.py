@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from retrievers.cache import Cache
 from retrievers.chat import Chat, one_object, quoted
-from retrievers.chat_model import ChatModel, ChatOptions, Prompt
+from retrievers.chat_model import ChatModel, Prompt
 from retrievers.errors import BackendError, InputError, OverBudget
 from retrievers.meter import Budget, Meter
 from tests.support.chat_fake import ChatProvider
@@ -18,10 +18,10 @@ PROMPTS = [Prompt("You are a judge.", f"number {i}") for i in range(6)]
 
 
 def ask(provider, tmp_path, prompts=PROMPTS, meter=None, **more):
-    options = ChatOptions("judge", base_url=provider.url, **{"timeout": 60, "patience": 60, "concurrency": 1, **more})
+    options = ChatModel("judge", base_url=provider.url, **{"timeout": 60, "patience": 60, "concurrency": 1, **more})
     meter = meter or Meter()
     with Cache(tmp_path / "c") as cache, meter.stage("judge"):
-        return dict(Chat(ChatModel(options), cache).replies(prompts, meter))
+        return dict(Chat(options, cache).replies(prompts, meter))
 
 
 def test_every_prompt_gets_its_own_reply_and_nothing_is_asked_twice(tmp_path):
@@ -118,9 +118,9 @@ def test_a_prompt_that_is_refused_with_and_without_a_schema_is_declined(tmp_path
 
 def test_the_forecast_is_an_upper_bound_and_needs_no_network(tmp_path):
     with serving(ChatProvider(reply=lambda user: "word " * 20)) as provider:
-        options = ChatOptions("judge", base_url=provider.url, input_price=1.0, output_price=2.0, max_tokens=40)
+        options = ChatModel("judge", base_url=provider.url, input_price=1.0, output_price=2.0, max_tokens=40)
         with Cache(tmp_path / "c") as cache:
-            chat = Chat(ChatModel(options), cache)
+            chat = Chat(options, cache)
             before = chat.forecast(PROMPTS)
             assert provider.requests == []
             meter = Meter()
@@ -146,7 +146,7 @@ def test_the_budget_holds_before_anything_is_sent(tmp_path):
 def test_a_budget_without_a_price_is_refused(tmp_path, monkeypatch):
     monkeypatch.setenv("OPENAI_API_KEY", "sk-secret-1234567890")
     with Cache(tmp_path / "c") as cache, pytest.raises(InputError, match="--price"):
-        list(Chat(ChatModel(ChatOptions("m")), cache).replies(PROMPTS, Meter(budget=Budget(1.0))))
+        list(Chat(ChatModel("m"), cache).replies(PROMPTS, Meter(budget=Budget(1.0))))
 
 
 def test_the_key_stays_out_of_messages(tmp_path, monkeypatch):
@@ -194,6 +194,6 @@ def test_a_reply_that_is_no_chat_completion_is_one_message(tmp_path, body, monke
 
 @pytest.mark.parametrize("url", ["https://gpu.example.org/v1", "http://192.168.0.7:8000/v1"])
 def test_a_server_that_is_not_on_this_machine_has_no_known_price(url):
-    assert not ChatOptions("m", base_url=url).priced
-    assert ChatOptions("m", base_url=url, input_price=1.0, output_price=2.0).priced
-    assert ChatOptions("m", base_url="http://localhost:8000/v1").priced
+    assert not ChatModel("m", base_url=url).priced
+    assert ChatModel("m", base_url=url, input_price=1.0, output_price=2.0).priced
+    assert ChatModel("m", base_url="http://localhost:8000/v1").priced

@@ -13,10 +13,11 @@ from retrievers.encoders.sentence_transformers import (
 from retrievers.errors import BackendError, InputError
 from retrievers.local_models import LocalModel
 from retrievers.meter import Meter, single_call
-from retrievers.ragged import SparseVectors, TokenVectors, flat
+from retrievers.ragged import SparseVectors, TokenVectors
 from retrievers.rerankers.cross_encoder import CrossEncoderReranker
 from retrievers.types import Embedded
 from tests.support import tiny
+from tests.support.flat_vectors import flat
 
 TEXTS = ["the cat sits", "a dog runs fast", "shock wave of the wing", "heat", "the", "slow body " * 8, "unheard of"]
 ROLES = ("query", "document")

@@ -13,7 +13,8 @@ from retrievers.filters import Condition, FieldValues, Filtered, wanted
 from retrievers.meter import Meter
 from retrievers.stores.matrices import QuantizedStore
 from retrievers.types import Document, Embedded, Query, Retriever, ranked, rounded
-from retrievers.vector_search import Embeds, VectorRetriever
+from retrievers.vector_search import Embeds
+from tests.support.over_store import OverStore
 from tests.support.store_places import LOCATIONS
 
 ODD = "a.\"b\"[0] 'c'"
@@ -66,7 +67,7 @@ def dense(places):
 
     def make(location, conditions, *, options=None, **more):
         content = f"{places.content}-{len(made)}"
-        made.append(VectorRetriever(
+        made.append(OverStore(
             Bag(), lambda meter: places(location, documents=200, content=content, **(options or {})),
             conditions=conditions, **more,
         ))  # fmt: skip
@@ -130,7 +131,7 @@ def test_others_rank_as_without_a_filter_what_does_not_match_left_out(name, kind
     documents, conditions, meter = corpus(200), CONDITIONS[name], Meter()
     whole, narrow = (
         filtered_bm25(some) if kind == "bm25"
-        else VectorRetriever(Bag(), lambda meter: QuantizedStore(kind), conditions=some)
+        else OverStore(Bag(), lambda meter: QuantizedStore(kind), conditions=some)
         for some in ((), conditions)
     )  # fmt: skip
     whole.index(documents, Meter())

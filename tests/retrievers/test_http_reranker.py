@@ -11,10 +11,10 @@ from harness.evaluation.costs import costs_of
 from retrievers.errors import BackendError, InputError, OverBudget
 from retrievers.meter import Budget, Meter, single_call
 from retrievers.rerankers.http_reranker import HttpReranker
-from retrievers.reranking import CachedReranker
 from retrievers.types import Document, Query, ranked
 from tests.support import small
 from tests.support.dialects import KEY, RerankProvider, Vllm, overlap
+from tests.support.over_store import reranking
 from tests.support.provider_blocks import BLOCKS, at
 from tests.support.servers import serving, tokens_of
 from tests.support.small import ended, ends, planned
@@ -39,7 +39,7 @@ def reranker(provider, **more):
 
 
 def rerank(provider, cache, meter=None, rankings=RANKINGS, **more):
-    return CachedReranker(reranker(provider, **more), cache, contents).rerank_all(QUERIES, rankings, meter or Meter())
+    return reranking(reranker(provider, **more), cache, contents).rerank(QUERIES, rankings, meter or Meter())
 
 
 def expected():

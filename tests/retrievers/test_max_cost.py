@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from harness import records
-from retrievers.chat_model import ChatModel, ChatOptions, Prompt
+from retrievers.chat_model import ChatModel, Prompt
 from retrievers.encoders.openai import OpenAIEncoder
 from retrievers.errors import BackendError, OverBudget
 from retrievers.meter import Budget, Call, Meter, Stop, single_call
@@ -120,11 +120,11 @@ def test_what_is_refused_or_never_sent_costs_nothing(fault):
 
 
 def ask(provider, meter, **more):
-    options = ChatOptions(
+    model = ChatModel(
         "judge", base_url=provider.url, input_price=1000.0, output_price=1000.0, max_tokens=100,
         **{"timeout": 60, "patience": 60, **more},
     )  # fmt: skip
-    model = ChatModel(options)
+
     with meter.stage("s"):
         return model.ask(PROMPT, single_call(meter)), model.price_of(*model.expected(PROMPT))
 

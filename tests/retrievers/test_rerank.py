@@ -9,9 +9,10 @@ from retrievers.errors import InputError
 from retrievers.local_models import LocalModel
 from retrievers.meter import Meter, single_call
 from retrievers.rerankers.cross_encoder import CrossEncoderReranker, LateInteractionReranker
-from retrievers.reranking import CachedReranker, above_the_rest
+from retrievers.reranking import above_the_rest
 from retrievers.types import Document, Query, ranked
 from tests.support import tiny
+from tests.support.over_store import reranking
 
 DOCUMENTS = {
     name: Document(name, "", text)
@@ -47,7 +48,7 @@ def bi_encoder(tmp_path_factory):
 
 
 def reranker(folder, cache, cls=CrossEncoderReranker, **more):
-    return CachedReranker(cls(str(folder), **{"device": "cpu", "depth": 3, **more}), cache, content)
+    return reranking(cls(str(folder), **{"device": "cpu", "depth": 3, **more}), cache, content)
 
 
 def late(folder, cache):
@@ -67,7 +68,7 @@ def test_the_head_is_in_the_librarys_order_and_the_rest_stays(folder, cache, tmp
     plain = CrossEncoderReranker(str(folder), device="cpu")
     if prompt:
         folder = tiny.with_prompt(folder, tmp_path / "prompted", prompt)
-    found = reranker(folder, cache).rerank_all(QUERIES, RANKINGS, Meter())
+    found = reranker(folder, cache).rerank(QUERIES, RANKINGS, Meter())
     for query, before, after in zip(QUERIES[:2], RANKINGS, found, strict=False):
         scores = logits(folder, [(query.text, DOCUMENTS[name].content) for name in before.doc_ids[:3]])
         order = np.argsort(-scores)
@@ -93,10 +94,10 @@ def test_a_warm_run_gives_the_same_and_loads_no_model(folder, bi_encoder, cache,
     place = folder if cls is CrossEncoderReranker else bi_encoder
     cold, warm = Meter(), Meter()
     with cold.stage("rerank"):
-        first = reranker(place, cache, cls, batch_size=2).rerank_all(QUERIES, RANKINGS, cold)
+        first = reranker(place, cache, cls, batch_size=2).rerank(QUERIES, RANKINGS, cold)
     monkeypatch.setattr(LocalModel, "_load", lambda *_: pytest.fail("a model was loaded"))
     with warm.stage("rerank"):
-        second = reranker(place, cache, cls).rerank_all(QUERIES, RANKINGS, warm)
+        second = reranker(place, cache, cls).rerank(QUERIES, RANKINGS, warm)
     assert first == second
     assert cold.stages()["rerank"].counts == WARM[cls]
     assert warm.stages()["rerank"].counts == {"texts": 6, "cached": 6, "lost_tokens": WARM[cls]["lost_tokens"]}
@@ -105,18 +106,18 @@ def test_a_warm_run_gives_the_same_and_loads_no_model(folder, bi_encoder, cache,
 
 def test_a_single_query_bypasses_the_cache(folder, cache):
     own = reranker(folder, cache)
-    alone = own.rerank(QUERIES[0], RANKINGS[0], Meter())
+    alone = own.rerank_alone(QUERIES[0], RANKINGS[0], Meter())
     assert cache.info() == ()
-    assert alone.doc_ids == own.rerank_all(QUERIES[:1], RANKINGS[:1], Meter())[0].doc_ids
-    assert len(own.rerank(QUERIES[2], RANKINGS[2], Meter())) == 0
+    assert alone.doc_ids == own.rerank(QUERIES[:1], RANKINGS[:1], Meter())[0].doc_ids
+    assert len(own.rerank_alone(QUERIES[2], RANKINGS[2], Meter())) == 0
 
 
 def test_scores_depend_on_the_side_on_which_a_text_stands(folder, cache):
     own = reranker(folder, cache)
     swapped = {"x": Document("x", "", "cat"), "y": Document("y", "", "the cat sits")}
-    own._contents = lambda ids: {name: swapped[name] for name in ids}
-    there = own.rerank_all([Query("q", "the cat sits")], [ranked(["x"], [1])], Meter())
-    back = own.rerank_all([Query("q", "cat")], [ranked(["y"], [1])], Meter())
+    own = reranking(own.reranker, cache, lambda ids: {name: swapped[name] for name in ids})
+    there = own.rerank([Query("q", "the cat sits")], [ranked(["x"], [1])], Meter())
+    back = own.rerank([Query("q", "cat")], [ranked(["y"], [1])], Meter())
     assert cache.info()[0].rows == 2
     assert there[0].scores[0] != back[0].scores[0]
 
@@ -133,7 +134,7 @@ def test_candidates_beneath_keep_their_order(scores, more, shift):
 
 def test_a_model_with_two_outputs_is_refused(tmp_path, cache):
     with pytest.raises(InputError, match="has 2 outputs"):
-        reranker(tiny.cross_encoder(tmp_path, outputs=2), cache).rerank(QUERIES[0], RANKINGS[0], Meter())
+        reranker(tiny.cross_encoder(tmp_path, outputs=2), cache).rerank_alone(QUERIES[0], RANKINGS[0], Meter())
 
 
 @pytest.mark.parametrize("option", [{"depth": 0}, {"batch_size": 0}])
@@ -155,7 +156,7 @@ def max_sim(folder, query, text):
 
 
 def test_scores_are_those_of_single_texts_whatever_they_are_padded_with(bi_encoder, cache):
-    found = late(bi_encoder, cache).rerank_all(QUERIES[1:], RANKINGS[:2], Meter())
+    found = late(bi_encoder, cache).rerank(QUERIES[1:], RANKINGS[:2], Meter())
     for query, ranking in zip(QUERIES[1:], found, strict=True):
         for hit in ranking:
             assert hit.score == pytest.approx(max_sim(bi_encoder, query.text, DOCUMENTS[hit.doc_id].text), abs=3e-6)
@@ -163,14 +164,14 @@ def test_scores_are_those_of_single_texts_whatever_they_are_padded_with(bi_encod
 
 def test_a_model_without_vectors_of_tokens_is_refused(cache, tmp_path):
     with pytest.raises(InputError, match="has no vectors of tokens"):
-        late(tiny.static(tmp_path / "static"), cache).rerank(QUERIES[0], RANKINGS[0], Meter())
+        late(tiny.static(tmp_path / "static"), cache).rerank_alone(QUERIES[0], RANKINGS[0], Meter())
 
 
 def test_a_model_that_was_trained_for_it_reads_queries_and_documents_in_its_own_ways(cache, tmp_path):
     from sentence_transformers import MultiVectorEncoder
 
     colbert = tiny.colbert(tmp_path / "colbert")
-    rankings = late(colbert, cache).rerank_all(QUERIES[:2], RANKINGS[:2], Meter())
+    rankings = late(colbert, cache).rerank(QUERIES[:2], RANKINGS[:2], Meter())
     theirs = MultiVectorEncoder(str(colbert), device="cpu", similarity_fn_name="meanmaxsim")
     texts = [one.content for one in DOCUMENTS.values()]
     documents = theirs.encode_document(texts, show_progress_bar=False)

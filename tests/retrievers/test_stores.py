@@ -318,10 +318,10 @@ def test_the_bytes_a_search_needs_are_those_of_the_engines_files(places, tmp_pat
         ({"location": "qdrant"}, "names no store"),
         ({"location": ":memory:", "m": 16}, "knows only exact search"),
         ({"location": "edge", "shards": 2}, "store.shards: is for a server"),
-        ({"location": "http://host", "replication": 0}, "store.replication: 0 is below 1"),
+        ({"location": "http://host", "replication": 0}, "replication: 0: should be greater than or equal to 1"),
         ({"location": "http://host", "defer_graph": True}, "set m"),
         ({"location": "edge", "m": 16, "defer_graph": True}, "is for a server"),
-        ({"location": "edge", "oversampling": 0.5}, "store.oversampling: 0.5 is below 1"),
+        ({"location": "edge", "oversampling": 0.5}, "oversampling: 0.5: should be greater than or equal to 1"),
     ],
 )
 def test_options_that_make_no_sense_are_named(options, complaint):

@@ -11,10 +11,11 @@ from retrievers.embedding import Embedder
 from retrievers.encoders.sentence_transformers import LateInteractionEncoder, LearnedSparseEncoder
 from retrievers.errors import BackendError, InputError
 from retrievers.meter import Meter
-from retrievers.ragged import SparseVectors, TokenVectors, flat, joined, packed, unpacked, with_direction
+from retrievers.ragged import SparseVectors, TokenVectors, joined, packed, unpacked, with_direction
 from retrievers.stores import StoreOptions, open_store, qdrant
 from retrievers.types import RESOLUTION, ranked
 from tests.support import tiny
+from tests.support.flat_vectors import flat
 from tests.support.store_places import KEEPING, LOCATIONS, REAL, fill, with_first
 
 pytestmark = pytest.mark.slow

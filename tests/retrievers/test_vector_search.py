@@ -7,14 +7,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from retrievers import vector_search
+from retrievers import dense
+from retrievers.cache import Cache
 from retrievers.chunking import Chunks, best_passages, passages
+from retrievers.dense import Dense
+from retrievers.encoders.hashing import HashingEncoder
 from retrievers.errors import InputError
 from retrievers.meter import Meter
+from retrievers.resources import Corpus, Resources
 from retrievers.stores import StoreOptions, open_store
 from retrievers.stores.matrices import CsrStore
 from retrievers.types import Document, Embedded, Query, ranked
-from retrievers.vector_search import Embeds, VectorRetriever
+from retrievers.vector_search import Embeds
+from tests.support.over_store import OverStore
 from tests.support.qdrant_fake import store_at
 
 LOST = "ng"
@@ -43,7 +48,7 @@ def in_memory(meter):
 
 @pytest.fixture
 def retriever():
-    return VectorRetriever(Letters(), in_memory)
+    return OverStore(Letters(), in_memory)
 
 
 @pytest.fixture
@@ -84,8 +89,8 @@ def test_blank_documents_and_those_without_direction_are_noted_and_never_retriev
 def test_windows_do_not_change_the_answer(monkeypatch, meter):
     answers = []
     for window in (2, 1000):
-        monkeypatch.setattr(vector_search, "WINDOW", window)
-        retriever = VectorRetriever(Letters(), in_memory)
+        monkeypatch.setattr("retrievers.vector_search.WINDOW", window)
+        retriever = OverStore(Letters(), in_memory)
         retriever.index(iter(documents("", "a", "ae", "aei", "aeio", " ", "o", "uu")), meter)
         answers.append(retriever.search([Query("q", "aie"), Query("r", "u")], 4, meter))
     assert answers[0] == answers[1]
@@ -104,10 +109,10 @@ def test_no_queries_give_no_rankings(retriever, meter):
 def test_a_finished_collection_is_used_and_its_notes_are_told_again(tmp_path):
     def retrieve(embedder):
         meter = Meter()
-        retriever = VectorRetriever(embedder, lambda _: store_at(str(tmp_path)))
+        retriever = OverStore(embedder, lambda _: store_at(str(tmp_path)))
         retriever.index(documents("a", "", "ae", "xyz", "a long e"), meter)
         rankings = retriever.search([Query("q", "a"), Query("r", "ee")], 10, meter)
-        retriever.store.close()
+        retriever._collection.close()
         return rankings, meter.notes()
 
     class OnlyQueries(Letters):
@@ -129,24 +134,25 @@ def test_a_store_is_told_whether_all_is_made_anew(fresh, meter):
             pass
 
     told = []
-    VectorRetriever(Letters(), lambda _: Told(None), fresh=fresh).index(documents("a"), meter)
+    OverStore(Letters(), lambda _: Told(None), fresh=fresh).index(documents("a"), meter)
     assert told == [fresh]
 
 
 def test_the_texts_of_a_collection_are_counted_once(tmp_path, meter):
-    seen = []
+    corpus = documents("a", "", "ae", "- -")
 
     def retrieve():
-        store = store_at(str(tmp_path))
-        retriever = VectorRetriever(
-            Letters(), lambda _: store, describe=lambda extent, facts: seen.append(extent.texts) or {}
-        )
-        retriever.index(documents("a", "", "ae", "xyz"), meter)
-        store.close()
-        return retriever.provenance
+        retriever, stores = Dense(HashingEncoder(dimensions=8), store=f"{tmp_path}/there"), {}
+        with Cache(tmp_path / "cache.sqlite") as cache:
+            retriever.use(Resources(Corpus(lambda: iter(corpus), 4, dict), cache, fresh=False, stores=stores))
+            retriever.index(corpus, meter)
+            retriever.search([Query("q", "a")], 1, meter)
+        facts = retriever.provenance
+        for store in stores.values():
+            store.close()
+        return facts["vectors"]
 
-    assert retrieve() == retrieve() == {}
-    assert seen == [3, 3]  # a blank document is not text; one without direction is
+    assert retrieve() == retrieve() == "3"  # a blank document is not text; one without direction is
 
 
 def test_an_approximate_search_is_compared_with_the_exact_one(tmp_path):
@@ -154,17 +160,14 @@ def test_an_approximate_search_is_compared_with_the_exact_one(tmp_path):
     options = StoreOptions("edge", quantization="binary", oversampling=1.0)
     store = open_store(options, "letters", documents=1, folder=tmp_path, meter=Meter())
     meter = Meter()
-    retriever = VectorRetriever(Letters(), lambda _: store)
+    retriever = OverStore(Letters(), lambda _: store)
     words = [a * i + b * j for a in "aeiou" for b in "aeiou" for i in range(1, 5) for j in range(1, 5)]
     retriever.index(documents(*words), meter)
     retriever.search([Query(str(i), word + "a") for i, word in enumerate(words[::2])], 20, meter)
     store.close()
     counts = meter.stages()["search-exact"].counts
-    assert counts["texts"] == vector_search.COMPARED
-    assert (
-        counts["exact_hits"] == 20 * vector_search.COMPARED
-        and counts["exact_hits_at_10"] == 10 * vector_search.COMPARED
-    )
+    assert counts["texts"] == dense.COMPARED
+    assert counts["exact_hits"] == 20 * dense.COMPARED and counts["exact_hits_at_10"] == 10 * dense.COMPARED
     assert 0 < counts["shared_hits"] < counts["exact_hits"]  # one bit a dimension cannot tell these apart
 
 
@@ -231,7 +234,7 @@ def test_a_long_document_is_found_by_one_of_its_passages():
         Document("nothing", "", "lng " * 10),
     ]
     whole, cut = (
-        VectorRetriever(Letters(), lambda meter: store_at(":memory:"), chunks=chunks) for chunks in (None, Chunks(16))
+        OverStore(Letters(), lambda meter: store_at(":memory:"), chunks=chunks) for chunks in (None, Chunks(16))
     )
     first = {}
     for name, retriever in (("whole", whole), ("cut", cut)):
@@ -262,7 +265,7 @@ def test_progress_counts_passages_against_passages(window, monkeypatch):
     )
     texts = ["".join(f"{n:04}{part:06}" for part in range(4)) for n in range(10)]  # no two passages are the same text
     corpus = [Document(f"d{n}", "", text) for n, text in enumerate(texts)] + [Document("blank", "", " ")]
-    retriever = VectorRetriever(Ones(), lambda _: store_at(":memory:"), chunks=Chunks(10))
+    retriever = OverStore(Ones(), lambda _: store_at(":memory:"), chunks=Chunks(10))
     retriever.index(corpus, counted)
     for stage in ("embed-documents", "index"):
         steps = [(texts, expected) for current, texts, expected in seen if current == stage and texts]

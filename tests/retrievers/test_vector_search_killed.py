@@ -15,6 +15,7 @@ from retrievers.meter import Meter
 from retrievers.stores import StoreOptions, open_store
 from retrievers.types import Document, Embedded, Query
 from tests.support.mortal import NEVER, forking, live
+from tests.support.over_store import OverStore
 from tests.support.qdrant_fake import fake_qdrant
 
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(sys.platform == "win32", reason="needs SIGKILL")]
@@ -44,7 +45,7 @@ def index_and_search(place, location, documents):
     options = StoreOptions(location)
     store = open_store(options, "hashed-corpus", documents=documents, folder=place, meter=Meter())
     meter = Meter()
-    retriever = vector_search.VectorRetriever(Digests(), lambda _: store)
+    retriever = OverStore(Digests(), lambda _: store)
     retriever.index((Document(f"d{i}", "", f"text {i} " + "x" * (i % 5)) for i in range(documents)), meter)
     rankings = retriever.search([Query(str(i), f"question {i}") for i in range(20)], 20, meter)
     store.close()

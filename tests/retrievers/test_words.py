@@ -106,5 +106,5 @@ def test_the_rule_is_part_of_the_fingerprint() -> None:
 
 @pytest.mark.parametrize("k1", [-1.0, 1e308, float("nan")])
 def test_a_k1_by_which_no_score_is_finite_is_refused(k1: float) -> None:
-    with pytest.raises(InputError, match=r"k1: .* is not between 0 and 1,000,000"):
+    with pytest.raises(InputError, match=r"k1: .*should be (less|greater) than or equal to"):
         BM25(k1=k1)

@@ -16,7 +16,7 @@ from harness.answers.nli import NliJudge
 from harness.records import ClaimPassage
 from retrievers.cache import Cache
 from retrievers.chat import Chat
-from retrievers.chat_model import ChatModel, ChatOptions
+from retrievers.chat_model import ChatModel
 from retrievers.errors import BackendError, InputError, OverBudget
 from retrievers.meter import Budget, Meter
 from tests.support import small
@@ -44,9 +44,9 @@ class Judged:
 
     def __init__(self, tmp_path, provider, budget=None, **prices) -> None:
         self.meter = Meter(budget=Budget(budget))
-        options = ChatOptions("m", base_url=provider.url, timeout=60, patience=60, concurrency=1, **prices)
+        options = ChatModel("m", base_url=provider.url, timeout=60, patience=60, concurrency=1, **prices)
         self.cache = Cache(tmp_path / "cache")
-        self.judge = ModelJudge(Chat(ChatModel(options), self.cache), meter=self.meter)
+        self.judge = ModelJudge(Chat(options, self.cache), meter=self.meter)
 
     def __enter__(self):
         self.stage = self.meter.stage("judge")
@@ -171,7 +171,7 @@ def test_every_prompt_says_which_form_its_reply_has(tmp_path) -> None:
 def test_a_judge_is_named_with_its_server_wherever_that_was_said(tmp_path, monkeypatch) -> None:
     def name(**options: str) -> str:
         with Cache(tmp_path / "names.sqlite") as cache:
-            return ModelJudge(Chat(ChatModel(ChatOptions("m", **options)), cache), meter=Meter()).name
+            return ModelJudge(Chat(ChatModel("m", **options), cache), meter=Meter()).name
 
     monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
     assert name() == "openai m"

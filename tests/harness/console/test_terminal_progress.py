@@ -19,8 +19,8 @@ from retrievers.embedding import Embedder
 from retrievers.encoders.hashing import HashingEncoder
 from retrievers.meter import Budget, Meter
 from retrievers.types import Document
-from retrievers.vector_search import VectorRetriever
 from tests.support import small, tiny
+from tests.support.over_store import OverStore
 from tests.support.qdrant_fake import store_at
 from tests.support.small import told
 
@@ -172,7 +172,7 @@ def test_passages_are_counted_against_passages(cache: Cache) -> None:
     )
     chunks = Chunks(20)
     embedder = Embedder(HashingEncoder(dimensions=8), cache)
-    VectorRetriever(embedder, lambda _: store_at(":memory:"), chunks=chunks).index(texts, counted)
+    OverStore(embedder, lambda _: store_at(":memory:"), chunks=chunks).index(texts, counted)
     distinct = {piece.content for piece in pieces(texts, chunks)}
     assert 1 < len(distinct) < 41 * len(passages(texts[0], chunks))
     assert shares[-1] == (len(distinct), len(distinct))

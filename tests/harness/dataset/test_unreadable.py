@@ -9,7 +9,7 @@ from harness.dataset.judgments import read_judgments
 from harness.labels.pool import write_pool
 from retrievers.cache import Cache, default_path
 from retrievers.chat import GIVEN_UP, Chat
-from retrievers.chat_model import ChatModel, ChatOptions, Prompt
+from retrievers.chat_model import ChatModel, Prompt
 from retrievers.errors import Unreadable
 from retrievers.meter import Meter
 from tests.harness.answers.test_judges import paid as paid  # the experiment whose primary a chat model judges
@@ -30,9 +30,9 @@ def said(place, reply):
 
 
 def ask(provider, prompts=PROMPTS[:6]):
-    options = ChatOptions("m", base_url=provider.url, concurrency=1, timeout=60, patience=60)
+    options = ChatModel("m", base_url=provider.url, concurrency=1, timeout=60, patience=60)
     with Cache(default_path()) as cache:
-        return dict(Chat(ChatModel(options), cache).replies(prompts, Meter(), said))
+        return dict(Chat(options, cache).replies(prompts, Meter(), said))
 
 
 def test_what_cannot_be_read_is_handed_on_and_asked_again_by_the_next_run_alone():
@@ -47,9 +47,9 @@ def test_what_cannot_be_read_is_handed_on_and_asked_again_by_the_next_run_alone(
 
 def test_what_an_earlier_version_kept_is_asked_again():
     with serving(ChatProvider(["prose"], reply=lambda user: "yes")) as provider:
-        options = ChatOptions("m", base_url=provider.url, concurrency=1, timeout=60, patience=60)
+        options = ChatModel("m", base_url=provider.url, concurrency=1, timeout=60, patience=60)
         with Cache(default_path()) as cache:
-            chat = Chat(ChatModel(options), cache)
+            chat = Chat(options, cache)
             list(chat.replies(PROMPTS[:2], Meter()))  # keeps all that comes, as it was done then
             assert (chat.forecast(PROMPTS[:2]).cached, chat.forecast(PROMPTS[:2], said).cached) == (2, 1)
         assert all(said(0, one) for one in ask(provider, PROMPTS[:2]).values())

@@ -19,29 +19,24 @@ from tests.support import small
 from tests.support.small import planned
 
 PACKAGE = '''
-"""What somebody else wrote, against the protocols alone."""
+"""What somebody else wrote: one class with described options, others with keyword arguments."""
 
 import numpy as np
+from pydantic import Field
 
+from retrievers.options import Configured
 from retrievers.types import Embedded, Encoder, PairScores, Price, Reranker, Retriever, Store, ranked
 
 
-class Lengths(Encoder):
+class Lengths(Configured, Encoder):
     """Vectors of how often each vowel stands in a text."""
 
-    def __init__(self, *, vowels: str = "aeiou", price: float | None = None) -> None:
-        """Describe it.
-
-        Args:
-            vowels: the letters that are counted.
-            price: dollars for a million tokens.
-        """
-        self._vowels = vowels
-        self._price = price
+    vowels: str = "aeiou"
+    own_price: float | None = Field(default=None, alias="price", description="Dollars for a million tokens.")
 
     @property
     def fingerprint(self):
-        return f"vowels-{self._vowels}"
+        return f"vowels-{self.vowels}"
 
     @property
     def provenance(self):
@@ -49,10 +44,10 @@ class Lengths(Encoder):
 
     @property
     def price(self):
-        return None if self._price is None else Price(self._price, "their own page")
+        return None if self.own_price is None else Price(self.own_price, "their own page")
 
     def embed(self, texts, role, call):
-        vectors = np.array([[text.count(one) for one in self._vowels] for text in texts], dtype=np.float32)
+        vectors = np.array([[text.count(one) for one in self.vowels] for text in texts], dtype=np.float32)
         tokens = np.array([len(text) for text in texts])
         call.meter.count(calls=1, tokens=int(tokens.sum()))
         return Embedded(vectors, tokens, np.zeros(len(texts), dtype=np.int64))
@@ -62,11 +57,6 @@ class Shorter(Reranker):
     """Prefers short documents."""
 
     def __init__(self, *, depth: int = 3) -> None:
-        """Describe it.
-
-        Args:
-            depth: how many candidates are scored.
-        """
         self._depth = depth
 
     @property
@@ -114,11 +104,7 @@ class Overlap(Retriever):
     """Ranks by the words in common."""
 
     def __init__(self, *, folded: bool = False) -> None:
-        """Describe it.
-
-        Args:
-            folded: whether case counts.
-        """
+        pass
 
     @property
     def provenance(self):
@@ -262,9 +248,9 @@ def test_their_options_stand_in_the_schema() -> None:
         name: json.dumps([tables[one["$ref"].rpartition("/")[2]] for one in tables[name]["oneOf"]])
         for name in ("Encoder", "Reranker", "Standalone")
     }
-    assert '"The letters that are counted."' in kinds["Encoder"]
-    assert '"How many candidates are scored."' in kinds["Reranker"]
-    assert '"Whether case counts."' in kinds["Standalone"]
+    assert '"Dollars for a million tokens."' in kinds["Encoder"]
+    assert '"depth": {"default": 3, "type": "integer"}' in kinds["Reranker"]
+    assert '"folded": {"default": false, "type": "boolean"}' in kinds["Standalone"]
     good = experiment([{"name": "a", "encoder": {"kind": "vowels"}}, {"name": "b", "kind": "overlap", "folded": True}])
     parse(good)
     validator.validate(good)

@@ -23,7 +23,7 @@ from harness.labels.model_grades import (
 from harness.labels.pool import CANNOT_TELL, digest_of
 from retrievers.cache import Cache
 from retrievers.chat import Chat
-from retrievers.chat_model import ChatModel, ChatOptions
+from retrievers.chat_model import ChatModel
 from retrievers.errors import BackendError, InputError, OverBudget
 from retrievers.meter import Budget, Meter
 from retrievers.opening import locked
@@ -34,11 +34,11 @@ from tests.support.servers import serving
 
 
 def judge(provider, tmp_path, made, *, manner=ONCE, meter=None, cache="c", **more):
-    options = ChatOptions("judge-1", base_url=provider.url,
+    options = ChatModel("judge-1", base_url=provider.url,
                           **{"timeout": 60, "patience": 60, "concurrency": 1, **more})  # fmt: skip
     with Cache(tmp_path / cache) as held:
         path = tmp_path / "llm.jsonl"
-        return judge_by_model(made, path, Chat(ChatModel(options), held), meter or Meter(), manner)
+        return judge_by_model(made, path, Chat(options, held), meter or Meter(), manner)
 
 
 def by_number(user):
@@ -138,9 +138,9 @@ def test_a_long_document_is_read_to_a_stated_length_counted_and_planned(tmp_path
         sent = [request["body"]["messages"][1]["content"] for request in provider.requests]
         with pytest.raises(InputError, match="by another --longest"):  # it said that all was judged
             judge(provider, tmp_path, made)
-        options = ChatOptions("judge-1", base_url=provider.url)
+        options = ChatModel("judge-1", base_url=provider.url)
         with Cache(tmp_path / "other") as held:
-            chat = Chat(ChatModel(options), held)
+            chat = Chat(options, held)
             plans = [plan_judging(made, tmp_path / "none", chat, AskingOptions(longest=n)).tokens for n in (200, 8_000)]
     assert (found.truncated, found.graded, found.without_schema) == (1, 2, 2)
     assert max(map(len, sent)) < 200 * 5 + 200 and plans[0] < plans[1] - 1_000
@@ -156,7 +156,7 @@ def test_the_budget_holds_and_what_was_judged_is_kept(tmp_path):
     with serving(ChatProvider()) as provider:
         options = {"input_price": 10.0, "output_price": 10.0, "max_tokens": 20}
         with Cache(tmp_path / "c") as cache:
-            chat = Chat(ChatModel(ChatOptions("judge-1", base_url=provider.url, **options)), cache)
+            chat = Chat(ChatModel("judge-1", base_url=provider.url, **options), cache)
             planned = plan_judging(made, tmp_path / "llm.jsonl", chat)
         assert planned.calls == 12
         assert provider.requests == []
@@ -215,9 +215,9 @@ def writes(user):
 def drafted(folder, tmp_path, *script, count=6, reply=writes):
     data = load_documents(reference_of(folder))
     with serving(ChatProvider(script, reply=reply)) as provider, Cache(tmp_path / "c") as cache:
-        options = ChatOptions("author-1", base_url=provider.url, concurrency=1, timeout=300, patience=300)
+        options = ChatModel("author-1", base_url=provider.url, concurrency=1, timeout=300, patience=300)
         asked = prompts_for(data, count, ["where is my parcel"], seed=1)
-        found = draft(data, asked, Chat(ChatModel(options), cache), Meter())
+        found = draft(data, asked, Chat(options, cache), Meter())
         return found, [request["body"]["messages"][0]["content"] for request in provider.requests]
 
 

@@ -301,7 +301,7 @@ def test_an_approximate_store_is_a_retriever_with_its_recall(tmp_path: Path) -> 
 def test_what_cannot_be_built_is_told_by_check_and_leaves_nothing_behind(tmp_path: Path) -> None:
     odd = (
         '[[retrievers]]\nname = "a"\nkind = "bm25"\nstemming = "klingon"\n'
-        '[[retrievers]]\nname = "b"\nencoder = { kind = "hashing", dimensions = 0 }\n'
+        '[[retrievers]]\nname = "b"\nencoder = { kind = "bedrock", model = "nope" }\n'
         '[[retrievers]]\nname = "c"\nencoder = { kind = "sentence-transformers", model = "./nope" }\n'
     )
     path = small.experiment(tmp_path, retrievers=odd)

@@ -1,0 +1,47 @@
+"""A retriever by vectors over any embedder and any store, and a reranker alone, without a run around them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+
+from retrievers.bm25 import BM25
+from retrievers.cache import Cache
+from retrievers.chunking import Chunks
+from retrievers.dense import Dense
+from retrievers.encoders.hashing import HashingEncoder
+from retrievers.filters import Condition
+from retrievers.meter import Meter
+from retrievers.reranked import Reranked
+from retrievers.resources import Corpus, Resources
+from retrievers.types import Document, Reranker, Store
+from retrievers.vector_search import Embeds
+
+
+class OverStore(Dense):
+    """Searches what an embedder gives in a store that is opened when the corpus is indexed."""
+
+    def __init__(
+        self, embedder: Embeds, open_store: Callable[[Meter], Store], *, fresh: bool = False,
+        chunks: Chunks | None = None, conditions: Sequence[Condition] = (),
+    ) -> None:  # fmt: skip
+        super().__init__(HashingEncoder(), chunk=chunks, conditions=conditions)
+        self._given, self._open, self._anew = embedder, open_store, fresh
+
+    @property
+    def _fresh(self) -> bool:
+        return self._anew
+
+    def _embedder(self) -> Embeds:
+        return self._given
+
+    def _opened(self, documents: Iterable[Document], meter: Meter) -> Store:
+        return self._open(meter)
+
+
+def reranking(
+    reranker: Reranker, cache: Cache, contents: Callable[[Collection[str]], Mapping[str, Document]]
+) -> Reranked:
+    """A reranker with its cache and the documents that it reads; nothing finds for it."""
+    made = Reranked(BM25(), reranker)
+    made.use(Resources(Corpus(lambda: iter(()), 0, contents), cache))
+    return made
