@@ -50,9 +50,6 @@ class Archive:
         self.path = path
         try:
             self._zip = zipfile.ZipFile(path)
-        except UnicodeDecodeError:
-            what = "has a member whose name is said to be UTF-8 and is not"
-            raise InputError(Problem(str(path), what, AGAIN)) from None
         except (OSError, zipfile.BadZipFile, NotImplementedError, ValueError) as error:
             raise InputError(Problem(str(path), f"is not a zip archive that can be read: {error}", AGAIN)) from None
         self._names = [info.filename for info in self._zip.infolist() if not info.is_dir()]

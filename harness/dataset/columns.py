@@ -15,7 +15,7 @@ from harness.dataset.rows import Row
 from harness.dataset.source import Findings, Place, read_reference, written_value
 from harness.english import join
 from retrievers.errors import InputError, Problem, did_you_mean
-from retrievers.ids import document_id, nfc
+from retrievers.ids import document_id
 from retrievers.types import Document, Query
 
 KNOWN: dict[str, tuple[str, ...]] = {
@@ -67,6 +67,8 @@ class Columns:
     declared: Mapping[str, str] = field(default_factory=dict)
     header: bool = False
     """Whether the first row of a table is said to be one, whatever it looks like."""
+    known: Mapping[str, tuple[str, ...]] | None = None
+    """What one tool calls them, paths too, in the place of `KNOWN`."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "declared", dict(kind_first(*pair) for pair in self.declared.items()))
@@ -76,18 +78,23 @@ class Columns:
 
     def name(self, kind: str, row: Row) -> str | None:
         """The column of a kind in this row, None where there is none."""
-        declared = self.declared.get(kind)
-        if declared is not None:
+        if not self.declared and self.known is None:
+            return _usual(kind, tuple(row))
+        return self.looked_up(kind, row)
+
+    def looked_up(self, kind: str, row: Row) -> str | None:
+        """The same, looked for anew."""
+        if (declared := self.declared.get(kind)) is not None:
             return declared if has_path(row, declared) else None
-        names = tuple(row)
-        if self.declared:
+        if self.known is None:
             withdrawn = self._withdrawn(kind)
-            names = tuple(name for name in names if name not in withdrawn)
-        found = recognised(kind, names)
+            found = recognised(kind, tuple(name for name in row if name not in withdrawn))
+        else:
+            found = next((path for path in self.known.get(kind, ()) if has_path(row, path)), None)
         if kind == "contexts" and found is not None and any(self.name(other, row) for other in NAMING[:2]):
             return None
-        if kind == "label_document" and found is not None and folded(found) in PLACES:
-            return found if self.name("relevant", row) is None else None
+        if kind == "label_document" and found is not None and folded(found) in PLACES and self.name("relevant", row):
+            return None
         return found
 
     def _withdrawn(self, kind: str) -> set[str]:
@@ -139,7 +146,8 @@ class Columns:
     def lacking(self, kind: str, row: Row, *others: str) -> Problem:
         """A complaint, without its place, that a row has no such column, or none of several that are declared."""
         declared = self.declared.get(kind)
-        names = [str(name) for name in row]
+        names = [path for name, held in row.items() for path in (
+            [f"{name}.{key}" for key in held] if isinstance(held, Mapping) and held else [str(name)])]  # fmt: skip
         if others:
             told = join([repr(self.declared[one]) for one in (kind, *others)])
             return Problem("", f"there are no columns {told}", f"there are: {', '.join(names[:8])}")
@@ -150,7 +158,7 @@ class Columns:
             remedy = "write one above it: query,document; or say header = false (--no-header), or true if it is one"
             return Problem("", f"the first row is not a header: {first}", remedy)
         remedy = f"there are: {', '.join(names[:8])}; say which: {declaring(kind)}"
-        return Problem("", f"{KNOWN[kind][0]!r} is missing", remedy)
+        return Problem("", f"{(self.known or KNOWN)[kind][0]!r} is missing", remedy)
 
 
 def kind_first(kind: str, name: str) -> tuple[str, str]:
@@ -160,6 +168,12 @@ def kind_first(kind: str, name: str) -> tuple[str, str]:
     (('grade', 'rating'), ('grade', 'rating'), ('grade', 'text'))
     """
     return (name, kind) if kind not in KINDS and name in KINDS else (kind, name)
+
+
+@lru_cache(maxsize=1024)
+def _usual(kind: str, names: tuple[str, ...]) -> str | None:
+    """The column of a kind where nothing is declared: looked for once, since most rows have the same names."""
+    return Columns().looked_up(kind, dict.fromkeys(names))
 
 
 @lru_cache(maxsize=256)
@@ -204,18 +218,14 @@ def keeping(name: str) -> str:
 
 def document_of(row: Row, place: Place, columns: Columns, problems: Findings) -> Document | None:
     """Read a document; None after a complaint."""
-    named = columns.name("document_id", row), columns.name("title", row), columns.name("text", row)
-    id_, title, text = (None if name is None else row.get(name) for name in named)
-    if not (isinstance(id_, str) and id_ and not id_.isspace() and isinstance(text, str)):  # or else as told below
-        id_ = id_in(row, "document_id", place, columns, problems)
-        text = _text(row, "text", place, columns, problems)
-        title = columns.value("title", row)
-    if title is None and named[1] is not None and named[1] not in row:  # a path into the row
-        title = columns.value("title", row)
+    named = [columns.name(kind, row) for kind in OF_DOCUMENTS]
+    id_ = id_in(row, "document_id", place, columns, problems)
+    text = _text(row, "text", place, columns, problems)
+    title = None if named[1] is None else value_at(row, named[1])
     if title is not None and not isinstance(title, str):
         problems.wrong(place, f"'title' is not a string but {shown(title)}", TEXT)
         return None
-    return None if id_ is None or text is None else Document(nfc(id_), title or "", text, fields_of(row, named))
+    return None if id_ is None or text is None else Document(id_, title or "", text, fields_of(row, named))
 
 
 def query_of(
@@ -258,10 +268,10 @@ def fields_of(row: Row, used: Iterable[str | None]) -> dict[str, str]:
 
 def id_in(row: Row, kind: str, place: Place, columns: Columns, problems: Findings) -> str | None:
     """The id in the column of a kind; None after a complaint."""
-    value = columns.value(kind, row)
+    name = columns.name(kind, row)
+    value = None if name is None else value_at(row, name)
     id_ = document_id(value)
     if id_ is None:
-        name = columns.name(kind, row)
         if name is None:
             problems.append(columns.lacking(kind, row)._replace(where=str(place)))
         else:
@@ -286,7 +296,7 @@ def _text(row: Row, kind: str, place: Place, columns: Columns, problems: Finding
     if name is None:
         problems.append(columns.lacking(kind, row)._replace(where=str(place)))
         return None
-    value = columns.value(kind, row)
+    value = value_at(row, name)
     if not isinstance(value, str):
         inner = next(iter(value), "…") if isinstance(value, Mapping) else None
         remedy = TEXT if inner is None else f"say what in it is meant: {declaring(kind, f'{name}.{inner}')}"

@@ -16,18 +16,14 @@ import sys
 import warnings
 from functools import cache
 from importlib.metadata import version
-from pathlib import Path
 from typing import Any, NamedTuple
 
 from harness.dataset.files import File
-from harness.dataset.source import parse_json
 from retrievers.opening import cache_folder
 
 CONVERTED = {".pdf": "PDF", ".html": "HTML", ".htm": "HTML", ".docx": "Word", ".pptx": "PowerPoint", ".xlsx": "Excel",
              ".epub": "EPUB", ".ipynb": "Jupyter"}  # fmt: skip
 """What markitdown is asked to read, and what it is called."""
-BEGINNINGS = {".pdf": b"%PDF-", ".docx": b"PK", ".pptx": b"PK", ".xlsx": b"PK", ".epub": b"PK"}
-"""What stands near the beginning of such a file."""
 
 
 class NotConverted(Exception):
@@ -49,14 +45,17 @@ def convert(file: File) -> Converted:
         InputError: it cannot be read.
     """
     raw = file.read()
-    if BEGINNINGS.get(file.suffix, b"") not in raw[:1024]:
-        raise NotConverted(f"its content is not {CONVERTED[file.suffix]}, whatever its name says")
     name = f"{version('markitdown')}, no plain text\0{file.suffix}\0".encode()  # as older versions took it for
     kept = cache_folder() / "documents" / f"{hashlib.sha256(name + raw).hexdigest()}.json"
-    conversion = _kept(kept)
-    if conversion is None:
+    try:
+        conversion: dict[str, str] = json.loads(kept.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
         conversion = convert_bytes(raw, file.suffix)
-        _keep(kept, conversion)
+        aside = kept.with_suffix(f".{os.getpid()}")
+        with contextlib.suppress(OSError):  # keeping it saves time and changes no result
+            kept.parent.mkdir(parents=True, exist_ok=True)
+            aside.write_text(json.dumps(conversion, ensure_ascii=False), encoding="utf-8", newline="\n")
+            aside.replace(kept)
     if "failed" in conversion:
         raise NotConverted(conversion["failed"])
     return Converted(conversion["title"], conversion["text"])
@@ -92,26 +91,3 @@ def _engine() -> Any:
     for kind in ("Html", "Ipynb", "Pdf", "Docx", "Pptx", "Xlsx", "Epub"):  # none takes damaged files for text
         engine.register_converter(getattr(markitdown.converters, f"{kind}Converter")())
     return engine
-
-
-def _kept(path: Path) -> dict[str, str] | None:
-    """What was kept of a conversion; None where nothing was, or something that no conversion gives."""
-    try:
-        conversion: Any = parse_json(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return None
-    if not isinstance(conversion, dict) or not all(isinstance(value, str) for value in conversion.values()):
-        return None
-    return conversion if conversion.keys() in ({"failed"}, {"title", "text"}) else None
-
-
-def _keep(path: Path, conversion: dict[str, str]) -> None:
-    """Keep a conversion where that is possible: it saves time and changes no result, so a full disk stops nothing."""
-    aside = path.with_suffix(f".{os.getpid()}")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        aside.write_text(json.dumps(conversion, ensure_ascii=False), encoding="utf-8", newline="\n")
-        aside.replace(path)
-    except OSError:
-        with contextlib.suppress(OSError):
-            aside.unlink(missing_ok=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Literal
@@ -152,27 +152,20 @@ class Labels:
 
     def as_json(self) -> dict[str, Any]:
         """The labels as the results folder and the digest spell them."""
-        forms: dict[str, Any] = {"grades": self.grades, "ranked": self.ranked, "groups": self.groups}
-        row = {form: value for form, value in forms.items() if value is not None}
-        judged = {"by": self.by, "source": self.source, "model": self.model, "given": self.given}
-        row |= {key: value for key, value in judged.items() if value}
-        row |= {} if self.inclusion == 1 else {"inclusion": self.inclusion}
-        return {**row, "population": self.population} if self.population else row
+        values = {one.name: getattr(self, one.name) for one in fields(self)}
+        return {name: value for name, value in values.items() if value != getattr(UNJUDGED, name)}
 
     @classmethod
     def from_json(cls, row: Mapping[str, Any]) -> Labels:
         """Read what `as_json` wrote."""
-        return cls(
-            grades=row.get("grades"),
-            ranked=None if row.get("ranked") is None else tuple(row["ranked"]),
-            groups=None if row.get("groups") is None else tuple(map(tuple, row["groups"])),
-            by=row.get("by", ""),
-            source=row.get("source", ""),
-            model=row.get("model", {}),
-            given=row.get("given", {}),
-            inclusion=row.get("inclusion", 1.0),
-            population=row.get("population", 0),
-        )
+        return cls(**{name: _frozen(row[name]) for name in cls.__slots__ if name in row})
+
+
+def _frozen(value: Any) -> Any:
+    return tuple(map(_frozen, value)) if isinstance(value, list) else value
+
+
+UNJUDGED = Labels()
 
 
 def reference_as_json(reference: Reference) -> dict[str, Any]:
@@ -245,8 +238,6 @@ class Dataset:
     sample: tuple[Document, ...] = field(default=(), repr=False)
     """As many documents as the first pass was to keep."""
     read_documents: Callable[[], Iterator[Document]] = field(repr=False, default=lambda: iter(()))
-    refuse_changes: Callable[[], None] = field(repr=False, default=lambda: None)
-    """Raises DataChanged if queries or labels were rewritten since."""
 
     def documents(self) -> Iterator[Document]:
         """A fresh pass over the corpus, in file order."""

@@ -13,14 +13,14 @@ from pathlib import Path, PurePosixPath
 from typing import IO, NamedTuple
 
 from harness.dataset import held_tables
-from harness.dataset.archives import AGAIN, COMPRESSED, Archive, is_zip, refuse_other_archives, unpacked
+from harness.dataset.archives import COMPRESSED, Archive, is_zip, refuse_other_archives, unpacked
 from harness.dataset.dataset_model import DatasetReference
 from harness.dataset.source import HALF, Findings, Source
 from harness.pages import is_overview
 from retrievers.errors import InputError, Problem, did_you_mean
 
-READABLE = "see that it is there and that you may read it"
-PACKED = "is damaged, or cut short"
+READABLE = "see that it is there and whole, and that you may read it"
+UNREADABLE = (OSError, EOFError, zlib.error, lzma.LZMAError, zipfile.BadZipFile, RuntimeError)
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,17 +61,12 @@ class File:
         try:
             with self._raw() as raw:
                 yield raw
-        except OSError as error:
-            what = f"cannot be read: {error.strerror or error}"
-            raise InputError(Problem(str(self.path), what, READABLE)) from None
-        except (EOFError, zlib.error, lzma.LZMAError, zipfile.BadZipFile) as error:
-            raise InputError(Problem(str(self.path), f"{PACKED}: {error}", AGAIN)) from None
-        except RuntimeError as error:  # all that zipfile says of a password
-            raise InputError(Problem(str(self.path), f"cannot be unpacked: {error}", "unpack it yourself")) from None
         except Exception as error:
-            if type(error).__name__ != "ZstdError":  # of a package that may not be there
+            # ZstdError is of a package that may not be there; RuntimeError is all that zipfile says of a password.
+            if not isinstance(error, UNREADABLE) and type(error).__name__ != "ZstdError":
                 raise
-            raise InputError(Problem(str(self.path), f"{PACKED}: {error}", AGAIN)) from None
+            what = f"cannot be read: {getattr(error, 'strerror', '') or error}"
+            raise InputError(Problem(str(self.path), what, READABLE)) from None
 
     def refuse_twin(self) -> None:
         """Raise InputError where another file goes by the same name: which of them is meant, nobody can say."""

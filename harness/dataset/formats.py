@@ -8,7 +8,7 @@ from pathlib import Path
 
 from harness.dataset.archives import AGAIN
 from harness.dataset.dataset_model import DatasetReference
-from harness.dataset.files import File, Files, Reader, holds_files, is_results, listing_of
+from harness.dataset.files import File, Files, Reader, is_results, listing_of
 from harness.dataset.rows import SUFFIXES, read_rows
 from harness.dataset.source import Findings, Source
 from retrievers.errors import InputError, Problem, did_you_mean, nearest
@@ -95,12 +95,11 @@ def suggestion(path: Path) -> str:
 
 
 def _not_known(reference: DatasetReference, files: Files) -> tuple[str, str]:
-    tables = [name for name, file in files.items() if file.table]
-    if tables:
+    path = reference.folder
+    if tables := [name for name, file in files.items() if file.table]:
         what = f"holds {', '.join(map(repr, tables[:8]))}, and none of them is called queries"
         return what, f"say which hold what: --queries {shlex.quote(tables[0])} --documents …"
-    path = reference.folder
-    if not path.is_file() or holds_files(path):
+    if not path.is_file() or files:
         suffixes = sorted({file.suffix or file.name for file in files.values()})
         there = f": only {', '.join(suffixes[:8])}" if suffixes else ""
         return f"holds no documents{there}", "corpus.jsonl, tables of documents and queries, or files *.md or *.txt"

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import datetime as dt
 import io
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -88,37 +88,27 @@ def columnar_rows(
     with needing(str(path), "pyarrow", "formats"):
         import pyarrow as pa
     try:
-        source = pa.OSFile(str(path)) if raw is None else pa.BufferReader(raw)
-        with source, _opened(source, kind) as table:
-            schema = table.schema_arrow if kind == "Parquet" else table.schema
-            if named_twice(schema.names, str(path), problems):
+        with pa.memory_map(str(path)) if raw is None else pa.BufferReader(raw) as source:
+            names, batches = _batches(source, kind)
+            if named_twice(names, str(path), problems):
                 return
-            number = 0
-            for batch in _batches(table, kind):
-                if kind == "Arrow":
-                    batch.validate(full=True)  # which nothing else does: places outside of the file could be read
-                rows: list[dict[str, Any]] = batch.to_pylist()
-                for row in rows:
-                    number += 1
-                    yield Place(path, number), row
+            for number, row in enumerate((row for batch in batches for row in batch.to_pylist()), 1):
+                yield Place(path, number), row
     except (pa.ArrowException, OSError, OverflowError, ValueError) as error:  # ValueError: of text, dates, and names
         what = f"cannot be read as {kind}: {next(iter(str(error).splitlines()), '')}"
         problems.append(Problem(str(path), what, "write it again, with strings as UTF-8, and dates and times as text"))
 
 
-def _opened(source: Any, kind: str) -> Any:
-    """A Parquet file, a stream of Arrow as `datasets` writes it, or a file of Arrow, which Feather is, too."""
+def _batches(source: Any, kind: str) -> tuple[list[str], Iterable[pa.RecordBatch]]:
+    """The columns and the rows of Parquet, of a stream of Arrow as `datasets` writes it, or of a file of Arrow."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     if kind == "Parquet":
-        return pq.ParquetFile(source)
-    is_file = source.read(6) == b"ARROW1"
+        parquet = pq.ParquetFile(source)
+        return parquet.schema_arrow.names, parquet.iter_batches(AT_ONCE)
+    is_file = source.read(6) == b"ARROW1"  # as Feather is
     source.seek(0)
-    return pa.ipc.open_file(source) if is_file else pa.ipc.open_stream(source)
-
-
-def _batches(table: Any, kind: str) -> Iterator[pa.RecordBatch]:
-    if kind == "Parquet":
-        return iter(table.iter_batches(AT_ONCE))
-    return iter(table if hasattr(table, "read_next_batch") else map(table.get_batch, range(table.num_record_batches)))
+    table = (pa.ipc.open_file(source) if is_file else pa.ipc.open_stream(source)).read_all()
+    table.validate(full=True)  # which nothing else does: places outside of the file could be read
+    return table.column_names, table.to_batches(AT_ONCE)

@@ -17,9 +17,9 @@ from harness.dataset import trec
 from harness.dataset.columns import Columns, recognised
 from harness.dataset.dataset_model import Labels, reference_of
 from harness.dataset.formats import open_source
-from harness.dataset.rows import PLAIN, SUFFIXES, File, Row, read_rows
+from harness.dataset.rows import PLAIN, SUFFIXES, File, Row
 from harness.dataset.source import WHOLE, Findings, Parts, Place, Source, grade_of, named_twice
-from harness.dataset.table_folder import RowSource, TableSource, rows_of
+from harness.dataset.table_source import RowSource, TableSource, rows_of
 from harness.dataset.trec import Qrels
 from harness.english import counted
 from retrievers.errors import InputError, Problem
@@ -53,11 +53,11 @@ def source_of(documents: Any, queries: Any, qrels: Any) -> OpenSource:
     judgments = None if qrels is None or table else judgments_of(qrels, by_place=True)
 
     def opened(columns: Mapping[str, str]) -> Source:
-        labels = table or (None if judgments is None else _no_rows)
+        labels = table or (None if judgments is None else rows_of())
         asked = _opened(documents if queries is None else queries, "queries", labels, columns)
         parts = Parts(_opened(documents, "documents", None, columns).documents, asked.queries, asked.labels)
         if table is not None:
-            return parts._replace(labels=TableSource(_no_rows, _no_rows, table, Columns(columns)).labels)
+            return parts._replace(labels=TableSource(rows_of(), rows_of(), table, Columns(columns)).labels)
         return parts if judgments is None else parts._replace(labels=partial(_labels, parts, judgments, qrels))
 
     opened({})  # what is of no shape is refused here
@@ -87,10 +87,6 @@ def _opened(given: Any, where: str, labels: RowSource | None, columns: Mapping[s
     return TableSource(rows, rows, labels, Columns(columns))
 
 
-def _no_rows(problems: Findings) -> Iterator[tuple[Place, Row]]:
-    return iter(())
-
-
 def _is_path(given: Any) -> bool:
     return isinstance(given, str | PathLike)
 
@@ -113,7 +109,8 @@ def _rows(given: Any, where: str) -> RowSource:
         return partial(_of_frame, given, where)
     if hasattr(given, "column_names") or (isinstance(given, Sequence) and not isinstance(given, str | bytes)):
         return partial(_of_items, partial(enumerate, given), where)
-    raise InputError(Problem(where, f"cannot be read: it is of type {type(given).__name__}", SHAPES))
+    shapes = SHAPES if where in ("documents", "queries") else "a dict, a file, or a frame with query_id and doc_id"
+    raise InputError(Problem(where, f"cannot be read: it is of type {type(given).__name__}", shapes))
 
 
 def _of_items(
@@ -166,16 +163,11 @@ def judgments_of(qrels: Any, *, by_place: bool = False) -> Qrels:
     """
     if _is_path(qrels) and not _is_table(qrels):
         return trec.read_qrels(str(qrels))
-    if isinstance(qrels, list | tuple):
-        if not by_place and all(isinstance(one, Mapping) and len(one) > 1 for one in qrels):
-            qrels = _frame(qrels)
-        else:
-            qrels = dict(enumerate(qrels))
-    given = _by_query(qrels, "qrels", GRADE)
-    judgments = {
-        query: once(((doc, _grade(grade, doc, where)) for doc, grade in pairs), where, "document")
-        for query, where, pairs in given
-    }
+    if isinstance(qrels, list | tuple) and (
+        by_place or not all(isinstance(one, Mapping) and len(one) > 1 for one in qrels)
+    ):
+        qrels = dict(enumerate(qrels))
+    judgments = _by_query(qrels, "qrels", GRADE)
     if not any(judgments.values()):
         raise InputError(Problem("qrels", "there is no judgment", '{"q1": {"d1": 1}}'))
     return {query: judged for query, judged in judgments.items() if judged}
@@ -185,30 +177,30 @@ def run_of(source: Any, where: str) -> RunScores:
     """A run from any of the shapes of `harness.compare`; InputError where it has none of them."""
     if _is_path(source) and not _is_table(source):
         return read_run(str(source))
-    return {
-        query: once(((doc, _score(score, doc, place)) for doc, score in pairs), place, "document")
-        for query, place, pairs in _by_query(source, where, SCORE)
-    }
+    return _by_query(source, where, SCORE)
 
 
-def _by_query(given: Any, where: str, values: tuple[str, ...]) -> Iterator[tuple[str, str, list[tuple[Any, Any]]]]:
-    """Each query with its place and its documents, each with a value.
+def _by_query(given: Any, where: str, values: tuple[str, ...]) -> dict[str, dict[str, Any]]:
+    """Each query's documents, each with a value.
 
     Args:
         given: {query: {document: value}}, {query: documents}, a table in a file, or a frame.
         where: its place in a message.
         values: what the column of values may be called: grades, of which a document without one has 1, or scores.
     """
+    read = _grade if values is GRADE else _score
+    held: dict[str, list[tuple[Any, Any]]] = {}
     if isinstance(given, Mapping):
-        for query, held in once(given.items(), where, "query").items():
-            yield query, (place := f"{where}[{query!r}]"), _held(held, place, values)
-        return
-    by_query: dict[str, list[tuple[Any, Any]]] = {}
-    columns = _columns(_table(given) if _is_path(given) else given, where, values)
-    for query, document, value in zip(*columns, strict=True):
-        by_query.setdefault(query, []).append((document, value))
-    for query, pairs in by_query.items():
-        yield query, f"{where}[{query!r}]", pairs
+        table = once(given.items(), where, "query")
+        held = {query: _held(documents, f"{where}[{query!r}]", values) for query, documents in table.items()}
+    else:
+        for query, document, value in zip(*_columns(given, where, values), strict=True):
+            held.setdefault(query, []).append((document, value))
+    found = {}
+    for query, pairs in held.items():
+        place = f"{where}[{query!r}]"
+        found[query] = once(((doc, read(value, doc, place)) for doc, value in pairs), place, "document")
+    return found
 
 
 def _held(held: Any, where: str, values: tuple[str, ...]) -> list[tuple[Any, Any]]:
@@ -222,21 +214,6 @@ def _held(held: Any, where: str, values: tuple[str, ...]) -> list[tuple[Any, Any
         raise InputError(Problem(where, what, remedy))
     documents = list(held)
     return [(doc, 1 if values is GRADE else len(documents) - place) for place, doc in enumerate(documents)]
-
-
-def _table(path: Any) -> Any:
-    """The rows of a table in a file, as a frame."""
-    problems = Findings()
-    rows = [row for _, row in read_rows(File(Path(path)), problems)]
-    if problems:
-        raise InputError(problems.problems)
-    return _frame(rows)
-
-
-def _frame(rows: Sequence[Mapping[str, Any]]) -> Any:
-    import pandas as pd
-
-    return pd.DataFrame(list(rows), dtype=object)
 
 
 def once(pairs: Iterable[tuple[Any, Value]], where: str, what: str) -> dict[str, Value]:
@@ -283,17 +260,21 @@ def _score(given: Any, document: Any, where: str) -> float:
     return number
 
 
-def _columns(frame: Any, where: str, values: tuple[str, ...]) -> tuple[list[Any], ...]:
-    """Query, document and value of each row of a frame, whichever library made it; without a grade it is 1."""
-    columns = [str(name) for name in getattr(frame, "columns" if hasattr(frame, "columns") else "column_names", ())]
-    named = [next((name for name in names if name in columns), None) for names in (QUERY, DOCUMENT, values)]
-    if None in named[:2] or (named[2] is None and values is SCORE):
-        there = f"its columns are {', '.join(columns)}" if columns else f"it is of type {type(frame).__name__}"
-        raise InputError(Problem(where, "is neither a dict, a file nor a frame that can be read",
-                                 f"query_id, doc_id, {values[0]}; {there}"))  # fmt: skip
-    lists = tuple(_list_of(frame[name]) for name in named if name is not None)
-    ids = [_id_column(column, f"{where}[{name!r}]", str(name)) for name, column in zip(named[:2], lists, strict=False)]
-    return (*ids, lists[2] if len(lists) == 3 else [1] * len(ids[0]))
+def _columns(given: Any, where: str, values: tuple[str, ...]) -> tuple[list[Any], ...]:
+    """Query, document and value of each row of a table or a frame; without a grade it is 1."""
+    seen = Findings()
+    read = rows_of(File(Path(given))) if _is_path(given) else _rows(given, where)
+    rows = [row for _, row in read(seen)]
+    if seen:
+        raise InputError(seen.problems)
+    there = list(dict.fromkeys(name for row in rows[:1] for name in row))
+    named = [next((name for name in names if name in there), None) for names in (QUERY, DOCUMENT, values)]
+    query, document, value = named
+    if query is None or document is None or (value is None and values is SCORE):
+        what = "is neither a dict, a file nor a frame that can be read"
+        raise InputError(Problem(where, what, f"query_id, doc_id, {values[0]}; its columns are {', '.join(there)}"))
+    ids = [_id_column([row[name] for row in rows], f"{where}[{name!r}]", name) for name in (query, document)]
+    return (*ids, [1 if value is None else row[value] for row in rows])
 
 
 def _id_column(column: list[Any], where: str, name: str) -> list[str]:
@@ -304,14 +285,8 @@ def _id_column(column: list[Any], where: str, name: str) -> list[str]:
         what = f"{counted(len(several), 'row')} with several ids, such as {_shown(several[0])}"
         raise InputError(Problem(where, what, f"give one document a row: frame.explode({name!r})"))
     ids = id_column(column)
-    if missing := sum(map(_is_missing, column)):
-        raise InputError(Problem(where, f"{counted(missing, 'row')} without an id", "give each one"))
-    if None in ids:
-        wrong = _shown(column[ids.index(None)])
-        raise InputError(Problem(where, f"{wrong} is not an id", "an id is a text or a whole number"))
+    if wrong := [cell for cell, id_ in zip(column, ids, strict=True) if id_ is None]:
+        what = "is without an id" if _is_missing(wrong[0]) else f"has {_shown(wrong[0])}, which is not an id"
+        remedy = f"in {counted(len(wrong), 'row')}; an id is a text or a whole number"
+        raise InputError(Problem(where, f"a row {what}", remedy))
     return [id_ for id_ in ids if id_ is not None]
-
-
-def _list_of(column: Any) -> list[Any]:
-    convert = getattr(column, "to_list", None) or getattr(column, "to_pylist", None)
-    return list(column) if convert is None else convert()

@@ -13,24 +13,27 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import replace
+from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple
 
 import yaml
 
 from harness.dataset import judgments
+from harness.dataset.columns import FIELDS, Columns
 from harness.dataset.converting import CONVERTED, NotConverted, convert, installed
-from harness.dataset.dataset_model import Dataset, DatasetReference, Labels, source_named
+from harness.dataset.dataset_model import Dataset, DatasetReference, source_named
 from harness.dataset.files import File, Files, listing
-from harness.dataset.label_rows import list_of, merged
-from harness.dataset.rows import read_json
-from harness.dataset.source import Findings, Place, decode, read_reference
+from harness.dataset.label_rows import Labelled, merged
+from harness.dataset.rows import Row, read_rows
+from harness.dataset.source import Findings, Parts, Place, decode
+from harness.dataset.table_source import TableSource, rows_of
 from harness.english import first_few
-from retrievers.errors import InputError, Problem, did_you_mean
+from retrievers.errors import InputError, Problem
 from retrievers.ids import nfc
-from retrievers.types import Document, Query
+from retrievers.types import Document
 
 SUFFIXES = {".md": "Markdown", ".markdown": "Markdown", ".rst": "reStructuredText", ".txt": "text"}
 """Of text files, and what these are called."""
@@ -38,11 +41,7 @@ NOT_DOCUMENTS = {"readme", "license", "licence", "changelog"}
 NOT_DOCUMENT_FILES = {"queries.txt", "questions.txt", judgments.NAME}
 """Questions without labels, one a line, and what was judged: at the top of the folder."""
 REMEDY = 'pip install "markitdown[docx,pdf,pptx,xlsx]", or the extra "documents"'
-KEYS = {"id", "query", "relevant_documents", "tags", "fields", "labelled_by", "reference", "claims"}
-LONGEST_HEAD = 200
-"""Lines of what stands at the head of a file, between two lines `---`, at most."""
-LARGEST_HEAD = 20_000
-"""Characters of it, at most: a parser of YAML is slow."""
+HEAD = re.compile(r"---[ \t]*\r?\n((?:.*\n)*?)(?:---|\.\.\.)[ \t\r]*(?:\n|\Z)")
 KEY = re.compile(r"[A-Za-z_][\w .-]{0,63}")
 SURVEY_LINE = re.compile(r"[*-]([^::]*)[::](.*)")
 """A line of a survey's head, white space around it removed first: one look at each character."""
@@ -109,104 +108,92 @@ def reading_sentence(count: int, unread: Sequence[str], failed: Sequence[str] = 
     return "; ".join(parts)
 
 
-def read(reference: DatasetReference, files: Files) -> MarkdownSource:
+def read(reference: DatasetReference, files: Files) -> Parts:
     """Open a folder of documents; the query files lie in it, `queries.json` if none is named."""
     if reference.split is not None:
         raise InputError(Problem("dataset.split", "a folder of Markdown has no splits", "name a file: queries = …"))
-    if reference.columns:
-        what = f"queries.json has no columns, but keys of its own: {', '.join(reference.columns)} would be ignored"
-        raise InputError(Problem("columns", what, "leave it out, or give the questions as a table"))
     names = reference.queries or ("queries.json",)
-    return MarkdownSource(reference.folder, tuple(files.get(name, File(reference.folder / name)) for name in names))
+    query_files = [files.get(name, File(reference.folder / name)) for name in names]
+    asked = TableSource(rows_of(), partial(_questions, query_files), None, Columns(reference.columns))
+    labels = partial(_labels, query_files, Columns(reference.columns))
+    return Parts(partial(documents, reference.folder, frozenset()), asked.queries, labels)
 
 
-@dataclass(frozen=True, slots=True)
-class MarkdownSource:
-    """A folder of documents and its files of labelled queries."""
+def documents(folder: Path, tables: Collection[Path], problems: Findings) -> Iterator[tuple[Place, Document]]:
+    """One document a file, in the order of their paths; what cannot be converted is counted.
 
-    folder: Path
-    query_files: tuple[File, ...]
-    tables: frozenset[Path] = frozenset()
-    """Files in the folder that another reader takes."""
-
-    def documents(self, problems: Findings) -> Iterator[tuple[Place, Document]]:
-        """One document a file, in the order of their paths; what cannot be converted is counted."""
-        converts = installed()
-        for name, file in listing(self.folder, problems).items():
-            if file.path in self.tables:
-                continue
-            if not _readable(name, file, converts=converts):
-                if _unread(name, file):
-                    problems.note("unread-file", name)
-                continue
-            try:
-                if file.suffix in CONVERTED:
-                    document = Document(_named(name, file), *convert(file))
-                else:
-                    document = parse_document(decode(file.read(), Place(file.path)), _named(name, file))
-                problems.counter(str(self.folder))[(CONVERTED | SUFFIXES)[file.suffix]] += 1
-                yield Place(file.path), document
-            except NotConverted as failure:
-                problems.note("unconverted-file", f"{name}: {failure}")
-            except InputError as error:
-                problems.extend(error.problems)
-
-    def queries(self, problems: Findings) -> Iterator[tuple[Place, Query]]:
-        """The queries; those without an id are q0, q1, … by their place in the file.
-
-        A query that another file has with another labeller is the same query, labelled twice.
-        """
-        labelled: dict[tuple[str, str], set[str]] = {}
-        for place, id_, row in self._rows(problems):
-            text = row.get("query")
-            if isinstance(text, str):
-                by, others = str(row.get("labelled_by", "")), labelled.setdefault((id_, text), set())
-                if by and others and "" not in others | {by} and by not in others:
-                    others.add(by)
-                    continue
-                others.add(by)
-                reference = read_reference(row.get("reference"), row.get("claims"), place, problems)
-                yield place, Query(id_, text, _fields(row, place, problems), reference)
+    Args:
+        folder: it, or an archive.
+        tables: files in it that another reader takes.
+        problems: where complaints go.
+    """
+    converts = installed()
+    for name, file in listing(folder, problems).items():
+        if file.path in tables:
+            continue
+        if not _readable(name, file, converts=converts):
+            if _unread(name, file):
+                problems.note("unread-file", name)
+            continue
+        try:
+            if file.suffix in CONVERTED:
+                document = Document(_named(name, file), *convert(file))
             else:
-                what = "'query' is missing" if text is None else f"'query' is not a string but {text!r:.40}"
-                problems.wrong(place, what, '"query": "what is asked"')
+                document = parse_document(decode(file.read(), Place(file.path)), _named(name, file))
+            problems.counter(str(folder))[(CONVERTED | SUFFIXES)[file.suffix]] += 1
+            yield Place(file.path), document
+        except NotConverted as failure:
+            problems.note("unconverted-file", f"{name}: {failure}")
+        except InputError as error:
+            problems.extend(error.problems)
 
-    def labels(self, problems: Findings) -> Iterator[tuple[Place, str, Labels]]:
-        """What `relevant_documents` says: ids best first, groups of alternatives, or grades by id."""
-        rows = list(self._rows(Findings()))
-        if not any("relevant_documents" in row for _, _, row in rows):
-            return  # questions without labels: a beginning
-        yield from merged(
-            (place, id_, labels)
-            for place, id_, row in rows
-            # Claims are measured without labels, and so are references, from which a judge takes the claims.
-            if ("relevant_documents" in row or not (row.get("claims") or row.get("reference")))
-            and (labels := parse_labels(row, place, problems)) is not None
-        )
 
-    def _rows(self, problems: Findings) -> Iterator[tuple[Place, str, Mapping[str, Any]]]:
-        for file in self.query_files:
-            try:
-                rows = read_json(file)
-            except InputError as error:
-                problems.extend(error.problems)
-                continue
-            if not isinstance(rows, list):
-                problems.wrong(file.path, "is not a list of queries", "[{…}, {…}]")
-                continue
-            for number, row in enumerate(rows):
-                place = Place(Path(f"{file.path}[{number}]"))
-                if not isinstance(row, dict):
-                    problems.wrong(place, "is not an object", '{"query": …, "relevant_documents": […]}')
-                    continue
-                problems.extend(
-                    Problem(str(place), f"unknown key {key!r}", did_you_mean(key, KEYS)) for key in row.keys() - KEYS
-                )
-                id_ = row.get("id", f"q{number}")
-                if isinstance(id_, str) and id_.strip():
-                    yield place, nfc(id_), row
-                else:
-                    problems.wrong(place, f"'id' is {id_!r}, not a name", "an id is text")
+def _questions(files: Sequence[File], problems: Findings) -> Iterator[tuple[Place, Row]]:
+    """The rows of the query files; a query that another file has with another labeller is labelled twice.
+
+    Those without an id are q0, q1, … by their place in the file.
+    """
+    labellers: dict[tuple[object, object], set[str]] = {}
+    for file in files:
+        names, place = dict[str, None](), Place(file.path)
+        for number, (place, written) in enumerate(read_rows(file, problems)):
+            names |= dict.fromkeys(written)
+            row = {"id": f"q{number}", **written}
+            by, others = str(row.pop("labelled_by", "")), labellers.setdefault((row["id"], row.get("query")), set())
+            again = bool(by and others) and others.isdisjoint(["", by])
+            others.add(by)
+            if not again:
+                yield place, _with_metadata(row, place, problems)
+        if taken := problems.taken.get(place.file):  # as the file has it
+            usual = dict.fromkeys(("tags", "fields"), FIELDS)
+            names.pop("labelled_by", None)
+            problems.taken[place.file] = {name: usual.get(name, "") or taken.get(name, "") for name in names}
+
+
+def _labels(files: Sequence[File], columns: Columns, problems: Findings) -> Iterator[Labelled]:
+    """What `relevant_documents` says, file by file; several labellers of one query are merged."""
+
+    def of_file(file: File) -> Iterator[Labelled]:
+        rows = [(place, {"id": f"q{n}", **row}) for n, (place, row) in enumerate(read_rows(file, Findings()))]
+        by = {place: str(row.pop("labelled_by", "")) for place, row in rows}
+        source = TableSource(rows_of(), lambda _: iter(rows), None, columns)
+        for place, id_, labels in source.labels(problems):
+            yield place, id_, replace(labels, by=by[place], source=source_named(by[place]))
+
+    yield from merged(one for file in files for one in of_file(file))
+
+
+def _with_metadata(row: dict[str, Any], place: Place, problems: Findings) -> Row:
+    """A row with `fields` and `tags` as fields of the query."""
+    fields, tags = row.pop("fields", {}), row.pop("tags", [])
+    tags = [tags] if isinstance(tags, str) else tags
+    if not isinstance(fields, dict) or not isinstance(tags, list):
+        problems.wrong(place, "'tags' or 'fields' cannot be read", "a list of words; an object of strings")
+        return row
+    metadata = {key: str(value) for key, value in fields.items()} | (
+        {"tags": ", ".join(map(str, tags))} if tags else {}
+    )
+    return {**row, "metadata": metadata} if metadata else row
 
 
 def parse_document(text: str, name: str) -> Document:
@@ -239,18 +226,6 @@ def parse_document(text: str, name: str) -> Document:
     return Document(nfc(values["id"]), values.get("title", "") or front.title, body, {**front.fields, **fields})
 
 
-def parse_labels(row: Mapping[str, Any], place: Place, problems: Findings) -> Labels | None:
-    """Read `relevant_documents`; None after a complaint."""
-    listed = row.get("relevant_documents")
-    if listed is None or isinstance(listed, str):
-        what = "'relevant_documents' is missing" if listed is None else "'relevant_documents' is not a list"
-        problems.wrong(place, what, "a list of document ids, best first")
-        return None
-    labels = list_of(listed, place, problems)
-    by = str(row.get("labelled_by", ""))
-    return labels and replace(labels, by=by, source=source_named(by))
-
-
 def _readable(name: str, file: File, *, converts: bool) -> bool:
     if _paper(name) or file.table:
         return False
@@ -272,17 +247,6 @@ def _paper(name: str) -> bool:
     return top and (PurePosixPath(name).stem.lower() in NOT_DOCUMENTS or name.lower() in NOT_DOCUMENT_FILES)
 
 
-def _fields(row: Mapping[str, Any], place: Place, problems: Findings) -> dict[str, str]:
-    fields, tags = row.get("fields", {}), row.get("tags", [])
-    if isinstance(tags, str):
-        tags = [tags]
-    if not isinstance(fields, dict) or not isinstance(tags, list):
-        problems.wrong(place, "'tags' or 'fields' cannot be read", "a list of words; an object of strings")
-        return {}
-    named = {str(key): str(value) for key, value in fields.items()}
-    return {**named, "tags": ", ".join(map(str, tags))} if tags else named
-
-
 class FrontMatter(NamedTuple):
     """The head of a file, and the text after it."""
 
@@ -299,39 +263,24 @@ def front_matter(text: str) -> FrontMatter:
     >>> front_matter("---\nTwo parts\n---\n").text
     '---\nTwo parts\n---\n'
     """
-    nothing = FrontMatter("", {}, text)
-    if not re.match(r"---[ \t]*\r?\n", text):
-        return nothing
-    lines = [line.rstrip() for line in text.split("\n", LONGEST_HEAD + 2)[1 : LONGEST_HEAD + 2]]
-    end = next((number for number, line in enumerate(lines) if line in ("---", "...")), None)
-    entries = {} if end is None else _entries("\n".join(lines[:end]))
-    if not entries or end is None:
-        return nothing
+    head = HEAD.match(text)
+    entries = _entries(head[1]) if head else {}
+    if not head or not entries:
+        return FrontMatter("", {}, text)
     title = next((key for key in entries if key.lower() == "title"), "")
     fields = {key: value for key, value in entries.items() if value and key != title}
-    after = text.split("\n", end + 2)  # the line that opens, those of the head, the one that closes it
-    return FrontMatter(entries.get(title, ""), fields, after[end + 2] if len(after) > end + 2 else "")
+    return FrontMatter(entries.get(title, ""), fields, text[head.end() :])
 
 
 def _entries(head: str) -> dict[str, str]:
     """The entries of a head; none where it is not an object, or a name occurs twice in it."""
     try:
-        node = None if len(head) > LARGEST_HEAD else yaml.compose(head, Loader=_Head)
+        node = yaml.compose(head, Loader=yaml.BaseLoader)
     except (yaml.YAMLError, RecursionError, ValueError):
         return {}
     pairs = node.value if isinstance(node, yaml.MappingNode) else []
     entries = {key.value: _text(value, head) for key, value in pairs if isinstance(key.value, str)}
     return entries if len(entries) == len(pairs) and all(map(KEY.fullmatch, entries)) else {}
-
-
-class _Head(yaml.BaseLoader):  # type: ignore[misc]  # it has no types
-    """Values as text; none refers to another one, of which a few could make gigabytes."""
-
-    def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
-        """A value."""
-        if self.check_event(yaml.AliasEvent):
-            raise yaml.YAMLError
-        return super().compose_node(parent, index)
 
 
 def _text(node: yaml.Node, head: str) -> str:

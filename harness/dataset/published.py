@@ -13,33 +13,72 @@ from __future__ import annotations
 
 import importlib
 import logging
-from collections.abc import Callable, Collection, Iterable, Iterator
+import re
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
 from itertools import chain
 from pathlib import Path, PurePosixPath
-from typing import Any
+from typing import Any, NamedTuple
 
 from harness.dataset.columns import Columns
 from harness.dataset.dataset_model import DatasetReference
 from harness.dataset.files import File, Files, Reader, pick
-from harness.dataset.rows import SUFFIXES, Row, read_rows
+from harness.dataset.rows import SUFFIXES, Row
 from harness.dataset.source import Findings, Place, split_among
-from harness.dataset.table_folder import LABELS, RowSource, TableSource, named, rows_of, split_of
+from harness.dataset.table_folder import LABELS, named
+from harness.dataset.table_source import TableSource, rows_of
 from harness.dataset.trec import qrels_files
 from retrievers.errors import InputError, Problem, needing
 
-HEADER = ("query-id", "corpus-id", "score")
 CORPUS = "corpus.jsonl"
-COLLECTION = "collection.tsv"
 HUB_PREFIX = "hf:"
 CATALOGUE_PREFIX = "irds:"
 NOT_FIELDS = {"doc_id", "query_id", "title", "text", "body", "marked_up_doc"}
 """Of a document or a query of ir_datasets."""
-PlacedRows = Iterator[tuple[Place, Row]]
-ABOUT = ("state.json", "dataset_info.json", "dataset_dict.json")
-"""What `datasets` saves beside the rows."""
 PARTS = {"corpus": ("corpus",), "queries": ("queries", "query"), "qrels": ("qrels", "default")}
+SHARD = r"\d{5}-of-\d{5}"
+
+
+class Layout(NamedTuple):
+    """The files of a collection by their names."""
+
+    patterns: Mapping[str, str]
+    """Part -> what the names of its files are like; a group is the split."""
+    headers: Mapping[str, tuple[str, ...]]
+    """Part -> the columns of its tables, where they may have no header."""
+
+    def parts(self, files: Files) -> dict[str, dict[str, list[File]]]:
+        """Part -> split, "" where there is none -> files."""
+        found: dict[str, dict[str, list[File]]] = {part: {} for part in self.patterns}
+        for part, pattern in self.patterns.items():
+            for match in filter(None, (re.fullmatch(pattern, name) for name in files)):
+                file = replace(files[match[0]], header=self.headers.get(part))
+                found[part].setdefault(next(filter(None, match.groups()), ""), []).append(file)
+        return found
+
+    def matches(self, _: DatasetReference, files: Files) -> bool:
+        """Whether a folder or an archive holds all of the parts."""
+        return all(self.parts(files).values())
+
+    def read(self, reference: DatasetReference, files: Files) -> TableSource:
+        """Open the parts; of qrels the split that is meant, `test` where several are there and none is named.
+
+        Raises:
+            InputError: there are no documents or no queries, or several splits and none is named.
+        """
+        folder, by_part = reference.folder, self.parts(files)
+        asked, qrels = [pick(files, name, folder) for name in reference.queries], by_part["qrels"]
+        needed = {"corpus": True, "queries": not asked, "qrels": any(name.startswith("qrels/") for name in files)}
+        if lacking := [part for part in self.patterns if needed[part] and not by_part[part]]:
+            what = f"holds no {lacking[0]} of this format"
+            raise InputError(Problem(str(folder), what, "such as corpus.jsonl, queries.jsonl and qrels/test.tsv"))
+        split = split_among(str(folder / "qrels"), qrels, reference.split, "test") if qrels or reference.split else ""
+        corpus, queries = (
+            by_part[part].get(split) or [*chain(*by_part[part].values())] for part in ("corpus", "queries")
+        )
+        columns = Columns(reference.columns)
+        return TableSource(rows_of(*corpus), rows_of(*(asked or queries)), rows_of(*qrels.get(split, ())), columns)
 
 
 def _is_beir(reference: DatasetReference, files: Files) -> bool:
@@ -53,68 +92,30 @@ def _is_beir(reference: DatasetReference, files: Files) -> bool:
     )
 
 
-def _read_beir(reference: DatasetReference, files: Files) -> TableSource:
-    """Open a BEIR folder; `split` may be left out where there is one file of qrels, or one named test."""
-    folder = reference.folder
-    splits = sorted(
-        pure.stem for pure in map(PurePosixPath, files) if pure.match("qrels/*.tsv") and len(pure.parts) == 2
-    )
-    if not splits and any(name.startswith("qrels/") for name in files):
-        raise InputError(Problem(str(folder / "qrels"), "holds no .tsv", "such as qrels/test.tsv"))
-    unjudged = not splits and reference.split is None
-    split = "" if unjudged else split_among(str(folder / "qrels"), splits, reference.split, "test")
-    names = reference.queries or ("queries.jsonl",)
-    columns = Columns(reference.columns)
-    queries = rows_of(*(pick(files, name, folder) for name in names))
-    judged = partial(_judged, files.get(f"qrels/{split}.tsv"))
-    return TableSource(rows_of(pick(files, CORPUS, folder)), queries, judged, columns)
-
-
-def _judged(qrels: File | None, problems: Findings) -> Iterator[tuple[Place, Row]]:
-    """The rows of qrels/<split>.tsv, with or without a header; none where nobody has judged anything yet."""
-    for place, row in read_rows(replace(qrels, header=HEADER), problems) if qrels else ():
-        if place.line != 1 or tuple(row.values())[:2] != HEADER[:2]:
-            yield place, row
-
-
-BEIR = Reader(_is_beir, _read_beir)
-"""In a folder or a zip."""
-
-
-def _is_msmarco(_: DatasetReference, files: Files) -> bool:
-    """Whether a folder or an archive holds the collection with queries and judgments."""
-    return COLLECTION in files and bool(_splits(files, "queries")) and bool(_splits(files, "qrels"))
-
-
-def _read_msmarco(reference: DatasetReference, files: Files) -> TableSource:
-    """Open `collection.tsv`, `queries.SPLIT.tsv` and `qrels.SPLIT.tsv` (or `queries.tsv` and `qrels.tsv`).
-
-    Raises:
-        InputError: the split is none of those that are there, or several are there and none is named.
-    """
-    queries, labels = _splits(files, "queries"), _splits(files, "qrels")
-    both = sorted(queries.keys() & labels.keys())
-    split = split_among(reference.name, both, reference.split)
-    texts, judgments = ("_id", "text"), ("query_id", "iteration", "doc_id", "score")
-    return TableSource(
-        rows_of(replace(pick(files, COLLECTION, reference.folder), header=texts)),
-        rows_of(replace(queries[split], header=texts)),
-        rows_of(replace(labels[split], header=judgments)),
-    )
-
-
-def _splits(files: Files, part: str) -> dict[str, File]:
-    """The files of a part by their split; "" for one without."""
-    found = {}
-    for name, file in files.items():
-        stem, _, split = PurePosixPath(name).with_suffix("").as_posix().partition(".")
-        if stem == part and name.endswith(".tsv"):
-            found[split] = file
-    return found
-
-
-MSMARCO = Reader(_is_msmarco, _read_msmarco)
-"""A folder or a zip with the collection, queries and judgments."""
+BEIR = Reader(
+    _is_beir,
+    Layout(
+        {"corpus": r"corpus\.jsonl", "queries": r"queries\.jsonl", "qrels": r"qrels/([^/]+)\.tsv"},
+        {"qrels": ("query-id", "corpus-id", "score")},
+    ).read,
+)
+MSMARCO = Layout(
+    {"corpus": r"collection\.tsv", "queries": r"queries(?:\.(.+))?\.tsv", "qrels": r"qrels(?:\.(.+))?\.tsv"},
+    {
+        "corpus": ("_id", "text"),
+        "queries": ("_id", "text"),
+        "qrels": ("query_id", "iteration", "doc_id", "score"),
+    },
+)
+HUGGINGFACE = Layout(
+    {
+        part: rf"(?:[^/]+/)?(?:{'|'.join(names)})/(?!(?:state|dataset_\w+)\.json)"
+        rf"(?:(?:([^/]+)/)?data-{SHARD}\.arrow|([^/]+?)(?:-{SHARD})?(?:{'|'.join(map(re.escape, SUFFIXES))}))"
+        for part, names in PARTS.items()
+    },
+    {},
+)
+"""Folders of shards; `datasets` saves its own as Arrow, with notes beside them."""
 
 
 def _read_named(reference: DatasetReference, files: Files) -> TableSource:
@@ -125,9 +126,8 @@ def _read_named(reference: DatasetReference, files: Files) -> TableSource:
     if not name:
         raise InputError(Problem(reference.name, "names no data set", "hf:NAME, or hf:NAME@REVISION"))
     kwargs: dict[str, Any] = {"revision": revision} if revision else {}
-    hub = logging.getLogger("huggingface_hub")
-    level = hub.level
-    hub.setLevel(logging.ERROR)  # a hub that is out of reach is one message, not one for each try
+    # A hub that is out of reach is one message, not one for each try.
+    logging.getLogger("huggingface_hub").setLevel(logging.ERROR)
     try:
         configs = datasets.get_dataset_config_names(name, **kwargs)
         rows = {}
@@ -137,16 +137,14 @@ def _read_named(reference: DatasetReference, files: Files) -> TableSource:
                 remedy = f"its parts are {', '.join(configs[:8])}"
                 raise InputError(Problem(reference.name, f"has no part {part!r}", remedy))
             table = datasets.load_dataset(name, config, **kwargs)
-            rows[part] = _numbered(reference, part, table[_split_of(reference, part, table)])
-    except (OSError, ValueError, datasets.exceptions.DatasetsError) as error:
+            split = _split_of(reference, part, table)
+            rows[part] = partial(_numbered, f"{reference.name}/{part}", table[split].__iter__, dict)
+    except InputError:
+        raise
+    except Exception as error:  # of the network, of files, of a data set that only its own code can read
         what = f"cannot be read: {next(iter(str(error).splitlines()), type(error).__name__)}"
         remedy = "see that the name is right and the hub can be reached, or give a folder with its files"
         raise InputError(Problem(reference.name, what, remedy)) from None
-    except RuntimeError as error:  # what `datasets` says of a data set that only its own code can read
-        what = f"is not read, since code of a data set is never run: {str(error).splitlines()[0]}"
-        raise InputError(Problem(reference.name, what, "give a folder with its files, as Parquet or JSONL")) from None
-    finally:
-        hub.setLevel(level)
     return TableSource(rows["corpus"], rows["queries"], rows["qrels"], Columns(reference.columns))
 
 
@@ -157,53 +155,19 @@ def _split_of(reference: DatasetReference, part: str, splits: Collection[str]) -
     return split_among(f"{reference.name}: {part}", splits, reference.split, "test")
 
 
-def _numbered(reference: DatasetReference, part: str, table: Iterable[Row]) -> RowSource:
-    def read_all(problems: Findings) -> Iterator[tuple[Place, Row]]:
-        for number, row in enumerate(table, 1):
-            yield Place(Path(f"{reference.name}/{part}"), number), row
-
-    return read_all
+def _numbered(
+    name: str, iterate: Callable[[], Iterable[Any]], row_of: Callable[[Any], Row], problems: Findings
+) -> Iterator[tuple[Place, Row]]:
+    """The rows that a library gives, each with its number."""
+    try:
+        for number, one in enumerate(iterate(), 1):
+            yield Place(Path(name), number), row_of(one)
+    except Exception as error:  # whatever the library raises of files that it fetched
+        what = f"cannot be read: {' '.join(str(error).split())[:200] or type(error).__name__}"
+        problems.wrong(name, what, "fetch it where there is a network, or give a folder with its files")
 
 
 HUB = Reader(lambda reference, _: reference.scheme == HUB_PREFIX, _read_named)
-"""By a name."""
-
-
-def _holds_parts(_: DatasetReference, files: Files) -> bool:
-    """Whether a folder holds folders of shards for corpus, queries and qrels."""
-    return all(_shards_of(files, names) for names in PARTS.values())
-
-
-def _read_parts(reference: DatasetReference, files: Files) -> TableSource:
-    """Open the parts; of qrels the split that is meant, `test` where several are there and none is named."""
-    by_part = {}
-    for part, names in PARTS.items():
-        splits = _shards_of(files, names)
-        if not splits:
-            raise InputError(Problem(str(reference.folder / part), "holds no table", "a folder of Parquet or JSONL"))
-        by_part[part] = splits
-    qrels = by_part["qrels"]
-    split = split_among(str(reference.folder / "qrels"), qrels, reference.split, "test")
-    corpus, queries = (by_part[part].get(split) or [*chain(*by_part[part].values())] for part in ("corpus", "queries"))
-    return TableSource(rows_of(*corpus), rows_of(*queries), rows_of(*qrels[split]), Columns(reference.columns))
-
-
-def _shards_of(files: Files, names: Iterable[str]) -> dict[str, list[File]]:
-    """The shards of one part by split: files in a folder of this name, or in folders of splits as they are saved."""
-    by_split: dict[str, list[File]] = {}
-    for name, file in files.items():
-        pure = PurePosixPath(name)
-        folder, split = split_of(name) or (pure.parent.as_posix(), pure.stem)
-        if pure.suffix.lower() in SUFFIXES and len(pure.parts) <= 3 and pure.name not in ABOUT:
-            if PurePosixPath(folder).name in names:
-                by_split.setdefault(split, []).append(file)
-            elif not folder and split in names and pure.suffix == ".arrow":  # a part without splits
-                by_split.setdefault("", []).append(file)
-    return by_split
-
-
-HUGGINGFACE = Reader(_holds_parts, _read_parts)
-"""On disk."""
 
 
 def _read_catalogue(reference: DatasetReference, files: Files) -> TableSource:
@@ -220,19 +184,10 @@ def _read_catalogue(reference: DatasetReference, files: Files) -> TableSource:
         remedy = "name a part of it that has them, such as …/test"
         raise InputError(Problem(reference.name, f"has no {', '.join(lacking)}", remedy))
 
-    def rows(iterate: Callable[[], Iterable[Any]], row_of: Callable[[Any], Row], problems: Findings) -> PlacedRows:
-        try:
-            for number, one in enumerate(iterate(), 1):
-                yield Place(Path(reference.name), number), row_of(one)
-        except Exception as error:
-            what = f"cannot be read: {' '.join(str(error).split())[:200] or type(error).__name__}"
-            remedy = "fetch it where there is a network, or give a folder with its files"
-            problems.append(Problem(reference.name, what, remedy))
-
     return TableSource(
-        partial(rows, collection.docs_iter, _document_row),
-        partial(rows, collection.queries_iter, _query_row),
-        partial(rows, collection.qrels_iter, lambda judged: dict(judged._asdict())),
+        partial(_numbered, reference.name, collection.docs_iter, _document_row),
+        partial(_numbered, reference.name, collection.queries_iter, _query_row),
+        partial(_numbered, reference.name, collection.qrels_iter, lambda judged: dict(judged._asdict())),
     )
 
 

@@ -248,6 +248,8 @@ def _table(file: File, rows: Iterable[tuple[int, list[str]]], problems: Findings
             if named_twice(header, str(place), problems):
                 return
             continue
+        if not header and cells[:2] == list(file.header or ())[:2]:  # there is a header after all
+            continue
         header = header or _names(file.header or (), len(cells))
         none = False
         if header == QUEPID and len(cells) == 1:  # a query that nobody rated

@@ -22,7 +22,7 @@ from retrievers.types import CONTROL, Claim, Document, Query, Reference
 SHOWN = 20
 """How many problems of one file are listed; the rest is counted."""
 WHOLE = "a grade is a whole number below 2^31; 0 is judged and not relevant"
-ENTRY = re.compile(r"\[\d+\]$")
+ENTRY = re.compile(r"\[(\d+|'[^']*'|\"[^\"]*\")\]$")
 LINE = re.compile(r"(:\d+|\[\d+\])$")
 WHOLE_NUMBER = re.compile(r"[+-]?[0-9]+(\.0*)?")
 HALF = re.compile("[\ud800-\udfff]")

@@ -12,48 +12,30 @@ folders of splits, which are configurations.
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
+from functools import partial
 from pathlib import Path, PurePosixPath
-from statistics import median
 
 from harness.dataset import judgments, markdown_folder, trec
 from harness.dataset.archives import is_zip
-from harness.dataset.columns import (
-    ASKED,
-    FIELDS,
-    LABELLING,
-    OF_DOCUMENTS,
-    OF_QUERIES,
-    Columns,
-    document_of,
-    query_of,
-    recognised,
-)
+from harness.dataset.columns import Columns, recognised
 from harness.dataset.dataset_model import DatasetReference, Labels
 from harness.dataset.files import File, Files, holds_files, listing, pick, straight
-from harness.dataset.label_rows import labels_of
 from harness.dataset.rows import PLAIN, SUFFIXES, Row, read_rows
-from harness.dataset.source import Findings, Parts, Place, Source, split_among
-from retrievers.errors import InputError, Problem, did_you_mean
-from retrievers.types import Document, Query
+from harness.dataset.source import Findings, Parts, Place, split_among
+from harness.dataset.table_source import RowSource, TableSource, rows_of
+from retrievers.errors import InputError, Problem
+from retrievers.types import Document
 
-RowSource = Callable[[Findings], Iterable[tuple[Place, Row]]]
 DOCUMENTS = ("documents", "corpus", "docs", "passages")
 QUERIES = ("queries", "questions", "topics")
 LABELS = ("labels", "qrels", "judgments", "judgements", "relevance")
 
-DOCUMENT, QUERY = ("document_id", "text"), ("query_id", "query")
-"""What each row has, as far as it is declared."""
-SAMPLED, LONGEST_CELL = 200, 2_000
-"""Rows, and letters of a cell, at most, of which it is seen whether they name documents."""
-PLACEHOLDER = re.compile(r"(?i)to-?do|tbd|tba|n/?a|none|null|unknown|test|xxx*|fixme|question|query|[^\w]*")
-FREQUENT = 5
-"""Times as many rows as usual on which a question may be a placeholder."""
-HEADERS = 64
-"""Sets of columns that are looked at: rows of JSON may differ in theirs without end."""
-SHARD = re.compile(r"(.+?)-\d{5}-of-\d{5}")
+SHARD = re.compile(
+    r"(?:(?P<folder>.+)/)??(?:(?P<saved>[^/]+)/data-\d{5}-of-\d{5}\.arrow|"
+    rf"(?P<split>[^/]+?)-\d{{5}}-of-\d{{5}}(?:{'|'.join(map(re.escape, SUFFIXES))}))"
+)
 SAVED = "data"
 """What `save_to_disk` calls its shards, and what the hub calls the folder of a data set's only configuration."""
 
@@ -84,7 +66,7 @@ def _has_columns(file: File) -> bool:
     return bool(first) and (listed or recognised("query", tuple(first)) not in (None, "query"))
 
 
-def read(reference: DatasetReference, files: Files) -> Source:
+def read(reference: DatasetReference, files: Files) -> Parts:
     """Open the tables of a folder or of a file that holds some, or one table, and what the reference names beside it.
 
     Raises:
@@ -105,28 +87,29 @@ def read(reference: DatasetReference, files: Files) -> Source:
         raise InputError(Problem(str(folder), "holds no table of queries", remedy))
     asked = queries or [labels] if labels else queries
     apart = bool(qrels) or (labels is not None and bool(queries))
+    part = reference.columns.get("query", "title")
+    in_topics = bool(queries) and all(map(trec.is_topics, queries)) and bool(qrels)
+    own = _headed(reference, ("id", "query", "") if apart else ("query", "document", "grade", ""), *asked)
+    judged = _headed(reference, ("query_id", "document", "grade", ""), *filter(None, [labels])) if apart else None
     source = TableSource(
         rows_of(),
-        _headed(reference, ("id", "query", "") if apart else ("query", "document", "grade", ""), *asked),
-        _headed(reference, ("query_id", "document", "grade", ""), *filter(None, [labels])) if apart else None,
-        Columns(reference.columns, header=reference.header is True),
+        partial(trec.topic_rows, queries, part) if in_topics else own,
+        partial(trec.qrels_rows, qrels) if qrels else judged,
+        Columns({} if in_topics else reference.columns, header=reference.header is True),
     )
     taken = frozenset(file.path for file in (*asked, *qrels, labels) if file is not None)
-    judged = trec.TrecSource((), tuple(queries), tuple(qrels), reference.columns.get("query", "title"))
-    in_topics = bool(queries) and all(map(trec.is_topics, queries)) and bool(qrels)
     documents = pick(files, reference.documents, folder) if reference.documents in files else named(top, DOCUMENTS)
     left = [name for name, file in top.items() if file.suffix in SUFFIXES and name != judgments.NAME
             and file.path not in taken and file != documents]  # fmt: skip
 
     def labels_read(problems: Findings) -> Iterator[tuple[Place, str, Labels]]:
         found = None
-        for found in judged.labels(problems) if qrels else source.labels(problems):
+        for found in source.labels(problems):
             yield found
         for name in left if found is None else ():  # one of them may hold the labels under a name of its own
             problems.note("unread-table", name)
 
-    asked_by = judged.queries if in_topics else source.queries
-    return Parts(documents_of(reference, folder, files, taken), asked_by, labels_read)
+    return Parts(documents_of(reference, folder, files, taken), source.queries, labels_read)
 
 
 def looked_in(reference: DatasetReference, files: Files) -> tuple[Path, dict[str, File]]:
@@ -172,7 +155,7 @@ def documents_of(
     if not markdown_folder.holds_documents(below):
         remedy = "name the file: documents = …; or call it documents.csv, .tsv, .jsonl, .parquet or .xlsx"
         raise InputError(Problem(str(place), "holds no documents", remedy))
-    return markdown_folder.MarkdownSource(place, (), taken).documents
+    return partial(markdown_folder.documents, place, taken)
 
 
 def _headed(reference: DatasetReference, names: tuple[str, ...], *files: File) -> RowSource:
@@ -240,15 +223,8 @@ def split_of(name: str) -> tuple[str, str] | None:
     >>> split_of("en/test-00000-of-00002.parquet"), split_of("test/data-00000-of-00001.arrow"), split_of("a.csv")
     (('en', 'test'), ('', 'test'), None)
     """
-    if "-of-" not in name:
-        return None
-    pure = PurePosixPath(name)
-    shard = SHARD.fullmatch(pure.stem) if pure.suffix.lower() in SUFFIXES else None
-    if shard is None:
-        return None
-    if pure.suffix.lower() == ".arrow" and shard[1] == SAVED:
-        return "/".join(pure.parts[:-2]), pure.parent.name
-    return "/".join(pure.parts[:-1]), shard[1]
+    shard = SHARD.fullmatch(name)
+    return (shard["folder"] or "", shard["saved"] or shard["split"]) if shard else None
 
 
 def _shards(files: Files) -> dict[str, dict[str, list[File]]]:
@@ -258,135 +234,3 @@ def _shards(files: Files) -> dict[str, dict[str, list[File]]]:
         for folder, split in filter(None, [split_of(name)]):
             found.setdefault("" if folder == SAVED else folder, {}).setdefault(split, []).append(file)
     return found
-
-
-def rows_of(*files: File) -> RowSource:
-    """The rows of some files, one after the other."""
-
-    def read_all(problems: Findings) -> Iterator[tuple[Place, Row]]:
-        for file in files:
-            yield from read_rows(file, problems)
-
-    return read_all
-
-
-@dataclass(frozen=True, slots=True)
-class TableSource:
-    """Rows of documents, of queries, and of labels where these do not stand with the queries."""
-
-    document_rows: RowSource
-    query_rows: RowSource
-    label_rows: RowSource | None
-    columns: Columns = field(default_factory=Columns)
-
-    def documents(self, problems: Findings) -> Iterator[tuple[Place, Document]]:
-        """One document a row."""
-        for place, row in self._used(self.document_rows(problems), problems, OF_DOCUMENTS, DOCUMENT, ("title",)):
-            document = document_of(row, place, self.columns, problems)
-            if document is not None:
-                yield place, document
-
-    def queries(self, problems: Findings) -> Iterator[tuple[Place, Query]]:
-        """One query a row; without ids they are q0, q1, … A text, or id and text, of further labels come again."""
-        seen: dict[str, str] = {}
-        rows_of_text = Counter[str]()
-        texts: dict[str, str] = {}
-        here = self.label_rows is None
-        kinds, needed = (OF_QUERIES, (*QUERY, *LABELLING)) if here else (ASKED, QUERY)
-        for place, row in self._used(self.query_rows(problems), problems, kinds, needed, ("reference", "claims")):
-            query = query_of(row, place, self.columns, problems, unnamed=f"q{len(seen)}", labelled=here)
-            if query is None:
-                continue
-            if self.columns.name("query_id", row) is None:
-                rows_of_text[query.text] += 1
-                if query.text in seen and self.label_rows is None:
-                    if not query.text.strip():
-                        problems.note("blank-query", seen[query.text])
-                    elif not self.columns.labelled(row):  # else it is one more label
-                        problems.note("repeated-row", seen[query.text])
-                    continue
-                seen[query.text] = query.id
-            elif here and self.columns.name("label_document", row) is not None:
-                if texts.get(query.id) == query.text:
-                    continue  # one more label
-                texts[query.id] = query.text
-            yield place, query
-        usual = median(rows_of_text.values()) if rows_of_text else 0
-        for text, number in rows_of_text.items():
-            if number > 1 and (PLACEHOLDER.fullmatch(text.strip()) or number >= max(FREQUENT, FREQUENT * usual)):
-                problems.note("placeholder-query", f"{text.strip()[:40]!r} on {number:,} rows")
-
-    def labels(self, problems: Findings) -> Iterator[tuple[Place, str, Labels]]:
-        """The rows of labels, gathered by query."""
-        if self.label_rows is not None:
-            rows = self._used(self.label_rows(problems), problems, OF_QUERIES, LABELLING)
-            yield from labels_of(rows, self.columns, problems)
-            return
-        if not any(self.columns.labelled(row) for _, row in self.query_rows(Findings())):
-            return  # questions without labels: a beginning
-        unnamed: dict[str, str] = {}
-        for _, row in self.query_rows(Findings()):
-            if self.columns.name("query_id", row) is None:
-                text = str(self.columns.value("query", row))
-                unnamed.setdefault(text, f"q{len(unnamed)}")
-        # A row without labels is a slip, unless it has claims: those are measured without labels.
-        rows = (
-            (place, row)
-            for place, row in self.query_rows(Findings())
-            if (self.columns.labelled(row) or not self.columns.value("claims", row))
-            and not self._unrated(row)
-            and not self.columns.absent(row, (*QUERY, *LABELLING))  # told with the queries
-        )
-        yield from labels_of(rows, self.columns, problems, unnamed or None)
-
-    def _unrated(self, row: Row) -> bool:
-        """Whether a row has room for a document and its grade, and nobody has filled it in."""
-        return all(self.columns.value(kind, row) == "" for kind in ("label_document", "grade"))
-
-    def _used(
-        self,
-        rows: Iterable[tuple[Place, Row]],
-        problems: Findings,
-        kinds: tuple[str, ...],
-        needed: tuple[str, ...],
-        wanted: tuple[str, ...] = (),
-    ) -> Iterator[tuple[Place, Row]]:
-        """The rows; what their columns are taken for is noted, and columns that may hold labels are not passed over.
-
-        Args:
-            rows: of one part.
-            problems: where complaints go.
-            kinds: of columns that the part may have.
-            needed: those of them that each row has, where they are declared; a row without is told of, and left out.
-            wanted: those that some row has, where they are declared.
-        """
-        lacking = {kind for kind in wanted if kind in self.columns.declared}
-        known = set[tuple[str, ...]]()
-        path = counted = None
-        for place, row in rows:
-            if counted is None or place.path is not path:
-                path, counted = place.path, problems.counter(place.file)
-            counted["row"] += 1
-            if kinds != OF_DOCUMENTS and counted["row"] <= SAMPLED:
-                unused, taken = problems.unused.setdefault(place.file, {}), self.columns.taken(row, kinds)
-                for name in (name for name, kind in taken.items() if kind in ("", FIELDS) and name in row):
-                    if row[name] not in (None, "", [], {}) and len(str(row[name])) <= LONGEST_CELL:
-                        unused.setdefault(name, []).append(row[name])
-            if kinds == ASKED:
-                problems.unlabelled.add(place.file)
-            if (names := tuple(row)) not in known and len(known) < HEADERS:
-                known.add(names)
-                lacking = {kind for kind in lacking if self.columns.name(kind, row) is None}
-                there = problems.taken.setdefault(place.file, {})
-                taken = self.columns.taken(row, kinds)
-                if needed == LABELLING:  # of a table of labels nothing else is kept
-                    taken = {name: "" if kind == FIELDS else kind for name, kind in taken.items()}
-                there.update((name, kind) for name, kind in taken.items() if kind or name not in there)
-            if self.columns.declared and (absent := self.columns.absent(row, needed)):
-                problems.append(self.columns.lacking(absent[0], row, *absent[1:])._replace(where=str(place)))
-            else:
-                yield place, row
-        for kind in lacking if 0 < len(known) < HEADERS else ():
-            declared = self.columns.declared[kind]
-            remedy = did_you_mean(declared, {str(name) for names in known for name in names})
-            problems.wrong(place.file, f"no row has a column {declared!r}", remedy)

@@ -8,32 +8,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import cache, partial
+from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from harness.dataset.columns import Columns, declaring, value_at
+from harness.dataset.columns import Columns
 from harness.dataset.dataset_model import DatasetReference
 from harness.dataset.files import File, Files, Reader, listing, pick
 from harness.dataset.rows import Row, read_json
 from harness.dataset.source import Findings, Parts, Place, written_value
-from harness.dataset.table_folder import (
-    DOCUMENTS,
-    RowSource,
-    TableSource,
-    documents_of,
-    first_row,
-    looked_in,
-    named,
-    rows_of,
-    table_files,
-)
+from harness.dataset.table_folder import DOCUMENTS, documents_of, first_row, looked_in, named, table_files
+from harness.dataset.table_source import RowSource, TableSource, rows_of
 from retrievers.errors import InputError, Problem
 from retrievers.ids import document_id
-
-CALLED = {"query_id": "id", "query": "question", "label_document": "doc_id", "contexts": "reference_contexts",
-          "reference": "reference", "claims": "claims"}  # fmt: skip
-"""Kind of column -> what it is called in the rows that exports become."""
 
 
 class Export(NamedTuple):
@@ -50,7 +38,7 @@ class Export(NamedTuple):
     fields: tuple[str, ...] = ()
     """Further names whose values become fields of the query."""
     objects: tuple[str, ...] = ()
-    """Names that hold objects; the only text of the first is the question where no name of it is there."""
+    """What holds the question and what holds the answer, where these are objects."""
     parts: tuple[str, str] = ("", "")
     """The file of questions and the folder of documents, where the tool writes a folder of its own."""
 
@@ -86,59 +74,29 @@ class Export(NamedTuple):
         # Documents of an export are named in no order: each has grade 1.
         declared = {"label_document" if kind == "relevant" else kind: name
                     for kind, name in Columns(reference.columns).declared.items()}  # fmt: skip
-        rows = partial(self._rows, rows_of(*tables), declared)
-        asked = TableSource(rows_of(), rows, None)
+        columns = Columns(declared, known=self.names)
+        asked = TableSource(rows_of(), partial(self._rows, rows_of(*tables), columns), None, columns)
         return Parts(documents_of(reference, folder, beside), asked.queries, asked.labels)
 
-    def _rows(self, rows: RowSource, declared: Mapping[str, str], problems: Findings) -> Iterator[tuple[Place, Row]]:
-        """What is used of each row; one without a question or documents becomes a problem."""
-        names, lacking, place = (
-            {**self.names, **{kind: (name,) for kind, name in declared.items()}},
-            {*declared},
-            Place(Path()),
-        )
+    def _rows(self, rows: RowSource, columns: Columns, problems: Findings) -> Iterator[tuple[Place, Row]]:
+        """What is used of each row; the only text of an object is the question, and a text alone the answer."""
+        paths = [*chain(*self.names.values()), *columns.declared.values(), *self.fields]
+        used = {path.partition(".")[0] for path in paths}
         for number, (place, whole) in enumerate(rows(problems)):
-            row = {**whole, **{name: written_value(whole[name]) for name in self.objects if name in whole}}
-            for name in self.objects:
-                if not isinstance(row.get(name), dict | str | None):
-                    problems.wrong(place, f"{name!r} is not an object", "as the SDK writes it")
-            found = {kind: self._value(kind, row, paths) for kind, paths in names.items()}
-            used = {CALLED[kind]: value for kind, value in found.items() if value is not None}
-            lacking -= {kind for kind, value in found.items() if value is not None}
-            if found.get("label_document") is not None:
-                used.pop("reference_contexts", None)
-            fields = {name: row[name] for name in self.fields if name in row}
-            if not isinstance(found["query"], str):
-                problems.append(self._without_question(row)._replace(where=str(place)))
-            elif self.objects and not used.keys() & {"doc_id", "reference_contexts"}:
-                remedy = f"say where: {declaring('relevant', f'{self.objects[1]}.…')}"
-                problems.wrong(place, "it has no reference contexts and no ids of documents", remedy)
-            else:
-                yield place, {"id": f"q{number}", **fields, **used}
-        for kind in lacking if place.line else ():
-            problems.wrong(place.file, f"no row has a column {declared[kind]!r}", "see how it is spelt")
+            row: dict[str, Any] = {"id": f"q{number}"}
+            row |= {name: _filled(value) for name, value in whole.items() if name in used and value not in (None, "")}
+            for name, kind in zip(self.objects, ("query", "reference"), strict=False):
+                held = written_value(row.get(name))
+                texts = [one for one in held.values() if isinstance(one, str)] if isinstance(held, dict) else [held]
+                alone = len(texts) == 1 and isinstance(texts[0], str) and (kind == "query" or held is texts[0])
+                if alone and columns.name(kind, row) is None:
+                    row[name] = {self.names[kind][0].partition(".")[2]: texts[0]}
+            yield place, row
 
-    def _value(self, kind: str, row: Row, paths: Sequence[str]) -> Any:
-        """What a row has of a kind: under one of the names; else the only text of the questions, or a whole answer."""
-        nothing = (None,) if kind in ("query", "reference") else (None, "")
-        found = next((value for path in paths if (value := value_at(row, path)) not in nothing), None)
-        if found is not None or not self.objects or kind not in ("query", "reference"):
-            return found
-        held = row.get(self.objects[kind != "query"])
-        texts = [one for one in held.values() if isinstance(one, str)] if isinstance(held, dict) else [held]
-        alone = len(texts) == 1 and isinstance(texts[0], str) and (kind == "query" or held is texts[0])
-        return texts[0] if alone else None
 
-    def _without_question(self, row: Row) -> Problem:
-        """A complaint, without its place, that a row has no question."""
-        if not self.objects:
-            name = self.names["query"][0]
-            what = f"{name!r} is missing" if row.get(name) is None else f"{name!r} is not text"
-            return Problem("", what, "samples of a single turn are read, conversations are not")
-        first, held = self.objects[0], row.get(self.objects[0])
-        there = ", ".join(map(str, held)) if isinstance(held, Mapping) else ""
-        remedy = f"{first} holds {there or 'nothing'}; say which: {declaring('query', f'{first}.…')}"
-        return Problem("", "the question cannot be told", remedy)
+def _filled(value: Any) -> Any:
+    """A value; an object without what is empty in it."""
+    return {key: held for key, held in value.items() if held not in (None, "")} if isinstance(value, dict) else value
 
 
 def _of_objects(inputs: str, outputs: str) -> Export:
@@ -159,13 +117,14 @@ def _of_objects(inputs: str, outputs: str) -> Export:
             "claims": (f"{outputs}.claims",),
         },
         fields=("metadata",),
-        objects=(inputs, outputs, "metadata"),
+        objects=(inputs, outputs),
     )
 
 
 RAGAS = Export(
     recognised=(("user_input",), ("reference_contexts", "reference_context_ids")),
     names={
+        "query_id": ("id",),
         "query": ("user_input", "question", "query"),
         "label_document": ("reference_context_ids",),
         "contexts": ("reference_contexts",),
@@ -184,6 +143,7 @@ LANGFUSE = _of_objects("input", "expectedOutput")
 LLAMA_INDEX_RAG = Export(
     recognised=(("query",), ("reference_contexts",), ("reference_answer",)),
     names={
+        "query_id": ("id",),
         "query": ("query",),
         "contexts": ("reference_contexts",),
         "reference": ("reference_answer",),
@@ -209,29 +169,21 @@ class KeyedFile(NamedTuple):
         reference = _only_file(reference, files)
         if reference.scheme or not reference.folder.is_file():
             raise InputError(Problem(reference.name, "is not a file", "name the JSON file itself"))
-        file = File(reference.folder)
-        whole = cache(lambda: read_json(file))
+        path, whole = reference.folder, read_json(File(reference.folder))
+        held: dict[str, Any] = whole if isinstance(whole, dict) else {}
+        tables = {key: held.get(key) for key in ("corpus", "queries", self.labels)}
+        if wrong := [key for key, table in tables.items() if not isinstance(table, dict)]:
+            what = f"{wrong[0]!r} is {'missing' if tables[wrong[0]] is None else 'not an object'}"
+            raise InputError(Problem(str(path), what, "its keys are ids"))
 
-        def rows_under(key: str, row_of: Callable[[Any], Row]) -> RowSource:
-            def rows(problems: Findings) -> Iterator[tuple[Place, Row]]:
-                try:
-                    table = whole().get(key) if isinstance(whole(), dict) else None
-                except InputError as error:
-                    problems.extend(error.problems if key == "corpus" else [])  # once is enough
-                    return
-                if not isinstance(table, dict):
-                    what = f"{key!r} is missing" if table is None else f"{key!r} is not an object"
-                    problems.wrong(file.path, what, "its keys are ids")
-                    return
-                for id_, written in table.items():
-                    yield Place(Path(f"{file.path}: {key}[{id_!r}]")), {"_id": id_, **row_of(written)}
-
-            return rows
+        def rows_under(key: str, row_of: Callable[[Any], Row], _: Findings) -> Iterator[tuple[Place, Row]]:
+            for id_, written in held[key].items():
+                yield Place(Path(f"{path}: {key}[{id_!r}]")), {"_id": id_, **row_of(written)}
 
         return TableSource(
-            rows_under("corpus", lambda written: written if isinstance(written, dict) else {"text": written}),
-            rows_under("queries", lambda written: {"text": written}),
-            rows_under(self.labels, _unordered),
+            partial(rows_under, "corpus", lambda written: written if isinstance(written, dict) else {"text": written}),
+            partial(rows_under, "queries", lambda written: {"text": written}),
+            partial(rows_under, self.labels, _unordered),
         )
 
 
@@ -268,13 +220,10 @@ def _read_pair(reference: DatasetReference, files: Files) -> TableSource:
     def questions(problems: Findings) -> Iterator[tuple[Place, Row]]:
         for place, row in asked(problems):
             groups = row.get(labels)
-            listed = [groups] if isinstance(groups, str) else groups
-            if listed is None:
-                problems.wrong(place, f"{labels!r} is missing", "groups of document ids")
-                continue
-            plain = isinstance(listed, list) and not any(isinstance(one, list) for one in listed)
+            if isinstance(groups, list) and not any(isinstance(one, list) for one in groups):
+                groups = [groups]
             used = {name: value for name, value in row.items() if name in (*COLUMNS.values(), "generation_gt")}
-            yield place, {**used, labels: [listed] if plain else listed}
+            yield place, {**used, labels: [[groups]] if isinstance(groups, str) else groups}
 
     return TableSource(texts, questions, None, Columns(COLUMNS))
 

@@ -10,23 +10,20 @@ from __future__ import annotations
 
 import html
 import re
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
 from pathlib import PurePosixPath
-from typing import NamedTuple
 
-from harness.dataset.dataset_model import DatasetReference, Labels
+from harness.dataset.dataset_model import DatasetReference
 from harness.dataset.files import File, Files, Reader, pick
-from harness.dataset.label_rows import Gathered
-from harness.dataset.rows import read_lines
+from harness.dataset.rows import Row, read_lines
 from harness.dataset.source import Findings, Place, grade_of
+from harness.dataset.table_source import TableSource
 from retrievers.errors import InputError, Problem
-from retrievers.ids import nfc
 from retrievers.runs import BOM, QRELS, lines_one_by_one
 from retrievers.runs import Qrels as Qrels
 from retrievers.runs import read_qrels as read_qrels
 from retrievers.runs import write_qrels as write_qrels
-from retrievers.types import Document, Query
 
 TEXTS = (".trec", ".sgml", ".sgm", ".xml", ".txt", ".dat", "")
 DOCUMENTS = ("documents", "docs", "corpus", "collection")
@@ -48,28 +45,24 @@ def _matches(reference: DatasetReference, files: Files) -> bool:
     return first.lstrip().upper().startswith("<DOC>")
 
 
-def _read(reference: DatasetReference, files: Files) -> TrecSource:
-    """Open the collection."""
+def _read(reference: DatasetReference, files: Files) -> TableSource:
+    """Open the collection; of several files of judgments a split names those that it is in the name of."""
     folder = reference.folder
     documents = [file for name, file in files.items() if reference.documents and name.startswith(reference.documents)]
-    topics = [pick(files, name, folder) for name in reference.queries]
-    qrels = [pick(files, reference.labels, folder)] if reference.labels else []
+    qrels = [pick(files, reference.labels, folder)] if reference.labels else _files(files, JUDGMENTS)
     parts = {
         "documents": documents or _files(files, DOCUMENTS),
-        "topics": topics or _files(files, TOPICS),
-        "qrels": qrels or _files(files, JUDGMENTS),
+        "topics": [pick(files, name, folder) for name in reference.queries] or _files(files, TOPICS),
+        "qrels": [file for file in qrels if (reference.split or "") in file.name],
     }
     if lacking := [name for name, some in parts.items() if not some]:
         raise InputError([Problem(str(folder), f"holds no {name}", f"a file {name}.txt, or name it in the experiment")
                           for name in lacking])  # fmt: skip
-    if reference.split:
-        names = [file.name for file in parts["qrels"]]
-        parts["qrels"] = [file for file in parts["qrels"] if reference.split in file.name]
-        if not parts["qrels"]:
-            what = f"{reference.split!r} is in the name of no file of judgments"
-            raise InputError(Problem("dataset.split", what, f"there are {', '.join(names)}"))
-    part = reference.columns.get("query", "title")
-    return TrecSource(tuple(parts["documents"]), tuple(parts["topics"]), tuple(parts["qrels"]), part)
+    return TableSource(
+        partial(_document_rows, parts["documents"]),
+        partial(topic_rows, parts["topics"], reference.columns.get("query", "title")),
+        partial(qrels_rows, parts["qrels"]),
+    )
 
 
 def _files(files: Files, stems: Iterable[str]) -> list[File]:
@@ -83,60 +76,50 @@ def _files(files: Files, stems: Iterable[str]) -> list[File]:
     return chosen
 
 
-@dataclass(frozen=True, slots=True)
-class TrecSource:
-    """Files of documents, topics and judgments."""
-
-    document_files: tuple[File, ...]
-    topic_files: tuple[File, ...]
-    qrels_files: tuple[File, ...]
-    part: str = "title"
-
-    def documents(self, problems: Findings) -> Iterator[tuple[Place, Document]]:
-        """One document a `<DOC>`: its `DOCNO`, its title or headline, and all other text without the tags."""
-        for file in self.document_files:
-            for place, block in _blocks(file, "doc", problems):
-                id_ = _tag(block, "DOCNO")
-                if not id_:
-                    problems.wrong(place, "the document has no <DOCNO>", "<DOCNO>its id</DOCNO>")
-                    continue
-                title = next((heading for tag in TITLES if (heading := _tag(block, tag))), "")
-                text = _tag(block, "TEXT") if re.search("<TEXT>", block, re.IGNORECASE) else _body(block)
-                yield place, Document(nfc(id_), title, text)
-
-    def queries(self, problems: Findings) -> Iterator[tuple[Place, Query]]:
-        """One query a topic, or a line: id, tab, text."""
-        for file in self.topic_files:
-            first = next(read_lines(file, Findings()), (0, ""))[1].lstrip().lower()
-            yield from self._topics(file, problems) if first.startswith("<") else _lines(file, problems)
-
-    def labels(self, problems: Findings) -> Iterator[tuple[Place, str, Labels]]:
-        """The judgments, gathered by query."""
-        gathered = Gathered()
-        for file in self.qrels_files:
-
-            def add(line: int, what: str, remedy: str, file: File = file) -> None:
-                problems.wrong(Place(file.path, line), what, remedy)
-
-            try:
-                rows = lines_one_by_one(1, file.read().removeprefix(BOM), QRELS, add)
-            except InputError as error:
-                problems.extend(error.problems)
+def _document_rows(files: Sequence[File], problems: Findings) -> Iterator[tuple[Place, Row]]:
+    """One document a `<DOC>`: its `DOCNO`, its title or headline, and all other text without the tags."""
+    for file in files:
+        for place, block in _blocks(file, "doc", problems):
+            id_ = _tag(block, "DOCNO")
+            if not id_:
+                problems.wrong(place, "the document has no <DOCNO>", "<DOCNO>its id</DOCNO>")
                 continue
-            for number, query, document, grade in rows:
-                gathered.add(Place(file.path, number), query, document, grade, problems)
-        yield from gathered.labels()
+            title = next((heading for tag in TITLES if (heading := _tag(block, tag))), "")
+            text = _tag(block, "TEXT") if re.search("<TEXT>", block, re.IGNORECASE) else _body(block)
+            yield place, {"_id": id_, "title": title, "text": text}
 
-    def _topics(self, file: File, problems: Findings) -> Iterator[tuple[Place, Query]]:
-        for place, block in _blocks(file, "top", problems):
-            number = NUMBERED.search(block)
-            id_ = number[1] if number else NUMBER.sub("", _open(block, "num"))
-            text = PART.sub("", _open(block, self.part) or _open(block, "query" if self.part == "title" else ""))
-            if id_.strip() and text.strip():
-                yield place, Query(nfc(id_.strip()), text.strip())
-            else:
-                what = "the topic has no number" if not id_.strip() else f"topic {id_.strip()} has no <{self.part}>"
-                problems.wrong(place, what, "<num> Number: 1 <title> what is asked")
+
+def topic_rows(files: Sequence[File], part: str, problems: Findings) -> Iterator[tuple[Place, Row]]:
+    """One query a topic, of which a part is asked, or a line: id, tab, text."""
+    for file in files:
+        first = next(read_lines(file, Findings()), (0, ""))[1].lstrip().lower()
+        yield from _topics(file, part, problems) if first.startswith("<") else _lines(file, problems)
+
+
+def qrels_rows(files: Sequence[File], problems: Findings) -> Iterator[tuple[Place, Row]]:
+    """One judgment a line."""
+    for file in files:
+
+        def add(line: int, what: str, remedy: str, file: File = file) -> None:
+            problems.wrong(Place(file.path, line), what, remedy)
+
+        try:
+            for line, *judged in lines_one_by_one(1, file.read().removeprefix(BOM), QRELS, add):
+                yield Place(file.path, line), dict(zip(("query_id", "doc_id", "score"), judged, strict=True))
+        except InputError as error:
+            problems.extend(error.problems)
+
+
+def _topics(file: File, part: str, problems: Findings) -> Iterator[tuple[Place, Row]]:
+    for place, block in _blocks(file, "top", problems):
+        number = NUMBERED.search(block)
+        id_ = (number[1] if number else NUMBER.sub("", _open(block, "num"))).strip()
+        text = PART.sub("", _open(block, part) or _open(block, "query" if part == "title" else "")).strip()
+        if id_ and text:
+            yield place, {"query_id": id_, "query": text}
+        else:
+            what = f"topic {id_} has no <{part}>" if id_ else "the topic has no number"
+            problems.wrong(place, what, "<num> Number: 1 <title> what is asked")
 
 
 def qrels_files(files: Files) -> list[File]:
@@ -164,11 +147,11 @@ def is_topics(file: File) -> bool:
     )
 
 
-def _lines(file: File, problems: Findings) -> Iterator[tuple[Place, Query]]:
+def _lines(file: File, problems: Findings) -> Iterator[tuple[Place, Row]]:
     for number, line in read_lines(file, problems):
         id_, tab, text = line.partition("\t")
         if tab and id_.strip():
-            yield Place(file.path, number), Query(nfc(id_.strip()), text.strip())
+            yield Place(file.path, number), {"query_id": id_.strip(), "query": text.strip()}
         else:
             what = "is neither a topic nor a query's id, a tab and its text"
             problems.wrong(Place(file.path, number), what, "1<tab>what is asked")
@@ -200,29 +183,7 @@ def _blocks(file: File, tag: str, problems: Findings) -> Iterator[tuple[Place, s
 
 def _tag(block: str, tag: str) -> str:
     """The text within all elements of this name, one after the other."""
-    return "\n".join(_plain(block[one.inner]) for one in _elements(block, tag)).strip()
-
-
-class _Element(NamedTuple):
-    outer: slice
-    inner: slice
-
-
-def _elements(block: str, *tags: str) -> Iterator[_Element]:
-    """The elements of these names that have an end, the outermost of those that lie in each other.
-
-    Each tag is looked at once: `<a>.*?</a>` would look for the end of each `<a>` that has none to the end of the text.
-    """
-    marks = list(re.finditer(rf"<(/?)({'|'.join(tags)})>", block, re.IGNORECASE))
-    last = {mark[2].upper(): number for number, mark in enumerate(marks) if mark[1]}
-    begins: re.Match[str] | None = None
-    for number, mark in enumerate(marks):
-        name = mark[2].upper()
-        if begins is None and not mark[1] and last.get(name, -1) > number:
-            begins = mark
-        elif begins is not None and mark[1] and name == begins[2].upper():
-            yield _Element(slice(begins.start(), mark.end()), slice(begins.end(), mark.start()))
-            begins = None
+    return "\n".join(map(_plain, re.findall(rf"(?is)<{tag}>(.*?)</{tag}>", block))).strip()
 
 
 def _open(block: str, tag: str) -> str:
@@ -233,11 +194,7 @@ def _open(block: str, tag: str) -> str:
 
 def _body(block: str) -> str:
     """All that stands outside `DOCNO` and titles."""
-    parts, at = list[str](), 0
-    for element in _elements(block, "DOCNO", *TITLES):
-        parts.append(block[at : element.outer.start])
-        at = element.outer.stop
-    return _plain(" ".join([*parts, block[at:]]))
+    return _plain(re.sub(rf"(?is)<(DOCNO|{'|'.join(TITLES)})>.*?</\1>", " ", block))
 
 
 def _plain(text: str) -> str:

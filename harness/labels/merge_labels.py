@@ -27,8 +27,6 @@ from harness.labels.pool import DrawnPool, Pool, check_new, digest_of, pool_of, 
 from retrievers.errors import InputError, Problem, did_you_mean
 from retrievers.opening import text_file, writing
 
-SHOWN = 20
-
 
 class Merged(NamedTuple):
     """The result of merging."""
@@ -174,20 +172,18 @@ def _check(judgments: Sequence[Judgment], dataset: Dataset) -> None:
     """Refuse judgments of questions, documents or texts that the data set does not have."""
     queries = {query.id: query for query in dataset.recorded}
     texts = dataset.texts({one.document_id for one in judgments})
-    problems: list[Problem] = []
+    seen = Findings()
     for one in judgments:
         where = f"query {one.query_id!r}, document {one.document_id!r}"
         if one.prompt == digest_of(KEEP):
-            problems.append(Problem(where, "keeps or drops a draft, and grades no document", "harness queries keep"))
+            seen.wrong(where, "keeps or drops a draft, and grades no document", "harness queries keep")
         elif one.query_id not in queries:
             remedy = did_you_mean(one.query_id, queries) if len(queries) <= 2_000 else ""
-            problems.append(Problem(where, f"the data set asks no such question: a pool of other queries? {remedy}"))
+            seen.wrong(where, f"the data set asks no such question: a pool of other queries? {remedy}")
         elif one.document_id not in texts:
-            problems.append(Problem(where, "the data set has no such document: a pool of another corpus?"))
+            seen.wrong(where, "the data set has no such document: a pool of another corpus?")
         elif one.text != text_digest(queries[one.query_id].text, texts[one.document_id]):
             what = "the question or the document has changed since it was judged"
-            problems.append(Problem(where, what, "make a new pool and judge it again"))
-    if problems:
-        more = len(problems) - SHOWN
-        rest = [Problem("", f"and {more:,} more judgments like these")] if more > 0 else []
-        raise InputError([*problems[:SHOWN], *rest])
+            seen.wrong(where, what, "make a new pool and judge it again")
+    if seen:
+        raise InputError(seen.problems)

@@ -310,7 +310,7 @@ def test_check_lists_every_problem(call: Call, tmp_path: Path) -> None:
     labels = tmp_path / "data" / "queries.json"
     rows = json.loads(labels.read_text(encoding="utf-8"))
     rows[0]["relevant_documents"] = ["appel"]
-    rows[1]["quary"] = "?"
+    rows[1]["tags"] = 3
     labels.write_text(json.dumps(rows), encoding="utf-8")
     said = call("check", path, code=2)
     assert "error: 2 problems" in said.err

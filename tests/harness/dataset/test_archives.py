@@ -31,7 +31,7 @@ def test_names_that_lead_out_of_an_archive_are_refused(tmp_path, name):
 def test_a_name_that_is_not_the_utf_8_it_is_said_to_be(tmp_path):
     path = archive(tmp_path / "set.zip", {"ä.md": b"# A", "queries.json": b"[]"})
     path.write_bytes(path.read_bytes().replace("ä.md".encode(), b"\xff\xfe.md"))
-    with pytest.raises(InputError, match=r"set.zip: has a member whose name is said to be UTF-8 and is not"):
+    with pytest.raises(InputError, match=r"set.zip: is not a zip archive that can be read: .utf-8. codec"):
         load(reference_of(path))
 
 
@@ -44,7 +44,7 @@ LOCAL, ENTRY = b"PK\x03\x04", b"PK\x01\x02"
         # The version needed to extract: APPNOTE.TXT, 4.4.3.
         ([(ENTRY, 6, b"\x63")], r"set.zip: is not a zip archive that can be read: zip file version 9.9"),
         # Encrypted: 4.4.4.
-        ([(LOCAL, 6, b"\x01"), (ENTRY, 8, b"\x01")], r"a.md: cannot be unpacked: .*password required.*unpack it your"),
+        ([(LOCAL, 6, b"\x01"), (ENTRY, 8, b"\x01")], r"a.md: cannot be read: .*password required"),
     ],
 )
 def test_an_archive_with_a_header_of_another_kind_is_refused(tmp_path, changes, told):

@@ -112,7 +112,7 @@ def test_code_of_a_data_set_is_never_run(tmp_path, monkeypatch):
     folder = tmp_path / "evil"
     folder.mkdir()
     (folder / "evil.py").write_text("raise SystemExit('it ran')")
-    with pytest.raises(InputError, match=r"code of a data set is never run: .*evil.py .give a folder with its files"):
+    with pytest.raises(InputError, match=r"Dataset scripts are no longer supported, but found evil.py"):
         load(reference_of(f"hf:{folder.as_posix()}"))
 
 
@@ -148,7 +148,6 @@ def test_nothing_is_unpickled_and_no_text_is_run_as_code():
 
 
 SPACES = " " * 20_000
-TAGS = {tag: tag * 10_000 for tag in ("<TITLE>", "<DOCNO>", "<TEXT>", "<topic number")}
 
 
 @pytest.mark.parametrize(
@@ -157,9 +156,7 @@ TAGS = {tag: tag * 10_000 for tag in ("<TITLE>", "<DOCNO>", "<TEXT>", "<topic nu
         (lambda text: quoted(text, "DOCUMENT"), f"<{SPACES}"),
         (lambda text: as_data(text, "PASSAGE"), f"<{SPACES}"),
         (lambda text: MARK.sub("", text), f"so [1]{SPACES}it is"),
-        *((lambda text: trec._body(text), text) for text in TAGS.values()),
-        *((lambda text: trec._tag(text, "TEXT"), text) for text in TAGS.values()),
-        (trec.NUMBERED.search, TAGS["<topic number"]),
+        (trec.NUMBERED.search, "<topic number" * 10_000),
     ],
 )
 def test_no_pattern_looks_at_a_text_twice_over(read, text):

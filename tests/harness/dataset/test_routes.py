@@ -1,6 +1,5 @@
 """The same collection through every reader: the same digest, rankings and scores; what is written is read back."""
 
-import json
 import tempfile
 from dataclasses import replace
 from pathlib import Path
@@ -16,7 +15,6 @@ from retrievers.errors import InputError
 from retrievers.ids import nfc
 from retrievers.meter import Meter
 from retrievers.types import Ranking
-from tests.support import layouts
 from tests.support import layouts as written
 
 
@@ -76,15 +74,6 @@ def test_autorag_keeps_its_groups(tmp_path: Path) -> None:
     }
     assert next(found.documents()).fields == {"page": "1"}
     assert found.queries[0].fields == {}
-
-
-def test_one_relevant_document_a_row(tmp_path: Path) -> None:
-    written.table(tmp_path / "documents.csv", written.corpus("id"))
-    rows = [{"question": written.QUERIES[q], "doc_id": d} for q, d in [("q2", "boat"), ("q1", "car"), ("q2", "fish")]]
-    written.table(tmp_path / "labels.csv", rows)
-    found = loaded(tmp_path)
-    assert [query.text for query in found.queries] == [written.QUERIES["q2"], written.QUERIES["q1"]]
-    assert found.labels["q0"].grades == {"boat": 1, "fish": 1}
 
 
 @pytest.mark.parametrize("route", ["csv", "tsv", "jsonl", "parquet", "trec", "embench"])
@@ -184,52 +173,24 @@ GRADES = st.integers(-3, 9)
 
 
 @st.composite
-def collections(draw: st.DrawFn) -> tuple[dict[str, str], dict[str, str], dict[str, dict[str, int]]]:
+def collections(draw: st.DrawFn) -> written.Collection:
     """Documents, queries, and grades of which at least one is positive."""
     documents = draw(st.dictionaries(IDS, TEXTS, min_size=1, max_size=5))
     asked = draw(st.dictionaries(IDS, TEXTS.filter(str.strip), min_size=1, max_size=4))
     judged = {id_: draw(st.dictionaries(st.sampled_from(sorted(documents)), GRADES, min_size=1)) for id_ in asked}
-    first = next(iter(judged))
-    judged[first][next(iter(documents))] = 1
-    return documents, asked, judged
-
-
-def rows(texts: dict[str, str]) -> layouts.Rows:
-    return [{"id": id_, "text": text} for id_, text in texts.items()]
-
-
-def judgments(grades: dict[str, dict[str, int]]) -> layouts.Rows:
-    return [{"query-id": q, "corpus-id": d, "score": g} for q, judged in grades.items() for d, g in judged.items()]
-
-
-def same(found: Dataset, documents: dict[str, str], asked: dict[str, str], grades: dict[str, dict[str, int]]) -> None:
-    assert {document.id: document.text for document in found.documents()} == documents
-    assert {query.id: query.text for query in found.judged} == asked
-    assert {query: labels.grades for query, labels in found.labels.items()} == grades
+    judged[next(iter(judged))][next(iter(documents))] = 1
+    return written.Collection(documents, asked, judged)
 
 
 @settings(max_examples=25, deadline=None)
 @given(collections())
-def test_tables(collection):
-    documents, asked, grades = collection
-    for suffix in ("csv", "tsv", "jsonl", "parquet"):
-        write = {"csv": layouts.table, "tsv": lambda path, rows: layouts.table(path, rows, delimiter="\t"),
-                 "jsonl": layouts.jsonl, "parquet": layouts.parquet}[suffix]  # fmt: skip
+def test_what_is_written_is_read_back(of):
+    for route in ("csv", "tsv", "jsonl", "parquet", "embench"):
         with tempfile.TemporaryDirectory() as folder:
-            write(Path(folder) / f"documents.{suffix}", rows(documents))
-            write(Path(folder) / f"queries.{suffix}", rows(asked))
-            write(Path(folder) / f"qrels.{suffix}", judgments(grades))
-            same(load(DatasetReference(Path(folder), format="tables")), *collection)
-
-
-@settings(max_examples=25, deadline=None)
-@given(collections())
-def test_one_json_file(collection):
-    documents, asked, grades = collection
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "set.json"
-        path.write_text(json.dumps({"queries": asked, "corpus": documents, "qrels": grades}))
-        same(load(DatasetReference(path, format="embench")), *collection)
+            found = loaded(written.GRADED[route](Path(folder) / "data", of))
+            assert {document.id: document.text for document in found.documents()} == of.documents
+            assert {query.id: query.text for query in found.judged} == of.queries
+            assert {query: labels.grades for query, labels in found.labels.items()} == of.grades
 
 
 @settings(max_examples=25, deadline=None)

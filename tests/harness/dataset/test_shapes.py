@@ -352,7 +352,7 @@ def test_judgments_beside_a_corpus_of_beir_are_read_and_in_another_form_refused(
     assert Counter(grade for labels in beside.labels.values() for grade in labels.grades.values()) == GRADES
     (tmp_path / "qrels").mkdir()
     (tmp_path / "qrels.tsv").rename(tmp_path / "qrels" / "test.txt")
-    with pytest.raises(InputError, match=r"holds no .tsv .such as qrels/test.tsv"):  # nobody seemed to have judged
+    with pytest.raises(InputError, match=r"holds no qrels .*qrels/test.tsv"):  # nobody seemed to have judged
         load(reference_of(str(tmp_path)))
     (tmp_path / "qrels" / "test.txt").rename(tmp_path / "qrels" / "test.tsv")
     assert load(reference_of(str(tmp_path))).digest == beside.digest

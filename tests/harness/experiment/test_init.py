@@ -126,7 +126,7 @@ def test_a_folder_in_another_layout_is_not_given_a_document_and_a_label(tmp_path
 def test_half_a_beir_folder_is_told(tmp_path: Path) -> None:
     folder = beir(tmp_path / "b", "test")
     (folder / "queries.jsonl").unlink()
-    with pytest.raises(InputError, match=r"queries\.jsonl: no such file"):
+    with pytest.raises(InputError, match="holds no queries of this format"):
         write_experiment(folder)
 
 
@@ -140,7 +140,7 @@ def test_a_split_is_named_where_it_must_be(tmp_path: Path) -> None:
 
 def test_several_files_of_labels(tmp_path: Path) -> None:
     folder = small.dataset(tmp_path / "d")
-    with pytest.raises(InputError, match="has no columns, but keys of its own: grade would be ignored"):
+    with pytest.raises(InputError, match="there is no column 'rating', as at 5 more places"):
         write_experiment(DatasetReference(folder, columns={"grade": "rating"}))
     rows = json.loads((folder / "queries.json").read_text(encoding="utf-8"))
     (folder / "again.json").write_text(json.dumps(rows[:2]), encoding="utf-8")

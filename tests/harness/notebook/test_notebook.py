@@ -134,7 +134,7 @@ def test_an_experiment_file_comes_to_the_same_figures(tmp_path):
       'set relevance={"dangling": "drop"})'),
      ({"qrels": {**QRELS, "q-none": ["car"]}}, "qrels: judgments name query 'q-none', which does not exist"),
      ({"qrels": {"q-rails": 3}}, "qrels['q-rails']: is neither a dict nor a list ({document: grade}, or the relevant"),
-     ({"qrels": 3}, "qrels: is neither a dict, a file nor a frame that can be read (query_id, doc_id, relevance"),
+     ({"qrels": 3}, "qrels: cannot be read: it is of type int (a dict, a file, or a frame with query_id and doc_id"),
      ({"documents": {"a": 3}}, "documents['a']: is not text but 3 (a text, or {\"title\": …, \"text\": …})"),
      ({"documents": 3}, "documents: cannot be read: it is of type int ({id: text}, a list of texts, a frame"),
      ({"documents": {"train": Split()}}, "documents['train']: is not text but []"),
