@@ -238,6 +238,8 @@ class Dataset:
     sample: tuple[Document, ...] = field(default=(), repr=False)
     """As many documents as the first pass was to keep."""
     read_documents: Callable[[], Iterator[Document]] = field(repr=False, default=lambda: iter(()))
+    refuse_changes: Callable[[], None] = field(repr=False, default=lambda: None)
+    """Raises DataChanged if queries or labels were rewritten since."""
 
     def documents(self) -> Iterator[Document]:
         """A fresh pass over the corpus, in file order."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -14,11 +14,12 @@ from harness.dataset.columns import FIELDS, LABELLING, NAMING, OF_DOCUMENTS, fol
 from harness.dataset.corpus import check_documents, digest_line, read_again, text_key
 from harness.dataset.dataset_model import Dataset, DatasetReference, Labels, reference_as_json, reference_of
 from harness.dataset.formats import open_source
-from harness.dataset.judgments import note_changes, overlay, read_overlay
+from harness.dataset.judgments import Judgment, note_changes, overlay, read_overlay
+from harness.dataset.label_rows import Labelled
 from harness.dataset.matched_labels import columns_taken, match_labels
 from harness.dataset.source import Findings, Place, Source, id_problem
 from harness.english import counted, first_few
-from retrievers.errors import InputError
+from retrievers.errors import DataChanged, InputError, Problem
 from retrievers.types import Query
 
 CLICK = "click"
@@ -101,7 +102,40 @@ def load(reference: DatasetReference | str | Path, *, drop_dangling: bool = Fals
         same_as=documents.same_as,
         sample=documents.sample,
         read_documents=partial(read_again, source, reference.name, documents.digest),
-    )
+        refuse_changes=partial(
+            _refuse_changes, source, reference, seen.names_document,
+            _questions_digest(queries.values(), matched.rows, judgments),
+        ),
+    )  # fmt: skip
+
+
+def _questions_digest(
+    queries: Iterable[Query], labels: Iterable[Labelled], judgments: Iterable[Judgment] | None
+) -> str:
+    digest = hashlib.sha256()
+    for query in queries:
+        digest.update(digest_line([query.id, query.text]))
+    for _, query_id, given in labels:
+        digest.update(digest_line([query_id, given.as_json()]))
+    for judgment in judgments or ():
+        digest.update(judgment.line().encode())
+    return digest.hexdigest()
+
+
+def _refuse_changes(
+    source: Source, reference: DatasetReference, names_document: Callable[[str], bool], digest: str
+) -> None:
+    """Raise DataChanged if queries or labels are not what they were when the data set was checked."""
+    seen = Findings()
+    seen.names_document = names_document
+    try:
+        queries = {query.id: query for _, query in source.queries(seen)}
+        found = _questions_digest(queries.values(), source.labels(seen), read_overlay(reference, seen))
+    except InputError as error:
+        raise DataChanged(error.problems) from None
+    if found != digest:
+        what = "has changed since this run began: queries or labels were added, removed or rewritten"
+        raise DataChanged(Problem(reference.name, what, "leave it alone until the run is done, and run again"))
 
 
 def load_documents(reference: DatasetReference) -> Dataset:

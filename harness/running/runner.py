@@ -105,6 +105,7 @@ def run_all(built: Sequence[Built], shared: Shared, *, known: Mapping[str, Run] 
         for one in wanted:
             state.runs[one.name] = _run(one, state)
             yield state.runs[one.name]
+        shared.dataset.refuse_changes()
     finally:
         for store in state.resources.stores.values():
             store.close()

@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.dataset import DatasetReference, load, trec
+from harness.dataset import DatasetReference, load, reference_of, trec
 from harness.dataset.judgments import NAME, Judgment, merge, read_judgments
 from harness.evaluation.grading import labels_that_count
 from harness.labels.disagreement import disputes
-from retrievers.errors import InputError
+from retrievers.errors import DataChanged, InputError
 from tests.support import small
 from tests.support.labels_small import judgment, row, write
 from tests.support.small import refusal
@@ -227,3 +227,11 @@ def test_a_model_is_merged_with_no_person_of_another_file(mixed):
         (mixed / f"{name}.json").write_text(json.dumps([row]), encoding="utf-8")
     merged = load(DatasetReference(mixed, queries=("a.json", "m.json"))).labels["q-fruit"]
     assert (merged.ranked, merged.by, merged.source) == (("apple",), "ann", "")
+
+
+def test_judgments_that_change_during_a_run_are_noticed(tmp_path):
+    dataset = load(reference_of(small.dataset(tmp_path / "data")))
+    dataset.refuse_changes()
+    write(tmp_path / "data" / NAME, [judgment("q-fruit", "apple")])
+    with pytest.raises(DataChanged, match="queries or labels were added"):
+        dataset.refuse_changes()
