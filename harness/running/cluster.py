@@ -229,10 +229,10 @@ def _connected(settings: ClusterSettings) -> Iterator[None]:
     except (OSError, ValueError) as failure:
         where = f"at {address}" if address else "on this machine"
         raise InputError(Problem("--address", f"no Ray cluster {where}: {failure}", "`ray status` names it")) from None
-    data.DataContext.get_current().enable_progress_bars = settings.progress
-    if not settings.progress:
-        logging.getLogger("ray.data").setLevel(logging.ERROR)
     try:
+        data.DataContext.get_current().enable_progress_bars = settings.progress
+        if not settings.progress:
+            logging.getLogger("ray.data").setLevel(logging.ERROR)
         yield
     except ray.exceptions.RayError as failure:
         raise BackendError(f"embedding failed: {str(failure).strip().splitlines()[-1]}") from None
