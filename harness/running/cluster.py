@@ -225,7 +225,8 @@ def _connected(settings: ClusterSettings) -> Iterator[None]:
     try:
         if host and port.isdecimal():
             socket.create_connection((host, int(port)), ANSWERS_WITHIN).close()
-        ray.init(address=address, log_to_driver=False, logging_level="ERROR", include_dashboard=False)
+        # "local": without an address Ray would take any cluster that runs on this machine, and end with it.
+        ray.init(address=address or "local", log_to_driver=False, logging_level="ERROR", include_dashboard=False)
     except (OSError, ValueError) as failure:
         where = f"at {address}" if address else "on this machine"
         raise InputError(Problem("--address", f"no Ray cluster {where}: {failure}", "`ray status` names it")) from None
