@@ -36,7 +36,7 @@ class Built:
     name: str
     retriever: Retriever
     of: tuple[str, ...] = ()
-    """The retrievers of the experiment that it is made of: where one fails, it is not asked."""
+    """The retrievers of the experiment that it uses: where one fails, it is not asked."""
     names: Mapping[int, str] = field(default_factory=dict)
     """Which of its parts are such retrievers, by `id`: they bear their own costs."""
     functions: Mapping[str, str] = field(default_factory=dict)
@@ -48,7 +48,7 @@ class Built:
 
     @property
     def own(self) -> tuple[Retriever, ...]:
-        """The retriever, and before it what it is made of that has no name of its own."""
+        """The retriever, and before it the parts that have no name of their own."""
         return tuple(self._own(self.retriever))
 
     def _own(self, retriever: Retriever) -> Iterator[Retriever]:
@@ -93,14 +93,14 @@ class BuiltOnce(NamedTuple):
 
 
 class NamedParts(NamedTuple):
-    """The retrievers that are built, and those of them that one is made of, by `id`."""
+    """The retrievers that are built, and those of them that one uses, by `id`."""
 
     retrievers: Mapping[str, Retriever]
     used: dict[int, str]
 
 
 def build(blocks: Sequence[tables.Block]) -> tuple[Built, ...]:
-    """Build the retrievers of an experiment, each after those that it is made of.
+    """Build the retrievers of an experiment, each after those that it uses.
 
     Raises:
         InputError: with what is wrong of each.

@@ -31,14 +31,14 @@ def run_of(written: Mapping[str, Any], digest: str) -> tuple[dict[str, Any], str
 
 
 def retriever_of(table: Mapping[str, Any], facts: Mapping[str, str], parts: Sequence[str]) -> str:
-    """What a retriever is, whatever it is called: its table, its model as it answered, and what it is made of.
+    """What a retriever is, whatever it is called: its table, its model as it answered, and what it uses.
 
     Keys that have their default say nothing: a later version, which has more of them, knows the retriever again.
 
     Args:
         table: with every default filled in.
         facts: what the manifest keeps of its models.
-        parts: what the retrievers are that it is made of.
+        parts: what the retrievers are that it uses.
     """
     defaults = {name: field.get_default(call_default_factory=True) for name, field in DenseTable.model_fields.items()}
     own = {key: value for key, value in table.items() if key not in NO_PART and value != defaults.get(key)}

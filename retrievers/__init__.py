@@ -82,6 +82,23 @@ def is_built_in(cls: type) -> bool:
     return cls.__module__.partition(".")[0] == "retrievers"
 
 
+def kind_of(cls: type) -> str:
+    """Return what an encoder, a reranker or a whole retriever is called in an experiment file.
+
+    Raises:
+        InputError: it has no name there.
+
+    >>> from retrievers.bm25 import BM25
+    >>> kind_of(BM25)
+    'bm25'
+    """
+    path = f"{cls.__module__}:{cls.__qualname__}"
+    kinds = (kind for what in TABLES for kind, of in _with_entry_points(what).items() if of == path)
+    if (kind := next(kinds, "")) == "":
+        raise InputError(Problem(cls.__qualname__, "has no kind in an experiment file", "give a table, with a kind"))
+    return kind
+
+
 def _installed(what: str) -> EntryPoints:
     """The entry points that installed packages have in a group of ours."""
     return _read(f"retriever_harness.{what}s", tuple((folder, _changed(folder)) for folder in sys.path))

@@ -14,7 +14,8 @@ from retrievers.filters import Condition, FieldValues, shown, wanted
 from retrievers.meter import Meter
 from retrievers.options import Configured
 from retrievers.ranking import best_of
-from retrievers.types import Document, Query, Ranking, Retriever, Shares, ranked, sample
+from retrievers.resources import Corpus
+from retrievers.types import Document, Query, Ranking, Retriever, ranked, sample
 from retrievers.words import NAMES, RULE, load_language_model, shared_language, tokenize
 
 SAMPLE = 200
@@ -46,7 +47,6 @@ LARGEST_K1 = 1_000_000
 class BM25(Configured, Retriever):
     """Okapi BM25 (Robertson & Zaragoza 2009), scored by bm25s in Lucene's variant."""
 
-    kind = "bm25"
     k1: Annotated[float, Field(ge=0, le=LARGEST_K1)] = 0.9
     """How fast a repeated term saturates, 0 to 1,000,000; 0.9 is Anserini's default."""
     b: Annotated[float, Field(ge=0, le=1)] = 0.4
@@ -143,7 +143,7 @@ class BM25(Configured, Retriever):
     def _counted(self, documents: Iterable[Document]) -> _Words:
         """The words of every document, or passage; what another of the run has counted is taken over."""
         fields = sorted(one.field for one in self._conditions)
-        made = documents.made if isinstance(documents, Shares) else {}
+        made = documents.made if isinstance(documents, Corpus) else {}
         key = f"bm25 {self._language} {self._chunks} {fields}"
         words: _Words | None = made.get(key)
         if words is None:

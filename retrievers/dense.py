@@ -89,9 +89,11 @@ class Dense(Retriever):
         cut: Smaller | None = None,
         name: str = "vectors",
     ) -> None:
-        table = None if is_model(encoder) else encoder_table(encoder)
-        self._written: dict[str, Any] = {"encoder": table, "store": store, "chunk": chunk}
-        self._encoder: Encoder | None = encoder if table is None else None
+        self._given = encoder
+        self._encoder: Encoder | None = encoder if is_model(encoder) else None
+        if self._encoder is None:
+            encoder_table(encoder)  # refuses what is none
+        self._written = {"store": store, "chunk": chunk}
         options = {"location": store} if isinstance(store, str) and store else store or {}
         self.store = options if isinstance(options, StoreOptions) else StoreOptions(**options)
         self._chunk = chunk
@@ -107,7 +109,7 @@ class Dense(Retriever):
     def encoder(self) -> Encoder:
         """What embeds; of a name, it is made when it is first asked for."""
         if self._encoder is None:
-            options = dict(self._written["encoder"])
+            options = encoder_table(self._given)
             self._encoder = made(encoder_class(options.pop("kind")), options)
         return self._encoder
 
@@ -122,10 +124,9 @@ class Dense(Retriever):
 
     def written(self) -> dict[str, Any]:
         """The table that would stand for it in an experiment file."""
-        if self._written["encoder"] is None:
-            return super().written()
-        form = getattr(encoder_class(self._written["encoder"]["kind"]), "form", "dense")
-        return {"kind": form, **{key: value for key, value in self._written.items() if value}}
+        table = encoder_table(self._given)
+        form = getattr(encoder_class(table["kind"]), "form", "dense")
+        return {"kind": form, "encoder": table, **{key: value for key, value in self._written.items() if value}}
 
     @property
     def provenance(self) -> Mapping[str, str]:

@@ -24,8 +24,9 @@ from retrievers.matching import KnownDocuments
 from retrievers.meter import Meter
 from retrievers.options import Configured, Text
 from retrievers.placeholders import expand
+from retrievers.resources import Corpus
 from retrievers.runs import LONGEST_LINE, LineProblems, RunScores, read_run
-from retrievers.types import CONTROL, Document, Floats, Query, Ranking, Retriever, Shares, collapsed, ranked
+from retrievers.types import CONTROL, Document, Floats, Query, Ranking, Retriever, collapsed, ranked
 from retrievers.user_objects import NamedObject, called, faults_of
 
 SHAPE = "for each query a list of ids, or of pairs of id and score, best first"
@@ -63,7 +64,7 @@ class ExternalRetriever(Configured, Retriever):
 
 def known_documents(documents: Iterable[Document]) -> KnownDocuments:
     """The ids and titles of a corpus, made once for all retrievers of a run."""
-    made = documents.made if isinstance(documents, Shares) else {}
+    made = documents.made if isinstance(documents, Corpus) else {}
     if "known" not in made:
         made["known"] = known = KnownDocuments()
         for document in documents:
@@ -147,7 +148,6 @@ class Function(ExternalRetriever):
     score, best first; where the ids are places in a list of texts, numbers, as NumPy's argsort gives them.
     """
 
-    kind = "python"
     first = "call"
     call: Text
     """"package.module:function", found as Python finds modules, the working directory included."""
@@ -158,7 +158,7 @@ class Function(ExternalRetriever):
     def __init__(self, *given: Any, **options: Any) -> None:
         """Take the function, or its name; nothing is imported before it is checked or asked."""
         if given and callable(given[0]):
-            given, options = (NamedObject.of(_each(given[0]), "part"),), {"batch_size": 1, **options}
+            given, options = (NamedObject.of(_each(given[0])),), {"batch_size": 1, **options}
         super().__init__(*given, **options)
 
     @property
@@ -260,7 +260,6 @@ def _each(function: Callable[[str, int], Any]) -> Callable[[list[str], int], lis
 class SavedRun(ExternalRetriever):
     """Answers with the hits of a file: TREC lines (plain or gzip), or rows of JSON Lines or Parquet."""
 
-    kind = "run"
     expands: ClassVar[bool] = True
     first = "path"
     path: str

@@ -63,11 +63,10 @@ class Filtered(Retriever):
 
     >>> from retrievers import BM25
     >>> Filtered(BM25(), {"language": "ja"}).written()
-    {'kind': 'bm25', 'filter': {'language': 'ja'}}
+    {'kind': 'bm25', 'filter': {'language': ['ja']}}
     """
 
     def __init__(self, retriever: Retriever, conditions: Mapping[str, Any] | Sequence[Condition]) -> None:
-        self._filter = dict(conditions) if isinstance(conditions, Mapping) else {}
         given = conditions_of(conditions) if isinstance(conditions, Mapping) else conditions
         self.retriever, self._conditions = retriever, tuple(given)
         self._rows: dict[str, int] = {}
@@ -80,7 +79,7 @@ class Filtered(Retriever):
 
     def written(self) -> dict[str, Any]:
         """The table that would stand for it in an experiment file."""
-        return {**self.retriever.written(), "filter": self._filter}
+        return {**self.retriever.written(), "filter": table_of(self._conditions)}
 
     def check(self) -> None:
         """Look for what the retriever needs."""
@@ -182,5 +181,10 @@ def shown(conditions: Iterable[Condition]) -> dict[str, str]:
     >>> shown([Condition("language", ("de", "ja"))])
     {'filter': '{"language": ["de", "ja"]}'}
     """
-    table = {one.field: list(one.values) or {"query": one.query_field} for one in conditions}
+    table = table_of(conditions)
     return {"filter": json.dumps(table, ensure_ascii=False)} if table else {}
+
+
+def table_of(conditions: Iterable[Condition]) -> dict[str, Any]:
+    """Return the table of fields that asks for this."""
+    return {one.field: list(one.values) or {"query": one.query_field} for one in conditions}

@@ -57,6 +57,7 @@ class LocalModel(Configured, Model):
 
     expands: ClassVar[bool] = True
     library: ClassVar[model_files.Library]
+    kind: ClassVar[str]
     where: ClassVar[str] = "encoder"
     """The table of the experiment in which the options stand."""
     threaded: ClassVar[bool] = True

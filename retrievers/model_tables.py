@@ -7,10 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from retrievers.errors import InputError, Problem
+from retrievers.options import Configured
 from retrievers.user_objects import NamedObject
 
-PART = "part"
-"""The name of an object before its retriever has one."""
 OF_LIBRARY = {
     "CrossEncoder": "cross-encoder",
     "MultiVectorEncoder": "multivector-encoder",
@@ -24,9 +23,9 @@ def encoder_table(model: Any) -> dict[str, Any]:
     """Return an encoder's table.
 
     Args:
-        model: a local model's name or folder; a table; a model of sentence-transformers; anything with `encode`, or
-            with `encode_query` and `encode_document`; a function of texts, or of texts and their role, that returns
-            (n, d).
+        model: a local model's name or folder; a table; an encoder, such as `OpenAIEncoder("…")`; a model of
+            sentence-transformers; anything with `encode`, or with `encode_query` and `encode_document`; a function of
+            texts, or of texts and their role, that returns (n, d).
 
     Raises:
         InputError: it is none of these.
@@ -40,22 +39,24 @@ def encoder_table(model: Any) -> dict[str, Any]:
         return {"kind": "sentence-transformers", "model": str(model)}
     if isinstance(model, Mapping):
         return dict(model)
+    if isinstance(model, Configured):
+        return model.written()
     if found := library_kind(model):
         own = {"device": str(model.device), "truncate_dim": getattr(model, "truncate_dim", None)}
         taken = {key: value for key, value in own.items() if value is not None}
-        return {"kind": found, "model": NamedObject.of(model, PART), **taken}
+        return {"kind": found, "model": NamedObject.of(model), **taken}
     if callable(model) or any(hasattr(model, one) for one in ("encode", "encode_document")):
-        return {"kind": "python", "call": NamedObject.of(model, PART)}
+        return {"kind": "python", "call": NamedObject.of(model)}
     what = f"an object of type {type(model).__name__} is no model"
     raise InputError(Problem("encoder", what, "a name, an object with encode, or a function of texts"))
 
 
-def reranker_table(model: Any, depth: int) -> dict[str, Any]:
+def reranker_table(model: Any, depth: int | None) -> dict[str, Any]:
     """Return a reranker's table.
 
     Args:
-        model: a CrossEncoder's name, folder or object; or a table.
-        depth: how many hits of each query are read again.
+        model: a CrossEncoder's name, folder or object; a table; or a reranker, such as `HttpReranker(…)`.
+        depth: how many hits of each query are read again; None: what the reranker says, else 10.
 
     Raises:
         InputError: it is none of these.
@@ -63,13 +64,13 @@ def reranker_table(model: Any, depth: int) -> dict[str, Any]:
     >>> reranker_table("cross-encoder/ms-marco-MiniLM-L6-v2", 20)
     {'kind': 'cross-encoder', 'model': 'cross-encoder/ms-marco-MiniLM-L6-v2', 'depth': 20}
     """
-    if isinstance(model, Mapping):
-        return {"depth": depth, **model}
+    given = {} if depth is None else {"depth": depth}
+    if isinstance(model, Configured | Mapping):
+        return {**(model.written() if isinstance(model, Configured) else model), **given}
     if isinstance(model, str | Path):
-        return {"kind": "cross-encoder", "model": str(model), "depth": depth}
+        return {"kind": "cross-encoder", "model": str(model), **given}
     if library_kind(model) == "cross-encoder":
-        own = {"model": NamedObject.of(model, PART), "device": str(model.device)}
-        return {"kind": "cross-encoder", **own, "depth": depth}
+        return {"kind": "cross-encoder", "model": NamedObject.of(model), "device": str(model.device), **given}
     raise InputError(Problem("reranker", f"a {type(model).__name__} is not a CrossEncoder", "or give its name"))
 
 

@@ -8,6 +8,7 @@ from typing import Annotated, Any, ClassVar, TypeVar, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, WrapValidator
 
+from retrievers import kind_of
 from retrievers.errors import InputError, Problem, did_you_mean
 from retrievers.user_objects import NamedObject
 
@@ -38,8 +39,6 @@ class Configured(Strict):
     """
 
     model_config = ConfigDict(arbitrary_types_allowed=True)
-    kind: ClassVar[str] = ""
-    """What it is called in an experiment file."""
     first: ClassVar[str] = ""
     """The option that may be given without its name."""
 
@@ -52,7 +51,7 @@ class Configured(Strict):
 
     def written(self) -> dict[str, Any]:
         """The table that would stand for it in an experiment file."""
-        return {"kind": self.kind, **dict(sorted(self.model_dump(by_alias=True, exclude_unset=True).items()))}
+        return {"kind": kind_of(type(self)), **dict(sorted(self.model_dump(by_alias=True, exclude_unset=True).items()))}
 
 
 class InvalidTable(ValueError):
@@ -140,11 +139,3 @@ def frozen(value: Any) -> Any:
     if isinstance(value, Mapping):
         return {key: frozen(inner) for key, inner in value.items()}
     return tuple(map(frozen, value)) if isinstance(value, list) else value
-
-
-def first_fault(error: ValidationError) -> str:
-    """Say what is wrong first, with its place, and how much more there is."""
-    faults = error.errors(include_url=False, include_input=False)
-    place = ".".join(map(str, faults[0]["loc"]))
-    more = f" and {len(faults) - 1:,} more" if len(faults) > 1 else ""
-    return f"{place}: {faults[0]['msg']}{more}" if place else f"{faults[0]['msg']}{more}"

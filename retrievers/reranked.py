@@ -29,32 +29,32 @@ class Reranked(Retriever):
         retriever: finds them.
         reranker: scores pairs of a query and a document: a CrossEncoder's name, folder or object, a table, or what
             scores pairs itself.
-        depth: how many hits of each query are read again.
+        depth: how many hits of each query are read again; left out, what the reranker says, else 10.
 
     >>> from retrievers import BM25
     >>> Reranked(BM25(), "cross-encoder/ms-marco-MiniLM-L6-v2", depth=20).written()["rerank"]["depth"]
     20
     """
 
-    def __init__(self, retriever: Retriever, reranker: Any, *, depth: int = 10) -> None:
+    def __init__(self, retriever: Retriever, reranker: Any, *, depth: int | None = None) -> None:
         self._of = retriever
-        self._table = None if is_model(reranker) else reranker_table(reranker, depth)
-        self._reranker: Reranker | None = reranker if self._table is None else None
+        self._given = reranker, depth
+        self._reranker: Reranker | None = reranker if is_model(reranker) and depth is None else None
+        if self._reranker is None:
+            reranker_table(reranker, depth)  # refuses what is none
         self._resources: Resources
 
     @property
     def reranker(self) -> Reranker:
         """What scores pairs; of a name, it is made when it is first asked for."""
         if self._reranker is None:
-            options = dict(self._table or {})
+            options = reranker_table(*self._given)
             self._reranker = made(reranker_class(options.pop("kind")), options)
         return self._reranker
 
     def written(self) -> dict[str, Any]:
         """The table that would stand for it in an experiment file."""
-        if self._table is None:
-            return super().written()
-        return {"kind": "rerank", "of": self._of.written(), "rerank": self._table}
+        return {"kind": "rerank", "of": self._of.written(), "rerank": reranker_table(*self._given)}
 
     @property
     def parts(self) -> tuple[Retriever, ...]:

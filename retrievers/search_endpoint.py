@@ -32,7 +32,6 @@ QUERY, DEPTH = "{query}", "{depth}"
 class Endpoint(ExternalRetriever):
     """Sends each query to an endpoint and reads ids, and scores where there are any, out of the JSON of its answer."""
 
-    kind = "http"
     expands: ClassVar[bool] = True
     first = "url"
     url: str

@@ -8,12 +8,13 @@ import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal, NamedTuple, Protocol, runtime_checkable
+from typing import Any, ClassVar, Literal, NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from retrievers.costs import FREE, Price, Tokens, estimate
+from retrievers.errors import InputError, Problem
 from retrievers.meter import Call, Meter
 from retrievers.placeholders import expand
 from retrievers.ragged import AnyVectors, Form, joined
@@ -265,14 +266,6 @@ class Store(Protocol):
         return
 
 
-@runtime_checkable
-class Shares(Protocol):
-    """Documents that several retrievers of a run index."""
-
-    made: dict[str, Any]
-    """What one of them has made of the documents, for others that need the same."""
-
-
 class Retriever(ABC):
     """Answers queries over an indexed corpus. Building one loads and sends nothing."""
 
@@ -297,7 +290,8 @@ class Retriever(ABC):
 
     def written(self) -> dict[str, Any]:
         """The table that would stand for it in an experiment file, the tables of its parts in it."""
-        raise NotImplementedError(f"{type(self).__name__} does not say how it is written: give a table")
+        what = f"a {type(self).__name__} does not say how it is written"
+        raise InputError(Problem("retrievers", what, "give a table, with its kind"))
 
     def made_of(self, parts: tuple[Retriever, ...]) -> Retriever:
         """Return a retriever like this of other parts; for what has parts."""
@@ -366,6 +360,6 @@ def runs(count: int, size: int) -> list[range]:
 __all__ = [
     "MOST_DIMENSIONS", "RESOLUTION", "Claim", "Counts", "Document", "Embedded", "Encoder", "FilterValues", "Floats",
     "Hit", "Limits", "Model", "Pair", "PairScores", "Price", "Query", "Ranking", "Reference", "Reranker", "Retriever",
-    "Role", "Shares", "Store", "Vectors", "collapsed", "facts_of", "fingerprint", "is_model", "ranked", "rounded",
+    "Role", "Store", "Vectors", "collapsed", "facts_of", "fingerprint", "is_model", "ranked", "rounded",
     "runs", "sample", "without",
 ]  # fmt: skip

@@ -43,8 +43,8 @@ class NamedObject(str):
         return str, (str(self),)
 
     @classmethod
-    def of(cls, value: object, name: str) -> Self:
-        """Hold an object under the name of what it is part of."""
+    def of(cls, value: object, name: str = "part") -> Self:
+        """Hold an object under the name of what it is part of, which may have none yet."""
         called = getattr(value, "__qualname__", type(value).__qualname__)
         return cls(f"{OBJECT}{name} ({called})", value)
 

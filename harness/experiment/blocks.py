@@ -1,4 +1,4 @@
-"""The retrievers' tables as data: what may stand in each and what it is made of."""
+"""The retrievers' tables as data: what may stand in each and what it uses."""
 
 from __future__ import annotations
 
@@ -237,7 +237,7 @@ class Fusion(Block):
     kind: Literal["fusion"]
     """What it is."""
     of: tuple[str | NestedTable, ...] = Field(min_length=2)
-    """The retriever, or retrievers, that this one is made of: names, or tables without one."""
+    """The retrievers that this one uses: names, or tables without a name."""
     method: FusionMethod = "rrf"
     """By ranks (rrf: reciprocal rank fusion), by scores of one scale (dbsf: distribution-based score fusion), or by
     scores between the query's lowest and highest (convex)."""
@@ -276,7 +276,7 @@ class RerankedTable(Block):
     kind: Literal["rerank"] = "rerank"
     """What it is; left out where there is an encoder (dense), or a rerank with an `of` (rerank)."""
     of: str | NestedTable
-    """The retriever, or retrievers, that this one is made of: names, or tables without one."""
+    """The retrievers that this one uses: names, or tables without a name."""
     rerank: RerankerTable
     """A reranker of the first hits."""
 
@@ -302,7 +302,7 @@ class BlockUnion:
 
 
 def parts_in(block: Block) -> tuple[str | Block, ...]:
-    """What a block is made of: names of retrievers, or tables."""
+    """What a block uses: names of retrievers, or tables."""
     match block:
         case Fusion():
             return block.of
@@ -312,7 +312,7 @@ def parts_in(block: Block) -> tuple[str | Block, ...]:
 
 
 def inputs(block: Block) -> tuple[str, ...]:
-    """The names of the retrievers that a block is made of, those in its own tables too."""
+    """The names of the retrievers that a block uses, those in its own tables too."""
     match block:
         case DenseTable(derived_from=str(base)):
             return (base,)
@@ -326,7 +326,7 @@ def origin(block: Block) -> str | None:
 
 
 def in_order(blocks: tuple[Block, ...]) -> list[Block]:
-    """Return the blocks, each after those it is made of."""
+    """Return the blocks, each after those it uses."""
     waiting, placed = list(blocks), dict[str, Block]()
     while waiting:
         block = next(block for block in waiting if placed.keys() >= set(inputs(block)))

@@ -80,17 +80,17 @@ class State:
     """By retriever, before documents that stand for one are put together."""
 
     def of(self, name: str, part: Retriever) -> Answered:
-        """What a retriever of the experiment answered, for what is made of it."""
+        """What a retriever of the experiment answered, for what uses it."""
         return self.answered.get(id(part)) or Answered(self.runs[name].rankings)
 
 
 def run_all(built: Sequence[Built], shared: Shared, *, known: Mapping[str, Run] | None = None) -> Iterator[Run]:
     """Answer all queries with every retriever; each Run is yielded as soon as it is whole.
 
-    A retriever that fails for good yields a Run with an error, as does what is made of it; the others go on.
+    A retriever that fails for good yields a Run with an error, as does what uses it; the others go on.
 
     Args:
-        built: the retrievers, each after those that it is made of.
+        built: the retrievers, each after those that it uses.
         shared: what they share.
         known: runs to be taken as they are, by retriever.
 

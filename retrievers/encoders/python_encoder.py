@@ -17,7 +17,7 @@ from retrievers.meter import Call
 from retrievers.model_files import model_digest
 from retrievers.options import Configured, Text, Whole
 from retrievers.types import Embedded, Encoder, Role, Vectors, fingerprint
-from retrievers.user_objects import called, faults_of
+from retrievers.user_objects import NamedObject, called, faults_of
 
 Made = dict[tuple[Role, bytes], Vectors]
 """Vectors by role and digest of the text."""
@@ -39,6 +39,12 @@ class PythonEncoder(Configured, Encoder):
     """The name of this version of it, under which vectors are kept for later runs; left out, they are not."""
     batch_size: Whole = 256
     """Texts a call, at most."""
+
+    def __init__(self, *given: Any, **options: Any) -> None:
+        """Take the function or the object, or its name; nothing is imported before it is asked."""
+        if given and not isinstance(given[0], str):
+            given = (NamedObject.of(given[0]),)
+        super().__init__(*given, **options)
 
     @property
     def fingerprint(self) -> str:

@@ -40,6 +40,7 @@ class RemoteEncoder(RemoteModel, Encoder):
     A batch that is refused is split; a single text is halved until it is taken, and counted as truncated.
     """
 
+    kind: ClassVar[str]
     most_tokens: ClassVar[int] = sys.maxsize
     """Of all texts of one request."""
     refuses: ClassVar[bool] = True

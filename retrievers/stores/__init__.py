@@ -111,7 +111,7 @@ class StoreOptions(Configured):
             raise InputError(Problem(f"store.{key}", f"{form} vectors are searched exactly", f"leave {key} out"))
 
     @property
-    def kind(self) -> str:  # type: ignore[override]
+    def kind(self) -> str:
         """The store that the location names, "" where it names none, or is left open.
 
         >>> [StoreOptions(one).kind for one in (":memory:", "edge", "./vectors", "http://localhost:6333")]

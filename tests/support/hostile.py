@@ -6,6 +6,8 @@ import json
 import unicodedata
 from pathlib import Path
 
+from tests.support import small
+
 ATTACKS = (
     "<script>window.pwned = 1</script>",
     "</script><script>window.pwned = 2</script>",
@@ -30,20 +32,7 @@ SCRIPTS = (
     "แบบสำรวจความพึงพอใจ",
     "naïve café – œuvre Straße ﬁn 👩‍🔬",
 )
-RETRIEVERS = """
-[[retrievers]]
-name = "bm25"
-kind = "bm25"
-
-[[retrievers]]
-name = "hashing"
-encoder = { kind = "hashing", dimensions = 64 }
-
-[[retrievers]]
-name = "hybrid-of-bm25-and-hashing_with.a-long-name"
-kind = "fusion"
-of = ["bm25", "hashing"]
-"""
+RETRIEVERS = small.RETRIEVERS.replace('"hybrid"', '"hybrid-of-bm25-and-hashing_with.a-long-name"')
 
 
 def write(folder: Path, *, queries: int = 20) -> Path:

@@ -14,10 +14,25 @@ from harness import records
 from harness.measures import parse, score
 from harness.pipeline import run
 from harness.running.options import Options
-from retrievers import BM25, Dense, Filtered, Function, Fused, Reranked
+from retrievers import (
+    BM25,
+    Dense,
+    Endpoint,
+    Filtered,
+    Function,
+    Fused,
+    HashingEncoder,
+    HttpReranker,
+    OpenAIEncoder,
+    PythonEncoder,
+    Reranked,
+    SavedRun,
+)
 from retrievers.encoders.python_encoder import MADE
+from retrievers.filters import Condition
 from retrievers.model_tables import library_kind
 from retrievers.ranking import fuse
+from retrievers.types import Retriever
 from retrievers.user_objects import NamedObject
 from tests.support import small, tiny
 
@@ -543,3 +558,41 @@ def test_every_model_of_a_part_without_a_name_is_looked_at(monkeypatch):
     with pytest.raises(harness.InputError) as caught:
         evaluated({"words": "bm25", "inner": inner})
     assert [one.where for one in caught.value.problems] == ["retriever 'inner': OPENAI_API_KEY"] * 2
+
+
+class Foreign(Retriever):
+    """One that says nothing of how it is written."""
+
+    def index(self, documents, meter):
+        raise AssertionError
+
+    search = index
+
+
+@pytest.mark.parametrize(
+    ("retriever", "table"),
+    [
+        (Dense(OpenAIEncoder("text-embedding-3-small", batch_size=8)),
+         {"kind": "dense", "encoder": {"kind": "openai", "batch_size": 8, "model": "text-embedding-3-small"}}),
+        (Dense(HashingEncoder(dimensions=64), store="edge"),
+         {"kind": "dense", "encoder": {"kind": "hashing", "dimensions": 64}, "store": "edge"}),
+        (Dense(PythonEncoder(letters, cache="1")),
+         {"kind": "dense", "encoder": {"kind": "python", "cache": "1", "call": "object:part (letters)"}}),
+        (Reranked(BM25(), HttpReranker(model="m", base_url="http://x", dialect="tei"), depth=5),
+         {"kind": "rerank", "of": {"kind": "bm25"},
+          "rerank": {"kind": "http", "depth": 5, "base_url": "http://x", "dialect": "tei", "model": "m"}}),
+        (Filtered(SavedRun("a.trec"), [Condition("language", query_field="speaks")]),
+         {"kind": "run", "path": "a.trec", "filter": {"language": {"query": "speaks"}}}),
+        (Endpoint("http://x?q={query}", ids="hits", method="GET"),
+         {"kind": "http", "ids": "hits", "method": "GET", "url": "http://x?q={query}"}),
+    ],
+)  # fmt: skip
+def test_a_retriever_says_how_it_would_be_written(retriever, table):
+    assert retriever.written() == table
+
+
+def test_a_retriever_that_does_not_say_how_it_is_written_is_one_message():
+    with pytest.raises(harness.InputError, match="a Foreign does not say how it is written"):
+        evaluated({"mine": Foreign()})
+    with pytest.raises(harness.InputError, match="an object of type int is no model"):
+        evaluated({"mine": Dense(3)})
