@@ -22,10 +22,11 @@ def test_the_page_stands_alone(tmp_path):
     assert "https://" not in page
 
 
-@pytest.fixture(scope="module")
-def driver(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("profile")
-    (folder / "downloads").mkdir()
+@pytest.fixture
+def driver(tmp_path):
+    """A browser for each test: where one test cleared the store, pages of the next were shown an empty one at times."""
+    folder = tmp_path / "browser"
+    (folder / "downloads").mkdir(parents=True)
     with chromium(folder / "profile", downloads=folder / "downloads") as found:
         found.downloads = folder / "downloads"
         yield found
@@ -33,27 +34,11 @@ def driver(tmp_path_factory):
 
 @pytest.fixture
 def opened(driver, tmp_path):
-    """A fresh page for a pool of 4 questions with 3 documents: 12 pairs, two of them asked twice."""
-    made = pool()
-    write_page(tmp_path / "judge.html", made)
-    for file in driver.downloads.iterdir():
-        file.unlink()
-    open_fresh(driver, tmp_path)
-    driver.made = made
+    """A page for a pool of 4 questions with 3 documents: 12 pairs, two of them asked twice."""
+    driver.made = pool()
+    write_page(tmp_path / "judge.html", driver.made)
+    driver.get((tmp_path / "judge.html").as_uri())
     return driver
-
-
-def open_fresh(driver, folder):
-    """Open a page that knows nothing of those before it, however long the browser takes to forget them and to draw."""
-    driver.get((folder / "judge.html").as_uri())
-
-    def forgotten(_):
-        driver.execute_script("localStorage.clear()")
-        driver.refresh()
-        return driver.find_element("css selector", "#judge").is_displayed()
-
-    WebDriverWait(driver, 60).until(forgotten, "the page of another judge is shown")
-    complaints(driver), requests(driver)
 
 
 def press(driver, keys):
@@ -183,7 +168,7 @@ def test_marks_that_are_no_markdown_stay_and_a_megabyte_of_lines_is_shown(driver
     """A line ```python lost its last letter, 2**3 read 23, and 100,000 parts were too many arguments."""
     kept = "```python\n**Note: open\nx = 2**3 and 4**5\n2 ** 3 ** 4\n"
     write_page(tmp_path / "judge.html", pool(1, 1, texts=[kept + "**bold** `code`\n" * 40_000]))
-    open_fresh(driver, tmp_path)
+    driver.get((tmp_path / "judge.html").as_uri())
     begin(driver)
     shown = driver.execute_script("return document.getElementById('text').textContent")
     assert shown == kept + "bold code\n" * 40_000
@@ -202,20 +187,17 @@ def test_the_beginning_of_each_text_is_in_sight_and_what_is_not_is_not_judged(dr
     made = pool(1, 2, texts=["How is it paid?", ("A long text. " * 40 + "\n") * 8])
     write_page(tmp_path / "judge.html", made)
     resize(driver, *size)
-    try:
-        open_fresh(driver, tmp_path)
-        begin(driver)
-        assert driver.execute_script(SEEN)
-        assert driver.execute_script("return document.getElementById('policy').open") is False
-        press(driver, "p")
-        driver.execute_script("document.querySelector('article').style.marginTop = '3000px'; scrollTo(0, 0)")
-        press(driver, "2")
-        assert text(driver, "#count").startswith("0 of") and "out of sight" in text(driver, "#message")
-        driver.execute_script("const a = document.querySelector('article'); a.style.marginTop = ''; a.scrollIntoView()")
-        press(driver, "2")
-        assert text(driver, "#count").startswith("1 of") and driver.execute_script(SEEN)
-    finally:
-        resize(driver, 1280)
+    driver.get((tmp_path / "judge.html").as_uri())
+    begin(driver)
+    assert driver.execute_script(SEEN)
+    assert driver.execute_script("return document.getElementById('policy').open") is False
+    press(driver, "p")
+    driver.execute_script("document.querySelector('article').style.marginTop = '3000px'; scrollTo(0, 0)")
+    press(driver, "2")
+    assert text(driver, "#count").startswith("0 of") and "out of sight" in text(driver, "#message")
+    driver.execute_script("const a = document.querySelector('article'); a.style.marginTop = ''; a.scrollIntoView()")
+    press(driver, "2")
+    assert text(driver, "#count").startswith("1 of") and driver.execute_script(SEEN)
 
 
 @browser
@@ -337,7 +319,7 @@ def test_hostile_texts_in_every_script_are_shown_as_they_are(driver, tmp_path):
     strings = [one for one in (*ATTACKS, *SCRIPTS) if one.strip() == one]
     made = pool(len(strings), 1, texts=strings, policy=ATTACKS[1])
     write_page(tmp_path / "judge.html", made)
-    open_fresh(driver, tmp_path)
+    driver.get((tmp_path / "judge.html").as_uri())
     begin(driver, "<b>ann</b>")
     directions = {}
     for one in in_order(made):
