@@ -77,8 +77,8 @@ class Layout(NamedTuple):
         corpus, queries = (
             by_part[part].get(split) or [*chain(*by_part[part].values())] for part in ("corpus", "queries")
         )
-        columns = Columns(reference.columns)
-        return TableSource(rows_of(*corpus), rows_of(*(asked or queries)), rows_of(*qrels.get(split, ())), columns)
+        judged = rows_of(*qrels[split]) if split in qrels else None  # then queries may carry their labels themselves
+        return TableSource(rows_of(*corpus), rows_of(*(asked or queries)), judged, Columns(reference.columns))
 
 
 def _is_beir(reference: DatasetReference, files: Files) -> bool:

@@ -23,6 +23,7 @@ from harness.dataset import (
 from harness.dataset.markdown_folder import document_names, unread_line
 from harness.dataset.rows import File, read_json
 from harness.english import counted
+from harness.experiment import traces
 from retrievers.errors import InputError, Problem
 from retrievers.opening import writing
 from retrievers.types import CONTROL
@@ -93,18 +94,23 @@ def write_experiment(given: Path | DatasetReference, output: Path | None = None)
         raise InputError(Problem(output.as_posix(), "does not end in .toml", "name the experiment file NAME.toml"))
     load_language_model()
     given = given if isinstance(given, DatasetReference) else reference_of(given)
-    reference, repeated = _look(given)
     folder = given.folder if not given.scheme else Path(given.name)
-    dataset, dropped = _loaded(reference)
-    reference = replace(reference, columns={**reference.columns, **dataset.found_columns})
     name = _name_of(
         output.stem if output else folder.stem if given.scheme or folder.is_file() else folder.resolve().name
     )
     path = output or Path(f"{name}.toml")
+    production, turns = None, False
+    if traces.holds_spans(given):
+        given, production, turns = traces.unpack(given, path.with_suffix(""))
+    reference, repeated = _look(given)
+    dataset, dropped = _loaded(reference)
+    reference = replace(reference, columns={**reference.columns, **dataset.found_columns})
     with writing(path, "remove it, or name another with --output"):
         path.parent.mkdir(parents=True, exist_ok=True)
         with path.open("x", encoding="utf-8") as file:  # made anew: through no link to somewhere else
-            file.write(experiment_text(name, reference, dataset, dropped))
+            text = experiment_text(name, reference, dataset, dropped)
+            text = text.replace(TEST, f"{TURNS}{TEST}", 1) if turns else text
+            file.write(text + (PRODUCTION.format(path=_quoted(production.as_posix())) if production else ""))
     return NewExperiment(path, dataset, repeated, dropped)
 
 
@@ -266,6 +272,14 @@ MULTILINGUAL_RERANKER = "BAAI/bge-reranker-v2-m3"
 RANKED = '# grades = "linear"               # of n documents listed for a query, best first: n, n-1, …, 1; or "binary"'
 EXPLICIT = '# grades = "explicit"             # as they stand in the labels; or "binary"'
 DROPPED = 'dangling = "drop"                 # labels of documents or queries that are not there are left out\n'
+TEST = 'test = "randomization" '
+TURNS = 'cluster = "trace"                 # queries of one trace are turns of one conversation\n'
+PRODUCTION = """
+[[retrievers]]
+name = "production"               # what served these queries
+kind = "run"
+path = {path}
+"""
 TEMPLATE = """\
 # Which retriever finds the documents best? {documents}, {queries}.
 name = "{name}"
