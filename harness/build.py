@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, NamedTuple, TypeVar
 
@@ -21,7 +21,7 @@ from retrievers.filters import Condition, Filtered, SupportsFilter, conditions_o
 from retrievers.fused import Fused
 from retrievers.placeholders import made, without_keys
 from retrievers.reranked import Reranked
-from retrievers.types import Encoder, Model, Reranker, Retriever
+from retrievers.types import Encoder, Model, Query, Reranker, Retriever
 from retrievers.user_objects import faults_of
 
 Part = TypeVar("Part")
@@ -45,6 +45,17 @@ class Built:
     """What its filter asks of documents."""
     models: Mapping[int, Mapping[str, Any]] = field(default_factory=dict)
     """Encoders and rerankers as they are written, by `id`: earlier runs of the same tell how fast they are."""
+
+    conversation: str = "last"
+    """What it searches with where a query has a history, as `Conversation` has it."""
+
+    def searched(self, queries: Sequence[Query]) -> list[Query]:
+        """The queries as it searches with them: alone, or with what was said before."""
+        form = "{history}\n{query}" if self.conversation == "all" else self.conversation
+        if form == "last":
+            return list(queries)
+        texts = (form.replace("{history}", "\n".join(one.history)).replace("{query}", one.text) for one in queries)
+        return [replace(one, text=text) if one.history else one for one, text in zip(queries, texts, strict=True)]
 
     @property
     def own(self) -> tuple[Retriever, ...]:
@@ -117,7 +128,8 @@ def build(blocks: Sequence[tables.Block]) -> tuple[Built, ...]:
             found: dict[int, str] = {}
             named[block.name] = retriever = _retriever(block, NamedParts(named, found), parts)
             functions, conditions = dict(functions_of(block)), tuple(_conditions(block))
-            built.append(Built(block.name, retriever, of, found, functions, conditions, parts.models))
+            text = block.conversation.text if block.conversation else "last"
+            built.append(Built(block.name, retriever, of, found, functions, conditions, parts.models, text))
         except InputError as error:
             problems += in_block(block.name, error)
     if problems:

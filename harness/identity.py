@@ -61,6 +61,6 @@ def question_of(primary: str, baseline: str | None, retrievers: Mapping[str, str
     return primary, None if baseline is None else retrievers.get(baseline), sorted(retrievers.values())
 
 
-def query_of(query: Query) -> tuple[str, str]:
+def query_of(query: Query) -> tuple[str, ...]:
     """What makes a query the same in two runs."""
-    return query.id, query.text
+    return (query.id, query.text, *query.history)

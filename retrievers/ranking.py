@@ -70,6 +70,8 @@ class Query:
     text: str
     fields: Mapping[str, str] = field(default_factory=_no_fields, hash=False)
     reference: Reference = NO_REFERENCE
+    history: tuple[str, ...] = ()
+    """What was said before it in a conversation, oldest first."""
 
 
 def sample(documents: Iterable[Document], *, seed: int = 0, size: int = SAMPLE) -> list[Document]:

@@ -29,7 +29,8 @@ WINGS = [
 FACES = {
     "harness.dataset": {"harness.dataset", "harness.dataset.corpus", "harness.dataset.in_memory",
                         "harness.dataset.judgments", "harness.dataset.load", "harness.dataset.markdown_folder",
-                        "harness.dataset.rows", "harness.dataset.source", "harness.dataset.trec"},
+                        "harness.dataset.rows", "harness.dataset.source", "harness.dataset.table_folder",
+                        "harness.dataset.trec"},
     "harness.experiment": {"harness.experiment", "harness.experiment.init", "harness.experiment.option_tables",
                            "harness.experiment.sweep"},
     "harness.records": {"harness.records", "harness.records.export", "harness.records.readings"},

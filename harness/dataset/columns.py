@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
 import shlex
@@ -12,7 +13,7 @@ from typing import Any
 
 from harness.dataset.dataset_model import JOINED
 from harness.dataset.rows import Row
-from harness.dataset.source import Findings, Place, read_reference, written_value
+from harness.dataset.source import Findings, Place, read_history, read_reference, written_value
 from harness.english import join
 from retrievers.errors import InputError, Problem, did_you_mean
 from retrievers.ids import document_id
@@ -31,6 +32,7 @@ KNOWN: dict[str, tuple[str, ...]] = {
     "grade": ("score", "grade", "relevance", "rel", "label", "rating", "judgment", "judgement", "gain"),
     "reference": ("reference", "reference_answer", "generation_gt"),
     "claims": ("claims",),
+    "history": ("history", "chat_history"),
     "relevant": ("relevant_documents", "ratings", "relevant_docs", "relevant", "relevant_ids", "relevant_doc_ids",
                  "doc_ids", "document_ids", "expected_doc_ids", "expected_documents", "reference_context_ids",
                  "positives", "positive", "gold_ids", "gold_docs", "gold_doc_ids", "gold_documents", "expected_docs",
@@ -49,7 +51,7 @@ LABELLING = ("label_document", "relevant", "grade", "contexts")
 NAMING = ("label_document", "relevant", "contexts")
 """What names the documents of a label."""
 OF_DOCUMENTS = ("document_id", "title", "text")
-ASKED = ("query_id", "query", "label_query", "reference", "claims")
+ASKED = ("query_id", "query", "label_query", "reference", "claims", "history")
 """What a row of queries holds where the labels stand in a table of their own."""
 OF_QUERIES = (*ASKED, *LABELLING)
 FIELDS = "fields"
@@ -246,10 +248,15 @@ def query_of(
     text = _text(row, "query", place, columns, problems)
     if id_ is None or text is None:
         return None
-    kinds = ("query_id", "query", "reference", "claims", *(LABELLING if labelled else ()))
+    kinds = ("query_id", "query", "reference", "claims", "history", *(LABELLING if labelled else ()))
     used = {columns.name(kind, row) for kind in kinds}
     reference = read_reference(columns.value("reference", row), columns.value("claims", row), place, problems)
-    return Query(id_, text, fields_of(row, used), reference)
+    history = read_history(columns.value("history", row), place, problems)
+    fields = fields_of(row, used)
+    if history:  # what of one conversation is asked belongs together
+        turn = {"conversation": hashlib.sha256(history[0].encode()).hexdigest()[:8], "turn": str(len(history) // 2 + 1)}
+        fields = turn | fields
+    return Query(id_, text, fields, reference, history)
 
 
 def fields_of(row: Row, used: Iterable[str | None]) -> dict[str, str]:

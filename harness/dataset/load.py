@@ -81,8 +81,8 @@ def load(reference: DatasetReference | str | Path, *, drop_dangling: bool = Fals
     for query in queries.values():
         query_labels = labels.get(query.id)
         row = [query.id, query.text, dict(query.fields), query_labels and query_labels.as_json()]
-        answer = reference_as_json(query.reference)
-        digest.update(digest_line([*row, answer] if answer else row))
+        more = filter(None, (reference_as_json(query.reference), query.history))
+        digest.update(digest_line([*row, *more]))
     return Dataset(
         path=reference.name,
         format=name,
@@ -114,7 +114,7 @@ def _questions_digest(
 ) -> str:
     digest = hashlib.sha256()
     for query in queries:
-        digest.update(digest_line([query.id, query.text]))
+        digest.update(digest_line([query.id, query.text, *query.history]))
     for _, query_id, given in labels:
         digest.update(digest_line([query_id, given.as_json()]))
     for judgment in judgments or ():
@@ -227,6 +227,7 @@ MEANINGS = {
     "grade": "its grade",
     "reference": "the reference answer",
     "claims": "the claims of a right answer",
+    "history": "what was said before the query",
     "": "not used",
 }
 

@@ -38,6 +38,8 @@ ACTIONS = ("index", "create")
 """What a bulk request does with the document on the next line."""
 NO_TEXT = ("fields", "type", "operator", "minimum_should_match", "fuzziness", "analyzer", "filter", "index")
 """Of a request, what is not searched for."""
+MESSAGES, ASKS = ("turns", "messages", "user_input"), ("user", "human")
+"""Where a conversation is, and who asks in it: its last question is the query."""
 PLACEHOLDERS = ("$query", "query", "$q", "q")
 
 
@@ -328,6 +330,10 @@ def plain_rows(row: Row) -> Iterator[Row]:
     groups = row.get("query_groups", row.get("queries") if "relevant_documents" in row else None)
     if (rated := _rank_eval(row)) is not None:
         yield rated
+    elif (turns := next((row[key] for key in MESSAGES if _are_messages(row.get(key))), None)) is not None:
+        last = max(place for place, one in enumerate(turns) if _speaker(one) in ASKS)
+        rest = {key: value for key, value in row.items() if value is not turns}
+        yield {**rest, "query": turns[last]["content"], "history": turns[:last]}
     elif isinstance(source := row.get("_source"), dict):
         yield {"_id": row.get("_id"), **source}
     elif isinstance(groups, list):
@@ -342,6 +348,18 @@ def plain_rows(row: Row) -> Iterator[Row]:
         yield {"query": next(iter(named), None), "relevant_documents": _grades(row.get("relevant_documents"))}
     else:
         yield row
+
+
+def _are_messages(held: Any) -> bool:
+    """Whether a value is a conversation with a person in it, as DeepEval and Ragas have it."""
+    messages = isinstance(held, list) and all(
+        isinstance(one, dict) and isinstance(one.get("content"), str) for one in held
+    )
+    return messages and any(_speaker(one) in ASKS for one in held)
+
+
+def _speaker(message: Row) -> Any:
+    return message.get("role", message.get("type"))
 
 
 def _rank_eval(row: Row) -> Row | None:

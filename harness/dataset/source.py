@@ -290,6 +290,23 @@ def read_reference(answers: Any, claims: Any, place: Place, problems: Findings) 
     return Reference(tuple(answers), tuple(one for one in parsed if one is not None))
 
 
+def read_history(cell: Any, place: Place, problems: Findings) -> tuple[str, ...]:
+    """Read what was said before a query, oldest first: texts, or messages with a `content`; empty after a complaint.
+
+    >>> read_history([{"role": "user", "content": "Is there a fee?"}, "Yes."], Place("q"), Findings())
+    ('Is there a fee?', 'Yes.')
+    """
+    listed = written_value(cell) or []
+    said = (
+        [one.get("content") if isinstance(one, dict) else one for one in listed] if isinstance(listed, list) else [None]
+    )
+    history = tuple(one for one in said if isinstance(one, str))
+    if len(history) == len(said):
+        return history
+    problems.wrong(place, "'history' is not a list of messages", 'such as ["Is there a fee?", "Yes."], oldest first')
+    return ()
+
+
 def _claim(claim: object) -> Claim | None:
     if isinstance(claim, str):
         return Claim(claim) if claim.strip() else None

@@ -16,7 +16,8 @@ def clusters_of(queries: Sequence[Query], name: str | None) -> tuple[str, ...] |
     """Return each query's cluster, "" where it stands alone; None where all do and no field is declared.
 
     Queries of equal text (after NFKC, case folding and collapsing white space) ask the same question under several
-    ids: they belong together always, with all that shares the declared field with one of them.
+    ids: they belong together always, with all that shares the declared field with one of them. So do the turns of a
+    conversation, where no field is declared.
 
     Args:
         queries: in the order of the answer.
@@ -28,6 +29,8 @@ def clusters_of(queries: Sequence[Query], name: str | None) -> tuple[str, ...] |
     >>> clusters_of([Query("1", "When?"), Query("2", "Who?"), Query("3", " when? ")], None)
     ('1', '', '1')
     """
+    if name is None and any(query.history for query in queries):
+        name = "conversation"
     if name is not None and queries and not any(query.fields.get(name) for query in queries):
         known = {one for query in queries for one in query.fields}
         raise InputError(Problem("[statistics] cluster", f"no query has a field {name!r}", did_you_mean(name, known)))
@@ -41,7 +44,7 @@ def clusters_of(queries: Sequence[Query], name: str | None) -> tuple[str, ...] |
 
     for place, query in enumerate(queries):
         text = " ".join(unicodedata.normalize("NFKC", query.text).casefold().split())
-        for key in (("text", text), ("field", query.fields.get(name, "") if name else "")):
+        for key in (("text", " ".join([*query.history, text])), ("field", query.fields.get(name, "") if name else "")):
             if key[1]:
                 one, other = led(first.setdefault(key, place)), led(place)
                 leader[max(one, other)] = min(one, other)

@@ -43,9 +43,9 @@ NAME = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$"
 Name = Annotated[str, Field(pattern=NAME)]
 SWEPT = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}(\[[A-Za-z0-9._+-][A-Za-z0-9._+, -]{0,119}\])?$"
 """Of a retriever too: a sweep writes its values behind it, such as `dense[MiniLM, 256]`."""
-RESERVED = {"name", "kind", "of", "encoder", "rerank", "store", "filter", "color", "options"}
+RESERVED = {"conversation", "name", "kind", "of", "encoder", "rerank", "store", "filter", "color", "options"}
 """What keys of retrievers mean everywhere: no option of a whole retriever has such a name."""
-OWN = ("name", "kind", "rerank", "color", "filter")
+OWN = ("name", "kind", "rerank", "color", "filter", "conversation")
 """The keys of a whole retriever that are not options of its class."""
 EncoderTable = Annotated[Kind, KindOf("Encoder", encoder_class, encoder_kinds)]
 RerankerTable = Annotated[Kind, KindOf("Reranker", reranker_class, reranker_kinds)]
@@ -73,6 +73,13 @@ class Derive(Strict):
         return self
 
 
+class Conversation(Strict):
+    """What is searched with where a query has a history."""
+
+    text: str = Field(default="last", pattern=r"^(last|all|.*\{query\}.*)$")
+    """The query alone ("last"), all that was said ("all"), or a text with {history} and {query}."""
+
+
 class Block(Strict):
     """One `[[retrievers]]` table."""
 
@@ -82,13 +89,15 @@ class Block(Strict):
     """A reranker of the first hits."""
     color: str = ""
     """Of the retriever in every report, such as "#0b6e4f"; left out, it follows from what the retriever is."""
+    conversation: Conversation | None = None
+    """What is searched with where a query has a history; left out, as [conversation] says."""
     silent: ClassVar[tuple[str, ...]] = ()
     """Keys that are not written where they say nothing: manifests of earlier versions know the same retriever."""
 
     @model_serializer(mode="wrap")
     def _without_silent(self, table_of: SerializerFunctionWrapHandler) -> dict[str, Any]:
         table: dict[str, Any] = table_of(self)
-        return {key: value for key, value in table.items() if value or key not in self.silent}
+        return {key: value for key, value in table.items() if value or key not in (*self.silent, "conversation")}
 
     @field_validator("color")
     @classmethod
@@ -223,8 +232,8 @@ class Standalone(Block):
     @model_serializer(mode="wrap")
     def _options_beside(self, table_of: SerializerFunctionWrapHandler) -> dict[str, Any]:
         table: dict[str, Any] = table_of(self)
-        options = table.pop("options")
-        return {**table, **{key: value for key, value in options.items() if value or key not in self.silent}}
+        silent = (*self.silent, "conversation")
+        return {key: value for key, value in (table | table.pop("options")).items() if value or key not in silent}
 
 
 NestedTable = Annotated[SerializeAsAny[Block], WithJsonSchema({"type": "object"})]

@@ -14,6 +14,7 @@ from harness.experiment.blocks import (
     SWEPT,
     Block,
     BlockUnion,
+    Conversation,
     EncoderTable,
     Name,
     Standalone,
@@ -202,6 +203,8 @@ class Experiment(Strict):
     """Whether single queries are timed."""
     vectors: StoredVectors | None = None
     """Where vectors lie that were embedded elsewhere."""
+    conversation: Conversation = Field(default=Conversation(), exclude=True)
+    """What retrievers search with in a conversation; a retriever may have a table of its own."""
     sweep: Annotated[Sweep, read_as(SweepTable)] | None = None
     """Many configurations of a retriever, one of which is to be chosen."""
     report: bool = True
@@ -297,6 +300,8 @@ def parse(written: Mapping[str, Any], *, code: bool = True) -> Experiment:
             tables = {key: value for key, value in tables.items() if key != "sweep"}
     given = list(written_out(entries if isinstance(entries, list) else ["no table"]))
     for place, entry in (*given, *configurations):
+        if "conversation" in tables and isinstance(entry, Mapping):
+            entry = {"conversation": tables["conversation"], **entry}
         try:
             if not code and (runs := code_of(entry)):
                 raise InputError(_refused(place, runs))

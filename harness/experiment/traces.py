@@ -21,8 +21,7 @@ from typing import Any
 
 from harness.dataset import DatasetReference
 from harness.dataset.corpus import holders_of
-from harness.dataset.files import File
-from harness.dataset.rows import read_rows
+from harness.dataset.rows import File, read_rows
 from harness.dataset.source import Findings, Place, grade_of
 from harness.dataset.table_folder import documents_of, looked_in
 from retrievers.errors import InputError, Problem

@@ -88,6 +88,7 @@ def write_evidence(folder: Path, dataset: Dataset, runs: Iterable[Run]) -> None:
             "query_id": query.id,
             "text": query.text,
             "fields": dict(query.fields),
+            **({"history": query.history} if query.history else {}),
             **reference_as_json(query.reference),
             **dataset.labels.get(query.id, Labels()).as_json(),
         }
@@ -121,7 +122,8 @@ class LabelledQuery(NamedTuple):
 def labelled(line: bytes) -> LabelledQuery:
     """Read a line of labels.jsonl."""
     row = from_json(line, cache_strings="keys")
-    query = Query(row["query_id"], row["text"], row["fields"], reference_from_json(row))
+    history = tuple(row.get("history", ()))
+    query = Query(row["query_id"], row["text"], row["fields"], reference_from_json(row), history)
     return LabelledQuery(query, Labels.from_json(row))
 
 

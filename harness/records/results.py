@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 Row = TypeVar("Row")
-ScoredQueries = frozenset[tuple[str, str]]
+ScoredQueries = frozenset[tuple[str, ...]]
 """Queries that were scored: (id, text), since another query may have the same id."""
 
 UNSCORED = ("holds no scores: no query has labels", "harness pool draws what people are to judge")

@@ -124,7 +124,8 @@ def tasks_of(experiment: Path, *, limited: bool = False, code: bool = True) -> l
         Task(encoder, "document", tuple(_documents(dataset, chunks, proof=proof) for chunks, proof in some))
         for encoder, some in cuts.values()
     ]
-    queries = [(query.id, query.text) for query in dataset.queries]
+    searched = {text: query.id for one in built for query in one.searched(dataset.queries) for text in [query.text]}
+    queries = [(id_, text) for text, id_ in searched.items()]
     return [*documents, *(Task(encoder, "query", (lambda: iter(queries),)) for encoder in asking.values())]
 
 

@@ -16,7 +16,7 @@ from retrievers.dense import Dense
 from retrievers.embedding import Embedder, Forecast
 from retrievers.errors import BackendError, InputError, Problem
 from retrievers.parquet_vectors import import_vectors
-from retrievers.types import Document, Model, Retriever, Role
+from retrievers.types import Document, Model, Query, Retriever, Role
 from retrievers.user_objects import faults_of
 from retrievers.vector_search import windows
 
@@ -34,7 +34,9 @@ def take_over(vectors: StoredVectors | None, built: Iterable[Built], cache: Cach
         import_vectors(cache, vectors.location, sorted(names))
 
 
-def forecast(embedder: Embedder, dataset: Dataset, chunks: Chunks | None) -> dict[Role, Forecast]:
+def forecast(
+    embedder: Embedder, dataset: Dataset, chunks: Chunks | None, queries: Sequence[Query]
+) -> dict[Role, Forecast]:
     """Count what embedding documents and queries would take, window by window as they are embedded.
 
     A text that stands in two windows counts in both: the figures are then a little too high.
@@ -48,7 +50,7 @@ def forecast(embedder: Embedder, dataset: Dataset, chunks: Chunks | None) -> dic
         tokens=sum(one.tokens for one in parts),
         exact=all(one.exact for one in parts),
     )
-    return {"document": whole, "query": embedder.forecast((query.text for query in dataset.queries), "query")}
+    return {"document": whole, "query": embedder.forecast((query.text for query in queries), "query")}
 
 
 def check_needs(built: Sequence[Built], shared: Shared, *, timed: Sequence[str] = ()) -> None:
@@ -73,20 +75,26 @@ def check_needs(built: Sequence[Built], shared: Shared, *, timed: Sequence[str] 
                 problems += [fault for model in models for fault in unpriced(one.name, where, model)]
         for dense in one.denses:
             if dense.cut.derived_from not in names:
-                problems += _lacking_of(one.name, dense, shared, timed=one.name in timed)
+                problems += _lacking_of(one, dense, shared, timed=one.name in timed)
     if problems:
         raise InputError(problems)
 
 
-def _lacking_of(name: str, dense: Dense, shared: Shared, *, timed: bool) -> list[Problem]:
+def _lacking_of(one: Built, dense: Dense, shared: Shared, *, timed: bool) -> list[Problem]:
     """What a retriever by vectors lacks for the texts that are not cached, and for the queries that are timed."""
+    name = one.name
     try:
         with faults_of((dense.encoder,)):
             if dense.chunks is not None:
                 dense.chunks.check()
             if lacks := lacking(name, dense.encoder):
-                expected = forecast(Embedder(dense.encoder, shared.cache), shared.dataset, dense.chunks)
-                return lacks if timed or any(one.cached < one.texts for one in expected.values()) else []
+                expected = forecast(
+                    Embedder(dense.encoder, shared.cache),
+                    shared.dataset,
+                    dense.chunks,
+                    one.searched(shared.dataset.queries),
+                )
+                return lacks if timed or any(some.cached < some.texts for some in expected.values()) else []
     except InputError as error:
         return in_block(name, error)
     except BackendError as failure:

@@ -112,14 +112,17 @@ def embedding_rows(one: Built, dense: Dense, throughput: Throughput, context: Pl
     """The rows of an encoder, which are planned from then on; texts that are planned already are left out."""
     planned, encoder, name = context.planned, dense.encoder, one.name
     cut = f" {dense.chunks and dense.chunks.name}"
-    stages: tuple[tuple[Role, str, str], ...] = (("document", "embed-documents", cut), ("query", "embed-queries", ""))
+    stages: tuple[tuple[Role, str, str], ...] = (
+        ("document", "embed-documents", cut),
+        ("query", "embed-queries", one.conversation),
+    )
     keys = {
         f"{role} {encoder.fingerprint_for(role) if encoder.at_hand else one.models[id(encoder)]}{cut}": (role, stage)
         for role, stage, cut in stages
     }
     if not keys.keys() <= planned.keys():
         embedder = Embedder(encoder, context.cache)
-        expected = forecast(embedder, context.dataset, _chunks(dense))
+        expected = forecast(embedder, context.dataset, _chunks(dense), one.searched(context.dataset.queries))
         if cuts_itself(dense):
             expected["document"] = expected["document"]._replace(exact=False)
         for key, (role, stage) in keys.items():

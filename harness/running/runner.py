@@ -76,12 +76,14 @@ class State:
     shared: Shared
     resources: Resources
     runs: dict[str, Run]
-    answered: dict[int, Answered] = field(default_factory=dict)
-    """By retriever, before documents that stand for one are put together."""
+    conversations: Mapping[str, str]
+    """What each retriever searches with in a conversation."""
+    answered: dict[tuple[int, str], Answered] = field(default_factory=dict)
+    """By retriever and what it searches with, before documents that stand for one are put together."""
 
     def of(self, name: str, part: Retriever) -> Answered:
         """What a retriever of the experiment answered, for what uses it."""
-        return self.answered.get(id(part)) or Answered(self.runs[name].rankings)
+        return self.answered.get((id(part), self.conversations[name])) or Answered(self.runs[name].rankings)
 
 
 def run_all(built: Sequence[Built], shared: Shared, *, known: Mapping[str, Run] | None = None) -> Iterator[Run]:
@@ -97,7 +99,7 @@ def run_all(built: Sequence[Built], shared: Shared, *, known: Mapping[str, Run] 
     Raises:
         InputError: some part lacks a key, or a price, that it needs; raised before anything is embedded.
     """
-    state = State(shared, resources_of(shared), dict(known or {}))
+    state = State(shared, resources_of(shared), dict(known or {}), {one.name: one.conversation for one in built})
     wanted = [one for one in built if one.name not in state.runs]
     timed = [one.name for one in wanted if shared.sample and not shared.latencies.get(one.name)]
     check_needs(wanted, shared, timed=timed)
@@ -131,7 +133,7 @@ def _run(one: Built, state: State) -> Run:
         with faults_of(one.blamed):
             whole, answered = _answered(one, one.retriever, state, meter)
             if shared.sample and not latency:
-                latency = _latency(whole, shared, meter)
+                latency = _latency(one, whole, shared, meter)
     except DataChanged:
         raise
     except HarnessError as failure:
@@ -154,11 +156,12 @@ def _answered(one: Built, retriever: Retriever, state: State, meter: Meter) -> t
     Returns:
         The retriever with parts that have answered, and its answers.
     """
-    if known := state.answered.get(id(retriever)):
+    key = id(retriever), one.conversation
+    if known := state.answered.get(key):
         return retriever, _taken_over(known, meter)
     if not retriever.parts:
-        answered = _searched(retriever, state, meter)
-        state.answered[id(retriever)] = replace(answered, notes=meter.notes(), per_query=_per_query(meter))
+        answered = _searched(one, retriever, state, meter)
+        state.answered[key] = replace(answered, notes=meter.notes(), per_query=_per_query(meter))
         return retriever, answered
     held: list[Retriever] = []
     for part in retriever.parts:
@@ -169,15 +172,15 @@ def _answered(one: Built, retriever: Retriever, state: State, meter: Meter) -> t
     whole = retriever.made_of(tuple(held))
     whole.use(state.resources)
     with meter.stage_by_default("search"):
-        rankings = whole.search(state.shared.dataset.queries, state.shared.depth, meter)
+        rankings = whole.search(one.searched(state.shared.dataset.queries), state.shared.depth, meter)
     answered = Answered(_by_query(rankings, state), whole.provenance)
-    state.answered[id(retriever)] = replace(answered, notes=meter.notes(), per_query=_per_query(meter))
+    state.answered[key] = replace(answered, notes=meter.notes(), per_query=_per_query(meter))
     return whole, answered
 
 
-def _searched(retriever: Retriever, state: State, meter: Meter) -> Answered:
+def _searched(one: Built, retriever: Retriever, state: State, meter: Meter) -> Answered:
     """Index and search with a retriever that has an index."""
-    queries, depth, corpus = state.shared.dataset.queries, state.shared.depth, state.resources.corpus
+    queries, depth, corpus = one.searched(state.shared.dataset.queries), state.shared.depth, state.resources.corpus
     spare = 1 if state.shared.exclude_self else 0
     retriever.use(state.resources)
     with meter.stage_by_default("index"):
@@ -219,7 +222,7 @@ def _taken_over(first: Answered, meter: Meter) -> Answered:
     return first
 
 
-def _latency(retriever: Retriever, shared: Shared, meter: Meter) -> dict[str, StageLatency]:
+def _latency(one: Built, retriever: Retriever, shared: Shared, meter: Meter) -> dict[str, StageLatency]:
     """Time some queries one at a time, each a step of progress."""
 
     def timed(query: Query) -> Mapping[str, float]:
@@ -227,8 +230,9 @@ def _latency(retriever: Retriever, shared: Shared, meter: Meter) -> dict[str, St
         meter.step()
         return seconds
 
-    with meter.stage("latency", total=sum(map(len, sampled(shared.dataset.queries, shared.sample)))):
-        return measure(shared.dataset.queries, shared.sample, timed)
+    queries = one.searched(shared.dataset.queries)
+    with meter.stage("latency", total=sum(map(len, sampled(queries, shared.sample)))):
+        return measure(queries, shared.sample, timed)
 
 
 def _writable(text: str) -> str:
