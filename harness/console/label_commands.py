@@ -250,6 +250,9 @@ def pool(
     sample: Annotated[
         int | None, typer.Option(min=1, help="Number of questions, drawn at random; default: all.")
     ] = None,
+    next_look: Annotated[
+        bool, typer.Option("--next-look", help="Draw the questions that the next planned look lacks.")
+    ] = False,
     seed: Annotated[int, typer.Option(help="Seed of the sample and of its order.")] = 0,
     audience: Annotated[
         Literal["human", "llm"],
@@ -264,7 +267,8 @@ def pool(
     from harness.labels.drawing import Drawing, draw, gather, known_judgments
     from harness.labels.pool import read_policy, write_pool
 
-    drawing = Drawing(depth, sample, seed, audience, read_policy(policy))
+    refuse({"--sample": next_look and sample is not None}, "cannot go with --next-look, which says how many")
+    drawing = Drawing(depth, sample, seed, audience, read_policy(policy), next_look)
     material = gather(results, depth)
     drawn_pool = draw(material, drawing, known_judgments(material, judged or ()))
     write_pool(output, drawn_pool)

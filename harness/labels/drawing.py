@@ -31,6 +31,8 @@ class Drawing:
     audience: Literal["human", "llm"] = "human"
     """Whose earlier judgments are not asked for again: people's, or models'."""
     policy: str = DEFAULT
+    next_look: bool = False
+    """Draw as many questions as the next planned look lacks, beside those that are labelled."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +44,8 @@ class FoundDocuments:
     """Every question that was asked."""
     tops: Mapping[str, frozenset[str]]
     """Question -> documents that some retriever ranked down to the depth."""
+    planned: tuple[int, ...] = ()
+    """Queries in all at each planned look of the experiment."""
 
 
 def draw(material: FoundDocuments, drawing: Drawing, known: Iterable[Judgment] = ()) -> Pool:
@@ -57,11 +61,19 @@ def draw(material: FoundDocuments, drawing: Drawing, known: Iterable[Judgment] =
     """
     questions = distinct(material.queries, drawing.seed)
     population = len(questions)
+    labelled = []
     wanted = population if drawing.sample is None else drawing.sample
+    if drawing.next_look:
+        given = material.dataset.labels
+        labelled = [query for query in questions if query in given and given[query].judged]
+        questions = [*labelled, *(query for query in questions if query not in {*labelled})]
+        wanted = _next_look(material.planned, len(labelled))
     if not 1 <= wanted <= population:
         raise InputError(Problem("--sample", f"{wanted} questions of {population:,} cannot be drawn"))
     done = {one.key for one in known if one.kind == drawing.audience and one.round == 1}
-    asked = {query: _shuffled(query, material.tops[query], done, drawing.seed) for query in questions[:wanted]}
+    asked = {
+        query: _shuffled(query, material.tops[query], done, drawing.seed) for query in questions[len(labelled) : wanted]
+    }
     queries = pooled(material, asked, wanted / population)
     if not queries:
         what = "nothing is left to be judged" if done else "no retriever found a document"
@@ -69,6 +81,17 @@ def draw(material: FoundDocuments, drawing: Drawing, known: Iterable[Judgment] =
     drawn = DrawnPool(depth=drawing.depth, seed=drawing.seed, population=population, sampled=wanted,
                   audience=drawing.audience)  # fmt: skip
     return pool_of(drawing.policy, drawn, queries)
+
+
+def _next_look(planned: Sequence[int], labelled: int) -> int:
+    """The number of queries of the first planned look that is not reached; InputError where there is none."""
+    if not planned:
+        remedy = "declare looks = { queries = [30, 60, 100] } under [statistics] of the experiment, and run it"
+        raise InputError(Problem("--next-look", "no look is planned", remedy))
+    if (found := next((number for number in planned if number > labelled), None)) is None:
+        what = f"{labelled:,} queries are labelled, and the last look is planned at {planned[-1]:,}"
+        raise InputError(Problem("--next-look", what, "harness run says what they decide"))
+    return found
 
 
 def distinct(queries: Mapping[str, Query], seed: int) -> list[str]:
@@ -124,7 +147,8 @@ def gather(folders: Sequence[Path], depth: int) -> FoundDocuments:
             for id_, ranking in results.answers(name):
                 tops.setdefault(id_, set()).update(ranking.doc_ids[:depth])
     asked = {id_: query for id_, query in queries.items() if id_ in tops}
-    return FoundDocuments(dataset, asked, {id_: frozenset(tops[id_]) for id_ in asked})
+    planned = (runs[0].manifest.resolved.statistics.get("looks") or {}).get("queries", ())
+    return FoundDocuments(dataset, asked, {id_: frozenset(tops[id_]) for id_ in asked}, tuple(planned))
 
 
 def known_judgments(material: FoundDocuments, paths: Sequence[Path]) -> list[Judgment]:

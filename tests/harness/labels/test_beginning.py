@@ -8,10 +8,11 @@ import pytest
 import harness
 from harness.dataset import load, reference_of
 from harness.experiment.init import write_experiment
+from harness.labels.pool import read_pool
 from harness.report import write_report
 from retrievers.errors import InputError
 from tests.support import small
-from tests.support.labels_small import judged, write
+from tests.support.labels_small import as_person, judged, write
 
 
 @pytest.fixture
@@ -116,3 +117,21 @@ def test_a_changed_document_and_an_absent_one(answered, folder):
     (folder / "apple.md").unlink()
     with pytest.raises(InputError, match="judges document 'apple' for query 'q-fruit', which does not exist"):
         load(reference_of(folder))
+
+
+def test_the_next_look_draws_what_it_lacks_and_the_looks_nest(folder, tmp_path, call):
+    questions(folder, "json")
+    path = small.experiment(tmp_path, more="[statistics]\nlooks = { queries = [2, 4] }\n")
+    drawn = []
+    for look in (2, 4):
+        harness.run(path, harness.Options(results=tmp_path / "results"))
+        pool = tmp_path / f"pool-{look}.jsonl"
+        call("pool", tmp_path / "results" / "small", "--next-look", "--output", pool, code=0)
+        made = read_pool(pool)
+        drawn.append({query.query_id for query in made.queries})
+        with (folder / "judgments.jsonl").open("a", encoding="utf-8") as file:
+            file.writelines(one.line() for one in as_person(made))
+    assert list(map(len, drawn)) == [2, 2] and not drawn[0] & drawn[1]
+    harness.run(path, harness.Options(results=tmp_path / "results"))
+    told = call("pool", tmp_path / "results" / "small", "--next-look", "--output", tmp_path / "p.jsonl", code=2)
+    assert "4 queries are labelled, and the last look is planned at 4" in told.err
