@@ -21,6 +21,7 @@ ENCODERS = {
     "python": "retrievers.encoders.python_encoder:PythonEncoder",
     "sentence-transformers": "retrievers.encoders.sentence_transformers:SentenceTransformerEncoder",
     "sparse-encoder": "retrievers.encoders.sentence_transformers:LearnedSparseEncoder",
+    "voyage-context": "retrievers.encoders.voyage_context:VoyageContextEncoder",
 }
 """kind -> class. The keyword arguments of a class are the options of its kind."""
 RERANKERS = {

@@ -48,6 +48,8 @@ class Chunks:
     """Where passages end; None: at white space, and an overlap may begin within a word."""
     call: str = ""
     """A function of the user's own that cuts instead, as "module:function": a text to a list of texts."""
+    late: bool = False
+    """Whether passages are cut out of the vectors of their document's tokens."""
 
     def __post_init__(self) -> None:
         if self.call:
@@ -74,13 +76,13 @@ class Chunks:
     def name(self) -> str:
         """What tells these passages from others of the same texts."""
         cut = f"{self.size}x{self.overlap}{'' if self.count is None else '-tokens'}"
-        return self.call or (f"{cut}-{self.by}" if self.by else cut)
+        return (self.call or (f"{cut}-{self.by}" if self.by else cut)) + ("-late" if self.late else "")
 
     def suffix(self, documents: Iterable[Document]) -> str:
         """What tells a collection of passages from one of whole documents: of a user's function, what it gives."""
         if not self.call:
             return f"-chunks{self.name}"
-        digest = hashlib.sha256()
+        digest = hashlib.sha256(b"late" if self.late else b"")
         for piece in pieces(documents, self):
             digest.update(f"{piece.id}{SEPARATOR}{piece.text}\n".encode("utf-8", "surrogatepass"))
         return f"-chunks-{digest.hexdigest()[:16]}"
@@ -100,6 +102,9 @@ class Chunk(Strict):
     space, and an overlap may begin within a word. A word longer than a passage is cut."""
     call: str = ""
     """"module:function", found as Python finds modules, that cuts a text into a list of texts: in place of all else."""
+    late: bool = False
+    """Read each document whole, and average the vectors of its tokens over each passage (late chunking, of local
+    models). A passage beyond what the model reads is embedded alone, and counted as truncated."""
 
     @model_validator(mode="after")
     def _moves_on(self) -> Self:
@@ -111,7 +116,7 @@ class Chunk(Strict):
 
     def chunks(self, count: Count | None = None) -> Chunks:
         """How documents are cut; of tokens, what counts them."""
-        return Chunks(self.size or 0, self.overlap, count, self.unit, self.by, self.call)
+        return Chunks(self.size or 0, self.overlap, count, self.unit, self.by, self.call, self.late)
 
 
 def passages(document: Document, chunks: Chunks) -> list[Document]:
@@ -233,6 +238,22 @@ def pieces(documents: Iterable[Document], chunks: Chunks | None) -> Iterator[Doc
     for document in documents:
         if document.content.strip():
             yield from passages(document, chunks) if chunks else (document,)
+
+
+def in_context(
+    documents: Iterable[Document], chunks: Chunks | None, *, contextual: bool
+) -> Iterator[tuple[Document, str]]:
+    """Yield what is embedded of a corpus, each with the document that its encoder reads with it; "" if it reads none.
+
+    >>> late = Chunks(1, late=True)
+    >>> [(one.text, whole) for one, whole in in_context([Document("d", "t", "a b")], late, contextual=False)]
+    [('a', 't a b'), ('b', 't a b')]
+    """
+    for document in documents:
+        if document.content.strip():
+            whole = document.content.strip() if contextual or (chunks and chunks.late) else ""
+            for piece in passages(document, chunks) if chunks else (document,):
+                yield piece, whole
 
 
 def document_of(passage_id: str) -> str:

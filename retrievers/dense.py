@@ -12,10 +12,10 @@ import numpy as np
 import numpy.typing as npt
 
 from retrievers import encoder_class
-from retrievers.chunking import Chunk, Chunks, best_passages, document_of, passages, pieces
+from retrievers.chunking import Chunk, Chunks, best_passages, document_of, in_context, pieces
 from retrievers.derived import Cut
 from retrievers.embedding import Embedder
-from retrievers.errors import InputError
+from retrievers.errors import InputError, Problem
 from retrievers.filters import Condition, shown, suffix_of, wanted
 from retrievers.meter import Meter
 from retrievers.model_tables import encoder_table
@@ -93,6 +93,10 @@ class Dense(Retriever):
         self._encoder: Encoder | None = encoder if is_model(encoder) else None
         if self._encoder is None:
             encoder_table(encoder)  # refuses what is none
+        late = chunk.late if isinstance(chunk, Chunks) else (chunk or {}).get("late")
+        if late and not getattr(self._encoder or encoder_class(encoder_table(encoder)["kind"]), "late", False):
+            what = "needs the vectors of a document's tokens, which this encoder does not give"
+            raise InputError(Problem("chunk.late", what, "use a sentence-transformers model, or leave late out"))
         self._written = {"store": store, "chunk": chunk}
         options = {"location": store} if isinstance(store, str) and store else store or {}
         self.store = options if isinstance(options, StoreOptions) else StoreOptions(**options)
@@ -218,11 +222,13 @@ class Dense(Retriever):
         notes: dict[str, list[str]] = {"empty": [], "truncated": [], "zero-vector": []}
         corpus = CountedCorpus(documents)
         texts = distinct = points = numbers = 0
-        for window in windows(self._texts(corpus, notes["empty"]), self._embeds.form):
-            contents = [document.content for document in window]
-            distinct += len(set(contents))
+        for some in windows(self._texts(corpus, notes["empty"]), self._embeds.form):
+            window, wholes = [piece for piece, _ in some], [whole for _, whole in some if whole]
+            # A document that is read whole begins with its title: its passages need none.
+            contents = [piece.text if whole and self.chunks else piece.content for piece, whole in some]
+            distinct += len(set(zip(contents, wholes, strict=True)) if wholes else set(contents))
             with meter.stage("embed-documents", total=corpus.expected(distinct)):
-                embedded = self._embeds.embed(contents, "document", meter)
+                embedded = self._embeds.embed(contents, "document", meter, wholes)
                 meter.count(lost_tokens=int(embedded.truncated_tokens.sum()))
             notes["truncated"] += _ids(window, embedded.truncated_tokens > 0)
             directed = with_direction(embedded.vectors)
@@ -247,11 +253,11 @@ class Dense(Retriever):
         names = sorted({one.field for one in self.conditions})
         return [{name: one.fields[name] for name in names if name in one.fields} for one in documents] if names else []
 
-    def _texts(self, documents: Iterable[Document], empty: list[str]) -> Iterator[Document]:
-        """Yield what is embedded: documents or their passages; blank ones go to the list."""
+    def _texts(self, documents: Iterable[Document], empty: list[str]) -> Iterator[tuple[Document, str]]:
+        """Yield what is embedded: documents or their passages, as `in_context` does; blank ones go to the list."""
         for document in documents:
             if document.content.strip():
-                yield from passages(document, self.chunks) if self.chunks else (document,)
+                yield from in_context((document,), self.chunks, contextual=self.encoder.contextual)
             else:
                 empty.append(document.id)
 

@@ -46,14 +46,14 @@ class Cut:
         proof = {} if self._least is None else {"least_cosine_with_asked": f"{self._least:.6f}"}
         return {"cut_from": str(self._full), **proof}
 
-    def embed(self, texts: Sequence[str], role: Role, meter: Meter) -> Embedded:
+    def embed(self, texts: Sequence[str], role: Role, meter: Meter, documents: Sequence[str] = ()) -> Embedded:
         """Embed texts, normally through the cache, and cut their vectors.
 
         Raises:
             BackendError: the vectors have too few numbers, or the model gives others when it is asked for few.
         """
-        embedded = self._cut(self._embedder.embed(texts, role, meter))
-        if self._asked is not None and self._least is None and role == "document":
+        embedded = self._cut(self._embedder.embed(texts, role, meter, documents))
+        if self._asked is not None and not documents and self._least is None and role == "document":
             self._compare(self._asked, texts, embedded, meter)
         return embedded
 

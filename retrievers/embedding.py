@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import partial
+import hashlib
+from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
+from itertools import groupby
 from typing import NamedTuple
 
 import numpy as np
@@ -14,6 +16,9 @@ from retrievers.meter import Call, Meter, Stop, single_call
 from retrievers.ragged import Form, finite, form_of
 from retrievers.retrying import lots_of_answers
 from retrievers.types import Embedded, Encoder, Role
+
+Passage = tuple[str, str]
+"""A text, and the document that it is read with: "" where it is read alone."""
 
 
 class Forecast(NamedTuple):
@@ -56,47 +61,49 @@ class Embedder:
         """What stands for a text."""
         return self.encoder.form
 
-    def embed(self, texts: Sequence[str], role: Role, meter: Meter) -> Embedded:
+    def embed(self, texts: Sequence[str], role: Role, meter: Meter, documents: Sequence[str] = ()) -> Embedded:
         """Return the vectors of texts, in their order; none of them may be blank.
 
         Requests are planned from the distinct texts, sorted by length, then text, as if nothing were cached, so
         that an interrupted run sends the same requests as an undisturbed one. The meter counts `texts` (distinct) and
         `cached`; the encoder itself counts calls, tokens and dollars in it.
 
+        Args:
+            texts: what is embedded.
+            role: of the texts.
+            meter: see above.
+            documents: of passages, the document that each was cut from: passages are kept and sent by document.
+
         Raises:
             BackendError: a request failed for good (what the others brought is stored), or its vectors are
                 too few or too many, of another dimension, or not finite.
         """
-        distinct = distinct_texts(texts)
+        items = list(zip(texts, documents or [""] * len(texts), strict=True))
+        distinct = distinct_passages(items)
         places: list[Positions] = []
         parts: list[Embedded] = []
-        for positions, embedded, _ in self.answered(
-            distinct, partial(self.encoder.batches, distinct, role), role, meter
-        ):
+        for positions, embedded, _ in self.answered(distinct, role, meter):
             places.append(positions)
             parts.append(embedded)
         if not parts:
             return _NOTHING[1]
         at = dict(zip(distinct, np.argsort(np.concatenate(places)).tolist(), strict=True))
-        return Embedded.of(parts).at([at[text] for text in texts])
+        return Embedded.of(parts).at([at[item] for item in items])
 
-    def answered(
-        self, texts: Sequence[str], plan: Callable[[], Iterable[Sequence[int]]], role: Role, meter: Meter
-    ) -> Iterator[Portion]:
+    def answered(self, texts: Sequence[Passage], role: Role, meter: Meter) -> Iterator[Portion]:
         """Yield the positions of some of the texts and their vectors, as they come; each text once.
 
         First comes what the cache holds, then each answered request, which is cached at once.
 
         Args:
-            texts: distinct.
-            plan: splits them into requests, as positions; only called where something has to be embedded.
+            texts: distinct, each with the document that it is read with.
             role: of the texts.
             meter: counts `texts` and `cached`.
 
         Raises:
             BackendError: as `embed`.
         """
-        names = keys(self.encoder.fingerprint_for(role), role, texts)
+        names = self._keys(texts, role)
         missing = np.ones(len(texts), dtype=bool)
         held, embedded = _NOTHING if self._cache is None else self._cache.get(names, self.encoder.form)
         meter.count(texts=len(held), cached=len(held))
@@ -108,7 +115,7 @@ class Embedder:
             yield Portion(held, embedded, sent=False)
         if not missing.any():
             return
-        wanted = [some for request in plan() if (some := [i for i in request if missing[i]])]
+        wanted = [some for request in self._plan(texts, role) if (some := [i for i in request if missing[i]])]
 
         def ask(some: list[int], stopped: Stop) -> Embedded:
             return self._ask([texts[i] for i in some], role, Call(meter, stopped))
@@ -124,26 +131,50 @@ class Embedder:
 
     def one(self, text: str, role: Role, meter: Meter) -> Embedded:
         """Embed one text with the cache bypassed, as latency is measured."""
-        return self._ask([text], role, single_call(meter))
+        return self._ask([(text, "")], role, single_call(meter))
 
     def forecast(self, texts: Iterable[str], role: Role) -> Forecast:
         """Count what `embed` would do, with no network and no model; blank texts are left out.
 
         A model that is not on this machine yet has nothing in the cache.
         """
-        distinct = distinct_texts(text for text in texts if text.strip())
+        return self.forecast_passages(distinct_passages((text, "") for text in texts if text.strip()), role)
+
+    def forecast_passages(self, distinct: Sequence[Passage], role: Role) -> Forecast:
+        """The same of distinct passages, each with its document."""
         missing = dict.fromkeys(distinct)
         if self._cache is not None and self.encoder.at_hand:
-            names = keys(self.encoder.fingerprint_for(role), role, distinct)
+            names = self._keys(distinct, role)
             held = self._cache.held(names)
             missing = {text: None for text, name in zip(distinct, names, strict=True) if name not in held}
-        tokens = self.encoder.count(list(missing), role)
-        calls = sum(any(distinct[i] in missing for i in request) for request in self.encoder.batches(distinct, role))
+        read = list(dict.fromkeys(document or text for text, document in missing))  # a document is read once
+        tokens = self.encoder.count(read, role)
+        calls = sum(any(distinct[i] in missing for i in request) for request in self._plan(distinct, role))
         return Forecast(len(distinct), len(distinct) - len(missing), calls, int(tokens.counts.sum()), tokens.exact)
 
-    def _ask(self, texts: list[str], role: Role, call: Call) -> Embedded:
+    def _keys(self, texts: Sequence[Passage], role: Role) -> list[bytes]:
+        """What the cache calls them: of a passage with its document, by the digest of that, too."""
+        named = (f"{text}\x1f{_digest(document)}" if document else text for text, document in texts)
+        return keys(self.encoder.fingerprint_for(role), role, named)
+
+    def _plan(self, texts: Sequence[Passage], role: Role) -> Iterable[Sequence[int]]:
+        """Split distinct texts into requests, as positions; the passages of a document are never apart."""
+        if not texts or not texts[0][1]:
+            return self.encoder.batches([text for text, _ in texts], role)
+        requests: list[list[int]] = [[]]
+        for _, group in groupby(range(len(texts)), key=lambda place: texts[place][1]):
+            places = list(group)
+            if requests[-1] and len(requests[-1]) + len(places) > self.encoder.request_size:
+                requests.append([])
+            requests[-1] += places
+        return requests
+
+    def _ask(self, texts: Sequence[Passage], role: Role, call: Call) -> Embedded:
         """Send one request and check the answer."""
-        vectors, tokens, truncated = self.encoder.embed(texts, role, call)
+        alone, documents = [text for text, _ in texts], [document for _, document in texts]
+        together = any(documents)
+        ask = self.encoder.embed_passages(alone, documents, call) if together else self.encoder.embed(alone, role, call)
+        vectors, tokens, truncated = ask
         if len(vectors.shape) != 2 or not len(vectors) == len(tokens) == len(truncated) == len(texts):
             raise BackendError(f"{len(vectors)} vectors came back for {len(texts)} texts")
         self._expect(vectors.shape[1])
@@ -161,10 +192,22 @@ class Embedder:
             raise BackendError(f"a vector has {dimensions} dimensions where others have {self._dimensions}")
 
 
+@lru_cache(maxsize=4)
+def _digest(document: str) -> str:
+    """Of the document of a passage: those of one document follow each other."""
+    return hashlib.sha256(document.encode("utf-8", "surrogatepass")).hexdigest()
+
+
 _NOTHING = (
     np.empty(0, dtype=np.intp),
     Embedded(np.empty((0, 0), dtype=np.float32), np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64)),
 )
+
+
+def distinct_passages(items: Iterable[Passage]) -> list[Passage]:
+    """Return each once: sorted as `distinct_texts`, but those that are read with their documents in their order."""
+    once = list(dict.fromkeys(items))
+    return once if once and once[0][1] else [(text, "") for text in distinct_texts(text for text, _ in once)]
 
 
 def distinct_texts(texts: Iterable[str]) -> list[str]:

@@ -152,6 +152,11 @@ class Encoder(Model):
     form: ClassVar[Form] = "dense"
     """What stands for a text: it decides in which kind of block the encoder may stand."""
 
+    contextual: ClassVar[bool] = False
+    """Whether it reads, with a passage, the document that it was cut from."""
+    late: ClassVar[bool] = False
+    """Whether it can: `chunk = { late = true }`."""
+
     def fingerprint_for(self, role: Role) -> str:
         """All that changes the vector of a text in this role: models that differ in the other role alone share vectors.
 
@@ -184,6 +189,10 @@ class Encoder(Model):
     @abstractmethod
     def embed(self, texts: Sequence[str], role: Role, call: Call) -> Embedded:
         """Embed the texts of one request; counts `calls` and `tokens`, and `usd` where it costs, in `call.meter`."""
+
+    def embed_passages(self, passages: Sequence[str], documents: Sequence[str], call: Call) -> Embedded:
+        """Embed passages with the document of each, those of one document together and in their order."""
+        raise NotImplementedError(f"{type(self).__name__} reads passages alone")
 
 
 class Reranker(Model):

@@ -38,8 +38,8 @@ class Embeds(Protocol):
         """What stands for a text."""
         return "dense"
 
-    def embed(self, texts: Sequence[str], role: Role, meter: Meter) -> Embedded:
-        """Embed texts, normally through the cache."""
+    def embed(self, texts: Sequence[str], role: Role, meter: Meter, documents: Sequence[str] = ()) -> Embedded:
+        """Embed texts, or passages with the document of each, normally through the cache."""
 
     def one(self, text: str, role: Role, meter: Meter) -> Embedded:
         """Embed one text past the cache."""

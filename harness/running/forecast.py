@@ -11,9 +11,9 @@ from harness.english import counted, join
 from harness.experiment import StoredVectors
 from harness.running.options import Shared
 from retrievers.cache import Cache
-from retrievers.chunking import Chunks, document_of, pieces
+from retrievers.chunking import Chunks, document_of, in_context, pieces
 from retrievers.dense import Dense
-from retrievers.embedding import Embedder, Forecast
+from retrievers.embedding import Embedder, Forecast, distinct_passages
 from retrievers.errors import BackendError, InputError, Problem
 from retrievers.parquet_vectors import import_vectors
 from retrievers.types import Document, Model, Query, Retriever, Role
@@ -41,8 +41,11 @@ def forecast(
 
     A text that stands in two windows counts in both: the figures are then a little too high.
     """
-    texts = (piece.content for piece in pieces(dataset.documents(), chunks))
-    parts = [embedder.forecast(window, "document") for window in windows(texts, embedder.form)]
+    read = in_context(dataset.documents(), chunks, contextual=embedder.encoder.contextual)
+    texts = ((piece.text, whole) if whole and chunks else (piece.content, whole) for piece, whole in read)
+    parts = [
+        embedder.forecast_passages(distinct_passages(window), "document") for window in windows(texts, embedder.form)
+    ]
     whole = Forecast(
         texts=sum(one.texts for one in parts),
         cached=sum(one.cached for one in parts),

@@ -120,6 +120,7 @@ class SentenceTransformerEncoder(LocalEncoder):
 
     kind = "sentence-transformers"
     library = "SentenceTransformer"
+    late: ClassVar[bool] = True
 
     query_prompt: str | None = None
     """Put before every query; left out, what the model's files say, and e5's "query: "."""
@@ -182,6 +183,35 @@ class SentenceTransformerEncoder(LocalEncoder):
         snapshot, held = self.weights.snapshot, self.weights.held
         own = getattr(held, "prompts", {}) if snapshot is None else stored_prompts(snapshot)
         return {role: self._prompt(role, own) for role in self._prompts}
+
+    def embed_passages(self, passages: Sequence[str], documents: Sequence[str], call: Call) -> Embedded:
+        """Embed passages by late chunking (Günther et al. 2024): the mean of the document's token vectors over each.
+
+        A passage that the model does not read in its document is embedded alone, and counted as truncated.
+        """
+        model, tokenizer = self._loaded.model, self._loaded.tokenizer
+        prompt = self._prompt("document", model.prompts) or ""
+        wholes = list(dict.fromkeys(documents))
+        tokens = self._tokens([prompt + whole for whole in wholes])
+        read = partial(model.encode_document, prompt=prompt, show_progress_bar=False, output_value="token_embeddings",
+                       convert_to_numpy=False)  # fmt: skip
+        rows = dict(zip(wholes, self._run(wholes, tokens.read, read, call.stopped), strict=True))
+        call.meter.count(calls=1, tokens=int(tokens.read.sum()))
+        found: list[Any] = []
+        for whole, row in rows.items():
+            spans = tokenizer.encode(prompt + whole).offsets
+            spans = spans if len(spans) == len(row) else spans[: len(row) - 1]  # its end was cut off
+            for passage in (one for one, of in zip(passages, documents, strict=True) if of == whole):
+                start = whole.find(passage) + len(prompt)
+                end = start + len(passage)
+                inside = [place for place, (a, b) in enumerate(spans) if start <= a < b <= end]
+                reads = start >= len(prompt) and inside and max(b for _, b in spans) >= end
+                found.append(row[inside].mean(0).float().numpy()[: self.truncate_dim] if reads else passage)
+        alone = [one for one in found if isinstance(one, str)]
+        more = iter(np.asarray(self.embed(alone, "document", call).vectors) if alone else [])
+        counts = self._tokens(list(passages)).read
+        lost = np.array([isinstance(one, str) for one in found]) * counts
+        return Embedded(self._vectors([next(more) if isinstance(one, str) else one for one in found]), counts, lost)
 
     def _wanted(self, model: Any) -> dict[str, Any]:
         return {"truncate_dim": self.truncate_dim}

@@ -28,7 +28,7 @@ LOST = "ng"
 class Letters(Embeds):
     """One dimension a vowel; other letters weigh nothing, so that "xyz" has no direction."""
 
-    def embed(self, texts, role, meter):
+    def embed(self, texts, role, meter, documents=()):
         assert all(text.strip() for text in texts)
         vectors = np.array([[text.count(vowel) for vowel in "aeiou"] for text in texts], dtype=np.float32)
         lost = np.array([3 if LOST in text else 0 for text in texts])
@@ -116,7 +116,7 @@ def test_a_finished_collection_is_used_and_its_notes_are_told_again(tmp_path):
         return rankings, meter.notes()
 
     class OnlyQueries(Letters):
-        def embed(self, texts, role, meter):
+        def embed(self, texts, role, meter, documents=()):
             assert role == "query"
             return super().embed(texts, role, meter)
 
@@ -249,7 +249,7 @@ def test_a_long_document_is_found_by_one_of_its_passages():
 class Ones(Embeds):
     """Embeds every text as one vector, and counts it as an encoder does."""
 
-    def embed(self, texts, role, meter):
+    def embed(self, texts, role, meter, documents=()):
         meter.count(texts=len(texts))
         none = np.zeros(len(texts), dtype=np.int64)
         return Embedded(np.ones((len(texts), 2), dtype=np.float32), none, none)

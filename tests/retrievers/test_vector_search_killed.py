@@ -28,7 +28,7 @@ WAIT = 600
 class Digests(vector_search.Embeds):
     """Vectors that depend on the text alone."""
 
-    def embed(self, texts, role, meter):
+    def embed(self, texts, role, meter, documents=()):
         rows = [np.frombuffer(hashlib.shake_128(text.encode()).digest(64), np.uint8) for text in texts]
         vectors = np.stack(rows).astype(np.float32) - 127.5
         return Embedded(vectors, np.ones(len(texts), np.int64), np.array([len(text) % 3 for text in texts]))

@@ -1,0 +1,71 @@
+"""Voyage's contextualized embeddings: the passages of one document are sent together, and each vector knows them all.
+
+https://docs.voyageai.com/docs/contextualized-chunk-embeddings: `inputs` holds a list for each document; queries stand
+alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
+
+from retrievers.encoders.remote_encoder import EmbeddingReply, RemoteEncoder
+from retrievers.errors import BackendError
+from retrievers.meter import Call
+from retrievers.placeholders import expand
+from retrievers.remote.calling import Refused, readable, wait_for
+from retrievers.remote.clients import Access
+from retrievers.types import Embedded, Role
+
+_URL = "https://api.voyageai.com/v1"
+
+
+class VoyageContextEncoder(RemoteEncoder):
+    """Embeds passages with their neighbours by Voyage's contextualized embeddings; a request for each document."""
+
+    kind = "voyage-context"
+    contextual: ClassVar[bool] = True
+
+    model: str
+    """Such as voyage-context-3."""
+    base_url: str = ""
+    """Another server that speaks this protocol; left out, Voyage's."""
+    api_key: str = ""
+    """"${NAME}" in an experiment; left out, VOYAGE_API_KEY for Voyage's own server, none for others."""
+
+    def model_post_init(self, _: object) -> None:
+        """Describe the model; nothing is sent."""
+        access = Access(
+            provider="voyage", own=_URL, base_url=self.base_url, api_key=self.api_key, variables=("VOYAGE_API_KEY",)
+        )
+        self._reached(access, 32_000)
+
+    @property
+    def request_size(self) -> int:
+        """Documents of one request."""
+        return 1
+
+    @property
+    def provenance(self) -> Mapping[str, str]:
+        """What the manifest keeps."""
+        return self._described(query_extra="input_type query", document_extra="input_type document, by document")
+
+    def embed_passages(self, passages: Sequence[str], documents: Sequence[str], call: Call) -> Embedded:
+        """Embed the passages of one document; one that is refused is sent in two parts."""
+        self._client()
+        try:
+            return wait_for(self._taken(list(passages), "document", call), call.stopped)
+        except Refused as refusal:
+            raise BackendError(str(refusal)) from None
+
+    async def _send(self, texts: list[str], role: Role) -> EmbeddingReply:
+        inputs = [texts] if role == "document" else [[text] for text in texts]
+        body: dict[str, Any] = {"model": expand(self.model), "inputs": inputs, "input_type": role}
+        if self.dimensions is not None:
+            body["output_dimension"] = self.dimensions
+        answer = await self._client().ask("contextualizedembeddings", body)
+        with readable(self.name, answer):
+            found = sorted(answer["data"], key=lambda one: one["index"])
+            rows = [one for group in found for one in sorted(group["data"], key=lambda one: one["index"])]
+            vectors = list(enumerate(row["embedding"] for row in rows))
+            return EmbeddingReply(vectors, answer["usage"]["total_tokens"], answer.get("model"))
