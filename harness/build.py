@@ -49,6 +49,9 @@ class Built:
     conversation: str = "last"
     """What it searches with where a query has a history, as `Conversation` has it."""
 
+    floor: float | None = None
+    """Hits with a lower score are dropped."""
+
     def searched(self, queries: Sequence[Query]) -> list[Query]:
         """The queries as it searches with them: alone, or with what was said before."""
         form = "{history}\n{query}" if self.conversation == "all" else self.conversation
@@ -129,7 +132,8 @@ def build(blocks: Sequence[tables.Block]) -> tuple[Built, ...]:
             named[block.name] = retriever = _retriever(block, NamedParts(named, found), parts)
             functions, conditions = dict(functions_of(block)), tuple(_conditions(block))
             text = block.conversation.text if block.conversation else "last"
-            built.append(Built(block.name, retriever, of, found, functions, conditions, parts.models, text))
+            more = (functions, conditions, parts.models, text, block.floor)
+            built.append(Built(block.name, retriever, of, found, *more))
         except InputError as error:
             problems += in_block(block.name, error)
     if problems:

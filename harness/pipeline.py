@@ -212,8 +212,9 @@ def _write_scores(folder: Path, work: _Work, runs: Sequence[Run], manifest: Mani
     prices = by_price(manifest, records.read_costs(folder))
     with meter.stage("comparing", total=sum(map(len, keys_of(scores, question.experiment.baseline).values()))):
         evaluation = None
+        answers = {one.retriever: one.rankings.items for one in runs if not one.error}
         if scores.n:
-            evaluation = evaluate_run(RunInputs(manifest, scores, graded, queries, prices), meter.step)
+            evaluation = evaluate_run(RunInputs(manifest, scores, graded, queries, prices, answers), meter.step)
             write_evaluation(folder, evaluation)
     for name, table in tables_of(scores, evaluation).items():
         records.write_table(folder, name, table)

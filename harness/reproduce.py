@@ -17,7 +17,7 @@ from harness import records
 from harness.english import join
 from harness.evaluation.csv_views import tables_of
 from harness.evaluation.evaluate import RunInputs, evaluate_run
-from harness.evaluation.grading import grade_labels, with_claims_alone
+from harness.evaluation.grading import grade_labels, with_bare_queries
 from harness.evaluation.readers import Judged, claims_of_results, lists_of, score_lists
 from harness.experiment import Question, load, strings, with_runs_located
 from harness.pipeline import run
@@ -179,7 +179,7 @@ def _check_consistency(results: Results, question: Question) -> None:
     """
     labels = {query_id: judged.labels for query_id, judged in results.queries.items()}
     queries = {query_id: judged.query for query_id, judged in results.queries.items()}
-    graded = with_claims_alone(grade_labels(labels, question.experiment.relevance), queries.values(), question)
+    graded = with_bare_queries(grade_labels(labels, question.experiment.relevance), queries.values(), question)
     if any(measure.claimed for measure in question.measures):
         graded = graded._replace(claims=claims_of_results(results, question.measures))
     judged = Judged(question.measures, question.primary, graded, queries, question.experiment.statistics)

@@ -73,6 +73,21 @@ class Query:
     history: tuple[str, ...] = ()
     """What was said before it in a conversation, oldest first."""
 
+    @property
+    def unanswerable(self) -> bool:
+        """Whether the field `answerable` says that no document answers it."""
+        return self.fields.get("answerable", "").lower() in ("false", "0", "no")
+
+
+def above(ranking: Ranking, floor: float) -> Ranking:
+    """Return the hits whose score reaches a floor.
+
+    >>> above(ranked(["a", "b"], [0.5, 0.2]), 0.3).doc_ids
+    ('a',)
+    """
+    kept = int(np.count_nonzero(ranking.scores >= floor))
+    return Ranking(ranking.doc_ids[:kept], ranking.scores[:kept])
+
 
 def sample(documents: Iterable[Document], *, seed: int = 0, size: int = SAMPLE) -> list[Document]:
     """Return the documents whose hashed ids are the smallest, in the order of the corpus: any order gives the same."""

@@ -27,6 +27,7 @@ from retrievers.ranking import (
     Query,
     Ranking,
     Reference,
+    above,
     collapsed,
     ranked,
     rounded,
@@ -369,6 +370,6 @@ def runs(count: int, size: int) -> list[range]:
 __all__ = [
     "MOST_DIMENSIONS", "RESOLUTION", "Claim", "Counts", "Document", "Embedded", "Encoder", "FilterValues", "Floats",
     "Hit", "Limits", "Model", "Pair", "PairScores", "Price", "Query", "Ranking", "Reference", "Reranker", "Retriever",
-    "Role", "Store", "Vectors", "collapsed", "facts_of", "fingerprint", "is_model", "ranked", "rounded",
+    "Role", "Store", "Vectors", "above", "collapsed", "facts_of", "fingerprint", "is_model", "ranked", "rounded",
     "runs", "sample", "without",
 ]  # fmt: skip

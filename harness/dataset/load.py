@@ -194,7 +194,7 @@ def _note_contradictions(queries: Mapping[str, Query], labels: Mapping[str, Labe
 def _is_asked(query: Query, labels: Labels | None, beginning: bool) -> bool:
     if labels is not None and labels.relevant:
         return True
-    return (beginning or _is_measured_by_claims(query, labels)) and query.text.strip() != ""
+    return (beginning or query.unanswerable or _is_measured_by_claims(query, labels)) and query.text.strip() != ""
 
 
 def _is_measured_by_claims(query: Query, labels: Labels | None) -> bool:
@@ -205,11 +205,17 @@ def _is_measured_by_claims(query: Query, labels: Labels | None) -> bool:
 def _note_labels(queries: dict[str, Query], labels: dict[str, Labels], beginning: bool, seen: Findings) -> None:
     """Count the queries that make no score: without a relevant document, or without labels."""
     for query_id in labels:
-        if labels[query_id].judged and not labels[query_id].relevant:
+        if queries[query_id].unanswerable and labels[query_id].relevant:
+            what = f"query {query_id!r} is said to have no answer, and has relevant documents"
+            seen.wrong("answerable", what, "remove one of the two")
+        if labels[query_id].judged and not labels[query_id].relevant and not queries[query_id].unanswerable:
             seen.note("no-relevant-document", query_id)
     asked_of = (query_id for query_id, query in queries.items() if query.text.strip())  # blank ones are counted as such
     unjudged = sorted(query_id for query_id in asked_of if query_id not in labels or not labels[query_id].judged)
     for query_id in unjudged if not seen else ():
+        if queries[query_id].unanswerable:
+            seen.note("unanswerable-query", query_id)
+            continue
         asked = beginning or _is_measured_by_claims(queries[query_id], labels.get(query_id))
         seen.note("unlabelled-query" if asked else "unjudged-query", query_id)
 

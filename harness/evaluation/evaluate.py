@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from functools import lru_cache
@@ -13,23 +13,25 @@ from typing import NamedTuple
 import numpy as np
 from pydantic import ValidationError
 
+from harness.evaluation.abstention import CUTOFF, AnsweredQueries, abstention_of, comparable
 from harness.evaluation.compare import compare, family, uncounted
 from harness.evaluation.costs import Prices, by_price, cost_rows
-from harness.evaluation.evaluation import Evaluation, RunWarning, SweepChoice, WarningKind
+from harness.evaluation.evaluation import Abstention, Ceilings, Evaluation, RunWarning, SweepChoice, WarningKind
 from harness.evaluation.families import equivalence_family, slice_families, uplift_family
 from harness.evaluation.grading import GradedLabels, grade_labels
-from harness.evaluation.readers import judged_shares, relevance_of, scores_of_results
+from harness.evaluation.readers import judged_shares, rankings_of, relevance_of, scores_of_results
 from harness.evaluation.scores import Scores, by_mean
 from harness.evaluation.verdict import Comparison, Finding, Reason, TestRow, Verdict
 from harness.evaluation.warnings import run_warnings
+from harness.measures import parse
 from harness.records import Manifest, Results, create, sha256_of
 from harness.stats.differences import differences, fragile
-from harness.stats.intervals import Summary, summarize
+from harness.stats.intervals import Summary, mean, summarize
 from harness.stats.power import at_look, look_at, queries_needed
 from harness.stats.settings import EXAMPLE, Settings, check_margin
 from harness.stats.sign_flip import told_apart
 from retrievers.errors import HarnessError, InputError, Problem, did_you_mean
-from retrievers.types import Query
+from retrievers.types import Query, Ranking
 
 FILE = "evaluation.json"
 
@@ -75,6 +77,8 @@ class RunInputs(NamedTuple):
     queries: Mapping[str, Query]
     """Every scored query, by id; their texts and fields make the slices."""
     prices: Prices
+    answers: Mapping[str, Callable[[], Iterable[tuple[str, Ranking]]]] = {}
+    """Retriever -> what reads its rankings, of those that finished."""
 
 
 def evaluate_run(run: RunInputs, step: Callable[[], None] = uncounted) -> Evaluation:
@@ -103,9 +107,42 @@ def evaluate_run(run: RunInputs, step: Callable[[], None] = uncounted) -> Evalua
         "look": look_at(declared, scores.n),
         "tests": tuple(_tests(run, settings, baseline, choice)),
         "judged": scores.judged,
+        "abstention": _abstention(run, settings.level),
+        "ceilings": _ceilings(run, found),
         "warnings": (*found.warnings, *run_warnings(manifest, found, scores)),
         "failed": manifest.failed,
     })  # fmt: skip
+
+
+def _abstention(run: RunInputs, level: float) -> Abstention | None:
+    if not any(query.unanswerable for query in run.queries.values()):
+        return None
+    names = [name for name in comparable(run.manifest.resolved.retrievers) if name in run.answers]
+    cutoff = parse(run.scores.primary).cutoff or CUTOFF
+    over = AnsweredQueries(tuple(run.queries.values()), run.graded.grades, cutoff, level)
+    return abstention_of(over, {name: dict(run.answers[name]()) for name in names})
+
+
+def _ceilings(run: RunInputs, found: Evaluation) -> Ceilings | None:
+    """The ceilings of a router and of a union, over the queries with a relevant document."""
+    relevant = {query: {doc for doc, grade in of.items() if grade > 0} for query, of in run.graded.grades.items() if of}
+    if len(run.answers) < 2 or not relevant or not found.measured or found.low_is_good:
+        return None
+    scores, cutoff = run.scores.of(run.scores.primary), parse(run.scores.primary).cutoff or CUTOFF
+    kept = scores.only(scores.defined(scores.primary))
+    router = mean(np.max([*kept.values[scores.primary].values()], axis=0), kept.units.weights)
+    together: dict[str, set[str]] = {query: set() for query in relevant}
+    recalls = []
+    for read in run.answers.values():
+        shares = dict.fromkeys(relevant, 0.0)
+        for query, ranking in read():
+            if query in relevant:
+                hits = relevant[query].intersection(ranking.doc_ids[:cutoff])
+                together[query] |= hits
+                shares[query] = len(hits) / len(relevant[query])
+        recalls.append(float(np.mean([*shares.values()])))
+    union = float(np.mean([len(hits) / len(relevant[query]) for query, hits in together.items()]))
+    return Ceilings(router, cutoff, union, max(recalls))
 
 
 @lru_cache(maxsize=1)
@@ -122,7 +159,7 @@ def evaluation_of(results: Results) -> Evaluation:
     scores = replace(scores, judged=judged_shares(results, scores.primary))
     graded = grade_labels(labels, relevance_of(results))
     prices = by_price(results.manifest, cost_rows(results.costs))
-    found = evaluate_run(RunInputs(results.manifest, scores, graded, queries, prices))
+    found = evaluate_run(RunInputs(results.manifest, scores, graded, queries, prices, rankings_of(results)))
     return found.model_copy(update={"recomputed": True})
 
 

@@ -158,6 +158,56 @@ class Board:
         return min(*edges, *held), max(*edges, *held)
 
 
+@dataclass(frozen=True, slots=True)
+class ScoreFloor:
+    """How well a retriever's best score tells answerable queries from those that nothing answers."""
+
+    retriever: str
+    area: float
+    """Under the ROC curve: the chance that an answerable query has the higher best score."""
+    low: float
+    high: float
+    floor: float | None
+    """At which 95 % of the answerable queries that succeed still do; None where none succeeds."""
+    kept: float | None
+    """Share of successes above the floor, cross-fitted."""
+    above: float | None
+    """Share of unanswerable queries above it, cross-fitted."""
+
+
+@dataclass(frozen=True, slots=True)
+class AbstentionPair:
+    """Two areas over the same queries, by DeLong's paired test."""
+
+    a: str
+    b: str
+    difference: float
+    p_value: float
+
+
+@dataclass(frozen=True, slots=True)
+class Abstention:
+    """What scores say of queries that nothing answers; of retrievers whose scores can be compared between queries."""
+
+    answerable: int
+    unanswerable: int
+    floors: tuple[ScoreFloor, ...]
+    pairs: tuple[AbstentionPair, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Ceilings:
+    """What nothing reaches: the best choice among the retrievers made for each query, chance included."""
+
+    router: float
+    """Mean of the primary measure if each query went to the retriever that answers it best."""
+    cutoff: int
+    union_recall: float
+    """Recall of all retrievers' first `cutoff` hits together."""
+    best_recall: float
+    """Recall of the best single retriever there."""
+
+
 class Evaluation(BaseModel):
     """All retrievers compared on every measure, and on the primary one with the one of the best mean."""
 
@@ -201,6 +251,10 @@ class Evaluation(BaseModel):
     judged: Mapping[str, float] = {}
     """Retriever -> share of its hits within the primary measure's cutoff that have a label, a mean over the queries
     that have a hit; empty where claims decide, or scores are all there is."""
+    abstention: Abstention | None = None
+    """Where queries say that nothing answers them."""
+    ceilings: Ceilings | None = None
+    """Of two retrievers or more with labels."""
     warnings: tuple[RunWarning, ...] = ()
     """The gravest first."""
     failed: Mapping[str, str] = {}

@@ -16,6 +16,8 @@ from harness.measures.sensitivity import by_rule
 from retrievers.errors import InputError, Problem
 from retrievers.types import Query
 
+ABSTAIN = "Abstain"
+"""The measure of queries that nothing answers."""
 Judgments = Mapping[str, Mapping[str, int]]
 """Query id -> document id -> grade."""
 
@@ -31,6 +33,8 @@ class GradedLabels(NamedTuple):
     """What to know about the grades under the experiment's gain; "" where nothing."""
     by_people: bool = True
     """False where a model alone judged."""
+    unanswerable: frozenset[str] = frozenset()
+    """The scored queries that nothing answers."""
     claims: Mapping[str, Claimed] | None = None
     """Query id -> the claims of its reference answer and what entails them; None where nobody judged claims."""
 
@@ -66,16 +70,23 @@ def people_judged(labels: Mapping[str, Labels]) -> bool:
     return not judged or any(given.source in ("", "people") for given in judged)
 
 
-def with_claims_alone(graded: GradedLabels, queries: Iterable[Query], question: Question) -> GradedLabels:
-    """The same with the queries that have claims, or a reference to take them from, and no relevant document.
+def with_bare_queries(graded: GradedLabels, queries: Iterable[Query], question: Question) -> GradedLabels:
+    """The same with the queries that have no relevant document and are measured all the same.
 
-    Measures by claims need no labels of documents; the others are undefined for these queries. Nothing is added where
-    no measure is by claims, nor where the primary measure needs labels and there are none.
+    Measures by claims need claims, or a reference to take them from, and Abstain queries that nothing answers; measures
+    by labels are undefined for both. Nothing is added where no measure needs them, nor where the primary measure needs
+    labels and there are none.
     """
-    if not any(one.claimed for one in question.measures) or not (graded.grades or question.primary.claimed):
+    by_claims = any(one.claimed for one in question.measures)
+    abstains = any(one.name == ABSTAIN for one in question.measures)
+    if not (graded.grades or question.primary.claimed or question.primary.name == ABSTAIN):
         return graded
-    claimed = [query for query in queries if query.reference.claims or query.reference.answers]
-    return graded._replace(grades={**{query.id: {} for query in claimed}, **graded.grades})
+    bare = [
+        query for query in queries
+        if (by_claims and (query.reference.claims or query.reference.answers)) or (abstains and query.unanswerable)
+    ]  # fmt: skip
+    grades = {**{query.id: {} for query in bare}, **graded.grades}
+    return graded._replace(grades=grades, unanswerable=frozenset(one.id for one in bare if one.unanswerable))
 
 
 def scores_of(
@@ -84,11 +95,14 @@ def scores_of(
     """Score rankings, best first; a measure by labels is undefined (NaN) for a query that has claims alone."""
     scores = score(measures, judged.grades, rankings, groups=judged.groups or None, claims=judged.claims)
     bare = [place for place, query in enumerate(scores.query_ids) if not judged.grades[query]]
-    by_labels = [row for row, measure in enumerate(scores.measures) if not measure.claimed]
-    if not bare or not by_labels:
+    by_labels = [row for row, measure in enumerate(scores.measures) if not measure.claimed and measure.name != ABSTAIN]
+    abstains = [row for row, measure in enumerate(scores.measures) if measure.name == ABSTAIN]
+    others = [place for place, query in enumerate(scores.query_ids) if query not in judged.unanswerable]
+    if not (bare and by_labels) and not (others and abstains):
         return scores
     values = scores.values.copy()
     values[np.ix_(by_labels, bare)] = np.nan
+    values[np.ix_(abstains, others)] = np.nan
     values.setflags(write=False)
     return replace(scores, values=values)
 

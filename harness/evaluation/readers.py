@@ -14,7 +14,7 @@ import numpy as np
 
 from harness.dataset.rows import File, Row, read_rows
 from harness.dataset.source import Findings
-from harness.evaluation.grading import GradedLabels, grade_labels, scores_of
+from harness.evaluation.grading import ABSTAIN, GradedLabels, grade_labels, scores_of
 from harness.evaluation.question_units import clusters_of, weights_of
 from harness.evaluation.scores import Lists, Scores, measured, scores_from_rows
 from harness.experiment import Relevance
@@ -25,7 +25,7 @@ from harness.records.readings import FOLDER, By, claimed, read_passages, read_re
 from harness.stats.settings import Statistics
 from retrievers.errors import InputError, Problem, did_you_mean
 from retrievers.options import checked
-from retrievers.types import Floats, Query
+from retrievers.types import Floats, Query, Ranking
 
 COLUMNS = ("retriever", "query_id", "measure", "value")
 SHOWN = 20
@@ -124,6 +124,11 @@ def judged_shares(results: Results, primary: str) -> dict[str, float]:
     return {name: judged_share(measure.cutoff, grades, read()) for name, read in lists_of(results).items()}
 
 
+def rankings_of(results: Results) -> dict[str, Callable[[], Iterator[tuple[str, Ranking]]]]:
+    """Retriever -> what reads its rankings with their scores."""
+    return {name: partial(results.answers, name) for name in results.retrievers}
+
+
 def lists_of(results: Results) -> dict[str, Callable[[], Lists]]:
     """Retriever -> what reads its rankings."""
     return {name: partial(answers_of, results, name) for name in results.retrievers}
@@ -162,8 +167,11 @@ def score_folder(
     labels = grade_labels({id_: question.labels for id_, question in results.queries.items()}, relevance)
     claims = claims_of_results(results, measures) if any(measure.claimed for measure in measures) else None
     grades = labels.grades
-    if claims is not None:  # queries that have claims alone were scored, too
-        grades = {**{query: {} for query in results.scores["query_id"]}, **grades}
+    bare = frozenset(id_ for id_, question in results.queries.items() if question.query.unanswerable)
+    bare = bare if any(measure.name == ABSTAIN for measure in measures) else frozenset()
+    if claims is not None or bare:  # queries that have claims alone were scored, too
+        scored = results.scores["query_id"] if claims is not None else ()
+        grades = {**{query: {} for query in (*scored, *bare)}, **grades}
     if unknown := [query for query in queries or () if query not in grades]:
         what = "is not a query with a relevant document here"
         raise InputError([Problem(f"query {query!r}", what, did_you_mean(query, grades)) for query in unknown])
@@ -177,7 +185,7 @@ def score_folder(
     judged = Judged(
         tuple(measures),
         measures[0],
-        labels._replace(grades=kept, claims=claims),
+        labels._replace(grades=kept, claims=claims, unanswerable=bare),
         {query: results.queries[query].query for query in kept},
         Statistics(cluster=declared.get("cluster"), weight=declared.get("weight")),
     )

@@ -43,9 +43,11 @@ NAME = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$"
 Name = Annotated[str, Field(pattern=NAME)]
 SWEPT = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}(\[[A-Za-z0-9._+-][A-Za-z0-9._+, -]{0,119}\])?$"
 """Of a retriever too: a sweep writes its values behind it, such as `dense[MiniLM, 256]`."""
-RESERVED = {"conversation", "name", "kind", "of", "encoder", "rerank", "store", "filter", "color", "options"}
+SILENT = ("conversation", "floor", "comparable_scores")
+"""Keys of every retriever that are not written where they say nothing."""
+RESERVED = {*SILENT, "name", "kind", "of", "encoder", "rerank", "store", "filter", "color", "options"}
 """What keys of retrievers mean everywhere: no option of a whole retriever has such a name."""
-OWN = ("name", "kind", "rerank", "color", "filter", "conversation")
+OWN = ("name", "kind", "rerank", "color", "filter", *SILENT)
 """The keys of a whole retriever that are not options of its class."""
 EncoderTable = Annotated[Kind, KindOf("Encoder", encoder_class, encoder_kinds)]
 RerankerTable = Annotated[Kind, KindOf("Reranker", reranker_class, reranker_kinds)]
@@ -91,13 +93,22 @@ class Block(Strict):
     """Of the retriever in every report, such as "#0b6e4f"; left out, it follows from what the retriever is."""
     conversation: Conversation | None = None
     """What is searched with where a query has a history; left out, as [conversation] says."""
+    floor: Annotated[float, Field(allow_inf_nan=False)] | None = None
+    """Hits with a lower score are dropped: a query that nothing answers may then get an empty answer."""
+    comparable_scores: bool = False
+    """Whether scores can be compared between queries, as those of cosines and cross-encoders can."""
     silent: ClassVar[tuple[str, ...]] = ()
     """Keys that are not written where they say nothing: manifests of earlier versions know the same retriever."""
 
     @model_serializer(mode="wrap")
     def _without_silent(self, table_of: SerializerFunctionWrapHandler) -> dict[str, Any]:
         table: dict[str, Any] = table_of(self)
-        return {key: value for key, value in table.items() if value or key not in (*self.silent, "conversation")}
+        return self._spoken(table)
+
+    def _spoken(self, table: Mapping[str, Any]) -> dict[str, Any]:
+        """A table without the keys that say nothing; a floor of 0 says something."""
+        silent = {*self.silent, *SILENT} - ({"floor"} if self.floor == 0 else set())
+        return {key: value for key, value in table.items() if value or key not in silent}
 
     @field_validator("color")
     @classmethod
@@ -232,8 +243,7 @@ class Standalone(Block):
     @model_serializer(mode="wrap")
     def _options_beside(self, table_of: SerializerFunctionWrapHandler) -> dict[str, Any]:
         table: dict[str, Any] = table_of(self)
-        silent = (*self.silent, "conversation")
-        return {key: value for key, value in (table | table.pop("options")).items() if value or key not in silent}
+        return self._spoken(table | table.pop("options"))
 
 
 NestedTable = Annotated[SerializeAsAny[Block], WithJsonSchema({"type": "object"})]

@@ -251,6 +251,21 @@ def judged_share(batch: Batch, measure: Measure) -> Floats:
     return share(batch.at(known, measure.cutoff), batch.returned(measure.cutoff))
 
 
+def abstain(batch: Batch, measure: Measure) -> Floats:
+    """Abstain: 1 where nothing was returned, 0 where something was.
+
+    Range 0 or 1. Of queries that nothing answers; undefined for the others, as measures by labels are for these. Ties:
+    of no effect. Unjudged documents: returned like any other. Lists shorter than k: there is no k. Source: our own; the
+    complement is the false-positive rate of a retriever with a floor.
+
+    >>> from harness.measures import value
+    >>> value("Abstain", {}, []), value("Abstain", {}, ["a"])
+    (1.0, 0.0)
+    """
+    empty: Floats = (batch.lengths == 0).astype(np.float64)
+    return empty
+
+
 def linear_gain(grades: Ints) -> Floats:
     """The gain of a grade is the grade; 0 for unjudged documents and negative grades.
 

@@ -115,6 +115,10 @@ MEASURES: Mapping[str, MeasureRow] = MappingProxyType(
             formulas.judged_share, "share of the returned documents that were judged at all",
             (), binary="at 1",
         ),
+        "Abstain": MeasureRow(
+            formulas.abstain, "1 where nothing was returned for a query that nothing answers",
+            (), cutoff="never", binary="always",
+        ),
         "ContextPrecision": MeasureRow(
             formulas.context_precision,
             "mean of the precision at each hit, divided by the hits: finding more can lower it",

@@ -12,7 +12,7 @@ from harness.build import Built, build, in_block, lacking
 from harness.dataset import Dataset, DatasetReference, column_lines, reading_line, reference_of
 from harness.dataset import load as load_dataset
 from harness.english import asked, counted, first_few
-from harness.evaluation.grading import GradedLabels, grade_labels, with_claims_alone
+from harness.evaluation.grading import GradedLabels, grade_labels, with_bare_queries
 from harness.evaluation.question_units import weights_of
 from harness.experiment import Loaded, reference_in
 from harness.experiment import load as load_experiment
@@ -31,6 +31,7 @@ MEANINGS = {
     "empty-document": "empty documents: never embedded, never retrieved",
     "duplicate-text": "documents with the text of another",
     "query-is-document": "queries whose text is a document's title or text",
+    "unanswerable-query": "queries without an answer: asked, and measured by Abstain and by their scores",
     "no-relevant-document": "judged queries without a relevant document: left out of every mean",
     "unjudged-query": "queries without judgments: not asked",
     "unlabelled-query": "queries without labels: answered, and in no mean but those of claims",
@@ -269,7 +270,7 @@ def prepare(loaded: Loaded) -> Prepared:
             # Scoring empty rankings finds out whether every measure can read these labels.
             score(loaded.question.measures, graded.grades, {}, groups=graded.groups or None, claims={})
             _check_claims(loaded, dataset)
-            graded = with_claims_alone(graded, dataset.queries, loaded.question)
+            graded = with_bare_queries(graded, dataset.queries, loaded.question)
             weights_of([query for query in dataset.queries if query.id in graded.grades], statistics.weight)
             reach = span(loaded.question.primary, graded.grades)
             check_margin("[statistics] margin", statistics.margin, reach)

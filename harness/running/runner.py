@@ -18,7 +18,7 @@ from retrievers.external import accepted, known_documents
 from retrievers.meter import Meter
 from retrievers.placeholders import without_keys
 from retrievers.resources import Corpus, Resources
-from retrievers.types import Query, Ranking, Retriever, collapsed, without
+from retrievers.types import Query, Ranking, Retriever, above, collapsed, without
 from retrievers.user_objects import faults_of
 
 log = logging.getLogger(__name__)
@@ -160,7 +160,7 @@ def _answered(one: Built, retriever: Retriever, state: State, meter: Meter) -> t
     if known := state.answered.get(key):
         return retriever, _taken_over(known, meter)
     if not retriever.parts:
-        answered = _searched(one, retriever, state, meter)
+        answered = _floored(one, retriever, _searched(one, retriever, state, meter))
         state.answered[key] = replace(answered, notes=meter.notes(), per_query=_per_query(meter))
         return retriever, answered
     held: list[Retriever] = []
@@ -173,9 +173,16 @@ def _answered(one: Built, retriever: Retriever, state: State, meter: Meter) -> t
     whole.use(state.resources)
     with meter.stage_by_default("search"):
         rankings = whole.search(one.searched(state.shared.dataset.queries), state.shared.depth, meter)
-    answered = Answered(_by_query(rankings, state), whole.provenance)
+    answered = _floored(one, retriever, Answered(_by_query(rankings, state), whole.provenance))
     state.answered[key] = replace(answered, notes=meter.notes(), per_query=_per_query(meter))
     return whole, answered
+
+
+def _floored(one: Built, retriever: Retriever, answered: Answered) -> Answered:
+    """The answers without the hits below the floor, where one is declared."""
+    if one.floor is None or retriever is not one.retriever:
+        return answered
+    return replace(answered, answers={id_: above(found, one.floor) for id_, found in answered.answers.items()})
 
 
 def _searched(one: Built, retriever: Retriever, state: State, meter: Meter) -> Answered:
