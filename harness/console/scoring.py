@@ -13,10 +13,11 @@ import typer
 
 from harness.console import several, shared_options, tables
 from harness.console.layout import forest
-from harness.console.printing import console_of, print_csv, print_json, print_scores, say, show, warn
+from harness.console.printing import console_of, print_csv, print_json, print_result, print_scores, say, show, warn
 from harness.console.shared_options import (
     DOUBLE,
     INTERSECTION,
+    CorpusChanged,
     Explain,
     Folder,
     Form,
@@ -128,6 +129,7 @@ def compare(
             help="Lowest and highest value of the first measure of a file of scores; default: 0 1.",
         ),
     ] = None,
+    corpus_changed: CorpusChanged = False,
     report: Annotated[Path | None, typer.Option(help="Write a page, of runs or of a file of scores.")] = None,
     form: Form = "table",
     explain: Explain = False,
@@ -147,6 +149,17 @@ def compare(
 
     refuse({"--json": as_json and form == "csv"}, "cannot go with --format csv", "choose one of them")
     paths = [qrels, *(runs or ())]
+    if corpus_changed:
+        from harness import records
+        from harness.evaluation.corpus_change import corpus_change
+
+        if len(paths) != 2:
+            raise InputError(
+                Problem("--corpus-changed", "compares two results folders", "name the old and the new one")
+            )
+        change = corpus_change(records.read(paths[0]), records.read(paths[1]))
+        print_result(change.lines(), as_json=as_json, **change._asdict())
+        return
     declared = declared_settings(paths)
     given: dict[str, Any] = {"test": test, "correction": correction, "margin": margin}
     settings = replace(declared.settings, **{name: value for name, value in given.items() if value is not None})
@@ -300,6 +313,7 @@ def gate(
             "--from", metavar="FOLDER", help="A folder of earlier results that holds the baseline; default: RESULTS."
         ),
     ] = None,
+    corpus_changed: CorpusChanged = False,
     form: Annotated[
         Literal["text", "github"],
         typer.Option("--format", help="github writes an annotation and the summary of the job."),
@@ -328,8 +342,10 @@ def gate(
     for one in (read, earlier):
         if not people_judged({query: labelled.labels for query, labelled in one.queries.items()}):
             raise NotShown("gate failed: no person judged these queries, and a model's labels alone show nothing")
-    verdict = gate_retrievers(Side(read, challenger), Side(earlier, baseline), margin=margins[""])
-    note = "" if source is None else same_ground(read, earlier).sentence()
+    refuse({"--corpus-changed": corpus_changed and source is None}, "is for two folders", "name the earlier by --from")
+    sides = Side(read, challenger), Side(earlier, baseline)
+    verdict = gate_retrievers(*sides, margin=margins[""], corpus_changed=corpus_changed)
+    note = "" if source is None else same_ground(read, earlier, corpus_changed=corpus_changed).sentence()
     which = read.which if source is None else f"{read.which}, against the {earlier.which}"
     if as_json:
         print_json(**gate_cells(verdict), which=which, **({"note": note} if note else {}))

@@ -115,6 +115,8 @@ ONLY = typer.Option(
     autocompletion=retrievers_of_experiment,
 )
 Fresh = Annotated[bool, typer.Option("--fresh", help="Embed again what the cache holds.")]
+CORPUS_CHANGED = typer.Option("--corpus-changed", help="The two folders are over two states of one corpus.")
+CorpusChanged = Annotated[bool, CORPUS_CHANGED]
 MaxCost = Annotated[float | None, typer.Option(min=0, metavar="USD", help="Most dollars that may be spent.")]
 Form = Annotated[Literal["table", "csv"], typer.Option("--format", help="How rows are printed.")]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]

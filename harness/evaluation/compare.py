@@ -123,6 +123,16 @@ def compare(
     return rows
 
 
+def compare_pairs(scores: Scores, pairs: Sequence[tuple[str, str]], settings: Settings) -> list[Comparison]:
+    """Compare some pairs on the primary measure, one family, over the queries for which everyone has a value."""
+    kept = scores.only(scores.defined(scores.primary))
+    keys = [Key(scores.primary, *pair) for pair in pairs]
+    observed = observe(kept, keys, settings.seed)
+    every = np.ones(kept.n, dtype=np.bool_)
+    members = [Member(key, every, observed[key], decide(observed[key], settings.test)) for key in keys]
+    return _family_rows(kept.of(scores.primary), members, settings, absent=0, confirmatory=True)
+
+
 def observe(
     scores: Scores, keys: Sequence[Key], seed: int, step: Callable[[], None] = uncounted
 ) -> dict[Key, Observed]:

@@ -8,13 +8,14 @@ from typing import NamedTuple
 
 import numpy as np
 
+from harness.evaluation.corpus_change import kept_queries
 from harness.evaluation.evaluate import settings_of
 from harness.evaluation.folders import SharedQueries, shared_queries
 from harness.evaluation.readers import primary_of, scores_of_results
 from harness.evaluation.scores import Scores, rankings_digest
 from harness.evaluation.verdict import Gate
 from harness.measures import parse
-from harness.records import UNSCORED, Results
+from harness.records import UNSCORED, Results, read_corpus
 from harness.stats.differences import differences
 from harness.stats.intervals import mean
 from harness.stats.paired_tests import Within, fewest_units, not_worse
@@ -64,7 +65,7 @@ class Side(NamedTuple):
     retriever: str
 
 
-def gate_retrievers(challenger: Side, baseline: Side, *, margin: float) -> Gate:
+def gate_retrievers(challenger: Side, baseline: Side, *, margin: float, corpus_changed: bool = False) -> Gate:
     """Ask whether one retriever is not worse than another by the margin, on the primary measure.
 
     Of two folders, the queries that both have are compared.
@@ -73,6 +74,8 @@ def gate_retrievers(challenger: Side, baseline: Side, *, margin: float) -> Gate:
         challenger: the retriever that would take the other's place; its experiment declares measure and tests.
         baseline: the retriever in use.
         margin: the loss of the mean that is still acceptable.
+        corpus_changed: whether the folders may be over two states of a corpus: queries of which a relevant document is
+            gone are left out.
 
     Raises:
         InputError: one did not run, or failed; or it is named twice; the margin is not above 0; or two folders cannot
@@ -80,7 +83,9 @@ def gate_retrievers(challenger: Side, baseline: Side, *, margin: float) -> Gate:
     """
     sides = (challenger, baseline)
     _check(sides)
-    shared = None if challenger.results is baseline.results else same_ground(challenger.results, baseline.results)
+    shared = None
+    if challenger.results is not baseline.results:
+        shared = same_ground(challenger.results, baseline.results, corpus_changed=corpus_changed)
     primary = primary_of(challenger.results.manifest.resolved)
     tables = [scores_of_results(side.results) for side in sides]
     known = [table.only(table.defined(primary, one.retriever)) for table, one in zip(tables, sides, strict=True)]
@@ -95,7 +100,7 @@ def gate_retrievers(challenger: Side, baseline: Side, *, margin: float) -> Gate:
     return gate_scores(scores, margin=margin, settings=at_look(settings_of(challenger.results.manifest), scores.n))
 
 
-def same_ground(challenger: Results, baseline: Results) -> SharedQueries:
+def same_ground(challenger: Results, baseline: Results, *, corpus_changed: bool = False) -> SharedQueries:
     """Return the queries on which retrievers of two folders can be gated.
 
     Raises:
@@ -107,6 +112,10 @@ def same_ground(challenger: Results, baseline: Results) -> SharedQueries:
     if measures[0] != measures[1]:
         what = f"was decided by {measures[1]}, and {challenger.folder} by {measures[0]}"
         problems.append(Problem(where, what, "use one primary measure for both"))
+    if corpus_changed and not problems:
+        removed = read_corpus(baseline.folder).keys() - read_corpus(challenger.folder).keys()
+        ids, lost = kept_queries(baseline, challenger, removed)
+        return SharedQueries(ids, 0, 0, len(lost))
     if challenger.manifest.dataset.corpus_digest != baseline.manifest.dataset.corpus_digest:
         problems.append(Problem(where, f"holds results on other documents than {challenger.folder}", remedy))
     shared = shared_queries([challenger, baseline])

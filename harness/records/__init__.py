@@ -16,6 +16,7 @@ from harness.records.kept import LabelledQuery as LabelledQuery
 from harness.records.kept import Run as Run
 from harness.records.kept import StageLatency as StageLatency
 from harness.records.kept import ledger as ledger
+from harness.records.kept import read_corpus as read_corpus
 from harness.records.kept import write_evidence as write_evidence
 from harness.records.kept import write_run as write_run
 from harness.records.manifest import Commit as Commit

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import csv
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
@@ -12,13 +13,18 @@ from pydantic_core import from_json
 
 from harness.dataset import Dataset, Labels, reference_as_json, reference_from_json
 from harness.records.manifest import RetrieverLedger
+from harness.records.readings import digest_of
 from harness.records.safe_files import write_jsonl
 from retrievers import runs
+from retrievers.errors import InputError, Problem
 from retrievers.meter import StageTotals
+from retrievers.opening import text_file
 from retrievers.types import Document, Query, Ranking
 
 LENGTHS = (20_000, 4_000, 1_000, 300)
 """Characters of a document's text that a results folder keeps: the first of these with which all of them have room."""
+CORPUS = "corpus.csv"
+"""Id and digest of every document."""
 ROOM = 32_000_000
 """Characters of all kept texts together."""
 SHOWN = 20
@@ -96,11 +102,38 @@ def write_evidence(folder: Path, dataset: Dataset, runs: Iterable[Run]) -> None:
     ))  # fmt: skip
     shown = {doc for labels in dataset.labels.values() for doc in labels.documents}
     shown.update(doc for run in runs for ranking in run.rankings.values() for doc in ranking.doc_ids[:SHOWN])
-    documents = sorted(dataset.texts(shown).values(), key=lambda doc: doc.id)
+    documents = sorted(_corpus(folder, dataset, shown), key=lambda doc: doc.id)
     length = kept_length([len(doc.text) for doc in documents])
     write_jsonl(folder / "documents.jsonl", (
         {"id": doc.id, "title": doc.title, "text": doc.text[:length]} for doc in documents
     ))  # fmt: skip
+
+
+def _corpus(folder: Path, dataset: Dataset, shown: Collection[str]) -> list[Document]:
+    """Write id and digest of every document, by which a later run knows what changed; return those that are shown."""
+    found = []
+    with text_file(folder / CORPUS, "w") as file:
+        rows = csv.writer(file, lineterminator="\n")
+        rows.writerow(["id", "digest"])
+        for doc in dataset.documents():
+            rows.writerow([doc.id, digest_of(f"{doc.title}\n{doc.text}")])
+            if doc.id in shown:
+                found.append(doc)
+    return found
+
+
+def read_corpus(folder: Path) -> dict[str, str]:
+    """Return the digest of each document of a run.
+
+    Raises:
+        InputError: the folder has none, since an earlier version wrote it.
+    """
+    try:
+        with (folder / CORPUS).open(encoding="utf-8", newline="") as file:
+            return {row["id"]: row["digest"] for row in csv.DictReader(file)}
+    except FileNotFoundError:
+        what = f"has no {CORPUS}: an earlier version wrote it"
+        raise InputError(Problem(str(folder), what, "run the experiment again on its documents")) from None
 
 
 def kept_length(lengths: Sequence[int]) -> int:
