@@ -34,7 +34,7 @@ STANDINGS = {
     "leader": ("●", "highest mean"),
     "good": ("●", "as good"),
     "open": ("?", "undecided"),
-    "same": ("?", "no query differs"),
+    "same": ("?", "undecided"),
     "worse": ("▼", "worse"),
     "baseline": ("", "the baseline"),
     "better": ("▲", "better"),

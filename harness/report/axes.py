@@ -171,7 +171,7 @@ def horizontal(axis: Axis, across: tuple[float, float], title: str, labels: Tick
         labels: how its ticks read.
     """
     top, bottom = across
-    ticks = axis.ticks(60)
+    ticks = axis.ticks(90)
     parts = [drawn("line", x1=axis.at(v), x2=axis.at(v), y1=top, y2=bottom, stroke=RULE.light) for v in ticks]
     free = -1e9
     for value, shown in zip(ticks, labels(ticks), strict=True):

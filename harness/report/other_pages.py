@@ -15,6 +15,7 @@ from harness.evaluation.conclusions import first_lines, sets_sentences
 from harness.evaluation.csv_views import comparison_rows, summary_rows
 from harness.evaluation.evaluation import Evaluation
 from harness.evaluation.set_folders import SETS, results_together
+from harness.evaluation.wording import SIGNS
 from harness.pages import policy
 from harness.records import Results, create
 from harness.report.html_page import environment, styled
@@ -95,6 +96,7 @@ def _besides(found: SetsTogether, sets: Sequence[Results]) -> dict[str, Any]:
         "best": {name: max(found.mean(name, one) for one in found.ranked) for name in found.sets},
         "pairs": sorted((pair.leading for pair in found.pairs), key=lambda pair: -abs(pair.mean_difference)),
         "beyond": all(pair.like is not None for pair in found.pairs),
+        "signs": SIGNS,
         "style": style,
         "policy": policy([], str(style)),
     }

@@ -28,7 +28,7 @@ from harness.stats.differences import SLACK, Floats
 
 PLACE = 30
 
-PRINTED = 3
+PRINTED = 2
 """Queries that are shown without scripts."""
 HITS = 5
 """Hits of each ranking there, and ids of a group."""
@@ -80,12 +80,12 @@ def section(view: View, *, whole: bool = False) -> Section:
     )
 
 
-def packed(value: Any, level: int = 6) -> str:
+def packed(value: Any, level: int = 9) -> str:
     """Return JSON as text that stands in a script element; `DecompressionStream("deflate")` reads it back.
 
     Args:
         value: what is packed.
-        level: 1 takes a third of the time of 6, and a tenth more room.
+        level: 1 takes a fraction of the time of 9, and a tenth more room.
 
     >>> unpacked(packed({"a": [1, "<"]}))
     {'a': [1, '<']}
@@ -149,7 +149,7 @@ def browsed(view: View, alike: Sequence[Group], *, whole: bool = False) -> Brows
                 continue
             if hits != taken:
                 evidence, documents = _evidence(view, places, about, hits)
-                code, taken = packed(evidence, 1 if whole else 6), hits
+                code, taken = packed(evidence, 1 if whole else 9), hits
                 kept_texts = (view.results.documents.get(doc) for doc in documents)
                 lengths = np.array([len(kept.text) for kept in kept_texts if kept], dtype=np.int64)
             more = DEFLATED * float(np.minimum(lengths, letters).sum())

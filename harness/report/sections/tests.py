@@ -7,11 +7,10 @@ from typing import Any
 
 from harness.english import counted
 from harness.evaluation.conclusions import first_lines
-from harness.evaluation.csv_views import test_cells
 from harness.evaluation.evaluation import wilcoxon_floors
 from harness.evaluation.evidence import PairEvidence, evidence, pairs_by_weight
 from harness.evaluation.families import slices_of
-from harness.evaluation.verdict import Comparison
+from harness.evaluation.verdict import Comparison, TestRow
 from harness.evaluation.wording import (
     SIGNS,
     reason_words,
@@ -20,7 +19,7 @@ from harness.evaluation.wording import (
 )
 from harness.report.elements import Section
 from harness.report.latex import letters_of, superscripts
-from harness.report.sections.slices import divided, label_of
+from harness.report.sections.slices import label_of
 from harness.report.view import View
 from harness.stats.heterogeneity import small_slices
 
@@ -28,16 +27,13 @@ PLACE = 80
 
 FAMILIES = {
     "equivalence": "Equivalence within the margin",
-    "query length": "Slices by query length",
     "rerank uplift": "Reranked against its first stage",
 }
-"""What the families of tests.csv are called; those of fields follow from what they divide."""
+"""The families of tests.csv that stand here; the slices' have a section of their own."""
 LOOKED_AT = 4_000
 """Pairs times queries that the page looks at: half a second; `harness compare --json` has more of them."""
 ROWS = 200
 """Rows of an exploratory family that the page shows, or those of the leader and the baseline: it is not an archive."""
-NUMBERS = frozenset({"n", "statistic", "p_value", "p_adjusted", "mean_difference", "p_wilcoxon_adjusted"})
-"""Columns of tests.csv that hold numbers."""
 SMALL = 20
 """Slices that are too small to be tested and are named: a field may have another value for each query."""
 
@@ -50,7 +46,7 @@ def section(view: View) -> Section:
     several = len(view.retrievers) > 1
     return Section(
         "tests",
-        "Tests and measures" if several else "Measures",
+        "Tests" if several else "Measures",
         {
             **(tests(view) if several else {"rows": []}),
             "means": means,
@@ -77,26 +73,19 @@ def tests(view: View) -> dict[str, Any]:
         "small_slices": small[:SMALL],
         "small_left": len(small[SMALL:]),
         "other_left": len(view.evaluation.tests) - sum(map(len, families.values())),
-        "numeric": NUMBERS,
         "signs": SIGNS,
         "word": verdict_word,
         "reason": reason_words,
     }
 
 
-def other_families(view: View) -> dict[str, list[dict[str, Any]]]:
-    """The rows of every family beside the comparisons, each with the columns in which any row of it has a value."""
-    by_family: dict[str, list[dict[str, Any]]] = {}
-    for test in view.evaluation.tests:
-        by_family.setdefault(test.family, []).append(test_cells(test))
-    shown = {}
-    for family, rows in by_family.items():
-        kept = [name for name in rows[0] if name != "family" and any(row[name] not in (None, "") for row in rows)]
-        some = [row for row in rows if len(rows) <= ROWS or _about(view, row["a"], row["b"])]
-        shown[_called(family)] = [
-            {name: "" if row[name] is None and name not in NUMBERS else row[name] for name in kept} for row in some
-        ]
-    return shown
+def other_families(view: View) -> dict[str, list[TestRow]]:
+    """The rows of the families that no other section shows, of many those of the leader and the baseline."""
+    found: dict[str, list[TestRow]] = {}
+    for row in view.evaluation.tests:
+        if row.family in FAMILIES and _about(view, row.a, row.b):
+            found.setdefault(FAMILIES[row.family], []).append(row)
+    return found
 
 
 def _listed(view: View, rows: Sequence[Comparison]) -> list[Comparison]:
@@ -118,17 +107,6 @@ def _small_slices(view: View) -> list[tuple[str, int]]:
         if len(set(labels)) > 1
         for kind, number in small_slices(labels).items()
     ]
-
-
-def _called(family: str) -> str:
-    """What a family of tests.csv is called on the page.
-
-    >>> _called("field tags"), _called("query length")
-    ('Slices by tags', 'Slices by query length')
-    """
-    if family.startswith("field "):
-        return f"Slices by {divided(family)}"
-    return FAMILIES.get(family, family)
 
 
 def in_reading_order(view: View, rows: Sequence[Comparison]) -> list[Comparison]:

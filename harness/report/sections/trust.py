@@ -52,7 +52,7 @@ def section(view: View) -> Section:
     other = readings(view)
     return Section(
         "trust",
-        "Can I trust it?",
+        "Trust",
         {
             "notes": [*screen_of(view).alerts, *caveats(view, other)],
             "readings": other,
