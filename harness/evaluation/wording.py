@@ -98,7 +98,7 @@ def pair_sentence(row: Comparison, settings: Settings) -> str:
         same = ", with identical rankings on these queries" if row.reason is Reason.IDENTICAL else ""
         return f"{row.a} and {row.b} are equivalent within {settings.margin:g}{same}: {numbers}."
     if row.verdict is Verdict.UNDECIDED:
-        return f"{row.a} and {row.b}: {verdict_cell(row.finding)}; {numbers}."
+        return f"{row.a} and {row.b}: undecided, {reason_words(row.reason)}; {numbers}."
     high, low = (row.a, row.b) if row.verdict is Verdict.BETTER else (row.b, row.a)
     word = "higher" if (row.mean_difference > 0) == (high == row.a) else "lower, which is better,"
     shown = f"the mean of {high} is {word} than that of {low}"

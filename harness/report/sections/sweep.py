@@ -81,7 +81,7 @@ def _maps(view: View, sweep: Sweep, choice: SweepChoice) -> Iterator[GridMap]:
         at = {
             (places[down], places[across]): name
             for name, places in sweep.cells.items()
-            if name in means and {down, across} <= places.keys() and others.items() <= places.items()
+            if name in means and places.keys() == best.keys() and others.items() <= places.items()
         }
         cells = {
             place: GridCell(name, means[name], round((SHADES - 1) * (means[name] - low) / ((high - low) or 1.0)))

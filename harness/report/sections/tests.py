@@ -44,6 +44,7 @@ def section(view: View) -> Section:
     means = {name: {one: summary[one][name] for one in view.measures if name in summary[one]} for name in view.ranked}
     best = {measure: max(row.mean for row in summary[measure].values()) for measure in view.measures}
     several = len(view.retrievers) > 1
+    beaten = {measure: superscripts(view, measure) for measure in view.measures}
     return Section(
         "tests",
         "Tests" if several else "Measures",
@@ -52,7 +53,8 @@ def section(view: View) -> Section:
             "means": means,
             "best": best,
             "letters": letters_of(view),
-            "beaten": {measure: superscripts(view, measure) for measure in view.measures},
+            "beaten": beaten,
+            "lettered": any(letters for row in beaten.values() for letters in row.values()),
         },
     )
 
