@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from harness.english import asked, counted, few_names, format_p, join, minus, related, short_p, these
 from harness.evaluation.evaluation import FEWEST_QUERIES, Evaluation, SweepChoice, WarningKind
 from harness.evaluation.verdict import Reason, Verdict
-from harness.evaluation.wording import opposite_warning
+from harness.evaluation.wording import opposite_warning, warning_sentence
 from harness.stats.differences import SLACK
 from harness.stats.power import MOST
 from harness.stats.settings import Settings
@@ -40,10 +40,9 @@ def first_lines(found: Evaluation, *, complete: bool = True) -> FirstLines:
     """Return the verdict in a few lines; nothing is recommended while retrievers are missing."""
     pairs = found.against_baseline if found.baseline else tuple(found.against.values())
     warning = opposite_warning(pairs, found.settings) if found.measured and found.sweep is None else ""
-    fragile = [" and ".join(one.retrievers) for one in found.warnings if one.kind is WarningKind.FRAGILE]
-    if fragile and found.measured and not warning:
-        warning = f"Few queries with a large loss would undo what is shown of {few_names(fragile)}: label more queries."
-    alerts = filter(None, [warning, RECOMPUTED if found.recomputed else ""])
+    fragile = [warning_sentence(one) for one in found.warnings if one.kind is WarningKind.FRAGILE and found.measured]
+    older = RECOMPUTED if found.recomputed else ""
+    alerts = filter(None, [*([warning] if warning else fragile), older])
     details = _details(found) if found.measured and found.settings.by_people else ()
     step = _step(found, complete)
     return FirstLines(headline(found), _reason(found), step, tuple(filter(None, details)), tuple(alerts))

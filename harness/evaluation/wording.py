@@ -87,18 +87,16 @@ def _p(p: float) -> str:
 
 def pair_sentence(row: Comparison, settings: Settings) -> str:
     """Return one comparison as a sentence: the difference and its interval come before p."""
-    interval = f"{row.mean_difference:+.4f}"
+    interval, reason = f"{row.mean_difference:+.4f}", reason_words(row.reason)
     if row.ci_low is not None and row.ci_high is not None:
         interval += f" ({100 * settings.level:.3g} % interval {row.ci_low:+.4f} to {row.ci_high:+.4f})"
     exact = ""
     if settings.test != "wilcoxon" and row.p_wilcoxon_adjusted is not None:
         exact = f", exact Wilcoxon p {_p(row.p_wilcoxon_adjusted)}"
     numbers = f"mean difference in {row.measure} {minus(interval)}, adjusted p {_p(row.p_adjusted)}{exact}"
-    if row.verdict is Verdict.EQUIVALENT:
-        same = ", with identical rankings on these queries" if row.reason is Reason.IDENTICAL else ""
-        return f"{row.a} and {row.b} are equivalent within {settings.margin:g}{same}: {numbers}."
-    if row.verdict is Verdict.UNDECIDED:
-        return f"{row.a} and {row.b}: undecided, {reason_words(row.reason)}; {numbers}."
+    if not row.verdict.separates:
+        within = f" within {settings.margin:g}" if row.verdict is Verdict.EQUIVALENT else ""
+        return f"{row.a} and {row.b}: {row.verdict.value}{within}{reason and f', {reason}'}; {numbers}."
     high, low = (row.a, row.b) if row.verdict is Verdict.BETTER else (row.b, row.a)
     word = "higher" if (row.mean_difference > 0) == (high == row.a) else "lower, which is better,"
     shown = f"the mean of {high} is {word} than that of {low}"
@@ -253,12 +251,10 @@ def look_sentences(found: Evaluation) -> list[str]:
         said.append(f"Queries that ask the same count as one: {count(found.n)}, {questions}.")
     if found.look is not None:
         said.append(look_sentence(found.look, found.n))
-    elif found.others and (earlier := len(found.settings.earlier)):
+    elif found.others and found.settings.earlier:
         said.append(
-            f"This is look number {earlier + 1}: earlier runs tested the same question on some of these queries. "
-            "Without planned looks, every further one makes a false claim more likely than the level says (three "
-            "looks: about one in ten rather than one in twenty); declare `looks` under [statistics] before the next "
-            "one."
+            f"This is look number {len(found.settings.earlier) + 1}: earlier runs tested the same on some of these "
+            "queries, and every further look makes a false claim more likely. Declare `looks` under [statistics]."
         )
     return said
 
@@ -267,10 +263,11 @@ def look_sentence(look: Look, queries: int) -> str:
     """Return which of the planned looks this is, and the level that it has."""
     planned = join([f"{n:,}" for n in look.planned])
     if look.spent:
-        what = f"Looks were planned at {planned} queries, and these are {queries:,}"
-        return f"{what}: alpha is spent, nothing is claimed."
-    kind = "" if queries in look.planned else f"; {queries:,} was not planned, and has what its share of them leaves"
+        return (
+            f"Looks were planned at {planned} queries, and these are {queries:,}: alpha is spent, nothing is claimed."
+        )
+    other = "" if queries in look.planned else f"; {queries:,} was not planned"
     return (
-        f"This is look {look.number} (planned at {planned} queries{kind}): its tests have the level {look.level:.2g}, "
-        f"so that all looks together keep {look.alpha:g} (O'Brien & Fleming's boundary, spent as by Lan & DeMets)."
+        f"This is look {look.number} (planned at {planned} queries{other}): level {look.level:.2g}, so "
+        f"that all looks together keep {look.alpha:g} (O'Brien & Fleming, Lan & DeMets)."
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from markupsafe import Markup
@@ -26,7 +26,6 @@ from harness.report.axes import (
 )
 from harness.report.text import visible
 from harness.report.theme import INK, MUTED, RULE
-from harness.stats.intervals import Summary
 
 WIDE, NARROW = 700.0, 336.0
 """Pixels that charts take on a screen, and on a telephone."""
@@ -53,12 +52,6 @@ class Dot(NamedTuple):
     """The mean itself where there is no interval: the point stands alone."""
     high: float
     price: float = 0.0
-
-
-def dot_of(retriever: str, row: Summary, price: float = 0.0) -> Dot:
-    """A mean as a summary has it; without an interval the point stands alone."""
-    low, high = (row.mean if end is None else end for end in (row.ci_low, row.ci_high))
-    return Dot(retriever, row.mean, low, high, price=price)
 
 
 class ForestRow(NamedTuple):
@@ -88,7 +81,7 @@ def _title(facts: Mapping[str, object]) -> Markup:
 
 def _dot(
     span: tuple[float, float, float, float], point: tuple[float, float], color: str, facts: Mapping[str, object],
-    beside: Markup, data: Markup,
+    beside: Markup, slice_: str = "",
 ) -> Markup:  # fmt: skip
     """A point on its interval.
 
@@ -98,17 +91,13 @@ def _dot(
         color: of both.
         facts: what it tells.
         beside: what stands beside it.
-        data: attributes that say what it is.
+        slice_: which slice it stands for: a click chooses it.
     """
-    return Markup(
-        '<g class="dot"{}><line class="span" x1="{}" x2="{}" y1="{}" y2="{}" stroke="{}" stroke-width="2"/>'
-        '<g transform="translate({} {})"><circle r="5" fill="{}"/>{}</g>{}</g>'
-    ).format(data, *map(px, span), color, *map(px, point), color, beside, _title(facts))
-
-
-def _of(**data: object) -> Markup:
-    form = Markup(' data-{}="{}"')
-    return joined(form.format(key, visible(str(value))) for key, value in data.items())
+    body = Markup(
+        '<line class="span" x1="{}" x2="{}" y1="{}" y2="{}" stroke="{}" stroke-width="2"/>'
+        '<g transform="translate({} {})"><circle r="5" fill="{}"/>{}</g>{}'
+    ).format(*map(px, span), color, *map(px, point), color, beside, _title(facts))
+    return drawn("g", body, class_="dot", data_slice=visible(slice_) if slice_ else None)
 
 
 def _beside(words: str, x: float, y: float, anchor: str = "start", color: str = INK.light) -> Markup:
@@ -163,7 +152,7 @@ def _forest(rows: Sequence[ForestRow], axis: Axis, held: Rows, margin: float | N
                  "better / equal / worse": row.record}  # fmt: skip
         ends_of = (axis.at(low), axis.at(high), y, y)
         point = axis.at(row.difference), y
-        body.append(_dot(ends_of, point, row.color or INK.light, facts, Markup(""), _of(slice=row.slice)))
+        body.append(_dot(ends_of, point, row.color or INK.light, facts, Markup(""), row.slice))
     return body
 
 
@@ -176,12 +165,6 @@ def _band(start: tuple[float, float], end: tuple[float, float]) -> Markup:
 def _zero(start: tuple[float, float], end: tuple[float, float]) -> Markup:
     """Where differences are 0."""
     return drawn("line", class_="zero", x1=start[0], x2=end[0], y1=start[1], y2=end[1], stroke=MUTED.light)
-
-
-def logarithmic(prices: Iterable[float]) -> bool:
-    """Whether an axis of prices is logarithmic: they span more than a factor of 20."""
-    held = list(prices)
-    return min(held) > 0 and max(held) / min(held) > 20
 
 
 class PriceAxis(NamedTuple):
@@ -204,9 +187,9 @@ def trade_off(dots: Sequence[Dot], edge: Sequence[tuple[float, float]], colors: 
         width: of the chart.
     """
     left, top, high = 44.0, 22.0, 260.0
-    spread = logarithmic(dot.price for dot in dots)
     ends = reach(end for dot in dots for end in (dot.low, dot.mean, dot.high))
     prices = [dot.price for dot in dots]
+    spread = min(prices) > 0 and max(prices) / min(prices) > 20
     inner = Axis(min(prices), max(prices), left + PADDING, width - 8 - PADDING, spread)
     y = Axis(*ends, top + high, top)
     sides = placed_names({dot.retriever: (inner.at(dot.price), y.at(dot.mean)) for dot in dots}, left, width - 8)
@@ -223,8 +206,7 @@ def trade_off(dots: Sequence[Dot], edge: Sequence[tuple[float, float]], colors: 
         word = _beside(dot.retriever, 7, -9) if side == "left" else _beside(dot.retriever, -7, -9, "end")
         facts = {"retriever": dot.retriever, price.title: f"{dot.price:,.6g}", "mean": dot.mean, "low": dot.low,
                  "high": dot.high}  # fmt: skip
-        data = _of(retriever=dot.retriever, price=repr(float(dot.price)))
         ends_of = (x, x, y.at(dot.low), y.at(dot.high))
         beside = word if side else Markup("")
-        body.append(_dot(ends_of, (x, y.at(dot.mean)), colors[dot.retriever], facts, beside, data))
+        body.append(_dot(ends_of, (x, y.at(dot.mean)), colors[dot.retriever], facts, beside))
     return Plot(width, top + high + LINE * (2 + len(lines_of(price.title, width))), joined(body))

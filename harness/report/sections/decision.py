@@ -24,8 +24,6 @@ APART = 2.0
 """Times that the latency of one and the same encoder may differ before the measurement is doubted."""
 BUSY = 1.0
 """Waiting processes a core, from which on a machine was busy."""
-TOLD = 2
-"""Warnings of the first screen; the section on trust has them all."""
 
 
 class Screen(NamedTuple):
@@ -43,11 +41,6 @@ class Screen(NamedTuple):
     """What all names begin with, which the head says once; "" for nothing."""
     failed: Mapping[str, str]
     standings: Mapping[str, tuple[str, str]] = STANDINGS
-
-    @property
-    def told(self) -> tuple[str, ...]:
-        """The warnings that stand on the first screen."""
-        return self.alerts[:TOLD]
 
     def short(self, name: str) -> str:
         """A name without what all begin with."""

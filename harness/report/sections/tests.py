@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from harness.english import counted
 from harness.evaluation.conclusions import first_lines
 from harness.evaluation.evaluation import wilcoxon_floors
 from harness.evaluation.evidence import PairEvidence, evidence, pairs_by_weight
@@ -70,7 +69,7 @@ def tests(view: View) -> dict[str, Any]:
         "left": len(view.comparisons[view.primary]) - len(rows),
         "floors": wilcoxon_floors(view.comparisons[view.primary], view.settings),
         "evidence": beside,
-        "evidence_left_out": left_out(view, len(beside)),
+        "evidence_left_out": len(view.retrievers) * (len(view.retrievers) - 1) // 2 - len(beside),
         "other": families,
         "small_slices": small[:SMALL],
         "small_left": len(small[SMALL:]),
@@ -122,15 +121,3 @@ def pair_evidence(view: View) -> list[PairEvidence]:
     """Return the evidence on the pairs, the leader's first; on all of them unless the page would wait for it."""
     pairs = pairs_by_weight(view.ranked, view.baseline, view.n, LOOKED_AT)
     return evidence(view.table, pairs)
-
-
-def left_out(view: View, shown: int) -> str:
-    """Return how many pairs are not looked at, and why; "" where none are left out."""
-    others = len(view.retrievers) * (len(view.retrievers) - 1) // 2 - shown
-    if not others:
-        return ""
-    stand = "is" if others == 1 else "are"
-    return (
-        f"{counted(others, 'pair')} {stand} left out: with {view.n:,} queries each the page would wait for "
-        "them. The leader's pairs come first, then the baseline's."
-    )

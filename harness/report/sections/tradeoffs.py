@@ -70,10 +70,10 @@ def _plot(view: View, key: str, costs: Mapping[str, Cost]) -> Figure | None:
         return None
     means, name = view.evaluation.means, view.names[view.primary]
     edge = frontier((value, means[r]) for r, value in priced.items())
-    dots = [
-        charts.dot_of(r, row, priced[r])._replace(mean=means[r])
-        for r, row in view.evaluation.summary[view.primary].items()
-    ]
+    dots = []
+    for r, row in view.evaluation.summary[view.primary].items():
+        low, high = (means[r] if end is None else end for end in (row.ci_low, row.ci_high))
+        dots.append(charts.Dot(r, means[r], low, high, priced[r]))
     points = "; ".join(f"{r}: {text.plain(value)}, {text.score(means[r])}" for r, value in priced.items())
     return figure(
         f"tradeoff-{key}",
