@@ -212,18 +212,6 @@ def test_a_long_axis_stands_in_lines():
     assert len(lines) > 1
 
 
-def test_a_slice_carries_nothing_where_no_difference_is_shown(view, monkeypatch):
-    monkeypatch.setattr(decision, "carried", lambda view, pair: pair.rows[1])
-    told = [one for one in alerts(view) if "does not lead" in one]
-    assert bool(told) is (view.ranked[1] in view.evaluation.shown_worse)
-    nobody = shown(view.evaluation, **dict.fromkeys(view.ranked, "undecided"))
-    open_ = SimpleNamespace(**{name: getattr(view, name) for name in dir(view) if not name.startswith("__")})
-    open_.evaluation = nobody
-    assert not list(decision._carried(open_))
-    open_.evaluation = shown(nobody, **{view.ranked[1]: "better"})
-    assert len(list(decision._carried(open_))) == 1
-
-
 @pytest.mark.parametrize(("slow", "doubted"), [(974.0, True), (150.0, False)])
 def test_equal_encoders_of_very_different_speed_are_doubted(results, slow, doubted):
     blocks = [{"name": name, "kind": "dense", "encoder": {"kind": "hashing", "dimensions": 64}} for name in ("x", "y")]
