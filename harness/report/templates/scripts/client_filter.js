@@ -79,9 +79,12 @@ const start = async () => {
   on($("client-filter-reset"), "click", () => change(initial()));
   first("details", bar).open = location.hash.includes("=");
   bar.hidden = browser.hidden = false;
-  addEventListener("hashchange", restore);
-  restore();
-  if (state.q || state.group) browser.scrollIntoView();
+  const look = () => {
+    restore();
+    if (state.q || state.group) browser.scrollIntoView();
+  };
+  addEventListener("hashchange", look);
+  look();
   root.classList.add("filter-ready");
 };
 $("print")?.addEventListener("click", () => print());
