@@ -149,7 +149,7 @@ def forest(board: Board, *, width: int) -> Iterator[RenderableType]:
 
     rows = board.rows
     beginning = shared_beginning([row.retriever for row in rows])
-    names = [f"{STANDINGS[row.standing][0]} {row.retriever.removeprefix(beginning)}" for row in rows]
+    names = [f"{STANDINGS[row.standing][0] or ' '} {row.retriever.removeprefix(beginning)}" for row in rows]
     foot = [""] if board.paired and width >= CHART else []  # beside the numbers below the drawing
     columns = [
         Column(f"{beginning}…" if beginning else "", [*names, *foot], left=True, name=True),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from harness.console.layout import GAP, Column, fitted, fitting, forest, grid, head_of, side_by_side, text_line
@@ -24,8 +25,10 @@ Row = Mapping[str, Any]
 
 NO_INTERVAL = "not estimable"
 """What stands in place of an interval where all values are equal, which tells nothing of how far they scatter."""
-STEPS, NOTES = 1, 2
-"""Next steps and warnings that are told unasked: --explain tells them all."""
+NOTES = 2
+"""Warnings that are told unasked: --explain tells them all."""
+ROWS = 2
+"""Configurations of a sweep that are told unasked, beside its default."""
 MOST = 20
 """Comparisons shown; `--json`, the CSV and the report hold them all."""
 
@@ -47,7 +50,6 @@ def as_text(build: Callable[..., Iterable[RenderableType]], *args: object, width
 
 def results(record: Results, explain: bool, *, width: int) -> Iterator[RenderableType]:
     """All that a run has to say: the verdict, what may change it, the paired leaderboard."""
-    from harness.evaluation.conclusions import next_step
     from harness.evaluation.evaluate import evaluation_of
     from harness.evaluation.wording import warning_sentences
 
@@ -56,7 +58,7 @@ def results(record: Results, explain: bool, *, width: int) -> Iterator[Renderabl
         return
     evaluation = evaluation_of(record)
     head = f"{record.manifest.name} · {evaluation.measure} · {count(evaluation.n)}"
-    told = VerdictNotes(explain, warning_sentences(evaluation.warnings), head=head, step=next_step(evaluation))
+    told = VerdictNotes(explain, warning_sentences(evaluation.warnings), head=head)
     yield from verdict(evaluation, told, width=width)
     if explain:
         yield from _stems(record)
@@ -100,8 +102,6 @@ class VerdictNotes(NamedTuple):
     """Whether no retriever is missing; else nothing is recommended."""
     head: str = ""
     """On what; the measure and the number of queries if left out."""
-    step: str = ""
-    """What comes before anything can be recommended."""
 
 
 def verdict(evaluation: Evaluation, told: VerdictNotes, *, width: int) -> Iterator[RenderableType]:
@@ -117,15 +117,19 @@ def verdict(evaluation: Evaluation, told: VerdictNotes, *, width: int) -> Iterat
         return sentence.replace(beginning, "…") if beginning else sentence
 
     yield text_line(told.head or f"{evaluation.measure} over {asked(evaluation.n, evaluation.clusters)}", "dim")
-    yield text_line(f"{short(said.headline)}.", "bold")
-    steps = [sentence for sentence in (told.step, *said.following) if sentence and sentence not in said.alerts]
-    for sentence in [said.lead, *steps] if told.explain else steps[:STEPS]:
-        if sentence:
-            yield text_line(short(sentence))
-    yield from forest(board, width=width)
+    yield text_line(short(f"{said.headline}. {said.reason}".rstrip()), "bold")
+    for sentence in said.details if told.explain else ():
+        yield text_line(short(sentence))
+    few = [*board.rows[:ROWS], *(row for row in board.rows[ROWS:] if row.standing in ("baseline", "failed"))]
+    shown = board.rows if told.explain or evaluation.sweep is None else few
+    yield from forest(replace(board, rows=tuple(shown)), width=width)
+    if left := len(board.rows) - len(shown):
+        yield text_line(f"{left} more: --explain", "dim")
     notes = [*said.alerts, *told.notes]
     for note in notes if told.explain else notes[:NOTES]:
         yield text_line(f"! {short(note)}")
+    if said.step:
+        yield text_line(short(said.step))
     if not told.explain:
         return
     yield ""

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from harness.english import asked, counted, few_names, format_p, join, minus, related, short_p, these
 from harness.evaluation.evaluation import FEWEST_QUERIES, Evaluation, SweepChoice, WarningKind
-from harness.evaluation.verdict import Comparison, Reason, Verdict
-from harness.evaluation.wording import opposite_warning
+from harness.evaluation.verdict import Reason, Verdict
+from harness.evaluation.wording import opposite_warning, warning_sentence
 from harness.stats.differences import SLACK
 from harness.stats.power import MOST
 from harness.stats.settings import Settings
@@ -18,36 +18,40 @@ if TYPE_CHECKING:
 
 
 class FirstLines(NamedTuple):
-    """What stands above the leaderboard."""
+    """What stands above the leaderboard, none of whose numbers it repeats, and what is behind `--explain`."""
 
     headline: str
-    lead: str
-    """How far the best mean is ahead; "" where nothing follows from it."""
-    following: tuple[str, ...]
-    """What is to be known of the tests, what is equal, and what more queries would tell."""
-    alerts: tuple[str, ...] = ()
-    """Those of `following` that warn."""
+    reason: str
+    """Why, in one sentence; "" where the headline says it."""
+    step: str
+    """What to do next; "" where nothing follows."""
+    details: tuple[str, ...]
+    """How far the best mean is ahead, what is equal, what a sweep found, by what queries are weighted."""
+    alerts: tuple[str, ...]
+    """What may change the verdict."""
 
 
 RECOMPUTED = "This folder has no evaluation of this version: its comparisons are computed again from its scores."
+NAMED = 3
+"""Configurations that one sentence names."""
 
 
 def first_lines(found: Evaluation, *, complete: bool = True) -> FirstLines:
     """Return the verdict in a few lines; nothing is recommended while retrievers are missing."""
-    separated = any(row.verdict.separates for row in found.against_baseline)
-    lead = "" if separated or found.failed or not complete else lead_sentence(found)
-    following = _next_steps(found, complete=complete and not found.failed)
-    head = incomplete(found) or headline(found)
-    if not found.measured:
-        return FirstLines(head, lead, tuple(following))
     pairs = found.against_baseline if found.baseline else tuple(found.against.values())
-    warning = opposite_warning(pairs, found.settings) if found.sweep is None else ""
-    fragile = [f"{' and '.join(one.retrievers)}" for one in found.warnings if one.kind is WarningKind.FRAGILE]
-    if fragile and not warning:
-        warning = f"Few queries with a large loss would undo what is shown of {few_names(fragile)}: label more queries."
+    warning = opposite_warning(pairs, found.settings) if found.measured and found.sweep is None else ""
+    fragile = [warning_sentence(one) for one in found.warnings if one.kind is WarningKind.FRAGILE and found.measured]
     older = RECOMPUTED if found.recomputed else ""
-    alerts = tuple(filter(None, [warning, older]))
-    return FirstLines(head, lead, tuple(filter(None, [warning, *following, older])), alerts)
+    alerts = filter(None, [*([warning] if warning else fragile), older])
+    details = _details(found) if found.measured and found.settings.by_people else ()
+    step = _step(found, complete)
+    return FirstLines(headline(found), _reason(found), step, tuple(filter(None, details)), tuple(alerts))
+
+
+def sentences(found: Evaluation) -> list[str]:
+    """Return the same as a list, most important first."""
+    said = first_lines(found)
+    return [f"{said.headline}.", *filter(None, [said.reason, said.step]), *said.details, *said.alerts]
 
 
 def incomplete(found: Evaluation) -> str:
@@ -58,70 +62,88 @@ def incomplete(found: Evaluation) -> str:
     return f"{head}; among those that ran, {found.leader} leads" if found.others else head
 
 
-def next_step(found: Evaluation) -> str:
-    """Return what comes before anything can be recommended of a run; "" where nothing does."""
+def headline(found: Evaluation) -> str:
+    """Return the conclusion in one line."""
+    leader, choice = found.leader, found.sweep
+    if found.failed:
+        return incomplete(found)
+    if not found.measured:
+        return f"Nothing was measured: every score of {found.measure} is 0"
+    if not found.others:
+        return f"{leader} ran alone: there is nothing to compare it with"
+    if not found.settings.by_people:
+        return f"A model alone judged {_asked(found)}: its labels put {leader} first, and decide nothing"
+    if choice is not None:
+        few = f"Too few queries to choose among {counted(choice.configurations, 'configuration')}"
+        return few if choice.too_few else f"Take {choice.chosen}" if choice.beats else f"Keep {choice.default}"
+    if any(row.verdict.separates for row in found.against_baseline):
+        return baseline_words(found)
+    return _against_leader(found)
+
+
+def _reason(found: Evaluation) -> str:
+    leader, others, plans, choice = found.leader, found.others, list(found.plans), found.sweep
+    if found.failed or not found.measured or not others or not found.settings.by_people:
+        return ""
+    if choice is not None:
+        best = f"of {counted(choice.configurations, 'configuration')}"
+        if choice.too_few:
+            return f"That takes {FEWEST_QUERIES}."
+        if choice.beats:
+            return f"It has the highest mean {best}, and is shown to beat {choice.default}."
+        if choice.gain <= 0:
+            return f"None {best} has a higher mean."
+        return f"{choice.chosen} has the highest mean {best}, but is not shown to beat it."
+    if any(row.verdict.separates for row in found.against_baseline):
+        told = plans == [found.baseline] or (plans and leader == found.baseline)
+        return "" if told else f"{_against_leader(found)}."
+    if len(found.shown_worse) == len(others):
+        if found.settings.test == "wilcoxon":
+            return f"On the typical query it is better than {few_names(others)}."
+        of = "lower" if found.measure in found.low_is_good else "higher"
+        whose = join([f"{name}'s" for name in others]) if len(others) < 4 else f"those of the {len(others)} others"
+        return f"Its mean is {of} than {whose}."
+    few = len(plans) == len(others) and all(found.against[name].reason is Reason.TOO_FEW for name in plans)
+    return f"{these(found.n, found.clusters).capitalize()} could not have shown any." if few else ""
+
+
+def _step(found: Evaluation, complete: bool) -> str:
     if found.failed:
         return "Nothing is recommended: a retriever that failed might be better. Run the experiment again."
+    if not found.measured:
+        return "Check that the labels name documents by the ids that the retrievers return."
     if not found.settings.by_people:
         return "Nothing is recommended: let people judge a random part of these queries."
     if not found.others:
-        return "Next: add a second [[retrievers]] to the experiment, of another kind or model, and run it again."
-    return ""
+        return "Add a second [[retrievers]] to the experiment, of another kind or model, and run it again."
+    if found.sweep is not None:
+        return alike_sentence(found.sweep)
+    if undecided := [name for name in found.plans if name not in (*_alike(found), *found.ahead)]:
+        return _plan(found, undecided)
+    close = found.within_margin if complete else ()
+    return f"Among {join(close)}, choose by cost and speed." if close[1:] else ""
 
 
-def sentences(found: Evaluation) -> list[str]:
-    """Return the same as a list, most important first, with what comes before anything can be recommended."""
-    said = first_lines(found)
-    return [f"{said.headline}.", *filter(None, [said.lead, next_step(found), *said.following])]
-
-
-def _next_steps(found: Evaluation, *, complete: bool) -> list[str]:
-    """What neither the headline nor the lead says, and what to do follows from."""
-    if not found.measured:
-        return [
-            f"Nothing was measured: every score of {found.measure} is 0 over {_asked(found)}. Look whether the labels "
-            "name documents by the ids that the retrievers return."
-        ]
-    if not found.settings.by_people:
-        return []
-    if (choice := found.sweep) is not None:
-        on = these(found.n, found.clusters)
-        return [_sweep_sentence(choice, found.settings), *_weights(found), alike_sentence(choice, on)]
-    if not found.others:
-        return []
-    return [*_weights(found), *_within(found, complete=complete), *(_plan(found) if _undecided(found) else ())]
-
-
-def _asked(found: Evaluation) -> str:
-    return asked(found.n, found.clusters)
-
-
-def _weights(found: Evaluation) -> list[str]:
-    """By what queries are weighted, and how many of equal weight would tell as much."""
-    if found.effective is None:
-        return []
-    alike = counted(round(found.effective), "query" if found.clusters is None else "question")
-    return [
-        f"Means are weighted by {found.settings.weight}: {_asked(found)} tell{'s' * (found.n == 1)} as much as about "
-        f"{alike} of equal weight."
-    ]
-
-
-def _within(found: Evaluation, *, complete: bool) -> list[str]:
-    close, leader, said = found.within_margin[1:], found.leader, []
+def _details(found: Evaluation) -> list[str]:
+    leader, close, said = found.leader, found.within_margin[1:], [lead_sentence(found)]
+    if found.sweep is not None:
+        said = [_sweep_sentence(found.sweep, found.settings)]
+    if found.effective is not None:
+        alike = counted(round(found.effective), "query" if found.clusters is None else "question")
+        said.append(
+            f"Means are weighted by {found.settings.weight}: {_asked(found)} tell{'s' * (found.n == 1)} as much as "
+            f"about {alike} of equal weight."
+        )
     same = [name for name in close if found.against[name].reason is Reason.IDENTICAL]
     if same:
         said.append(f"Identical to {leader} on these queries, ranking by ranking: {join(same)}.")
     if shown := [name for name in close if name not in same]:
         said.append(f"Shown to be as good as {leader} within {found.settings.margin:g}: {join(shown)}.")
-    if close and complete:
-        said.append(f"Among {join(found.within_margin)}, choose by cost and speed.")
     return said
 
 
-def _ahead_of_leader(found: Evaluation) -> str:
-    ahead = f"{join(found.ahead)} {'is' if len(found.ahead) == 1 else 'are'} shown to be better on the typical query"
-    return f"{found.leader} has the highest mean, but {ahead}"
+def _asked(found: Evaluation) -> str:
+    return asked(found.n, found.clusters)
 
 
 def _alike(found: Evaluation) -> list[str]:
@@ -129,32 +151,21 @@ def _alike(found: Evaluation) -> list[str]:
     return [name for name in found.plans if found.against[name].reason is Reason.IDENTICAL]
 
 
-def _undecided(found: Evaluation) -> list[str]:
-    done = {*_alike(found), *found.ahead}
-    return [name for name in found.plans if name not in done]
-
-
-def _helped(row: Comparison) -> bool:
-    return row.reason is None or row.reason.helped_by_queries
-
-
-def _plan(found: Evaluation) -> list[str]:
+def _plan(found: Evaluation, undecided: list[str]) -> str:
     """What a true difference of the declared size would take; nothing where no number of queries would do."""
-    rows = {other: needed for other, needed in found.plans.items() if _helped(found.against[other])}
+    reasons = {other: found.against[other].reason for other in undecided}
+    rows = {other: found.plans[other] for other, why in reasons.items() if why is None or why.helped_by_queries}
     needed = {other: queries for other, queries in rows.items() if queries is not None}
-    if not rows:
-        return []
     if not needed:
         few = "One query is too few" if found.n == 1 else "Too few of the queries differ"
-        return [f"{few} to say how many would be needed."]
+        return f"{few} to say how many would be needed." if rows else ""
     # To tell all of them apart takes as many queries as the hardest pair.
     hardest = max(needed, key=lambda other: needed[other])
     units, true = found.clusters or found.n, f"a true difference of {found.difference:g} from {hardest}"
-    example = "" if found.settings.margin is not None else " (No margin is declared: this is an example.)"
     if needed[hardest] <= units:
-        return [f"These queries would reliably find {true}.{example}"]
+        return f"These queries would reliably find {true}."
     words = needed_words(needed[hardest], clusters=found.clusters is not None)
-    return [f"To reliably find {true} takes {words}, if differences scatter as on these {units:,}.{example}"]
+    return f"To reliably find {true} takes {words}, if differences scatter as on these {units:,}."
 
 
 def needed_words(needed: int, *, clusters: bool = False) -> str:
@@ -178,12 +189,9 @@ def baseline_words(found: Evaluation) -> str:
         (Verdict.WORSE, f"worse than {found.baseline}"),
         (Verdict.EQUIVALENT, f"as good as {found.baseline} within {found.settings.margin}"),
     ):
-        rows = [row for row in found.against_baseline if row.verdict is verdict]
-        gaps = verdict.separates
-        names = [f"{row.a} (by {abs(row.mean_difference):.3f})" if gaps and len(rows) > 1 else row.a for row in rows]
-        by = f" by {abs(rows[0].mean_difference):.3f}" if gaps and len(rows) == 1 else ""
-        if rows:
-            parts.append(f"{join(names)} {'is' if len(rows) == 1 else 'are'} {words}{by}")
+        names = [row.a for row in found.against_baseline if row.verdict is verdict]
+        if names:
+            parts.append(f"{join(names)} {'is' if len(names) == 1 else 'are'} {words}")
         elif verdict is Verdict.BETTER:
             parts.append(f"Nothing is shown to be {words}")
     if undecided := [row.a for row in found.against_baseline if row.verdict is Verdict.UNDECIDED]:
@@ -191,56 +199,28 @@ def baseline_words(found: Evaluation) -> str:
     return "; ".join(parts)
 
 
-def headline(found: Evaluation) -> str:
-    """Return the conclusion in one line."""
-    leader, others = found.leader, found.others
-    if not found.measured:
-        return f"Nothing was measured: every score of {found.measure} is 0"
-    if not others:
-        return f"{leader} ran alone: there is nothing to compare it with"
-    if not found.settings.by_people:
-        return f"A model alone judged {_asked(found)}: its labels put {leader} first, and decide nothing"
-    if found.sweep is not None:
-        return sweep_headline(found.sweep)
-    line = _against_leader(found)
-    if not any(row.verdict.separates for row in found.against_baseline):
-        return line
-    undecided = list(found.plans)
-    told = undecided == [found.baseline] or (undecided and leader == found.baseline)
-    return baseline_words(found) if told else f"{baseline_words(found)}. {line}"
-
-
 def lead_sentence(found: Evaluation) -> str:
-    """Return how far the highest mean is ahead of the next two; "" where there is nothing to compare."""
-    if not found.measured or not found.settings.by_people:
+    """Return how far the highest mean is ahead of the next; "" where there is no other, or the two are level."""
+    row = next(iter(found.against.values()), None)
+    if row is None or abs(row.mean_difference) < 0.0005:  # it would read 0.000
         return ""
-    parts: list[str] = []
-    for other in found.others[:2]:
-        row = found.against[other]
-        row = row.swapped if found.measure in found.low_is_good else row
-        if abs(row.mean_difference) < 0.0005:  # it would read 0.000
-            continue
-        known = row.ci_low is not None and row.ci_high is not None
-        ends = f" ({row.ci_low:z.3f} to {row.ci_high:z.3f})" if known and not parts else ""
-        parts.append(f"{other} by {minus(f'{row.mean_difference:.3f}{ends}')}")
-    if not parts:
-        return ""
-    rest = len(found.others) - 2
-    return f"Mean ahead of {', of '.join(parts)}{f', and of {rest} more' if rest > 0 else ''}."
+    other, row = row.b, row.swapped if found.measure in found.low_is_good else row
+    ends = "" if row.ci_low is None or row.ci_high is None else f" ({row.ci_low:z.3f} to {row.ci_high:z.3f})"
+    return f"Mean ahead of {other} by {minus(f'{row.mean_difference:.3f}{ends}')}."
 
 
 def _against_leader(found: Evaluation) -> str:
-    leader, others, close, all_of = found.leader, found.others, found.within_margin, f"{len(found.means)} retrievers"
+    leader, others, close, on = found.leader, found.others, found.within_margin, these(found.n, found.clusters)
+    every = f"the {len(found.means)} retrievers" if others[1:] else join(list(found.means))
     if found.ahead:
-        return _ahead_of_leader(found)
-    on = these(found.n, found.clusters)
+        verb = "is" if len(found.ahead) == 1 else "are"
+        return f"{leader} has the highest mean, but {join(found.ahead)} {verb} shown to be better on the typical query"
     if len(_alike(found)) == len(others):
-        return f"{join([leader, *others]) if len(others) == 1 else f'The {all_of}'} rank identically on {on}"
+        return f"{every.replace('the ', 'The ', 1) if others[1:] else every} rank identically on {on}"
     if len(found.plans) == len(others):
         if any(row.verdict.separates for row in found.comparisons[found.measure]):
             return f"{leader} leads; undecided against all others on {_asked(found)}"
-        which = join([leader, *others]) if len(others) == 1 else f"the {all_of}"
-        return f"Undecided: {_asked(found)} show{'s' * (found.n == 1)} no difference between {which}"
+        return f"Undecided: {_asked(found)} show{'s' * (found.n == 1)} no difference between {every}"
     if found.plans:
         return f"{leader} leads; undecided against {few_names(list(found.plans), 2)} on {_asked(found)}"
     if len(close) == 1:
@@ -250,49 +230,27 @@ def _against_leader(found: Evaluation) -> str:
     return f"{few_names(close, 2)} are equally good within {found.settings.margin:g}"
 
 
-NAMED = 5
-"""Configurations that one sentence names."""
-
-
 def _sweep_sentence(choice: SweepChoice, settings: Settings) -> str:
     def signed(value: float) -> str:
         return minus(f"{round(value, 4) + 0.0:+.4f}")  # float noise below 0 shows no minus
 
-    gain = f"{abs(choice.gain):.4f}"
-    ahead = f"{'ahead of' if choice.gain > 0 else 'behind'} {choice.default} by {gain}"
-    ahead = ahead if float(gain) else f"level with {choice.default}"
     expected = "" if choice.expected is None else f"; on new queries expect {signed(choice.expected)} (cross-fitted)"
-    least = "nothing tells how far its differences scatter"
-    if choice.low is not None:
-        least = f"with {100 * (1 - settings.alpha / 2):.3g} % confidence the true gain is above {signed(choice.low)}"
+    sure = f"{100 * (1 - settings.alpha / 2):.3g} % confidence"
+    least = "" if choice.low is None else f"; its true gain is above {signed(choice.low)} with {sure}"
     return (
-        f"Chosen on these queries, {choice.chosen} is {ahead}{expected}; {least}. "
-        f"p {related(format_p(choice.p_value))} by the max-T test over "
-        f"{counted(choice.configurations, 'configuration')} (one-sided, level {settings.alpha / 2:.3g})."
+        f"{choice.chosen} scores {signed(choice.gain)} against {choice.default}{expected}{least}; "
+        f"p {related(format_p(choice.p_value))} by the max-T test (one-sided, level {settings.alpha / 2:.3g})."
     )
 
 
-def sweep_headline(choice: SweepChoice) -> str:
-    """Return in one line whether the best of many configurations beats what is in use today."""
-    best, today = counted(choice.configurations, "configuration"), f"{choice.default}, in use today"
-    if choice.beats:
-        return f"{choice.chosen}, the best of {best}, beats {today}"
-    if choice.too_few:
-        return f"Too few queries to choose among {best}: that takes {FEWEST_QUERIES}"
-    if choice.gain <= 0:
-        return f"None of {best} has a higher mean than {today}"
-    return f"{choice.chosen} has the highest mean of {best}, and is not shown to beat {today}"
-
-
-def alike_sentence(choice: SweepChoice, these_queries: str) -> str:
+def alike_sentence(choice: SweepChoice) -> str:
     """Return which configurations could be taken instead of the chosen one."""
     others = [name for name in choice.alike if name != choice.chosen]
     if not others:
-        return f"{choice.chosen} is shown to differ from every other configuration on {these_queries}."
+        return f"{choice.chosen} is shown to differ from every other configuration."
     named, more = others[:NAMED], len(others) - NAMED
     listed = f"{', '.join(named)} and {more} more" if more > 0 else join(named)
-    may = f"{counted(len(others), 'other configuration')} may be as good as {choice.chosen}"
-    return f"{may} on {these_queries}; cheapest first: {listed}."
+    return f"{counted(len(others), 'other')} may be as good as {choice.chosen}; cheapest first: {listed}."
 
 
 def sets_sentences(found: SetsTogether, most: int) -> list[str]:

@@ -9,11 +9,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from harness.english import asked, count, counted, few_names, format_p, join, minus, related, these
+from harness.english import asked, count, counted, few_names, format_p, join, minus, related
 from harness.evaluation.evaluation import Evaluation, RunWarning, WarningKind
 from harness.evaluation.verdict import Comparison, Finding, Gate, Reason, Verdict
-from harness.stats.multiplicity import adjust
-from harness.stats.power import FEWEST, Look
+from harness.stats.power import Look
 from harness.stats.settings import Settings
 
 if TYPE_CHECKING:
@@ -30,25 +29,24 @@ REASONS = {
     Reason.ALPHA_SPENT: "alpha is spent",
 }
 """As the column `verdict` of comparisons.csv has them."""
-SIGNS = {Verdict.BETTER: "▲", Verdict.WORSE: "▼", Verdict.EQUIVALENT: "≈", Verdict.UNDECIDED: "·"}
+SIGNS = {Verdict.BETTER: "▲", Verdict.WORSE: "▼", Verdict.EQUIVALENT: "●", Verdict.UNDECIDED: "?"}
 STANDINGS = {
     "leader": ("●", "highest mean"),
     "good": ("●", "as good"),
     "open": ("?", "undecided"),
-    "same": ("=", "no query differs"),
+    "same": ("?", "undecided"),
     "worse": ("▼", "worse"),
-    "baseline": ("■", "the baseline"),
+    "baseline": ("", "the baseline"),
     "better": ("▲", "better"),
     "failed": ("×", "failed"),
 }
-"""A sign and a word for each standing of the leaderboard: never a colour alone."""
+"""A sign and a word for each standing of the leaderboard: never a colour alone. Pairs have the same signs."""
 TESTS = {
     "wilcoxon": "the exact Wilcoxon signed-rank test",
     "randomization": "the sign-flip test of the mean",
     "t": "Student's paired t-test",
 }
 CORRECTIONS = {"holm": "Holm", "bonferroni": "Bonferroni", "bh": "Benjamini-Hochberg"}
-SPENT = "alpha is spent: these are more queries than were planned for the last look"
 
 
 def verdict_word(finding: Finding) -> str:
@@ -89,20 +87,16 @@ def _p(p: float) -> str:
 
 def pair_sentence(row: Comparison, settings: Settings) -> str:
     """Return one comparison as a sentence: the difference and its interval come before p."""
-    interval = f"{row.mean_difference:+.4f}"
+    interval, reason = f"{row.mean_difference:+.4f}", reason_words(row.reason)
     if row.ci_low is not None and row.ci_high is not None:
-        differ = f"{count(row.differing)} {'differs' if row.differing == 1 else 'differ'}"
-        short = f", likely too short as only {differ}" if row.differing < FEWEST else ""
-        interval += f" ({100 * settings.level:.3g} % interval {row.ci_low:+.4f} to {row.ci_high:+.4f}{short})"
+        interval += f" ({100 * settings.level:.3g} % interval {row.ci_low:+.4f} to {row.ci_high:+.4f})"
     exact = ""
     if settings.test != "wilcoxon" and row.p_wilcoxon_adjusted is not None:
         exact = f", exact Wilcoxon p {_p(row.p_wilcoxon_adjusted)}"
     numbers = f"mean difference in {row.measure} {minus(interval)}, adjusted p {_p(row.p_adjusted)}{exact}"
-    if row.verdict is Verdict.EQUIVALENT:
-        same = ", with identical rankings on these queries" if row.reason is Reason.IDENTICAL else ""
-        return f"{row.a} and {row.b} are equivalent within {settings.margin:g}{same}: {numbers}."
-    if row.verdict is Verdict.UNDECIDED:
-        return f"{row.a} and {row.b}: undecided, {why(row, settings)}; {numbers}."
+    if not row.verdict.separates:
+        within = f" within {settings.margin:g}" if row.verdict is Verdict.EQUIVALENT else ""
+        return f"{row.a} and {row.b}: {row.verdict.value}{within}{reason and f', {reason}'}; {numbers}."
     high, low = (row.a, row.b) if row.verdict is Verdict.BETTER else (row.b, row.a)
     word = "higher" if (row.mean_difference > 0) == (high == row.a) else "lower, which is better,"
     shown = f"the mean of {high} is {word} than that of {low}"
@@ -132,53 +126,6 @@ def opposite_warning(rows: Sequence[Comparison], settings: Settings) -> str:
             p = _p(row.p_wilcoxon_adjusted)
             found.append(f"on the typical query {name} is better than {other} (exact Wilcoxon p {p})")
     return f"Yet {'; '.join(found)}." if found else ""
-
-
-def why(row: Comparison, settings: Settings) -> str:
-    """Return the reason of a comparison with its numbers."""
-    favour = "favours" if row.wins == 1 else "favour"
-    words = {
-        Reason.MODEL_ALONE: "no person judged these queries",
-        Reason.ALPHA_SPENT: SPENT,
-        Reason.NOTHING_MEASURED: f"every score of {row.measure} is 0, so that nothing was measured",
-        Reason.IDENTICAL: (
-            f"the rankings are identical on {these(row.n, row.clusters)}: {unchanged_sentence(row.n, row.clusters)}"
-        ),
-        Reason.NO_QUERY_DIFFERS: f"no query of {row.n:,} tells them apart",
-        Reason.TOO_FEW: (
-            f"too few queries ({row.differing:,} of {asked(row.n, row.clusters)} differ; the smallest adjusted p that "
-            f"they could give is {format_p(row.p_minimum_adjusted or 0.0)}, above {settings.alpha:.3g})"
-        ),
-        Reason.UNDEFINED: "the t-test is undefined where all differences are equal",
-    }
-    favoured = f"{count(row.wins)} {favour} {row.a}, {row.losses:,} {row.b}, {row.ties:,} neither"
-    return favoured if row.reason is None else words.get(row.reason, favoured)
-
-
-def significance_sentence(rows: Sequence[Comparison], settings: Settings) -> str:
-    """Return the results of the tests of one measure's family."""
-    if not rows:
-        return "There is no pair to compare."
-    if not settings.by_people:
-        return "No person judged: these p-values say how steady the model's opinion is, and no more."
-    if settings.spent:
-        return f"{SPENT.capitalize()}. Nothing more is claimed."
-    level = f"{100 * settings.alpha:.3g} %"
-    queries, measure = asked(rows[0].n, rows[0].clusters), rows[0].measure
-    if all(row.reason is Reason.NOTHING_MEASURED for row in rows):
-        return f"Every score of {measure} is 0: nothing was measured."
-    if shown := sum(row.verdict.separates for row in rows):
-        many = f"{shown} of {len(rows)} differences in {measure} {'is' if shown == 1 else 'are'}"
-        what = f"The difference in {measure} is" if len(rows) == 1 else many
-        return f"{what} significant at {level} after correction."
-    head = f"No difference in {measure} is significant at {level}"
-    floors = [row.p_minimum for row in rows if row.p_minimum_adjusted is not None and row.p_minimum is not None]
-    if len(floors) == len(rows) and (least := min(adjust(floors, settings.correction))) > settings.alpha:
-        return (
-            f"{head}: {queries} could not have shown any (the smallest adjusted p that the differing ones allow "
-            f"is {format_p(least)})."
-        )
-    return f"{head} on {queries}; the smallest adjusted p is {format_p(min(row.p_adjusted for row in rows))}."
 
 
 def unchanged_sentence(n: int, clusters: int | None) -> str:
@@ -304,12 +251,10 @@ def look_sentences(found: Evaluation) -> list[str]:
         said.append(f"Queries that ask the same count as one: {count(found.n)}, {questions}.")
     if found.look is not None:
         said.append(look_sentence(found.look, found.n))
-    elif found.others and (earlier := len(found.settings.earlier)):
+    elif found.others and found.settings.earlier:
         said.append(
-            f"This is look number {earlier + 1}: earlier runs tested the same question on some of these queries. "
-            "Without planned looks, every further one makes a false claim more likely than the level says (three "
-            "looks: about one in ten rather than one in twenty); declare `looks` under [statistics] before the next "
-            "one."
+            f"This is look number {len(found.settings.earlier) + 1}: earlier runs tested the same on some of these "
+            "queries, and every further look makes a false claim more likely. Declare `looks` under [statistics]."
         )
     return said
 
@@ -318,10 +263,11 @@ def look_sentence(look: Look, queries: int) -> str:
     """Return which of the planned looks this is, and the level that it has."""
     planned = join([f"{n:,}" for n in look.planned])
     if look.spent:
-        what = f"Looks were planned at {planned} queries, and these are {queries:,}"
-        return f"{what}: alpha is spent, nothing is claimed."
-    kind = "" if queries in look.planned else f"; {queries:,} was not planned, and has what its share of them leaves"
+        return (
+            f"Looks were planned at {planned} queries, and these are {queries:,}: alpha is spent, nothing is claimed."
+        )
+    other = "" if queries in look.planned else f"; {queries:,} was not planned"
     return (
-        f"This is look {look.number} (planned at {planned} queries{kind}): its tests have the level {look.level:.2g}, "
-        f"so that all looks together keep {look.alpha:g} (O'Brien & Fleming's boundary, spent as by Lan & DeMets)."
+        f"This is look {look.number} (planned at {planned} queries{other}): level {look.level:.2g}, so "
+        f"that all looks together keep {look.alpha:g} (O'Brien & Fleming, Lan & DeMets)."
     )

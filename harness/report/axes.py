@@ -171,7 +171,7 @@ def horizontal(axis: Axis, across: tuple[float, float], title: str, labels: Tick
         labels: how its ticks read.
     """
     top, bottom = across
-    ticks = axis.ticks(60)
+    ticks = axis.ticks(90)
     parts = [drawn("line", x1=axis.at(v), x2=axis.at(v), y1=top, y2=bottom, stroke=RULE.light) for v in ticks]
     free = -1e9
     for value, shown in zip(ticks, labels(ticks), strict=True):
@@ -184,8 +184,7 @@ def horizontal(axis: Axis, across: tuple[float, float], title: str, labels: Tick
         drawn("text", line, x=middle, y=bottom + LINE * (2.4 + i), text_anchor="middle")
         for i, line in enumerate(lines_of(title, axis.end))
     )
-    inner = (drawn("g", joined(parts), class_="ticks"), drawn("g", lines, class_="title"))
-    return drawn("g", joined(inner), class_="axis")
+    return drawn("g", joined(parts), class_="ticks") + drawn("g", lines, class_="title")
 
 
 def upright(axis: Axis, across: tuple[float, float], labels: TickLabels = numbers) -> Markup:
@@ -197,8 +196,7 @@ def upright(axis: Axis, across: tuple[float, float], labels: TickLabels = number
         + drawn("text", shown, x=left - 6, y=axis.at(v) + 4, text_anchor="end")
         for v, shown in zip(ticks, labels(ticks), strict=True)
     ]
-    ends = {"data_start": axis.start, "data_end": axis.end, "data_from": left, "data_to": right}
-    return drawn("g", drawn("g", joined(parts), class_="ticks"), class_="axis", **ends)
+    return drawn("g", joined(parts), class_="ticks")
 
 
 def lines_of(title: str, width: float) -> list[str]:

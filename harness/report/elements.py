@@ -24,8 +24,6 @@ class Figure(NamedTuple):
     wide: Plot
     narrow: Plot
     """The same for a telephone; it may be the wide one."""
-    follows: bool = False
-    """Whether the page's filter changes it."""
 
 
 def figure(name: str, title: str, description: str, draw: Callable[[float], Plot], *, wide: float = WIDE) -> Figure:

@@ -41,7 +41,7 @@ def page(view: View, sections: Sequence[Section], files: Iterable[str] = ()) -> 
         files: those beside it, which it names.
     """
     env, scores = environment(), client_filter(view)
-    style = styled(env, theme.declared_shades(view.marks))
+    style = styled(env, theme.declared_shades(view.colors))
     script = "".join(['"use strict";\n(() => {\n', *(source(f"scripts/{name}.js") for name in SCRIPTS), "})();\n"])
     lang = Markup(' lang="{}"').format(view.language) if view.language not in ("", "en") else ""
     bodies = {one.id: _ours(rendered(env, one, "html", view=view, lang=lang)) for one in sections}
@@ -67,12 +67,15 @@ def rendered(env: jinja2.Environment, section: Section, block: str, **variables:
 
 
 def retriever(view: View, name: str) -> Markup:
-    """A retriever with its mark."""
-    form = Markup(
-        '<span class="name"><svg class="mark" viewBox="-1.2 -1.2 2.4 2.4" aria-hidden="true" focusable="false">'
-        '<path d="{}" fill="{}"/></svg>{}</span>'
+    """A retriever after its dot."""
+    return Markup('<span class="name">{}{}</span>').format(dot(view, name), text.visible(name))
+
+
+def dot(view: View, name: str) -> Markup:
+    """A retriever's colour."""
+    return Markup('<svg class="mark" aria-hidden="true"><circle cx="6" cy="6" r="6" fill="{}"/></svg>').format(
+        view.colors[name]
     )
-    return form.format(view.marks[name].outline, view.marks[name].color, text.visible(name))
 
 
 def measure(name: MeasureName) -> Markup:
@@ -82,15 +85,14 @@ def measure(name: MeasureName) -> Markup:
 
 def chart(figure: Figure, kind: str = "") -> Markup:
     """A figure with its title."""
-    follows = _ours(" data-follows") if figure.follows else ""
     title = text.visible(figure.title)
     return Markup(
-        '<figure class="chart {}" data-figure="{}"{}>\n<figcaption>{}</figcaption>\n'
+        '<figure class="chart {}" data-figure="{}">\n<figcaption>{}</figcaption>\n'
         '<div class="scroll" role="group" aria-label="{}"><div class="plot" role="img" aria-label="{}">{}</div></div>\n'
         '<details class="copies"><summary>Copy or save</summary><button class="look">Data as TSV</button>'
         '<button class="look">SVG</button><button class="look">PNG</button></details>\n</figure>\n'
     ).format(
-        kind, figure.name, follows, title, title, text.visible(figure.description),
+        kind, figure.name, title, title, text.visible(figure.description),
         _ours(elements.inline(figure)),
     )  # fmt: skip
 
@@ -115,7 +117,7 @@ def environment() -> jinja2.Environment:
     """The templates, autoescaped; strings are made visible as they are written."""
     env = _environment(without="markdown", autoescape=True, finalize=_visible)
     env.filters |= FILTERS
-    env.globals |= {"head": head, "grade_chip": grade_chip, "retriever": retriever, "measure": measure}
+    env.globals |= {"head": head, "grade_chip": grade_chip, "retriever": retriever, "dot": dot, "measure": measure}
     env.globals |= {"chart": chart, "fixed": FIXED}
     return env
 
@@ -131,8 +133,11 @@ def plain_environment(escape: Any) -> jinja2.Environment:
 
 @cache
 def source(name: str) -> str:
-    """The text of a template, as it is."""
-    return TEMPLATES.joinpath(name).read_text(encoding="utf-8")
+    """The text of a template; of scripts and styles without indents and lines of comment, which weigh a tenth."""
+    lines = TEMPLATES.joinpath(name).read_text(encoding="utf-8").splitlines(keepends=True)
+    if not name.endswith((".js", ".css")):
+        return "".join(lines)
+    return "".join(line.lstrip() for line in lines if not line.lstrip().startswith(("//", "/*")))
 
 
 def _source_without(block: str, name: str) -> str:

@@ -17,6 +17,7 @@ from harness.evaluation.evaluate import evaluation_of, read_evaluation
 from harness.evaluation.evaluation import Evaluation
 from harness.evaluation.readers import primary_of
 from harness.evaluation.verdict import Verdict
+from harness.evaluation.wording import SIGNS
 from harness.pages import OVERVIEW, is_overview, policy
 from harness.records import Manifest
 from harness.report.html_page import environment, source, styled
@@ -109,8 +110,10 @@ def _verdict(evaluation: Evaluation) -> str:
     verdicts = {row.b: row.verdict for row in (one if one.a == first else one.swapped for one in pairs)}
     worse = [name for name, verdict in verdicts.items() if verdict is Verdict.BETTER]
     if len(verdicts) == 1 and worse:
-        return f"better than {worse[0]}"
-    return f"better than {len(worse)} of {len(verdicts)}" if worse else "undecided" if verdicts else ""
+        return f"{SIGNS[Verdict.BETTER]} better than {worse[0]}"
+    if worse:
+        return f"{SIGNS[Verdict.BETTER]} better than {len(worse)} of {len(verdicts)}"
+    return f"{SIGNS[Verdict.UNDECIDED]} undecided" if verdicts else ""
 
 
 def _reason(folder: Path, error: InputError) -> str:

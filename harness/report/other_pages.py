@@ -9,21 +9,16 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from markupsafe import Markup
-
 from harness.english import asked
 from harness.evaluation.across_sets import COLUMNS, ON, SetsTogether
 from harness.evaluation.conclusions import first_lines, sets_sentences
 from harness.evaluation.csv_views import comparison_rows, summary_rows
 from harness.evaluation.evaluation import Evaluation
 from harness.evaluation.set_folders import SETS, results_together
+from harness.evaluation.wording import SIGNS
 from harness.pages import policy
 from harness.records import Results, create
-from harness.report import charts
-from harness.report.elements import figure, inline
 from harness.report.html_page import environment, styled
-from harness.report.theme import marks
-from harness.stats.intervals import mean_interval
 
 ClaimsSection = Mapping[str, Any]
 """Names of a template -> what stands there."""
@@ -86,42 +81,22 @@ def write_sets(place: Path, sets: Sequence[Results], *, report: bool) -> None:
     files = {}
     if report:
         shown = {"title": place.name, "found": found, "sentences": sets_sentences(found, MOST)}
-        page = environment().get_template("data_sets.html").render(**shown, **_drawn(found, sets))
+        page = environment().get_template("data_sets.html").render(**shown, **_besides(found, sets))
         files = {"report.md": environment().get_template("data_sets.md").render(**shown), "report.html": page}
     for name, content in {**files, SETS: out.getvalue()}.items():  # last the table: by it the folder is known
         with create(place / name) as file:
             file.write(content)
 
 
-def _drawn(found: SetsTogether, sets: Sequence[Results]) -> dict[str, Any]:
-    """What the page has besides: the chart, the pairs, which sets have a report beside it."""
-    order = found.ranked
-    drawn = marks({name: sets[0].manifest.identity(name) for name in order})
-    panels: dict[str, list[charts.Dot]] = {}
-    for name, scores in found.sets.items():
-        for one in order:
-            values = scores.values[found.measure][one]
-            middle = found.mean(name, one)
-            low, high, _ = mean_interval(
-                values, found.settings.level, binary=found.measure in scores.binary,
-                bounds=scores.range_of(found.measure), units=scores.units,
-            )  # fmt: skip
-            ends = (middle if low is None else low, middle if high is None else high)
-            panels.setdefault(name, []).append(charts.Dot(one, middle, *ends))
-    multiples = figure(
-        "data-sets",
-        f"{found.measure} on each data set, with {100 * found.settings.level:g} % intervals",
-        "; ".join(f"{name}: {dot.retriever} {dot.mean:.3f}" for name, dots in panels.items() for dot in dots),
-        lambda width: charts.dots(order, panels, drawn, width),
-    )
+def _besides(found: SetsTogether, sets: Sequence[Results]) -> dict[str, Any]:
+    """What the page has besides: the pairs, and which sets have a report beside it."""
     style = styled(environment())
     return {
         "reported": {one.manifest.name: (one.folder / "report.html").is_file() for one in sets},
-        "best": {name: max(found.mean(name, one) for one in order) for name in found.sets},
+        "best": {name: max(found.mean(name, one) for one in found.ranked) for name in found.sets},
         "pairs": sorted((pair.leading for pair in found.pairs), key=lambda pair: -abs(pair.mean_difference)),
         "beyond": all(pair.like is not None for pair in found.pairs),
-        "multiples": multiples,
-        "drawn": Markup(inline(multiples)),  # noqa: S704 - ours
+        "signs": SIGNS,
         "style": style,
         "policy": policy([], str(style)),
     }

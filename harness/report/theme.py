@@ -1,11 +1,10 @@
-"""Colours and shapes: told apart by colour-blind readers, in print, and on a dark screen."""
+"""Colours: told apart by colour-blind readers, in print, and on a dark screen."""
 
 from __future__ import annotations
 
 import hashlib
-import math
-from collections.abc import Iterator, Mapping
-from itertools import count
+from collections import Counter
+from collections.abc import Mapping
 from typing import NamedTuple
 
 from harness.pages import DARK, WHITE, on_dark
@@ -37,64 +36,31 @@ SERIES = (
     Shade("#7b5a48", "#b58f78"),
 )
 """At least 3 : 1 against their paper (WCAG 2.2, 1.4.11). The first five are 20 apart or more (CIE 1976) to readers with
-any one of the three colour deficiencies; beyond, the shape tells more. None comes
-near the hues of the verdicts."""
-SHAPES = {
-    "circle": "M.8,0A.8,.8,0,1,1,-.8,0A.8,.8,0,1,1,.8,0Z",
-    "square": "M-.75,-.75H.75V.75H-.75Z",
-    "triangle-up": "M0,-.9L.9,.7H-.9Z",
-    "diamond": "M0,-1L.8,0L0,1L-.8,0Z",
-    "cross": "M-.3,-.9H.3V-.3H.9V.3H.3V.9H-.3V.3H-.9V-.3H-.3Z",
-    "triangle-down": "M0,.9L.9,-.7H-.9Z",
-    "triangle-right": "M.9,0L-.7,.9V-.9Z",
-    "triangle-left": "M-.9,0L.7,.9V-.9Z",
-}
-"""Names and outlines: what tables and charts draw."""
+any one of the three colour deficiencies; a name stands beside every one. None comes near the hues of the verdicts."""
 SHADES = (PAPER, INK, MUTED, RULE, *SERIES)
 
 
-class Mark(NamedTuple):
-    """How one retriever is drawn wherever it stands."""
+def colors_of(identities: Mapping[str, str], declared: Mapping[str, str] | None = None) -> dict[str, str]:
+    """Give each retriever a colour that follows from what it is, not from where it stands.
 
-    color: str
-    shape: str
-    outline: str
-
-
-def marks(identities: Mapping[str, str], declared: Mapping[str, str] | None = None) -> dict[str, Mark]:
-    """Give each retriever a colour and a shape that follow from what it is, not from where it stands.
-
-    The same retriever looks the same in every report. Where two would share a place, the one whose name comes first
-    keeps it, and the other takes the next that is free.
+    The same retriever looks the same in every report. Where two would have one colour, the one whose name comes first
+    keeps it, and the other takes the next that is free; beyond ten, colours repeat.
 
     Args:
         identities: retriever -> what it is, whatever it is called.
-        declared: retriever -> the colour that its table declares, "" for none; its shape follows from what it is.
+        declared: retriever -> the colour that its table declares, "" for none.
     """
-    declared, shapes = declared or {}, list(SHAPES.items())
-    different = math.lcm(len(SERIES), len(shapes))  # beyond, colour and shape repeat
-    taken: set[int] = set()
-    drawn: dict[str, Mark] = {}
+    declared = declared or {}
+    drawn: dict[str, str] = {}
     for name in sorted(identities):
-        wanted = int.from_bytes(hashlib.sha256(identities[name].encode()).digest()[:4], "big") % len(SERIES)
-        for place in _places(wanted):
-            shape, outline = shapes[place % len(shapes)]
-            color = declared.get(name) or SERIES[place % len(SERIES)].light
-            alike = place < different and any((mark.color, mark.shape) == (color, shape) for mark in drawn.values())
-            if place not in taken and not alike:
-                break
-        taken.add(place)
-        drawn[name] = Mark(color, shape, outline)
+        wanted = int.from_bytes(hashlib.sha256(identities[name].encode()).digest()[:4], "big")
+        turned = [SERIES[(wanted + step) % len(SERIES)].light for step in range(len(SERIES))]
+        taken = Counter(drawn.values())
+        drawn[name] = declared.get(name) or min(turned, key=lambda color: taken[color])
     return {name: drawn[name] for name in identities}
 
 
-def declared_shades(drawn: Mapping[str, Mark]) -> list[Shade]:
+def declared_shades(drawn: Mapping[str, str]) -> list[Shade]:
     """The colours that are not ours, with their twins on a dark screen."""
     ours = {shade.light for shade in SERIES}
-    return [Shade(color, on_dark(color)) for color in sorted({mark.color for mark in drawn.values()} - ours)]
-
-
-def _places(wanted: int) -> Iterator[int]:
-    """The place that is wanted, then the others of its round of colours, then those of the next rounds."""
-    colors = len(SERIES)
-    return (rounds * colors + (wanted + step) % colors for rounds in count() for step in range(colors))
+    return [Shade(color, on_dark(color)) for color in sorted(set(drawn.values()) - ours)]

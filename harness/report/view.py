@@ -21,7 +21,7 @@ from harness.measures import Measure, parse
 from harness.measures.table import row_of
 from harness.pages import is_color
 from harness.records import SHOWN, LabelledQuery, Manifest, ResolvedExperiment, Results
-from harness.report.theme import Mark, marks
+from harness.report.theme import colors_of
 from harness.stats.differences import ScoreTable
 from harness.stats.settings import Settings
 from retrievers.types import Floats, Ranking
@@ -181,8 +181,8 @@ class View:
     """Measure -> what people call it."""
     order: tuple[int, ...]
     """Places in `ids`, in the order of the data set's file."""
-    marks: Mapping[str, Mark]
-    """Each retriever keeps its colour and shape wherever it stands."""
+    colors: Mapping[str, str]
+    """Each retriever keeps its colour wherever it stands."""
     grades: trec.Qrels
     shown: tuple[int, ...]
     """Places of the queries that a page lists, in the order of the file."""
@@ -291,7 +291,7 @@ def view_of(results: Results) -> View:
         table=scores,
         names=names_of(measures, resolved.depth, _largest(grades)),
         order=order,
-        marks=marks(
+        colors=colors_of(
             {name: results.manifest.identity(name) for name in results.retrievers},
             {name: _declared_color(resolved.blocks[name]) for name in results.retrievers},
         ),

@@ -1,6 +1,6 @@
 """The sections of a report: a file here and its template in `templates/` make one, and nothing lists them.
 
-Each file has `PLACE`, which orders the page (the decision, where it comes from, why, what it costs, what it hangs on,
+Each file has `PLACE`, which orders the page (the decision, what it costs, where it comes from, why, what it hangs on,
 the evidence), and `section(view)`, which is None where there is nothing to show.
 """
 

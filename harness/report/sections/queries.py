@@ -16,21 +16,19 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from harness.english import count
-from harness.evaluation.verdict import Comparison
 from harness.pages import visible
 from harness.records import LENGTHS, SHOWN
-from harness.report import charts, text
-from harness.report.elements import Figure, Section, figure
+from harness.report import text
+from harness.report.elements import Section
 from harness.report.failures import Group, causes, groups, without_groups
 from harness.report.sections.reranked import Rerun, reranked
 from harness.report.sections.slices import ALL, kinds_of, label_of, labels_of
 from harness.report.view import NOTHING, View, second
-from harness.stats.differences import SLACK, Floats, differences
+from harness.stats.differences import SLACK, Floats
 
 PLACE = 30
 
-PRINTED = 3
+PRINTED = 2
 """Queries that are shown without scripts."""
 HITS = 5
 """Hits of each ranking there, and ids of a group."""
@@ -54,11 +52,10 @@ def rest(view: View, shown: Section) -> tuple[View, Section] | None:
 
 
 def section(view: View, *, whole: bool = False) -> Section:
-    """The groups of failures, and the evidence for the browser of queries."""
+    """The groups of failures, and the evidence for the grid of queries."""
     distances, alike = spread(view), groups(view)
     held = browsed(view, alike, whole=whole)
     most = sorted(view.shown, key=lambda i: (-distances[i], view.ids[i]))[:PRINTED]
-    drawn = _apart(view)
     return Section(
         "queries",
         "Queries",
@@ -70,6 +67,7 @@ def section(view: View, *, whole: bool = False) -> Section:
             "held": len(held.evidence["queries"]),
             "places": frozenset(held.places),
             "rest": REST if len(held.places) < len(view.order) and not whole else "",
+            "elsewhere": "report.html" if whole else REST,
             "texts": held.texts,
             "kept": held.kept,
             "whole": held.kept == EvidenceKept(*STEPS[0], len(view.order)),
@@ -79,47 +77,15 @@ def section(view: View, *, whole: bool = False) -> Section:
             "groups": [(group, [view.ids[place] for place in group.places[:HITS]]) for group in alike],
             "without": "" if alike else without_groups(view),
         },
-        drawn,
     )
 
 
-def _apart(view: View) -> tuple[Figure, ...]:
-    """The leader against the next, or the baseline, query by query: the page draws any other pair from the scores."""
-    leader, other = view.evaluation.leader, second(view)
-    if other == leader:
-        return ()
-    row, name = view.evaluation.against[other], view.names[view.primary]
-    values = _differences(view, row)
-    at = {i: place for place, i in enumerate(view.order)}
-    order: Sequence[int] = sorted(range(view.n), key=lambda i: (-values[i], view.ids[i]))
-    if view.n > charts.BARS:
-        order = [order[i] for i in np.linspace(0, view.n - 1, charts.BARS).round().astype(int).tolist()]
-    limit = max((abs(value) for value in values), default=1.0) or 1.0
-    drawn = charts.differences(
-        [charts.Bar(at[i], values[i]) for i in order], (row.a, row.b), view.marks, row.mean_difference, limit
-    )
-    apart = figure(
-        f"differences-{row.a}-{row.b}",
-        f"{row.a} − {row.b}, query by query",
-        f"{name.short}: {row.a} scores higher on {count(row.wins)}, {row.b} on {row.losses}, equal on {row.ties}; "
-        f"mean difference {text.signed(row.mean_difference)}.",
-        lambda width: drawn,
-    )
-    return (apart._replace(follows=True),)
-
-
-def _differences(view: View, row: Comparison) -> list[float]:
-    scores = view.scores[view.primary]
-    values: list[float] = differences(scores[row.a], scores[row.b]).values.tolist()
-    return values
-
-
-def packed(value: Any, level: int = 6) -> str:
+def packed(value: Any, level: int = 9) -> str:
     """Return JSON as text that stands in a script element; `DecompressionStream("deflate")` reads it back.
 
     Args:
         value: what is packed.
-        level: 1 takes a third of the time of 6, and a tenth more room.
+        level: 1 takes a fraction of the time of 9, and a tenth more room.
 
     >>> unpacked(packed({"a": [1, "<"]}))
     {'a': [1, '<']}
@@ -183,7 +149,7 @@ def browsed(view: View, alike: Sequence[Group], *, whole: bool = False) -> Brows
                 continue
             if hits != taken:
                 evidence, documents = _evidence(view, places, about, hits)
-                code, taken = packed(evidence, 1 if whole else 6), hits
+                code, taken = packed(evidence, 1 if whole else 9), hits
                 kept_texts = (view.results.documents.get(doc) for doc in documents)
                 lengths = np.array([len(kept.text) for kept in kept_texts if kept], dtype=np.int64)
             more = DEFLATED * float(np.minimum(lengths, letters).sum())
@@ -200,9 +166,9 @@ def browsed(view: View, alike: Sequence[Group], *, whole: bool = False) -> Brows
 
 
 def _scores(view: View, place: int, hits: int) -> list[list[float]]:
-    """What each retriever gave its hits for a query, to four digits."""
+    """What each retriever gave its hits for a query, to three digits."""
     tops = (view.answers[name].top.get(view.ids[place], NOTHING) for name in view.ranked)
-    return [[float(f"{score:.4g}") for score in top.scores[:hits].tolist()] for top in tops]
+    return [[float(f"{score:.3g}") for score in top.scores[:hits].tolist()] for top in tops]
 
 
 def spread(view: View) -> list[float]:

@@ -229,9 +229,8 @@ def _forest(view: View, pairs: Sequence[SlicePair]) -> Figure:
             ForestRow(
                 f"{text.shortened(called(row).replace(UNIT, ')'), 48)} ({row.queries:,})", called(row),
                 row.difference, row.low, row.high, row.queries, f"{row.wins} / {row.ties} / {row.losses}",
-                whole=place == 0,
             )
-            for place, row in enumerate(pair.rows)
+            for row in pair.rows
         ]
         for pair in pairs
     }  # fmt: skip

@@ -5,17 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
-from harness.evaluation.costs import PER_QUERY, Cost, costs_of, frontier
+from harness.evaluation.costs import Cost, costs_of, frontier
 from harness.records import Results
 from harness.report import charts, text
 from harness.report.elements import Figure, Section, figure
 from harness.report.text import size
 from harness.report.view import View
 
-PLACE = 60
-
-FLOOR = 0.001
-"""Milliseconds below which nothing is told apart: a logarithmic axis has no 0."""
+PLACE = 15
 
 
 class CostKind(NamedTuple):
@@ -26,27 +23,23 @@ class CostKind(NamedTuple):
     of: Callable[[Cost], float | None]
     word: str
     """What the cheapest is called."""
-    each: str
-    """What the price is of."""
-    shown: Callable[[float], str]
 
 
 PRICES = {
-    "latency": CostKind("latency", charts.PriceAxis("median latency of a query (ms)", "ms"), lambda cost: cost.p50,
-                     "Fastest", "a query (median)", text.milliseconds),
-    "dollars": CostKind("dollars", charts.PriceAxis("dollars for a million queries", "dollars"),
-                     lambda cost: cost.usd_per_million, "Cheapest", "a million queries", text.dollars),
-    "bytes": CostKind("vector bytes", charts.PriceAxis("bytes of vectors", "bytes"), lambda cost: cost.vector_bytes,
-                   "Smallest", "of vectors", text.size),
+    "latency": CostKind("latency", charts.PriceAxis("p95 of a query's latency (ms)", "ms"), lambda cost: cost.p95,
+                        "Fastest"),
+    "dollars": CostKind("dollars", charts.PriceAxis("dollars per million queries", "dollars"),
+                        lambda cost: cost.usd_per_million, "Cheapest"),
+    "bytes": CostKind("bytes", charts.PriceAxis("bytes of vectors", "bytes"), lambda cost: cost.vector_bytes,
+                      "Smallest"),
 }  # fmt: skip
+"""In the order in which the page offers them: the first that was measured of all is drawn first."""
 
 
 def section(view: View) -> Section:
-    """What each retriever costs, the frontiers, and the latency stage by stage."""
+    """Quality against each price that was measured, and what each retriever costs."""
     costs = costs_of(view.results)
     plots = [plot for key in PRICES if (plot := _plot(view, key, costs)) is not None]
-    edges = {price.short: _on_frontier(view, costs, price) for price in PRICES.values()}
-    timed = _stages(view, costs)
     return Section(
         "tradeoffs",
         "Cost and speed",
@@ -54,14 +47,12 @@ def section(view: View) -> Section:
             "costs": costs,
             "timed": any(cost.stages for cost in costs.values()),
             "plots": plots,
-            "frontiers": [(short, names) for short, names in edges.items() if names],
-            "stages": timed,
             "measured_at": max((cost.measured_at for cost in costs.values()), default=""),
             "approximations": approximations(view.results),
             "sizes": vector_sizes(view.results),
             "rows": view.results.costs.to_dict("records"),
         },
-        (*plots, *((timed,) if timed else ())),
+        tuple(plots),
     )
 
 
@@ -72,15 +63,6 @@ def _priced(view: View, costs: Mapping[str, Cost], price: CostKind) -> dict[str,
     return priced if len(priced) == len(prices) else {}
 
 
-def _on_frontier(view: View, costs: Mapping[str, Cost], price: CostKind) -> list[str]:
-    """The retrievers that none other beats on both; nothing where all cost the same."""
-    priced = _priced(view, costs, price)
-    if len(set(priced.values())) < 2:
-        return []
-    edge = set(frontier((value, view.evaluation.means[name]) for name, value in priced.items()))
-    return [name for name, value in priced.items() if (value, view.evaluation.means[name]) in edge]
-
-
 def _plot(view: View, key: str, costs: Mapping[str, Cost]) -> Figure | None:
     price = PRICES[key]
     priced = _priced(view, costs, price)
@@ -88,35 +70,16 @@ def _plot(view: View, key: str, costs: Mapping[str, Cost]) -> Figure | None:
         return None
     means, name = view.evaluation.means, view.names[view.primary]
     edge = frontier((value, means[r]) for r, value in priced.items())
-    dots = [
-        charts.dot_of(r, row, priced[r])._replace(mean=means[r])
-        for r, row in view.evaluation.summary[view.primary].items()
-    ]
+    dots = []
+    for r, row in view.evaluation.summary[view.primary].items():
+        low, high = (means[r] if end is None else end for end in (row.ci_low, row.ci_high))
+        dots.append(charts.Dot(r, means[r], low, high, priced[r]))
     points = "; ".join(f"{r}: {text.plain(value)}, {text.score(means[r])}" for r, value in priced.items())
     return figure(
         f"tradeoff-{key}",
         f"{name.short} against {price.short}",
-        f"{price.axis.title} and mean {name.short}: {points}. "
-        f"On the frontier: {', '.join(_on_frontier(view, costs, price))}.",
-        lambda width: charts.trade_off(dots, edge, view.marks, price.axis, width),
-    )
-
-
-def _stages(view: View, costs: Mapping[str, Cost]) -> Figure | None:
-    dots = [
-        charts.StageDot(name, stage.stage, *(max(value, FLOOR) for value in (stage.p50, stage.p95, stage.p99)))
-        for name in view.ranked
-        for stage in costs[name].stages
-    ]
-    if not dots:
-        return None
-    medians = "; ".join(f"{name} {text.milliseconds(costs[name].p50)}" for name in view.ranked)
-    names = [stage for stage in PER_QUERY if any(dot.stage == stage for dot in dots)]
-    return figure(
-        "latency",
-        "Latency of a query, stage by stage: median, p95 and p99",
-        f"Sums of the medians over the stages: {medians}.",
-        lambda width: charts.stages(dots, view.ranked, names, width),
+        f"{price.axis.title} and mean {name.short}: {points}.",
+        lambda width: charts.trade_off(dots, edge, view.colors, price.axis, width),
     )
 
 

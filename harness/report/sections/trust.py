@@ -15,6 +15,8 @@ from harness.measures import parse
 from harness.records import Manifest, RetrieverLedger
 from harness.report import text
 from harness.report.elements import Section
+from harness.report.readings import readings
+from harness.report.sections.decision import screen_of
 from harness.report.view import View
 from harness.stats.power import FEWEST
 
@@ -46,12 +48,14 @@ IDS = 20
 
 
 def section(view: View) -> Section:
-    """Warnings of the run and of the labels, and in folds what they rest on."""
+    """Warnings of the run and of the labels; in one fold all that was looked at."""
+    other = readings(view)
     return Section(
         "trust",
-        "Can I trust it?",
+        "Trust",
         {
-            "notes": caveats(view),
+            "notes": [*screen_of(view).alerts, *caveats(view, other)],
+            "readings": other,
             "labels": labels(view),
             "counted": integrity(view),
             "data": data(view),
@@ -59,8 +63,8 @@ def section(view: View) -> Section:
     )
 
 
-def caveats(view: View) -> list[str]:
-    """Warnings of the run, short intervals, labels that may favour someone."""
+def caveats(view: View, other: Mapping[str, Any] | None) -> list[str]:
+    """Warnings of the run, short intervals, labels that may favour someone, another winner under other readings."""
     notes = [text.visible(warning) for warning in view.manifest.warnings]
     notes += [
         f"{name} failed and is not compared: {text.visible(error)}" for name, error in view.manifest.failed.items()
@@ -78,7 +82,10 @@ def caveats(view: View) -> list[str]:
         pairs = join([f"{row.a} and {row.b}" for row in few[:3]] + (["other pairs"] if few[3:] else []))
         notes.append(f"Fewer than {FEWEST} queries differ between {pairs}: the intervals there are likely too short.")
     others = [row for row in rows if view.evaluation.reference not in (row.a, row.b)]  # the board's are told above
-    return [note for note in [*notes, opposite_warning(others, view.settings), *_judged(view)] if note]
+    notes += [opposite_warning(others, view.settings), *_judged(view)]
+    if other:
+        notes += [other["verdict"] if other["changed"] else "", other["by_people"]]
+    return list(filter(None, notes))
 
 
 def _judged(view: View) -> list[str]:

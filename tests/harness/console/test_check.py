@@ -288,7 +288,7 @@ def test_what_is_told_before_is_what_the_run_counts(tmp_path: Path, model: str) 
     (warning,) = [one for one in check(path).warnings if "beginning" in one]
     assert warning.startswith(told)
     assert warning.endswith("take a model that reads more; m-8, hybrid and again are made of it")
-    (alert,) = [one.text for one in alerts(view_of(results)) if "start" in one.text]
+    (alert,) = [one for one in alerts(view_of(results)) if "start" in one]
     assert alert == "m, m-8, hybrid and again read only the start of 100 % of the documents: try chunking."
 
 

@@ -11,7 +11,7 @@ from harness.evaluation.compare import compare as compare_table
 from harness.evaluation.conclusions import headline, sentences
 from harness.evaluation.csv_views import comparison_cells
 from harness.evaluation.scores import Scores
-from harness.evaluation.wording import opposite_warning, pair_sentence, significance_sentence
+from harness.evaluation.wording import opposite_warning, pair_sentence
 from harness.stats.differences import Range, differences
 from harness.stats.multiplicity import adjust
 from harness.stats.settings import Settings
@@ -265,11 +265,10 @@ def test_the_three_sets_and_their_words():
 
 @pytest.mark.parametrize("chosen", [Settings(), Settings(margin=0.001)])
 def test_absence_of_evidence_is_never_called_as_good_as(chosen):
-    rows, found = judged(noisy(14, 13, a=0.0, b=0.01, c=0.02), chosen)
+    _, found = judged(noisy(14, 13, a=0.0, b=0.01, c=0.02), chosen)
     said = " ".join(sentences(found))
     assert len(found.within_margin) == 1 and "as good as" not in said
     assert said.startswith("Undecided: 13 queries show no difference between the 3 retrievers.")
-    assert "significant at 5 %" in significance_sentence(rows, chosen)
 
 
 def test_a_baseline_that_does_not_lead_leaves_the_leader_s_other_pairs_to_all_pairs():
@@ -294,15 +293,15 @@ NOISE = np.random.default_rng(0).normal(0, 0.2, 100)
         ),
         (
             {"a": np.zeros(200), "b": np.zeros(200)}, MARGIN,
-            "Nothing was measured: every score of m is 0 over 200 queries. Look whether the labels name documents by "
-            "the ids that the retrievers return.", "Mean",
+            "every score of m is 0. Check that the labels name documents by the ids that the retrievers return.",
+            "Mean",
         ),
         (
             {"a": np.full(6, 0.5), "b": np.full(6, 0.5)}, None,
-            "a and b: undecided, no query of 6 tells them apart", "reliably find",
+            "a and b: undecided, no query differs", "reliably find",
         ),
         (
-            {"a": np.ones(100), "b": np.full(100, 0.5)}, T, "the t-test is undefined where all differences are equal",
+            {"a": np.ones(100), "b": np.full(100, 0.5)}, T, "a and b: undecided, undefined, all differences are equal",
             "reliably find",
         ),
         (  # beside a pair that more queries may well tell apart, a plan is made for that pair alone
@@ -330,8 +329,7 @@ def test_float_noise_takes_no_lead():
         ),
         (
             {"a": np.array([0.9, 0.8]), "b": np.zeros(2)},
-            "a and b: undecided, too few queries (2 of 2 queries differ; the smallest adjusted p that they could give "
-            "is 0.500, above 0.05); mean difference in m",
+            "a and b: undecided, too few queries; mean difference in m",
         ),
     ],
 )
@@ -339,12 +337,3 @@ def test_pair_sentences_put_the_difference_before_p(scores, said):
     words = pair_sentence(compare(scores)[0], Settings())
     assert words.startswith(said)
     assert words.index("95 % interval") < words.rindex("adjusted p")
-
-
-def test_the_significance_of_a_family():
-    few = compare({"a": np.array([0.5]), "b": np.array([0.6])}, measure="P@5")
-    assert significance_sentence(few, Settings()).startswith(
-        "No difference in P@5 is significant at 5 %: 1 query could not"
-    )
-    zeros = compare({"a": np.zeros(9), "b": np.zeros(9)})
-    assert significance_sentence(zeros, Settings()) == "Every score of m is 0: nothing was measured."

@@ -13,10 +13,8 @@ from harness.evaluation.wording import (
     REASONS,
     SIGNS,
     pair_sentence,
-    significance_sentence,
     verdict_cell,
     warning_sentence,
-    why,
 )
 from harness.stats.settings import Settings
 from tests.support.scored import compare, concluded, finding
@@ -29,9 +27,8 @@ def test_every_verdict_and_reason_has_words():
     assert set(SIGNS) == set(Verdict)
     assert set(REASONS) == set(Reason)
     (row,) = compare(SCORES)
-    worded = {reason: why(replace(row, finding=Finding(Verdict.UNDECIDED, reason)), Settings()) for reason in Reason}
-    assert len(set(worded.values())) == len(Reason)
-    for reason, words in worded.items():
+    assert len(set(REASONS.values())) == len(Reason)
+    for reason, words in REASONS.items():
         sentence = pair_sentence(replace(row, finding=Finding(Verdict.UNDECIDED, reason)), Settings())
         assert sentence.startswith(f"a and b: undecided, {words};")
 
@@ -69,7 +66,6 @@ def test_a_conclusion_says_who_leads_and_never_more_than_was_shown(by_people, ma
         assert "as good as" not in words
     for other in result.plans:
         assert f"worse than {result.leader}: {other}" not in words
-    assert significance_sentence(rows, settings)
 
 
 def test_no_other_file_reads_or_composes_a_verdict(project):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from dataclasses import replace
 
 import numpy as np
@@ -50,7 +51,7 @@ MACHADO = {
 @pytest.mark.parametrize("kind", MACHADO)
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_the_first_retrievers_differ_for_colour_blind_readers(kind, scheme):
-    """CIE 1976 differences of the first five colours, seen with each deficiency; shapes and dashes differ besides."""
+    """CIE 1976 differences of the first five colours, seen with each deficiency; a name stands beside every one."""
     seen = [lab(np.clip(np.array(MACHADO[kind]) @ linear(getattr(shade, scheme)), 0, 1)) for shade in theme.SERIES[:5]]
     apart = [np.linalg.norm(seen[i] - seen[j]) for i in range(5) for j in range(i)]
     assert min(apart) >= 20
@@ -67,11 +68,12 @@ def lab(rgb):
     return np.array([116 * y - 16, 500 * (x - y), 200 * (y - z)])
 
 
-def test_marks_never_repeat_among_forty():
+def test_ten_retrievers_have_ten_colours_and_more_share_them():
     names = [f"r{i}" for i in range(40)]
-    marks = theme.marks({name: f"identity of {name}" for name in names})
-    assert list(marks) == names
-    assert len({(mark.color, mark.shape) for mark in marks.values()}) == 40
+    for few in (names[:10], names):
+        colors = theme.colors_of({name: f"identity of {name}" for name in few})
+        assert list(colors) == few
+        assert Counter(Counter(colors.values()).values()) == {len(few) // 10: 10}
 
 
 def test_a_retriever_looks_the_same_in_every_report(tmp_path):
@@ -81,15 +83,15 @@ def test_a_retriever_looks_the_same_in_every_report(tmp_path):
     )
     second = small.experiment(tmp_path / "y", name="y", retrievers=BLOCK.format("again", 1.2), report=True)
     views = [view_of(harness.run(path, harness.Options(results=tmp_path / "results"))) for path in (first, second)]
-    assert views[0].marks["a"] == views[1].marks["again"]
-    assert views[0].marks["a"].color != views[0].marks["z"].color
+    assert views[0].colors["a"] == views[1].colors["again"]
+    assert views[0].colors["a"] != views[0].colors["z"]
 
 
 def test_places_are_contested_in_the_order_of_names():
     same = {"b": "one thing", "a": "one thing"}
-    alone = theme.marks({"a": "one thing"})["a"]
-    marks = theme.marks(same)
-    assert marks["a"] == alone != marks["b"]
+    alone = theme.colors_of({"a": "one thing"})["a"]
+    colors = theme.colors_of(same)
+    assert colors["a"] == alone != colors["b"]
 
 
 def test_verdicts_have_hues_of_their_own():
@@ -105,20 +107,13 @@ def ran(folder, name, retrievers):
     return small.ran(folder, name=name, retrievers=retrievers, report=True)
 
 
-def test_a_declared_colour_is_drawn_and_is_no_part_of_what_a_retriever_is(tmp_path):
+def test_a_declared_colour_is_drawn_on_any_screen_and_is_no_part_of_what_a_retriever_is(tmp_path):
     plain = view_of(ran(tmp_path, "plain", BLOCK.format("a", 1.2) + BLOCK.format("b", 0.5)))
-    declared = ran(tmp_path, "declared", BLOCK.format("a", 1.2) + 'color = "#1D1A8A"\n' + BLOCK.format("b", 0.5))
-    marks = view_of(declared).marks
-    assert marks["a"].color == "#1d1a8a"
-    assert (marks["a"].shape, marks["b"]) == (plain.marks["a"].shape, plain.marks["b"])
+    declared = ran(tmp_path, "declared", BLOCK.format("a", 1.2) + 'color = "#101010"\n' + BLOCK.format("b", 0.5))
+    colors = view_of(declared).colors
+    assert (colors["a"], colors["b"]) == ("#101010", plain.colors["b"])
     assert declared.manifest.retrievers["a"] == plain.manifest.retrievers["a"]
     shown = (declared.folder / "report.html").read_text(encoding="utf-8")
-    assert 'fill="#1d1a8a"' in shown
-
-
-def test_a_declared_colour_is_seen_on_a_dark_screen(tmp_path):
-    folder = ran(tmp_path, "dark", BLOCK.format("a", 1.2) + 'color = "#101010"\n' + BLOCK.format("b", 0.5)).folder
-    shown = (folder / "report.html").read_text(encoding="utf-8")
     (twin,) = re.findall(r'\[fill="#101010"\] \{ fill: (#\w{6}); \}', shown)
     assert contrast(twin, theme.PAPER.dark) >= 3
 
@@ -137,13 +132,7 @@ def test_a_manifest_brings_nothing_but_a_colour_into_the_style_sheet(tmp_path):
     first, *others = resolved.retrievers
     tables = ({**first, "color": '#000000"] {} </style><script>'}, *others)
     manifest = replace(results.manifest, resolved=replace(resolved, retrievers=tables))
-    assert view_of(replace(results, manifest=manifest)).marks["a"].color in {shade.light for shade in theme.SERIES}
-
-
-def test_equal_declared_colours_have_different_shapes():
-    names = [f"r{place}" for place in range(8)]
-    marks = theme.marks(dict.fromkeys(names, "the same"), dict.fromkeys(names, "#000080"))
-    assert len({mark.shape for mark in marks.values()}) == 8
+    assert view_of(replace(results, manifest=manifest)).colors["a"] in {shade.light for shade in theme.SERIES}
 
 
 def test_contrast_is_that_of_an_independent_reckoning():

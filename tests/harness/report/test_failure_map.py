@@ -88,12 +88,3 @@ def test_a_page_without_groups_says_why(monkeypatch, found, labelled, said):
     grades = {"x": {"d": 1} if labelled else {}, "y": {"d": 1} if labelled == 2 else {}}
     view = SimpleNamespace(n=2, ids=["x", "y"], grades=grades, cutoff=3)
     assert failures.without_groups(view) == said
-
-
-def test_labels_are_looked_through_once_for_all_causes(view, monkeypatch):
-    looked = []
-    monkeypatch.setattr(failures, "hits_within", lambda view, depth: dict.fromkeys(view.ranked, np.zeros(view.n)))
-    monkeypatch.setattr(failures, "_no_word_in_common", lambda view, place: False)
-    monkeypatch.setattr(failures, "_negatives", lambda seen: looked.append(seen))
-    assert len(causes(view)) == view.n
-    assert looked == [view]

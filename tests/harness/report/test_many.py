@@ -7,7 +7,6 @@ import pytest
 
 from harness.report import charts
 from harness.report.elements import figure, svg
-from harness.report.theme import marks
 from tests.support import small
 from tests.support.browser import needs_browser, resize, scroll_through, settled
 
@@ -49,7 +48,7 @@ def test_every_column_of_the_leaderboard_is_seen(opened):
         const heads = [...board.querySelectorAll('thead th')].filter((x) => x.checkVisibility());
         return [board.scrollWidth, board.clientWidth, heads.map((x) => x.textContent)];
     """)
-    assert {"mean", "behind the leader", "queries better / equal / worsethan the leader", "adjusted p"} <= set(heads)
+    assert {"mean", "behind the leader", "won–tied–lost", "adjusted p"} <= set(heads)
     assert wide <= seen
 
 
@@ -60,13 +59,11 @@ def test_a_column_that_stays_leaves_room_for_the_others(driver, page, width):
     driver.get(page.as_uri())
     shares = driver.execute_script("""
         document.querySelectorAll("details").forEach((fold) => { fold.open = true; });
-        return [".matrix", ".comparisons"].map((table) => {
-          const first = document.querySelector(`${table} tbody th`);
-          return [getComputedStyle(first).position, first.offsetWidth / first.closest(".scroll").clientWidth];
-        });
+        const first = document.querySelector(".comparisons tbody th");
+        return [getComputedStyle(first).position, first.offsetWidth / first.closest(".scroll").clientWidth];
     """)
-    assert [position for position, _ in shares] == ["sticky", "sticky"]
-    assert max(share for _, share in shares) <= 0.5
+    assert shares[0] == "sticky"
+    assert shares[1] <= 0.5
 
 
 @needs_browser
@@ -76,7 +73,7 @@ def test_the_lens_is_one_row_of_choices(opened):
         return [...document.querySelectorAll('#client-filter .tools > label, #client-filter .tools > button')]
           .map((x) => Math.round(x.getBoundingClientRect().top / 10));
     """)
-    assert len(tops) > 4
+    assert len(tops) > 3
     assert max(tops) - min(tops) <= 1
 
 
@@ -98,7 +95,7 @@ def test_charts_are_no_wider_than_the_page_and_show_whole_names(opened):
 
 @pytest.mark.parametrize("size", [0.004, 0.00004, 0.4, 30.0])
 def test_no_two_ticks_of_a_difference_read_the_same(size):
-    rows = [charts.ForestRow("x", "x", size / 2, 0.0, size, 5, "", whole=True)]
+    rows = [charts.ForestRow("x", "x", size / 2, 0.0, size, 5, "")]
     drawn = svg(figure("f", "t", "d", lambda width: charts.forest({"": rows}, "m", None, width)))
     ticks = re.findall(r">([+−]?[\d.,e]+)</text>", drawn)
     assert len(ticks) > 2
@@ -107,7 +104,7 @@ def test_no_two_ticks_of_a_difference_read_the_same(size):
 
 def test_no_tick_of_a_score_lies_below_the_lowest_interval():
     dots = [charts.Dot("x", 0.063, 0.02, 0.19, price=1), charts.Dot("y", 0.55, 0.39, 0.72, price=5)]
-    looks, says = marks({"x": "x", "y": "y"}), charts.PriceAxis("ms", "ms")
+    looks, says = {"x": "#000000", "y": "#000000"}, charts.PriceAxis("ms", "ms")
     drawn = svg(figure("f", "t", "d", lambda width: charts.trade_off(dots, [(1, 0.063)], looks, says, width)))
     ticks = re.findall(r">([\u2212-]?[\d.]+)</text>", drawn)
     assert "0.2" in ticks or "0.20" in ticks

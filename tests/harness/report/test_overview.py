@@ -102,7 +102,7 @@ def test_each_run_has_its_verdict_and_the_command_that_compares_it_with_the_run_
         rows = table[(table["measure"] == entry.primary) & ((table["a"] == leader) | (table["b"] == leader))]
         shown = sum(verdict in ("better", "worse") for verdict in rows["verdict"].str.split(":").str[0])
         assert entry.verdict == (
-            "" if rows.empty else "undecided" if not shown else f"better than {shown} of {len(rows)}"
+            "" if rows.empty else "? undecided" if not shown else f"▲ better than {shown} of {len(rows)}"
         )
     page = (place / "index.html").read_text(encoding="utf-8")
     assert re.findall("<code>(harness compare [^<]*)</code>", page) == [

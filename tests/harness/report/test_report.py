@@ -82,7 +82,7 @@ def hashed(code):
 def test_the_first_screen_says_what_six_queries_could_show(results):
     source = (results.folder / "report.html").read_text(encoding="utf-8")
     assert "Undecided: 6 queries show no difference between the 3 retrievers" in source
-    assert "6 queries could not have shown any" in source
+    assert "These 6 queries could not have shown any" in source
     assert 'title="linear gain"' in source  # which nDCG it is
     assert "over the 5 hits kept" in source  # AP and RR have no cutoff
 
@@ -128,7 +128,7 @@ def test_figures_are_well_formed_and_described(which, request):
     folder = request.getfixturevalue(which).folder
     markdown = (folder / "report.md").read_text(encoding="utf-8")
     drawn = sorted((folder / "figures").glob("*.svg"))
-    assert len(drawn) > 2
+    assert len(drawn) > 1
     for file in drawn:
         root = ET.fromstring(file.read_text(encoding="utf-8"))
         assert [child.tag.rpartition("}")[2] for child in root][:2] == ["title", "desc"]
@@ -171,7 +171,7 @@ TWINS = ALONE + '[[retrievers]]\nname = "twin"\nkind = "bm25"\n'
 @pytest.mark.parametrize(
     ("more", "retrievers", "sentence"),
     [
-        ("", ALONE, "Next: add a second [[retrievers]] to the experiment"),
+        ("", ALONE, "Add a second [[retrievers]] to the experiment"),
         ("", TWINS, "bm25 and twin rank identically on these 6 queries"),
         ('baseline = "hashing"', small.RETRIEVERS, "ahead of hashing"),
         ("[statistics]\nmargin = 0.5", TWINS, "bm25 and twin rank identically on these 6 queries"),

@@ -3,6 +3,7 @@
 import json
 import re
 from dataclasses import replace
+from itertools import combinations
 from types import SimpleNamespace
 
 import numpy as np
@@ -10,12 +11,12 @@ import pytest
 
 from harness.evaluation.conclusions import headline as headline_of
 from harness.evaluation.verdict import Finding, Reason, Verdict
-from harness.records import RetrieverLedger
-from harness.report import charts, text
+from harness.records import RetrieverLedger, read
+from harness.report import charts
 from harness.report.axes import long
 from harness.report.sections import decision, queries
 from harness.report.sections import tests as tests_of
-from harness.report.sections.decision import alerts, choice
+from harness.report.sections.decision import alerts
 from harness.report.sections.slices import (
     Slice,
     SlicePair,
@@ -27,7 +28,6 @@ from harness.report.sections.slices import (
     slice_of,
     turns,
 )
-from harness.report.sections.tests import in_reading_order
 from harness.report.sections.tests import section as section_of_tests
 from harness.report.view import view_of
 from harness.report.write import markdown
@@ -160,47 +160,28 @@ def altered(results, **ledgers):
 def test_much_that_was_cut_is_told_first_and_little_is_not(results):
     documents = results.manifest.dataset.documents
     cut = RetrieverLedger(notes={"truncated": tuple(TEXTS[:5])})
-    (alert,) = [one for one in alerts(altered(results, hashing=cut)) if "start" in one.text]
+    (alert,) = [one for one in alerts(altered(results, hashing=cut)) if "start" in one]
     assert documents == 6
-    assert alert.text == "hashing and hybrid read only the start of 83 % of the documents: try chunking."
-    assert alert.section == "integrity"
-    assert not [one for one in alerts(altered(results)) if "start" in one.text]
+    assert alert == "hashing and hybrid read only the start of 83 % of the documents: try chunking."
+    assert not [one for one in alerts(altered(results)) if "start" in one]
 
 
-def test_more_and_more_queries_end_at_the_comparison(view):
-    drawn, *_ = section_of_tests(view).figures
-    row = view.evaluation.against[view.ranked[1]]
-    interval = text.between_signed((row.ci_low, row.ci_high))
-    assert drawn.description.endswith(f"48: {text.signed(row.mean_difference)} ({interval}).")
-    assert drawn.description.count(";") + 1 == drawn.wide.body.count('class="dot"')
-
-
-def test_the_first_relevant_ranks_and_the_scores_of_hits_are_those_of_the_rankings(view, results):
-    drawn = section_of_tests(view).figures[-1]
+def test_the_scores_of_hits_are_those_of_the_rankings(view, results):
     shown = queries.browsed(view, ())
     beside, held = queries.unpacked(shown.texts), shown.evidence["queries"]
     for at, name in enumerate(view.ranked):
         rankings = results.rankings(name)
-        relevant = {query: {d for d, g in of.items() if g > 0} for query, of in view.grades.items()}
-        first = [min((rankings[q].doc_ids.index(d) + 1 for d in of & {*rankings[q].doc_ids}), default=0)
-                 for q, of in relevant.items()]  # fmt: skip
-        assert f"<title>{name}, 1: {first.count(1)}</title>" in drawn.wide.body
-        assert f"<title>{name}, none: {first.count(0)}</title>" in drawn.wide.body
         for query, scores in zip(held, beside["scores"], strict=True):
-            assert scores[at] == pytest.approx(rankings[query["id"]].scores.tolist(), rel=1e-3)
+            assert scores[at] == pytest.approx(rankings[query["id"]].scores.tolist(), rel=1e-2)
 
 
 @pytest.mark.parametrize(
     ("price", "time", "said"),
-    [
-        (None, None, ["No price, latency or size tells them apart."]),
-        ((0.0, 1.0), (2.0, 2.0), ["Cheapest within 0.02 of x: x, $0 a million queries."]),
-        (None, (3.0, 2.5), ["Fastest within 0.02 of x: y, 2.50 ms a query (median)."]),
-    ],
+    [(None, None, ""), ((0.0, 1.0), (2.0, 2.0), " Cheapest: x."), (None, (3.0, 2.5), " Fastest: y.")],
 )
 def test_of_equals_only_what_is_known_is_compared(view, monkeypatch, price, time, said):
     costs = {
-        name: SimpleNamespace(usd_per_million=price and price[i], p50=time and time[i], vector_bytes=0.0)
+        name: SimpleNamespace(usd_per_million=price and price[i], p95=time and time[i], vector_bytes=0.0)
         for i, name in enumerate("xy")
     }
     monkeypatch.setattr(decision, "costs_of", lambda results: costs)
@@ -209,7 +190,7 @@ def test_of_equals_only_what_is_known_is_compared(view, monkeypatch, price, time
     other = next(iter(view.evaluation.against.values()))
     two = view.evaluation.model_copy(update={"means": {"x": 0.5, "y": 0.5}, "against": {"y": other}})
     seen.evaluation = shown(two, y="equivalent")
-    assert choice(seen) == said
+    assert decision._cheapest(seen) == said
 
 
 def test_a_field_of_many_values_does_not_fill_the_page(view, monkeypatch):
@@ -231,18 +212,6 @@ def test_a_long_axis_stands_in_lines():
     assert len(lines) > 1
 
 
-def test_a_slice_carries_nothing_where_no_difference_is_shown(view, monkeypatch):
-    monkeypatch.setattr(decision, "carried", lambda view, pair: pair.rows[1])
-    told = [one for one in alerts(view) if "vanishes" in one.text]
-    assert bool(told) is (view.ranked[1] in view.evaluation.shown_worse)
-    nobody = shown(view.evaluation, **dict.fromkeys(view.ranked, "undecided"))
-    open_ = SimpleNamespace(**{name: getattr(view, name) for name in dir(view) if not name.startswith("__")})
-    open_.evaluation = nobody
-    assert not list(decision._carried(open_))
-    open_.evaluation = shown(nobody, **{view.ranked[1]: "better"})
-    assert len(list(decision._carried(open_))) == 1
-
-
 @pytest.mark.parametrize(("slow", "doubted"), [(974.0, True), (150.0, False)])
 def test_equal_encoders_of_very_different_speed_are_doubted(results, slow, doubted):
     blocks = [{"name": name, "kind": "dense", "encoder": {"kind": "hashing", "dimensions": 64}} for name in ("x", "y")]
@@ -259,34 +228,7 @@ def test_equal_encoders_of_very_different_speed_are_doubted(results, slow, doubt
         warnings = list(decision._latency(view))
     assert bool(warnings) is doubted
     if doubted:
-        assert "974 ms in one and 87 ms in the other" in warnings[0].text
-
-
-def test_every_list_of_pairs_begins_with_the_leaders(view):
-    leader, second, third = view.ranked
-    assert list(view.retrievers) != [leader, second, third]
-    read = [(leader, second), (leader, third), (second, third)]
-    for _, rows, *_ in section_of_tests(view).context["families"]:
-        assert [(row.a, row.b) for row in rows] == read
-
-
-def test_long_exploratory_lists_keep_the_leaders_pairs_and_say_how_many_rows_are_left(view, monkeypatch):
-    leader, measures = view.ranked[0], len(view.comparisons)
-    whole = section_of_tests(view).context
-    assert [left for *_, left, _ in whole["families"]] == [0] * measures
-    assert whole["other_left"] == 0
-    monkeypatch.setattr("harness.report.sections.tests.ROWS", 2)
-    found = section_of_tests(view)
-    listed = found.context["families"]
-    assert len(listed) == measures
-    for _, rows, _, left, _ in listed:
-        assert left == 1
-        assert all(leader in (row.a, row.b) for row in rows)
-    kept = [row for rows in found.context["other"].values() for row in rows]
-    assert all(leader in (row["a"], row["b"]) for row in kept if row.get("a"))
-    assert found.context["other_left"] == len(view.results.tests) - len(kept) > 0
-    written = markdown(view, [found])
-    assert written.count("1 row about neither the leader nor the baseline") == measures
+        assert "974 ms in one and 87 ms in the other" in warnings[0]
 
 
 def test_of_many_rankings_the_page_lists_the_queries_that_differ_most(results, monkeypatch):
@@ -297,9 +239,15 @@ def test_of_many_rankings_the_page_lists_the_queries_that_differ_most(results, m
     assert min(spread[i] for i in thinned.shown) >= max(spread[i] for i in set(thinned.order) - set(thinned.shown))
 
 
-def test_a_pair_that_is_turned_says_the_same(view):
+def test_the_leaders_pairs_come_first_and_a_pair_that_is_turned_says_the_same(view, monkeypatch):
     known = {(row.a, row.b): row for row in view.comparisons[view.primary]}
-    for row in in_reading_order(view, view.comparisons[view.primary]):
+    whole = section_of_tests(view).context
+    assert [(row.a, row.b) for row in whole["rows"]] == list(combinations(view.ranked, 2)) != list(known)
+    monkeypatch.setattr(tests_of, "ROWS", 2)
+    few = section_of_tests(view)
+    assert (few.context["rows"], few.context["left"]) == (whole["rows"][:2], 1)
+    assert markdown(view, [few]).count("1 row about neither the leader nor the baseline") == 1
+    for row in whole["rows"]:
         told = known.get((row.a, row.b)) or known[row.b, row.a].swapped
         assert row == told
         assert row.mean_difference == pytest.approx(view.evaluation.means[row.a] - view.evaluation.means[row.b])
@@ -318,3 +266,22 @@ def test_the_headline_does_not_deny_a_difference_that_a_test_shows(view):
     assert line == f"{leader} leads; undecided against all others on 48 queries"
     line = headline_of(result.model_copy(update={"comparisons": {view.primary: untested}}))
     assert line == "Undecided: 48 queries show no difference between the 3 retrievers"
+
+
+def test_every_pair_has_its_evidence_also_those_that_no_test_compares(tmp_path, capsys, monkeypatch):
+    folder = small.ran(tmp_path, more='baseline = "bm25"').folder
+    seen = view_of(read(folder))
+    rows = {(row.a, row.b): row for row in tests_of.pair_evidence(seen)}
+    assert sorted(map(sorted, rows)) == [["bm25", "hashing"], ["bm25", "hybrid"], ["hashing", "hybrid"]]
+    for (a, b), row in rows.items():
+        tops = [seen.results.rankings(name) for name in (a, b)]
+        shares = [
+            len({*one.doc_ids} & {*tops[1][query].doc_ids}) / max(len(one.doc_ids), len(tops[1][query].doc_ids))
+            for query, one in tops[0].items()
+        ]
+        assert row.top_10_in_common == pytest.approx(sum(shares) / len(shares))  # depth is 5: these are all of them
+        assert 0 < row.rbo <= 1
+    told = json.loads(small.told(capsys, "compare", folder, "--measure", seen.primary, "--baseline", "bm25", "--json"))
+    assert told["evidence"] == [row._asdict() for row in rows.values()]
+    monkeypatch.setattr(tests_of, "LOOKED_AT", 2 * seen.n)
+    assert section_of_tests(seen).context["evidence_left_out"] == 1

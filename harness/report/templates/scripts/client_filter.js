@@ -1,5 +1,5 @@
 // The filter: A against B, a slice, a measure, a group, a query. It stands in the address, by names.
-let data, evidence, beside, places, known, inside; // from start on
+let data, evidence, evidenceOf, beside, places, known, inside; // from start on
 const bar = $("client-filter"), state = {};
 const selects = Object.fromEntries(found("[data-key]").map((select) => [select.dataset.key, select]));
 const placeOf = (key) => known[key].indexOf(state[key]);
@@ -20,13 +20,11 @@ const weighted = (places, valueAt) => {
 };
 const scoreOf = ({ id }, r) => values(r)[places.get(id)] ?? NaN;
 const mean = (r, among = inside) => weighted(among, (i) => values(r)[i]);
-// Mean difference and who is higher, on the queries where both are defined.
-const compared = () => {
+// Queries won, tied and lost where both are defined.
+const record = () => {
   const [x, y] = pair().map(values), both = [...inside].filter((i) => x[i] !== null && y[i] !== null);
-  const differences = new Map(both.map((i) => [i, x[i] - y[i]]));
-  const those = (sign) => count([...differences.values()].filter((d) => Math.sign(d) === sign).length);
-  const mean = weighted(differences.keys(), (i) => differences.get(i));
-  return { differences, mean, record: `higher on ${those(1)}, equal on ${those(0)}, lower on ${those(-1)}.` };
+  const those = (sign) => count(both.filter((i) => Math.sign(x[i] - y[i]) === sign).length);
+  return `won ${those(1)}, tied ${those(0)}, lost ${those(-1)}.`;
 };
 const among = () => {
   const asked = state.slice ? `${count(inside.size)} of ` : data.ids.length > 1 ? "all " : "";
@@ -36,7 +34,7 @@ const reading = () => {
   const [a, b] = pair(), name = data.retrievers, start = `${among()}: ${name[a]} ${round(mean(a))}`;
   if (!selects.a) return `${start}.`;
   const note = explored() ? " Exploratory: no test was made for this choice." : "";
-  return `${start}, ${name[b]} ${round(mean(b))}; ${name[a]} ${compared().record}${note}`;
+  return `${start}, ${name[b]} ${round(mean(b))}; ${name[a]} ${record()}${note}`;
 };
 
 const draw = () => {
@@ -73,6 +71,7 @@ const unpacked = async (id) => {
 const start = async () => {
   [data, evidence, beside] = await Promise.all(["scores", "evidence", "texts"].map(unpacked));
   const { retrievers, measures, ids } = data, [slice, group] = [selects.slice, selects.group].map(({ options }) => [...options].map(({ value }) => value));
+  evidenceOf = new Map(evidence.queries.map((query) => [query.id, query]));
   places = new Map(ids.map((id, i) => [id, i]));
   known = { ...(selects.a && { a: retrievers, b: retrievers }), slice, measure: measures, group, q: ["", ...ids] };
   for (const key in selects) on(selects[key], "input", ({ target }) => change({ [key]: known[key][target.selectedIndex] }));
@@ -80,9 +79,12 @@ const start = async () => {
   on($("client-filter-reset"), "click", () => change(initial()));
   first("details", bar).open = location.hash.includes("=");
   bar.hidden = browser.hidden = false;
-  addEventListener("hashchange", restore);
-  restore();
-  if (state.q || state.group) browser.scrollIntoView();
+  const look = () => {
+    restore();
+    if (state.q || state.group) browser.scrollIntoView();
+  };
+  addEventListener("hashchange", look);
+  look();
   root.classList.add("filter-ready");
 };
 $("print")?.addEventListener("click", () => print());

@@ -30,7 +30,7 @@ const tableRows = (table) => {
     return cells.length < table.rows[0].cells.length ? [group, ...words] : words;
   });
 };
-for (const table of found(".scroll > table:not(.board, .gold)")) {
+for (const table of found(".scroll > table:not(.board, .gold, .queries)")) {
   table.parentElement.after(make("p", "copies", button("Copy table", () => copiedRows(tableRows(table)))));
 }
 

@@ -1,8 +1,10 @@
-// The browser of queries: a list that follows the filter, rankings side by side, what moved between them, and texts.
-const MOST = 12;
+// The grid of queries: a row each, sorted and filtered; the chosen one's rankings side by side, what moved, and texts.
+const MOST = 50;
 const browser = first(".browser"), listed = $("look-list"), box = $("look-text"), detail = $("look-detail");
-const order = $("look-order"), rankings = found(".ranking", detail), heads = found("thead .n", detail).slice(1);
+const sorts = found(".queries thead th"), rankings = found(".ranking", detail), heads = found("thead .n", detail).slice(1);
 const gap = first(".gap", detail), { lang } = first("h3", detail);
+// A column of the grid and a direction; at first the queries that differ most.
+let order = { column: null, down: true };
 let current = null, most = MOST;
 
 const spoken = (tag, className, ...inside) => {
@@ -43,8 +45,9 @@ const drawShifts = () => {
   gap.replaceChildren(drawn("svg", {}, ...lines));
 };
 const show = (query) => {
-  current = query;
+  current = query ?? null;
   detail.hidden = !query;
+  for (const line of listed.children) line.classList.toggle("looked", Boolean(first("input:checked", line)));
   if (!query) return;
   const graded = new Map(query.judged), best = Math.max(0, ...graded.values()), [x, y] = pair();
   const columns = [...new Set([x, y, ...rankings.keys()])], given = beside.scores[evidence.queries.indexOf(query)];
@@ -73,44 +76,75 @@ const show = (query) => {
   drawShifts();
 };
 
-const label = (query, ahead) => {
-  const radio = put(make("input"), { type: "radio", name: "look-query", value: query.id });
-  radio.checked = query === current;
-  on(radio, "change", () => change({ q: query.id }, () => show(query)));
-  const score = selects.a ? signed(ahead) : round(ahead);
-  return make("label", "", radio, make("bdi", "i", query.id), make("span", "d", score), spoken("span", "q", query.text));
+// The part of the row's colour that a score takes of the highest.
+const shaded = (value, most) => {
+  const cell = make("td", "n", round(value));
+  cell.style.setProperty("--share", `${Math.round(100 * Math.max(0, value / most) || 0)}%`);
+  return cell;
+};
+const row = ({ id, place, query, gap: ahead }, most) => {
+  const head = put(make("th"), { scope: "row" });
+  if (query) {
+    const radio = put(make("input"), { type: "radio", name: "look-query", value: id });
+    radio.checked = query === current;
+    on(radio, "change", () => change({ q: id }, () => show(query)));
+    head.append(make("label", "", radio, make("bdi", "i", id), " ", spoken("span", "q", query.text)));
+  } else { // Its rankings are on the page beside this one.
+    const words = new URLSearchParams({ a: state.a ?? "", b: state.b ?? "", q: id });
+    head.append(put(make("a", "i", id), { href: `${browser.dataset.elsewhere}#${words}` }));
+  }
+  const cells = data.retrievers.map((_, r) => shaded(values(r)[place] ?? NaN, most));
+  const line = make("tr", query && query === current ? "looked" : "", head, ...cells, ...(selects.a ? [make("td", "n d", signed(ahead))] : []));
+  on(line, "click", ({ target }) => { if (query && !target.closest("label, a")) first("input", line).click(); });
+  return line;
+};
+const sorted = (rows) => {
+  const { column, down } = order, last = data.retrievers.length + 1;
+  const keyed = (by) => rows.sort((x, y) => (by(y) || 0) - (by(x) || 0));
+  if (column === null) keyed(({ gap: ahead, place }) => (selects.a ? Math.abs(ahead) : -place));
+  else if (column === last) keyed(({ gap: ahead }) => ahead);
+  else if (column) keyed(({ place }) => values(column - 1)[place] ?? -Infinity);
+  return down ? rows : rows.reverse();
 };
 const list = () => {
   const asked = fold(box.value.trim()), [x, y] = pair(), { group, q } = state;
-  const matching = evidence.queries.map((query) => {
-    const ahead = scoreOf(query, x) - (selects.a ? scoreOf(query, y) : 0);
-    return { query, ahead, groups: [...query.groups, ahead < 0 && "lost", ahead > 0 && "won"] };
-  }).filter(({ query, groups }) => inside.has(places.get(query.id)) && (!group || groups.includes(group))
-    && [query.text, query.id].some((text) => query.id === q || fold(text).includes(asked)));
-  if (order?.value === "flip") matching.sort((one, other) => (Math.abs(other.ahead) || 0) - (Math.abs(one.ahead) || 0));
-  const means = [...new Set([x, y])].map((r) => `${data.retrievers[r]} ${round(mean(r, matching.map(({ query }) => places.get(query.id))))}`);
-  const elsewhere = q && evidence.queries.every(({ id }) => id !== q);
-  $("look-count").textContent = `${count(matching.length)} of ${queries(evidence.queries.length)}${matching.length ? `; mean ${state.measure}: ${means.join(", ")}` : ""}${elsewhere ? `; ${q} is not on this page` : ""}`;
+  const matching = sorted([...inside].sort((one, other) => one - other).map((place) => {
+    const id = data.ids[place], query = evidenceOf.get(id), [mine, theirs] = [x, y].map((r) => values(r)[place] ?? NaN);
+    const ahead = selects.a ? mine - theirs : mine, kind = { 1: "won", [-1]: "lost", 0: "tied" }[Math.sign(ahead)];
+    return { id, place, query, gap: ahead, groups: [...(query?.groups ?? []), selects.a && kind] };
+  }).filter(({ id, query, groups }) => (!group || groups.includes(group))
+    && [query?.text ?? "", id].some((text) => id === q || fold(text).includes(asked))));
+  const elsewhere = q && !evidenceOf.has(q);
+  $("look-count").textContent = `${count(matching.length)} of ${queries(data.ids.length)}${elsewhere ? `; ${q} is not on this page` : ""}`;
   // A query that was asked for is listed, however far down it stands; another stays where it is in sight.
-  const at = matching.findIndex(({ query }) => query.id === q), shown = matching.slice(0, at < most ? most : Infinity);
-  show(elsewhere ? null : (matching[at] ?? shown.find(({ query }) => query === current) ?? shown[0])?.query);
-  listed.replaceChildren(...shown.map(({ query, ahead }) => label(query, ahead)));
-  if (at >= 0) listed.scrollTop = listed.children[at].offsetTop - listed.offsetTop;
-  if (matching.length > shown.length) {
-    listed.append(button(`${count(matching.length - shown.length)} more`, () => {
-      most = Infinity;
-      list();
-      first("input", listed.children[shown.length]).focus();
-    }));
-  }
+  const at = matching.findIndex(({ id }) => id === q), shown = matching.slice(0, at < most ? most : Infinity);
+  show(elsewhere ? null : (matching[at]?.query ?? shown.find(({ query }) => query && query === current)?.query ?? shown.find(({ query }) => query)?.query));
+  const highest = Math.max(...data.retrievers.flatMap((_, r) => matching.map(({ place }) => values(r)[place] ?? 0)));
+  listed.replaceChildren(...shown.map((one) => row(one, highest)));
+  if (at >= 0) listed.closest(".scroll").scrollTop = listed.children[at].offsetTop - 60;
+  const left = matching.length - shown.length;
+  $("look-more").replaceChildren(...(left ? [button(`${count(left)} more`, () => {
+    most = Infinity;
+    list();
+    first("input, a", listed.children[shown.length]).focus();
+  })] : []));
 };
 const drawQueries = () => {
-  const [a, b] = pair().map((r) => data.retrievers[r]), words = { lost: `${a} loses to ${b}`, won: `${a} beats ${b}` };
+  const [a, b] = pair().map((r) => data.retrievers[r]);
+  const words = { won: `${a} beats ${b}`, lost: `${a} loses to ${b}`, tied: `${a} ties with ${b}` };
   for (const option of selects.group.options) option.textContent = words[option.value] ?? option.textContent;
+  if ($("look-gap")) $("look-gap").title = `${a} − ${b}`;
   list();
 };
 on(box, "input", () => { state.q = ""; list(); });
-order?.addEventListener("input", list);
+// A press sorts downwards, a second upwards, a third gives the first order back.
+sorts.forEach((head, column) => on(first("button", head), "click", () => {
+  const again = order.column === column;
+  order = again && !order.down ? { column: null, down: true } : { column, down: !again };
+  for (const one of sorts) one.removeAttribute("aria-sort");
+  if (order.column !== null) head.setAttribute("aria-sort", order.down === Boolean(column) ? "descending" : "ascending");
+  list();
+}));
 // An opened text moves what stands below it.
 const moved = new ResizeObserver(drawShifts);
 found("ol", detail).forEach((one) => moved.observe(one));

@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from harness.evaluation.grading import alternatives
 from harness.evaluation.labellers import labeller_verdicts
 from harness.evaluation.wording import labellers_sentence, verdict_word
 from harness.experiment import Relevance
 from harness.measures import parse
 from harness.measures.sensitivity import sensitivity
-from harness.report.elements import Section
 from harness.report.view import View
 from retrievers.options import checked
 
-PLACE = 90
 
-
-def section(view: View) -> Section | None:
-    """The means under other grade rules and gains; means and tested verdicts under each labeller."""
+def readings(view: View) -> dict[str, Any] | None:
+    """The means under other grade rules and gains, and verdicts under each labeller; None where there is no other."""
     if len(view.retrievers) < 2:
         return None
     relevance = checked(Relevance, view.resolved.relevance, "resolved.relevance")
@@ -37,12 +36,13 @@ def section(view: View) -> Section | None:
         verdict = ""
     people = () if primary.claimed else labeller_verdicts(view.results, relevance)
     family = view.comparisons[view.primary]
-    context = {
+    found = {
         "verdict": verdict,
+        "changed": bool(changed),
         "rows": rows if len(rows) > 1 else [],
         "family": family,
         "people": people,
         "word": verdict_word,
         "by_people": view.spoken(labellers_sentence(family, people)),
     }
-    return Section("robustness", "Other readings", context) if verdict or people else None
+    return found if verdict or people else None
