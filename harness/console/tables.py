@@ -51,7 +51,7 @@ def as_text(build: Callable[..., Iterable[RenderableType]], *args: object, width
 def results(record: Results, explain: bool, *, width: int) -> Iterator[RenderableType]:
     """All that a run has to say: the verdict, what may change it, the paired leaderboard."""
     from harness.evaluation.evaluate import evaluation_of
-    from harness.evaluation.wording import warning_sentences
+    from harness.evaluation.wording import abstention_sentence, warning_sentences
 
     if not record.scored:
         yield from _unlabelled(record)
@@ -60,6 +60,8 @@ def results(record: Results, explain: bool, *, width: int) -> Iterator[Renderabl
     head = f"{record.manifest.name} · {evaluation.measure} · {count(evaluation.n)}"
     told = VerdictNotes(explain, warning_sentences(evaluation.warnings), head=head)
     yield from verdict(evaluation, told, width=width)
+    if evaluation.abstention is not None:
+        yield text_line(abstention_sentence(evaluation.abstention))
     if explain:
         yield from _stems(record)
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from harness.english import asked, counted, few_names, format_p, join, minus, related, short_p, these
 from harness.evaluation.evaluation import FEWEST_QUERIES, Evaluation, SweepChoice, WarningKind
 from harness.evaluation.verdict import Reason, Verdict
-from harness.evaluation.wording import opposite_warning, warning_sentence
+from harness.evaluation.wording import look_step, opposite_warning, warning_sentence
 from harness.stats.differences import SLACK
 from harness.stats.power import MOST
 from harness.stats.settings import Settings
@@ -118,6 +118,8 @@ def _step(found: Evaluation, complete: bool) -> str:
         return "Add a second [[retrievers]] to the experiment, of another kind or model, and run it again."
     if found.sweep is not None:
         return alike_sentence(found.sweep)
+    if found.look is not None:
+        return look_step(found)
     if undecided := [name for name in found.plans if name not in (*_alike(found), *found.ahead)]:
         return _plan(found, undecided)
     close = found.within_margin if complete else ()

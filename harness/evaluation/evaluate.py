@@ -16,7 +16,15 @@ from pydantic import ValidationError
 from harness.evaluation.abstention import CUTOFF, AnsweredQueries, abstention_of, comparable
 from harness.evaluation.compare import compare, family, uncounted
 from harness.evaluation.costs import Prices, by_price, cost_rows
-from harness.evaluation.evaluation import Abstention, Ceilings, Evaluation, RunWarning, SweepChoice, WarningKind
+from harness.evaluation.evaluation import (
+    Abstention,
+    Ceilings,
+    Evaluation,
+    NextLook,
+    RunWarning,
+    SweepChoice,
+    WarningKind,
+)
 from harness.evaluation.families import equivalence_family, slice_families, uplift_family
 from harness.evaluation.grading import GradedLabels, grade_labels
 from harness.evaluation.readers import judged_shares, rankings_of, relevance_of, scores_of_results
@@ -26,8 +34,8 @@ from harness.evaluation.warnings import run_warnings
 from harness.measures import parse
 from harness.records import Manifest, Results, create, sha256_of
 from harness.stats.differences import differences, fragile
-from harness.stats.intervals import Summary, mean, summarize
-from harness.stats.power import at_look, look_at, queries_needed
+from harness.stats.intervals import Summary, deviation, mean, summarize
+from harness.stats.power import at_look, look_at, queries_needed, t_power
 from harness.stats.settings import EXAMPLE, Settings, check_margin
 from harness.stats.sign_flip import told_apart
 from retrievers.errors import HarnessError, InputError, Problem, did_you_mean
@@ -105,6 +113,8 @@ def evaluate_run(run: RunInputs, step: Callable[[], None] = uncounted) -> Evalua
     found = conclude(scores, rows, settings, baseline=baseline, sweep=choice)
     return found.model_copy(update={
         "look": look_at(declared, scores.n),
+        "next_look": _next_look(declared, scores, found),
+        "judgments": sum(map(len, run.graded.grades.values())),
         "tests": tuple(_tests(run, settings, baseline, choice)),
         "judged": scores.judged,
         "abstention": _abstention(run, settings.level),
@@ -112,6 +122,18 @@ def evaluate_run(run: RunInputs, step: Callable[[], None] = uncounted) -> Evalua
         "warnings": (*found.warnings, *run_warnings(manifest, found, scores)),
         "failed": manifest.failed,
     })  # fmt: skip
+
+
+def _next_look(declared: Settings, scores: Scores, found: Evaluation) -> NextLook | None:
+    planned = declared.looks.queries if declared.looks is not None else ()
+    queries = next((number for number in planned if number > found.n), None)
+    if queries is None or not found.plans or not found.measured:
+        return None
+    kept = scores.of(scores.primary).only(scores.defined(scores.primary))
+    group, units = kept.values[scores.primary], kept.units
+    scatter = max(deviation(units.means(group[found.leader] - group[other])) for other in found.plans)
+    level = at_look(declared, queries).alpha / max(1, len(found.comparisons[found.measure]))
+    return NextLook(queries, t_power(found.difference / scatter, queries, level) if scatter else 1.0)
 
 
 def _abstention(run: RunInputs, level: float) -> Abstention | None:

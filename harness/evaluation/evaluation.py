@@ -208,6 +208,15 @@ class Ceilings:
     """Recall of the best single retriever there."""
 
 
+@dataclass(frozen=True, slots=True)
+class NextLook:
+    """The planned look that comes next, where something is undecided."""
+
+    queries: int
+    power: float
+    """With which it finds `Evaluation.difference` of the hardest undecided pair, if differences scatter as they do."""
+
+
 class Evaluation(BaseModel):
     """All retrievers compared on every measure, and on the primary one with the one of the best mean."""
 
@@ -219,6 +228,9 @@ class Evaluation(BaseModel):
     """With the level of this look, where looks are planned."""
     look: Look | None = None
     """Which of the planned looks this is; None where none are planned."""
+    next_look: NextLook | None = None
+    judgments: int = 0
+    """Labels of the scored queries: what the verdict cost."""
     n: int
     """Queries for which everyone has a value of the primary measure."""
     clusters: int | None

@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from harness.english import asked, count, counted, few_names, format_p, join, minus, related
-from harness.evaluation.evaluation import Evaluation, RunWarning, WarningKind
+from harness.evaluation.evaluation import Abstention, Ceilings, Evaluation, RunWarning, WarningKind
 from harness.evaluation.verdict import Comparison, Finding, Gate, Reason, Verdict
 from harness.stats.power import Look
 from harness.stats.settings import Settings
@@ -271,3 +271,31 @@ def look_sentence(look: Look, queries: int) -> str:
         f"This is look {look.number} (planned at {planned} queries{other}): level {look.level:.2g}, so "
         f"that all looks together keep {look.alpha:g} (O'Brien & Fleming, Lan & DeMets)."
     )
+
+
+def look_step(found: Evaluation) -> str:
+    """Return whether the planned looks are over, and what the next one can find."""
+    cost = f"{found.judgments:,} labels of {count(found.n)}"
+    if not found.plans:
+        return f"Decided, with {cost}."
+    if found.next_look is None:
+        return f"The last look is taken, with {cost}: undecided."
+    power, true = f"power {100 * found.next_look.power:.0f} %", f"a true difference of {found.difference:g}"
+    return f"Go on to {count(found.next_look.queries)}: harness pool RESULTS --next-look. It has {power} for {true}."
+
+
+def abstention_sentence(found: Abstention, best: int = 2) -> str:
+    """Return how well scores tell what nothing answers, of the retrievers that tell it best."""
+    first = sorted(found.floors, key=lambda one: -one.area)[:best]
+    areas = join([f"{one.retriever} {one.area:.3f} ({one.low:.3f}, {one.high:.3f})" for one in first])
+    return f"No answer, {count(found.unanswerable)}: area under ROC {areas}."
+
+
+def ceiling_sentences(found: Ceilings, measure: str, mean: float) -> list[str]:
+    """Return what nothing reaches, as such."""
+    return [
+        f"Ceiling, chance included: {measure} {found.router:.4f} if each query went to the retriever that answers it "
+        f"best; the best retriever alone has {mean:.4f}.",
+        f"Ceiling: R@{found.cutoff} {found.union_recall:.4f} of all retrievers' hits together; the best alone has "
+        f"{found.best_recall:.4f}.",
+    ]

@@ -10,7 +10,7 @@ import numpy as np
 
 from harness.english import count, counted, join
 from harness.evaluation.evaluation import WarningKind
-from harness.evaluation.wording import opposite_warning, warning_sentence
+from harness.evaluation.wording import ceiling_sentences, opposite_warning, warning_sentence
 from harness.measures import parse
 from harness.records import Manifest, RetrieverLedger
 from harness.report import text
@@ -56,11 +56,17 @@ def section(view: View) -> Section:
         {
             "notes": [*screen_of(view).alerts, *caveats(view, other)],
             "readings": other,
+            "ceilings": _ceilings(view),
             "labels": labels(view),
             "counted": integrity(view),
             "data": data(view),
         },
     )
+
+
+def _ceilings(view: View) -> list[str]:
+    found, evaluation = view.evaluation.ceilings, view.evaluation
+    return [] if found is None else ceiling_sentences(found, view.primary, evaluation.means[evaluation.leader])
 
 
 def caveats(view: View, other: Mapping[str, Any] | None) -> list[str]:

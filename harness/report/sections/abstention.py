@@ -1,0 +1,17 @@
+"""Queries that nothing answers: how well each retriever's scores tell them, and at which floor."""
+
+from __future__ import annotations
+
+from harness.report.elements import Section
+from harness.report.view import View
+
+PLACE = 46
+
+
+def section(view: View) -> Section | None:
+    """Areas, floors and pairs; None where every query is answerable, or no scores can be compared between queries."""
+    found = view.evaluation.abstention
+    if found is None:
+        return None
+    floors = sorted(found.floors, key=lambda one: (-one.area, one.retriever))
+    return Section("abstention", "No answer", {"found": found, "floors": floors})
