@@ -11,9 +11,9 @@ from typing import NamedTuple
 import numpy as np
 
 from harness.evaluation.scores import KeptQueries, Scores
-from harness.evaluation.verdict import Comparison, Evidence, Finding, Reason, Verdict, verdict_on
+from harness.evaluation.verdict import Comparison, Evidence, Finding, Reason, TestRole, Verdict, verdict_on
 from harness.stats.differences import differences
-from harness.stats.intervals import student
+from harness.stats.intervals import Interval, student
 from harness.stats.multiplicity import adjust, adjusted_floors
 from harness.stats.paired_tests import Decided, Observed, Within, decide, equivalence_tests
 from harness.stats.settings import Settings, Test
@@ -180,14 +180,17 @@ def _family_rows(
     if confirmatory and together and members:
         within = equivalent_pairs(scores.only(members[0].kept), [one.key[1:] for one in members], settings)
     measured = any(np.nan_to_num(values).any() for values in scores.values[scores.primary].values())
-    rows = []
+    bounds, rows = scores.gap_range, []
     for member, p in zip(members, p_values, strict=True):
         state = _known_before(scores, member, measured=measured, confirmatory=confirmatory)
-        difference = _mean_difference(scores, member)
+        kept = scores.only(member.kept)
+        difference = kept.mean(*member.key[:2]) - kept.mean(member.key.measure, member.key.b)
+        interval = student(member.observed.queries.values, settings.level, bounds=bounds, units=member.observed.units)
         sign = sign_of(member.observed, difference, settings.test)
         finding = finding_on(Evidence(p.decided, p.floor, sign, state, member.key[1:] in within), settings)
         finding = finding.swapped if member.key.measure in scores.low_is_good else finding
-        rows.append(_row(scores, member, p, finding, settings, confirmatory=confirmatory))
+        role: TestRole = "confirmatory" if confirmatory else "exploratory"
+        rows.append(_row(member, p, finding, (difference, interval), role))
     return rows
 
 
@@ -227,17 +230,11 @@ def _known_before(scores: Scores, member: Member, *, measured: bool, confirmator
     return Reason.UNDEFINED if member.decided.method == "undefined" else None
 
 
-def _mean_difference(scores: Scores, member: Member) -> float:
-    measure, a, b = member.key
-    kept = scores.only(member.kept)
-    return kept.mean(measure, a) - kept.mean(measure, b)
-
-
 def _row(
-    scores: Scores, member: Member, p: Corrected, finding: Finding, settings: Settings, *, confirmatory: bool
+    member: Member, p: Corrected, finding: Finding, mean: tuple[float, Interval], role: TestRole
 ) -> Comparison:
     d, ranks, units = member.observed.queries, member.observed.ranks, member.observed.units
-    interval = student(d.values, settings.level, bounds=scores.gap_range, units=units)
+    difference, interval = mean
     return Comparison(
         measure=member.key.measure,
         a=member.key.a,
@@ -247,7 +244,7 @@ def _row(
         wins=d.wins,
         ties=len(d.values) - d.wins - d.losses,
         losses=d.losses,
-        mean_difference=_mean_difference(scores, member),
+        mean_difference=difference,
         ci_low=interval.low,
         ci_high=interval.high,
         w_plus=ranks.w_plus,
@@ -259,7 +256,7 @@ def _row(
         method=member.decided.method,
         effect_size=ranks.effect_size,
         finding=finding,
-        role="confirmatory" if confirmatory else "exploratory",
+        role=role,
         p_minimum_adjusted=p.floor,
         p_randomization=member.observed.flips.two_sided,
         ci_method=interval.method,

@@ -120,18 +120,19 @@ def _convolved(steps: Integers) -> FlipTest:
 
 def _drawn(scores: Floats, contrasts: Sequence[Contrast], slack: Floats, seed: int) -> list[FlipTest]:
     """Draw patterns: a sum of differences is one of the columns' sums, so that the same sums serve all contrasts."""
-    n = len(scores)
-    plus = np.array([c.a for c in contrasts], dtype=np.intp)
-    less = np.array([c.b for c in contrasts], dtype=np.intp)
+    slack = len(scores) * slack
     sums = scores.sum(axis=0)
-    observed = sums[plus] - sums[less]
-    above, outside = np.zeros(len(contrasts), dtype=np.int64), np.zeros(len(contrasts), dtype=np.int64)
+    observed = [float(sums[c.a] - sums[c.b]) for c in contrasts]
+    edges = [(one - near, abs(one) - near) for one, near in zip(observed, slack.tolist(), strict=True)]
+    above, outside = [0] * len(contrasts), [0] * len(contrasts)
     for flipped in flipped_sums(scores, seed):
-        values = flipped[:, plus] - flipped[:, less]
-        above += np.count_nonzero(values >= observed - n * slack, axis=0)
-        outside += np.count_nonzero(np.abs(values) >= np.abs(observed) - n * slack, axis=0)
+        rows = np.ascontiguousarray(flipped.T)
+        for i, (c, (one, both)) in enumerate(zip(contrasts, edges, strict=True)):
+            values = rows[c.a] - rows[c.b]
+            above[i] += int(np.count_nonzero(values >= one))
+            outside[i] += int(np.count_nonzero(np.abs(values, out=values) >= both))
     return [
-        _tailed(scores[:, c.a] - scores[:, c.b], int(both), int(one))
+        _tailed(scores[:, c.a] - scores[:, c.b], both, one)
         for c, both, one in zip(contrasts, outside, above, strict=True)
     ]
 
