@@ -12,7 +12,7 @@ import re
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
-from itertools import groupby
+from itertools import chain, groupby, repeat
 from pathlib import Path
 from typing import Generic, NamedTuple, TypeVar
 from urllib.parse import quote, unquote
@@ -130,10 +130,12 @@ def write_run(path: str | Path, run: Iterable[tuple[str, Ranking]], *, tag: str)
     """
     with writing(Path(path)), text_file(path, "w") as file:
         for query, ranking in run:
-            name = encode(query)
-            hits = zip(map(encode, ranking.doc_ids), falling(ranking.scores), strict=True)
-            lines = (f"{name} Q0 {doc} {rank} {score!r} {tag}\n" for rank, (doc, score) in enumerate(hits, start=1))
-            file.write("".join(lines))
+            count = len(ranking.doc_ids)
+            # Put together without a step of Python for each line, of which there may be millions.
+            ranks, scores = map(" {} ".format, range(1, count + 1)), map(repr, falling(ranking.scores))
+            begin, end = repeat(f"{encode(query)} Q0 ", count), repeat(f" {tag}\n", count)
+            parts = zip(begin, map(encode, ranking.doc_ids), ranks, scores, end, strict=True)
+            file.write("".join(chain.from_iterable(parts)))
 
 
 def falling(scores: Floats) -> list[float]:

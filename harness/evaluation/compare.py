@@ -78,7 +78,7 @@ def keys_of(scores: Scores, baseline: str | None = None) -> dict[str, list[Key]]
 
 
 MOST_PAIRS = 1_000
-"""Of one family, beyond which the other measures are not compared."""
+"""Of one family, beyond which neither other measures nor slices are compared."""
 RESIDUAL = "residual=True"
 """In the name of a measure: how much the unjudged documents could add."""
 

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from pydantic import ValidationError
 
-from harness.evaluation.compare import compare, family, uncounted
+from harness.evaluation.compare import MOST_PAIRS, compare, family, uncounted
 from harness.evaluation.costs import Prices, by_price, cost_rows
 from harness.evaluation.evaluation import Evaluation, RunWarning, SweepChoice, WarningKind
 from harness.evaluation.families import equivalence_family, slice_families, uplift_family
@@ -291,7 +291,8 @@ def _tests(run: RunInputs, settings: Settings, baseline: str | None, choice: Swe
         return
     decided = scores.of(scores.primary).only(scores.defined(scores.primary))
     yield from equivalence_family(decided, pairs, settings)
-    yield from slice_families(decided, pairs, [run.queries[query] for query in decided.ids], settings)
+    if len(pairs) <= MOST_PAIRS:  # one slice is as much work as the whole
+        yield from slice_families(decided, pairs, [run.queries[query] for query in decided.ids], settings)
     yield from uplift_family(decided, run.manifest, run.graded, settings)
     if choice is not None:
         yield TestRow(

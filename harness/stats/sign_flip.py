@@ -110,9 +110,8 @@ def _convolved(steps: Integers) -> FlipTest:
     chances = np.zeros(max(plus, minus) + 1)
     chances[0] = 1.0
     for size in np.sort(np.abs(steps)).tolist():
-        kept = chances / 2
-        chances = kept.copy()
-        chances[size:] += kept[: len(kept) - size]
+        chances /= 2
+        chances[size:] += chances[:-size].copy()
     below = min(1.0, float(chances[: minus + 1].sum()))
     outer = float(chances[: min(plus, minus) + 1].sum())
     return FlipTest(max(min(1.0, 2 * outer), SMALLEST), max(below, SMALLEST), "convolved")
@@ -195,7 +194,7 @@ def flipped_sums(columns: Floats, seed: int) -> Iterator[Floats]:
     for start in range(0, DRAWS, rows):
         drawn = rng.integers(0, 2**64, size=(min(rows, DRAWS - start), words), dtype=np.uint64).astype("<u8")
         bits = drawn.view(np.uint8)
-        yield _looked_up(bits, columns) if k <= WIDE else _signs(bits)[:, :n] @ columns
+        yield _looked_up(bits, columns) if k <= WIDE else _signs(bits, n) @ columns
 
 
 def _looked_up(bits: Bytes, columns: Floats) -> Floats:
@@ -213,8 +212,10 @@ def _looked_up(bits: Bytes, columns: Floats) -> Floats:
     return sums
 
 
-def _signs(bits: Bytes) -> Floats:
-    signs: Floats = 1 - 2 * np.unpackbits(bits, axis=1).astype(np.float64)
+def _signs(bits: Bytes, count: int | None = None) -> Floats:
+    signs = np.unpackbits(bits, axis=1, count=count).astype(np.float64)
+    signs *= -2
+    signs += 1
     return signs
 
 
