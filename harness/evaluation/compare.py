@@ -230,9 +230,7 @@ def _known_before(scores: Scores, member: Member, *, measured: bool, confirmator
     return Reason.UNDEFINED if member.decided.method == "undefined" else None
 
 
-def _row(
-    member: Member, p: Corrected, finding: Finding, mean: tuple[float, Interval], role: TestRole
-) -> Comparison:
+def _row(member: Member, p: Corrected, finding: Finding, mean: tuple[float, Interval], role: TestRole) -> Comparison:
     d, ranks, units = member.observed.queries, member.observed.ranks, member.observed.units
     difference, interval = mean
     return Comparison(

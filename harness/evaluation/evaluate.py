@@ -14,7 +14,7 @@ import numpy as np
 from pydantic import ValidationError
 
 from harness.evaluation.compare import MOST_PAIRS, compare, family, uncounted
-from harness.evaluation.costs import Prices, by_price, cost_rows
+from harness.evaluation.costs import Prices, by_price
 from harness.evaluation.evaluation import Evaluation, RunWarning, SweepChoice, WarningKind
 from harness.evaluation.families import equivalence_family, slice_families, uplift_family
 from harness.evaluation.grading import GradedLabels, grade_labels
@@ -121,7 +121,7 @@ def evaluation_of(results: Results) -> Evaluation:
     scores = scores_of_results(results)
     scores = replace(scores, judged=judged_shares(results, scores.primary))
     graded = grade_labels(labels, relevance_of(results))
-    prices = by_price(results.manifest, cost_rows(results.costs))
+    prices = by_price(results.manifest, results.cost_rows)
     found = evaluate_run(RunInputs(results.manifest, scores, graded, queries, prices))
     return found.model_copy(update={"recomputed": True})
 

@@ -167,9 +167,8 @@ def _finds(view: View) -> Iterator[Clause]:
 
 def _judging(view: View) -> Iterator[Clause]:
     """Stands where a chat model judged claims in this run: what that took, for all retrievers together."""
-    costs = view.results.costs
-    for row in costs[(costs["retriever"] == "") & (costs["stage"] == "judge")].to_dict("records"):
-        if row["calls"]:
+    for row in view.results.cost_rows:
+        if (row["retriever"], row["stage"]) == ("", "judge") and row["calls"]:
             spent = f" and {text.dollars(row['usd'])}" if row["usd"] else ""
             yield Clause(
                 f"Judging the claims took {counted(int(row['calls']), 'request')}{spent} in this run.", "tradeoffs"
