@@ -32,6 +32,15 @@ UNSCORED = ("holds no scores: no query has labels", "harness pool draws what peo
 """What is wrong with results where scores are wanted, and what to do."""
 
 
+def _frame(name: str) -> cached_property[pd.DataFrame]:
+    """A table as a frame of pandas."""
+
+    def read(results: Results) -> pd.DataFrame:
+        return results.table(name, read_table)
+
+    return cached_property(read)
+
+
 @dataclass(frozen=True, repr=False, eq=False)
 class Results:
     """A results folder, read back; its tables when they are first asked for."""
@@ -43,35 +52,12 @@ class Results:
     documents: Mapping[str, Document]
     """Title and text, as far as it was kept, of every document in the labels or in a top 20."""
 
-    @cached_property
-    def scores(self) -> pd.DataFrame:
-        """The rows of scores.csv."""
-        return self._table("scores", read_table)
-
-    @cached_property
-    def summary(self) -> pd.DataFrame:
-        """The rows of summary.csv."""
-        return self._table("summary", read_table)
-
-    @cached_property
-    def comparisons(self) -> pd.DataFrame:
-        """The rows of comparisons.csv."""
-        return self._table("comparisons", read_table)
-
-    @cached_property
-    def tests(self) -> pd.DataFrame:
-        """The rows of tests.csv."""
-        return self._table("tests", read_table)
-
-    @cached_property
-    def costs(self) -> pd.DataFrame:
-        """The rows of costs.csv."""
-        return self._table("costs", read_table)
+    scores, summary, comparisons, tests, costs = map(_frame, TABLES)
 
     @cached_property
     def score_columns(self) -> dict[str, list[Any]]:
         """The columns of scores.csv, without pandas, whose import takes as long as reading them."""
-        return self._table("scores", read_columns)
+        return self.table("scores", read_columns)
 
     @cached_property
     def cost_rows(self) -> list[dict[str, Any]]:
@@ -80,9 +66,9 @@ class Results:
 
     def rows(self, name: str) -> list[dict[str, Any]]:
         """The rows of a table."""
-        return self._table(name, read_rows)
+        return self.table(name, read_rows)
 
-    def _table(self, name: str, read: Callable[[Path], Row]) -> Row:
+    def table(self, name: str, read: Callable[[Path], Row]) -> Row:
         """A table, which must have the digest that the manifest has."""
         _refuse_change(self.folder, self.manifest, f"{name}.csv")
         path = self.folder / f"{name}.csv"
