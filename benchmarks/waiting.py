@@ -1,17 +1,20 @@
 """How long people wait for commands: seconds, and each row against something measured in the same run.
 
     python -m benchmarks.waiting            commands, a cached run of the quickstart, indexing, scoring
-    python -m benchmarks.waiting --large    besides, 20 retrievers x 2,000 queries x 7 measures: minutes
+    python -m benchmarks.waiting --large    besides, many retrievers, many queries, many documents: some 20 minutes
 
-Commands are processes of their own, the best of three each. They are held against the start of an interpreter, a run
-against `import qdrant_client`, indexing against `upload_collection` in memory, scoring against pytrec_eval. `make demo`
-and `make test`, which install packages, are timed by hand.
+Seconds by the clock, and of the processor: on a shared machine the second are the ones to compare. Commands are
+processes of their own, the best of three each. They are compared with the start of an interpreter, a run with `import
+qdrant_client`, indexing with `upload_collection` in memory, scoring with pytrec_eval, large comparisons with pandas'
+parser, which reads the same lines, large searches with a product of BLAS. `make demo` and `make test`, which install
+packages, are timed by hand.
 """
 
 from __future__ import annotations
 
 import argparse
 import os
+import resource
 import subprocess
 import sys
 import tempfile
@@ -20,10 +23,12 @@ import warnings
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
+import pandas as pd
 
-from benchmarks import report, scoring
+from benchmarks import memory, report, scoring
 
 PROJECT = Path(__file__).parents[1]
 QUICKSTART = str(PROJECT / "experiments" / "quickstart.toml")
@@ -31,14 +36,22 @@ COUNT, DIMENSIONS = 50_000, 384
 MEASURES = ["nDCG@10", "P@5", "R@10", "R@100", "RR@10", "AP", "Success@10"]
 
 
-def seconds(act: Callable[[], object], rounds: int = 3) -> float:
+class Took(NamedTuple):
+    """Seconds of the best of some rounds."""
+
+    wall: float
+    processor: float
+    """Of this process and of those that it started."""
+
+
+def seconds(act: Callable[[], object], rounds: int = 3, first: int = 1) -> Took:
     """The best of some rounds, after one that is not counted: files are then at hand, and compiled."""
     times = []
-    for _ in range(rounds + 1):
-        started = time.perf_counter()
+    for _ in range(rounds + first):
+        started, before = time.perf_counter(), sum(os.times()[:4])
         act()
-        times.append(time.perf_counter() - started)
-    return min(times[1:])
+        times.append(Took(time.perf_counter() - started, sum(os.times()[:4]) - before))
+    return min(times[first:])
 
 
 def python(*words: str) -> None:
@@ -49,8 +62,13 @@ def command(*words: object) -> None:
     python("-m", "harness", *map(str, words))
 
 
-def row(what: str, took: float, against: str, theirs: float, note: str = "") -> None:
-    print(f"{what:44} {took:8.2f} s {took / theirs:8.2f} of {against} ({theirs:.2f} s) {note}", flush=True)
+def row(what: str, took: Took, against: str, theirs: Took, note: str = "") -> None:
+    share = took.processor / theirs.processor
+    print(
+        f"{what:44} {took.wall:8.2f} s {took.processor:8.2f} s {share:8.2f} of {against} ({theirs.wall:.2f} s, "
+        f"{theirs.processor:.2f} s) {note}",
+        flush=True,
+    )
 
 
 def commands(folder: Path) -> None:
@@ -113,11 +131,10 @@ def indexing(folder: Path) -> None:
             )
 
 
-def measures() -> float:
+def measures() -> None:
     data = scoring.data()
     theirs = seconds(partial(scoring.pytrec_eval, *data))
     row("27 measures, 2,000 queries x 100", seconds(partial(scoring.ours, *data)), "pytrec_eval", theirs)
-    return theirs
 
 
 def saved(folder: Path, queries: int, retrievers: int) -> Path:
@@ -151,15 +168,57 @@ def judgments(path: Path) -> dict[str, dict[str, int]]:
     return found
 
 
-def large(folder: Path, theirs: float) -> None:
-    """20 retrievers x 2,000 queries x 7 measures, from saved runs; the run without its report, and the report alone."""
-    path = saved(folder, 2_000, 20)
-    took = seconds(partial(command, "run", path, "--results", folder / "large"), 1)
-    row("comparing 20 x 2,000 x 7", took, "pytrec_eval", theirs, "reading the runs and scoring with it")
-    results = folder / "large" / "saved"
-    took = seconds(partial(command, "report", results), 1)
-    size = (results / "report.html").stat().st_size / 1e6
-    row("reporting 20 x 2,000 x 7", took, "pytrec_eval", theirs, f"page {size:.1f} MB")
+def large(folder: Path) -> None:
+    """Saved runs: comparisons without their report, and the reports alone; pandas reads the lines of the runs."""
+    for queries, retrievers in ((2_000, 20), (200, 200)):
+        path = saved(folder / f"{retrievers}", queries, retrievers)
+        lines = partial(parsed, [path.parent / f"r{i}.trec" for i in range(retrievers)])
+        theirs = seconds(lines, 1)
+        what, results = f"{retrievers} x {queries:,} x {len(MEASURES)}", path.parent / "results"
+        took = seconds(partial(command, "run", path, "--results", results), 1, 0)
+        row(f"comparing {what}", took, "pandas", theirs, f"largest process so far {peak_of_children():.2f} GB")
+        took = seconds(partial(command, "report", results / "saved"), 1, 0)
+        size = (results / "saved" / "report.html").stat().st_size / 1e6
+        row(f"reporting {what}", took, "pandas", theirs, f"page {size:.1f} MB")
+
+
+def parsed(paths: list[Path]) -> None:
+    for path in paths:
+        pd.read_csv(path, sep=" ", header=None)
+
+
+def peak_of_children() -> float:
+    return resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1e6
+
+
+def searching(folder: Path) -> None:
+    """Exact search in memory, and BLAS with a sort of the best: queries in blocks of 256."""
+    from retrievers.meter import Meter
+    from retrievers.stores import StoreOptions, open_store
+
+    rng, limit = np.random.default_rng(0), 100
+    vectors, queries = (rng.normal(size=(n, 256)).astype(np.float32) for n in (20_000, 100_000))
+    store = open_store(StoreOptions(":memory:"), "s", documents=20_000, folder=folder, meter=Meter(), form="dense")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        store.create(256, anew=True)
+        store.upsert([f"d{i}" for i in range(len(vectors))], vectors)
+        store.finish({})
+    store.search(queries[:1], limit)
+
+    def product() -> None:
+        for start in range(0, len(queries), 256):
+            np.argpartition(queries[start : start + 256] @ vectors.T, -limit, axis=1)
+
+    theirs = seconds(product, 1, 0)
+    row("searching 100,000 in 20,000 x 256", seconds(partial(store.search, queries, limit), 1, 0), "BLAS", theirs)
+
+
+def documents(folder: Path) -> None:
+    """A million documents by hashing, the report with it: its memory."""
+    memory.corpus(folder / "data", 1_000_000, memory.QUERIES)
+    file = memory.experiment(folder, memory.HASHED)
+    memory.show("1,000,000 documents by hashing", memory.peak(memory.whole_run(file), folder / "cache"))
 
 
 def main() -> None:
@@ -175,9 +234,11 @@ def main() -> None:
         print(f"{os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}")
         commands(folder)
         indexing(folder / "stores")
-        theirs = measures()
+        measures()
         if arguments.large:
-            large(folder, theirs)
+            large(folder)
+            searching(folder)
+            documents(folder)
 
 
 if __name__ == "__main__":

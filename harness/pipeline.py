@@ -136,7 +136,7 @@ def run_sets(sets: Sequence[Loaded], options: Options = Options()) -> list[Resul
 
 def with_rest_of_budget(options: Options, finished: Sequence[Results]) -> Options:
     """The options with what is left of `max_cost` after some runs."""
-    spent = math.fsum(float(results.costs["usd"].sum()) for results in finished)
+    spent = math.fsum(row["usd"] for results in finished for row in results.cost_rows)
     return options._replace(max_cost=None if options.max_cost is None else max(0.0, options.max_cost - spent))
 
 
@@ -209,7 +209,7 @@ def _write_scores(folder: Path, work: _Work, runs: Sequence[Run], manifest: Mani
     judged = Judged(question.measures, question.primary, graded, queries, question.experiment.statistics)
     with meter.stage("scoring"):
         scores = score_lists(judged, {one.retriever: one.lists for one in runs if not one.error})
-    prices = by_price(manifest, records.read_costs(folder))
+    prices = by_price(manifest, records.read_rows(folder / "costs.csv"))
     with meter.stage("comparing", total=sum(map(len, keys_of(scores, question.experiment.baseline).values()))):
         evaluation = None
         answers = {one.retriever: one.rankings.items for one in runs if not one.error}

@@ -95,7 +95,7 @@ def _sample(earlier: Results, again: Results, name: str) -> tuple[int, int | Non
         return 0, None
     if exact[0]["exact_hits_at_10"] != exact[1]["exact_hits_at_10"]:
         return 0, None
-    stages = [row for row in earlier.costs.to_dict("records") if row["retriever"] == name]
+    stages = [row for row in earlier.cost_rows if row["retriever"] == name]
     sample = next((int(row["texts"]) for row in stages if row["stage"] == "search-exact"), 0)
     least = sum(one["shared_hits_at_10"] for one in exact) - exact[0]["exact_hits_at_10"]
     return sample, max(0, int(least))
@@ -192,7 +192,7 @@ def _check_consistency(results: Results, question: Question) -> None:
         ("comparisons", ["measure", "a", "b"], ["mean_difference", "p_value", "p_adjusted"], 1e-9),
     ):
         written = getattr(results, name).set_index(keys)[columns].astype(float).sort_index()
-        followed = right[name].set_index(keys)[columns].astype(float).sort_index()
+        followed = pd.DataFrame(right[name]).set_index(keys)[columns].astype(float).sort_index()
         if not written.index.equals(followed.index) or not np.allclose(
             written, followed, rtol=1e-6, atol=slack, equal_nan=True
         ):

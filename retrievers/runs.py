@@ -10,9 +10,9 @@ from __future__ import annotations
 import gzip
 import re
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
-from itertools import count
+from itertools import chain, groupby, repeat
 from pathlib import Path
 from typing import Generic, NamedTuple, TypeVar
 from urllib.parse import quote, unquote
@@ -89,12 +89,8 @@ def read_qrels(path: str | Path) -> Qrels:
 def _by_query(path: str | Path, form: LineForm[Number], done: str) -> dict[str, dict[str, Number]]:
     found: dict[str, dict[str, Number]] = {}
     problems = LineProblems(path)
-    for number, query, document, value in _lines(path, form, problems):
-        if (documents := found.get(query)) is None:
-            documents = found[query] = {}
-        if document in documents:
-            problems.add(number, f"document {document!r} is {done} twice for query {query!r}")
-        documents[document] = value
+    for some in _stretches(path, form, problems):
+        some.add_to(found.setdefault(some.query, {}), problems, done)
     problems.refuse(nothing=not found)
     return found
 
@@ -110,14 +106,12 @@ def stream_run(path: str | Path) -> Iterator[tuple[str, dict[str, float]]]:
     problems = LineProblems(path)
     current: str | None = None
     hits: dict[str, float] = {}
-    for number, query, document, score in _lines(path, RUN, problems):
-        if query != current:
+    for some in _stretches(path, RUN, problems):
+        if some.query != current:
             if current is not None:
                 yield current, hits
-            current, hits = query, {}
-        if document in hits:
-            problems.add(number, f"document {document!r} is ranked twice for query {query!r}")
-        hits[document] = score
+            current, hits = some.query, {}
+        some.add_to(hits, problems, "ranked")
     problems.refuse(nothing=current is None)
     if current is not None:
         yield current, hits
@@ -136,10 +130,12 @@ def write_run(path: str | Path, run: Iterable[tuple[str, Ranking]], *, tag: str)
     """
     with writing(Path(path)), text_file(path, "w") as file:
         for query, ranking in run:
-            name = encode(query)
-            hits = zip(map(encode, ranking.doc_ids), falling(ranking.scores), strict=True)
-            lines = (f"{name} Q0 {doc} {rank} {score!r} {tag}\n" for rank, (doc, score) in enumerate(hits, start=1))
-            file.write("".join(lines))
+            count = len(ranking.doc_ids)
+            # Put together without a step of Python for each line, of which there may be millions.
+            ranks, scores = map(" {} ".format, range(1, count + 1)), map(repr, falling(ranking.scores))
+            begin, end = repeat(f"{encode(query)} Q0 ", count), repeat(f" {tag}\n", count)
+            parts = zip(begin, map(encode, ranking.doc_ids), ranks, scores, end, strict=True)
+            file.write("".join(chain.from_iterable(parts)))
 
 
 def falling(scores: Floats) -> list[float]:
@@ -166,17 +162,43 @@ def write_qrels(path: str | Path, judgments: Mapping[str, Mapping[str, int]]) ->
             file.writelines(f"{encode(query)} 0 {encode(document)} {grade}\n" for document, grade in judged.items())
 
 
-def _lines(path: str | Path, form: LineForm[Number], problems: LineProblems) -> Iterator[Line[Number]]:
-    """The lines of a file as (line number, query id, document id, number); what is malformed goes to `problems`."""
+class Stretch(NamedTuple, Generic[Number]):
+    """Lines of one query that follow each other."""
+
+    query: str
+    first: int
+    """The number of the first line."""
+    documents: Sequence[str]
+    values: Sequence[Number]
+
+    def add_to(self, known: dict[str, Number], problems: LineProblems, done: str) -> None:
+        """Add the documents to those of earlier lines; one that comes again is a problem."""
+        before = len(known)
+        known.update(zip(self.documents, self.values, strict=True))
+        if len(known) - before < len(self.documents):
+            seen = set(list(known)[:before])
+            for number, document in enumerate(self.documents, self.first):
+                if document in seen:
+                    problems.add(number, f"document {document!r} is {done} twice for query {self.query!r}")
+                seen.add(document)
+
+
+def _stretches(path: str | Path, form: LineForm[Number], problems: LineProblems) -> Iterator[Stretch[Number]]:
+    """The lines of a file, those of one query together; what is malformed goes to `problems`."""
     for first, block in blocks_of(path):
         columns = columns_of(block, form.width)
         values = None if columns is None else form.numbers(columns[form.column])
         if columns is None or values is None:
             if first == 1 and form.width == QRELS.width:
                 _refuse_other_kinds(path, block)
-            yield from lines_one_by_one(first, block, form, problems.add)
-        else:
-            yield from zip(count(first), columns[0], columns[2], values)
+            for number, query, document, value in lines_one_by_one(first, block, form, problems.add):
+                yield Stretch(query, number, [document], [value])
+            continue
+        start = 0
+        for query, lines in groupby(columns[0]):
+            stop = start + len(list(lines))
+            yield Stretch(query, first + start, columns[2][start:stop], values[start:stop])
+            start = stop
 
 
 def lines_one_by_one(

@@ -26,7 +26,6 @@ from harness.evaluation.evaluate import evaluation_of
 from harness.evaluation.readers import scores_of_results
 from harness.evaluation.verdict import Verdict
 from harness.experiment.blocks import KINDS
-from harness.records.csv_tables import LEADING
 from harness.records.kept import COSTS
 from harness.running.options import Options
 from tests.harness.console.test_cli import commands
@@ -220,8 +219,8 @@ def test_the_examples_of_a_page_run(name: str) -> None:
 @pytest.mark.parametrize(
     ("table", "columns"),
     [
-        ("scores", LEADING["scores"]),
-        ("summary", LEADING["summary"]),
+        ("scores", CSV["scores"]),
+        ("summary", CSV["summary"]),
         ("comparisons", CSV["comparisons"]),
         ("tests", CSV["tests"]),
         ("costs", COSTS),

@@ -115,7 +115,10 @@ def print_results(results: Results, *, quiet: bool, as_json: bool, explain: bool
 
         names = ("scores", "summary", "comparisons")
         failed = [{"retriever": name, "error": error} for name, error in results.manifest.failed.items()]
-        rows = {name: tables.rows_of(getattr(results, name)) for name in names}
+        rows = {
+            name: [{key: None if value != value else value for key, value in row.items()} for row in results.rows(name)]
+            for name in names
+        }
         evaluation = evaluation_of(results) if results.scored else None
         choice = None if evaluation is None else evaluation.sweep
         sweep = {} if choice is None else {"sweep": asdict(choice)}

@@ -11,7 +11,6 @@ from harness.console.layout import GAP, Column, fitted, fitting, forest, grid, h
 from harness.english import asked, count, format_p, join, shared_beginning
 
 if TYPE_CHECKING:
-    import pandas as pd
     from rich.console import RenderableType
 
     from harness.evaluation.evaluation import Evaluation
@@ -142,14 +141,6 @@ def verdict(evaluation: Evaluation, told: VerdictNotes, *, width: int) -> Iterat
     yield ""
     if rows := evaluation.comparisons[evaluation.measure]:
         yield from comparisons(rows, width=width, settings=evaluation.settings, leader=evaluation.leader)
-
-
-def rows_of(table: pd.DataFrame) -> list[dict[str, Any]]:
-    """The rows of a table, undefined values as None."""
-    return [
-        {str(name): None if value != value else value for name, value in row.items()}
-        for row in table.to_dict("records")
-    ]
 
 
 def leaderboard(

@@ -11,9 +11,9 @@ from typing import NamedTuple
 import numpy as np
 
 from harness.evaluation.scores import KeptQueries, Scores
-from harness.evaluation.verdict import Comparison, Evidence, Finding, Reason, Verdict, verdict_on
+from harness.evaluation.verdict import Comparison, Evidence, Finding, Reason, TestRole, Verdict, verdict_on
 from harness.stats.differences import differences
-from harness.stats.intervals import student
+from harness.stats.intervals import Interval, student
 from harness.stats.multiplicity import adjust, adjusted_floors
 from harness.stats.paired_tests import Decided, Observed, Within, decide, equivalence_tests
 from harness.stats.settings import Settings, Test
@@ -78,7 +78,7 @@ def keys_of(scores: Scores, baseline: str | None = None) -> dict[str, list[Key]]
 
 
 MOST_PAIRS = 1_000
-"""Of one family, beyond which the other measures are not compared."""
+"""Of one family, beyond which neither other measures nor slices are compared."""
 RESIDUAL = "residual=True"
 """In the name of a measure: how much the unjudged documents could add."""
 
@@ -190,14 +190,17 @@ def _family_rows(
     if confirmatory and together and members:
         within = equivalent_pairs(scores.only(members[0].kept), [one.key[1:] for one in members], settings)
     measured = any(np.nan_to_num(values).any() for values in scores.values[scores.primary].values())
-    rows = []
+    bounds, rows = scores.gap_range, []
     for member, p in zip(members, p_values, strict=True):
         state = _known_before(scores, member, measured=measured, confirmatory=confirmatory)
-        difference = _mean_difference(scores, member)
+        kept = scores.only(member.kept)
+        difference = kept.mean(*member.key[:2]) - kept.mean(member.key.measure, member.key.b)
+        interval = student(member.observed.queries.values, settings.level, bounds=bounds, units=member.observed.units)
         sign = sign_of(member.observed, difference, settings.test)
         finding = finding_on(Evidence(p.decided, p.floor, sign, state, member.key[1:] in within), settings)
         finding = finding.swapped if member.key.measure in scores.low_is_good else finding
-        rows.append(_row(scores, member, p, finding, settings, confirmatory=confirmatory))
+        role: TestRole = "confirmatory" if confirmatory else "exploratory"
+        rows.append(_row(member, p, finding, (difference, interval), role))
     return rows
 
 
@@ -237,17 +240,9 @@ def _known_before(scores: Scores, member: Member, *, measured: bool, confirmator
     return Reason.UNDEFINED if member.decided.method == "undefined" else None
 
 
-def _mean_difference(scores: Scores, member: Member) -> float:
-    measure, a, b = member.key
-    kept = scores.only(member.kept)
-    return kept.mean(measure, a) - kept.mean(measure, b)
-
-
-def _row(
-    scores: Scores, member: Member, p: Corrected, finding: Finding, settings: Settings, *, confirmatory: bool
-) -> Comparison:
+def _row(member: Member, p: Corrected, finding: Finding, mean: tuple[float, Interval], role: TestRole) -> Comparison:
     d, ranks, units = member.observed.queries, member.observed.ranks, member.observed.units
-    interval = student(d.values, settings.level, bounds=scores.gap_range, units=units)
+    difference, interval = mean
     return Comparison(
         measure=member.key.measure,
         a=member.key.a,
@@ -257,7 +252,7 @@ def _row(
         wins=d.wins,
         ties=len(d.values) - d.wins - d.losses,
         losses=d.losses,
-        mean_difference=_mean_difference(scores, member),
+        mean_difference=difference,
         ci_low=interval.low,
         ci_high=interval.high,
         w_plus=ranks.w_plus,
@@ -269,7 +264,7 @@ def _row(
         method=member.decided.method,
         effect_size=ranks.effect_size,
         finding=finding,
-        role="confirmatory" if confirmatory else "exploratory",
+        role=role,
         p_minimum_adjusted=p.floor,
         p_randomization=member.observed.flips.two_sided,
         ci_method=interval.method,

@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from harness.records import Manifest, Results
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 PER_QUERY = ("embed-queries", "search", "fuse", "rerank")
 """The stages that every query passes; the others are passed once by the corpus."""
@@ -54,14 +51,9 @@ class Cost(NamedTuple):
         return math.fsum(stage.p95 for stage in self.stages) if self.stages else None
 
 
-def cost_rows(costs: pd.DataFrame) -> list[dict[str, Any]]:
-    """The rows of costs.csv."""
-    return [{str(key): value for key, value in row.items()} for row in costs.to_dict("records")]
-
-
 def costs_of(results: Results) -> dict[str, Cost]:
     """Return the cost of each retriever that finished."""
-    return _costs(results.manifest, cost_rows(results.costs))
+    return _costs(results.manifest, results.cost_rows)
 
 
 def _costs(manifest: Manifest, costs: Iterable[Mapping[str, Any]]) -> dict[str, Cost]:

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, fields
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from harness.evaluation.evaluation import Evaluation
 from harness.evaluation.scores import Scores
 from harness.evaluation.verdict import Comparison, TestRow
 from harness.evaluation.wording import verdict_cell
+from harness.records import TableColumns
 from harness.stats.intervals import Summary
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 CsvRows = list[dict[str, Any]]
 COLUMNS = {
@@ -52,21 +50,21 @@ def test_cells(row: TestRow) -> dict[str, Any]:
     return {**cells, "verdict": None if row.finding is None else verdict_cell(row.finding)}
 
 
-def tables_of(scores: Scores, evaluation: Evaluation | None) -> dict[str, pd.DataFrame]:
+def tables_of(scores: Scores, evaluation: Evaluation | None) -> dict[str, TableColumns]:
     """Return the tables of a results folder by name; empty without an evaluation, for which nothing was scored."""
-    import pandas as pd
-
     if evaluation is None:
-        return {name: pd.DataFrame(columns=list(columns)) for name, columns in COLUMNS.items()}
-    parts = [
-        pd.DataFrame(dict(zip(COLUMNS["scores"], (name, scores.ids, measure, group[name]), strict=True)))
-        for name in scores.retrievers
-        for measure, group in scores.values.items()
-    ]
+        return {name: dict.fromkeys(columns, ()) for name, columns in COLUMNS.items()}
     rows = {
         "summary": summary_rows(evaluation.summary),
         "comparisons": comparison_rows(evaluation),
         "tests": [test_cells(row) for row in evaluation.tests],
     }
-    frames = {name: pd.DataFrame(of, columns=list(COLUMNS[name])) for name, of in rows.items()}
-    return {"scores": pd.concat(parts, ignore_index=True), **frames}
+    columns = {name: {key: [row[key] for row in of] for key in COLUMNS[name]} for name, of in rows.items()}
+    parts = [(name, measure) for name in scores.retrievers for measure in scores.values]
+    every = {
+        "retriever": [name for name, _ in parts for _ in scores.ids],
+        "query_id": list(scores.ids) * len(parts),
+        "measure": [measure for _, measure in parts for _ in scores.ids],
+        "value": [value for name, measure in parts for value in scores.values[measure][name].tolist()],
+    }
+    return {"scores": every, **columns}

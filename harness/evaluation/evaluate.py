@@ -14,8 +14,8 @@ import numpy as np
 from pydantic import ValidationError
 
 from harness.evaluation.abstention import CUTOFF, AnsweredQueries, abstention_of, comparable
-from harness.evaluation.compare import compare, family, uncounted
-from harness.evaluation.costs import Prices, by_price, cost_rows
+from harness.evaluation.compare import MOST_PAIRS, compare, family, uncounted
+from harness.evaluation.costs import Prices, by_price
 from harness.evaluation.evaluation import (
     Abstention,
     Ceilings,
@@ -180,7 +180,7 @@ def evaluation_of(results: Results) -> Evaluation:
     scores = scores_of_results(results)
     scores = replace(scores, judged=judged_shares(results, scores.primary))
     graded = grade_labels(labels, relevance_of(results))
-    prices = by_price(results.manifest, cost_rows(results.costs))
+    prices = by_price(results.manifest, results.cost_rows)
     found = evaluate_run(RunInputs(results.manifest, scores, graded, queries, prices, rankings_of(results)))
     return found.model_copy(update={"recomputed": True})
 
@@ -350,7 +350,8 @@ def _tests(run: RunInputs, settings: Settings, baseline: str | None, choice: Swe
         return
     decided = scores.of(scores.primary).only(scores.defined(scores.primary))
     yield from equivalence_family(decided, pairs, settings)
-    yield from slice_families(decided, pairs, [run.queries[query] for query in decided.ids], settings)
+    if len(pairs) <= MOST_PAIRS:  # one slice is as much work as the whole
+        yield from slice_families(decided, pairs, [run.queries[query] for query in decided.ids], settings)
     yield from uplift_family(decided, run.manifest, run.graded, settings)
     if choice is not None:
         yield TestRow(

@@ -115,7 +115,7 @@ def shared_queries(results: Sequence[Results], rule: str | None = None) -> Share
         grade_labels({query: given.labels for query, given in one.queries.items()}, relevance_of(one, rule))
         for one in results
     ]
-    every = Counter(query for one in results for query in one.scores["query_id"].unique())
+    every = Counter(query for one in results for query in set(one.score_columns["query_id"]))
     common = [query for query in results[0].queries if every[query] == len(results)]
     worded = [query for query in common if len({one.queries[query].query.text for one in results}) == 1]
     sides = list(zip(results, graded, strict=True))
@@ -209,7 +209,7 @@ def _judged(results: Results, graded: GradedLabels, query: str) -> tuple[object,
 def _measures(results: Sequence[Results]) -> tuple[Measure, ...]:
     """The first experiment's measures that every experiment has, its primary one first."""
     primary = primary_of(results[0].manifest.resolved)
-    scored = [set(one.scores["measure"]) for one in results]
+    scored = [set(one.score_columns["measure"]) for one in results]
     named = [name for name in results[0].manifest.resolved.measures if all(name in names for names in scored)]
     return parse_all(list(dict.fromkeys([primary, *computable(named)])))
 

@@ -42,7 +42,8 @@ def gate_scores(scores: Scores, *, margin: float, settings: Settings) -> Gate:
         raise InputError(Problem("margin", f"{margin} is not a finite number above 0", remedy))
     group, units, span = scores.values[scores.primary], scores.units, scores.span_of(scores.primary)
     d = differences(group[CHALLENGER], group[BASELINE])
-    test = not_worse([d], Within(margin, span, units, settings.alpha), settings.seed)[0]
+    within = Within(margin, span, units, settings.alpha)
+    (test,) = not_worse(group, [(CHALLENGER, BASELINE)], within, settings.seed)
     measured = any(np.any(values) for values in group.values())
     return Gate(
         passed=measured and not settings.spent and test.greater <= settings.alpha,

@@ -7,6 +7,7 @@ import math
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from itertools import groupby
 from pathlib import Path
 from typing import NamedTuple
 
@@ -76,17 +77,17 @@ def score_lists(judged: Judged, lists: Mapping[str, Callable[[], Lists]]) -> Sco
 
 def scores_of_results(results: Results) -> Scores:
     """Read the scores that a results folder holds; measures that are undefined everywhere are left out."""
-    primary, table = primary_of(results.manifest.resolved), results.scores.reset_index(drop=True)
-    codes, asked = table["query_id"].factorize()
-    ids = tuple(sorted(asked))
+    primary, table = primary_of(results.manifest.resolved), results.score_columns
+    ids = tuple(sorted(set(table["query_id"])))
     place = {query_id: i for i, query_id in enumerate(ids)}
     values: dict[str, dict[str, Floats]] = {primary: {}}  # it comes first
-    column = np.array([place[query_id] for query_id in asked], dtype=np.int64)[codes]
-    value = table["value"].to_numpy(dtype=np.float64)
-    for (measure, retriever), group in table.groupby(["measure", "retriever"], sort=False):
-        row = np.zeros(len(ids))
-        row[column[group.index]] = value[group.index]
-        values.setdefault(str(measure), {})[str(retriever)] = row
+    column, value = np.array([place[query] for query in table["query_id"]], dtype=np.int64), np.array(table["value"])
+    start = 0
+    for (measure, retriever), rows in groupby(zip(table["measure"], table["retriever"], strict=True)):
+        stop = start + len(list(rows))
+        row = values.setdefault(measure, {}).setdefault(retriever, np.zeros(len(ids)))
+        row[column[start:stop]] = value[start:stop]
+        start = stop
     if set(values[primary]) != set(results.retrievers):
         where, remedy = str(results.folder / "scores.csv"), "run the experiment again"
         raise InputError(Problem(where, f"has no scores of {primary}, which the manifest says decides", remedy))
@@ -170,7 +171,7 @@ def score_folder(
     bare = frozenset(id_ for id_, question in results.queries.items() if question.query.unanswerable)
     bare = bare if any(measure.name == ABSTAIN for measure in measures) else frozenset()
     if claims is not None or bare:  # queries that have claims alone were scored, too
-        scored = results.scores["query_id"] if claims is not None else ()
+        scored = results.score_columns["query_id"] if claims is not None else ()
         grades = {**{query: {} for query in (*scored, *bare)}, **grades}
     if unknown := [query for query in queries or () if query not in grades]:
         what = "is not a query with a relevant document here"

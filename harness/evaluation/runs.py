@@ -121,14 +121,12 @@ def joined_runs(runs: Sequence[ScoredRun], judgments: Judgments, measures: Seque
     )
 
 
-def _read_lists(path: str | Path, *, queries: Sequence[str], precision: Precision) -> dict[str, list[str]]:
-    """What a run ranks, best first; the file is read once more."""
-    return _lists_of(read_run(path), queries=queries, precision=precision)
-
-
-def _lists_of(run: RunScores, *, queries: Sequence[str], precision: Precision) -> dict[str, list[str]]:
-    wanted = set(queries)
-    return {query: _in_order(hits, precision) for query, hits in run.items() if query in wanted}
+def ordered(
+    run: RunScores | str | Path, queries: Collection[str] | None = None, precision: Precision = "single"
+) -> dict[str, list[str]]:
+    """What a run ranks, best first, of these queries or all; a file is read once more."""
+    every = run if isinstance(run, dict) else read_run(run)
+    return {query: _in_order(hits, precision) for query, hits in every.items() if queries is None or query in queries}
 
 
 def _in_order(hits: Mapping[str, float], precision: Precision) -> list[str]:
@@ -143,13 +141,11 @@ def _scored_file(
 ) -> ScoredRun:
     """Score one file."""
     streamed = _streamed(path, judgments, measures, conventions)
-    scores, matched, again = streamed.values, "", None
-    if Path(path).is_file():
-        again = partial(_read_lists, path, precision=conventions.precision)
-        if not streamed.known:
-            run, matched = matched_run(read_run(path), judgments, str(path))
-            again = partial(_lists_of, run, precision=conventions.precision) if matched else again
-            scores = score_run(measures, judgments, run.items(), precision=conventions.precision)
+    scores, matched = streamed.values, ""
+    again: RunScores | str | Path | None = path if Path(path).is_file() else None
+    if again is not None and not streamed.known:
+        again, matched = matched_run(read_run(path), judgments, str(path))
+        scores = score_run(measures, judgments, again.items(), precision=conventions.precision)
     kept, notes = counted(judgments, streamed.met, conventions)
     notes += [matched] if matched else []
     for steep in dict.fromkeys(measure.name for measure in measures if row_of(measure).by_largest_grade):
@@ -159,7 +155,8 @@ def _scored_file(
     if not kept:
         raise InputError(Problem(str(path), "no query is left to score", "; ".join(notes)))
     values = scores if len(kept) == len(judgments) else scores.only(kept)
-    return ScoredRun(name, values, tuple(notes), again and partial(again, queries=values.query_ids))
+    lists = None if again is None else partial(ordered, again, frozenset(values.query_ids), conventions.precision)
+    return ScoredRun(name, values, tuple(notes), lists)
 
 
 class _Streamed(NamedTuple):
@@ -312,8 +309,3 @@ def scored_run(name: str, run: RunScores, judgments: Qrels, measures: Sequence[M
     own = any(measure.own for measure in measures)  # what is asked by lists of documents
     values = score(measures, judgments, lists()) if own else score_run(measures, judgments, run.items())
     return ScoredRun(name, values, tuple(notes), lists)
-
-
-def ordered(run: RunScores) -> dict[str, list[str]]:
-    """What a run in memory ranks, best first."""
-    return {query: _in_order(hits, "single") for query, hits in run.items()}

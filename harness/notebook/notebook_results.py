@@ -85,6 +85,7 @@ class NotebookResults(Results):
         """The same results; where a place is given, it goes with them."""
         table = {field.name: getattr(results, field.name) for field in fields(Results)}
         made = cls(**{**table, "queries": QueryTable(results)})
+        made.__dict__.update({name: getattr(results, name) for name in records.TABLES})  # a later run takes its place
         if place is not None:
             weakref.finalize(made, shutil.rmtree, place, ignore_errors=True)
         return made

@@ -5,9 +5,11 @@ from harness.records.atomic_write import experiment_and_data as experiment_and_d
 from harness.records.atomic_write import put_in_place as put_in_place
 from harness.records.atomic_write import unfinished as unfinished
 from harness.records.atomic_write import unfinished_folder as unfinished_folder
+from harness.records.csv_tables import TABLES as TABLES
+from harness.records.csv_tables import TableColumns as TableColumns
 from harness.records.csv_tables import as_cell as as_cell
 from harness.records.csv_tables import file_digests as file_digests
-from harness.records.csv_tables import read_costs as read_costs
+from harness.records.csv_tables import read_rows as read_rows
 from harness.records.csv_tables import write_costs as write_costs
 from harness.records.csv_tables import write_table as write_table
 from harness.records.kept import LENGTHS as LENGTHS

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.identity import run_of
-from harness.records.csv_tables import read_table
+from harness.records.csv_tables import read_columns
 from harness.records.manifest import Manifest, read_manifest
 from retrievers.errors import HarnessError, InputError, Problem
 from retrievers.opening import locked
@@ -106,9 +106,9 @@ def _lost(earlier: Path, newer: Path) -> str:
 
 def _scores(folder: Path) -> dict[tuple[str, ...], str]:
     """(retriever, query, measure) -> the score as text: so that one that is undefined equals itself."""
-    table = read_table(folder / "scores.csv")
+    table = read_columns(folder / "scores.csv")
     names = zip(table["retriever"], table["query_id"], table["measure"], strict=True)
-    return dict(zip(names, map(repr, table["value"].tolist()), strict=True))
+    return dict(zip(names, map(repr, table["value"]), strict=True))
 
 
 def experiment_and_data(folder: Path) -> tuple[Any, Any] | None:

@@ -6,11 +6,14 @@ What a spreadsheet would run stays text, and no character makes a row of its own
 from __future__ import annotations
 
 import csv
+import math
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from harness.records.kept import COSTS, Run
 from harness.records.safe_files import create, sha256_of
@@ -23,17 +26,9 @@ if TYPE_CHECKING:
 FORMULA = re.compile(r"""(^|[;,\t])('*)(?=\s*"?(?:=|[+@-][^;,\t]*[(|!]))""")
 QUOTED = re.compile(r"""(^|[;,\t])'('*)(?=\s*"?(?:=|[+@-][^;,\t]*[(|!]))""")
 _NOTHING: Mapping[str, StageTotals] = MappingProxyType({})
-LEADING = {
-    "scores": ("retriever", "query_id", "measure", "value"),
-    "summary": (
-        "retriever", "measure", "count", "mean", "ci_low", "ci_high", "std", "min", "q25", "median", "q75", "max",
-        "ci_method",
-    ),
-    "comparisons": ("measure", "a", "b", "n", "mean_difference", "p_value", "p_adjusted", "verdict"),
-    "tests": ("family", "measure", "a", "b", "p_value"),
-    "costs": COSTS,
-}  # fmt: skip
-"""Table -> columns without which it cannot be used."""
+TABLES = ("scores", "summary", "comparisons", "tests", "costs")
+TableColumns = Mapping[str, Sequence[Any]]
+"""A table: name of a column -> its values."""
 TEXT_COLUMNS = ("retriever", "query_id", "measure", "a", "b", "stage", "family")
 """Names: read back as text, whatever they look like, and an empty one is a text too."""
 NUMBERS = frozenset({
@@ -43,7 +38,7 @@ NUMBERS = frozenset({
     "p_wilcoxon", "p_wilcoxon_adjusted",
     "clusters", "calls", "texts", "cached", "tokens", "usd", "seconds", "p50_ms", "p95_ms", "p99_ms",
 })  # fmt: skip
-"""Columns of numbers; every other column is text."""
+"""TableColumns of numbers; every other column is text."""
 
 
 def as_cell(text: str) -> str:
@@ -68,12 +63,30 @@ def of_cell(cell: str) -> str:
     return QUOTED.sub(r"\1\2", cell)
 
 
-def write_table(folder: Path, name: str, table: pd.DataFrame) -> None:
+def write_table(folder: Path, name: str, table: TableColumns) -> None:
     """Write a CSV file: full precision, line feeds, empty cells for what is undefined, no text that would be run."""
-    texts = {column: _mapped(table[column], as_cell) for column in table.columns if column not in NUMBERS}
-    table = table.assign(**texts)
+    columns = [_numbers(values) if column in NUMBERS else _texts(values) for column, values in table.items()]
     with create(folder / f"{name}.csv") as file:
-        table.to_csv(file, index=False, lineterminator="\n")
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(table)
+        writer.writerows(zip(*columns, strict=True))
+
+
+def _numbers(values: Iterable[Any]) -> list[Any]:
+    """Numbers as they are written: all of a column with a point, or none; None and NaN as empty cells."""
+    kept = [None if one is None or one != one else one for one in values]
+    if all(isinstance(one, int | np.integer) for one in kept):
+        return kept
+    return [None if one is None else float(one) for one in kept]
+
+
+def _texts(values: Iterable[Any]) -> list[Any]:
+    """Texts as they are written, each distinct one looked at once."""
+    known: dict[Any, Any] = {}
+    return [
+        known[one] if one in known else known.setdefault(one, as_cell(one) if isinstance(one, str) else None)
+        for one in values
+    ]
 
 
 def write_costs(folder: Path, runs: Iterable[Run], shared: Mapping[str, StageTotals] = _NOTHING) -> None:
@@ -84,8 +97,6 @@ def write_costs(folder: Path, runs: Iterable[Run], shared: Mapping[str, StageTot
         runs: the retrievers.
         shared: the stages that serve all retrievers at once, such as "judge"; their rows name no retriever.
     """
-    import pandas as pd
-
     rows = []
     for run in runs:
         for stage in dict.fromkeys([*run.stages, *run.latency]):
@@ -96,17 +107,42 @@ def write_costs(folder: Path, runs: Iterable[Run], shared: Mapping[str, StageTot
     for stage, totals in shared.items():
         counts = [int(totals.counts.get(name, 0)) for name in ("calls", "texts", "cached", "tokens")]
         rows.append(("", stage, *counts, totals.counts.get("usd", 0.0), totals.seconds, *(None,) * 4))
-    write_table(folder, "costs", pd.DataFrame(rows, columns=list(COSTS)))
+    write_table(folder, "costs", {name: [row[place] for row in rows] for place, name in enumerate(COSTS)})
 
 
-def read_costs(folder: Path) -> list[dict[str, Any]]:
-    """Read the rows of a results folder's costs.csv; OSError or ValueError where it cannot be read."""
-    rows = read_table(folder / "costs.csv").to_dict("records")
-    return [{str(name): value for name, value in row.items()} for row in rows]
+def read_rows(path: Path) -> list[dict[str, Any]]:
+    """Read the rows of a table that a run wrote; as `read_columns`."""
+    columns = read_columns(path)
+    return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+
+
+def read_columns(path: Path) -> dict[str, list[Any]]:
+    """Read a table that a run wrote, NaN for what is undefined; OSError or ValueError where it cannot be read."""
+    with path.open(encoding="utf-8-sig", newline="") as file:
+        header, *rows = csv.reader(file)
+    columns = zip(*rows, strict=True) if rows else ((),) * len(header)
+    return {
+        name: _read_numbers(cells) if name in NUMBERS else _read_texts(cells, name)
+        for name, cells in zip(header, columns, strict=True)
+    }
+
+
+def _read_numbers(cells: Sequence[str]) -> list[Any]:
+    try:
+        return list(map(int, cells))
+    except ValueError:
+        return [float(cell) if cell else math.nan for cell in cells]
+
+
+def _read_texts(cells: Sequence[str], column: str) -> list[Any]:
+    texts: dict[str, Any] = {cell: of_cell(cell) for cell in set(cells)}
+    if column not in TEXT_COLUMNS and "" in texts:
+        texts[""] = math.nan
+    return [texts[cell] for cell in cells]
 
 
 def read_table(path: Path) -> pd.DataFrame:
-    """Read a table that a run wrote; OSError or ValueError where it cannot be read."""
+    """The same as a frame of pandas; OSError or ValueError where it cannot be read."""
     import pandas as pd
 
     with path.open(encoding="utf-8-sig", newline="") as file:
@@ -116,20 +152,13 @@ def read_table(path: Path) -> pd.DataFrame:
     table = pd.read_csv(
         path, dtype=dict.fromkeys(texts, str), keep_default_na=False, na_values=empty, index_col=False, encoding="utf-8"
     )
-    return table.assign(**{column: _mapped(table[column], of_cell) for column in texts})
-
-
-def _mapped(values: pd.Series[Any], change: Callable[[str], str]) -> pd.Series[Any]:
-    """A column with its texts changed, each distinct text looked at once."""
-    changed = {text: change(text) for text in values.unique() if isinstance(text, str)}
-    if all(text == other for text, other in changed.items()):
-        return values
-    return values.map(lambda value: changed.get(value, value))
+    changed = {column: table[column].map(of_cell, na_action="ignore") for column in texts}
+    return table.assign(**{column: values for column, values in changed.items() if not values.equals(table[column])})
 
 
 def file_digests(folder: Path) -> dict[str, str]:
     """Return name -> SHA-256 of every file of a results folder that is read back, for the manifest."""
-    names = [*(f"{name}.csv" for name in LEADING), "labels.jsonl", "documents.jsonl", "qrels.trec"]
+    names = [*(f"{name}.csv" for name in TABLES), "labels.jsonl", "documents.jsonl", "qrels.trec"]
     names += [name for name in ("evaluation.json",) if (folder / name).is_file()]  # nobody judged where it is missing
     names += sorted(f"rankings/{path.name}" for path in (folder / "rankings").glob("*.jsonl"))
     return {name: sha256_of(folder / name) for name in names}

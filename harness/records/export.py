@@ -16,7 +16,7 @@ from typing import Any
 
 from harness.dataset.source import parse_json
 from harness.records.atomic_write import LAST_FILE
-from harness.records.csv_tables import LEADING
+from harness.records.csv_tables import TABLES
 from harness.records.results import UNSCORED, Results
 from harness.records.safe_files import create
 from retrievers.errors import InputError, Problem, did_you_mean, needing
@@ -105,7 +105,7 @@ def _parquet(results: Results, place: Path) -> None:
         importlib.import_module("pyarrow")
     import pandas as pd
 
-    for name in LEADING:
+    for name in TABLES:
         getattr(results, name).to_parquet(place / f"{name}.parquet", index=False)
     rows = [
         (name, query, rank, hit.doc_id, hit.score)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -11,7 +12,7 @@ from harness.dataset import Dataset, DatasetReference, load, trec
 from harness.experiment import DatasetTable, locate
 from harness.identity import query_of
 from harness.records import kept
-from harness.records.csv_tables import LEADING, read_table
+from harness.records.csv_tables import TABLES, read_columns, read_rows, read_table
 from harness.records.kept import LabelledQuery, Run, StageLatency
 from harness.records.manifest import AGAIN, Manifest, read_manifest
 from harness.records.safe_files import CHANGED, read_jsonl, refuse_links, sha256_of
@@ -31,9 +32,18 @@ UNSCORED = ("holds no scores: no query has labels", "harness pool draws what peo
 """What is wrong with results where scores are wanted, and what to do."""
 
 
-@dataclass(frozen=True, slots=True, repr=False, eq=False)
+def _frame(name: str) -> cached_property[pd.DataFrame]:
+    """A table as a frame of pandas."""
+
+    def read(results: Results) -> pd.DataFrame:
+        return results.table(name, read_table)
+
+    return cached_property(read)
+
+
+@dataclass(frozen=True, repr=False, eq=False)
 class Results:
-    """A results folder, read back."""
+    """A results folder, read back; its tables when they are first asked for."""
 
     folder: Path
     manifest: Manifest
@@ -41,11 +51,31 @@ class Results:
     """Every judged query, by id."""
     documents: Mapping[str, Document]
     """Title and text, as far as it was kept, of every document in the labels or in a top 20."""
-    scores: pd.DataFrame
-    summary: pd.DataFrame
-    comparisons: pd.DataFrame
-    tests: pd.DataFrame
-    costs: pd.DataFrame
+
+    scores, summary, comparisons, tests, costs = map(_frame, TABLES)
+
+    @cached_property
+    def score_columns(self) -> dict[str, list[Any]]:
+        """The columns of scores.csv, without pandas, whose import takes as long as reading them."""
+        return self.table("scores", read_columns)
+
+    @cached_property
+    def cost_rows(self) -> list[dict[str, Any]]:
+        """The rows of costs.csv, likewise."""
+        return self.rows("costs")
+
+    def rows(self, name: str) -> list[dict[str, Any]]:
+        """The rows of a table."""
+        return self.table(name, read_rows)
+
+    def table(self, name: str, read: Callable[[Path], Row]) -> Row:
+        """A table, which must have the digest that the manifest has."""
+        _refuse_change(self.folder, self.manifest, f"{name}.csv")
+        path = self.folder / f"{name}.csv"
+        try:
+            return read(path)
+        except (OSError, ValueError) as error:
+            raise _unreadable(path, error) from None
 
     @property
     def retrievers(self) -> tuple[str, ...]:
@@ -55,7 +85,7 @@ class Results:
     @property
     def scored(self) -> bool:
         """Whether any query could be scored; without labels there are rankings, costs and overlap alone."""
-        return not self.scores.empty
+        return bool(self.score_columns["query_id"])
 
     @property
     def which(self) -> str:
@@ -93,7 +123,7 @@ class Results:
     def run(self, retriever: str) -> Run:
         """One retriever's run as it was: its rankings, costs, notes and provenance."""
         ledger = self.manifest.ledger.retrievers[retriever]
-        rows = self.costs[self.costs["retriever"] == retriever].to_dict("records")
+        rows = [row for row in self.cost_rows if row["retriever"] == retriever]
         return Run(
             retriever,
             self.rankings(retriever),
@@ -117,8 +147,9 @@ def read(folder: str | Path) -> Results:
     labelled = {row.query.id: row for row in _evidence(folder, manifest, "labels.jsonl", kept.labelled)}
     _refuse_change(folder, manifest, "qrels.trec")
     documents = {row.id: row for row in _evidence(folder, manifest, "documents.jsonl", kept.document)}
-    tables = {name: _table(folder, manifest, name) for name in LEADING}
-    return Results(folder, manifest, labelled, documents, **tables)
+    for name in TABLES:
+        _refuse_change(folder, manifest, f"{name}.csv")
+    return Results(folder, manifest, labelled, documents)
 
 
 def holds_results(place: Path) -> bool:
@@ -149,16 +180,6 @@ def _evidence(folder: Path, manifest: Manifest, name: str, parse: Callable[[byte
         raise _unreadable(folder / name, error) from None
 
 
-def _table(folder: Path, manifest: Manifest, name: str) -> pd.DataFrame:
-    """A table, which must have the digest that the manifest has."""
-    _refuse_change(folder, manifest, f"{name}.csv")
-    path = folder / f"{name}.csv"
-    try:
-        return read_table(path)
-    except (OSError, ValueError) as error:
-        raise _unreadable(path, error) from None
-
-
 def _refuse_change(folder: Path, manifest: Manifest, name: str) -> None:
     """Raise InputError where a file has another digest than the manifest says."""
     try:
@@ -173,9 +194,7 @@ def _unreadable(path: Path, error: Exception) -> InputError:
     return InputError(Problem(str(path), what, AGAIN))
 
 
-def _stages(
-    rows: Iterable[Mapping[Hashable, Any]], counts: Mapping[str, Mapping[str, float]]
-) -> dict[str, StageTotals]:
+def _stages(rows: Iterable[Mapping[str, Any]], counts: Mapping[str, Mapping[str, float]]) -> dict[str, StageTotals]:
     names = ("calls", "texts", "cached", "tokens", "usd")
     sums = {row["stage"]: ({name: row[name] for name in names if row[name]}, row["seconds"]) for row in rows}
     return {stage: StageTotals(seconds, {**own, **counts.get(stage, {})}) for stage, (own, seconds) in sums.items()}
@@ -242,7 +261,7 @@ def earlier_queries(place: Path, manifest: Manifest, queries: ScoredQueries) -> 
 
 
 def _scored(folder: Path, manifest: Manifest) -> ScoredQueries:
-    scored = set(read_table(folder / "scores.csv")["query_id"])
+    scored = set(read_columns(folder / "scores.csv")["query_id"])
     _refuse_change(folder, manifest, "labels.jsonl")
     labelled = read_jsonl(folder / "labels.jsonl", kept.labelled)
     return frozenset(query_of(row.query) for row in labelled if row.query.id in scored)

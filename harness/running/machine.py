@@ -133,7 +133,7 @@ def earlier_runs(results: Path) -> Iterator[EarlierRun]:
     """The results folders that were made on this machine, those of several data sets too, which lie one deeper."""
     for manifest in sorted([*results.glob("*/manifest.json"), *results.glob("*/*/manifest.json")]):
         try:
-            run = EarlierRun(records.read_manifest(manifest.parent), records.read_costs(manifest.parent))
+            run = EarlierRun(records.read_manifest(manifest.parent), records.read_rows(manifest.parent / "costs.csv"))
         except (InputError, OSError, ValueError):
             continue  # no results folder of today's form: nothing is known from it
         if _without_load(run.manifest.machine) == _without_load(machine()):

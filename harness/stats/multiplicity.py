@@ -69,7 +69,14 @@ def adjusted_floors(p_values: Sequence[float], floors: Sequence[float | None], m
     >>> adjusted_floors([0.03, 0.04], [0.01, None], "holm")
     (0.02, None)
     """
-    return tuple(
-        None if floor is None else adjust([*p_values[:i], floor, *p_values[i + 1 :]], method)[i]
-        for i, floor in enumerate(floors)
-    )
+    correct, placed = CORRECTIONS[method], np.sort(np.asarray(p_values, dtype=np.float64))
+    found: list[float | None] = []
+    for own, floor in zip(p_values, floors, strict=False):
+        if floor is None:
+            found.append(None)
+            continue
+        at = int(np.searchsorted(placed, floor))
+        here = int(np.searchsorted(placed, own))
+        family = np.insert(np.delete(placed, here), at - (here < at), floor)
+        found.append(min(1.0, float(correct(family)[at - (here < at)])))
+    return tuple(found)

@@ -108,23 +108,26 @@ def fewest_units(margin: float, span: float, alpha: float, ahead: float = 0.0) -
     return max(1, math.ceil(math.log(alpha) / math.log1p(-hit))) if hit < 1 else 1
 
 
-def not_worse(pairs: Sequence[Differences], within: Within, seed: int = 0) -> list[FlipTest]:
-    """Return, for each row of differences, the test of "the mean is above -margin" (`greater` is its p).
+def not_worse(scores: ScoreTable, pairs: Sequence[tuple[str, str]], within: Within, seed: int = 0) -> list[FlipTest]:
+    """Return, for each pair (a, b), the test of "the mean of a - b is above -margin" (`greater` is its p).
 
-    The sign-flip test of the mean of d + margin, with one query added whose difference is the worst possible, -span:
-    what was not seen in n queries may hit one in n, and identical rankings are no exception. Never a signed-rank test
-    on shifted differences: that one speaks of a median, and calls 90 ties and 10 losses of 0.5 "not worse by 0.02"
-    with p = 1e-10. Below `fewest_units` p = 1. By clusters, these are counted instead of queries, and what is added is
-    a cluster of the mean weight.
+    The sign-flip test of the mean of a - b + margin, from the retrievers' sums, with one query added whose difference
+    is the worst possible, -span: what was not seen in n queries may hit one in n, and identical rankings are no
+    exception. Never a signed-rank test on shifted differences: that one speaks of a median, and calls 90 ties and 10
+    losses of 0.5 "not worse by 0.02" with p = 1e-10. Below `fewest_units` p = 1. By clusters, these are counted instead
+    of queries, and what is added is a cluster of the mean weight.
     """
     margin, span, units, alpha = within
     if not span or not pairs:  # nobody knows the range; or nothing can be scored, and nothing was
         return [NEVER] * len(pairs)
+    place = {name: i for i, name in enumerate(scores)}
+    own = units.sums(np.column_stack(list(scores.values())))
+    raised = own + margin * units.totals[:, None]
     worst = (margin - span) * float(units.totals.mean())
-    columns = [np.append(units.sums(d.values + margin), worst) for d in pairs]
-    table = np.column_stack([*columns, np.zeros(len(units) + 1)])
-    tests = sign_flip(table, [Contrast(place, len(pairs)) for place in range(len(pairs))], seed)
-    enough = [len(units) >= fewest_units(margin, span, alpha, mean(d.values, units.weights)) for d in pairs]
+    table = np.vstack([np.hstack([own, raised]), np.repeat([0.0, worst], len(place))])
+    tests = sign_flip(table, [Contrast(len(place) + place[a], place[b]) for a, b in pairs], seed)
+    ahead = (mean(differences(scores[a], scores[b]).values, units.weights) for a, b in pairs)
+    enough = [len(units) >= fewest_units(margin, span, alpha, gap) for gap in ahead]
     return [test if known else NEVER for test, known in zip(tests, enough, strict=True)]
 
 
@@ -135,6 +138,5 @@ def equivalence_tests(
 
     Two tests of `not_worse`, one in each direction; the larger p counts.
     """
-    both = [differences(scores[x], scores[y]) for a, b in pairs for x, y in ((a, b), (b, a))]
-    tests = not_worse(both, within, seed)
+    tests = not_worse(scores, [(x, y) for a, b in pairs for x, y in ((a, b), (b, a))], within, seed)
     return [max(two, key=lambda t: t.greater) for two in zip(tests[::2], tests[1::2], strict=True)]

@@ -110,9 +110,8 @@ def _convolved(steps: Integers) -> FlipTest:
     chances = np.zeros(max(plus, minus) + 1)
     chances[0] = 1.0
     for size in np.sort(np.abs(steps)).tolist():
-        kept = chances / 2
-        chances = kept.copy()
-        chances[size:] += kept[: len(kept) - size]
+        chances /= 2
+        chances[size:] += chances[:-size].copy()
     below = min(1.0, float(chances[: minus + 1].sum()))
     outer = float(chances[: min(plus, minus) + 1].sum())
     return FlipTest(max(min(1.0, 2 * outer), SMALLEST), max(below, SMALLEST), "convolved")
@@ -120,18 +119,19 @@ def _convolved(steps: Integers) -> FlipTest:
 
 def _drawn(scores: Floats, contrasts: Sequence[Contrast], slack: Floats, seed: int) -> list[FlipTest]:
     """Draw patterns: a sum of differences is one of the columns' sums, so that the same sums serve all contrasts."""
-    n = len(scores)
-    plus = np.array([c.a for c in contrasts], dtype=np.intp)
-    less = np.array([c.b for c in contrasts], dtype=np.intp)
+    slack = len(scores) * slack
     sums = scores.sum(axis=0)
-    observed = sums[plus] - sums[less]
-    above, outside = np.zeros(len(contrasts), dtype=np.int64), np.zeros(len(contrasts), dtype=np.int64)
+    observed = [float(sums[c.a] - sums[c.b]) for c in contrasts]
+    edges = [(one - near, abs(one) - near) for one, near in zip(observed, slack.tolist(), strict=True)]
+    above, outside = [0] * len(contrasts), [0] * len(contrasts)
     for flipped in flipped_sums(scores, seed):
-        values = flipped[:, plus] - flipped[:, less]
-        above += np.count_nonzero(values >= observed - n * slack, axis=0)
-        outside += np.count_nonzero(np.abs(values) >= np.abs(observed) - n * slack, axis=0)
+        rows = np.ascontiguousarray(flipped.T)
+        for i, (c, (one, both)) in enumerate(zip(contrasts, edges, strict=True)):
+            values = rows[c.a] - rows[c.b]
+            above[i] += int(np.count_nonzero(values >= one))
+            outside[i] += int(np.count_nonzero(np.abs(values, out=values) >= both))
     return [
-        _tailed(scores[:, c.a] - scores[:, c.b], int(both), int(one))
+        _tailed(scores[:, c.a] - scores[:, c.b], both, one)
         for c, both, one in zip(contrasts, outside, above, strict=True)
     ]
 
@@ -194,7 +194,7 @@ def flipped_sums(columns: Floats, seed: int) -> Iterator[Floats]:
     for start in range(0, DRAWS, rows):
         drawn = rng.integers(0, 2**64, size=(min(rows, DRAWS - start), words), dtype=np.uint64).astype("<u8")
         bits = drawn.view(np.uint8)
-        yield _looked_up(bits, columns) if k <= WIDE else _signs(bits)[:, :n] @ columns
+        yield _looked_up(bits, columns) if k <= WIDE else _signs(bits, n) @ columns
 
 
 def _looked_up(bits: Bytes, columns: Floats) -> Floats:
@@ -212,8 +212,10 @@ def _looked_up(bits: Bytes, columns: Floats) -> Floats:
     return sums
 
 
-def _signs(bits: Bytes) -> Floats:
-    signs: Floats = 1 - 2 * np.unpackbits(bits, axis=1).astype(np.float64)
+def _signs(bits: Bytes, count: int | None = None) -> Floats:
+    signs = np.unpackbits(bits, axis=1, count=count).astype(np.float64)
+    signs *= -2
+    signs += 1
     return signs
 
 

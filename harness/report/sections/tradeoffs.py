@@ -50,7 +50,7 @@ def section(view: View) -> Section:
             "measured_at": max((cost.measured_at for cost in costs.values()), default=""),
             "approximations": approximations(view.results),
             "sizes": vector_sizes(view.results),
-            "rows": view.results.costs.to_dict("records"),
+            "rows": view.results.cost_rows,
         },
         tuple(plots),
     )
@@ -149,7 +149,7 @@ def approximations(results: Results) -> dict[str, Approximation]:
 
 def _approximation(results: Results, name: str, counts: Mapping[str, float]) -> Approximation | None:
     facts = results.manifest.retrievers[name].provenance
-    stages = {row["stage"]: row for row in results.costs.to_dict("records") if row["retriever"] == name}
+    stages = {row["stage"]: row for row in results.cost_rows if row["retriever"] == name}
     if not {"search", "search-exact"} <= stages.keys() or "vector_bytes" not in facts:
         return None
 

@@ -9,7 +9,7 @@ import pytest
 from harness.evaluation.gate import BASELINE, CHALLENGER, gate_scores
 from harness.evaluation.verdict import Verdict
 from harness.evaluation.wording import gate_sentence
-from harness.stats.differences import Range, differences, singles
+from harness.stats.differences import Range, singles
 from harness.stats.paired_tests import Within, not_worse
 from harness.stats.settings import Settings
 from retrievers.errors import InputError
@@ -28,8 +28,9 @@ AT_THE_MARGIN = {
 
 def p_values(table):
     """The p of each row of differences."""
-    found = [differences(row, np.zeros(len(row))) for row in table]
-    return np.array([t.greater for t in not_worse(found, Within(MARGIN, 1.0, singles(table.shape[1])))])
+    scores, within = dict(enumerate([*table, np.zeros(table.shape[1])])), Within(MARGIN, 1.0, singles(table.shape[1]))
+    pairs = [(place, len(table)) for place in range(len(table))]
+    return np.array([test.greater for test in not_worse(scores, pairs, within)])
 
 
 @pytest.mark.slow

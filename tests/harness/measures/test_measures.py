@@ -184,14 +184,6 @@ def test_the_ideal_ranking_scores_one(judged: dict[str, int]) -> None:
         assert found == pytest.approx(1, abs=1e-12), name
 
 
-@settings(deadline=None, max_examples=40)
-@given(judged, ranking)
-def test_renaming_documents_changes_nothing(judged: dict[str, int], ranking: list[str]) -> None:
-    renamed = {d: f"{9 - i} {d} 文書" for i, d in enumerate(DOCUMENTS)}
-    again = values(NAMES, {renamed[d]: g for d, g in judged.items()}, [renamed[d] for d in ranking])
-    assert again == values(NAMES, judged, ranking)
-
-
 @settings(max_examples=20, deadline=None)
 @given(st.lists(st.tuples(judged, ranking), max_size=8))
 def test_a_query_scores_the_same_alone_and_among_others(pairs: list[tuple[dict[str, int], list[str]]]) -> None:
