@@ -31,7 +31,7 @@ class Corpus:
         self._documents, self._count, self._texts = documents, count, texts
         self._held: dict[str, Document] = {}
         self.made: dict[str, Any] = {}
-        """What a retriever has made of the documents, for others that need the same."""
+        """What a retriever computed from the documents, for others that need the same."""
 
     def __iter__(self) -> Iterator[Document]:
         return self._documents()

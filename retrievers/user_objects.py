@@ -131,7 +131,7 @@ def faults_of(parts: Iterable[object]) -> Iterator[None]:
     """Turn whatever a retriever raises into its own failure, so that others go on: only Ctrl-C passes, and our errors.
 
     Args:
-        parts: what the retriever is made of; a class or an object, or the name of the user's function.
+        parts: what the retriever uses; a class or an object, or the name of the user's function.
 
     Raises:
         BackendError: names what is not ours among the parts, and the line of the user's code where it failed.

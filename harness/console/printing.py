@@ -84,7 +84,7 @@ def show_tracebacks() -> None:
 
 
 def hide_tracebacks() -> None:
-    """Undo `show_tracebacks`, for whoever calls several commands in one process."""
+    """Undo `show_tracebacks`, for anyone who calls several commands in one process."""
     logger = logging.getLogger("harness")
     logger.setLevel(logging.NOTSET)
     logger.handlers[:] = [handler for handler in logger.handlers if not isinstance(handler, _Shown)]

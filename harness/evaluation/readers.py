@@ -233,7 +233,7 @@ def relevance_of(results: Results, rule: str | None = None) -> Relevance:
 
 
 def read_scores(path: Path) -> Scores:
-    """Read a CSV file of per-query scores: columns retriever, query_id, measure, value; further columns are left aside.
+    """Read a CSV file of per-query scores: columns retriever, query_id, measure, value; further columns are ignored.
 
     An empty value, NaN or null is undefined.
 

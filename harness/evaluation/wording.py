@@ -144,7 +144,7 @@ def why(row: Comparison, settings: Settings) -> str:
         Reason.IDENTICAL: (
             f"the rankings are identical on {these(row.n, row.clusters)}: {unchanged_sentence(row.n, row.clusters)}"
         ),
-        Reason.NO_QUERY_DIFFERS: f"no query of {row.n:,} tells them apart",
+        Reason.NO_QUERY_DIFFERS: f"no query of {row.n:,} shows a difference",
         Reason.TOO_FEW: (
             f"too few queries ({row.differing:,} of {asked(row.n, row.clusters)} differ; the smallest adjusted p that "
             f"they could give is {format_p(row.p_minimum_adjusted or 0.0)}, above {settings.alpha:.3g})"

@@ -41,7 +41,7 @@ class NewExperiment:
     path: Path
     dataset: Dataset
     repeated: Sequence[str] = ()
-    """Files of labels left aside, since their queries are asked already."""
+    """Files of labels ignored, since their queries are there already."""
     dropped: int = 0
     """Labels of what is not there, which the experiment leaves out."""
 
@@ -62,7 +62,7 @@ class NewExperiment:
         if found := ", ".join(map(repr, dataset.found_columns.values())):
             yield f"column {found} is read as the labels, since its values name documents; --columns says otherwise"
         if self.repeated:
-            yield f"left aside, the same queries again: {', '.join(self.repeated)}"
+            yield f"ignored, the same queries again: {', '.join(self.repeated)}"
         if dataset.labels and len(dataset.queries) < FEW:
             decide = "query decides" if len(dataset.queries) == 1 else "queries decide"
             yield f"{len(dataset.queries)} {decide} little: expect 'undecided' unless the differences are large"
@@ -130,7 +130,7 @@ def _loaded(reference: DatasetReference) -> tuple[Dataset, int]:
 
 
 def _look(given: DatasetReference) -> tuple[DatasetReference, list[str]]:
-    """The data set with its files of queries, and those left aside, found; InputError where something is missing."""
+    """The data set with its files of queries, and those ignored, found; InputError where something is missing."""
     said = any((given.documents, given.queries, given.labels, given.format, given.split))
     if said or given.scheme or not given.folder.is_dir():
         return given, []
@@ -214,9 +214,9 @@ def experiment_text(name: str, reference: DatasetReference, dataset: Dataset, dr
 
 
 def _mapping(dataset: Dataset) -> Iterator[str]:
-    """What the columns of each table were taken for, as comments; no name of a column can end one."""
+    """What the columns of each table were read as, as comments; no name of a column can end one."""
     if dataset.columns:
-        yield "# What its columns are taken for; the key columns of the data set says otherwise, as --columns does:\n"
+        yield "# What its columns are read as; change it with the key columns of the data set, or with --columns:\n"
     for file, columns in dataset.columns.items():
         named = (f"{column or '(no name)'} -> {kind or 'not used'}" for column, kind in columns.items())
         yield f"# {CONTROL.sub(' ', f'{file}: ' + ', '.join(named))}\n"

@@ -1,4 +1,4 @@
-"""Every measure there is, and all that the house knows of it: one row each."""
+"""Every measure there is, and all that the harness knows of it: one row each."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from retrievers.errors import InputError, Problem
 
 
 class MeasureRow(NamedTuple):
-    """All that the house knows of one measure."""
+    """All that the harness knows of one measure."""
 
     compute: Callable[[Batch, Measure], Floats]
     meaning: str

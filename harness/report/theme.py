@@ -1,4 +1,4 @@
-"""Colours and shapes: told apart by colour-blind readers, in print, and on a dark screen."""
+"""Colours and shapes: distinct for colour-blind readers, in print, and on a dark screen."""
 
 from __future__ import annotations
 

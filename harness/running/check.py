@@ -240,7 +240,7 @@ def _of_the_data(target: Path) -> list[Problem]:
 
 
 def prepare(loaded: Loaded) -> Prepared:
-    """Load an experiment's data set and build what its retrievers are made of; labels and measures are seen to fit.
+    """Load an experiment's data set and build what its retrievers use; labels and measures are seen to fit.
 
     Args:
         loaded: the experiment.

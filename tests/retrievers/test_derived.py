@@ -191,7 +191,7 @@ def test_where_the_first_fails_the_others_do_not_ask(tmp_path: Path) -> None:
         results = run(small.experiment(tmp_path, retrievers=blocks), Options(tmp_path / "out"))
         assert len(provider.requests) == 1
     assert list(results.retrievers) == ["bm25"]
-    assert "made of paid, which failed" in str(results.manifest.failed["paid-64-binary"])
+    assert "uses paid, which failed" in str(results.manifest.failed["paid-64-binary"])
 
 
 def test_cutting_here_is_cutting_in_the_model(tmp_path: Path) -> None:
@@ -251,7 +251,7 @@ def test_what_a_table_stands_for_reads_back_as_itself() -> None:
         (derived({"derive": {"dimension": [8]}}), "did you mean 'dimensions'"),
         (derived({"derive": {"dimensions": [8]}}, {"name": "m-8", "kind": "bm25"}), "'m-8' occurs twice"),
         (derived({"quantization": "int8", "store": {"location": "edge", "m": 16}}), "searched exactly"),
-        (derived({"derived_from": "n"}), "made of unknown 'n'"),
+        (derived({"derived_from": "n"}), "uses unknown 'n'"),
         (
             {**BASE, "retrievers": [{"name": "b", "kind": "bm25", "derive": {"dimensions": [8]}}]},
             "unknown key 'derive'",

@@ -150,7 +150,7 @@ def choice(view: View) -> list[str]:
             value, name = min(priced)
             within = f"within {view.settings.margin:g} of {result.leader}"
             sentences.append(f"{price.word} {within}: {name}, {price.shown(value)} {price.each}{still}.")
-    return sentences or ["No price, latency or size tells them apart."]
+    return sentences or ["No price, latency or size separates them."]
 
 
 def _finds(view: View) -> Iterator[Clause]:

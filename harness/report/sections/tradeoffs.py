@@ -15,7 +15,7 @@ from harness.report.view import View
 PLACE = 60
 
 FLOOR = 0.001
-"""Milliseconds below which nothing is told apart: a logarithmic axis has no 0."""
+"""Milliseconds below which times count as equal: a logarithmic axis has no 0."""
 
 
 class CostKind(NamedTuple):

@@ -287,7 +287,7 @@ def test_what_is_told_before_is_what_the_run_counts(tmp_path: Path, model: str) 
     told = f"m would read only the beginning of {reach.beyond} of 8 documents (12 tokens) and leave {reach.lost} of "
     (warning,) = [one for one in check(path).warnings if "beginning" in one]
     assert warning.startswith(told)
-    assert warning.endswith("take a model that reads more; m-8, hybrid and again are made of it")
+    assert warning.endswith("take a model that reads more; m-8, hybrid and again use it")
     (alert,) = [one.text for one in alerts(view_of(results)) if "start" in one.text]
     assert alert == "m, m-8, hybrid and again read only the start of 100 % of the documents: try chunking."
 

@@ -299,7 +299,7 @@ NOISE = np.random.default_rng(0).normal(0, 0.2, 100)
         ),
         (
             {"a": np.full(6, 0.5), "b": np.full(6, 0.5)}, None,
-            "a and b: undecided, no query of 6 tells them apart", "reliably find",
+            "a and b: undecided, no query of 6 shows a difference", "reliably find",
         ),
         (
             {"a": np.ones(100), "b": np.full(100, 0.5)}, T, "the t-test is undefined where all differences are equal",

@@ -103,7 +103,7 @@ def test_the_data_set_is_found_from_a_parent_of_the_file(folder: Path, monkeypat
         (HEAD + '[[retrievers]]\nname = "x"\nencoder = "hashing"\n', "encoder: is not a table with a kind"),
         (
             HEAD + BM25 + '[[retrievers]]\nname = "f"\nkind = "fusion"\nof = ["bm25", "bm26"]\n',
-            "made of unknown 'bm26'",
+            "uses unknown 'bm26'",
         ),
         (HEAD + '[[retrievers]]\nname = "f"\nkind = "fusion"\nof = ["f", "bm25"]\n' + BM25, "in a circle: f"),
         (HEAD + BM25.replace("bm25", "BM25", 1) + BM25, "'BM25' and 'bm25' differ by case only"),

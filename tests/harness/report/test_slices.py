@@ -193,7 +193,7 @@ def test_the_first_relevant_ranks_and_the_scores_of_hits_are_those_of_the_rankin
 @pytest.mark.parametrize(
     ("price", "time", "said"),
     [
-        (None, None, ["No price, latency or size tells them apart."]),
+        (None, None, ["No price, latency or size separates them."]),
         ((0.0, 1.0), (2.0, 2.0), ["Cheapest within 0.02 of x: x, $0 a million queries."]),
         (None, (3.0, 2.5), ["Fastest within 0.02 of x: y, 2.50 ms a query (median)."]),
     ],
