@@ -242,16 +242,16 @@ def test_an_interrupt_is_one_line_that_says_how_to_go_on(
 
     monkeypatch.setattr(pipeline, "run", interrupted)
     said = call("run", small.experiment(tmp_path), "--results", tmp_path)
-    assert said == (130, "", "stopped: what was embedded is cached, the same command goes on from there\n")
+    assert said == (130, "", "stopped: what was embedded is cached; the same command continues\n")
     (tmp_path / "small.unfinished" / "runs").mkdir(parents=True)
     (tmp_path / "small.unfinished" / "runs" / "bm25.trec").touch()
     said = call("run", small.experiment(tmp_path), "--results", tmp_path)
     assert said.err.count("\n") == 1
-    assert f"finished rankings lie in {tmp_path / 'small.unfinished'} (harness score " in said.err
+    assert f"finished rankings are in {tmp_path / 'small.unfinished'} (harness score " in said.err
     monkeypatch.setattr("harness.running.check.check", interrupted)
     assert call("check", "x") == (130, "", "stopped\n")
     monkeypatch.setattr("harness.labels.pool.read_pool", interrupted)
-    kept = "what was paid for is kept, the same command goes on from there"
+    kept = "what was paid for is kept; the same command continues"
     assert call("judge", "x") == (130, "", f"stopped: {kept}\n")
 
 
@@ -467,7 +467,9 @@ def test_a_full_disk_behind_standard_output_is_one_message(results: Path, words:
             command, stdout=full, stderr=subprocess.PIPE, text=True, cwd=Path(__file__).parents[3], check=False
         )
     assert ended.returncode == 2
-    assert ended.stderr.endswith("error: standard output: cannot be written: No space left on device (make room)\n")
+    assert ended.stderr.endswith(
+        "error: standard output: cannot be written: No space left on device (free disk space)\n"
+    )
     assert "Traceback" not in ended.stderr and "Exception" not in ended.stderr
 
 
@@ -668,7 +670,13 @@ def test_the_shell_completes(
 
 def test_help_names_every_command_with_its_whole_sentence(call: Call) -> None:
     for words in ((), ("cache",), ("labels",), ("queries",), ("answers",)):
-        said = " ".join(call(*words, "--help").out.partition("Commands:")[2].split())
+        said = " ".join(call(*words, "--help").out.split())
+        assert words or re.findall(r"(\w+): ", said.partition("Options:")[2]) == [
+            "Compare",
+            "Label",
+            "Maintain",
+            "with",
+        ]
         assert "..." not in said
         prefix = "".join(f"{word} " for word in words)
         for name, command in commands(app):

@@ -252,7 +252,7 @@ def test_repeated_and_blank_rows_are_counted_and_the_same_questions_asked(tmp_pa
     assert found.ledger["repeated-row"] == ("q0", "q0")
     assert len(found.ledger["blank-query"]) == 3
     lines = list(check(path).lines())
-    assert "rows that repeat the question of an earlier one: asked once (2): q0, q0" in lines
-    assert any(line.startswith("queries without text: not asked (3): q1, ") for line in lines)
+    assert "rows that repeat an earlier query: searched once (2): q0, q0" in lines
+    assert any(line.startswith("queries without text: not searched (3): q1, ") for line in lines)
     said = list(write_experiment(path).lines())
     assert "rows of questions that are not asked: 2 that repeat an earlier one, 3 blank" in said
