@@ -671,12 +671,8 @@ def test_the_shell_completes(
 def test_help_names_every_command_with_its_whole_sentence(call: Call) -> None:
     for words in ((), ("cache",), ("labels",), ("queries",), ("answers",)):
         said = " ".join(call(*words, "--help").out.split())
-        assert words or re.findall(r"(\w+): ", said.partition("Options:")[2]) == [
-            "Compare",
-            "Label",
-            "Maintain",
-            "with",
-        ]
+        groups = [said.find(f"{name}: ") for name in ("Compare", "Label", "Maintain")]
+        assert words or -1 not in groups and groups == sorted(groups)
         assert "..." not in said
         prefix = "".join(f"{word} " for word in words)
         for name, command in commands(app):
