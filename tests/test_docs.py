@@ -200,8 +200,8 @@ def test_every_command_shown(
 
 
 def test_every_command_has_help_and_a_place_in_the_reference() -> None:
-    rows = re.findall(r"^\|.*$", (PROJECT / "docs" / "commands.md").read_text(encoding="utf-8"), re.MULTILINE)
-    assert sorted(re.findall("`([a-z ]+)`", "\n".join(rows[2:]))) == sorted(name for name, _ in commands(app))
+    listed = (PROJECT / "docs" / "commands.md").read_text(encoding="utf-8").partition("By task")[2].partition("##")[0]
+    assert sorted(re.findall("`([a-z ]+)`", listed)) == sorted(name for name, _ in commands(app))
 
 
 def test_every_table_of_the_experiment_file_has_a_place_in_its_page() -> None:
@@ -245,21 +245,17 @@ def test_the_workflows_are_whole_files_whose_commands_run(reader: Path, tmp_path
     steps = workflow["jobs"]["gate"]["steps"]
     used = [step["uses"].partition("@")[0] for step in steps if "uses" in step]
     assert used == ["actions/checkout", "actions/setup-python", "actions/cache", "actions/upload-artifact"]
-    scripts = {
-        "GitHub": [step["run"] for step in steps if "run" in step],
-        "GitLab": yaml.safe_load(found[".gitlab-ci.yml"])["retrieval"]["script"],
-    }
     (tmp_path / "harness").write_text(f'#!/bin/sh\nexec {sys.executable} -m harness "$@"\n', encoding="utf-8")
     (tmp_path / "harness").chmod(0o755)
     summary = tmp_path / "summary.md"
     environment = {**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}", "GITHUB_STEP_SUMMARY": str(summary),
                    "PYTHONPATH": str(PROJECT)}  # fmt: skip
     subprocess.run(["harness", "init", "handbook", "--output", "handbook.toml"], env=environment, check=False)
-    for name, lines in scripts.items():
-        script = "\n".join(line for line in lines if not line.startswith("pip install"))
-        ran = subprocess.run(["sh", "-ec", script], env=environment, capture_output=True, text=True, check=False)
-        assert ran.returncode == 0, f"{name}: {ran.stderr}"
-        assert "gate passed" in ran.stdout.lower(), name
+    lines = [step["run"] for step in steps if "run" in step and not step["run"].startswith("pip install")]
+    command = ["sh", "-ec", "\n".join(lines)]
+    ran = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    assert ran.returncode == 0, ran.stderr
+    assert "gate passed" in ran.stdout.lower()
     assert summary.read_text(encoding="utf-8").startswith("### Retrieval gate passed")
 
 

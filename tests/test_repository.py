@@ -68,7 +68,7 @@ def test_what_the_versions_call_public_is_all_that_is() -> None:
     groups = {f"retriever_harness.{what}" for what in ("encoders", "rerankers", "retrievers", "stores")}
     assert set(re.findall(r"retriever_harness\.\w+", page)) == groups
     family = [one for one in vars(errors).values() if isinstance(one, type) and issubclass(one, errors.HarnessError)]
-    assert {int(code) for code in re.findall(r"^\| (\d+) \|", page, re.MULTILINE)} == {
+    assert {int(code) for code in re.findall(r"^- (\d+): ", page, re.MULTILINE)} == {
         0,
         130,
         *(one.exit_code for one in family),
