@@ -319,9 +319,7 @@ def _unwritten(error: OSError) -> int:
         sys.stdout.close()  # else Python tries again to write the rest, and complains
     if error.errno == errno.EPIPE:
         return 0
-    warn(
-        message(InputError(Problem("standard output", f"cannot be written: {error.strerror}", "free disk space")))
-    )
+    warn(message(InputError(Problem("standard output", f"cannot be written: {error.strerror}", "free disk space"))))
     return InputError.exit_code
 
 

@@ -196,7 +196,7 @@ def _streamed(
         scores = scored(stream_run(path))
     except _QueryApart:
         if not Path(path).is_file():
-            what = "the lines of a query do not stand together, and it cannot be read again: it is not a regular file"
+            what = "the lines of a query are not together, and the input can be read only once"
             raise InputError(Problem(str(path), what, "write it to a file first")) from None
         met.clear()
         scores = scored(iter(read_run(path).items()))

@@ -173,16 +173,16 @@ def _labelled_ids(file: Path) -> set[str]:
 
 
 def _missing_labels(folder: Path, documents: Sequence[str], unread: str) -> str:
-    asked = {"query": "what somebody would ask", "relevant_documents": documents[:2]}
+    asked = {"query": "what someone would ask", "relevant_documents": documents[:2]}
     example = json.dumps([asked], ensure_ascii=False)
     return (
         f"{folder}: {counted(len(documents), 'document')}, but no question\n"
         f"{unread}{unread and chr(10)}"
         f"write {folder / 'queries.json'}: for each question, the documents that answer it, best first:\n"
         f"  {example}\n"
-        f"or {folder / 'queries.txt'}: questions alone, one a line, to be judged later (docs/labels.md);\n"
-        f"a search log or another table of them is named queries.csv, .tsv, .jsonl or .parquet\n"
-        f"20 to 50 questions that people really ask are a good start; then: harness init {shlex.quote(str(folder))}"
+        f"or {folder / 'queries.txt'} with one query per line, to be judged later (docs/labels.md);\n"
+        f"a search log or another table is named queries.csv, .tsv, .jsonl or .parquet\n"
+        f"20 to 50 real questions are a good start; then: harness init {shlex.quote(str(folder))}"
     )
 
 
@@ -264,7 +264,7 @@ MULTILINGUAL = """
 ENGLISH_RERANKER = "cross-encoder/ms-marco-MiniLM-L6-v2"
 MULTILINGUAL_RERANKER = "BAAI/bge-reranker-v2-m3"
 RANKED = '# grades = "linear"               # of n documents listed for a query, best first: n, n-1, …, 1; or "binary"'
-EXPLICIT = '# grades = "explicit"             # as they stand in the labels; or "binary"'
+EXPLICIT = '# grades = "explicit"             # as they are in the labels; or "binary"'
 DROPPED = 'dangling = "drop"                 # labels of documents or queries that are not there are left out\n'
 TEMPLATE = """\
 # Which retriever finds the documents best? {documents}, {queries}.

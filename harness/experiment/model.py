@@ -226,7 +226,7 @@ class Experiment(Strict):
     def _names_fit(self) -> Self:
         names = [block.name for block in self.retrievers]
         if RESERVED in names:
-            raise ValueError(f"retriever name {RESERVED!r} stands for the data set in manifest.json; choose another")
+            raise ValueError(f"retriever name {RESERVED!r} is used for the data set in manifest.json; choose another")
         for number, name in enumerate(names):
             alike = [other for other in names[:number] if other.lower() == name.lower()]
             if alike:

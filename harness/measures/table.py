@@ -108,7 +108,7 @@ MEASURES: Mapping[str, MeasureRow] = MappingProxyType(
             ("p", "rel", "residual"), beside="residual",
         ),
         "Bpref": MeasureRow(
-            formulas.binary_preference, "how rarely a judged irrelevant document stands above a relevant one",
+            formulas.binary_preference, "how rarely a judged irrelevant document ranks above a relevant one",
             REL, cutoff="never",
         ),
         "Judged": MeasureRow(
@@ -123,10 +123,10 @@ MEASURES: Mapping[str, MeasureRow] = MappingProxyType(
         "IDContextPrecision": MeasureRow(formulas.set_precision, RETURNED, REL, binary="at 1"),
         "IDContextRecall": MeasureRow(formulas.recall, FOUND, REL),
         "ClaimRecall": MeasureRow(
-            needs_claims, "share of the reference answer's claims that stand in any of the first k documents", (),
+            needs_claims, "share of the reference answer's claims that any of the first k documents supports", (),
         ),
         "ClaimPrecision": MeasureRow(
-            needs_claims, "share of the first k documents in which any claim of the reference answer stands", (),
+            needs_claims, "share of the first k documents that support any claim of the reference answer", (),
             binary="at 1",
         ),
     }

@@ -100,13 +100,13 @@ class Checked:
         documents = counted(dataset.count, "document")
         queries = asked(len(dataset.queries), self.capacity.units if self.capacity.clusters else None)
         head = f"{self.name}: {dataset.path}" if self.name else dataset.path
-        yield f"{head}: {dataset.format}, {documents}, {queries} to ask"
+        yield f"{head}: {dataset.format}, {documents}, {queries}"
         if unread := reading_line(dataset):
             yield unread
         yield from (f"warning: {warning}" for warning in self.warnings)
         yield from self.online
         if self.plan is not None:
-            yield f"a run takes {self.plan.sentence()}" if self.plan.rows else "a run asks no model"
+            yield f"a run takes {self.plan.sentence()}" if self.plan.rows else "a run needs no model"
         yield self.capacity.sentence()
 
     def _more(self) -> Iterator[str]:
@@ -207,7 +207,7 @@ def _absent(built: Sequence[Built]) -> Iterator[str]:
     first = {id(dense.encoder): (one.name, dense.encoder) for one in reversed(built) for dense in one.denses}
     for name, encoder in reversed(first.values()):
         if not encoder.at_hand:
-            yield f"{name}: its model is not on this machine; a run asks the hub for it, and fails where it has none"
+            yield f"{name}: its model is not on this machine; a run downloads it"
 
 
 def _refused(one: Built) -> Iterator[Problem]:

@@ -134,10 +134,10 @@ class TruncationEstimate(NamedTuple):
         left = (
             f"{about}{self.lost:,} of {counted(self.tokens, 'token')} ({100 * self.lost / max(self.tokens, 1):.0f} %)"
         )
-        remedy = "cut them into passages (chunk), or take a model that reads more"
+        remedy = "add chunk, or use a model that reads more"
         use = "uses" if len(self.others) == 1 else "use"
         made = f"; {join(list(self.others))} {use} it" if self.others else ""
-        return f"{self.retriever} would read only the beginning of {share} and leave {left} unread: {remedy}{made}"
+        return f"{self.retriever} reads only the start of {share}; {left} are not read: {remedy}{made}"
 
 
 def truncation_estimates(built: Sequence[Built], documents: Sequence[Document]) -> Iterator[TruncationEstimate]:

@@ -219,7 +219,7 @@ class EdgeStore(Store):
         needed, free = points * self._point_bytes + SPARE, shutil.disk_usage(self._folder.parent).free
         if free < needed:
             what = f"needs {needed / 1e6:,.0f} MB of disk, and {free / 1e6:,.0f} MB are free"
-            raise InputError(Problem(f"store {self._folder}", what, "make room, then run again"))
+            raise InputError(Problem(f"store {self._folder}", what, "free disk space, then run again"))
 
     def _hold(self) -> None:
         from filelock import FileLock, Timeout

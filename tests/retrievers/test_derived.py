@@ -174,7 +174,7 @@ def test_a_service_that_gives_something_else_is_not_believed(
     with serving(Stubborn()) as provider:
         path = small.experiment(tmp_path, retrievers=PAID.format(url=provider.url, more=""))
         shown = ends(capsys, 3, "run", path, "--results", tmp_path / "out")
-        message = "cutting to 64 dimensions is not what the service gives when it is asked for them: it gave others"
+        message = "cutting to 64 dimensions differs from the service's own vectors of that size: it gave others"
         assert " ".join(shown.err.split()).count(message) == 3  # of each retriever with 64 dimensions one
         trusting = small.experiment(
             tmp_path, retrievers=PAID.format(url=provider.url, more=", proof = false"), name="trusting"
@@ -191,7 +191,7 @@ def test_where_the_first_fails_the_others_do_not_ask(tmp_path: Path) -> None:
         results = run(small.experiment(tmp_path, retrievers=blocks), Options(tmp_path / "out"))
         assert len(provider.requests) == 1
     assert list(results.retrievers) == ["bm25"]
-    assert "uses paid, which failed" in str(results.manifest.failed["paid-64-binary"])
+    assert "needs paid, which failed" in str(results.manifest.failed["paid-64-binary"])
 
 
 def test_cutting_here_is_cutting_in_the_model(tmp_path: Path) -> None:

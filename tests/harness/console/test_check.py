@@ -193,7 +193,7 @@ def test_documents_that_a_model_would_cut_off_are_a_warning(tmp_path):
     checked = check(local(tmp_path, folder.as_posix()))
     (warning,) = checked.warnings
     documents = checked.dataset.count
-    assert warning.startswith(f"short would read only the beginning of {documents} of {documents} documents (2 tokens)")
+    assert warning.startswith(f"short reads only the start of {documents} of {documents} documents (2 tokens)")
     assert "no error; 1 warning" in checked.lines()
 
 
@@ -234,7 +234,7 @@ def test_repeated_questions_are_counted_once_by_check_run_gate_and_report(tmp_pa
     blocks = '[[retrievers]]\nname = "bm25"\nkind = "bm25"\n[[retrievers]]\nname = "hash"\n'
     blocks += 'encoder = { kind = "hashing", dimensions = 64 }\n'
     path = small.experiment(tmp_path, retrievers=blocks, report=True)
-    assert "30 queries (3 different questions) to ask" in check(path).lines()[0]
+    assert "30 queries (3 different questions)" in check(path).lines()[0]
     results = run(path, Options(tmp_path / "out"))
     assert set(results.comparisons["clusters"]) == {3}
     assert results.comparisons["p_value"].min() >= 0.25
@@ -284,7 +284,7 @@ def test_what_is_told_before_is_what_the_run_counts(tmp_path: Path, model: str) 
     assert len(ledger["m"].notes["truncated"]) == reach.beyond >= 2
     assert ledger["m"].counts["embed-documents"]["lost_tokens"] == reach.lost > 0
     assert ledger["m-8"].notes["truncated"] == ledger["m"].notes["truncated"]
-    told = f"m would read only the beginning of {reach.beyond} of 8 documents (12 tokens) and leave {reach.lost} of "
+    told = f"m reads only the start of {reach.beyond} of 8 documents (12 tokens) and leave {reach.lost} of "
     (warning,) = [one for one in check(path).warnings if "beginning" in one]
     assert warning.startswith(told)
     assert warning.endswith("take a model that reads more; m-8, hybrid and again use it")

@@ -411,7 +411,7 @@ def test_score_by_another_grade_rule_is_what_a_run_with_it_finds(call: Call, tmp
 def test_score_below_the_depth_that_was_kept_is_refused(call: Call, tmp_path: Path, results: Path) -> None:
     told = call("score", results, "-m", "nDCG@10", "-m", "P@5", "-m", "R@6")
     assert (told.code, told.out) == (2, "")
-    assert "measure 'nDCG@10': looks below depth 5, and no more was kept (raise depth" in told.err
+    assert "measure 'nDCG@10': needs depth 10 (the run has depth 5: raise it" in told.err
     assert "'R@6'" in told.err and "'P@5'" not in told.err
     # Seven deep, all six documents were kept: there is nothing below.
     path = small.experiment(tmp_path)
@@ -494,7 +494,7 @@ def test_compare_with_a_baseline(call: Call, results: Path) -> None:
     assert "as good as bm25 within 0.9" in " ".join(said.out.split())
     assert call("compare", results, "--baseline", "bm52").err.endswith("(did you mean 'bm25'?)\n")
     assert "unknown 'wilcoxn'" in call("compare", results, "--test", "wilcoxn").err
-    assert "everything would pass" in call("compare", results, "-m", "RR", "--margin", "5").err
+    assert "is larger than the measure's range" in call("compare", results, "-m", "RR", "--margin", "5").err
 
 
 def test_compare_wants_two(call: Call, files: Path) -> None:

@@ -241,7 +241,7 @@ def test_without_questions_the_files_that_are_not_read_are_told_with_a_command_t
     path = folder(tmp_path / "Hilfe Artikel", "when,query\n", "search-log.csv")
     said = str(refusal(write_experiment, path))
     assert "1 of 2 files are read; 1 is not (.csv 1)" in said
-    assert "a search log or another table of them is named queries.csv" in said
+    assert "a search log or another table is named queries.csv" in said
     assert said.endswith(f"then: harness init '{path}'")
 
 
