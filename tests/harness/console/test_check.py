@@ -284,10 +284,10 @@ def test_what_is_told_before_is_what_the_run_counts(tmp_path: Path, model: str) 
     assert len(ledger["m"].notes["truncated"]) == reach.beyond >= 2
     assert ledger["m"].counts["embed-documents"]["lost_tokens"] == reach.lost > 0
     assert ledger["m-8"].notes["truncated"] == ledger["m"].notes["truncated"]
-    told = f"m reads only the start of {reach.beyond} of 8 documents (12 tokens) and leave {reach.lost} of "
-    (warning,) = [one for one in check(path).warnings if "beginning" in one]
+    told = f"m reads only the start of {reach.beyond} of 8 documents (12 tokens); {reach.lost} of "
+    (warning,) = [one for one in check(path).warnings if "start" in one]
     assert warning.startswith(told)
-    assert warning.endswith("take a model that reads more; m-8, hybrid and again use it")
+    assert warning.endswith("use a model that reads more; m-8, hybrid and again use it")
     (alert,) = [one.text for one in alerts(view_of(results)) if "start" in one.text]
     assert alert == "m, m-8, hybrid and again read only the start of 100 % of the documents: try chunking."
 
@@ -296,6 +296,6 @@ def test_passages_that_fit_lose_nothing(tmp_path: Path, model: str) -> None:
     path = experiment(tmp_path, model, 'chunk = { size = 12, unit = "tokens" }')
     (reach,) = check(path, results=tmp_path).summary.reaches
     assert (reach.beyond, reach.lost) == (0, 0)
-    assert not [one for one in check(path).warnings if "beginning" in one]
+    assert not [one for one in check(path).warnings if "start" in one]
     results = run(path, Options(tmp_path / "out"))
     assert not results.manifest.ledger.retrievers["m"].notes.get("truncated")

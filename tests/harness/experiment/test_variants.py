@@ -126,7 +126,7 @@ def test_a_prompt_that_the_model_has_not_is_told_with_those_that_it_has(model: s
 @pytest.mark.parametrize(
     ("variants", "message"),
     [
-        ({"v": {"kind": "openai"}}, "has a kind of its own"),
+        ({"v": {"kind": "openai"}}, "has another kind"),
         ({"v": {"dimension": 3}}, "retrievers[0].variants.v.encoder.dimension: unknown key 'dimension'"),
         ({"not a name": {}}, "a name has letters"),
         ({"v": 3}, "variants"),

@@ -189,7 +189,7 @@ def test_the_measure_decides_which_interval_its_mean_has(measure: str, method: s
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no named pipes here")
 def test_a_pipe_whose_lines_are_mixed_is_refused(qrels: Path, tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"it is not a regular file \(write it to a file first\)"):
+    with pytest.raises(InputError, match=r"can be read only once \(write it to a file first\)"):
         scored(qrels, piped(tmp_path, MIXED.encode()))
 
 
