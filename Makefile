@@ -37,7 +37,7 @@ lock: .venv/.test  ## Pin the newest versions of all packages.
 .venv/.made:
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed: make PYTHON=python3.11 …")'
 	$(PYTHON) -m venv .venv
-	$(PIP) uv || echo "uv is not to be had: pip does the same, more slowly" >&2
+	$(PIP) uv || echo "uv is not available: pip does the same, more slowly" >&2
 	touch $@
 
 .venv/.demo: .venv/.made requirements.lock pyproject.toml setup.py

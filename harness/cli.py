@@ -72,11 +72,11 @@ FORM = typer.Option("--as", metavar="FORM", help="trec, mteb, parquet; mlflow, w
 
 
 KEEPING = frozenset({"answers", "embed", "judge", "queries", "reproduce"})
-"""Commands that ask models, and find in the cache what they were told; `run` says more."""
+"""Commands that query models through the cache; `run` has a message of its own."""
 
 
 class Interrupted(Exception):
-    """Ctrl-C, with what is kept and how to go on."""
+    """Ctrl-C, with what is kept and how to continue."""
 
 
 def _version(wanted: bool) -> None:
@@ -109,7 +109,7 @@ def run(
     quiet: Quiet = False,
     as_json: Json = False,
 ) -> None:
-    """Run experiments: index, replay, score, compare, report."""
+    """Run experiments: index, search, score, compare, report."""
     if debug:
         show_tracebacks()
     spent = ""
@@ -135,7 +135,7 @@ def demo(
     quiet: Quiet = False,
     as_json: Json = False,
 ) -> None:
-    """Run the built-in experiment: survey templates, searched by words and, with the extra offline, by a model."""
+    """Run the built-in experiment: survey templates, searched by words and (extra offline) by a model."""
     from harness.console.several import MORE, demo_experiment
 
     experiment = demo_experiment()
@@ -152,7 +152,7 @@ def report(
     quiet: Quiet = False,
     as_json: Json = False,
 ) -> None:
-    """Rewrite the report of a results folder and print what it says; or write index.html over many results folders."""
+    """Write the report of a results folder again, or index.html over many results folders."""
     from harness import records
     from harness.evaluation.set_folders import holds_sets, read_sets
     from harness.report import write_report
@@ -187,14 +187,14 @@ def reproduce(
     quiet: Quiet = False,
     as_json: Json = False,
 ) -> None:
-    """Run the experiment of a results folder again: exit with 0 if the results are the same, with 1 if not."""
+    """Run the experiment of a results folder again: exit 0 if the results are the same, else 1."""
     from harness import records
     from harness.console.progress import Progress
     from harness.reproduce import reproduce as again
     from harness.running.options import Options
 
     if not trust:
-        records.read_manifest(results)  # a folder that cannot be read is reported before anybody is asked
+        records.read_manifest(results)  # an unreadable folder is reported before the question
         agree(f"Run the experiment of {results}? It may run code, read files and send texts.", "--trust")
     with Progress(console_of(stderr=True), quiet=quiet) as progress:
         options = Options(fresh=fresh, max_cost=max_cost, code=not no_code, watch=progress.watch)
@@ -222,7 +222,7 @@ def init(
     header: Header = None,
     dangling: Dangling = None,
 ) -> None:
-    """Look at documents and labels, say how they were read, and write an experiment that runs."""
+    """Read documents and labels, show how they were read, and write an experiment."""
     from harness.experiment.init import write_experiment
 
     given = DatasetOptions(columns, documents, queries, labels, form, split, header, dangling)
@@ -255,31 +255,25 @@ def export(
     print_result(files, as_json=as_json, files=files)
 
 
-for command in (
-    demo,
-    init,
-    check_commands.check,
-    run,
-    report,
-    scoring.score,
-    scoring.compare,
-    scoring.gate,
-    reproduce,
-    export,
-    label_commands.pool,
-    label_commands.judge,
-    caches.embed,
-):
-    app.command()(command)
-app.add_typer(label_commands.queries_app, name="queries")
-app.add_typer(label_commands.labels_app, name="labels")
-app.add_typer(answer_commands.app, name="answers")
-app.add_typer(caches.app, name="cache")
+COMPARE, LABEL, MAINTAIN = "Compare", "Label", "Maintain"
+"""Headings of `harness --help`."""
+
+for heading, commands in {
+    COMPARE: (demo, init, check_commands.check, run, scoring.score, scoring.compare, scoring.gate, report),
+    LABEL: (label_commands.pool, label_commands.judge),
+    MAINTAIN: (caches.embed, export, reproduce),
+}.items():
+    for command in commands:
+        app.command(rich_help_panel=heading)(command)
+app.add_typer(label_commands.queries_app, name="queries", rich_help_panel=LABEL)
+app.add_typer(label_commands.labels_app, name="labels", rich_help_panel=LABEL)
+app.add_typer(caches.app, name="cache", rich_help_panel=MAINTAIN)
+app.add_typer(answer_commands.app, name="answers", rich_help_panel=MAINTAIN)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command line; a user's mistake ends in one message and an exit code, never in a traceback."""
-    nowhere = Path(os.devnull)  # where what started this has closed them, as daemons do
+    nowhere = Path(os.devnull)  # if the parent process closed them, as daemons do
     sys.stdout, sys.stderr = (stream or nowhere.open("w") for stream in (sys.stdout, sys.stderr))
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
@@ -288,7 +282,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     try:
         if gone := list(retired_on(words)):
             raise InputError(gone)
-        # Typer tells of an interrupt by its exit code alone.
+        # Typer reports an interrupt only by its exit code.
         code = app(words or ["--help"], prog_name="harness", standalone_mode=False)
         sys.stdout.flush()
         if code == 130:
@@ -301,12 +295,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
         warn(usage(error))
         code = InputError.exit_code
     except SystemExit as gone:
-        # Typer and rich exit with 1 where the reader of a pipe went away: that is no failed gate.
+        # Typer and rich exit with 1 if a pipe was closed: that is no failed gate.
         code = 0 if gone.code == 1 else gone.code
     except OSError as error:
         code = _unwritten(error)
     except (Interrupted, KeyboardInterrupt) as stop:
-        kept = ": what was paid for is kept, the same command goes on from there" if KEEPING & {*words[:1]} else ""
+        kept = ": what was paid for is kept; the same command continues" if KEEPING & {*words[:1]} else ""
         warn(str(stop) or f"stopped{kept}")
         code = 130
     hide_tracebacks()
@@ -314,27 +308,27 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def _unwritten(error: OSError) -> int:
-    """The exit code where standard output takes no more; any other failure stays what it is."""
+    """The exit code if standard output cannot be written; other failures are raised again."""
     if error.errno == errno.ENAMETOOLONG:
         path = f"{str(error.filename)[:40]}…"
-        warn(message(InputError(Problem(path, "is too long a name for a file", "give a path that exists"))))
+        warn(message(InputError(Problem(path, "file name too long", "give an existing path"))))
         return InputError.exit_code
     if error.errno not in (errno.EPIPE, errno.ENOSPC, errno.EIO) or error.filename is not None:
         raise error
     with suppress(OSError):
-        sys.stdout.close()  # else Python tries once more to write what is left, and complains
+        sys.stdout.close()  # else Python tries again to write the rest, and complains
     if error.errno == errno.EPIPE:
         return 0
-    warn(message(InputError(Problem("standard output", f"cannot be written: {error.strerror}", "make room"))))
+    warn(message(InputError(Problem("standard output", f"cannot be written: {error.strerror}", "free disk space"))))
     return InputError.exit_code
 
 
 def _kept(experiment: Path, results: Path, *, code: bool) -> str:
-    """What a stopped run leaves behind, and how to go on."""
+    """What a stopped run leaves, and how to continue."""
     from harness.experiment import load
     from harness.records import unfinished
 
-    sentence = "stopped: what was embedded is cached, the same command goes on from there"
+    sentence = "stopped: what was embedded is cached; the same command continues"
     try:
         aside = unfinished(results / load(experiment, code=code).experiment.name)
     except InputError:
@@ -342,5 +336,5 @@ def _kept(experiment: Path, results: Path, *, code: bool) -> str:
     if not any(aside.glob("runs/*.trec")):
         return sentence
     qrels, runs = (shlex.quote(str(aside / name)) for name in ("qrels.trec", "runs"))
-    finished = f"harness score {qrels} {runs}{os.sep}*.trec"  # the shell names the runs: no quotes there
-    return f"{sentence}; finished rankings lie in {aside} ({finished})"
+    finished = f"harness score {qrels} {runs}{os.sep}*.trec"  # the shell expands the runs: no quotes there
+    return f"{sentence}; finished rankings are in {aside} ({finished})"

@@ -49,7 +49,7 @@ class IndexDrift(NamedTuple):
 
 
 def approximate(results: Results) -> tuple[str, ...]:
-    """Return the retrievers that search an approximate index, and those that are made of them."""
+    """Return the retrievers that search an approximate index, and those that use them."""
     known: set[str] = set()
     resolved = results.manifest.resolved
     made_of = {name: set(resolved.made_of(name)) for name in resolved.blocks}
@@ -142,7 +142,7 @@ def changes(versions: Mapping[str, str]) -> str:
 def reproduce(folder: str | Path, options: Options = Options()) -> Reproduction:  # noqa: B008 - immutable
     """Run the experiment of a results folder again, into a temporary folder, and compare.
 
-    A retriever that searches an approximate index, and what is made of it, may have other means: no two builds of such
+    A retriever that searches an approximate index, and what uses it, may have other means: no two builds of such
     an index are alike. Its hits must be as near to the earlier ones as the recall of both against exact search implies.
 
     Args:
@@ -156,7 +156,7 @@ def reproduce(folder: str | Path, options: Options = Options()) -> Reproduction:
     """
     written = records.read_manifest(Path(folder)).experiment
     if objects := [text.removeprefix(OBJECT) for _, text in strings(written) if text.startswith(OBJECT)]:
-        what = f"was made of what only that process had: {join(objects)}"
+        what = f"used objects that only that process had: {join(objects)}"
         raise InputError(Problem(str(folder), what, "run its notebook again, and compare: harness compare OLD NEW"))
     earlier = records.read(folder)
     with tempfile.TemporaryDirectory(prefix="reproduce-") as place:

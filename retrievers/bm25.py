@@ -91,7 +91,7 @@ class BM25(Configured, Retriever):
         return {**facts, **shown(self._conditions)}
 
     def check(self) -> None:
-        """Raise InputError where what cuts documents is not to be had."""
+        """Raise InputError where what cuts documents is not installed."""
         if self._chunks is not None:
             self._chunks.check()
 

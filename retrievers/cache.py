@@ -241,7 +241,7 @@ class Cache:
         try:
             yield
         except (sqlite3.OperationalError, OSError) as failure:  # locked, full, read-only
-            room = "make room, or " if "full" in str(failure) else ""
+            room = "free disk space, or " if "full" in str(failure) else ""
             raise BackendError(f"{self.path}: {failure} ({room}set HARNESS_CACHE to another folder)") from failure
         except sqlite3.DatabaseError as failure:
             raise InputError(Problem(str(self.path), f"is damaged: {failure}", _REMEDY)) from failure

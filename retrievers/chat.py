@@ -11,7 +11,7 @@ How to use it: describe the model, a `ChatModel` of `chat_model.py`, and ask thr
             reply.text                                      # what prompts[place] was answered
 
 A reply is text and nothing more: who asks decides what can be read in it, and says so with `readable`. A reply that
-cannot be read is paid for and handed on, and it is not kept: the next run asks again, perhaps a server that was mended.
+cannot be read is paid for and handed on, and it is not kept: the next run asks again, perhaps a repaired server.
 Where the first replies of a call cannot be read one after the other, no more are paid for. `quoted` and
 `one_object` help with strangers' texts in a prompt, and with JSON in a reply: neither is trusted. A text that is quoted
 as data may still move a model; what they promise is that it cannot end its own quotation, and that no reply is read as
@@ -169,7 +169,7 @@ def one_object(reply: str) -> Mapping[str, Any] | None:
     r"""Return the one JSON object that a reply holds, None where there is none, or more than one.
 
     A fence of Markdown, a sentence around the object, or a leading <think> block does no harm. Two objects could be a
-    quotation and an answer, and nobody can tell which is which; an object that breaks off is none.
+    quotation and an answer, and it is unknown which is which; an object that breaks off is none.
 
     >>> one_object('```json\n{"grade": 2}\n```')
     {'grade': 2}

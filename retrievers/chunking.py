@@ -66,7 +66,7 @@ class Chunks:
             raise InputError(Problem("unit", "tokens are those of an encoder", 'write unit = "characters"'))
 
     def check(self) -> None:
-        """Raise InputError where what cuts is not to be had: the user's function, or the package for sentences."""
+        """Raise InputError where what cuts is not installed: the user's function, or the package for sentences."""
         if self.call:
             named_function(self.call, "chunk.call")
         elif self.by in ("sentence", "heading"):

@@ -72,7 +72,7 @@ class Dense(Retriever):
         store: where the vectors are, as an experiment has it.
         chunk: how long documents are cut into passages; a document then has its best passage's score.
         conditions: what queries want of documents, if not all are to be searched.
-        cut: which smaller vectors are made of the encoder's, if any are.
+        cut: which smaller vectors are computed from the encoder's, if any.
         name: of its collection in memory, and by which a server's retries are counted.
 
     >>> Dense("sentence-transformers/all-MiniLM-L6-v2", chunk={"size": 800}).written()["chunk"]

@@ -88,7 +88,7 @@ class Cut:
                 self._least = least
                 return
             gave = f"others (the least cosine is {least:.4f})"
-        what = f"cutting to {self._dimensions} dimensions is not what the service gives when it is asked for them"
+        what = f"cutting to {self._dimensions} dimensions differs from the service's own vectors of that size"
         raise BackendError(f"{what}: it gave {gave} for {len(some)} texts {_REMEDY}")
 
 

@@ -59,7 +59,7 @@ class InputError(HarnessError):
 
 
 class DataChanged(InputError):
-    """The data set changed while it was used: what was made of it has no digest, so the whole run stops."""
+    """The data set changed while it was used: its results have no digest, so the whole run stops."""
 
 
 class BackendError(HarnessError):

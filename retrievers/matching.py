@@ -19,7 +19,7 @@ FILES = (
     ".yaml", ".yml", ".pdf", ".doc", ".docx", ".odt", ".rtf", ".ppt", ".pptx", ".xls", ".xlsx", ".csv", ".tsv",
     ".epub", ".eml", ".msg", ".ipynb",
 )  # fmt: skip
-"""Suffixes of files that are documents: no other is left aside, since `pkg.load` and `pkg.save` are two ids."""
+"""Suffixes of files that are documents: no other is removed, since `pkg.load` and `pkg.save` are two ids."""
 WHOLE = re.compile(r"([0-9]+)\.0+")
 """A whole number as a float is written."""
 
@@ -36,7 +36,7 @@ def stem(name: str) -> str:
 
 
 def plain_text(text: str) -> str:
-    """A text with its white space and case put aside."""
+    """A text without regard to white space and case."""
     return " ".join(nfc(text).split()).casefold()
 
 
@@ -69,7 +69,7 @@ class KnownDocuments:
     def match(self, names: Iterable[str]) -> dict[str, Match]:
         """Return the documents that some ids mean, those that mean none left out.
 
-        The ids are looked at together: a folder that all of them have before them is left aside if nothing else
+        The ids are looked at together: a folder that all of them have before them is ignored if nothing else
         helps, and two folders before the same name mean no document.
 
         >>> known = KnownDocuments({"hr/leave", "hr/pay", "it/vpn"})
@@ -137,7 +137,7 @@ def _tails(path: str) -> Iterator[str]:
 
 
 def _from_two_folders(named: Mapping[str, Match]) -> set[str]:
-    """Ids of several folders of which each, its folder left aside, would be the same document."""
+    """Ids of several folders of which each, without its folder, would be the same document."""
     folders: dict[str, set[str]] = {}
     for name, match in named.items():
         if match.by == "folder":

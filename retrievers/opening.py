@@ -10,7 +10,7 @@ from typing import Literal, TextIO
 
 from retrievers.errors import InputError, Problem
 
-ELSEWHERE = "make room, or write where you may"
+ELSEWHERE = "free disk space, or choose a folder that you may write to"
 
 
 def cache_folder() -> Path:

@@ -29,7 +29,7 @@ class Strict(BaseModel):
 
 
 class Configured(Strict):
-    """A part that is made of its options: its fields are what a table of an experiment file may say of it.
+    """A part that consists of its options: its fields are what a table of an experiment file may say of it.
 
     >>> class Words(Configured):
     ...     first = "language"

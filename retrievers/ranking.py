@@ -1,4 +1,4 @@
-"""Documents, queries and rankings, the one order in which every list of hits stands, and rankings made of several."""
+"""Documents, queries and rankings, the one order in which every list of hits stands, and rankings from several."""
 
 from __future__ import annotations
 

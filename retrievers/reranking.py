@@ -18,7 +18,7 @@ class RerankPlan(NamedTuple):
     role: str
     """Of the keys in the cache."""
     texts: Sequence[str]
-    """What the keys are made of."""
+    """What the cache keys contain."""
     pairs: Sequence[Pair]
     requests: Callable[[], Iterable[Sequence[int]]]
     rows: Sequence[Sequence[int]]

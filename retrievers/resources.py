@@ -31,7 +31,7 @@ class Corpus:
         self._documents, self._count, self._texts = documents, count, texts
         self._held: dict[str, Document] = {}
         self.made: dict[str, Any] = {}
-        """What a retriever has made of the documents, for others that need the same."""
+        """What a retriever computed from the documents, for others that need the same."""
 
     def __iter__(self) -> Iterator[Document]:
         return self._documents()
@@ -45,7 +45,7 @@ class Corpus:
         if missing:
             self._held.update(self._texts(missing))
             if strangers := sorted(missing - self._held.keys()):
-                what = f"{len(strangers):,} of its hits are not documents of the data set, such as {strangers[0]!r}"
+                what = f"{len(strangers):,} of its hits have unknown ids, such as {strangers[0]!r}"
                 raise BackendError(f"{what}: they cannot be reranked")
         return {id_: self._held[id_] for id_ in ids}
 

@@ -70,7 +70,7 @@ class Endpoint(ExternalRetriever):
             raise InputError(Problem("method", f"{method!r} is not supported", "GET or POST"))
         check_address("url", url)
         if QUERY not in f"{url}{json.dumps(body, default=list)}":
-            raise InputError(Problem("body", "the query stands nowhere", f"write {QUERY} in the body or the URL"))
+            raise InputError(Problem("body", f"{QUERY} is missing", f"write {QUERY} in the body or the URL"))
         self._ids = _path("ids", expand(self.ids))
         self._scores = _path("scores", expand(self.scores)) if self.scores else None
         # Keys change from day to day, and answers do not: a header counts as it is written.

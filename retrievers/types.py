@@ -286,7 +286,7 @@ class Retriever(ABC):
 
     @property
     def parts(self) -> tuple[Retriever, ...]:
-        """What it is made of: other retrievers, each of which indexes and searches by itself; then it has no index."""
+        """What it uses: other retrievers, each of which indexes and searches by itself; then it has no index."""
         return ()
 
     @property

@@ -79,7 +79,7 @@ def named_function(call: str, where: str = "call") -> Callable[..., Any]:
             imported = importlib.import_module(module)
     except BackendError as failure:
         raise InputError(
-            Problem(where, f"cannot be imported: {failure}", "install it, or run where it lies")
+            Problem(where, f"cannot be imported: {failure}", "install it, or run in its folder")
         ) from failure
     function = getattr(imported, name, None)
     if not callable(function):
@@ -112,7 +112,7 @@ def find_module(call: str, where: str = "call") -> None:
         folders = [one for one in found if one.is_dir()]
         spec = spec if found else None
     if spec is None:
-        raise InputError(Problem(where, f"there is no module {module!r}", "install it, or run where it lies"))
+        raise InputError(Problem(where, f"there is no module {module!r}", "install it, or run in its folder"))
 
 
 def _parts(call: str, where: str) -> tuple[str, str]:
@@ -131,7 +131,7 @@ def faults_of(parts: Iterable[object]) -> Iterator[None]:
     """Turn whatever a retriever raises into its own failure, so that others go on: only Ctrl-C passes, and our errors.
 
     Args:
-        parts: what the retriever is made of; a class or an object, or the name of the user's function.
+        parts: what the retriever uses; a class or an object, or the name of the user's function.
 
     Raises:
         BackendError: names what is not ours among the parts, and the line of the user's code where it failed.

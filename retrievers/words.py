@@ -169,7 +169,7 @@ def _load() -> None:
         from py3langid.langid import MODEL_FILE, LanguageIdentifier
 
         _MODEL.set_result(LanguageIdentifier.from_model_file(MODEL_FILE, norm_probs=True, min_confidence=SURE))
-    except BaseException as error:  # whoever waits is told
+    except BaseException as error:  # anyone who waits is told
         _MODEL.set_exception(error)
     finally:
         sys.setswitchinterval(interval)

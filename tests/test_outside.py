@@ -72,14 +72,14 @@ def means(found: Results, retriever: str) -> dict[str, float]:
 
 
 SPLITS = {"scifact": ("test", "test"), "cranfield": ("all1837", "test"), "jsquad": ("test", "test")}
-"""The judgments by which docs/bm25.md has nDCG and recall, in the order of its columns."""
+"""The judgments by which benchmarks/bm25.md has nDCG and recall, in the order of its columns."""
 
 
 @pytest.mark.parametrize("name", list(SPLITS))
-def test_the_figures_of_bm25_in_the_docs(name: str) -> None:
+def test_the_figures_of_bm25_in_the_benchmarks(name: str) -> None:
     place = list(SPLITS).index(name) + 1
     by_gain, by_recall = (load(replace(reference_of(outside(f"data/{name}")), split=split)) for split in SPLITS[name])
-    page = (Path(__file__).parents[1] / "docs" / "bm25.md").read_text(encoding="utf-8")
+    page = (Path(__file__).parents[1] / "benchmarks" / "bm25.md").read_text(encoding="utf-8")
     rows = [
         [cell.strip() for cell in line.strip("|").split("|")] for line in page.split("\n") if line.startswith("| here")
     ]

@@ -136,8 +136,8 @@ MEASURES: Mapping[str, AnswerMeasure] = MappingProxyType(
             f"ragas.{compute.__name__.removeprefix('_')}": AnswerMeasure(compute, meaning)
             for compute, meaning in (
                 (_faithfulness, "share of the answer's claims that a context supports"),
-                (_context_precision, "whether the contexts useful to the reference stand first"),
-                (_context_utilization, "whether the contexts useful to the answer stand first"),
+                (_context_precision, "whether the contexts useful to the reference rank first"),
+                (_context_utilization, "whether the contexts useful to the answer rank first"),
                 (_context_recall, "share of the reference's claims that a context supports"),
                 (_context_relevancy, "share of the contexts' sentences that help (2023)"),
                 (_context_relevance, "rating of the contexts for the question (today's form)"),
@@ -155,9 +155,9 @@ MEASURES: Mapping[str, AnswerMeasure] = MappingProxyType(
                 (ragchecker.context_utilization, "share of the retrieved claims that the answer uses", False),
                 (ragchecker.noise_sensitivity_in_relevant, "wrong claims taken from relevant contexts", True),
                 (ragchecker.noise_sensitivity_in_irrelevant, "wrong claims taken from irrelevant contexts", True),
-                (ragchecker.hallucination, "wrong claims that stand in no context", True),
-                (ragchecker.self_knowledge, "right claims that stand in no context", False),
-                (ragchecker.faithfulness, "share of the answer's claims that stand in a context", False),
+                (ragchecker.hallucination, "wrong claims that are in no context", True),
+                (ragchecker.self_knowledge, "right claims that are in no context", False),
+                (ragchecker.faithfulness, "share of the answer's claims that are in a context", False),
             )
         },
     }

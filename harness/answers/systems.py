@@ -115,7 +115,7 @@ class _AnswerRow(Strict):
         """The answer; InputError where two contexts have the same id."""
         contexts = tuple(Context(one.id or str(place), one.text) for place, one in enumerate(self.contexts, start=1))
         if len({one.id for one in contexts}) < len(contexts):
-            raise InputError(Problem("contexts", "two of them have the same id", "ids tell contexts apart"))
+            raise InputError(Problem("contexts", "two of them have the same id", "give each an id of its own"))
         has_marks = contexts and self.citations is None
         return Answer(MARK.sub("", self.response) if has_marks else self.response, contexts)
 

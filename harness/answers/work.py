@@ -110,7 +110,7 @@ def lines_of(inputs: Inputs) -> Iterator[str]:
     have = (
         f"{count(len(inputs.queries))} to measure: {counted(answers, 'reference answer')}, {counted(claims, 'claim')}"
     )
-    yield f"{inputs.loaded.dataset.path}: {have}; left aside without either: {inputs.bare:,}"
+    yield f"{inputs.loaded.dataset.path}: {have}; with neither, ignored: {inputs.bare:,}"
     for one in answer_counts(inputs):
         yield (
             f"{one.system}: {counted(one.answers, 'answer')}, {one.missing:,} missing "

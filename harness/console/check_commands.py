@@ -61,7 +61,7 @@ def check(
         refuse({"--results": results != RESULTS, "--online": online}, "is for an experiment file")
         described = data_set(target, given)
     else:
-        refuse(given.options(), "stands in the experiment file, under dataset", "write it there")
+        refuse(given.options(), "is set in the experiment file, under dataset", "write it there")
         described = None
     try:
         sets = [described] if described else load_each(Path(target), code=not no_code)

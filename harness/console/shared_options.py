@@ -230,14 +230,16 @@ def refuse(given: Mapping[str, object], reason: str, remedy: str = "leave it out
 
 
 class HelpGroup(TyperGroup):
-    """Wraps what a command is for, where Typer cuts it at the edge of the terminal."""
+    """Lists commands by their panels, each with the first sentence of its help."""
 
     def format_commands(self, ctx: ClickContext, formatter: HelpFormatter) -> None:
-        """Write the commands, each with the first sentence of its help."""
-        rows = [
-            (name, command.get_short_help_str(LONGEST))
-            for name in self.list_commands(ctx)
-            if (command := self.get_command(ctx, name)) is not None and not command.hidden
-        ]
-        with formatter.section("Commands"):
-            formatter.write_dl(rows)
+        """Write the commands under the heading of their panel."""
+        panels: dict[str, list[tuple[str, str]]] = {}
+        for name in self.list_commands(ctx):
+            if (command := self.get_command(ctx, name)) is not None and not command.hidden:
+                panel = getattr(command, "rich_help_panel", None)
+                heading = panel if isinstance(panel, str) else "Commands"
+                panels.setdefault(heading, []).append((name, command.get_short_help_str(LONGEST)))
+        for heading, rows in panels.items():
+            with formatter.section(heading):
+                formatter.write_dl(rows)

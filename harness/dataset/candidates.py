@@ -64,7 +64,7 @@ def refuse_overlooked(seen: Findings, declared: Mapping[str, str]) -> None:
             declared_too = here and not declared.keys().isdisjoint(["grade"] if kind == "grade" else NAMING)
             if kind and not (kind == "contexts" and named) and not declared_too:
                 what = f"grades{found}" if kind == "grade" else "the relevant documents"
-                say = f"say so: {declaring(kind, name)}" if here else "the labels stand in another table: remove it"
+                say = f"say so: {declaring(kind, name)}" if here else "the labels are in another table: remove it"
                 seen.wrong(file, f"{name!r} could hold {what}, and is not used", f"{say}; {keeping(name)}")
 
 

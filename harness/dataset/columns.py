@@ -123,7 +123,7 @@ class Columns:
         return any(kind in self.declared or self.name(kind, row) is not None for kind in LABELLING)
 
     def taken(self, row: Row, kinds: Iterable[str]) -> dict[str, str]:
-        """What each column of a row is taken for: one of the kinds, a field, or "" where it is not used.
+        """What each column of a row is read as: one of the kinds, a field, or "" where it is not used.
 
         >>> Columns().taken({"": 0, "query": "a", "day": 1, "tags": []}, ("query",))
         {'': '', 'query': 'query', 'day': 'fields', 'tags': ''}

@@ -1,7 +1,7 @@
 """Streams a corpus by: checks each document, keeps its ids and its digest, and finds the documents that labels name.
 
 A label names a document by its id, by its name as a file, by a field; else by what it says: a title, a text, or a
-passage of it, white space and case aside.
+passage of it, without regard to white space and case.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class CheckedDocuments:
 
     known: KnownDocuments = field(default_factory=KnownDocuments)
     asked: set[bytes] = field(default_factory=set)
-    """Digests of the queries that are a title or a text, white space and case aside."""
+    """Digests of the queries that are a title or a text, without regard to white space and case."""
     keys: dict[str, str] = field(default_factory=dict)
     """Where labels name a field: its value -> the first document that has it."""
     same_as: dict[str, str] = field(default_factory=dict)
@@ -190,7 +190,7 @@ def digest_line(row: list[Any]) -> bytes:
 
 
 def holders_of(wanted: Iterable[str], documents: Iterable[Document], whole: Collection[str] = ()) -> dict[str, str]:
-    """Return for each text, white space and case put aside, the document that is it, or else the first that holds it.
+    """Return for each text the document that equals it, else the first that holds it; white space and case are ignored.
 
     One pass over the documents; a text that none holds is left out.
 

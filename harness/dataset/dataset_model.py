@@ -221,7 +221,7 @@ class Dataset:
     ledger: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """What was counted and not refused: kind -> ids."""
     columns: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
-    """Of tables: file -> column -> the kind that it was taken for, "" where it is not used."""
+    """Of tables: file -> column -> the kind that it was read as, "" where it is not used."""
     sizes: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     """Table or folder of documents -> what it holds (rows, Markdown files) -> how many."""
     found_columns: Mapping[str, str] = field(default_factory=dict)

@@ -32,7 +32,7 @@ class File:
     archive: Archive | None = None
     member: str = ""
     twin: str = ""
-    """Another file that goes by the same name: one that is compressed, or one more of an archive."""
+    """Another file that has the same name: one that is compressed, or one more of an archive."""
     table: str = ""
     """The sheet of a workbook."""
     header: tuple[str, ...] | None = None
@@ -69,10 +69,10 @@ class File:
             raise InputError(Problem(str(self.path), what, READABLE)) from None
 
     def refuse_twin(self) -> None:
-        """Raise InputError where another file goes by the same name: which of them is meant, nobody can say."""
+        """Raise InputError where another file has the same name: which of them is meant is unknown."""
         if self.twin:
             again = "the archive has it twice" if self.twin == self.path.name else f"{self.twin} is there as well"
-            raise InputError(Problem(str(self.path), again, "keep one of them, since both go by the same name"))
+            raise InputError(Problem(str(self.path), again, "keep one of them, since both have the same name"))
 
     @contextmanager
     def _raw(self) -> Iterator[IO[bytes]]:
@@ -90,7 +90,7 @@ class File:
 
 
 Files = Mapping[str, File]
-"""What lies in a folder, an archive or a workbook, by name: see `listing`."""
+"""What is in a folder, an archive or a workbook, by name: see `listing`."""
 
 
 class Reader(NamedTuple):

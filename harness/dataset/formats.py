@@ -76,8 +76,8 @@ def format_of(reference: DatasetReference, files: Files) -> str | None:
     """The format of what is there, None where no reader takes it.
 
     Args:
-        reference: where it lies.
-        files: what lies there, listed once for all readers.
+        reference: its folder.
+        files: what is there, listed once for all readers.
 
     Raises:
         InputError: a run wrote it. Its files look like tables, but they hold the beginnings of the texts alone.

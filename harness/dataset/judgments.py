@@ -10,7 +10,7 @@ scale, or a judge who contradicts himself is an error with its line. People and 
 4. A query belongs to people where a person answered every document that was asked of it: then people's grades alone are
    its labels. It belongs to the model where no person judged. Where people began and did not finish it is mixed: a
    person's grade goes before a model's, document by document.
-5. Grades of pairs that were chosen because they could change a result are kept apart, and no score is made of them.
+5. Grades of pairs that were chosen because they could change a result are kept apart, and no score uses them.
 """
 
 from __future__ import annotations

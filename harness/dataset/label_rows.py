@@ -3,7 +3,7 @@
 The same query labelled by several people, as ordered lists, is merged by one rule, and each list is kept. A model's
 list is merged with no person's: where people listed a query, theirs count alone. A document's place is the sum of its
 places in the lists, a list that does not name it counting one place beyond the tenth, or beyond the longest list; ties
-go by the better single place, then by id. At most ten are kept, or as many as the longest list has.
+are ordered by the better single place, then by id. At most ten are kept, or as many as the longest list has.
 """
 
 from __future__ import annotations

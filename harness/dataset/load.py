@@ -1,4 +1,4 @@
-"""From files to a checked Dataset, every fault found in one pass; and what columns were taken for, in words."""
+"""From files to a checked Dataset, every fault found in one pass; and what columns were read as, in words."""
 
 from __future__ import annotations
 
@@ -239,7 +239,7 @@ MEANINGS = {
 
 
 def column_lines(dataset: Dataset) -> Iterator[str]:
-    """Every table with its rows and all its columns: what each was taken for, how many labels; and folders."""
+    """Every table with its rows and all its columns: what each was read as, how many labels; and folders."""
     for file, columns in dataset.columns.items():
         rows = dataset.sizes.get(file, {}).get("row")
         yield f"{file}: {counted(rows, 'row')}" if rows else f"{file}:"

@@ -208,7 +208,7 @@ def _separated(file: File, delimiter: str) -> Iterator[tuple[int, list[str]]]:
                 yield begins, cells
                 begins = reader.line_num + 1
         except csv.Error as error:
-            remedy = "a quote is doubled within quotes, and every cell with a quote stands in quotes"
+            remedy = "put every cell with a quote in quotes, and double the quote"
             if "new-line character" in str(error):
                 error, remedy = csv.Error("its lines end in carriage returns alone"), "save it as CSV UTF-8"
             what = f"cannot be read as a table: {error}"

@@ -57,7 +57,7 @@ class Findings:
         self.ledger: dict[str, list[str]] = {}
         """Kind -> ids."""
         self.taken: dict[str, dict[str, str]] = {}
-        """File -> its columns, each with what it was taken for: see `Columns.taken`."""
+        """File -> its columns, each with what it was read as: see `Columns.taken`."""
         self.sizes: dict[str, Counter[str]] = {}
         """Table or folder of documents -> what it holds (rows, Markdown files) -> how many."""
         self.unused: dict[str, dict[str, list[Any]]] = {}
@@ -237,7 +237,7 @@ def id_problem(id_: str) -> str:
     r"""Return why an id cannot be used, "" where it can.
 
     Ids are written into CSV and TREC files: line breaks and other control characters would make rows of their own,
-    and a byte order mark at the beginning is taken for that of the file.
+    and a byte order mark at the beginning is read as that of the file.
 
     >>> id_problem("a b"), id_problem("a\rb"), id_problem("\ufeffq1")
     ('', 'holds the control character U+000D', 'begins with a byte order mark')

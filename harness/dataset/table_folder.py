@@ -181,7 +181,7 @@ def named(files: Files, stems: Iterable[str], also: tuple[str, ...] = ()) -> Fil
             and name != judgments.NAME
         ]
         if len(found) > 1:
-            what = f"{found[1].name} is there as well: which of the two is meant, nobody can say"
+            what = f"{found[1].name} is there as well: which of the two is meant is unknown"
             raise InputError(Problem(str(found[0].path), what, "keep one, or name it under dataset, or by an option"))
         if found:
             return found[0]
@@ -193,7 +193,7 @@ def table_files(reference: DatasetReference, files: Files, also: tuple[str, ...]
 
     Args:
         reference: a file with a suffix of `SUFFIXES`, a folder of shards of one split, or of the one it names.
-        files: what lies in the folder.
+        files: what is in the folder.
         also: further suffixes that will do for a file.
 
     Raises:

@@ -129,7 +129,7 @@ class TableSource:
         needed: tuple[str, ...],
         wanted: tuple[str, ...] = (),
     ) -> Iterator[tuple[Place, Row]]:
-        """The rows; what their columns are taken for is noted, and columns that may hold labels are not passed over.
+        """The rows; what their columns are read as is noted, and columns that may hold labels are not passed over.
 
         Args:
             rows: of one part.

@@ -133,7 +133,7 @@ def topic_files(files: Files) -> list[File]:
 
 
 def is_qrels(file: File) -> bool:
-    """Whether the first line of a file, comments left aside, is a judgment in TREC's form."""
+    """Whether the first line of a file, comments skipped, is a judgment in TREC's form."""
     first = next((line for _, line in read_lines(file, Findings()) if not line.startswith("#")), "").split()
     return len(first) == 4 and grade_of(first[3]) is not None
 

@@ -1,4 +1,4 @@
-"""What the retrievers cost: money, time and memory, each with all that it is made of."""
+"""What the retrievers cost: money, time and memory, each with all that it uses."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Stage(NamedTuple):
 
 
 class Cost(NamedTuple):
-    """What one retriever costs, with all that it is made of; None where it was not measured."""
+    """What one retriever costs, with all that it uses; None where it was not measured."""
 
     usd: float
     """Dollars that this run spent."""

@@ -94,7 +94,7 @@ class SweepChoice:
     too_few: bool
     """Whether the queries are too few to claim anything."""
     alike: tuple[str, ...]
-    """All that the test over all pairs cannot tell from the chosen one, itself among them; cheapest and fastest first.
+    """The configurations that may be as good as the chosen one (it is one of them); cheapest and fastest first.
     The default may be one of them."""
     effects: tuple[AxisEffect, ...]
 
@@ -314,7 +314,7 @@ class Evaluation(BaseModel):
     @computed_field  # type: ignore[prop-decorator]  # mypy knows no property that is decorated
     @property
     def board(self) -> Board:
-        """The leaderboard, for whoever reads the file: it follows from the rest."""
+        """The leaderboard, for anyone who reads the file: it follows from the rest."""
         settings, based = self.settings, bool(self.baseline)
         pairs = {row.a: row for row in self.against_baseline} if based else self.against
         floors = wilcoxon_floors([*pairs.values()], settings)

@@ -59,7 +59,7 @@ def grade_labels(labels: Mapping[str, Labels], relevance: Relevance) -> GradedLa
 
 
 def labels_that_count(labels: Mapping[str, Labels]) -> Mapping[str, Labels]:
-    """The labels that scores are made of: people's where there are any, else a model's."""
+    """The labels that scores use: people's where there are any, else a model's."""
     by_people = {query: given for query, given in labels.items() if given.judged and given.source in ("", "people")}
     return by_people or labels
 

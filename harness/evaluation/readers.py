@@ -180,8 +180,8 @@ def score_folder(
     depth = results.manifest.resolved.depth
     deeper = [measure for measure in measures if (measure.cutoff or 0) > depth]
     if deeper and any(len(r.doc_ids) >= depth for name in results.retrievers for _, r in results.answers(name)):
-        what, remedy = f"looks below depth {depth}, and no more was kept", "raise depth and run the experiment again"
-        raise InputError([Problem(f"measure {str(measure)!r}", what, remedy) for measure in deeper])
+        remedy = f"the run has depth {depth}: raise it and run the experiment again"
+        raise InputError([Problem(f"measure {str(one)!r}", f"needs depth {one.cutoff}", remedy) for one in deeper])
     declared = results.manifest.resolved.statistics
     judged = Judged(
         tuple(measures),
@@ -210,7 +210,7 @@ def claims_of_results(results: Results, measures: Sequence[Measure]) -> dict[str
         raise InputError(Problem(str(results.folder), "holds no verdicts on claims", remedy))
     depth = math.inf if facts["depth"] == "all" else int(facts["depth"])
     if deeper := [measure for measure in measures if measure.claimed and (measure.cutoff or math.inf) > depth]:
-        what = f"looks below depth {facts['depth']}, and nobody judged further down"
+        what = f"needs more hits than depth {facts['depth']}, and no further hits were judged"
         remedy = "name it among the measures of the experiment, and run it again"
         raise InputError([Problem(f"measure {str(measure)!r}", what, remedy) for measure in deeper])
     folder = results.folder / FOLDER
@@ -242,7 +242,7 @@ def relevance_of(results: Results, rule: str | None = None) -> Relevance:
 
 
 def read_scores(path: Path) -> Scores:
-    """Read a CSV file of per-query scores: columns retriever, query_id, measure, value; further columns are left aside.
+    """Read a CSV file of per-query scores: columns retriever, query_id, measure, value; further columns are ignored.
 
     An empty value, NaN or null is undefined.
 

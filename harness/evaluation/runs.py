@@ -151,7 +151,7 @@ def _scored_file(
     for steep in dict.fromkeys(measure.name for measure in measures if row_of(measure).by_largest_grade):
         notes.append(f"{steep}: the largest grade of the qrels is G = {scores.largest_grade}")
     if streamed.unjudged:
-        notes.append(f"queries of the run without judgments: {streamed.unjudged} (left aside)")
+        notes.append(f"queries of the run without judgments: {streamed.unjudged} (ignored)")
     if not kept:
         raise InputError(Problem(str(path), "no query is left to score", "; ".join(notes)))
     values = scores if len(kept) == len(judgments) else scores.only(kept)
@@ -193,7 +193,7 @@ def _streamed(
         scores = scored(stream_run(path))
     except _QueryApart:
         if not Path(path).is_file():
-            what = "the lines of a query do not stand together, and it cannot be read again: it is not a regular file"
+            what = "the lines of a query are not together, and the input can be read only once"
             raise InputError(Problem(str(path), what, "write it to a file first")) from None
         met.clear()
         scores = scored(iter(read_run(path).items()))
@@ -270,7 +270,7 @@ def counted(judgments: Judgments, met: set[str], conventions: Conventions) -> tu
 def run_names(runs: Sequence[str | Path]) -> list[str]:
     """Name runs by their files: the tag of TREC's `input.TAG.gz`, else the name without its suffix.
 
-    Where two would share a name, all keep their suffixes, or as much of their paths as tells them apart.
+    Where two would share a name, all keep their suffixes, or as much of their paths as makes them differ.
 
     >>> run_names(["input.bm25.gz", "input.dense.v2", "other.run"])
     ['bm25', 'dense.v2', 'other']
@@ -304,7 +304,7 @@ def scored_run(name: str, run: RunScores, judgments: Qrels, measures: Sequence[M
     _, notes = counted(judgments, set(met), Conventions())
     notes += [matched] if matched else []
     unjudged = len(run.keys() - judgments.keys())
-    notes += [f"queries of the run without judgments: {unjudged} (left aside)"] if unjudged else []
+    notes += [f"queries of the run without judgments: {unjudged} (ignored)"] if unjudged else []
     lists = partial(ordered, run)
     own = any(measure.own for measure in measures)  # what is asked by lists of documents
     values = score(measures, judgments, lists()) if own else score_run(measures, judgments, run.items())

@@ -53,7 +53,7 @@ class Scores:
     decides: str = ""
     """The primary measure; left out, the first one."""
     ranges: Mapping[str, Range | None] = field(default_factory=dict)
-    """Measure -> its range; None where nobody knows it. A measure that is not named lies in [0, 1] if its scores do."""
+    """Measure -> its range; None if unknown. A measure that is not named has the range [0, 1] if its scores do."""
     binary: frozenset[str] = frozenset()
     """Measures that can only be 0 or 1."""
     low_is_good: frozenset[str] = frozenset()

@@ -91,7 +91,7 @@ def compared_sets(
 
 
 def _split(scores: ScoreTable, names: set[str]) -> ScoreTable:
-    """The scores of one set, where what is the same in both folders has both names if another set tells it apart."""
+    """One set's scores. What is the same in both folders has both names if another set shows a difference."""
     again = {full: scores[full.rpartition("/")[2]] for full in sorted(names) if full.rpartition("/")[2] in scores}
     kept = {name: values for name, values in scores.items() if all(name != full.rpartition("/")[2] for full in names)}
     return {**kept, **again}

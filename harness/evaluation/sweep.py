@@ -33,7 +33,7 @@ def choose(scores: Scores, sweep: Sweep, settings: Settings, prices: Prices) -> 
         scores: only the queries for which everyone has a value of the primary measure count.
         sweep: the grid.
         settings: level, seed, and whether people judged.
-        prices: by which those that cannot be told apart are ordered.
+        prices: they order the configurations that may be as good.
     """
     scores = scores.of(scores.primary).only(scores.defined(scores.primary))
     group, units = scores.values[scores.primary], scores.units

@@ -87,6 +87,6 @@ def _foreign_hits(manifest: Manifest) -> Iterator[RunWarning]:
 
 
 def _is_made_of(retriever: str, name: str, manifest: Manifest) -> bool:
-    """Whether a retriever, or one that it is made of, has the vectors of another."""
+    """Whether a retriever, or one that it uses, has the vectors of another."""
     parts = manifest.resolved.parts(retriever)
     return name in parts or any(manifest.resolved.blocks[part].get("derived_from") == name for part in parts)

@@ -170,7 +170,7 @@ class Encoded(Block):
     @classmethod
     def _of_one_kind(cls, variants: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
         if named := [name for name, options in variants.items() if "kind" in options]:
-            raise ValueError(f"{named[0]!r} has a kind of its own: write a retriever of its own for it")
+            raise ValueError(f"{named[0]!r} has another kind: write another retriever for it")
         return variants
 
 

@@ -193,7 +193,8 @@ def question_of(experiment: Experiment) -> Question:
         written |= {parsed[0]} if where == "measures" else set()
         named += parsed[:1] if where == "primary" else parsed
         if where == "measures" and (parsed[0].cutoff or 0) > experiment.depth:
-            problems.append(Problem(where, f"{text} looks below depth {experiment.depth}", "raise depth"))
+            what = f"{text} needs depth {parsed[0].cutoff} or more; depth is {experiment.depth}"
+            problems.append(Problem(where, what, "raise depth"))
     primary, others = (named[0], named[1:]) if named else (None, [])
     if not problems and primary not in others:
         known = ", ".join(experiment.measures)

@@ -42,7 +42,7 @@ class NewExperiment:
     path: Path
     dataset: Dataset
     repeated: Sequence[str] = ()
-    """Files of labels left aside, since their queries are asked already."""
+    """Files of labels ignored, since their queries are there already."""
     dropped: int = 0
     """Labels of what is not there, which the experiment leaves out."""
 
@@ -63,7 +63,7 @@ class NewExperiment:
         if found := ", ".join(map(repr, dataset.found_columns.values())):
             yield f"column {found} is read as the labels, since its values name documents; --columns says otherwise"
         if self.repeated:
-            yield f"left aside, the same queries again: {', '.join(self.repeated)}"
+            yield f"ignored, the same queries again: {', '.join(self.repeated)}"
         if dataset.labels and len(dataset.queries) < FEW:
             decide = "query decides" if len(dataset.queries) == 1 else "queries decide"
             yield f"{len(dataset.queries)} {decide} little: expect 'undecided' unless the differences are large"
@@ -136,7 +136,7 @@ def _loaded(reference: DatasetReference) -> tuple[Dataset, int]:
 
 
 def _look(given: DatasetReference) -> tuple[DatasetReference, list[str]]:
-    """The data set with its files of queries, and those left aside, found; InputError where something is missing."""
+    """The data set with its files of queries, and those ignored, found; InputError where something is missing."""
     said = any((given.documents, given.queries, given.labels, given.format, given.split))
     if said or given.scheme or not given.folder.is_dir():
         return given, []
@@ -179,16 +179,16 @@ def _labelled_ids(file: Path) -> set[str]:
 
 
 def _missing_labels(folder: Path, documents: Sequence[str], unread: str) -> str:
-    asked = {"query": "what somebody would ask", "relevant_documents": documents[:2]}
+    asked = {"query": "what someone would ask", "relevant_documents": documents[:2]}
     example = json.dumps([asked], ensure_ascii=False)
     return (
         f"{folder}: {counted(len(documents), 'document')}, but no question\n"
         f"{unread}{unread and chr(10)}"
         f"write {folder / 'queries.json'}: for each question, the documents that answer it, best first:\n"
         f"  {example}\n"
-        f"or {folder / 'queries.txt'}: questions alone, one a line, to be judged later (docs/labels.md);\n"
-        f"a search log or another table of them is named queries.csv, .tsv, .jsonl or .parquet\n"
-        f"20 to 50 questions that people really ask are a good start; then: harness init {shlex.quote(str(folder))}"
+        f"or {folder / 'queries.txt'} with one query per line, to be judged later (docs/labels.md);\n"
+        f"a search log or another table is named queries.csv, .tsv, .jsonl or .parquet\n"
+        f"20 to 50 real questions are a good start; then: harness init {shlex.quote(str(folder))}"
     )
 
 
@@ -220,9 +220,9 @@ def experiment_text(name: str, reference: DatasetReference, dataset: Dataset, dr
 
 
 def _mapping(dataset: Dataset) -> Iterator[str]:
-    """What the columns of each table were taken for, as comments; no name of a column can end one."""
+    """What the columns of each table were read as, as comments; no name of a column can end one."""
     if dataset.columns:
-        yield "# What its columns are taken for; the key columns of the data set says otherwise, as --columns does:\n"
+        yield "# What its columns are read as; change it with the key columns of the data set, or with --columns:\n"
     for file, columns in dataset.columns.items():
         named = (f"{column or '(no name)'} -> {kind or 'not used'}" for column, kind in columns.items())
         yield f"# {CONTROL.sub(' ', f'{file}: ' + ', '.join(named))}\n"
@@ -270,7 +270,7 @@ MULTILINGUAL = """
 ENGLISH_RERANKER = "cross-encoder/ms-marco-MiniLM-L6-v2"
 MULTILINGUAL_RERANKER = "BAAI/bge-reranker-v2-m3"
 RANKED = '# grades = "linear"               # of n documents listed for a query, best first: n, n-1, …, 1; or "binary"'
-EXPLICIT = '# grades = "explicit"             # as they stand in the labels; or "binary"'
+EXPLICIT = '# grades = "explicit"             # as they are in the labels; or "binary"'
 DROPPED = 'dangling = "drop"                 # labels of documents or queries that are not there are left out\n'
 TEST = 'test = "randomization" '
 TURNS = 'cluster = "trace"                 # queries of one trace are turns of one conversation\n'

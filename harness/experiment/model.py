@@ -229,7 +229,7 @@ class Experiment(Strict):
     def _names_fit(self) -> Self:
         names = [block.name for block in self.retrievers]
         if RESERVED in names:
-            raise ValueError(f"retriever name {RESERVED!r} stands for the data set in manifest.json; choose another")
+            raise ValueError(f"retriever name {RESERVED!r} is used for the data set in manifest.json; choose another")
         for number, name in enumerate(names):
             alike = [other for other in names[:number] if other.lower() == name.lower()]
             if alike:
@@ -254,11 +254,11 @@ class Experiment(Strict):
         waiting = {block.name: set(inputs(block)) for block in self.retrievers}
         for name, of in waiting.items():
             for other in of - set(names):
-                raise ValueError(f"retriever {name!r} is made of unknown {other!r}; {did_you_mean(other, names)}")
+                raise ValueError(f"retriever {name!r} uses unknown {other!r}; {did_you_mean(other, names)}")
         while waiting:
             ready = {name for name, of in waiting.items() if of <= done}
             if not ready:
-                raise ValueError(f"retrievers are made of each other in a circle: {', '.join(waiting)}")
+                raise ValueError(f"retrievers use each other in a circle: {', '.join(waiting)}")
             done |= ready
             waiting = {name: of for name, of in waiting.items() if name not in ready}
 

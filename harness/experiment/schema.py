@@ -18,7 +18,7 @@ LIMITS: Mapping[str, Mapping[str, float]] = {
 }
 """What `[statistics]` refuses, as far as a schema can say it."""
 SCHEMA_ID = "urn:retriever-harness:experiment:1"
-"""Its number rises where a key of before means something else, as docs/versioning.md says."""
+"""Its number rises if a key changes its meaning, as docs/commands.md says."""
 
 
 class _Untitled(GenerateJsonSchema):

@@ -102,7 +102,7 @@ class _Grid:
         return ((f"sweep: {name}", table) for name, table in self._made.items())
 
     def write(self, name: str, chosen: Mapping[str, int]) -> str:
-        """Write out one configuration of a retriever, and of what it is made of; returns its name.
+        """Write out one configuration of a retriever, and of what it uses; returns its name.
 
         One that is the retriever as it is written is that retriever.
         """
@@ -142,7 +142,7 @@ def _axes(written: Mapping[str, Any], of: Sequence[str], blocks: Mapping[str, Ma
         elif not isinstance(values, tuple) or not values:
             problems.append(Problem(where, f"{values!r} is not a list of values", f'"{key}" = [128, 256]'))
         elif block not in parts:
-            problems.append(Problem(where, f"{' and '.join(of)} is not made of {block!r}", "name a part of it"))
+            problems.append(Problem(where, f"{' and '.join(of)} does not use {block!r}", "name a part of it"))
         elif path.split(".")[0] in (*OWN, "of"):
             problems.append(Problem(where, "cannot be swept", "name a key that changes what is found"))
         elif twice := [one for place, one in enumerate(values) if one in values[:place]]:
@@ -161,7 +161,7 @@ def _holds_tables(values: Any) -> bool:
 
 
 def _parts(name: str, blocks: Mapping[str, Mapping[str, Any]], above: tuple[str, ...] = ()) -> set[str]:
-    """A retriever and all that it is made of, as far as these are tables of the file; a circle is told elsewhere."""
+    """A retriever and all that it uses, as far as these are tables of the file; a circle is told elsewhere."""
     of = blocks[name].get("of", ()) if name in blocks and name not in above else ()
     inner = (of,) if isinstance(of, str) else of if isinstance(of, Sequence) else ()
     found = (_parts(one, blocks, (*above, name)) for one in inner if isinstance(one, str))

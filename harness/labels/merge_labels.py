@@ -179,7 +179,7 @@ def _check(judgments: Sequence[Judgment], dataset: Dataset) -> None:
             seen.wrong(where, "keeps or drops a draft, and grades no document", "harness queries keep")
         elif one.query_id not in queries:
             remedy = did_you_mean(one.query_id, queries) if len(queries) <= 2_000 else ""
-            seen.wrong(where, f"the data set asks no such question: a pool of other queries? {remedy}")
+            seen.wrong(where, f"the data set has no such query: a pool of other queries? {remedy}")
         elif one.document_id not in texts:
             seen.wrong(where, "the data set has no such document: a pool of another corpus?")
         elif one.text != text_digest(queries[one.query_id].text, texts[one.document_id]):

@@ -77,7 +77,7 @@ def score(
     """Score rankings whose documents already stand in their order, best first.
 
     Every judged query gets a value: one that is missing from `rankings` is an empty ranking. Rankings of
-    queries without judgments are left aside.
+    queries without judgments are ignored.
 
     Args:
         measures: what to compute.
@@ -128,7 +128,7 @@ def score_run(
     """Score a run as trec_eval does: score descending, then document id descending.
 
     The run is read as a stream and kept in memory only in portions. Every judged query gets a value: one that
-    the run lacks is an empty ranking; queries without judgments are left aside.
+    the run lacks is an empty ranking; queries without judgments are ignored.
 
     Args:
         measures: what to compute, none with `groups=`.

@@ -1,4 +1,4 @@
-"""Every measure there is, and all that the house knows of it: one row each."""
+"""Every measure there is, and all that the harness knows of it: one row each."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from retrievers.errors import InputError, Problem
 
 
 class MeasureRow(NamedTuple):
-    """All that the house knows of one measure."""
+    """All that the harness knows of one measure."""
 
     compute: Callable[[Batch, Measure], Floats]
     meaning: str
@@ -108,7 +108,7 @@ MEASURES: Mapping[str, MeasureRow] = MappingProxyType(
             ("p", "rel", "residual"), beside="residual",
         ),
         "Bpref": MeasureRow(
-            formulas.binary_preference, "how rarely a judged irrelevant document stands above a relevant one",
+            formulas.binary_preference, "how rarely a judged irrelevant document ranks above a relevant one",
             REL, cutoff="never",
         ),
         "Judged": MeasureRow(
@@ -127,10 +127,10 @@ MEASURES: Mapping[str, MeasureRow] = MappingProxyType(
         "IDContextPrecision": MeasureRow(formulas.set_precision, RETURNED, REL, binary="at 1"),
         "IDContextRecall": MeasureRow(formulas.recall, FOUND, REL),
         "ClaimRecall": MeasureRow(
-            needs_claims, "share of the reference answer's claims that stand in any of the first k documents", (),
+            needs_claims, "share of the reference answer's claims that any of the first k documents supports", (),
         ),
         "ClaimPrecision": MeasureRow(
-            needs_claims, "share of the first k documents in which any claim of the reference answer stands", (),
+            needs_claims, "share of the first k documents that support any claim of the reference answer", (),
             binary="at 1",
         ),
     }

@@ -70,7 +70,7 @@ class QueryTable(dict[str, LabelledQuery]):
 
 
 class NotebookResults(Results):
-    """The results of a run: frames, sentences, and what can be made of them.
+    """The results of a run: frames, sentences, and what can be done with them.
 
     >>> import harness
     >>> found = harness.evaluate(["red", "green"], {"q": "red"}, {"q": ["0"]}, {"bm25": "bm25"}, primary="RR")

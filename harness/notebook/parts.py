@@ -84,7 +84,7 @@ def objects_in(value: Any) -> Iterator[NamedObject]:
 
 
 def named(value: Any, names: Mapping[int, str]) -> Any:
-    """A table whose objects go by the name of the retriever that they are first part of."""
+    """A table whose objects have the name of the retriever that they are first part of."""
     if isinstance(value, NamedObject):
         return NamedObject.of(value.value, names[id(value.value)])
     if isinstance(value, Mapping):

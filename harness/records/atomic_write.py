@@ -139,7 +139,7 @@ def _manifest(folder: Path) -> Manifest | None:
 
 
 def _name_in(folder: Path) -> str | None:
-    """The experiment whose results lie in a folder, whichever release wrote them; None where nobody can say."""
+    """The experiment whose results are in a folder, whichever release wrote them; None if unknown."""
     try:
         content = json.loads((folder / "manifest.json").read_bytes())
     except (OSError, ValueError, RecursionError):

@@ -84,7 +84,7 @@ class ResolvedExperiment:
         return tuple(_named_in(self.blocks[retriever].get("of")))
 
     def parts(self, retriever: str) -> tuple[str, ...]:
-        """A retriever and all that it is made of, each once, itself first."""
+        """A retriever and all that it uses, each once, itself first."""
         # What Qdrant fuses is a collection of its own, which costs nothing of those that it is like.
         of = () if self.blocks[retriever]["kind"] == "qdrant-fusion" else self.made_of(retriever)
         inner = (part for other in of for part in self.parts(other))
@@ -148,7 +148,7 @@ class Ledger:
     dataset: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """Kind -> ids, as the data set was read."""
     retrievers: Mapping[str, RetrieverLedger] = field(default_factory=dict)
-    """Retriever -> its own ledger, without those of the retrievers that it is made of."""
+    """Retriever -> its own ledger, without those of the retrievers that it uses."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

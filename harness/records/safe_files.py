@@ -1,4 +1,4 @@
-"""Files of a results folder: what is read lies in it, and no link of somebody else's folder leads out."""
+"""Files of a results folder: what is read is in it, and no link leads out of it."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ class Axis(NamedTuple):
     low: float
     high: float
     start: float
-    """Pixels of the lowest value; those of the highest are `end`, which lies above it on an upright axis."""
+    """Pixels of the lowest value; those of the highest are `end`, which is above it on an upright axis."""
     end: float
     logarithmic: bool = False
 
@@ -162,7 +162,7 @@ def joined(parts: Iterable[Markup]) -> Markup:
 
 
 def horizontal(axis: Axis, across: tuple[float, float], title: str, labels: TickLabels = numbers) -> Markup:
-    """An axis that lies below a chart, with its rules.
+    """An axis below a chart, with its rules.
 
     Args:
         axis: its values and where they lie.

@@ -1,4 +1,4 @@
-"""What a section is made of: tables, and charts as SVG, on the page wide and narrow, as a file that stands alone."""
+"""The parts of a section: tables, and charts as SVG, on the page wide and narrow, as a file that stands alone."""
 
 from __future__ import annotations
 

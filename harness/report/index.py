@@ -49,7 +49,7 @@ class Entry:
     verdict: str
     """Of the first, in words; "" where it was compared with nobody."""
     reported: bool = False
-    """Whether a report lies in the folder, so that a link leads somewhere."""
+    """Whether there is a report in the folder to link to."""
 
 
 class Unread(NamedTuple):

@@ -303,7 +303,7 @@ def view_of(results: Results) -> View:
 
 
 def second(view: View) -> str:
-    """Whom the leader is held against first: the baseline, else the next by their means, else itself."""
+    """The retriever that the leader is compared with first: the baseline, else the next by their means, else itself."""
     if view.baseline not in (None, view.evaluation.leader):
         return str(view.baseline)
     return next(iter(view.ranked[1:]), view.evaluation.leader)

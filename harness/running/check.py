@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -32,28 +33,28 @@ MEANINGS = {
     "duplicate-text": "documents with the text of another",
     "query-is-document": "queries whose text is a document's title or text",
     "unanswerable-query": "queries without an answer: asked, and measured by Abstain and by their scores",
-    "no-relevant-document": "judged queries without a relevant document: left out of every mean",
-    "unjudged-query": "queries without judgments: not asked",
-    "unlabelled-query": "queries without labels: answered, and in no mean but those of claims",
-    "judged-elsewhere": "judgments of queries that are not asked here",
+    "no-relevant-document": "labelled queries without a relevant document: in no mean",
+    "unjudged-query": "queries without labels: not searched",
+    "unlabelled-query": "queries without labels: searched, but in no mean except those of claims",
+    "judged-elsewhere": "labels of queries that are not in this data set",
     "replaced-labels": "queries whose labels in the files are replaced by judgments.jsonl",
-    "changed-text": "judged pairs whose question or document has changed since: judge them again",
-    "dangling-document": "judgments of documents that do not exist: dropped",
-    "dangling-query": "judgments of queries that do not exist: dropped",
+    "changed-text": "labels whose query or document has changed since: judge these pairs again",
+    "dangling-document": "labels of documents that do not exist: dropped",
+    "dangling-query": "labels of queries that do not exist: dropped",
     "negative-grade": "queries with grades below 0: those documents are judged and not relevant",
     "duplicate-label": "queries whose list names a document twice: its best place counts",
-    "repeated-row": "rows that repeat the question of an earlier one: asked once",
+    "repeated-row": "rows that repeat an earlier query: searched once",
     "repeated-label": "rows that name a query and a document again: counted once",
-    "clicked-label": "queries whose labels are clicks: what people opened, and not what they judged",
-    "blank-query": "queries without text: not asked",
+    "clicked-label": "queries whose labels are clicks, not judgments",
+    "blank-query": "queries without text: not searched",
     "repeated-query": "queries with the text of another",
-    "contradicting-labels": "queries that ask what another asks and have other labels: one of the two must be wrong",
-    "document-without-key": "documents without the fields by which labels name documents: no label can mean them",
-    "unread-file": "files that no reader takes",
-    "unread-table": "tables that are not read, where no query has labels: --labels names one that holds them",
+    "contradicting-labels": "queries with the text of another and other labels: one must be wrong",
+    "document-without-key": "documents without the fields that labels use: no label can name them",
+    "unread-file": "files that cannot be read",
+    "unread-table": "tables that are not read, although no query has labels: name one with --labels",
     "unconverted-file": "files that could not be converted",
-    "unmatched-context": "reference contexts that are the text of no document",
-    "placeholder-query": "questions on so many rows that they may be placeholders: each is one query",
+    "unmatched-context": "reference contexts that match no document",
+    "placeholder-query": "queries on so many rows that they may be placeholders: each counts once",
     "found-labels": "columns read as labels, since their values name documents",
 }
 
@@ -87,11 +88,12 @@ class Checked:
         return sum(bool(query.reference.claims) for query in self.dataset.queries)
 
     def lines(self) -> list[str]:
-        """What `harness check` prints: the first `SHOWN` lines, then how many more there are."""
+        """What `harness check` prints: `SHOWN` rows of a terminal, the number of further lines among them."""
         verdict = f"no error; {counted(len(self.warnings), 'warning')}" if self.warnings else "nothing is wrong"
-        lines = [*self._first(), *self._more()]
-        left = len(lines) - (SHOWN - 1)
-        return [*lines[: SHOWN - 1], verdict, *([f"and {left:,} more (--json)"] if left > 0 else [])]
+        lines, first = [*self._first(), *self._more()], sum(1 for _ in self._first())
+        ends = accumulate(-(-len(line) // WIDTH) for line in lines)
+        fit = max(first, sum(end <= SHOWN - 2 for end in ends))
+        return [*lines[:fit], verdict, *([f"and {len(lines) - fit:,} more lines (--json)"] if fit < len(lines) else [])]
 
     def _first(self) -> Iterator[str]:
         """What nobody should miss."""
@@ -99,19 +101,19 @@ class Checked:
         documents = counted(dataset.count, "document")
         queries = asked(len(dataset.queries), self.capacity.units if self.capacity.clusters else None)
         head = f"{self.name}: {dataset.path}" if self.name else dataset.path
-        yield f"{head}: {dataset.format}, {documents}, {queries} to ask"
+        yield f"{head}: {dataset.format}, {documents}, {queries}"
         if unread := reading_line(dataset):
             yield unread
         yield from (f"warning: {warning}" for warning in self.warnings)
         yield from self.online
         if self.plan is not None:
-            yield f"a run takes {self.plan.sentence()}" if self.plan.rows else "a run asks no model"
+            yield f"a run takes {self.plan.sentence()}" if self.plan.rows else "a run needs no model"
         yield self.capacity.sentence()
 
     def _more(self) -> Iterator[str]:
-        """How the data were read, and what a run takes in detail."""
+        """The data, how they were read, and what a run takes in detail."""
         dataset = self.dataset
-        yield from column_lines(dataset)
+        yield from self.summary.lines(dataset)
         if self.answers or self.claims:
             answered, claimed = counted(self.answers, "query"), counted(self.claims, "query")
             yield f"{answered} with a reference answer, {claimed} with claims"
@@ -119,8 +121,8 @@ class Checked:
             yield f"{MEANINGS[kind]} ({len(ids):,}): {first_few(ids)}"
         if dataset.same_as:
             behind = counted(len(dataset.same_as), "document")
-            yield f"labels name fields: {behind} stand behind another of the same value"
-        yield from self.summary.lines(dataset)
+            yield f"labels name fields: {behind} share the value of another"
+        yield from column_lines(dataset)
         if self.plan is not None:
             yield from self.plan.details()
         yield f"digest {dataset.digest}"
@@ -140,8 +142,8 @@ class Checked:
                 "capacity": self.capacity.as_json(), **planned}  # fmt: skip
 
 
-SHOWN = 25
-"""Lines of a data set or an experiment that are printed."""
+SHOWN, WIDTH = 25, 80
+"""Rows that are printed of a data set or an experiment, and the width of the terminal that they are counted for."""
 NAMED = 20
 """Values of a field that are looked through for one that may have been meant."""
 
@@ -206,7 +208,7 @@ def _absent(built: Sequence[Built]) -> Iterator[str]:
     first = {id(dense.encoder): (one.name, dense.encoder) for one in reversed(built) for dense in one.denses}
     for name, encoder in reversed(first.values()):
         if not encoder.at_hand:
-            yield f"{name}: its model is not on this machine; a run asks the hub for it, and fails where it has none"
+            yield f"{name}: its model is not on this machine; a run downloads it"
 
 
 def _refused(one: Built) -> Iterator[Problem]:
@@ -241,7 +243,7 @@ def _of_the_data(target: Path) -> list[Problem]:
 
 
 def prepare(loaded: Loaded) -> Prepared:
-    """Load an experiment's data set and build what its retrievers are made of; labels and measures are seen to fit.
+    """Load an experiment's data set and build what its retrievers use; labels and measures are seen to fit.
 
     Args:
         loaded: the experiment.

@@ -74,7 +74,7 @@ def embed(experiment: Path, url: str, settings: ClusterSettings) -> list[Encoder
     Each node keeps in its cache what it was answered, so that a batch which Ray gives out again is not paid twice.
 
     Args:
-        experiment: its file; like its data set, it lies where every node can read it.
+        experiment: its file; every node can read it and its data set.
         url: where files go, reached by every node: a folder, or what fsspec opens.
         settings: how.
 

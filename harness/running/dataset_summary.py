@@ -54,13 +54,13 @@ class DatasetSummary(NamedTuple):
         """The page."""
         median, long, longest = self.tokens
         sample = "all" if self.sampled == dataset.count else f"a seeded sample of {self.sampled:,} of"
-        yield f"of {sample} {counted(dataset.count, 'document')}:"
+        yield f"in {sample} {counted(dataset.count, 'document')}:"
         spread = f"95 % below {long:,}; longest {longest:,}"
-        yield f"  about {median:,} tokens a document, as most models count them ({spread})"
+        yield f"  about {median:,} tokens per document ({spread})"
         named = ", ".join(f"{name} {100 * count / max(self.sampled, 1):.0f} %" for name, count in self.languages[:5])
         yield f"  languages: {named or 'none is clear'}"
         yield f"  near-duplicates: {_some(self.near_duplicates)}"
-        yield f"  queries whose text stands word for word in a document: {_some(self.quoted)}"
+        yield f"  queries copied from a document: {_some(self.quoted)}"
         for reach in self.reaches:
             how = "" if reach.exact else "about "
             share = f"{how}{reach.beyond:,} of {counted(self.sampled, 'document')} {_are(reach.beyond)} longer than"
@@ -68,15 +68,16 @@ class DatasetSummary(NamedTuple):
             yield f"  {reach.retriever}: {share} the {reach.limit:,} tokens that it reads{unread}"
         fewest, middle, most = self.per_query
         if not most:
-            yield "labels: no query has a relevant document yet: `harness pool` begins to label"
+            yield "labels: no query has a relevant document yet; harness pool starts labelling"
             return
         fewer = f"{fewest:,} to " if fewest < most else ""
-        yield f"labels: {fewer}{counted(most, 'relevant document')} a query (median {middle:,})"
+        yield f"labels: {fewer}{counted(most, 'relevant document')} per query (median {middle:,})"
         if self.grades:
             yield f"  grades: {', '.join(f'{grade}: {count:,}' for grade, count in self.grades)}"
         holes = dataset.count - self.labelled
-        named = f"{counted(self.labelled, 'document')} {_are(self.labelled)} named by a label"
-        yield f"  {named}; {holes:,} {_are(holes)} not, which counts as not relevant"
+        have = "has" if self.labelled == 1 else "have"
+        rest = f"; the other {holes:,} {'counts' if holes == 1 else 'count'} as not relevant" if holes else ""
+        yield f"  {counted(self.labelled, 'document')} {have} labels{rest}"
 
     def as_json(self) -> dict[str, Any]:
         """The same as data."""

@@ -131,7 +131,7 @@ class TruncationEstimate(NamedTuple):
     exact: bool
     """Whether tokens were counted by the model's own tokenizer, or estimated."""
     others: tuple[str, ...] = ()
-    """Retrievers that are made of this one, and so have read no more by it."""
+    """Retrievers that use this one, and so have read no more by it."""
 
     @property
     def is_much(self) -> bool:
@@ -145,14 +145,14 @@ class TruncationEstimate(NamedTuple):
         left = (
             f"{about}{self.lost:,} of {counted(self.tokens, 'token')} ({100 * self.lost / max(self.tokens, 1):.0f} %)"
         )
-        remedy = "cut them into passages (chunk), or take a model that reads more"
-        are = "is" if len(self.others) == 1 else "are"
-        made = f"; {join(list(self.others))} {are} made of it" if self.others else ""
-        return f"{self.retriever} would read only the beginning of {share} and leave {left} unread: {remedy}{made}"
+        remedy = "add chunk, or use a model that reads more"
+        use = "uses" if len(self.others) == 1 else "use"
+        made = f"; {join(list(self.others))} {use} it" if self.others else ""
+        return f"{self.retriever} reads only the start of {share}; {left} are not read: {remedy}{made}"
 
 
 def truncation_estimates(built: Sequence[Built], documents: Sequence[Document]) -> Iterator[TruncationEstimate]:
-    """Yield how far each encoder would read, with what is made of it; nothing is loaded or sent.
+    """Yield how far each encoder would read, with what uses it; nothing is loaded or sent.
 
     Encoders without a limit, and those whose files are not on this machine, are left out.
 

@@ -205,7 +205,7 @@ class RunPlan(NamedTuple):
 
     rows: tuple[PlanRow, ...]
     notes: tuple[str, ...] = ()
-    """Prices with their dates, and what the minutes are made of."""
+    """Prices with their dates, and what the minutes consist of."""
 
     def total(self) -> dict[str, Any]:
         """The sums; None where a summand is unknown."""

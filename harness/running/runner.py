@@ -129,7 +129,7 @@ def _run(one: Built, state: State) -> Run:
     try:
         failed = [name for name in one.of if state.runs[name].error]
         if failed:
-            raise BackendError(f"it is made of {', '.join(failed)}, which failed")
+            raise BackendError(f"needs {', '.join(failed)}, which failed")
         with faults_of(one.blamed):
             whole, answered = _answered(one, one.retriever, state, meter)
             if shared.sample and not latency:

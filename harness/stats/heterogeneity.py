@@ -58,7 +58,7 @@ FEWEST_SETS = 5
 
 
 class SetsLikeThese(NamedTuple):
-    """What a difference is on sets like these, of which these are taken for a sample."""
+    """The difference on sets like these, which are treated as a sample of them."""
 
     t: float
     p_value: float

@@ -132,8 +132,8 @@ def check_margin(where: str, margin: float | None, span: float | None) -> None:
 
     >>> check_margin("--margin", 2, 1)
     Traceback (most recent call last):
-    retrievers.errors.InputError: --margin: 2 is not below the measure's range, 1: everything would pass (such as 0.02)
+    retrievers.errors.InputError: --margin: 2 is larger than the measure's range, 1 (such as 0.02)
     """
     if margin is not None and span is not None and span <= margin < math.inf:
-        what = f"{margin:g} is not below the measure's range, {span:g}: everything would pass"
+        what = f"{margin:g} is larger than the measure's range, {span:g}"
         raise InputError(Problem(where, what, f"such as {span / 50:g}"))

@@ -215,7 +215,7 @@ def saddlepoint_tail(ranks: Integers, low: int) -> float:
     top = 1.0 / r.max()
     while slope(top) < 0:
         top *= 2
-    from scipy import optimize  # a second of waiting for whoever needs it: nobody below 500 differences
+    from scipy import optimize  # a second of waiting for anyone who needs it: nobody below 500 differences
 
     s: float = optimize.brentq(slope, 0.0, top, xtol=1e-300, rtol=1e-14)
     above = special.expit(s * r)

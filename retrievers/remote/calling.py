@@ -112,7 +112,7 @@ class Caller:
                 async with asyncio.timeout(self._policy.timeout):
                     answer, cost = await attempt()
             except TimeoutError:
-                what = f"no whole answer came within {self._policy.timeout:g} s (timeout)"
+                what = f"no complete response within {self._policy.timeout:g} s (timeout)"
                 raise Transient(f"{self._name()}: {what}") from None
             finally:
                 call.meter.after(promised.usd, tokens=cost.tokens, usd=cost.usd)
@@ -269,7 +269,7 @@ def unanswered(name: str, url: str, failure: BaseException) -> Exception:
     refused = any(isinstance(cause, ConnectionRefusedError) for cause in causes)
     why = "connection refused" if refused else as_line(str(causes[-1])) or type(causes[-1]).__name__
     enough = NOT_STARTED if refused and on_this_machine(url) else None
-    return Transient(f"{name}: no whole answer came: {why}", enough=enough)
+    return Transient(f"{name}: no complete response: {why}", enough=enough)
 
 
 def _causes(failure: BaseException | None) -> Iterator[BaseException]:

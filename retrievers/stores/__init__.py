@@ -54,7 +54,7 @@ class StoreOptions(Configured):
     first = "location"
     location: str | None = None
     """":memory:", "edge", a folder ("./vectors"), or a server's URL (http, https, grpc, grpcs); for sparse vectors also
-    "csr"; or a store of another package. None goes by the form of the vectors and the corpus's size."""
+    "csr"; or a store of another package. By default the form of the vectors and the corpus's size decide."""
     api_key: str | None = Field(default=None, repr=False)
     """A server's; in an experiment always "${NAME}"."""
     shards: Whole | None = None

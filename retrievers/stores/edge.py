@@ -48,7 +48,7 @@ Answer = TypeVar("Answer")
 
 
 class EdgeStore(Store):
-    """One collection in a folder of its own; made aside and put in place when it is complete.
+    """One collection in a folder of its own; built in a temporary folder and moved when it is complete.
 
     The engine searches the segments of a collection in parallel, but leaves all points in one until told to optimise.
     So an exact collection gets as many segments as there are processors; the last needs no optimising. An
@@ -58,7 +58,7 @@ class EdgeStore(Store):
     A point's id is its number, and the document ids stand in a file of their own: the engine takes such points in a
     third less time than with ids of 128 bits and a payload, and gives deep rankings twice as fast.
 
-    A folder of the collection's name is a finished collection, whatever befell the process that made it. The
+    A folder of the collection's name is a finished collection, whatever happened to the process that made it. The
     collection is locked against other processes while it is open, since the engine writes to its files even when it
     only reads.
     """
@@ -104,7 +104,7 @@ class EdgeStore(Store):
         return {kind: tuple(ids) for kind, ids in kept.items()}
 
     def create(self, dimensions: int, *, anew: bool = False) -> None:
-        """Make the collection anew and empty, aside from any finished one."""
+        """Make the collection anew and empty, next to any finished one."""
         import qdrant_edge as edge
 
         self.close()
@@ -219,7 +219,7 @@ class EdgeStore(Store):
         needed, free = points * self._point_bytes + SPARE, shutil.disk_usage(self._folder.parent).free
         if free < needed:
             what = f"needs {needed / 1e6:,.0f} MB of disk, and {free / 1e6:,.0f} MB are free"
-            raise InputError(Problem(f"store {self._folder}", what, "make room, then run again"))
+            raise InputError(Problem(f"store {self._folder}", what, "free disk space, then run again"))
 
     def _hold(self) -> None:
         from filelock import FileLock, Timeout

@@ -174,7 +174,7 @@ def test_a_service_that_gives_something_else_is_not_believed(
     with serving(Stubborn()) as provider:
         path = small.experiment(tmp_path, retrievers=PAID.format(url=provider.url, more=""))
         shown = ends(capsys, 3, "run", path, "--results", tmp_path / "out")
-        message = "cutting to 64 dimensions is not what the service gives when it is asked for them: it gave others"
+        message = "cutting to 64 dimensions differs from the service's own vectors of that size: it gave others"
         assert " ".join(shown.err.split()).count(message) == 3  # of each retriever with 64 dimensions one
         trusting = small.experiment(
             tmp_path, retrievers=PAID.format(url=provider.url, more=", proof = false"), name="trusting"
@@ -191,7 +191,7 @@ def test_where_the_first_fails_the_others_do_not_ask(tmp_path: Path) -> None:
         results = run(small.experiment(tmp_path, retrievers=blocks), Options(tmp_path / "out"))
         assert len(provider.requests) == 1
     assert list(results.retrievers) == ["bm25"]
-    assert "made of paid, which failed" in str(results.manifest.failed["paid-64-binary"])
+    assert "needs paid, which failed" in str(results.manifest.failed["paid-64-binary"])
 
 
 def test_cutting_here_is_cutting_in_the_model(tmp_path: Path) -> None:
@@ -251,7 +251,7 @@ def test_what_a_table_stands_for_reads_back_as_itself() -> None:
         (derived({"derive": {"dimension": [8]}}), "did you mean 'dimensions'"),
         (derived({"derive": {"dimensions": [8]}}, {"name": "m-8", "kind": "bm25"}), "'m-8' occurs twice"),
         (derived({"quantization": "int8", "store": {"location": "edge", "m": 16}}), "searched exactly"),
-        (derived({"derived_from": "n"}), "made of unknown 'n'"),
+        (derived({"derived_from": "n"}), "uses unknown 'n'"),
         (
             {**BASE, "retrievers": [{"name": "b", "kind": "bm25", "derive": {"dimensions": [8]}}]},
             "unknown key 'derive'",

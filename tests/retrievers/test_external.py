@@ -247,7 +247,7 @@ def test_answers_that_are_not_as_described(options, told):
 @pytest.mark.parametrize(
     ("options", "told"),
     [({"ids": "hits["}, "is not JMESPath"), ({"method": "PUT"}, "is not supported"),
-     ({"url": "ftp://x"}, "is an invalid URL"), ({"body": {"q": "x"}}, "the query stands nowhere")],
+     ({"url": "ftp://x"}, "is an invalid URL"), ({"body": {"q": "x"}}, "{query} is missing")],
 )  # fmt: skip
 def test_descriptions_that_are_wrong(options, told):
     with pytest.raises(InputError, match=told):
@@ -306,7 +306,7 @@ rerank = {{ kind = "cross-encoder", model = "{model}" }}
 """
     found = run(small.experiment(tmp_path, retrievers=blocks), Options(tmp_path / "out"))
     assert found.manifest.ledger.retrievers["theirs"].notes["not-in-corpus"] == ("ghost",)
-    assert "1 of its hits are not documents of the data set, such as 'ghost'" in found.manifest.failed["better"]
+    assert "1 of its hits have unknown ids, such as 'ghost'" in found.manifest.failed["better"]
 
 
 def test_an_experiment_with_a_saved_run_can_be_given_as_an_object(tmp_path):

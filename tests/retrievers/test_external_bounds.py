@@ -35,7 +35,7 @@ def search(endpoint, **more):
 
 def test_the_time_limit_bounds_the_whole_answer():
     with serving(Service(always="drip")) as endpoint:
-        with pytest.raises(BackendError, match=r"no whole answer came within 0.5 s \(timeout\)"):
+        with pytest.raises(BackendError, match=r"no complete response within 0.5 s \(timeout\)"):
             search(endpoint, timeout=0.5)
         assert endpoint.hung_up.wait(600)
 

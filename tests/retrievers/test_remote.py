@@ -76,7 +76,7 @@ def test_an_attempt_ends_in_time_and_its_thread_is_left_behind():
 
     said, took = asked(blocks, timeout=0.3, patience=0.1)
     release.set()
-    assert "it: no whole answer came within 0.3 s (timeout)" in said and took < 5
+    assert "it: no complete response within 0.3 s (timeout)" in said and took < 5
 
 
 def test_what_waits_for_another_try_stops_with_the_others():

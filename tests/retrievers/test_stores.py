@@ -216,7 +216,7 @@ def test_a_full_disk_is_told_before_the_engine_dies_of_it(places, monkeypatch, m
         "upsert": lambda: store.upsert(["a"], vectors[:1]),
         "search": lambda: store.search(vectors, 1),
     }
-    with pytest.raises(InputError, match=r"needs \d+ MB of disk, and 50 MB are free \(make room"):
+    with pytest.raises(InputError, match=r"needs \d+ MB of disk, and 50 MB are free \(free disk space"):
         acts[moment]()
     monkeypatch.undo()
     acts[moment]()

@@ -25,7 +25,7 @@ def section(view: View) -> Section:
 
 
 def place_of(results: Results) -> str:
-    """The results folder as a command line names it, seen from here; a run writes aside, and is put in place later."""
+    """The results folder as a command line names it, seen from here; a run moves it there at its end."""
     folder = results.folder.with_name(results.folder.name.removesuffix(".unfinished")).resolve()
     here = Path.cwd()
     path = shlex.quote((folder.relative_to(here) if folder.is_relative_to(here) else folder).as_posix())

@@ -27,7 +27,7 @@ class Rerun(NamedTuple):
 
 
 def reranked(view: View) -> dict[str, Rerun]:
-    """Reranked retriever -> what it was made of, where that is in the results too."""
+    """Reranked retriever -> what it used, where that is in the results too."""
     pairs = {}
     for name in view.ranked:
         block = view.resolved.blocks[name]

@@ -95,7 +95,7 @@ def labels_of(view: View) -> dict[str, list[str]]:
 
 
 def compared(view: View) -> list[str]:
-    """Whom the leader is held against: the runner-up first, then the baseline, then the others by their means."""
+    """Those compared with the leader: the runner-up, then the baseline, then the others by their means."""
     others = list(view.ranked[1:])
     second = [name for name in (view.baseline,) if name in others[1:]]
     return [*others[:1], *second, *(name for name in others[1:] if name not in second)]

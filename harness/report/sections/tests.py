@@ -111,7 +111,7 @@ def _small_slices(view: View) -> list[tuple[str, int]]:
 
 
 def in_reading_order(view: View, rows: Sequence[Comparison]) -> list[Comparison]:
-    """The leader's pairs first, then those of the next; whoever has the higher mean on the primary measure is a."""
+    """The leader's pairs first, then those of the next; a is the one with the higher mean on the primary measure."""
     place = {name: i for i, name in enumerate(view.ranked)}
     turned = [row.swapped if place[row.b] < place[row.a] else row for row in rows]
     return sorted(turned, key=lambda row: (place[row.a], place[row.b]))

@@ -177,7 +177,7 @@ def unjudged(view: View) -> dict[str, float]:
 
 
 def inherited(manifest: Manifest, retriever: str) -> RetrieverLedger:
-    """Return a retriever's ledger with those of all that it is made of: ids once, counts summed."""
+    """Return a retriever's ledger with those of all that it uses: ids once, counts summed."""
     notes: dict[str, tuple[str, ...]] = {}
     counts: dict[str, dict[str, float]] = {}
     for part in manifest.resolved.parts(retriever):

@@ -90,4 +90,4 @@ def test_a_path_too_long_for_any_file_is_refused(capsys):
 
 def test_the_manifests_own_word_is_no_name_of_a_retriever(tmp_path, capsys):
     path = small.experiment(tmp_path, retrievers='[[retrievers]]\nname = "dataset"\nkind = "bm25"\n')
-    assert "stands for the data set" in refused(capsys, "check", path)
+    assert "is used for the data set" in refused(capsys, "check", path)

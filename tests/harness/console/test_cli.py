@@ -243,16 +243,16 @@ def test_an_interrupt_is_one_line_that_says_how_to_go_on(
 
     monkeypatch.setattr(pipeline, "run", interrupted)
     said = call("run", small.experiment(tmp_path), "--results", tmp_path)
-    assert said == (130, "", "stopped: what was embedded is cached, the same command goes on from there\n")
+    assert said == (130, "", "stopped: what was embedded is cached; the same command continues\n")
     (tmp_path / "small.unfinished" / "runs").mkdir(parents=True)
     (tmp_path / "small.unfinished" / "runs" / "bm25.trec").touch()
     said = call("run", small.experiment(tmp_path), "--results", tmp_path)
     assert said.err.count("\n") == 1
-    assert f"finished rankings lie in {tmp_path / 'small.unfinished'} (harness score " in said.err
+    assert f"finished rankings are in {tmp_path / 'small.unfinished'} (harness score " in said.err
     monkeypatch.setattr("harness.running.check.check", interrupted)
     assert call("check", "x") == (130, "", "stopped\n")
     monkeypatch.setattr("harness.labels.pool.read_pool", interrupted)
-    kept = "what was paid for is kept, the same command goes on from there"
+    kept = "what was paid for is kept; the same command continues"
     assert call("judge", "x") == (130, "", f"stopped: {kept}\n")
 
 
@@ -412,7 +412,7 @@ def test_score_by_another_grade_rule_is_what_a_run_with_it_finds(call: Call, tmp
 def test_score_below_the_depth_that_was_kept_is_refused(call: Call, tmp_path: Path, results: Path) -> None:
     told = call("score", results, "-m", "nDCG@10", "-m", "P@5", "-m", "R@6")
     assert (told.code, told.out) == (2, "")
-    assert "measure 'nDCG@10': looks below depth 5, and no more was kept (raise depth" in told.err
+    assert "measure 'nDCG@10': needs depth 10 (the run has depth 5: raise it" in told.err
     assert "'R@6'" in told.err and "'P@5'" not in told.err
     # Seven deep, all six documents were kept: there is nothing below.
     path = small.experiment(tmp_path)
@@ -468,7 +468,9 @@ def test_a_full_disk_behind_standard_output_is_one_message(results: Path, words:
             command, stdout=full, stderr=subprocess.PIPE, text=True, cwd=Path(__file__).parents[3], check=False
         )
     assert ended.returncode == 2
-    assert ended.stderr.endswith("error: standard output: cannot be written: No space left on device (make room)\n")
+    assert ended.stderr.endswith(
+        "error: standard output: cannot be written: No space left on device (free disk space)\n"
+    )
     assert "Traceback" not in ended.stderr and "Exception" not in ended.stderr
 
 
@@ -493,7 +495,7 @@ def test_compare_with_a_baseline(call: Call, results: Path) -> None:
     assert "as good as bm25 within 0.9" in " ".join(said.out.split())
     assert call("compare", results, "--baseline", "bm52").err.endswith("(did you mean 'bm25'?)\n")
     assert "unknown 'wilcoxn'" in call("compare", results, "--test", "wilcoxn").err
-    assert "everything would pass" in call("compare", results, "-m", "RR", "--margin", "5").err
+    assert "is larger than the measure's range" in call("compare", results, "-m", "RR", "--margin", "5").err
 
 
 def test_compare_wants_two(call: Call, files: Path) -> None:
@@ -669,8 +671,10 @@ def test_the_shell_completes(
 
 def test_help_names_every_command_with_its_whole_sentence(call: Call) -> None:
     for words in ((), ("cache",), ("labels",), ("queries",), ("answers",)):
-        said = " ".join(call(*words, "--help").out.partition("Commands:")[2].split())
-        assert "..." not in said
+        said = " ".join(call(*words, "--help").out.split())
+        groups = [said.find(f"{name}: ") for name in ("Compare", "Label", "Maintain")]
+        assert words or (-1 not in groups and groups == sorted(groups))
+        assert "..." not in said.partition("Options:")[2]
         prefix = "".join(f"{word} " for word in words)
         for name, command in commands(app):
             if name.startswith(prefix) and name.count(" ") == len(words):

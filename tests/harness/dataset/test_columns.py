@@ -241,7 +241,7 @@ def test_without_questions_the_files_that_are_not_read_are_told_with_a_command_t
     path = folder(tmp_path / "Hilfe Artikel", "when,query\n", "search-log.csv")
     said = str(refusal(write_experiment, path))
     assert "1 of 2 files are read; 1 is not (.csv 1)" in said
-    assert "a search log or another table of them is named queries.csv" in said
+    assert "a search log or another table is named queries.csv" in said
     assert said.endswith(f"then: harness init '{path}'")
 
 
@@ -252,7 +252,7 @@ def test_repeated_and_blank_rows_are_counted_and_the_same_questions_asked(tmp_pa
     assert found.ledger["repeated-row"] == ("q0", "q0")
     assert len(found.ledger["blank-query"]) == 3
     lines = list(check(path).lines())
-    assert "rows that repeat the question of an earlier one: asked once (2): q0, q0" in lines
-    assert any(line.startswith("queries without text: not asked (3): q1, ") for line in lines)
+    assert "rows that repeat an earlier query: searched once (2): q0, q0" in lines
+    assert any(line.startswith("queries without text: not searched (3): q1, ") for line in lines)
     said = list(write_experiment(path).lines())
     assert "rows of questions that are not asked: 2 that repeat an earlier one, 3 blank" in said

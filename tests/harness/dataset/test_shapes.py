@@ -365,6 +365,6 @@ def test_a_table_that_may_hold_the_labels_under_a_name_of_its_own_is_named(tmp_p
     layouts.table(tmp_path / "gold.csv", rows)
     assert load(reference_of(str(tmp_path))).ledger["unread-table"] == ("gold.csv",)
     told = small.told(capsys, "check", tmp_path)
-    assert "tables that are not read, where no query has labels: --labels names one that holds them (1): gold" in told
+    assert "tables that are not read, although no query has labels: name one with --labels (1): gold" in told
     given = load(DatasetReference(tmp_path, labels="gold.csv"))
     assert len(given.labels) == 20 and "unread-table" not in given.ledger

@@ -59,7 +59,7 @@ WORST: dict[str, tuple[dict[str, object], str, str]] = {
     "a cell too many": ({"d/queries.csv": "query,doc\nleave,a,b\n"}, "d", "queries.csv:2: 3 columns (the header has 2"),
     "an open quote": (
         {"d/queries.csv": 'query,doc\n"leave,a\n'}, "d",
-        "queries.csv:2: cannot be read as a table: unexpected end of data (a quote is doubled within quotes"),
+        "queries.csv:2: cannot be read as a table: unexpected end of data (put every cell with a quote in quotes"),
     "UTF-16": ({"d/queries.csv": GOOD.encode("utf-16")}, "d", "queries.csv:1: is not UTF-8 but UTF-16"),
     "Latin 1": ({"d/queries.csv": b"query,doc\ncaf\xe9,a\n"}, "d", "queries.csv:2: is not UTF-8 (byte 0xe9"),
     "a zero byte": ({"d/queries.csv": b"query,doc\nle\0ave,a\n"}, "d", "queries.csv:2: holds a zero byte"),

@@ -96,7 +96,7 @@ def test_passages_that_nothing_holds_are_counted(capsys, tmp_path):
     (tmp_path / "asked.json").write_text(json.dumps(rows))
     said = told(capsys, "check", "asked.json", "--documents", "handbook")
     assert "  reference_contexts -> passages of the relevant documents (matched 9 of 10, 9 by text)\n" in said
-    assert "reference contexts that are the text of no document (1): q0: nowhere\n" in said
+    assert "reference contexts that match no document (1): q0: nowhere\n" in said
 
 
 def test_few_labels_of_what_is_not_there_are_left_out_and_named(capsys, tmp_path):
@@ -107,7 +107,7 @@ def test_few_labels_of_what_is_not_there_are_left_out_and_named(capsys, tmp_path
     assert '1 label of what is not there: left out by dangling = "drop"' in said
     said = told(capsys, "check", "log.toml")
     assert "(matched 20 of 21; not found: 'c')" in said
-    assert "judgments of documents that do not exist: dropped (1): log.csv:2 c\n" in said  # its query has no id
+    assert "labels of documents that do not exist: dropped (1): log.csv:2 c\n" in said  # its query has no id
     assert "names document 'c', which does not exist" in told(
         capsys, "check", "log.csv", "--documents", "handbook", code=2
     )

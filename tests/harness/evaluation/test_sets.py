@@ -189,7 +189,7 @@ def test_a_set_that_is_stopped_or_fails_leaves_the_others_whole(
 
     monkeypatch.setattr(pipeline, "run", run)
     code, said = told(["run", str(path)], capsys)
-    assert (code, "the same command goes on from there" in said) == (130, True)
+    assert (code, "the same command continues" in said) == (130, True)
     assert (tmp_path / "results" / "sets" / "hr" / "manifest.json").exists()
     ends["law"] = BackendError("nobody answered")
     code, said = told(["run", str(path)], capsys)

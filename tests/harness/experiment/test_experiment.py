@@ -86,7 +86,7 @@ def test_the_data_set_is_found_from_a_parent_of_the_file(folder: Path, monkeypat
         (HEAD + 'basline = "x"\n' + BM25, "unknown key 'basline' (did you mean 'baseline'?)"),
         (HEAD + 'baseline = "bm52"\n' + BM25, "baseline 'bm52' is not a retriever; did you mean 'bm25'?"),
         (HEAD + BM25.replace('name = "bm25"', 'name = "b\\n"').replace('"bm25"', '"bm26"'), "unknown kind 'bm26'"),
-        (HEAD + "depth = 5\n" + BM25, "nDCG@10 looks below depth 5"),
+        (HEAD + "depth = 5\n" + BM25, "nDCG@10 needs depth 10 or more; depth is 5"),
         (HEAD + 'depth = "5"\n' + BM25, "depth: '5': should be a valid integer"),
         (HEAD.replace('"P@5"', '"ndgc@5"') + BM25, "there is no measure 'ndgc' (did you mean 'nDCG'?)"),
         (HEAD.replace('primary = "nDCG@10"', 'primary = "AP"') + BM25, "primary: AP is not among the measures"),
@@ -103,7 +103,7 @@ def test_the_data_set_is_found_from_a_parent_of_the_file(folder: Path, monkeypat
         (HEAD + '[[retrievers]]\nname = "x"\nencoder = "hashing"\n', "encoder: is not a table with a kind"),
         (
             HEAD + BM25 + '[[retrievers]]\nname = "f"\nkind = "fusion"\nof = ["bm25", "bm26"]\n',
-            "made of unknown 'bm26'",
+            "uses unknown 'bm26'",
         ),
         (HEAD + '[[retrievers]]\nname = "f"\nkind = "fusion"\nof = ["f", "bm25"]\n' + BM25, "in a circle: f"),
         (HEAD + BM25.replace("bm25", "BM25", 1) + BM25, "'BM25' and 'bm25' differ by case only"),

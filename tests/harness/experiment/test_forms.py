@@ -191,7 +191,7 @@ def test_a_check_says_what_would_not_be_read(experiment, models, form):
     told = list(check(experiment(block(models, form))).lines())
     limit = {"sparse": 12, "multivector": 10}[form]
     assert any(f"1 of 6 documents is longer than the {limit} tokens that it reads" in line for line in told)
-    assert any("would read only the beginning of 1 of 6 documents" in line for line in told)
+    assert any("reads only the start of 1 of 6 documents" in line for line in told)
 
 
 def test_sizes_stand_in_the_manifest_and_in_the_report(ran, models):

@@ -149,7 +149,7 @@ def test_several_files_of_labels(tmp_path: Path) -> None:
     (folder / "settings.json").write_text('{"theme": "dark"}', encoding="utf-8")
     written = write_experiment(folder)
     assert load(written.path).dataset.queries == ("queries.json", "more.json")
-    assert "left aside, the same queries again: again.json" in list(written.lines())
+    assert "ignored, the same queries again: again.json" in list(written.lines())
     assert "explicit" in written.path.read_text(encoding="utf-8")
 
 

@@ -126,7 +126,7 @@ def test_a_prompt_that_the_model_has_not_is_told_with_those_that_it_has(model: s
 @pytest.mark.parametrize(
     ("variants", "message"),
     [
-        ({"v": {"kind": "openai"}}, "has a kind of its own"),
+        ({"v": {"kind": "openai"}}, "has another kind"),
         ({"v": {"dimension": 3}}, "retrievers[0].variants.v.encoder.dimension: unknown key 'dimension'"),
         ({"not a name": {}}, "a name has letters"),
         ({"v": 3}, "variants"),
@@ -208,7 +208,7 @@ def test_the_cells_say_which_value_each_has() -> None:
         ({"default": "dense", "of": "dense", "chunk": {"size": [1]}}, r'quote the whole key: "chunk.size" ='),
         ({"default": "words", "of": "words", "k1": 1}, "sweep.k1: 1 is not a list of values"),
         ({"default": "words", "of": "words", "k1": [1, 1]}, "sweep.k1: 1 occurs twice"),
-        ({"default": "words", "of": "words", "dense.chunk.size": [1]}, "words is not made of 'dense'"),
+        ({"default": "words", "of": "words", "dense.chunk.size": [1]}, "words does not use 'dense'"),
         ({"default": "words", "of": "words", "k2": [1]}, r"sweep: words\[1\].k2: unknown key 'k2'"),
         ({"default": "words", "of": "words", "name": ["a"]}, "sweep.name: cannot be swept"),
         ({"default": "dense", "of": "dense", "encoder.dimensions": [64]}, "the default is its only configuration"),

@@ -175,7 +175,7 @@ def test_a_model_that_gave_no_grade_is_filled_in(begun, capsys):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"query_id": "q-elsewhere"}, "the data set asks no such question"),
+        ({"query_id": "q-elsewhere"}, "the data set has no such query"),
         ({"document_id": "elsewhere"}, "the data set has no such document"),
         ({"text": "0" * 16}, "has changed since it was judged"),
         ({"judge": "ann", "grade": 1}, "ann graded document"),

@@ -1,7 +1,4 @@
-"""The worked examples of the five articles, and what is wrong in them, with both numbers.
-
-docs/measures.md tells the same story in prose.
-"""
+"""The worked examples of the five articles, and what is wrong in them, with both numbers."""
 
 from __future__ import annotations
 

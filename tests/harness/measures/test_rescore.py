@@ -77,7 +77,7 @@ def test_what_a_reader_must_know_is_said(qrels: Path, run: Path) -> None:
     assert notes(scored(qrels, run)) == (
         "judged queries without a relevant document: 1 (they score 0 and count; --skip-no-relevant leaves them out)",
         "judged queries that the run lacks: 1 (they score 0 and count; harness score --intersection leaves them out)",
-        "queries of the run without judgments: 1 (left aside)",
+        "queries of the run without judgments: 1 (ignored)",
     )
     assert notes(scored(qrels, run, Conventions(skip_no_relevant=True, intersection=True)))[:2] == (
         "judged queries without a relevant document: 1 (left out)",
@@ -189,7 +189,7 @@ def test_the_measure_decides_which_interval_its_mean_has(measure: str, method: s
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no named pipes here")
 def test_a_pipe_whose_lines_are_mixed_is_refused(qrels: Path, tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"it is not a regular file \(write it to a file first\)"):
+    with pytest.raises(InputError, match=r"can be read only once \(write it to a file first\)"):
         scored(qrels, piped(tmp_path, MIXED.encode()))
 
 

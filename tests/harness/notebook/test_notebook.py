@@ -161,7 +161,7 @@ def test_an_experiment_file_comes_to_the_same_figures(tmp_path):
      ({"retrievers": {"a": 3}}, "retrievers['a']: an object of type int is not a retriever (a name, an object"),
      ({"retrievers": {"a": {"kind": "bm52"}}}, "retrievers['a']: unknown kind 'bm52' (did you mean 'bm25'?)"),
      ({"retrievers": {"a": "bm25", "b": {"kind": "bm25", "k3": 1}}}, "retrievers['b'].k3: unknown key 'k3'"),
-     ({"retrievers": {"a": {"kind": "fusion", "of": ["b", "c"]}}}, "retriever 'a' is made of unknown"),
+     ({"retrievers": {"a": {"kind": "fusion", "of": ["b", "c"]}}}, "retriever 'a' uses unknown"),
      ({"baseline": "b"}, "baseline 'b' is not a retriever"), ({"margn": 1}, "margn: unknown key 'margn'"),
      ({"primary": "ndgc@3"}, "measure 'ndgc@3': there is no measure 'ndgc' (did you mean 'nDCG'?)")],
 )  # fmt: skip
@@ -418,7 +418,7 @@ def test_results_are_saved_for_every_command(results, tmp_path, capsys):
     compared = others.compare(place)
     assert {"evaluation/letters", "weekly/letters", "bm25", "both"} == set(compared.summary["retriever"])
     told = small.told(capsys, "reproduce", place, "--trust", code=2)
-    assert "was made of what only that process had: documents and queries in memory and letters (letters)" in told
+    assert "used objects that only that process had: documents and queries in memory and letters (letters)" in told
 
 
 def test_results_are_reported_drawn_and_handed_on(results, tmp_path):

@@ -27,7 +27,7 @@ def test_reproduce_asks_unless_it_is_trusted(tmp_path, capsys, monkeypatch):
     for stream in ("stdin", "stderr"):
         monkeypatch.setattr(f"sys.{stream}.isatty", lambda: True)
     monkeypatch.setattr("typer.confirm", lambda *_, **__: False)
-    assert "nobody agreed" in call(capsys, "reproduce", folder)[2]
+    assert "not confirmed" in call(capsys, "reproduce", folder)[2]
     monkeypatch.setattr("typer.confirm", lambda *_, **__: True)
     assert call(capsys, "reproduce", folder)[0] == 0
     assert call(capsys, "reproduce", folder, "--trust")[0] == 0

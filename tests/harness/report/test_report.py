@@ -187,7 +187,7 @@ def test_a_report_that_cannot_be_written_is_one_message(results, tmp_path):
     copy = shutil.copytree(results.folder, tmp_path / "blocked")
     (copy / "report.md").unlink()
     (copy / "report.md").mkdir()
-    with pytest.raises(InputError, match=r"report\.md: cannot be written: .*write where you may"):
+    with pytest.raises(InputError, match=r"report\.md: cannot be written: .*free disk space"):
         write_report(records.read(copy))
 
 

@@ -125,7 +125,7 @@ def test_a_failed_retriever_leaves_the_others_whole(tmp_path: Path) -> None:
     results = run(small.experiment(tmp_path, retrievers=failing), Options(tmp_path / "out"))
     assert results.retrievers == ("bm25", "hashing", "hybrid")
     assert "127.0.0.1:9" in results.manifest.failed["far"]
-    assert results.manifest.failed["made"] == "it is made of far, which failed"
+    assert results.manifest.failed["made"] == "needs far, which failed"
     verified(results.folder)
 
 
