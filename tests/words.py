@@ -82,7 +82,7 @@ def terminal(experiment: str, results: str) -> str:
     command = [sys.executable, "-m", "harness", "run", experiment, "--results", results]
     environment = {**os.environ, "COLUMNS": "80"}
     done = subprocess.run(command, cwd=PROJECT, env=environment, capture_output=True, text=True, check=True)
-    return done.stdout + done.stderr
+    return done.stdout  # progress goes to stderr
 
 
 def first_screen(report: Path) -> str:

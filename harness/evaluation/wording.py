@@ -209,10 +209,7 @@ def warning_sentence(warning: RunWarning) -> str:
     match warning.kind:
         case WarningKind.HALF_READ:
             up_to = "up to " if numbers[0] < numbers[1] else ""
-            return (
-                f"{few_names(names)} {'reads' if len(names) == 1 else 'read'} only the start of "
-                f"{up_to}{100 * numbers[1]:.0f} % of the documents: try chunking."
-            )
+            return f"{few_names(names)}: {up_to}{100 * numbers[1]:.0f} % of documents truncated; add chunk."
         case WarningKind.UNKNOWN_HITS:
             return (
                 f"{names[0]} returned {numbers[0]:,.0f} of {counted(round(numbers[1]), 'hit')} with unknown ids, such "

@@ -64,7 +64,7 @@ class Traces:
     """What spans hold: queries by text, the texts of documents, what was retrieved, what was annotated."""
 
     queries: dict[str, dict[str, Any]] = field(default_factory=dict)
-    """Text, white space and case aside -> id, text and fields; of a repeated query those of its first span."""
+    """Text, without white space and case -> id, text and fields; of a repeated query those of its first span."""
     texts: dict[str, str] = field(default_factory=dict)
     """Document -> its text, where a span carries it."""
     hits: dict[str, dict[str, float]] = field(default_factory=dict)

@@ -1,4 +1,4 @@
-"""Colours: told apart by colour-blind readers, in print, and on a dark screen."""
+"""Colours that colour-blind readers can distinguish, in print, and on a dark screen."""
 
 from __future__ import annotations
 

@@ -288,8 +288,8 @@ def test_what_is_told_before_is_what_the_run_counts(tmp_path: Path, model: str) 
     (warning,) = [one for one in check(path).warnings if "start" in one]
     assert warning.startswith(told)
     assert warning.endswith("use a model that reads more; m-8, hybrid and again use it")
-    (alert,) = [one for one in alerts(view_of(results)) if "start" in one]
-    assert alert == "m, m-8, hybrid and again read only the start of 100 % of the documents: try chunking."
+    (alert,) = [one for one in alerts(view_of(results)) if "truncated" in one]
+    assert alert == "m, m-8, hybrid and again: 100 % of documents truncated; add chunk."
 
 
 def test_passages_that_fit_lose_nothing(tmp_path: Path, model: str) -> None:

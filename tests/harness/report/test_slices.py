@@ -160,10 +160,10 @@ def altered(results, **ledgers):
 def test_much_that_was_cut_is_told_first_and_little_is_not(results):
     documents = results.manifest.dataset.documents
     cut = RetrieverLedger(notes={"truncated": tuple(TEXTS[:5])})
-    (alert,) = [one for one in alerts(altered(results, hashing=cut)) if "start" in one]
+    (alert,) = [one for one in alerts(altered(results, hashing=cut)) if "truncated" in one]
     assert documents == 6
-    assert alert == "hashing and hybrid read only the start of 83 % of the documents: try chunking."
-    assert not [one for one in alerts(altered(results)) if "start" in one]
+    assert alert == "hashing and hybrid: 83 % of documents truncated; add chunk."
+    assert not [one for one in alerts(altered(results)) if "truncated" in one]
 
 
 def test_the_scores_of_hits_are_those_of_the_rankings(view, results):
