@@ -40,6 +40,8 @@ class Screen(NamedTuple):
     beginning: str
     """What all names begin with, which the head says once; "" for nothing."""
     failed: Mapping[str, str]
+    first: int = 6
+    """Rows of the leaderboard that are shown unasked."""
     standings: Mapping[str, tuple[str, str]] = STANDINGS
 
     def short(self, name: str) -> str:
@@ -58,6 +60,12 @@ class Screen(NamedTuple):
         low, high = self.board.span
         room = (high - low) * 0.04 or 0.05
         return low - room, high + room
+
+    @property
+    def folded(self) -> frozenset[str]:
+        """The retrievers that the leaderboard shows on demand: of many, all but the first ones and the baseline."""
+        rest = [row.retriever for row in self.board.rows[self.first :] if row.standing not in ("baseline", "failed")]
+        return frozenset(rest if len(rest) > 2 else ())
 
     @property
     def ticks(self) -> list[tuple[float, str]]:
@@ -113,6 +121,7 @@ def screen_of(view: View) -> Screen:
         board=view.evaluation.board,
         beginning=beginning,
         failed=view.evaluation.failed,
+        first=2 if view.evaluation.sweep else 6,
     )
 
 
