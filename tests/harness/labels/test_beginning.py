@@ -7,6 +7,8 @@ import pytest
 
 import harness
 from harness.dataset import load, reference_of
+from harness.evaluation.conclusions import first_lines
+from harness.evaluation.evaluate import evaluation_of
 from harness.experiment.init import write_experiment
 from harness.labels.pool import read_pool
 from harness.report import write_report
@@ -122,9 +124,10 @@ def test_a_changed_document_and_an_absent_one(answered, folder):
 def test_the_next_look_draws_what_it_lacks_and_the_looks_nest(folder, tmp_path, call):
     questions(folder, "json")
     path = small.experiment(tmp_path, more="[statistics]\nlooks = { queries = [2, 4] }\n")
-    drawn = []
+    drawn, said = [], []
     for look in (2, 4):
-        harness.run(path, harness.Options(results=tmp_path / "results"))
+        found = harness.run(path, harness.Options(results=tmp_path / "results"))
+        said += [first_lines(evaluation_of(found)).step] if found.scored else []
         pool = tmp_path / f"pool-{look}.jsonl"
         call("pool", tmp_path / "results" / "small", "--next-look", "--output", pool, code=0)
         made = read_pool(pool)
@@ -132,6 +135,9 @@ def test_the_next_look_draws_what_it_lacks_and_the_looks_nest(folder, tmp_path, 
         with (folder / "judgments.jsonl").open("a", encoding="utf-8") as file:
             file.writelines(one.line() for one in as_person(made))
     assert list(map(len, drawn)) == [2, 2] and not drawn[0] & drawn[1]
-    harness.run(path, harness.Options(results=tmp_path / "results"))
+    found = harness.run(path, harness.Options(results=tmp_path / "results"))
+    said.append(first_lines(evaluation_of(found)).step)
+    assert re.fullmatch(r"Go on to 4 queries: harness pool RESULTS --next-look. It has power \d+ % .*", said[0])
+    assert re.fullmatch(r"The last look is taken, with \d+ labels of 4 queries: undecided.", said[1])
     told = call("pool", tmp_path / "results" / "small", "--next-look", "--output", tmp_path / "p.jsonl", code=2)
     assert "4 queries are labelled, and the last look is planned at 4" in told.err
