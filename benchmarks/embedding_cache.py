@@ -12,7 +12,8 @@ from pathlib import Path
 
 import numpy as np
 
-from retrievers.cache import Cache, keys
+from retrievers.cache import Cache
+from retrievers.identity import keys
 from retrievers.types import Embedded
 
 DIMENSIONS = 384

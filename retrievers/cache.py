@@ -7,12 +7,11 @@ has a checksum over its key and content: a damaged row counts as absent and is r
 
 from __future__ import annotations
 
-import hashlib
 import os
 import sqlite3
 import time
 import zlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from itertools import chain
 from pathlib import Path
@@ -59,21 +58,6 @@ class CachedModel(NamedTuple):
 def default_path() -> Path:
     """Return the cache's file."""
     return cache_folder() / "cache.sqlite"
-
-
-def keys(fingerprint: str, role: str, texts: Iterable[str]) -> list[bytes]:
-    """Return the 16-byte key of each text: a hash of the fingerprint, the role and the text.
-
-    >>> keys("f", "query", ["a"]) == keys("f", "document", ["a"])
-    False
-    """
-    start = hashlib.blake2b(f"{fingerprint}\0{role}\0".encode(), digest_size=16)
-    digests = []
-    for text in texts:
-        one = start.copy()
-        one.update(text.encode("utf-8", "surrogatepass"))
-        digests.append(one.digest())
-    return digests
 
 
 class Cache:

@@ -34,9 +34,10 @@ from typing import Any
 
 import numpy as np
 
-from retrievers.cache import Cache, Texts, keys
+from retrievers.cache import Cache, Texts
 from retrievers.chat_model import ChatForecast, ChatModel, Prompt, Reply
 from retrievers.errors import Unreadable
+from retrievers.identity import keys
 from retrievers.meter import Call, Meter, Stop
 from retrievers.placeholders import as_line
 from retrievers.retrying import answers

@@ -11,12 +11,12 @@ from pydantic import Field
 
 from retrievers.costs import estimate, on_this_machine
 from retrievers.errors import InputError, Problem
+from retrievers.identity import fingerprint
 from retrievers.meter import Call, Meter
 from retrievers.options import NotNegative, Whole
 from retrievers.placeholders import expand, shown
 from retrievers.remote import clients
 from retrievers.remote.calling import Charge, Refused, readable, wait_for
-from retrievers.types import fingerprint
 
 _TEMPERATURE, _FORM = "temperature", "response_format"
 log = logging.getLogger(__name__)

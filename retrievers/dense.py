@@ -16,7 +16,8 @@ from retrievers.chunking import Chunk, Chunks, best_passages, document_of, in_co
 from retrievers.derived import Cut
 from retrievers.embedding import Embedder
 from retrievers.errors import InputError, Problem
-from retrievers.filters import Condition, shown, suffix_of, wanted
+from retrievers.filters import Condition, shown, wanted
+from retrievers.identity import collection_of
 from retrievers.meter import Meter
 from retrievers.model_tables import encoder_table
 from retrievers.options import checked
@@ -289,9 +290,9 @@ class Dense(Retriever):
         content, stores = self._name, self._resources.stores
         if place not in (CSR, MEMORY):
             parts = self.chunks.suffix(documents) if self.chunks else ""
-            size = "" if self.cut.dimensions is None else f"-cut{self.cut.dimensions}"
-            held = f"{self.encoder.fingerprint_for('document')}-{self._resources.corpus_digest}"
-            content = f"{held}{parts}{size}{suffix_of(self.conditions)}"
+            fields = [one.field for one in self.conditions]
+            held = self.encoder.fingerprint_for("document"), self._resources.corpus_digest
+            content = collection_of(*held, parts=parts, dimensions=self.cut.dimensions, fields=fields)
         key = self.store, content, self._name if self.store.on_server else ""
         if key not in stores:
             stores[key] = open_store(

@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterable, Iterator, Sequence
-from functools import lru_cache
 from itertools import groupby
 from typing import NamedTuple
 
 import numpy as np
 
-from retrievers.cache import Cache, Positions, keys
+from retrievers.cache import Cache, Positions
 from retrievers.errors import BackendError
+from retrievers.identity import Passage, passage_keys
 from retrievers.meter import Call, Meter, Stop, single_call
 from retrievers.ragged import Form, finite, form_of
 from retrievers.retrying import lots_of_answers
 from retrievers.types import Embedded, Encoder, Role
-
-Passage = tuple[str, str]
-"""A text, and the document that it is read with: "" where it is read alone."""
 
 
 class Forecast(NamedTuple):
@@ -103,7 +99,7 @@ class Embedder:
         Raises:
             BackendError: as `embed`.
         """
-        names = self._keys(texts, role)
+        names = passage_keys(self.encoder.fingerprint_for(role), role, texts)
         missing = np.ones(len(texts), dtype=bool)
         held, embedded = _NOTHING if self._cache is None else self._cache.get(names, self.encoder.form)
         meter.count(texts=len(held), cached=len(held))
@@ -144,18 +140,13 @@ class Embedder:
         """The same of distinct passages, each with its document."""
         missing = dict.fromkeys(distinct)
         if self._cache is not None and self.encoder.at_hand:
-            names = self._keys(distinct, role)
+            names = passage_keys(self.encoder.fingerprint_for(role), role, distinct)
             held = self._cache.held(names)
             missing = {text: None for text, name in zip(distinct, names, strict=True) if name not in held}
         read = list(dict.fromkeys(document or text for text, document in missing))  # a document is read once
         tokens = self.encoder.count(read, role)
         calls = sum(any(distinct[i] in missing for i in request) for request in self._plan(distinct, role))
         return Forecast(len(distinct), len(distinct) - len(missing), calls, int(tokens.counts.sum()), tokens.exact)
-
-    def _keys(self, texts: Sequence[Passage], role: Role) -> list[bytes]:
-        """What the cache calls them: of a passage with its document, by the digest of that, too."""
-        named = (f"{text}\x1f{_digest(document)}" if document else text for text, document in texts)
-        return keys(self.encoder.fingerprint_for(role), role, named)
 
     def _plan(self, texts: Sequence[Passage], role: Role) -> Iterable[Sequence[int]]:
         """Split distinct texts into requests, as positions; the passages of a document are never apart."""
@@ -190,12 +181,6 @@ class Embedder:
         self._dimensions = self._dimensions or dimensions
         if dimensions != self._dimensions:
             raise BackendError(f"a vector has {dimensions} dimensions where others have {self._dimensions}")
-
-
-@lru_cache(maxsize=4)
-def _digest(document: str) -> str:
-    """Of the document of a passage: those of one document follow each other."""
-    return hashlib.sha256(document.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 _NOTHING = (

@@ -6,7 +6,6 @@ search engine that filters.
 
 from __future__ import annotations
 
-import hashlib
 import json
 from array import array
 from collections.abc import Iterable, Mapping, Sequence
@@ -163,16 +162,6 @@ def wanted(query: Query, conditions: Iterable[Condition]) -> FilterValues:
         own = query.fields.get(one.query_field, "")
         pairs.append((one.field, one.values or ((own,) if own else ())))
     return tuple(sorted(pairs))
-
-
-def suffix_of(conditions: Iterable[Condition]) -> str:
-    """Return what tells a collection whose points hold these fields from one without; "" for no condition.
-
-    >>> suffix_of([Condition("language", ("ja",))]) == suffix_of([Condition("language", query_field="speaks")])
-    True
-    """
-    names = sorted({one.field for one in conditions})
-    return f"-by{hashlib.sha256(json.dumps(names).encode()).hexdigest()[:16]}" if names else ""
 
 
 def shown(conditions: Iterable[Condition]) -> dict[str, str]:

@@ -15,10 +15,11 @@ import numpy as np
 
 from retrievers import model_files
 from retrievers.errors import BackendError, InputError, Problem
+from retrievers.identity import fingerprint
 from retrievers.meter import Stop
 from retrievers.options import Configured, Text, Whole
 from retrievers.placeholders import expand
-from retrievers.types import Counts, Model, Role, fingerprint
+from retrievers.types import Counts, Model, Role
 
 Dtype = Literal["float32", "float16", "bfloat16"]
 Backend = Literal["torch", "onnx"]

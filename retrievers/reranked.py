@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from retrievers import reranker_class
-from retrievers.cache import keys
 from retrievers.errors import BackendError
+from retrievers.identity import keys
 from retrievers.meter import Call, Meter, Stop, single_call
 from retrievers.model_tables import reranker_table
 from retrievers.placeholders import made

@@ -13,9 +13,10 @@ from urllib.parse import quote
 
 import numpy as np
 
-from retrievers.cache import Cache, Texts, keys
+from retrievers.cache import Cache, Texts
 from retrievers.errors import BackendError, InputError, Problem
 from retrievers.external import ExternalRetriever, refuse_distances
+from retrievers.identity import fingerprint, keys
 from retrievers.ids import hit_id
 from retrievers.meter import Call, Meter, Stop, single_call
 from retrievers.options import NotNegative, Positive, Whole
@@ -24,7 +25,7 @@ from retrievers.remote.calling import Caller, Charge, Policy, Refused, close_lat
 from retrievers.remote.clients import JsonClient, check_address, sent_headers
 from retrievers.resources import Resources
 from retrievers.retrying import answers
-from retrievers.types import Query, Ranking, fingerprint, ranked
+from retrievers.types import Query, Ranking, ranked
 
 QUERY, DEPTH = "{query}", "{depth}"
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
@@ -16,7 +14,6 @@ import numpy.typing as npt
 from retrievers.costs import FREE, Price, Tokens, estimate
 from retrievers.errors import InputError, Problem
 from retrievers.meter import Call, Meter
-from retrievers.placeholders import expand
 from retrievers.ragged import AnyVectors, Form, joined
 from retrievers.ranking import (
     RESOLUTION,
@@ -343,21 +340,6 @@ def facts_of(model: Model) -> dict[str, str]:
     return {**provenance, **price, **({"price_source": model.price.source} if model.price.usd(1, 1) else {})}
 
 
-def fingerprint(kind: str, model: str, **parts: object) -> str:
-    """Return `<kind>-<model>-<16 hex digits>`: the digits hash the kind, the model and every part.
-
-    Only letters, digits, `.`, `_` and `-`, at most 80 characters. What `${NAME}` stands for is hashed, and the name is
-    as it is written.
-
-    >>> fingerprint("hashing", "3-4 grams", dimensions=256)
-    'hashing-3-4-grams-0a81ff12fb0165f4'
-    """
-    whole = json.dumps([kind, expand(model), expand(parts)], sort_keys=True, ensure_ascii=False)
-    digest = hashlib.blake2b(whole.encode(), digest_size=8).hexdigest()
-    readable = re.sub(r"[^A-Za-z0-9._-]+", "-", f"{kind}-{model}").strip("-")[:60]
-    return f"{readable}-{digest}"
-
-
 def runs(count: int, size: int) -> list[range]:
     """Split positions into runs of `size`.
 
@@ -370,6 +352,6 @@ def runs(count: int, size: int) -> list[range]:
 __all__ = [
     "MOST_DIMENSIONS", "RESOLUTION", "Claim", "Counts", "Document", "Embedded", "Encoder", "FilterValues", "Floats",
     "Hit", "Limits", "Model", "Pair", "PairScores", "Price", "Query", "Ranking", "Reference", "Reranker", "Retriever",
-    "Role", "Store", "Vectors", "above", "collapsed", "facts_of", "fingerprint", "is_model", "ranked", "rounded",
+    "Role", "Store", "Vectors", "above", "collapsed", "facts_of", "is_model", "ranked", "rounded",
     "runs", "sample", "without",
 ]  # fmt: skip

@@ -16,11 +16,12 @@ from harness.dataset import Dataset
 from harness.experiment import load
 from harness.running.check import prepare
 from harness.running.forecast import unpriced
-from retrievers.cache import Cache, default_path, keys
+from retrievers.cache import Cache, default_path
 from retrievers.chunking import Chunks, pieces
 from retrievers.derived import proof_texts
 from retrievers.embedding import Embedder
 from retrievers.errors import BackendError, InputError, Problem, needing
+from retrievers.identity import keys
 from retrievers.meter import Budget, Meter
 from retrievers.parquet_vectors import VectorFolder, digests, vector_folder, vector_table, write_manifest
 from retrievers.types import Encoder, Role

@@ -10,10 +10,11 @@ import numpy.typing as npt
 from pydantic import Field
 
 from retrievers.encoders.remote_encoder import EmbeddingReply, RemoteEncoder
+from retrievers.identity import fingerprint
 from retrievers.placeholders import expand
 from retrievers.remote.calling import readable
 from retrievers.remote.clients import Access
-from retrievers.types import Role, fingerprint
+from retrievers.types import Role
 
 _URL = "https://api.cohere.com"
 EmbeddingType = Literal["float", "int8", "uint8", "binary", "ubinary", "base64"]

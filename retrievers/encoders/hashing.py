@@ -15,9 +15,10 @@ import numpy as np
 from pydantic import Field
 
 from retrievers.costs import Tokens
+from retrievers.identity import fingerprint
 from retrievers.meter import Call
 from retrievers.options import Configured
-from retrievers.types import MOST_DIMENSIONS, Embedded, Encoder, Role, fingerprint
+from retrievers.types import MOST_DIMENSIONS, Embedded, Encoder, Role
 
 _LENGTHS = (2, 3, 4)
 

@@ -13,10 +13,11 @@ import numpy as np
 
 from retrievers.costs import Price
 from retrievers.errors import BackendError, InputError, Problem
+from retrievers.identity import fingerprint
 from retrievers.meter import Call
 from retrievers.model_files import model_digest
 from retrievers.options import Configured, Text, Whole
-from retrievers.types import Embedded, Encoder, Role, Vectors, fingerprint
+from retrievers.types import Embedded, Encoder, Role, Vectors
 from retrievers.user_objects import NamedObject, called, faults_of
 
 Made = dict[tuple[Role, bytes], Vectors]

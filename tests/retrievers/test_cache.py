@@ -17,8 +17,9 @@ from hypothesis import strategies as st
 
 from harness.pipeline import run as run_experiment
 from harness.running.options import Options
-from retrievers.cache import Cache, default_path, keys
+from retrievers.cache import Cache, default_path
 from retrievers.errors import BackendError, HarnessError, InputError
+from retrievers.identity import keys
 from retrievers.types import Embedded, PairScores
 from tests.support import small
 
@@ -180,7 +181,8 @@ WRITER = """
 import sys
 from pathlib import Path
 import numpy as np
-from retrievers.cache import Cache, keys
+from retrievers.cache import Cache
+from retrievers.identity import keys
 from retrievers.types import Embedded
 path, who = Path(sys.argv[1]), int(sys.argv[2])
 with Cache(path) as cache:

@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 
-from retrievers.cache import keys
 from retrievers.embedding import Embedder
 from retrievers.encoders.sentence_transformers import (
     LateInteractionEncoder,
@@ -11,6 +10,7 @@ from retrievers.encoders.sentence_transformers import (
     SentenceTransformerEncoder,
 )
 from retrievers.errors import BackendError, InputError
+from retrievers.identity import keys
 from retrievers.local_models import LocalModel
 from retrievers.meter import Meter, single_call
 from retrievers.ragged import SparseVectors, TokenVectors

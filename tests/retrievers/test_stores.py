@@ -226,7 +226,8 @@ REALLY_FULL = """
 import sys
 from pathlib import Path
 import numpy as np
-from retrievers.cache import Cache, keys
+from retrievers.cache import Cache
+from retrievers.identity import keys
 from retrievers.errors import HarnessError
 from retrievers.meter import Meter
 from retrievers.stores import StoreOptions, open_store

@@ -15,9 +15,10 @@ from pyarrow import parquet  # noqa: E402
 
 from harness import pipeline  # noqa: E402
 from harness.running.options import Options  # noqa: E402
-from retrievers.cache import Cache, keys  # noqa: E402
+from retrievers.cache import Cache  # noqa: E402
 from retrievers.encoders.hashing import HashingEncoder  # noqa: E402
 from retrievers.errors import InputError  # noqa: E402
+from retrievers.identity import keys  # noqa: E402
 from retrievers.meter import single_call  # noqa: E402
 from retrievers.parquet_vectors import (  # noqa: E402
     Imported,
