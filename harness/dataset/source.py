@@ -303,7 +303,8 @@ def read_history(cell: Any, place: Place, problems: Findings) -> tuple[str, ...]
     history = tuple(one for one in said if isinstance(one, str))
     if len(history) == len(said):
         return history
-    problems.wrong(place, "'history' is not a list of messages", 'such as ["Is there a fee?", "Yes."], oldest first')
+    remedy = 'such as ["Is there a fee?", "Yes."]; or keep it as a field: --columns fields=history'
+    problems.wrong(place, "'history' is not a list of messages", remedy)
     return ()
 
 
