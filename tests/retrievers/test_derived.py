@@ -144,6 +144,7 @@ def test_one_embedding_pays_for_all(tmp_path: Path) -> None:
         assert not provider.requests
         results = run(path, Options(tmp_path / "out", max_cost=1.0))
         asked = [request["body"].get("dimensions") for request in provider.requests]
+        costs, spent = costs_of(results), results.costs.groupby("retriever")["usd"].sum()
         again = run(path, Options(tmp_path / "out"))
         assert len(provider.requests) == len(asked) == 3  # documents, queries, and the documents at 64 as a proof
     assert sorted(asked, key=str) == [64, None, None]
@@ -151,7 +152,6 @@ def test_one_embedding_pays_for_all(tmp_path: Path) -> None:
     assert rows == {("paid", "embed-documents"): 6, ("paid", "embed-queries"): 6, ("paid-64", "embed-documents"): 6}
     assert found.total()["calls"] == 3
     assert all(row.usd == pytest.approx(row.tokens * PRICE) for row in found.rows)
-    spent = results.costs.groupby("retriever")["usd"].sum()
     assert tuple(results.retrievers) == ALL
     assert all(spent[name] == 0 for name in ALL if name not in ("paid", "paid-64"))
     assert spent["paid-64"] > 0
@@ -161,7 +161,6 @@ def test_one_embedding_pays_for_all(tmp_path: Path) -> None:
         assert facts.get("derived_from") == (None if name == "paid" else "paid")
         assert facts.get("cut_from") == ("128" if "64" in name else None)
         assert ("least_cosine_with_asked" in facts) is ("64" in name)
-    costs = costs_of(results)
     assert [costs[name].vector_bytes for name in ALL] == [6 * size for size in (512, 128, 16, 256, 64, 8)]
     a_million = costs["paid"].usd_per_million
     assert a_million
