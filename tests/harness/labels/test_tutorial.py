@@ -43,7 +43,7 @@ def test_the_tutorial_of_labels(tmp_path, monkeypatch, capsys):
     shutil.copytree(PROJECT / "datasets" / "survey-templates-en", reader / "datasets" / "survey-templates-en")
     monkeypatch.chdir(reader)
     monkeypatch.setenv("COLUMNS", "80")
-    unlabelled = None
+    scored = None
     for block in blocks(PAGE):
         if block.title:
             Path(block.title).write_text(block.text, encoding="utf-8")
@@ -52,7 +52,7 @@ def test_the_tutorial_of_labels(tmp_path, monkeypatch, capsys):
         for one in shown(block):
             run(one, capsys)
             if one.command == "harness judge pool.jsonl":
-                pool, unlabelled = read_pool(Path("pool.jsonl")), records.read("results/survey")
+                pool, scored = read_pool(Path("pool.jsonl")), records.read("results/survey").scored
                 if NO_BROWSER:
                     judged_without_a_browser(pool)
                 else:
@@ -60,7 +60,7 @@ def test_the_tutorial_of_labels(tmp_path, monkeypatch, capsys):
                     shutil.copy(judged_by_keyboard(Path("judge.html"), tmp_path, "ann", keys), "judgments.jsonl")
     second = records.read("results/survey")
     assert "People judged 30 queries" in (reader / "results" / "survey" / "report.html").read_text(encoding="utf-8")
-    assert unlabelled is not None and not unlabelled.scored
+    assert scored is False
     assert (
         len(set(second.scores["query_id"])) + len(second.manifest.ledger.dataset.get("no-relevant-document", ())) == 30
     )
