@@ -40,6 +40,8 @@ class SharedQueries(NamedTuple):
     """Another text under the same id."""
     relabelled: int
     """Other grades of the same text."""
+    gone: int = 0
+    """A relevant document that is no longer in the corpus."""
 
     def sentence(self) -> str:
         """On how many queries the folders are compared, and what was left out.
@@ -51,6 +53,7 @@ class SharedQueries(NamedTuple):
             "that not every folder has": self.absent,
             "with another text": self.reworded,
             "graded otherwise": self.relabelled,
+            "that lost a relevant document": self.gone,
         }
         left_out = ", ".join(f"{number:,} {reason}" for reason, number in reasons.items() if number)
         if not left_out:

@@ -116,7 +116,7 @@ def same_ground(challenger: Results, baseline: Results, *, corpus_changed: bool 
     if corpus_changed and not problems:
         removed = read_corpus(baseline.folder).keys() - read_corpus(challenger.folder).keys()
         ids, lost = kept_queries(baseline, challenger, removed)
-        return SharedQueries(ids, 0, 0, len(lost))
+        return SharedQueries(ids, 0, 0, 0, len(lost))
     if challenger.manifest.dataset.corpus_digest != baseline.manifest.dataset.corpus_digest:
         problems.append(Problem(where, f"holds results on other documents than {challenger.folder}", remedy))
     shared = shared_queries([challenger, baseline])

@@ -69,7 +69,8 @@ def draw(material: FoundDocuments, drawing: Drawing, known: Iterable[Judgment] =
         questions = [*labelled, *(query for query in questions if query not in {*labelled})]
         wanted = _next_look(material.planned, len(labelled))
     if not 1 <= wanted <= population:
-        raise InputError(Problem("--sample", f"{wanted} questions of {population:,} cannot be drawn"))
+        option = "--next-look" if drawing.next_look else "--sample"
+        raise InputError(Problem(option, f"{wanted} questions of {population:,} cannot be drawn"))
     done = {one.key for one in known if one.kind == drawing.audience and one.round == 1}
     asked = {
         query: _shuffled(query, material.tops[query], done, drawing.seed) for query in questions[len(labelled) : wanted]
@@ -78,7 +79,7 @@ def draw(material: FoundDocuments, drawing: Drawing, known: Iterable[Judgment] =
     if not queries:
         what = "nothing is left to be judged" if done else "no retriever found a document"
         raise InputError(Problem("", what, "a larger --sample or --depth asks for more" if done else ""))
-    drawn = DrawnPool(depth=drawing.depth, seed=drawing.seed, population=population, sampled=wanted,
+    drawn = DrawnPool(depth=drawing.depth, seed=drawing.seed, population=population, sampled=wanted - len(labelled),
                   audience=drawing.audience)  # fmt: skip
     return pool_of(drawing.policy, drawn, queries)
 
