@@ -100,10 +100,6 @@ def test_a_hindi_question_finds_its_document() -> None:
     assert ranking.doc_ids == ("language",)
 
 
-def test_the_rule_is_part_of_the_fingerprint() -> None:
-    assert BM25(stemming="").fingerprint == "bm25 k1=0.9 b=0.4 words=uax29-3 stemming=none"
-
-
 @pytest.mark.parametrize("k1", [-1.0, 1e308, float("nan")])
 def test_a_k1_by_which_no_score_is_finite_is_refused(k1: float) -> None:
     with pytest.raises(InputError, match=r"k1: .*should be (less|greater) than or equal to"):

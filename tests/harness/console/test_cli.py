@@ -83,6 +83,11 @@ def test_without_words_the_help_is_shown(call: Call) -> None:
         (["run", "x", "--max-cost", "much"], "'--max-cost'"),
         (["gate", "x"], "Missing option"),
         (["report", "x", "y"], "unexpected extra argument"),
+        *(([command, "nowhere"], "nowhere") for command in ("run", "check", "init")),
+        *(
+            ([command, "results/none"], "results/none: does not exist (")
+            for command in ("score", "compare", "report", "reproduce", "pool")
+        ),
     ],
 )
 def test_a_misspelt_command_line_gets_one_line_and_exit_code_2(call: Call, words: list[str], said: str) -> None:
@@ -91,17 +96,6 @@ def test_a_misspelt_command_line_gets_one_line_and_exit_code_2(call: Call, words
     assert told.err.startswith("error: ")
     assert said in told.err
     assert told.err.count("\n") == 1
-
-
-@pytest.mark.parametrize("words", [["run"], ["check"], ["init"]])
-def test_a_path_that_is_not_there_is_named(call: Call, words: list[str]) -> None:
-    told = call(*words[0].split(), "nowhere", code=2)
-    assert "nowhere" in told.err
-
-
-@pytest.mark.parametrize("words", [["score"], ["compare"], ["report"], ["reproduce"], ["pool"]])
-def test_a_results_folder_that_is_not_there_does_not_exist(call: Call, words: list[str]) -> None:
-    assert call(*words, "results/none").err.startswith("error: results/none: does not exist (")
 
 
 # run
@@ -162,14 +156,6 @@ def test_with_or_without_a_report_an_experiment_is_the_same(call: Call, tmp_path
     assert again.manifest.tables["scores.csv"] == first.manifest.tables["scores.csv"]
     assert again.manifest.earlier_looks == ()
     assert not (place / "small.1").exists()
-
-
-@pytest.mark.parametrize("value", ['"no"', "0", "[]", "{ page = false }"])
-def test_what_says_neither_yes_nor_no_to_a_report_is_one_message(call: Call, tmp_path: Path, value: str) -> None:
-    path = small.experiment(tmp_path, report=True, more=f"report = {value}")
-    said = call("run", path, "--results", tmp_path / "out")
-    assert (said.code, said.out) == (2, "")
-    assert said.err.startswith(f"error: {path}: report: ") and said.err.count("\n") == 1
 
 
 def test_quiet_is_quiet(call: Call, tmp_path: Path) -> None:

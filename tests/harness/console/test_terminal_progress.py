@@ -2,7 +2,6 @@
 
 import io
 import threading
-from dataclasses import replace
 from itertools import count
 from pathlib import Path
 from types import SimpleNamespace
@@ -13,15 +12,8 @@ from rich.console import Console
 from harness.console import progress
 from harness.console.progress import Progress
 from retrievers import meter
-from retrievers.cache import Cache
-from retrievers.chunking import Chunks, passages, pieces
-from retrievers.embedding import Embedder
-from retrievers.encoders.hashing import HashingEncoder
 from retrievers.meter import Budget, Meter
-from retrievers.types import Document
 from tests.support import small, tiny
-from tests.support.over_store import OverStore
-from tests.support.qdrant_fake import store_at
 from tests.support.small import told
 
 
@@ -78,13 +70,6 @@ def test_a_log_has_one_line_for_each_stage_of_each_retriever() -> None:
     assert told[4] == "hybrid: fuse: 0.0 s"
 
 
-def test_a_stage_that_fails_is_told_too() -> None:
-    console = log()
-    with pytest.raises(RuntimeError), Progress(console) as shown, watched(shown, "x").stage("search"):
-        raise RuntimeError
-    assert lines(console)[0].startswith("x: search: ")
-
-
 def test_a_log_hears_now_and_then_how_far_a_long_stage_is(clock: SimpleNamespace) -> None:
     console, budget = log(), Budget()
     with Progress(console) as shown:
@@ -132,13 +117,6 @@ def test_threads_may_count_at_once() -> None:
     assert line.startswith("x: embed-documents: 4,000 texts in ")
 
 
-def test_a_stage_for_all_retrievers_has_a_name_of_its_own() -> None:
-    console = log()
-    with Progress(console) as shown, watched(shown, "").stage("scoring"):
-        pass
-    assert lines(console) == ["scoring: 0.0 s"]
-
-
 def test_latency_is_told_in_steps_with_the_time_left(clock: SimpleNamespace) -> None:
     console = log()
     with Progress(console) as shown:
@@ -159,39 +137,6 @@ def test_a_stage_that_counts_nothing_says_how_long_it_has_lasted(clock: SimpleNa
             clock.now += 40
             counted.count(calls=1)
     assert lines(console)[0] == "x: judge: for 0:40"
-
-
-def test_passages_are_counted_against_passages(cache: Cache) -> None:
-    texts = [Document(str(i), "", "one two three four five six " * 3) for i in range(40)]
-    texts.append(replace(texts[0], id="the same once more"))
-    shares: list[tuple[int, int | None]] = []
-    counted = Meter(
-        watch=lambda one: shares.append(
-            (int(one.counts("embed-documents").get("texts", 0)), one.expected("embed-documents"))
-        )
-    )
-    chunks = Chunks(20)
-    embedder = Embedder(HashingEncoder(dimensions=8), cache)
-    OverStore(embedder, lambda _: store_at(":memory:"), chunks=chunks).index(texts, counted)
-    distinct = {piece.content for piece in pieces(texts, chunks)}
-    assert 1 < len(distinct) < 41 * len(passages(texts[0], chunks))
-    assert shares[-1] == (len(distinct), len(distinct))
-
-
-def test_a_stage_that_began_again_leaves_no_bar_behind(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(progress, "REFRESH", 0)
-    console = Console(file=io.StringIO(), width=100, force_terminal=True, color_system=None)
-    with Progress(console) as shown:
-        for name in ("one", "two"):
-            with watched(shown, name).stage("search", total=4):
-                pass
-            together = watched(shown, "")
-            for stage in ("scoring", "reporting"):
-                with together.stage(stage):
-                    pass
-        with watched(shown, "three").stage("fuse"):
-            pass
-        assert [task.description for task in shown._bars.tasks] == ["three: fuse"]
 
 
 def test_the_pairs_of_a_large_comparison_are_counted(

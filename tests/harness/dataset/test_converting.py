@@ -2,7 +2,6 @@
 
 import io
 import json
-import sys
 import zipfile
 from importlib.util import find_spec
 from pathlib import Path
@@ -18,7 +17,6 @@ from tests.support.small import ended
 
 needs = pytest.mark.skipif(find_spec("markitdown") is None, reason="needs the extra `documents`")
 pytestmark = pytest.mark.usefixtures("own_cache")
-posix = pytest.mark.skipif(sys.platform == "win32", reason="signals of POSIX")
 
 
 @pytest.fixture

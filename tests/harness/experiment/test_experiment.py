@@ -117,6 +117,8 @@ def test_the_data_set_is_found_from_a_parent_of_the_file(folder: Path, monkeypat
         (HEAD + BM25 + "[statistics]\nalpha = 1.5\n", "statistics.alpha: 1.5"),
         (HEAD + BM25 + '[relevance]\ngrades = "steep"\n', "relevance.grades"),
         (HEAD.replace('"data"', '"dta"') + BM25, "'dta' does not exist"),
+        (HEAD.replace('"data"', "3") + BM25, "dataset: 3: should be a table"),
+        (HEAD + 'report = "no"\n' + BM25, "report: "),
         (
             HEAD + BM25 + '[[retrievers]]\nname="o"\nencoder={kind="hashing"}\nstore={location="http://u:p@h"}',
             "a secret",

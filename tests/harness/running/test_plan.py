@@ -14,7 +14,7 @@ from harness.running.plan import RunPlan
 from retrievers.errors import InputError
 from tests.support import small, tiny
 from tests.support.servers import OpenAIProvider, serving
-from tests.support.small import BM25, ended, ends, planned, refusal
+from tests.support.small import BM25, ended, ends, planned
 
 LISTED = '[[retrievers]]\nname = "{}"\nencoder = {{ kind = "openai", model = "text-embedding-3-small"{} }}\n'
 TIMED = "[latency]\nsample = 4"
@@ -190,18 +190,6 @@ def test_documents_that_a_function_of_the_user_cuts_count_uncut(
 # What a run refuses before it starts
 
 
-def test_a_missing_key_is_told_before_anything_is_embedded(tmp_path: Path) -> None:
-    blocks = small.RETRIEVERS + LISTED.format("paid", "")
-    blocks += '[[retrievers]]\nname = "aws"\nencoder = { kind = "bedrock", model = "amazon.titan-embed-text-v1" }\n'
-    refused = refusal(run, small.experiment(tmp_path, retrievers=blocks), Options(tmp_path / "out"))
-    assert [problem.where for problem in refused.problems] == [
-        "retriever 'paid': OPENAI_API_KEY",
-        "retriever 'aws': AWS credentials",
-    ]
-    assert not (tmp_path / "out" / "small").exists()
-    assert "embed" not in str(refused)
-
-
 def test_a_run_from_the_cache_alone_needs_no_key(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with serving(OpenAIProvider()) as provider:
         monkeypatch.setenv("OPENAI_BASE_URL", provider.url)
@@ -230,7 +218,6 @@ def test_tokens_that_are_not_counted_are_called_an_estimate_and_no_bound(tmp_pat
 OPENAI = 'encoder = {{ kind = "openai", model = "{}", base_url = "{}", api_key = "${{SOME_KEY}}" }}'
 HTTP = 'of = "bm25"\nrerank = {{ kind = "http", dialect = "{}", model = "{}", api_key = "${{SOME_KEY}}" }}'
 BEDROCK = 'encoder = {{ kind = "bedrock", model = "{}", region = "eu-west-1" }}'
-JUDGE = '[judge]\nkind = "openai"\nmodel = "m"\ninput_price = 1\noutput_price = 1\n'
 BLOCKS = {
     "openai": ('encoder = { kind = "openai", model = "text-embedding-3-large" }', 0.13),
     "azure": (OPENAI.format("text-embedding-3-small", "https://x.openai.azure.com/openai/v1"), 0.02),

@@ -13,13 +13,11 @@ from harness.cli import main
 from harness.pipeline import run
 from harness.records import Results, unfinished
 from harness.reproduce import reproduce
-from harness.running.check import check
 from harness.running.options import Options
 from retrievers.errors import BackendError, InputError, NotShown
 from tests.support import small, tiny
 from tests.support.disks import small_disk
 from tests.support.recompute import verified
-from tests.support.small import refusal
 
 
 def digests(folder: Path) -> dict[str, str]:
@@ -116,19 +114,6 @@ def test_results_of_another_question_are_moved_aside(tmp_path: Path) -> None:
     assert records.read_manifest(tmp_path / "out" / "small").resolved.seed == 1
 
 
-def test_a_failed_retriever_leaves_the_others_whole(tmp_path: Path) -> None:
-    failing = (
-        small.RETRIEVERS
-        + '[[retrievers]]\nname = "far"\nencoder = { kind = "hashing" }\nstore = "http://127.0.0.1:9"\n'
-    )
-    failing += '[[retrievers]]\nname = "made"\nkind = "fusion"\nof = ["bm25", "far"]\n'
-    results = run(small.experiment(tmp_path, retrievers=failing), Options(tmp_path / "out"))
-    assert results.retrievers == ("bm25", "hashing", "hybrid")
-    assert "127.0.0.1:9" in results.manifest.failed["far"]
-    assert results.manifest.failed["made"] == "needs far, which failed"
-    verified(results.folder)
-
-
 def test_wrong_input_and_failures_of_every_retriever_leave_earlier_results_untouched(
     tmp_path: Path, finished: Results
 ) -> None:
@@ -145,25 +130,6 @@ def test_wrong_input_and_failures_of_every_retriever_leave_earlier_results_untou
     with pytest.raises(InputError, match=r"queries\.json:1: is not JSON"):
         run(small.experiment(tmp_path), Options(tmp_path / "out"))
     assert digests(tmp_path / "out" / "small") == before
-
-
-def test_equal_first_stages_are_computed_once(tmp_path: Path) -> None:
-    twice = '[[retrievers]]\nname = "{}"\nencoder = {{ kind = "hashing", dimensions = 32 }}\n'
-    results = small.ran(tmp_path, retrievers=twice.format("a") + twice.format("b"))
-    assert results.rankings("a") == results.rankings("b")
-    assert (results.costs["stage"] == "embed-documents").sum() == 1
-    assert set(results.comparisons["verdict"]) == {
-        "undecided: identical on these queries",
-        "undecided: no query differs",
-    }
-
-
-def test_a_fusion_is_the_sum_of_reciprocal_ranks(finished: Results) -> None:
-    places = [finished.rankings(name)["q-swim"].doc_ids for name in ("bm25", "hashing")]
-    fused = finished.rankings("hybrid")["q-swim"]
-    for hit in fused:
-        expected = sum(1 / (61 + place.index(hit.doc_id)) for place in places if hit.doc_id in place)
-        assert hit.score == pytest.approx(expected, abs=1e-6 * fused.scores[0])
 
 
 def test_measures_that_the_labels_cannot_feed_are_refused_before_anything_is_embedded(tmp_path: Path) -> None:
@@ -227,14 +193,6 @@ def test_one_query_is_undefined_rather_than_made_up(tmp_path: Path) -> None:
     verified(results.folder)
 
 
-def test_a_single_retriever_is_measured_and_compared_with_nobody(tmp_path: Path) -> None:
-    alone = '[[retrievers]]\nname = "bm25"\nkind = "bm25"\n'
-    results = run(small.experiment(tmp_path, retrievers=alone), Options(tmp_path / "out"))
-    assert len(results.comparisons) == 0
-    assert len(results.summary) == 8
-    verified(results.folder)
-
-
 def test_empty_documents_and_queries_without_answers_score_zero_and_stay(tmp_path: Path) -> None:
     small.dataset(tmp_path / "data")
     (tmp_path / "data" / "empty.md").write_text("", encoding="utf-8")
@@ -278,39 +236,6 @@ def test_long_documents_in_passages_are_worth_their_best_passage(tmp_path: Path)
     assert costs["passages", "embed-documents"] > costs["whole", "embed-documents"] == 6
     with pytest.raises(InputError, match="overlap: 9 is not between 0 and the size, 9"):
         run(small.experiment(tmp_path, retrievers=chunked.format("p", "chunk = { size = 9, overlap = 9 }")))
-
-
-def test_a_store_that_cannot_be_is_refused_before_anything_is_embedded(tmp_path: Path) -> None:
-    odd = '[[retrievers]]\nname = "h"\nencoder = { kind = "hashing" }\nstore = { location = "edge", shards = 3 }\n'
-    with pytest.raises(InputError, match="shards"):
-        run(small.experiment(tmp_path, retrievers=odd), Options(tmp_path / "out"))
-    assert not (tmp_path / "out").exists()
-
-
-def test_an_approximate_store_is_a_retriever_with_its_recall(tmp_path: Path) -> None:
-    pytest.importorskip("qdrant_edge")
-    block = '[[retrievers]]\nname = "{}"\nencoder = {{ kind = "hashing", dimensions = 64 }}\nstore = {}\n'
-    stores = block.format("exact", '"edge"') + block.format("hnsw", '{ location = "edge", m = 8 }')
-    results = run(small.experiment(tmp_path, retrievers=stores), Options(tmp_path / "out"))
-    counts = results.manifest.ledger.retrievers["hnsw"].counts["search-exact"]
-    assert counts["shared_hits"] <= counts["exact_hits"] == 5 * 6
-    assert results.rankings("exact").keys() == results.rankings("hnsw").keys()
-    verified(results.folder)
-
-
-def test_what_cannot_be_built_is_told_by_check_and_leaves_nothing_behind(tmp_path: Path) -> None:
-    odd = (
-        '[[retrievers]]\nname = "a"\nkind = "bm25"\nstemming = "klingon"\n'
-        '[[retrievers]]\nname = "b"\nencoder = { kind = "bedrock", model = "nope" }\n'
-        '[[retrievers]]\nname = "c"\nencoder = { kind = "sentence-transformers", model = "./nope" }\n'
-    )
-    path = small.experiment(tmp_path, retrievers=odd)
-    for attempt in (lambda: check(path), lambda: run(path, Options(tmp_path / "out"))):
-        told = str(refusal(attempt))
-        assert "small.toml: retriever 'a': stemming: unknown language 'klingon'" in told
-        assert "retriever 'b'" in told
-        assert "retriever 'c'" in told
-    assert not (tmp_path / "out").exists()
 
 
 @pytest.mark.parametrize("name", ["scores", "summary", "comparisons", "rankings/bm25"])
