@@ -5,13 +5,11 @@ import hashlib
 import json
 import os
 import shutil
-import signal
 import socket
 import subprocess
 import sys
 import tomllib
 from collections.abc import Iterator
-from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -20,7 +18,7 @@ import numpy as np
 import pytest
 import typer
 
-from harness import pipeline, records
+from harness import pipeline
 from harness.cli import app, main
 from harness.pipeline import run
 from harness.records import Results
@@ -28,7 +26,6 @@ from harness.running.options import Options
 from retrievers.cache import Cache
 from retrievers.types import Embedded
 from tests.support import small
-from tests.support.mortal import heed_interrupts
 from tests.support.small import Call
 
 QRELS = "q1 0 d1 1\nq1 0 d2 2\nq2 0 d3 1\nq3 0 d1 0\nq3 0 d4 1\n"
@@ -140,24 +137,6 @@ def test_a_run_without_a_report_says_where_its_results_are_and_another_command_w
     assert 'href="small/report.html"' in (place / "index.html").read_text(encoding="utf-8")
 
 
-def test_with_or_without_a_report_an_experiment_is_the_same(call: Call, tmp_path: Path) -> None:
-    place, timed = tmp_path / "out", "[latency]\nsample = 2"
-    first = run(small.experiment(tmp_path, more=timed), Options(place))
-    path = small.experiment(tmp_path, more=timed, report=True)
-    planned = [
-        json.loads(call("check", path, "--results", folder, "--json").out)["plan"]
-        for folder in (place, tmp_path / "none")
-    ]
-    assert planned[0] != planned[1], "what was timed then is not timed again"
-    told = call("run", path, "--results", place, "--only", "bm25")
-    assert told.out.endswith(f"\nreport: {place / 'small' / 'report.html'}\n")
-    again = records.read(place / "small")
-    assert again.manifest.resolved == replace(first.manifest.resolved, report=True)
-    assert again.manifest.tables["scores.csv"] == first.manifest.tables["scores.csv"]
-    assert again.manifest.earlier_looks == ()
-    assert not (place / "small.1").exists()
-
-
 def test_quiet_is_quiet(call: Call, tmp_path: Path) -> None:
     assert call("run", small.experiment(tmp_path), "--results", tmp_path / "out", "--quiet") == (0, "", "")
 
@@ -258,27 +237,6 @@ def test_an_interrupt_while_the_command_line_is_loaded_is_one_line() -> None:
     assert (said.returncode, said.stdout, said.stderr) == (130, "", "stopped\n")
     script = tomllib.loads((Path(__file__).parents[3] / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     assert script["scripts"] == {"harness": "harness.__main__:start"}
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(sys.platform == "win32", reason="signals are sent otherwise there")
-def test_a_real_interrupt_while_a_request_waits(tmp_path: Path) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as silent:
-        path = small.experiment(tmp_path, retrievers=with_api(f"http://127.0.0.1:{silent.getsockname()[1]}/v1"))
-        words = [sys.executable, "-m", "harness", "run", str(path), "--results", str(tmp_path / "out"), "--quiet"]
-        running = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-                                   env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[3])},
-                                   preexec_fn=heed_interrupts)  # fmt: skip
-        silent.settimeout(300)
-        connection, _ = silent.accept()
-        assert connection.recv(1 << 16).startswith(b"POST ")  # now the client waits for the answer
-        running.send_signal(signal.SIGINT)
-        connection.close()
-        out, err = running.communicate(timeout=300)
-    assert (running.returncode, out) == (130, "")
-    assert err.startswith("stopped: ")
-    assert err.count("\n") == 1
-    assert (tmp_path / "out" / "small.unfinished" / "runs" / "hybrid.trec").exists()
 
 
 # check

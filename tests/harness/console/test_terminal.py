@@ -11,13 +11,12 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 from rich.console import Console
 
-from harness.console import layout, printing, several, tables
+from harness.console import layout, several, tables
 from harness.console.layout import forest
 from harness.evaluation.across_sets import together
 from harness.evaluation.evaluate import evaluate
 from harness.evaluation.verdict import Comparison
 from harness.stats.settings import Settings
-from retrievers.errors import BackendError, InputError, NotShown, Problem
 from retrievers.types import Floats
 from tests.support.scored import finding, scored
 
@@ -178,32 +177,6 @@ def test_the_forest_keeps_names_and_wins_at_every_width(width: int, length: int)
             assert row.wins is None or f"{row.wins}–{row.losses}" in shown
             assert row.difference is None or width < 80 or length > 5 or f"({row.low:z.3f}" in shown.replace("−", "-")
         assert width < 80 or length > 5 or f"{side}(95%CI)" in shown
-
-
-def test_a_board_against_a_baseline_is_seen_from_the_baseline() -> None:
-    values: dict[str, Floats] = {
-        "x": np.linspace(0.5, 1, 20),
-        "y": np.linspace(0, 0.4, 20),
-        "z": np.linspace(0.4, 0.9, 20),
-    }
-    board = evaluate(scored(values, "nDCG@10"), baseline="z", settings=Settings()).board
-    assert [(row.retriever, row.standing) for row in board.rows] == [("x", "better"), ("z", "baseline"), ("y", "worse")]
-    ahead, _, behind = board.rows
-    assert ahead.difference == pytest.approx(0.1)
-    assert behind.difference == pytest.approx(-0.45)
-    assert (ahead.wins, ahead.losses, behind.wins, behind.losses) == (20, 0, 0, 20)
-
-
-def test_messages() -> None:
-    one, two = Problem("a.toml: depth", "is 0", "raise it"), Problem("b", "is missing")
-    assert printing.message(InputError(one)) == "error: a.toml: depth: is 0 (raise it)"
-    assert printing.message(InputError([one, two])).split("\n") == [
-        "error: 2 problems", "  a.toml: depth: is 0 (raise it)", "  b: is missing"
-    ]  # fmt: skip
-    many = [Problem(f"a:{n}", "is not a grade") for n in range(1, 31)]
-    assert printing.message(InputError(many)).split("\n")[20:] == ["  a:20: is not a grade", "  and 10 more"]
-    assert printing.message(NotShown("gate failed: no")) == "gate failed: no"
-    assert printing.message(BackendError("x: y")) == "error: x: y"
 
 
 @pytest.mark.parametrize(

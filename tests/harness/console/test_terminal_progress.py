@@ -1,7 +1,6 @@
 """Progress: each stage is told once, and how far it is while it lasts."""
 
 import io
-import threading
 from itertools import count
 from pathlib import Path
 from types import SimpleNamespace
@@ -85,13 +84,6 @@ def test_a_log_hears_now_and_then_how_far_a_long_stage_is(clock: SimpleNamespace
     ]
 
 
-def test_quiet_says_nothing() -> None:
-    console = log()
-    with Progress(console, quiet=True) as shown:
-        dense(watched(shown, "x"))
-    assert lines(console) == []
-
-
 def test_a_terminal_has_bars_while_it_lasts_and_lines_in_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(progress, "REFRESH", 0)
     console = Console(file=io.StringIO(), width=100, force_terminal=True, color_system=None)
@@ -101,20 +93,6 @@ def test_a_terminal_has_bars_while_it_lasts_and_lines_in_the_end(monkeypatch: py
     assert "━" in text
     assert "10 of 30" in text
     assert "minilm: search: 4 texts in 0.0 s" in text
-
-
-def test_threads_may_count_at_once() -> None:
-    console = log()
-    with Progress(console) as shown:
-        counted = watched(shown, "x")
-        with counted.stage("embed-documents", total=4000):
-            workers = [threading.Thread(target=lambda: [counted.count(texts=1) for _ in range(1000)]) for _ in range(4)]
-            for worker in workers:
-                worker.start()
-            for worker in workers:
-                worker.join()
-    (line,) = lines(console)
-    assert line.startswith("x: embed-documents: 4,000 texts in ")
 
 
 def test_latency_is_told_in_steps_with_the_time_left(clock: SimpleNamespace) -> None:

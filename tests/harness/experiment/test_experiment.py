@@ -14,7 +14,6 @@ from harness.experiment.schema import experiment_schema
 from harness.labels.pool import read_pool
 from harness.stats.settings import Statistics
 from retrievers.errors import InputError
-from retrievers.placeholders import expand
 from tests.support import small
 from tests.support.small import Call, refusal
 
@@ -135,27 +134,12 @@ def test_each_fault_is_one_message_with_its_place(folder: Path, text: str, messa
     assert ("needs at least 1" in said) == (text == HEAD)
 
 
-def test_all_faults_are_told_at_once(folder: Path) -> None:
-    said = told(folder, HEAD + "dept = 1\n" + BM25 + "k2 = 1\n" + '[[retrievers]]\nname = "y"\nkind = "bm52"\n')
-    assert len(said.splitlines()) == 3
-
-
 def test_a_missing_file_and_a_wrong_encoding(folder: Path) -> None:
     with pytest.raises(InputError, match="cannot be read"):
         load(folder / "none.toml")
     (folder / "l.toml").write_bytes(b'name = "caf\xe9"')
     with pytest.raises(InputError, match="is not UTF-8"):
         load(folder / "l.toml")
-
-
-def test_references_are_expanded_only_on_use(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("A_KEY", "s3cret")
-    (folder / "e.toml").write_text(
-        HEAD.replace('"x"', '"x"\nbaseline = "bm25"') + BM25.replace("kind", 'stemming = "${A_KEY}"\nkind')
-    )
-    loaded = load(folder / "e.toml")
-    assert "s3cret" not in str(loaded)
-    assert expand(loaded.experiment.resolved()["retrievers"][0])["stemming"] == "s3cret"
 
 
 def test_what_was_said_before_and_means_what_is_done_today_is_read(folder: Path) -> None:

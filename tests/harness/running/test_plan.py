@@ -131,15 +131,6 @@ def test_equal_first_stages_count_once(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("no_network")
-def test_windows_add_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    path = small.experiment(tmp_path, retrievers=LISTED.format("a", ""))
-    whole = planned(path, results=tmp_path).rows[0]
-    monkeypatch.setattr("retrievers.vector_search.WINDOW", 4)
-    parts = planned(path, results=tmp_path).rows[0]
-    assert (parts.texts, parts.tokens, parts.calls) == (whole.texts, whole.tokens, whole.calls + 1)
-
-
-@pytest.mark.usefixtures("no_network")
 def test_pairs_of_a_reranker(tmp_path: Path) -> None:
     model = tiny.cross_encoder(tmp_path / "cross").as_posix()
     reranked = 'rerank = {{ kind = "cross-encoder", model = "{}", depth = {}, batch_size = 4, device = "cpu" }}\n'
@@ -257,11 +248,3 @@ def test_a_run_needs_the_key_before_it_begins(tmp_path, capsys, name):
     assert ended("run", path, "--results", tmp_path / "out") == 2
     assert "${SOME_KEY} is not set in the environment" in capsys.readouterr().err
     assert not (tmp_path / "out").exists()
-
-
-@pytest.mark.usefixtures("no_network")
-@pytest.mark.parametrize("name", ["cohere reranking"])
-def test_a_limit_with_an_unknown_price_names_the_key_to_set(tmp_path, monkeypatch, capsys, name):
-    monkeypatch.setenv("SOME_KEY", "0123456789")
-    path = small.experiment(tmp_path, retrievers=f'{BM25}[[retrievers]]\nname = "theirs"\n{BLOCKS[name][0]}\n')
-    assert "rerank.price: the price of rerank-v3.5 is not known" in ends(capsys, 2, "run", path, "--max-cost", "1").err

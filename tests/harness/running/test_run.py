@@ -15,7 +15,7 @@ from harness.records import Results, unfinished
 from harness.reproduce import reproduce
 from harness.running.options import Options
 from retrievers.errors import BackendError, InputError, NotShown
-from tests.support import small, tiny
+from tests.support import layouts, small, tiny
 from tests.support.disks import small_disk
 from tests.support.recompute import verified
 
@@ -165,14 +165,11 @@ ODD = ["a b", "100%", "日本語", 'say "hi"', "a,b", "=1+1", "NA", "1", "01", "
 
 
 def test_odd_ids_pass_through_every_file(tmp_path: Path) -> None:
-    data = tmp_path / "data"
-    (data / "qrels").mkdir(parents=True)
-    corpus = [{"_id": id_, "title": "", "text": f"word{number} common"} for number, id_ in enumerate(ODD)]
-    queries = [{"_id": id_, "text": f"word{number}"} for number, id_ in enumerate(ODD)]
-    for name, rows in (("corpus", corpus), ("queries", queries)):
-        (data / f"{name}.jsonl").write_text("\n".join(json.dumps(row) for row in rows), encoding="utf-8")
-    judged = [f"{id_}\t{id_}\t1" for id_ in ODD]
-    (data / "qrels" / "test.tsv").write_text("\n".join(judged), encoding="utf-8")
+    words = {id_: f"word{number}" for number, id_ in enumerate(ODD)}
+    documents = {id_: f"{word} common" for id_, word in words.items()}
+    layouts.beir(tmp_path / "data", layouts.Collection(documents, words, {id_: {id_: 1} for id_ in ODD}))
+    judged = "".join(f"{id_}\t{id_}\t1\n" for id_ in ODD)  # as they are, where a table would quote one
+    (tmp_path / "data" / "qrels" / "test.tsv").write_text(judged, encoding="utf-8")
     results = run(small.experiment(tmp_path), Options(tmp_path / "out"))
     right = results.scores[(results.scores["retriever"] == "bm25") & (results.scores["measure"] == "RR")]
     assert sorted(right["query_id"]) == sorted(ODD)
@@ -223,19 +220,6 @@ def test_the_report_says_whether_the_winner_depends_on_the_grade_rule(finished: 
     }
     first = next(line for line in readings.splitlines() if line.startswith("| linear | nDCG@3"))
     assert all(f"{mean:.3f}" in first for mean in own.values())
-
-
-def test_long_documents_in_passages_are_worth_their_best_passage(tmp_path: Path) -> None:
-    chunked = '[[retrievers]]\nname = "{}"\nencoder = {{ kind = "hashing", dimensions = 64 }}\n{}\n'
-    both = chunked.format("whole", "") + chunked.format("passages", "chunk = { size = 20, overlap = 5 }")
-    results = run(small.experiment(tmp_path, retrievers=both), Options(tmp_path / "out"))
-    for ranking in results.rankings("passages").values():
-        assert len(set(ranking.doc_ids)) == len(ranking.doc_ids)
-        assert set(ranking.doc_ids) <= set(small.TEXTS)
-    costs = results.costs.set_index(["retriever", "stage"])["texts"]
-    assert costs["passages", "embed-documents"] > costs["whole", "embed-documents"] == 6
-    with pytest.raises(InputError, match="overlap: 9 is not between 0 and the size, 9"):
-        run(small.experiment(tmp_path, retrievers=chunked.format("p", "chunk = { size = 9, overlap = 9 }")))
 
 
 @pytest.mark.parametrize("name", ["scores", "summary", "comparisons", "rankings/bm25"])
