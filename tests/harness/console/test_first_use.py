@@ -89,5 +89,3 @@ def test_compare_prints_every_comparison_as_csv(tmp_path: Path, capsys: pytest.C
     assert [(row["measure"], row["a"], row["b"], row["n"]) for row in rows] == [
         ("RR", "one", "two", "3"), ("AP", "one", "two", "3"),
     ]  # fmt: skip
-    code, _, err = call(capsys, "compare", *files, "--format", "csv", "--json")
-    assert (code, err) == (2, "error: --json: cannot go with --format csv (choose one of them)\n")

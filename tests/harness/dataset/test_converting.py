@@ -19,15 +19,6 @@ needs = pytest.mark.skipif(find_spec("markitdown") is None, reason="needs the ex
 pytestmark = pytest.mark.usefixtures("own_cache")
 
 
-@pytest.fixture
-def page(tmp_path, monkeypatch):
-    monkeypatch.setenv("HARNESS_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setattr(converting, "version", lambda _: "1")
-    monkeypatch.setattr(converting, "installed", lambda: True)
-    (tmp_path / "page.html").write_text("<title>T</title><p>text")
-    return File(tmp_path / "page.html")
-
-
 @needs
 @pytest.mark.parametrize(
     ("name", "cut"), [("a.pdf", "%PDF-1.4 cut"), ("a.docx", "a page"), ("a.xlsx", "PK cut"), ("a.ipynb", "{cut")]
@@ -140,10 +131,3 @@ def test_a_run_says_first_what_is_not_read(tmp_path, monkeypatch, capsys):
     assert said.startswith("2 of 7 files are read; 5 are not (.docx 2, .html 1, .pdf 1, .png 1); pip install")
     ended("check", path)
     assert "2 of 7 files are read" in capsys.readouterr().out.split("\n")[1]
-
-
-def test_a_document_is_converted_where_nothing_can_be_kept(page, tmp_path, monkeypatch):
-    monkeypatch.setattr(converting, "convert_bytes", lambda *_: {"title": "T", "text": "text"})
-    (tmp_path / "cache").mkdir()
-    (tmp_path / "cache" / "documents").write_text("a file")
-    assert convert(page).text == "text"
