@@ -128,10 +128,7 @@ def test_claims_that_are_no_list_of_texts_are_named(tmp_path, claims) -> None:
         records.readings.read_readings(tmp_path, By("lexical 0.8"))
 
 
-WHOLE = {
-    "reference": "A monthly fee, paid in advance.",
-    "claims": ["monthly", {"text": "in advance", "vital": False}],
-}
+WHOLE = {"reference": "A monthly fee, paid in advance.", "claims": ["monthly", {"text": "in advance", "vital": False}]}
 READ = Reference((WHOLE["reference"],), (Claim("monthly"), Claim("in advance", vital=False)))
 
 

@@ -289,18 +289,8 @@ def test_score_leaves_queries_out_only_when_told(call: Call, files: Path) -> Non
 
 def test_score_by_query_as_table_csv_and_json(call: Call, files: Path) -> None:
     words = ["score", "qrels.txt", "first.run", "-m", "AP", "-q"]
-    assert call(*words).out.split() == [
-        "first",
-        "query",
-        "AP",
-        "─" * 13,
-        "q1",
-        "0.5000",
-        "q2",
-        "0.5000",
-        "q3",
-        "1.0000",
-    ]
+    shown = ["first", "query", "AP", "─" * 13, "q1", "0.5000", "q2", "0.5000", "q3", "1.0000"]
+    assert call(*words).out.split() == shown
     rows = list(csv.DictReader(call(*words, "--format", "csv").out.splitlines()))
     assert rows == [{k: told(v) for k, v in row.items()} for row in json.loads(call(*words, "--json").out)["scores"]]
     assert [row["value"] for row in rows] == ["0.5", "0.5", "1.0"]

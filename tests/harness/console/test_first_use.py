@@ -68,8 +68,7 @@ def test_everything_that_reading_counts_has_its_words() -> None:
 
 
 @pytest.mark.parametrize(
-    "words",
-    [("report",), ("reproduce",), ("gate", "--baseline", "a", "--challenger", "b", "--margin", "0.02")],
+    "words", [("report",), ("reproduce",), ("gate", "--baseline", "a", "--challenger", "b", "--margin", "0.02")]
 )
 def test_a_file_where_a_folder_is_meant(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], words: tuple[str, ...]

@@ -211,3 +211,17 @@ def test_what_all_names_begin_with_is_said_once() -> None:
     told = "\n".join(lines)
     assert told.count("bge-m3-") == told.count("bge-m3-…") == 1
     assert "! …sparse reads half." in lines
+
+
+@pytest.mark.parametrize("width", [40, 80])
+def test_the_scoreboard_leaves_nothing_out(width: int) -> None:
+    names = [f"run-{i}" for i in range(17)]
+    lines = rendered(tables.scoreboard(summary(names), width=width), width)
+    heads = sum(line.startswith("─") for line in lines)
+    first = [line.split()[0] for line in lines if line.startswith("run-")]
+    assert first == names * heads  # a run a line, in one order
+    assert "".join(lines).count("Success") == 1
+    rows = [{"query_id": f"問{i}", "measure": measure, "value": 0.5} for i in range(3) for measure in MEASURES]
+    lines = rendered(tables.by_query(rows, "run", width=width), width)
+    assert max(map(cell_len, lines)) <= width
+    assert "".join(lines).count("0.5000") == 3 * len(MEASURES)

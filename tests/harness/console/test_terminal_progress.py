@@ -117,6 +117,22 @@ def test_a_stage_that_counts_nothing_says_how_long_it_has_lasted(clock: SimpleNa
     assert lines(console)[0] == "x: judge: for 0:40"
 
 
+def test_a_stage_that_began_again_leaves_no_bar_behind(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(progress, "REFRESH", 0)
+    console = Console(file=io.StringIO(), width=100, force_terminal=True, color_system=None)
+    with Progress(console) as shown:
+        for name in ("one", "two"):
+            with watched(shown, name).stage("search", total=4):
+                pass
+            together = watched(shown, "")
+            for stage in ("scoring", "reporting"):
+                with together.stage(stage):
+                    pass
+        with watched(shown, "three").stage("fuse"):
+            pass
+        assert [task.description for task in shown._bars.tasks] == ["three: fuse"]
+
+
 def test_the_pairs_of_a_large_comparison_are_counted(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

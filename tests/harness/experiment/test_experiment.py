@@ -100,10 +100,7 @@ def test_the_data_set_is_found_from_a_parent_of_the_file(folder: Path, monkeypat
             "encoder.dim: unknown key 'dim'",
         ),
         (HEAD + '[[retrievers]]\nname = "x"\nencoder = "hashing"\n', "encoder: is not a table with a kind"),
-        (
-            HEAD + BM25 + '[[retrievers]]\nname = "f"\nkind = "fusion"\nof = ["bm25", "bm26"]\n',
-            "uses unknown 'bm26'",
-        ),
+        (HEAD + BM25 + '[[retrievers]]\nname = "f"\nkind = "fusion"\nof = ["bm25", "bm26"]\n', "uses unknown 'bm26'"),
         (HEAD + '[[retrievers]]\nname = "f"\nkind = "fusion"\nof = ["f", "bm25"]\n' + BM25, "in a circle: f"),
         (HEAD + BM25.replace("bm25", "BM25", 1) + BM25, "'BM25' and 'bm25' differ by case only"),
         (HEAD.replace('"P@5"', '"P@5", "p@5"') + BM25, "p@5 occurs twice"),
@@ -121,6 +118,10 @@ def test_the_data_set_is_found_from_a_parent_of_the_file(folder: Path, monkeypat
         (
             HEAD + BM25 + '[[retrievers]]\nname="o"\nencoder={kind="hashing"}\nstore={location="http://u:p@h"}',
             "a secret",
+        ),
+        (
+            HEAD + '[[retrievers]]\nname="h"\nencoder={kind="hashing"}\nstore={location="edge", shards=3}',
+            "shards: is for",
         ),
         (HEAD + BM25 + '[[retrievers]]\nname="h"\nkind="http"\nurl="http://h/?q=a&key=b"\n', "url: a secret"),
         (HEAD + 'api_key = "sk-1"\n' + BM25, "api_key: a secret does not belong in a file"),

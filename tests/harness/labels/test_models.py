@@ -12,14 +12,7 @@ from harness.dataset.judgments import read_judgments
 from harness.dataset.load import load_documents
 from harness.labels.drafts import KEEP, STYLES, draft, keeping_pool, kept_drafts, overlap, prompts_for, write_drafts
 from harness.labels.judging_page import judging_page
-from harness.labels.model_grades import (
-    ONCE,
-    AskingOptions,
-    asked_of,
-    judge_by_model,
-    plan_judging,
-    prompt_digest,
-)
+from harness.labels.model_grades import ONCE, AskingOptions, asked_of, judge_by_model, plan_judging, prompt_digest
 from harness.labels.pool import CANNOT_TELL, digest_of
 from retrievers.cache import Cache
 from retrievers.chat import Chat

@@ -13,15 +13,7 @@ from harness.evaluation.verdict import Finding, Reason, Verdict
 from harness.records import read
 from harness.report.sections import decision, queries
 from harness.report.sections import tests as tests_of
-from harness.report.sections.slices import (
-    Slice,
-    SlicePair,
-    carried,
-    labels_of,
-    pair_of,
-    slice_of,
-    turns,
-)
+from harness.report.sections.slices import Slice, SlicePair, carried, labels_of, pair_of, slice_of, turns
 from harness.report.sections.tests import section as section_of_tests
 from harness.report.view import view_of
 from harness.report.write import markdown

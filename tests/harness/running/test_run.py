@@ -239,18 +239,6 @@ def test_a_folder_that_contradicts_itself_is_not_reproduced(tmp_path: Path, fini
         reproduce(small.signed_anew(folder))
 
 
-def test_a_model_that_only_the_hub_has_fails_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def nowhere(*_: object, **__: object) -> None:
-        raise OSError("no network")
-
-    monkeypatch.setattr("socket.getaddrinfo", nowhere)
-    far = '[[retrievers]]\nname = "far"\nencoder = { kind = "sentence-transformers", model = "nobody/nothing" }\n'
-    results = run(small.experiment(tmp_path, retrievers=small.RETRIEVERS + far), Options(tmp_path / "out"))
-    assert results.retrievers == ("bm25", "hashing", "hybrid")
-    assert "nobody/nothing" in results.manifest.failed["far"]
-    assert results.manifest.retrievers["far"].provenance == {}
-
-
 @pytest.mark.parametrize("size", ["8k", "24k", "60k"])
 def test_a_disk_that_is_full_is_named(tmp_path: Path, capfd: pytest.CaptureFixture[str], size: str) -> None:
     """It is a file of the results that cannot be written, and not standard output."""
