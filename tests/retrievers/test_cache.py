@@ -58,14 +58,6 @@ def test_scores_come_back_in_full(cache):
     assert same([column[np.argsort(positions)] for column in found], stored)
 
 
-def test_nothing_is_found_in_an_empty_cache(cache):
-    positions, found = cache.get(keys("model", "query", ["x"]))
-    assert positions.shape == (0,)
-    assert found.vectors.shape == (0, 0)
-    assert cache.get([])[1].tokens.shape == (0,)
-    assert cache.info() == ()
-
-
 @settings(max_examples=20)
 @given(st.lists(st.text(), unique=True, max_size=20), st.text(), st.text())
 def test_keys_depend_on_every_part(texts, fingerprint, role):

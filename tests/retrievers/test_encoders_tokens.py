@@ -9,9 +9,8 @@ from hypothesis import strategies as st
 
 from retrievers.costs import PRICES, estimate, list_price
 from retrievers.embedding import Embedder
-from retrievers.encoders.hashing import HashingEncoder
 from retrievers.encoders.sentence_transformers import SentenceTransformerEncoder
-from retrievers.meter import Meter, single_call
+from retrievers.meter import single_call
 from retrievers.model_files import PACKAGED, Weights
 from tests.support import tiny
 
@@ -64,35 +63,9 @@ def test_the_estimate_of_a_text_is_between_its_words_and_its_bytes(text):
     assert words <= found <= max(3 * len(text.encode("utf-8", "surrogatepass")), 0)
 
 
-def test_the_forecast_is_what_the_run_then_does(cache):
-    meter = Meter()
-    encoder = HashingEncoder()
-    embedder = Embedder(encoder, cache)
-    embedder.embed(["a b c", "d"], "document", meter)
-    texts = ["a b c", "longer", "d", "longer", " ", "e"] + [f"{i} times" for i in range(600)]
-    forecast = embedder.forecast(texts, "document")
-    with meter.stage("run"):
-        embedder.embed([text for text in texts if text.strip()], "document", meter)
-    counts = meter.stages()["run"].counts
-    assert forecast == (counts["texts"], counts["cached"], counts["calls"], counts["tokens"], True)
-    assert embedder.forecast(texts, "document") == (604, 604, 0, 0, True)
-
-
 def test_every_price_says_when_and_where_it_was_read():
     for found in PRICES.values():
         assert 0 < found.usd_per_million_tokens < 10
         assert date.fromisoformat(found.source[-10:]) <= date.today()
         assert found.source.startswith("https://")
     assert list_price("openai", "bge-m3") is None
-
-
-@pytest.mark.parametrize(
-    ("provider", "model", "host", "usd"),
-    [("openai", "text-embedding-3-small", "", 0.02), ("openai", "text-embedding-3-large", "", 0.13),
-     ("openai", "text-embedding-3-small", "name.openai.azure.com", 0.02), ("cohere", "embed-v4.0", "", 0.12),
-     ("openai", "mistral-embed", "api.mistral.ai", 0.1), ("google", "gemini-embedding-001", "", 0.15),
-     ("aws", "amazon.titan-embed-text-v1", "", 0.1), ("aws", "us.amazon.titan-embed-text-v2:0", "", 0.02),
-     ("openai", "voyage-4", "api.voyageai.com", 0.06)],
-)  # fmt: skip
-def test_list_prices(provider, model, host, usd):
-    assert list_price(provider, model, host).usd_per_million_tokens == pytest.approx(usd)

@@ -333,17 +333,3 @@ def test_a_system_whose_ids_are_all_foreign_fails_and_many_foreign_hits_are_told
     print_results(results, quiet=False, as_json=False)
     told = " ".join(capsys.readouterr().out.split())
     assert "some returned 12 of 18 hits with unknown ids, such as 'ghost 0'" in told
-
-
-def test_saved_runs_are_ordered_by_the_scores_that_they_give_and_by_nothing_rounded(tmp_path):
-    """Scores like seconds since 1970 lie within a millionth of the largest, and still say which comes first."""
-    good = {q: [*right, *(d for d in sorted(small.TEXTS) if d not in right)] for q, _, right in small.QUERIES}
-    hits = {q: {d: 1_700_000_000.0 - 10 * place for place, d in enumerate(docs)} for q, docs in good.items()}
-    lines = [f"{q} Q0 {d} {n} {s!r} x\n" for q, some in hits.items() for n, (d, s) in enumerate(some.items(), 1)]
-    (tmp_path / "epoch.trec").write_text("".join(lines))
-    rows = [{"query_id": q, "doc_id": d, "score": s} for q, some in hits.items() for d, s in some.items()]
-    layouts.jsonl(tmp_path / "epoch.jsonl", rows)
-    blocks = "".join(block_of_run(form, (tmp_path / f"epoch.{form}").as_posix()) for form in ("trec", "jsonl"))
-    found = run(small.experiment(tmp_path, retrievers=BM25 + blocks), Options(tmp_path / "out"))
-    means = found.summary.set_index(["retriever", "measure"])["mean"]
-    assert means["trec", "nDCG@3"] == means["jsonl", "nDCG@3"] == 1

@@ -60,10 +60,7 @@ def test_the_time_limit_bounds_the_whole_answer():
     ids=lambda reply: json.dumps(reply)[:40],
 )
 def test_an_answer_that_is_not_as_described_is_one_message(reply):
-    with (
-        serving(Service({"none": 0} if reply is None else reply)) as endpoint,
-        pytest.raises(BackendError) as caught,
-    ):
+    with serving(Service({"none": 0} if reply is None else reply)) as endpoint, pytest.raises(BackendError) as caught:
         search(endpoint)
     assert "\n" not in str(caught.value)
     assert len(str(caught.value)) < 700

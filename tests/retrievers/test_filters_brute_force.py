@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from retrievers.bm25 import BM25
 from retrievers.chunking import Chunks
-from retrievers.filters import Condition, FieldValues, Filtered, wanted
+from retrievers.filters import Condition, FieldValues, Filtered
 from retrievers.meter import Meter
 from retrievers.stores.matrices import QuantizedStore
 from retrievers.types import Document, Embedded, Query, Retriever, ranked, rounded
@@ -164,22 +164,6 @@ def test_a_server_is_told_to_index_the_fields_before_any_point(dense, servers):
     assert field == "fields"
 
 
-def test_bm25_scores_as_the_librarys_own_mask_of_documents():
-    """The oracle: bm25s, given a weight of 0 or 1 for each document."""
-    bm25s = pytest.importorskip("bm25s")
-    documents, conditions = corpus(200), CONDITIONS["two fields"]
-    narrow = filtered_bm25(conditions)
-    narrow.index(documents, Meter())
-    engine = bm25s.BM25(k1=0.9, b=0.4, method="lucene")
-    engine.index([one.text.split() for one in documents], show_progress=False)
-    for query in QUERIES:
-        mask = np.array([matches(one, query, conditions) for one in documents], np.float32)
-        scores = engine.get_scores(query.text.split(), weight_mask=mask)
-        expected = {documents[i].id: scores[i] for i in np.flatnonzero(scores).tolist()}
-        ranking = narrow.search([query], len(documents), Meter())[0]
-        assert {hit.doc_id: hit.score for hit in ranking} == pytest.approx(expected, rel=1e-5)
-
-
 class Foreign(Retriever):
     """A retriever of another package: it knows nothing of filters, and never gives more than 150 hits."""
 
@@ -219,9 +203,3 @@ def test_the_mask_is_the_rule_for_any_fields(fields, asked):
         values.add(own)
     mask = values.matching(tuple(sorted(asked.items())))
     assert mask.tolist() == [all(own.get(name) in some for name, some in asked.items()) for own in fields]
-
-
-def test_what_a_query_wants_is_its_own_fields_value_or_nothing():
-    conditions = CONDITIONS["the query's own"]
-    assert wanted(Query("q", "", {"speaks": "ja"}), conditions) == (("language", ("ja",)),)
-    assert wanted(Query("q", ""), conditions) == (("language", ()),)

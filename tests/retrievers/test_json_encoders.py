@@ -13,14 +13,7 @@ from retrievers.errors import BackendError, InputError
 from retrievers.meter import Meter, single_call
 from tests.support.dialects import KEY
 from tests.support.provider_blocks import LONG, TEXTS, check_embeddings
-from tests.support.servers import (
-    OpenAIProvider,
-    Refusal,
-    real_vectors,
-    resized,
-    serving,
-    tokens_of,
-)
+from tests.support.servers import OpenAIProvider, Refusal, real_vectors, resized, serving, tokens_of
 
 pytestmark = pytest.mark.usefixtures("keys")
 

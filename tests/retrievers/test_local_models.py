@@ -134,11 +134,6 @@ def test_a_model_of_the_hub_on_this_machine_is_named_by_its_commit(monkeypatch, 
     assert Weights("intfloat/multilingual-e5-base", "f" * 40).revision == "f" * 40
 
 
-def test_a_model_that_is_nowhere_is_one_message(tmp_path):
-    with pytest.raises(InputError, match="neither a folder nor a name of the hub"):
-        _ = encoder(tmp_path / "no" / "such" / "model").fingerprint
-
-
 def test_a_folder_without_a_model_is_one_message(tmp_path):
     with pytest.raises(InputError, match="cannot be loaded"):
         encoder(tmp_path).embed(["x"], "query", single_call())

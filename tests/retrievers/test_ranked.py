@@ -13,7 +13,9 @@ from retrievers.meter import Meter
 from retrievers.types import RESOLUTION, Document, Query, ranked, rounded
 
 SCORES = st.one_of(
-    st.floats(-1e6, 1e6), st.sampled_from([0.0, 0.5, 0.5 + 1e-9, 1.0, -1.0, 5e-324, 1e300]), st.floats(-1e-9, 1e-9)
+    st.floats(-1e6, 1e6),
+    st.sampled_from([0.0, 0.5, 0.5 + 1e-9, 1.0, -1.0, 5e-324, 1e300, 1.7e9, 1.7e9 - 10]),
+    st.floats(-1e-9, 1e-9),
 )
 HITS = st.dictionaries(st.text(min_size=1, max_size=3), SCORES, max_size=12)
 

@@ -112,16 +112,6 @@ def test_a_single_query_bypasses_the_cache(folder, cache):
     assert len(own.rerank_alone(QUERIES[2], RANKINGS[2], Meter())) == 0
 
 
-def test_scores_depend_on_the_side_on_which_a_text_stands(folder, cache):
-    own = reranker(folder, cache)
-    swapped = {"x": Document("x", "", "cat"), "y": Document("y", "", "the cat sits")}
-    own = reranking(own.reranker, cache, lambda ids: {name: swapped[name] for name in ids})
-    there = own.rerank([Query("q", "the cat sits")], [ranked(["x"], [1])], Meter())
-    back = own.rerank([Query("q", "cat")], [ranked(["y"], [1])], Meter())
-    assert cache.info()[0].rows == 2
-    assert there[0].scores[0] != back[0].scores[0]
-
-
 @given(
     st.lists(st.floats(-1e4, 1e4), min_size=1, max_size=10), st.integers(0, 90), st.floats(allow_nan=False, width=16)
 )

@@ -107,6 +107,7 @@ def test_packed_files_are_read_whatever_their_name(tmp_path: Path) -> None:
         ("q 0 d one", "'one' is not a grade"),
         ("q 0 d 1_0", "'1_0' is not a grade"),
         ("q 0 d 2147483648", "'2147483648' is not a grade"),
+        *((f"q 0 d {'9' * digits}", "'9999") for digits in (400, 5000)),
         ("q 0 a 2", "document 'a' is judged twice for query 'q'"),
     ],
 )
@@ -124,6 +125,7 @@ def test_malformed_judgments(tmp_path: Path, line: str, message: str) -> None:
         ("q Q0 d 1 nan t", "'nan' is not a score"),
         ("q Q0 d 1 -inf t", "'-inf' is not a score"),
         ("q Q0 d 1 1_000 t", "'1_000' is not a score"),
+        (f"q Q0 d 1 {'9' * 400} t", "'9999"),
         ("q Q0 a 2 0.4 t", "document 'a' is ranked twice for query 'q'"),
     ],
 )

@@ -200,16 +200,7 @@ def test_a_passage_ends_where_a_sentence_or_a_word_does_if_there_is_any(text, si
     assert [passage.text for passage in passages(Document("d", "", text), Chunks(size))] == parts
 
 
-@pytest.mark.parametrize(("size", "overlap"), [(0, 0), (5, 5), (5, -1)])
-def test_chunks_that_make_no_sense_are_refused(size, overlap):
-    with pytest.raises(InputError, match="size"):
-        Chunks(size, overlap)
-
-
-@given(
-    st.lists(st.tuples(st.integers(0, 8), st.integers(-3, 3)), min_size=1, max_size=120),
-    st.integers(1, 6),
-)
+@given(st.lists(st.tuples(st.integers(0, 8), st.integers(-3, 3)), min_size=1, max_size=120), st.integers(1, 6))
 def test_documents_rank_by_their_best_passage(rows, depth):
     ids = [f"d{document}\x1f{number}" for number, (document, _) in enumerate(rows)]
     scores = [score / 3 for _, score in rows]

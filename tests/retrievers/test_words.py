@@ -10,8 +10,6 @@ from hypothesis import strategies as st
 
 from retrievers.bm25 import BM25
 from retrievers.errors import InputError
-from retrievers.meter import Meter
-from retrievers.types import Document, Query
 from retrievers.words import ASCII_WORD, tokenize
 
 
@@ -90,18 +88,6 @@ def test_no_letter_is_lost(text: str) -> None:
     folded = unicodedata.normalize("NFKC", text).lower()
     assert {c for c in folded if c.isalpha() and unicodedata.category(c) != "Lm"} - set(found) <= {"\u3164", "\uffa0",
         "\u115f", "\u1160"}  # fmt: skip
-
-
-def test_a_hindi_question_finds_its_document() -> None:
-    """Cut at vowel signs, the words for language and for book shared most of their letters."""
-    bm25 = BM25()
-    bm25.index([Document("language", "", "हिन्दी भाषा"), Document("book", "", "हनद भष किताबें और भालू")], Meter())
-    (ranking,) = bm25.search([Query("q", "भाषा")], 2, Meter())
-    assert ranking.doc_ids == ("language",)
-
-
-def test_the_rule_is_part_of_the_fingerprint() -> None:
-    assert BM25(stemming="").fingerprint == "bm25 k1=0.9 b=0.4 words=uax29-3 stemming=none"
 
 
 @pytest.mark.parametrize("k1", [-1.0, 1e308, float("nan")])

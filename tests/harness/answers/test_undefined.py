@@ -6,7 +6,6 @@ import math
 import numpy as np
 import pytest
 
-from harness.answers.work import AnswerScores, write_tables
 from harness.evaluation.conclusions import lead_sentence
 from harness.evaluation.evaluate import evaluate
 from harness.evaluation.readers import read_scores
@@ -185,10 +184,3 @@ def test_scores_outside_0_and_1_are_equivalent_only_where_their_range_is_given(
 )
 def test_a_range_that_is_none_or_too_narrow_is_refused(tmp_path, capsys, bounds, message) -> None:
     assert message in ends(capsys, 2, "compare", stars_file(tmp_path), "--margin", "0.5", "--range", *bounds).err
-
-
-def test_undefined_scores_are_empty_cells(tmp_path):
-    rows = {(system, query, "F1"): np.nan if query == "r" else 1.0 for system in "ab" for query in ("q", "r")}
-    scores = scores_from_rows(rows)
-    write_tables(tmp_path, AnswerScores(scores, evaluate(scores, baseline=None, settings=Settings()), (), {}))
-    assert "a,r,F1,\n" in (tmp_path / "scores.csv").read_text()

@@ -16,7 +16,7 @@ from harness.running.check import check
 from harness.running.dataset_summary import dataset_summary, near_duplicates
 from harness.running.options import Options
 from retrievers.errors import InputError
-from retrievers.types import Document, sample
+from retrievers.types import Document
 from tests.harness.report.test_slices import view_of
 from tests.support import layouts, small, tiny
 from tests.support.small import ended, ends, refusal
@@ -83,14 +83,6 @@ def test_the_page(tmp_path):
     assert "near-duplicates: 1 (b)" in shown
     assert "enough queries? No: 1 query and 1 comparison" in shown
     json.dumps(check(folder).as_json())
-
-
-def test_the_sample_depends_on_ids_and_seed_alone():
-    documents = [Document(str(i), "", f"text {i}") for i in range(100)]
-    first = sample(documents, size=20)
-    assert {one.id for one in sample(reversed(documents), size=20)} == {one.id for one in first}
-    assert {one.id for one in sample(documents, seed=1, size=20)} != {one.id for one in first}
-    assert len(sample(documents)) == len(documents)
 
 
 def test_near_duplicates_of_random_texts():
@@ -167,48 +159,15 @@ def test_a_cluster_or_a_weight_that_is_no_field_is_refused_with_the_other_proble
         check(path)
 
 
-def test_the_command_as_json(tmp_path, capsys):
-    said = json.loads(ends(capsys, 0, "check", layouts.beir(tmp_path / "data"), "--json").out)
-    assert said["portrait"]["sampled"] == 4
-    assert said["problems"] == []
-
-
 def local(tmp_path, model):
     more = f'[[retrievers]]\nname = "short"\nencoder = {{ kind = "sentence-transformers", model = "{model}" }}\n'
     return small.experiment(tmp_path, retrievers=more)
-
-
-def test_documents_that_a_model_would_cut_off_are_a_warning(tmp_path):
-    """A model of this machine whose files say that it reads eight tokens; nothing is loaded."""
-    folder = tmp_path / "model"
-    folder.mkdir()
-    words = {word: number for number, word in enumerate(["[UNK]", "the", "train", "rails"])}
-    content = {
-        "version": "1.0", "added_tokens": [], "normalizer": None, "pre_tokenizer": {"type": "Whitespace"},
-        "post_processor": None, "decoder": None, "truncation": None, "padding": None,
-        "model": {"type": "WordLevel", "vocab": words, "unk_token": "[UNK]"},
-    }  # fmt: skip
-    (folder / "tokenizer.json").write_text(json.dumps(content), encoding="utf-8")
-    (folder / "sentence_bert_config.json").write_text('{"max_seq_length": 2}', encoding="utf-8")
-    checked = check(local(tmp_path, folder.as_posix()))
-    (warning,) = checked.warnings
-    documents = checked.dataset.count
-    assert warning.startswith(f"short reads only the start of {documents} of {documents} documents (2 tokens)")
-    assert "no error; 1 warning" in checked.lines()
 
 
 def test_a_model_that_only_the_hub_may_have_is_a_warning(tmp_path, monkeypatch):
     monkeypatch.setenv("HF_HOME", str(tmp_path / "hub"))
     (warning,) = check(local(tmp_path, "nobody/no-such-model")).warnings
     assert warning.startswith("short: its model is not on this machine")
-
-
-def test_a_data_set_that_is_none_is_told_once(tmp_path):
-    path = tmp_path / "x.toml"
-    path.write_text(
-        'name = "x"\ndataset = 3\nprimary = "RR"\nmeasures = ["RR"]\n[[retrievers]]\nname = "bm25"\nkind = "bm25"\n'
-    )
-    assert [str(problem) for problem in refusal(check, path).problems] == [f"{path}: dataset: 3: should be a table"]
 
 
 @pytest.mark.parametrize("name", ["my results", "small.unfinished"])
@@ -290,12 +249,3 @@ def test_what_is_told_before_is_what_the_run_counts(tmp_path: Path, model: str) 
     assert warning.endswith("use a model that reads more; m-8, hybrid and again use it")
     (alert,) = [one for one in alerts(view_of(results)) if "truncated" in one]
     assert alert == "m, m-8, hybrid and again: 100 % of documents truncated; add chunk."
-
-
-def test_passages_that_fit_lose_nothing(tmp_path: Path, model: str) -> None:
-    path = experiment(tmp_path, model, 'chunk = { size = 12, unit = "tokens" }')
-    (reach,) = check(path, results=tmp_path).summary.reaches
-    assert (reach.beyond, reach.lost) == (0, 0)
-    assert not [one for one in check(path).warnings if "start" in one]
-    results = run(path, Options(tmp_path / "out"))
-    assert not results.manifest.ledger.retrievers["m"].notes.get("truncated")

@@ -5,13 +5,11 @@ import hashlib
 import json
 import os
 import shutil
-import signal
 import socket
 import subprocess
 import sys
 import tomllib
 from collections.abc import Iterator
-from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -20,7 +18,7 @@ import numpy as np
 import pytest
 import typer
 
-from harness import pipeline, records
+from harness import pipeline
 from harness.cli import app, main
 from harness.pipeline import run
 from harness.records import Results
@@ -28,7 +26,6 @@ from harness.running.options import Options
 from retrievers.cache import Cache
 from retrievers.types import Embedded
 from tests.support import small
-from tests.support.mortal import heed_interrupts
 from tests.support.small import Call
 
 QRELS = "q1 0 d1 1\nq1 0 d2 2\nq2 0 d3 1\nq3 0 d1 0\nq3 0 d4 1\n"
@@ -83,6 +80,11 @@ def test_without_words_the_help_is_shown(call: Call) -> None:
         (["run", "x", "--max-cost", "much"], "'--max-cost'"),
         (["gate", "x"], "Missing option"),
         (["report", "x", "y"], "unexpected extra argument"),
+        *(([command, "nowhere"], "nowhere") for command in ("run", "check", "init")),
+        *(
+            ([command, "results/none"], "results/none: does not exist (")
+            for command in ("score", "compare", "report", "reproduce", "pool")
+        ),
     ],
 )
 def test_a_misspelt_command_line_gets_one_line_and_exit_code_2(call: Call, words: list[str], said: str) -> None:
@@ -91,17 +93,6 @@ def test_a_misspelt_command_line_gets_one_line_and_exit_code_2(call: Call, words
     assert told.err.startswith("error: ")
     assert said in told.err
     assert told.err.count("\n") == 1
-
-
-@pytest.mark.parametrize("words", [["run"], ["check"], ["init"]])
-def test_a_path_that_is_not_there_is_named(call: Call, words: list[str]) -> None:
-    told = call(*words[0].split(), "nowhere", code=2)
-    assert "nowhere" in told.err
-
-
-@pytest.mark.parametrize("words", [["score"], ["compare"], ["report"], ["reproduce"], ["pool"]])
-def test_a_results_folder_that_is_not_there_does_not_exist(call: Call, words: list[str]) -> None:
-    assert call(*words, "results/none").err.startswith("error: results/none: does not exist (")
 
 
 # run
@@ -144,32 +135,6 @@ def test_a_run_without_a_report_says_where_its_results_are_and_another_command_w
     assert parts < {file.name for file in folder.iterdir()}
     assert call("report", place).code == 0
     assert 'href="small/report.html"' in (place / "index.html").read_text(encoding="utf-8")
-
-
-def test_with_or_without_a_report_an_experiment_is_the_same(call: Call, tmp_path: Path) -> None:
-    place, timed = tmp_path / "out", "[latency]\nsample = 2"
-    first = run(small.experiment(tmp_path, more=timed), Options(place))
-    path = small.experiment(tmp_path, more=timed, report=True)
-    planned = [
-        json.loads(call("check", path, "--results", folder, "--json").out)["plan"]
-        for folder in (place, tmp_path / "none")
-    ]
-    assert planned[0] != planned[1], "what was timed then is not timed again"
-    told = call("run", path, "--results", place, "--only", "bm25")
-    assert told.out.endswith(f"\nreport: {place / 'small' / 'report.html'}\n")
-    again = records.read(place / "small")
-    assert again.manifest.resolved == replace(first.manifest.resolved, report=True)
-    assert again.manifest.tables["scores.csv"] == first.manifest.tables["scores.csv"]
-    assert again.manifest.earlier_looks == ()
-    assert not (place / "small.1").exists()
-
-
-@pytest.mark.parametrize("value", ['"no"', "0", "[]", "{ page = false }"])
-def test_what_says_neither_yes_nor_no_to_a_report_is_one_message(call: Call, tmp_path: Path, value: str) -> None:
-    path = small.experiment(tmp_path, report=True, more=f"report = {value}")
-    said = call("run", path, "--results", tmp_path / "out")
-    assert (said.code, said.out) == (2, "")
-    assert said.err.startswith(f"error: {path}: report: ") and said.err.count("\n") == 1
 
 
 def test_quiet_is_quiet(call: Call, tmp_path: Path) -> None:
@@ -274,27 +239,6 @@ def test_an_interrupt_while_the_command_line_is_loaded_is_one_line() -> None:
     assert script["scripts"] == {"harness": "harness.__main__:start"}
 
 
-@pytest.mark.slow
-@pytest.mark.skipif(sys.platform == "win32", reason="signals are sent otherwise there")
-def test_a_real_interrupt_while_a_request_waits(tmp_path: Path) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as silent:
-        path = small.experiment(tmp_path, retrievers=with_api(f"http://127.0.0.1:{silent.getsockname()[1]}/v1"))
-        words = [sys.executable, "-m", "harness", "run", str(path), "--results", str(tmp_path / "out"), "--quiet"]
-        running = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-                                   env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[3])},
-                                   preexec_fn=heed_interrupts)  # fmt: skip
-        silent.settimeout(300)
-        connection, _ = silent.accept()
-        assert connection.recv(1 << 16).startswith(b"POST ")  # now the client waits for the answer
-        running.send_signal(signal.SIGINT)
-        connection.close()
-        out, err = running.communicate(timeout=300)
-    assert (running.returncode, out) == (130, "")
-    assert err.startswith("stopped: ")
-    assert err.count("\n") == 1
-    assert (tmp_path / "out" / "small.unfinished" / "runs" / "hybrid.trec").exists()
-
-
 # check
 
 
@@ -345,18 +289,8 @@ def test_score_leaves_queries_out_only_when_told(call: Call, files: Path) -> Non
 
 def test_score_by_query_as_table_csv_and_json(call: Call, files: Path) -> None:
     words = ["score", "qrels.txt", "first.run", "-m", "AP", "-q"]
-    assert call(*words).out.split() == [
-        "first",
-        "query",
-        "AP",
-        "─" * 13,
-        "q1",
-        "0.5000",
-        "q2",
-        "0.5000",
-        "q3",
-        "1.0000",
-    ]
+    shown = ["first", "query", "AP", "─" * 13, "q1", "0.5000", "q2", "0.5000", "q3", "1.0000"]
+    assert call(*words).out.split() == shown
     rows = list(csv.DictReader(call(*words, "--format", "csv").out.splitlines()))
     assert rows == [{k: told(v) for k, v in row.items()} for row in json.loads(call(*words, "--json").out)["scores"]]
     assert [row["value"] for row in rows] == ["0.5", "0.5", "1.0"]

@@ -68,8 +68,7 @@ def test_everything_that_reading_counts_has_its_words() -> None:
 
 
 @pytest.mark.parametrize(
-    "words",
-    [("report",), ("reproduce",), ("gate", "--baseline", "a", "--challenger", "b", "--margin", "0.02")],
+    "words", [("report",), ("reproduce",), ("gate", "--baseline", "a", "--challenger", "b", "--margin", "0.02")]
 )
 def test_a_file_where_a_folder_is_meant(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], words: tuple[str, ...]
@@ -89,26 +88,3 @@ def test_compare_prints_every_comparison_as_csv(tmp_path: Path, capsys: pytest.C
     assert [(row["measure"], row["a"], row["b"], row["n"]) for row in rows] == [
         ("RR", "one", "two", "3"), ("AP", "one", "two", "3"),
     ]  # fmt: skip
-    code, _, err = call(capsys, "compare", *files, "--format", "csv", "--json")
-    assert (code, err) == (2, "error: --json: cannot go with --format csv (choose one of them)\n")
-
-
-def test_one_of_a_thing_is_no_plural(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    folder = tmp_path / "one"
-    folder.mkdir()
-    (folder / "apple.md").write_text("# Apple\n\nA fruit.\n", encoding="utf-8")
-    rows = [{"query": "fruit", "relevant_documents": ["apple"]}]
-    (folder / "queries.json").write_text(json.dumps(rows), encoding="utf-8")
-    monkeypatch.chdir(tmp_path)
-    code, out, _ = call(capsys, "init", folder)
-    assert code == 0
-    assert "1 document, 1 labelled query\n" in out and "\n1 query decides little" in out
-    assert "1 document, 1 labelled query." in Path("one.toml").read_text(encoding="utf-8")
-    printed = out + "".join(call(capsys, "check", "one.toml")[1:])
-    (tmp_path / "qrels.txt").write_text("q 0 d 1\n", encoding="utf-8")
-    for run in ("a", "b"):
-        (tmp_path / f"{run}.run").write_text("q Q0 d 1 1 x\n", encoding="utf-8")
-    printed += "".join(call(capsys, "compare", "qrels.txt", "a.run", "b.run")[1:])
-    assert not re.search(r"\b1 (queries|documents|texts|rows|comparisons)\b", printed)

@@ -1,8 +1,6 @@
 """Progress: each stage is told once, and how far it is while it lasts."""
 
 import io
-import threading
-from dataclasses import replace
 from itertools import count
 from pathlib import Path
 from types import SimpleNamespace
@@ -13,15 +11,8 @@ from rich.console import Console
 from harness.console import progress
 from harness.console.progress import Progress
 from retrievers import meter
-from retrievers.cache import Cache
-from retrievers.chunking import Chunks, passages, pieces
-from retrievers.embedding import Embedder
-from retrievers.encoders.hashing import HashingEncoder
 from retrievers.meter import Budget, Meter
-from retrievers.types import Document
 from tests.support import small, tiny
-from tests.support.over_store import OverStore
-from tests.support.qdrant_fake import store_at
 from tests.support.small import told
 
 
@@ -78,13 +69,6 @@ def test_a_log_has_one_line_for_each_stage_of_each_retriever() -> None:
     assert told[4] == "hybrid: fuse: 0.0 s"
 
 
-def test_a_stage_that_fails_is_told_too() -> None:
-    console = log()
-    with pytest.raises(RuntimeError), Progress(console) as shown, watched(shown, "x").stage("search"):
-        raise RuntimeError
-    assert lines(console)[0].startswith("x: search: ")
-
-
 def test_a_log_hears_now_and_then_how_far_a_long_stage_is(clock: SimpleNamespace) -> None:
     console, budget = log(), Budget()
     with Progress(console) as shown:
@@ -100,13 +84,6 @@ def test_a_log_hears_now_and_then_how_far_a_long_stage_is(clock: SimpleNamespace
     ]
 
 
-def test_quiet_says_nothing() -> None:
-    console = log()
-    with Progress(console, quiet=True) as shown:
-        dense(watched(shown, "x"))
-    assert lines(console) == []
-
-
 def test_a_terminal_has_bars_while_it_lasts_and_lines_in_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(progress, "REFRESH", 0)
     console = Console(file=io.StringIO(), width=100, force_terminal=True, color_system=None)
@@ -116,27 +93,6 @@ def test_a_terminal_has_bars_while_it_lasts_and_lines_in_the_end(monkeypatch: py
     assert "━" in text
     assert "10 of 30" in text
     assert "minilm: search: 4 texts in 0.0 s" in text
-
-
-def test_threads_may_count_at_once() -> None:
-    console = log()
-    with Progress(console) as shown:
-        counted = watched(shown, "x")
-        with counted.stage("embed-documents", total=4000):
-            workers = [threading.Thread(target=lambda: [counted.count(texts=1) for _ in range(1000)]) for _ in range(4)]
-            for worker in workers:
-                worker.start()
-            for worker in workers:
-                worker.join()
-    (line,) = lines(console)
-    assert line.startswith("x: embed-documents: 4,000 texts in ")
-
-
-def test_a_stage_for_all_retrievers_has_a_name_of_its_own() -> None:
-    console = log()
-    with Progress(console) as shown, watched(shown, "").stage("scoring"):
-        pass
-    assert lines(console) == ["scoring: 0.0 s"]
 
 
 def test_latency_is_told_in_steps_with_the_time_left(clock: SimpleNamespace) -> None:
@@ -159,23 +115,6 @@ def test_a_stage_that_counts_nothing_says_how_long_it_has_lasted(clock: SimpleNa
             clock.now += 40
             counted.count(calls=1)
     assert lines(console)[0] == "x: judge: for 0:40"
-
-
-def test_passages_are_counted_against_passages(cache: Cache) -> None:
-    texts = [Document(str(i), "", "one two three four five six " * 3) for i in range(40)]
-    texts.append(replace(texts[0], id="the same once more"))
-    shares: list[tuple[int, int | None]] = []
-    counted = Meter(
-        watch=lambda one: shares.append(
-            (int(one.counts("embed-documents").get("texts", 0)), one.expected("embed-documents"))
-        )
-    )
-    chunks = Chunks(20)
-    embedder = Embedder(HashingEncoder(dimensions=8), cache)
-    OverStore(embedder, lambda _: store_at(":memory:"), chunks=chunks).index(texts, counted)
-    distinct = {piece.content for piece in pieces(texts, chunks)}
-    assert 1 < len(distinct) < 41 * len(passages(texts[0], chunks))
-    assert shares[-1] == (len(distinct), len(distinct))
 
 
 def test_a_stage_that_began_again_leaves_no_bar_behind(monkeypatch: pytest.MonkeyPatch) -> None:

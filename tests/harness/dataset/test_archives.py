@@ -1,7 +1,6 @@
 """Archives and compressed files: read where they lie, within bounds, and never written anywhere."""
 
 import gzip
-import json
 import tarfile
 import zipfile
 from pathlib import Path
@@ -56,23 +55,6 @@ def test_an_archive_with_a_header_of_another_kind_is_refused(tmp_path, changes, 
     path.write_bytes(raw)
     with pytest.raises(InputError, match=told):
         load(reference_of(path))
-
-
-def test_the_list_of_members_is_read_once_however_many_are_opened(tmp_path, monkeypatch):
-    members = {f"{n}.md": b"# A" for n in range(50)}
-    asked = json.dumps([{"query": "a", "relevant_documents": ["1"]}]).encode()
-    path = archive(tmp_path / "set.zip", {**members, "queries.json": asked})
-    opened = []
-    real = zipfile.ZipFile.__init__
-    monkeypatch.setattr(zipfile.ZipFile, "__init__", lambda *args, **named: (opened.append(1), real(*args, **named))[1])
-    assert load(reference_of(path)).count == 50
-    few = len(opened)
-    larger = archive(
-        tmp_path / "larger.zip", {**members, **{f"b{n}.md": b"# B" for n in range(50)}, "queries.json": asked}
-    )
-    opened.clear()
-    assert load(reference_of(larger)).count == 100
-    assert len(opened) <= few + 1  # the one that wrote it
 
 
 def test_two_members_of_one_name_are_not_one_document(tmp_path):

@@ -2,7 +2,6 @@
 
 import io
 import json
-import sys
 import zipfile
 from importlib.util import find_spec
 from pathlib import Path
@@ -18,16 +17,6 @@ from tests.support.small import ended
 
 needs = pytest.mark.skipif(find_spec("markitdown") is None, reason="needs the extra `documents`")
 pytestmark = pytest.mark.usefixtures("own_cache")
-posix = pytest.mark.skipif(sys.platform == "win32", reason="signals of POSIX")
-
-
-@pytest.fixture
-def page(tmp_path, monkeypatch):
-    monkeypatch.setenv("HARNESS_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setattr(converting, "version", lambda _: "1")
-    monkeypatch.setattr(converting, "installed", lambda: True)
-    (tmp_path / "page.html").write_text("<title>T</title><p>text")
-    return File(tmp_path / "page.html")
 
 
 @needs
@@ -142,10 +131,3 @@ def test_a_run_says_first_what_is_not_read(tmp_path, monkeypatch, capsys):
     assert said.startswith("2 of 7 files are read; 5 are not (.docx 2, .html 1, .pdf 1, .png 1); pip install")
     ended("check", path)
     assert "2 of 7 files are read" in capsys.readouterr().out.split("\n")[1]
-
-
-def test_a_document_is_converted_where_nothing_can_be_kept(page, tmp_path, monkeypatch):
-    monkeypatch.setattr(converting, "convert_bytes", lambda *_: {"title": "T", "text": "text"})
-    (tmp_path / "cache").mkdir()
-    (tmp_path / "cache" / "documents").write_text("a file")
-    assert convert(page).text == "text"

@@ -131,13 +131,6 @@ def test_what_could_mean_two_documents_means_none():
     assert known.match(["leave.md", "pkg.save", "it/pay", "it/rest"]) == {}
 
 
-def test_a_retriever_with_many_unknown_hits_fails_unless_its_index_holds_more(tmp_path):
-    known, rankings = KnownDocuments({"a", "b", "c", "d"}), [ranked(["a", "x", "b"], [3, 2, 1])]
-    with pytest.raises(BackendError, match=r"1 of 3 hits have unknown ids, such as 'x'; ids of .* like 'a'"):
-        recognised(rankings, known, Meter())
-    assert recognised(rankings, known, Meter(), irrelevant=True) == rankings
-
-
 OBJECTS = [{"id": "a", "grade": 2}, {"id": "b", "grade": 0}]
 FOUND = {
     "a word of its own": {"expected": ["a"]},

@@ -11,14 +11,7 @@ import pytest
 
 from harness.answers.chat_judge import as_data
 from harness.answers.systems import MARK, read_systems
-from harness.dataset import (
-    DatasetReference,
-    files,
-    load,
-    reference_of,
-    rows,
-    trec,
-)
+from harness.dataset import DatasetReference, files, load, reference_of, rows, trec
 from harness.dataset.markdown_folder import parse_document
 from harness.evaluation.readers import read_scores
 from retrievers.chat import quoted

@@ -64,11 +64,7 @@ BEIR = [
         r"corpus.jsonl:5: 'title' is not a string but 3",
     ),
     ("corpus.jsonl", append('{"_id": ["e"], "text": "x"}\n'), r"corpus.jsonl:5: '_id' is not an id but \[\"e\"\]"),
-    (
-        "corpus.jsonl",
-        append('{"_id": "car", "text": "x"}\n'),
-        r"corpus.jsonl:5: document id 'car' occurs twice",
-    ),
+    ("corpus.jsonl", append('{"_id": "car", "text": "x"}\n'), r"corpus.jsonl:5: document id 'car' occurs twice"),
     (
         "queries.jsonl",
         append('{"_id": "q1", "text": "x"}\n'),

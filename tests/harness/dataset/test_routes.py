@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harness.dataset import Dataset, DatasetReference, load, reference_of, trec
+from harness.dataset import Dataset, DatasetReference, load, reference_of
 from harness.dataset.source import id_problem
 from retrievers.bm25 import BM25
 from retrievers.errors import InputError
@@ -191,12 +191,3 @@ def test_what_is_written_is_read_back(of):
             assert {document.id: document.text for document in found.documents()} == of.documents
             assert {query.id: query.text for query in found.judged} == of.queries
             assert {query: labels.grades for query, labels in found.labels.items()} == of.grades
-
-
-@settings(max_examples=25, deadline=None)
-@given(st.dictionaries(IDS, st.dictionaries(IDS, GRADES, min_size=1), min_size=1))
-def test_qrels(judged):
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "qrels.trec"
-        trec.write_qrels(path, judged)
-        assert trec.read_qrels(path) == judged

@@ -14,14 +14,8 @@ from harness.report.view import view_of
 from harness.running.check import check
 from harness.running.cluster import tasks_of
 from harness.running.options import Options
-from retrievers import bm25, is_built_in
+from retrievers import bm25
 from retrievers.errors import InputError
-from retrievers.external import accepted
-from retrievers.filters import Condition, Filtered
-from retrievers.matching import KnownDocuments
-from retrievers.meter import Meter
-from retrievers.resources import Corpus, Resources
-from retrievers.types import Retriever, ranked
 from tests.harness.experiment.test_foreign_parts import install
 from tests.support import small
 from tests.support.small import BM25
@@ -253,11 +247,6 @@ def test_a_ranking_that_is_too_long_is_cut_and_strangers_in_it_are_noted(tmp_pat
     assert twice.manifest.failed["deep"] == "query 'q-fruit' has a document twice"
 
 
-def test_hits_keep_our_order_whatever_the_other_system_thinks_of_ties():
-    answers = {"q": ranked(["a", "b", "c"], [1, 1, 2])}
-    assert accepted(answers, KnownDocuments({"a", "b", "c"}), 2, Meter())["q"].doc_ids == ("c", "b")
-
-
 def test_a_stage_that_only_some_queries_pass_is_timed(tmp_path):
     block = '[[retrievers]]\nname = "stages"\nkind = "system"\nfault = "stages"\n'
     results = ran(tmp_path, BM25 + block, more="[latency]\nsample = 6")
@@ -292,28 +281,3 @@ def test_a_kind_of_two_packages_is_refused():
 def test_vectors_of_another_form_are_named(tmp_path):
     results = ran(tmp_path, BM25 + '[[retrievers]]\nname = "a"\nencoder = { kind = "sparse" }\n')
     assert results.manifest.failed["a"] == "sparse vectors came back from an encoder of dense ones"
-
-
-def test_a_filtered_retriever_has_the_cache_too(cache):
-    class Keeps(Retriever):
-        caches = ()
-
-        def use(self, cache):
-            self.caches += (cache,)
-
-        def index(self, documents, meter):
-            raise AssertionError
-
-        def search(self, queries, depth, meter):
-            raise AssertionError
-
-    keeps = Keeps()
-    narrowed = Filtered(keeps, [Condition("language", ("de",))])
-    shared = Resources(Corpus(lambda: iter(()), 0, lambda ids: {}), cache)
-    narrowed.use(shared)
-    assert keeps.caches == (shared,)
-
-
-def test_kinds_of_ours_are_known():
-    assert is_built_in(bm25.BM25)
-    assert not is_built_in(pytest.Item)

@@ -15,7 +15,7 @@ from harness.pipeline import run
 from harness.running.options import Options
 from retrievers.errors import InputError
 from tests.harness.experiment.test_experiment import validator
-from tests.support import small
+from tests.support import layouts, small
 from tests.support.small import Call, refusal
 
 
@@ -28,15 +28,12 @@ def without_the_model(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
 
 def beir(folder: Path, *splits: str) -> Path:
-    (folder / "qrels").mkdir(parents=True)
-    rows = [{"_id": name, "title": name, "text": text} for name, text in small.TEXTS.items()]
-    (folder / "corpus.jsonl").write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
-    asked = [{"_id": id_, "text": text} for id_, text, _ in small.QUERIES]
-    (folder / "queries.jsonl").write_text("\n".join(map(json.dumps, asked)), encoding="utf-8")
+    grades = {id_: dict.fromkeys(docs, 1) for id_, _, docs in small.QUERIES}
+    layouts.beir(folder, layouts.Collection(small.TEXTS, {id_: text for id_, text, _ in small.QUERIES}, grades))
+    made = (folder / "qrels" / "test.tsv").rename(folder / "made").read_bytes()
     for split in splits:
-        judged = [f"{id_}\t{doc}\t1" for id_, _, docs in small.QUERIES for doc in docs]
-        text = "\n".join(["query-id\tcorpus-id\tscore", *judged])
-        (folder / "qrels" / f"{split}.tsv").write_text(text, encoding="utf-8")
+        (folder / "qrels" / f"{split}.tsv").write_bytes(made)
+    (folder / "made").unlink()
     return folder
 
 

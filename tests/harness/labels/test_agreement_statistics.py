@@ -9,13 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from statsmodels.stats import inter_rater
 
-from harness.stats.agreement import (
-    by_query,
-    cohen_kappa,
-    coincidences,
-    confusion,
-    krippendorff_alpha,
-)
+from harness.stats.agreement import by_query, cohen_kappa, coincidences, confusion, krippendorff_alpha
 
 NAN = math.nan
 # The example in the README of the package `krippendorff`: 3 coders, 15 units.

@@ -6,9 +6,7 @@ from pathlib import Path
 import pytest
 
 from harness.dataset import DatasetReference, load, trec
-from harness.dataset.judgments import read_judgments
 from harness.labels.agree import agree, agreement_of
-from harness.labels.merge_labels import merge_into
 from harness.labels.pool import read_pool
 from harness.pipeline import run
 from harness.running.options import Options
@@ -189,21 +187,6 @@ def test_what_does_not_belong_is_refused_and_nothing_is_merged(begun, capsys, ch
     assert message in harness(capsys, "labels", "merge", "j.jsonl", "--into", "data", code=2)
     assert not (begun / "judgments.jsonl").exists()
     assert not list(begun.glob("*.part"))
-
-
-def test_merging_twice_adds_nothing_and_a_contradiction_leaves_the_file_alone(begun, capsys):
-    harness(capsys, "pool", "results/small")
-    said = as_person(read_pool(Path("pool.jsonl")))
-    write(Path("j.jsonl"), said)
-    assert merge_into([Path("j.jsonl")], DatasetReference(begun)).added == len(said)
-    before = (begun / "judgments.jsonl").read_bytes()
-    assert merge_into([Path("j.jsonl")], DatasetReference(begun)).added == 0
-    assert (begun / "judgments.jsonl").read_bytes() == before
-    write(Path("k.jsonl"), [said[0].model_copy(update={"grade": 1})])
-    with pytest.raises(InputError, match="ann graded document"):
-        merge_into([Path("k.jsonl")], DatasetReference(begun))
-    assert (begun / "judgments.jsonl").read_bytes() == before
-    assert len(read_judgments([begun / "judgments.jsonl"])) == len(said)
 
 
 def test_a_question_that_stands_twice_is_told(begun, capsys):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from itertools import pairwise
 
 import pytest
@@ -121,15 +120,3 @@ def test_a_tenth_comes_again_later_and_in_no_fixed_place():
     assert len({one.document for one in again}) > 3
     assert [one for one in in_order(made, repeated=0) if one.round == 2] == []
     assert json.dumps(order) == json.dumps(in_order(made))
-
-
-def test_questions_that_differ_in_case_and_space_alone_are_drawn_once(results):
-    material = gather([results], 2)
-    twin = material.queries["q-rails"]
-    queries = {**material.queries, "q-twin": replace(twin, id="q-twin", text=f" {twin.text.upper()}\t")}
-    doubled = replace(material, queries=queries, tops={**material.tops, "q-twin": material.tops["q-rails"]})
-    found = draw(doubled, Drawing(depth=2, seed=3))
-    assert found.drawn.population == len(small.QUERIES) == len(found.queries)
-    assert len({"q-rails", "q-twin"} & {query.query_id for query in found.queries}) == 1
-    with pytest.raises(InputError, match="7 questions of 6"):
-        draw(doubled, Drawing(sample=7))

@@ -15,7 +15,6 @@ from harness.labels.disagreement import disputes
 from retrievers.errors import DataChanged, InputError
 from tests.support import small
 from tests.support.labels_small import judgment, row, write
-from tests.support.small import refusal
 
 
 def test_what_is_written_is_read_back(tmp_path):
@@ -60,15 +59,6 @@ def test_a_judge_who_contradicts_himself_is_refused_unless_he_corrects(tmp_path)
     # Asked again, blind, he may say something else: that measures him.
     twice = write(tmp_path / "l", [judgment(grade=1), judgment(grade=2, round=2)])
     assert len(read_judgments([twice])) == 2
-
-
-def test_many_bad_lines_are_counted(tmp_path):
-    path = tmp_path / "j"
-    wrong = (f'{{"query_id": "q", "document_id": "d", "grade": {n}}}\n' for n in range(4, 504))
-    path.write_text("".join(wrong), encoding="utf-8")
-    caught = refusal(read_judgments, [path])
-    [problem] = caught.problems
-    assert "as at 499 more places" in str(problem)
 
 
 def test_people_by_the_median_and_the_lower_of_two():

@@ -12,20 +12,13 @@ from harness.dataset.judgments import read_judgments
 from harness.dataset.load import load_documents
 from harness.labels.drafts import KEEP, STYLES, draft, keeping_pool, kept_drafts, overlap, prompts_for, write_drafts
 from harness.labels.judging_page import judging_page
-from harness.labels.model_grades import (
-    ONCE,
-    AskingOptions,
-    asked_of,
-    judge_by_model,
-    plan_judging,
-    prompt_digest,
-)
+from harness.labels.model_grades import ONCE, AskingOptions, asked_of, judge_by_model, plan_judging, prompt_digest
 from harness.labels.pool import CANNOT_TELL, digest_of
 from retrievers.cache import Cache
 from retrievers.chat import Chat
 from retrievers.chat_model import ChatModel
-from retrievers.errors import BackendError, InputError, OverBudget
-from retrievers.meter import Budget, Meter
+from retrievers.errors import BackendError, InputError
+from retrievers.meter import Meter
 from retrievers.opening import locked
 from tests.support import small
 from tests.support.chat_fake import ANSWERS, ChatProvider, graded, quotation
@@ -149,24 +142,6 @@ def test_a_long_document_is_read_to_a_stated_length_counted_and_planned(tmp_path
     assert "1 by the beginning of a longer document" in found.sentence()
     assert "2 replies came without a schema" in found.sentence()
     assert prompt_digest("a", 200) != prompt_digest("a", 201)
-
-
-def test_the_budget_holds_and_what_was_judged_is_kept(tmp_path):
-    made = pool()
-    with serving(ChatProvider()) as provider:
-        options = {"input_price": 10.0, "output_price": 10.0, "max_tokens": 20}
-        with Cache(tmp_path / "c") as cache:
-            chat = Chat(ChatModel("judge-1", base_url=provider.url, **options), cache)
-            planned = plan_judging(made, tmp_path / "llm.jsonl", chat)
-        assert planned.calls == 12
-        assert provider.requests == []
-        with pytest.raises(OverBudget):
-            judge(provider, tmp_path, made, meter=Meter(budget=Budget(planned.usd / 2)), **options)
-        kept = len(read_judgments([tmp_path / "llm.jsonl"]))
-        assert 0 < kept < 12
-        spent = judge(provider, tmp_path, made, meter=Meter(budget=Budget(planned.usd)), **options)
-        assert spent.asked == 12 - kept
-        assert spent.usd <= planned.usd
 
 
 def test_judgments_of_another_pool_are_refused(tmp_path):

@@ -215,19 +215,6 @@ def test_words_are_marked_in_any_script(driver, results, project, query, text, m
     assert words == marked if marked is not None else words
 
 
-def test_a_retriever_has_one_colour_in_two_reports(driver, results, tmp_path):
-    again = '[[retrievers]]\nname = "again"\nkind = "bm25"\n'
-    alone = small.ran(tmp_path, name="other", retrievers=again, report=True)
-    fills = []
-    for folder, name in ((results, "bm25"), (alone, "again")):
-        look(driver, folder)
-        fills.append(driver.execute_script(
-            "return [...document.querySelectorAll('.ranking .head .name')].find((x) => x.textContent === arguments[0])"
-            ".querySelector('circle').getAttribute('fill')", name,
-        ))  # fmt: skip
-    assert fills[0] == fills[1]
-
-
 def test_the_scores_of_the_page_are_those_of_the_folder(results):
     page = (results.folder / "report.html").read_text(encoding="utf-8")
     held = unpacked(re.search(r'id="scores">([^<]*)<', page)[1])

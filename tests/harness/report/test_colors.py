@@ -10,8 +10,7 @@ import numpy as np
 import pytest
 
 import harness
-from harness import pages
-from harness.report import html_page, theme
+from harness.report import theme
 from harness.report.view import view_of
 from retrievers.errors import InputError
 from tests.support import small
@@ -87,22 +86,6 @@ def test_a_retriever_looks_the_same_in_every_report(tmp_path):
     assert views[0].colors["a"] != views[0].colors["z"]
 
 
-def test_places_are_contested_in_the_order_of_names():
-    same = {"b": "one thing", "a": "one thing"}
-    alone = theme.colors_of({"a": "one thing"})["a"]
-    colors = theme.colors_of(same)
-    assert colors["a"] == alone != colors["b"]
-
-
-def test_verdicts_have_hues_of_their_own():
-    style = html_page.source("style.css")
-    hues = {name: re.findall(rf"--{name}: (#\w{{6}})", style) for name in ("good", "worse")}
-    for scheme, at in (("light", 0), ("dark", 1)):
-        for shade in theme.SERIES:
-            for others in hues.values():
-                assert np.linalg.norm(lab(linear(getattr(shade, scheme))) - lab(linear(others[at]))) >= 25
-
-
 def ran(folder, name, retrievers):
     return small.ran(folder, name=name, retrievers=retrievers, report=True)
 
@@ -133,18 +116,3 @@ def test_a_manifest_brings_nothing_but_a_colour_into_the_style_sheet(tmp_path):
     tables = ({**first, "color": '#000000"] {} </style><script>'}, *others)
     manifest = replace(results.manifest, resolved=replace(resolved, retrievers=tables))
     assert view_of(replace(results, manifest=manifest)).colors["a"] in {shade.light for shade in theme.SERIES}
-
-
-def test_contrast_is_that_of_an_independent_reckoning():
-    for shade in theme.SERIES:
-        assert pages.contrast(shade.light, theme.PAPER.light) == pytest.approx(
-            contrast(shade.light, theme.PAPER.light), rel=1e-3
-        )
-
-
-@pytest.mark.parametrize(("scheme", "ink"), [(0, theme.INK.light), (1, theme.INK.dark)])
-def test_marked_words_are_read_on_their_mark(scheme, ink):
-    style = html_page.source("style.css")
-    (color,) = re.findall(r"^mark \{ background: var\(--mark\); color: var\(--(\w+)\)", style, re.MULTILINE)
-    assert color == "ink"
-    assert contrast(ink, re.findall(r"--mark: (#\w{6})", style)[scheme]) >= 4.5

@@ -23,9 +23,9 @@ from hypothesis import strategies as st
 import harness
 from harness import records
 from harness.evaluation.costs import costs_of
-from harness.report import first_screen, html_page, text, write, write_report
+from harness.report import first_screen, html_page, text, write_report
 from harness.report.latex import citation
-from harness.report.sections import decision, queries, sections
+from harness.report.sections import decision, queries
 from harness.report.view import view_of
 from retrievers.errors import InputError
 from tests.support import hostile, small
@@ -280,12 +280,6 @@ def test_a_p_is_never_shown_as_zero():
         assert not re.fullmatch(r"[0.]+", shown)
 
 
-def test_mteb_leaves_out_what_it_defines_otherwise():
-    assert write._called("nDCG(dcg='exp-log2')@10") is None
-    assert write._called("nDCG@10") == "ndcg_at_10"
-    assert write._called("AP") is None
-
-
 def priced(results, *, encoder="openai", price="0.02", cached_tokens=0, **rows):
     """The results with made-up costs: retriever -> (stage, texts, cached, usd, p50 in ms)."""
     blocks = (
@@ -360,19 +354,6 @@ def test_what_was_not_measured_has_no_cost(results):
     assert costs["both"].usd_per_million is None
     assert costs["both"].p50 is None  # one of its parts was not timed
     assert costs["words"].p50 == 1.0
-
-
-def test_every_file_of_a_section_stands_on_the_page_with_its_template(project):
-    here = project / "harness" / "report"
-    names = {file.stem for file in (here / "sections").glob("*.py")} - {"__init__"}
-    functions = sections()
-    assert {function.__module__.rpartition(".")[2] for function in functions} == names
-    places = [sys.modules[function.__module__].PLACE for function in functions]
-    assert places == sorted(set(places))
-    for name in names:
-        template = (here / "templates" / f"{name}.html").read_text(encoding="utf-8")
-        assert "{% block html %}" in template
-        assert "{% block markdown %}" in template
 
 
 def test_one_retriever_is_quoted_with_its_interval(tmp_path):

@@ -1,7 +1,6 @@
 """Where the difference comes from, and what may change the decision: figures and conditions."""
 
 import json
-import re
 from dataclasses import replace
 from itertools import combinations
 from types import SimpleNamespace
@@ -11,23 +10,10 @@ import pytest
 
 from harness.evaluation.conclusions import headline as headline_of
 from harness.evaluation.verdict import Finding, Reason, Verdict
-from harness.records import RetrieverLedger, read
-from harness.report import charts
-from harness.report.axes import long
+from harness.records import read
 from harness.report.sections import decision, queries
 from harness.report.sections import tests as tests_of
-from harness.report.sections.decision import alerts
-from harness.report.sections.slices import (
-    Slice,
-    SlicePair,
-    carried,
-    compared,
-    labels_of,
-    pair_of,
-    section,
-    slice_of,
-    turns,
-)
+from harness.report.sections.slices import Slice, SlicePair, carried, labels_of, pair_of, slice_of, turns
 from harness.report.sections.tests import section as section_of_tests
 from harness.report.view import view_of
 from harness.report.write import markdown
@@ -89,15 +75,6 @@ def test_the_p_of_a_slice_is_that_of_tests_csv(view, results):
     assert row.p_adjusted == pytest.approx(float(tested["p_adjusted"].iloc[0]), abs=0)
 
 
-def test_the_section_draws_the_leader_against_each(view):
-    drawn = section(view)
-    assert [(pair.a, pair.b) for pair in drawn.context["pairs"]] == [
-        (view.evaluation.leader, other) for other in view.ranked[1:]
-    ]
-    assert [len(figure.wide.body.split('class="panel"')) - 1 for figure in drawn.figures] == [len(view.ranked) - 1]
-    assert compared(view)[0] == view.ranked[1]
-
-
 def one(slice_, queries, difference, finding=None, *, wins=0, losses=0, weight=0):
     family, ties = "field tags" if slice_ else "", queries - wins - losses
     counts = (queries, weight or queries, wins, ties, losses)
@@ -149,23 +126,6 @@ def test_a_slice_turns_only_where_a_test_shows_it():
     assert shown.startswith("On the 40 queries of tags: keywords, bm25 is ahead by 0.040 in nDCG@10")
 
 
-def altered(results, **ledgers):
-    ledger = results.manifest.ledger
-    changed = {**ledger.retrievers, **ledgers}
-    kept = {name: digest for name, digest in results.manifest.tables.items() if name != "evaluation.json"}
-    manifest = replace(results.manifest, ledger=replace(ledger, retrievers=changed), tables=kept)  # computed anew
-    return view_of(replace(results, manifest=manifest))
-
-
-def test_much_that_was_cut_is_told_first_and_little_is_not(results):
-    documents = results.manifest.dataset.documents
-    cut = RetrieverLedger(notes={"truncated": tuple(TEXTS[:5])})
-    (alert,) = [one for one in alerts(altered(results, hashing=cut)) if "truncated" in one]
-    assert documents == 6
-    assert alert == "hashing and hybrid: 83 % of documents truncated; add chunk."
-    assert not [one for one in alerts(altered(results)) if "truncated" in one]
-
-
 def test_the_scores_of_hits_are_those_of_the_rankings(view, results):
     shown = queries.browsed(view, ())
     beside, held = queries.unpacked(shown.texts), shown.evidence["queries"]
@@ -200,16 +160,6 @@ def test_a_field_of_many_values_does_not_fill_the_page(view, monkeypatch):
     assert context["small_slices"][0] == ("id: value 00", 1)
     assert len(context["small_slices"]) == 20
     assert context["small_left"] == 28
-
-
-def test_a_long_axis_stands_in_lines():
-    row = charts.ForestRow("x", "x", 0.1, 0.0, 0.2, 5, "")
-    title = f"nDCG@10: {'b' * 30} better ← 0 → {'a' * 30} better"
-    drawn = charts.forest({"": [row]}, title, None, charts.NARROW)
-    lines = re.findall(">([^<>]*)</text>", drawn.body.partition('class="title"')[2].partition("</g>")[0])
-    assert " ".join(lines) == title
-    assert all(long(line) <= charts.NARROW for line in lines)
-    assert len(lines) > 1
 
 
 @pytest.mark.parametrize(("slow", "doubted"), [(974.0, True), (150.0, False)])

@@ -1,6 +1,5 @@
 """Killed at twenty random points: nothing is paid for twice, and the results are those of an undisturbed run."""
 
-import json
 import os
 import random
 import sys
@@ -14,6 +13,7 @@ import pytest
 from harness import pipeline
 from harness.running.options import Options
 from tests.harness.running.test_run import digests
+from tests.support import layouts
 from tests.support.mortal import NEVER, forking, live
 from tests.support.servers import OpenAIProvider, serving
 
@@ -29,13 +29,10 @@ WORDS = ("wing", "flow", "heat", "shock", "wave", "wheel", "river", "garden", "b
 def corpus(folder: Path, documents: int = DOCUMENTS, queries: int = QUERIES) -> None:
     """Documents and queries of a few words each, all different."""
     chance = random.Random(6)
-    (folder / "qrels").mkdir(parents=True)
     drawn = [f"{' '.join(chance.sample(WORDS, 4))} {number}" for number in range(documents + queries)]
-    for name, texts in (("corpus", drawn[:documents]), ("queries", drawn[documents:])):
-        rows = [json.dumps({"_id": f"{name[0]}{number}", "text": text}) for number, text in enumerate(texts)]
-        (folder / f"{name}.jsonl").write_text("\n".join(rows), encoding="utf-8")
-    judged = [f"q{number}\tc{chance.randrange(documents)}\t1" for number in range(queries)]
-    (folder / "qrels" / "test.tsv").write_text("\n".join(judged), encoding="utf-8")
+    texts, asked = ({f"{kind}{n}": text for n, text in enumerate(some)}
+                    for kind, some in (("c", drawn[:documents]), ("q", drawn[documents:])))  # fmt: skip
+    layouts.beir(folder, layouts.Collection(texts, asked, {q: {f"c{chance.randrange(documents)}": 1} for q in asked}))
 
 
 def experiment(folder: Path, url: str) -> Path:

@@ -14,7 +14,7 @@ from harness.running.plan import RunPlan
 from retrievers.errors import InputError
 from tests.support import small, tiny
 from tests.support.servers import OpenAIProvider, serving
-from tests.support.small import BM25, ended, ends, planned, refusal
+from tests.support.small import BM25, ended, ends, planned
 
 LISTED = '[[retrievers]]\nname = "{}"\nencoder = {{ kind = "openai", model = "text-embedding-3-small"{} }}\n'
 TIMED = "[latency]\nsample = 4"
@@ -131,15 +131,6 @@ def test_equal_first_stages_count_once(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("no_network")
-def test_windows_add_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    path = small.experiment(tmp_path, retrievers=LISTED.format("a", ""))
-    whole = planned(path, results=tmp_path).rows[0]
-    monkeypatch.setattr("retrievers.vector_search.WINDOW", 4)
-    parts = planned(path, results=tmp_path).rows[0]
-    assert (parts.texts, parts.tokens, parts.calls) == (whole.texts, whole.tokens, whole.calls + 1)
-
-
-@pytest.mark.usefixtures("no_network")
 def test_pairs_of_a_reranker(tmp_path: Path) -> None:
     model = tiny.cross_encoder(tmp_path / "cross").as_posix()
     reranked = 'rerank = {{ kind = "cross-encoder", model = "{}", depth = {}, batch_size = 4, device = "cpu" }}\n'
@@ -190,18 +181,6 @@ def test_documents_that_a_function_of_the_user_cuts_count_uncut(
 # What a run refuses before it starts
 
 
-def test_a_missing_key_is_told_before_anything_is_embedded(tmp_path: Path) -> None:
-    blocks = small.RETRIEVERS + LISTED.format("paid", "")
-    blocks += '[[retrievers]]\nname = "aws"\nencoder = { kind = "bedrock", model = "amazon.titan-embed-text-v1" }\n'
-    refused = refusal(run, small.experiment(tmp_path, retrievers=blocks), Options(tmp_path / "out"))
-    assert [problem.where for problem in refused.problems] == [
-        "retriever 'paid': OPENAI_API_KEY",
-        "retriever 'aws': AWS credentials",
-    ]
-    assert not (tmp_path / "out" / "small").exists()
-    assert "embed" not in str(refused)
-
-
 def test_a_run_from_the_cache_alone_needs_no_key(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with serving(OpenAIProvider()) as provider:
         monkeypatch.setenv("OPENAI_BASE_URL", provider.url)
@@ -230,7 +209,6 @@ def test_tokens_that_are_not_counted_are_called_an_estimate_and_no_bound(tmp_pat
 OPENAI = 'encoder = {{ kind = "openai", model = "{}", base_url = "{}", api_key = "${{SOME_KEY}}" }}'
 HTTP = 'of = "bm25"\nrerank = {{ kind = "http", dialect = "{}", model = "{}", api_key = "${{SOME_KEY}}" }}'
 BEDROCK = 'encoder = {{ kind = "bedrock", model = "{}", region = "eu-west-1" }}'
-JUDGE = '[judge]\nkind = "openai"\nmodel = "m"\ninput_price = 1\noutput_price = 1\n'
 BLOCKS = {
     "openai": ('encoder = { kind = "openai", model = "text-embedding-3-large" }', 0.13),
     "azure": (OPENAI.format("text-embedding-3-small", "https://x.openai.azure.com/openai/v1"), 0.02),
@@ -270,11 +248,3 @@ def test_a_run_needs_the_key_before_it_begins(tmp_path, capsys, name):
     assert ended("run", path, "--results", tmp_path / "out") == 2
     assert "${SOME_KEY} is not set in the environment" in capsys.readouterr().err
     assert not (tmp_path / "out").exists()
-
-
-@pytest.mark.usefixtures("no_network")
-@pytest.mark.parametrize("name", ["cohere reranking"])
-def test_a_limit_with_an_unknown_price_names_the_key_to_set(tmp_path, monkeypatch, capsys, name):
-    monkeypatch.setenv("SOME_KEY", "0123456789")
-    path = small.experiment(tmp_path, retrievers=f'{BM25}[[retrievers]]\nname = "theirs"\n{BLOCKS[name][0]}\n')
-    assert "rerank.price: the price of rerank-v3.5 is not known" in ends(capsys, 2, "run", path, "--max-cost", "1").err

@@ -6,17 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from harness import build as components
 from harness.pipeline import run
 from harness.running.options import Options
-from retrievers.encoders.hashing import HashingEncoder
 from tests.support import small
 from tests.support.servers import OpenAIProvider, serving
 
 pytestmark = pytest.mark.usefixtures("own_cache")
 
 PAID = 'encoder = {{ kind = "openai", model = "m", base_url = "{}", price = 1000, batch_size = 2 }}\n'
-CHUNKED = '[[retrievers]]\nname = "cut"\nencoder = { kind = "hashing" }\nchunk = { size = 20, overlap = 5 }\n'
 
 
 def test_costs_are_the_retrievers_own_where_blocks_share_an_encoder(tmp_path: Path) -> None:
@@ -37,19 +34,3 @@ def test_costs_are_the_retrievers_own_where_blocks_share_an_encoder(tmp_path: Pa
     assert sum(row["calls"] for row in costs.values()) + 1 == requests  # one was tried again
     counts = {name: ledger.counts["embed-documents"] for name, ledger in results.manifest.ledger.retrievers.items()}
     assert (counts["whole"].get("retries"), counts["cut"].get("retries")) == (1, None)
-
-
-def test_equal_encoders_are_built_once_a_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    built = []
-
-    class Watched(HashingEncoder):
-        def __init__(self, *, dimensions: int = 512) -> None:
-            built.append(dimensions)
-            super().__init__(dimensions=dimensions)
-
-    monkeypatch.setattr(components, "encoder_class", lambda kind: Watched)
-    blocks = (
-        small.RETRIEVERS + '[[retrievers]]\nname = "b"\nencoder = { kind = "hashing", dimensions = 64 }\n' + CHUNKED
-    )
-    run(small.experiment(tmp_path, retrievers=blocks), Options(tmp_path / "out"))
-    assert built == [64, 512]
