@@ -16,7 +16,7 @@ from tests.support.servers import BedrockProvider, OpenAIProvider, real_vectors,
 pytestmark = pytest.mark.usefixtures("no_keys", "aws_keys")
 
 TEXTS = ["a wing in a flow of heat", "the shock wave of a body", "plates and shells", "a slender cone at rest"]
-TIMEOUT, PATIENCE, SLACK = 2.5, 4, 8
+TIMEOUT, PATIENCE, SLACK = 1.5, 3, 8
 RIGHT = ""
 """The vectors are those that the provider meant."""
 
