@@ -25,7 +25,7 @@ from retrievers.meter import Meter
 from retrievers.options import Configured, Text
 from retrievers.placeholders import expand
 from retrievers.resources import Corpus
-from retrievers.runs import LONGEST_LINE, LineProblems, RunScores, read_run
+from retrievers.runs import LONGEST_LINE, LineProblems, read_hits
 from retrievers.types import CONTROL, Document, Floats, Query, Ranking, Retriever, collapsed, ranked
 from retrievers.user_objects import NamedObject, called, faults_of
 
@@ -87,6 +87,8 @@ def recognised(
     Raises:
         BackendError: more than one hit in five is unknown; or an id is none that a document can have.
     """
+    if known.ids.issuperset(set().union(*(ranking.doc_ids for ranking in rankings))):
+        return list(rankings)
     hits = Counter(doc for ranking in rankings for doc in ranking.doc_ids)
     matches = known.match(hits)
     unknown = {doc: number for doc, number in hits.items() if doc not in matches}
@@ -304,17 +306,14 @@ class SavedRun(ExternalRetriever):
             if self._path.exists() and not self._path.is_file():  # it is read twice, which a pipe cannot be
                 raise InputError(Problem(str(self._path), "is not a regular file", "write it to a file first"))
             rows = {".jsonl": _json_rows, ".ndjson": _json_rows, ".parquet": _parquet_rows}.get(self._path.suffix)
-            read = read_run(self._path) if rows is None else _gathered(self._path, rows(self._path))
-            # Runs are kept until the last one was asked: as arrays they take a fraction, and share their documents.
-            self._run = {
-                query: (tuple(map(sys.intern, hits)), np.fromiter(hits.values(), np.float64, len(hits)))
-                for query, hits in read.items()
-            }
+            read = read_hits(self._path) if rows is None else _gathered(self._path, rows(self._path))
+            # Runs are kept until the last one was asked: as arrays they take a fraction.
+            self._run = {query: (tuple(hits), np.array(scores)) for query, (hits, scores) in read.items()}
         return self._run
 
 
-def _gathered(path: Path, rows: Iterable[tuple[int, Any]]) -> RunScores:
-    run: RunScores = {}
+def _gathered(path: Path, rows: Iterable[tuple[int, Any]]) -> dict[str, tuple[list[str], list[float]]]:
+    run: dict[str, dict[str, float]] = {}
     problems = LineProblems(path)
     for number, row in rows:
         query, document = (document_id(_value(row, names)) for names in (QUERY, DOCUMENT))
@@ -326,9 +325,9 @@ def _gathered(path: Path, rows: Iterable[tuple[int, Any]]) -> RunScores:
         elif document in run.setdefault(query, {}):
             problems.add(number, f"document {document!r} is ranked twice for query {query!r}", "keep one")
         else:
-            run[query][document] = float(score)
+            run[query][sys.intern(document)] = float(score)
     problems.refuse(nothing=not run)
-    return run
+    return {query: (list(hits), list(hits.values())) for query, hits in run.items()}
 
 
 def _is_finite(score: float) -> bool:

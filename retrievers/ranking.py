@@ -173,12 +173,15 @@ def ranked(doc_ids: Sequence[str], scores: npt.ArrayLike, depth: int | None = No
         raise ValueError(f"{len(doc_ids)} ids for {len(values)} scores")
     if not np.isfinite(values).all():
         raise ValueError("a score is not finite")
-    by_id = sorted(range(len(doc_ids)), key=doc_ids.__getitem__, reverse=True)
-    order = np.asarray(by_id, dtype=np.intp)
-    order = order[np.argsort(-values[order], kind="stable")][:depth]
+    if (values[1:] < values[:-1]).all():  # they stand in their order
+        order = np.arange(len(values))[:depth]
+    else:
+        by_id = sorted(range(len(doc_ids)), key=doc_ids.__getitem__, reverse=True)
+        order = np.asarray(by_id, dtype=np.intp)
+        order = order[np.argsort(-values[order], kind="stable")][:depth]
     kept = values[order]
     kept.setflags(write=False)
-    return Ranking(tuple(doc_ids[i] for i in order), kept)
+    return Ranking(tuple(map(doc_ids.__getitem__, order.tolist())), kept)
 
 
 def rounded(scores: npt.ArrayLike) -> Floats:

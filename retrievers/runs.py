@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import gzip
 import re
+import sys
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
-from itertools import chain, groupby, repeat
+from itertools import groupby
 from pathlib import Path
 from typing import Generic, NamedTuple, TypeVar
 from urllib.parse import quote, unquote
@@ -28,11 +29,9 @@ BOM = b"\xef\xbb\xbf"
 LARGEST = float(np.finfo(np.float32).max)
 BLOCK, LONGEST_LINE = 1 << 20, 1 << 20
 """Bytes that are read at once, and of a line, at most."""
-NEWLINE, NEWLINE_BYTE = 10, b"\n"
-WHITE = np.isin(np.arange(256), list(b" \t\n\r\v\f"))
-"""Whether a byte is ASCII white space, where fields are cut."""
-UNUSUAL = (b"%", b"\x1c", b"\x1d", b"\x1e", b"\x1f")
-"""What may stand for other characters, and what only Python takes for white space."""
+NEWLINE_BYTE = b"\n"
+UNUSUAL = (b"%", b"\0", b"\x1c", b"\x1d", b"\x1e", b"\x1f")
+"""What may stand for other characters, what marks ends of lines here, and what only Python takes for white space."""
 LONGEST_SHOWN = 60
 """Bytes of a field that a message shows."""
 SHOWN = 20
@@ -74,6 +73,20 @@ def read_run(path: str | Path) -> RunScores:
             with its line; or the file cannot be read or holds nothing.
     """
     return _by_query(path, RUN, "ranked")
+
+
+def read_hits(path: str | Path) -> dict[str, tuple[list[str], list[float]]]:
+    """Read a run as `read_run`, the documents of a query and their scores side by side; runs share their documents."""
+    found: dict[str, tuple[list[str], list[float]]] = {}
+    problems = LineProblems(path)
+    for some in _stretches(path, RUN, problems):
+        documents, scores = found.setdefault(some.query, ([], []))
+        documents += map(sys.intern, some.documents)
+        scores += some.values
+    if any(len(set(documents)) < len(documents) for documents, _ in found.values()):
+        read_run(path)  # which names the lines
+    problems.refuse(nothing=not found)
+    return found
 
 
 def read_qrels(path: str | Path) -> Qrels:
@@ -118,40 +131,54 @@ def stream_run(path: str | Path) -> Iterator[tuple[str, dict[str, float]]]:
 
 
 def write_run(path: str | Path, run: Iterable[tuple[str, Ranking]], *, tag: str) -> None:
-    """Write rankings, best first, as `query Q0 document rank score tag`.
+    """Write the lines of rankings, pairs of query id and ranking."""
+    with writing(Path(path)), text_file(path, "w") as file:
+        for query, ranking in run:
+            file.write(lines_of(query, ranking, list(map(repr, ranking.scores.tolist())), tag=tag))
+
+
+def lines_of(query: str, ranking: Ranking, scores: list[str], *, tag: str) -> str:
+    """Return the lines of a ranking, best first: `query Q0 document rank score tag`.
 
     Scores fall strictly, also as 32-bit floats, so that every reader finds this order again: a score that
     does not fall is lowered to the next 32-bit float below its predecessor.
 
     Args:
-        path: the file to write.
-        run: pairs of query id and ranking.
+        query: its id.
+        ranking: its answer.
+        scores: those of the ranking as they are written where they fall.
         tag: the name of the run, without white space.
     """
-    with writing(Path(path)), text_file(path, "w") as file:
-        for query, ranking in run:
-            count = len(ranking.doc_ids)
-            # Put together without a step of Python for each line, of which there may be millions.
-            ranks, scores = map(" {} ".format, range(1, count + 1)), map(repr, falling(ranking.scores))
-            begin, end = repeat(f"{encode(query)} Q0 ", count), repeat(f" {tag}\n", count)
-            parts = zip(begin, map(encode, ranking.doc_ids), ranks, scores, end, strict=True)
-            file.write("".join(chain.from_iterable(parts)))
+    if not scores:
+        return ""
+    lowered = falling(ranking.scores)
+    begin, end = f"{encode(query)} Q0 ", f" {tag}\n"
+    parts = [end + begin] * (4 * len(scores))  # no step of Python for each line, of which there may be millions
+    parts[0], parts[1::4], parts[2::4] = begin, map(encode, ranking.doc_ids), _ranks(len(scores))
+    parts[3::4] = scores if lowered is None else map(repr, lowered)
+    return "".join(parts) + end
 
 
-def falling(scores: Floats) -> list[float]:
-    """Return scores that fall strictly, as doubles and as 32-bit floats.
+@lru_cache
+def _ranks(count: int) -> list[str]:
+    return [f" {rank} " for rank in range(1, count + 1)]
+
+
+def falling(scores: Floats) -> list[float] | None:
+    """Return scores that fall strictly, as doubles and as 32-bit floats; None where they do.
 
     >>> falling(np.array([0.5, 0.5]))
     [0.5, 0.4999999701976776]
     """
     near = np.clip(scores, -LARGEST, LARGEST)
-    written: list[float] = near.tolist()
     singles = near.astype(np.float32)
-    if (singles[1:] >= singles[:-1]).any():
-        for i in range(1, len(singles)):
-            if singles[i] >= singles[i - 1]:
-                singles[i] = np.nextafter(singles[i - 1], np.float32(-np.inf))
-                written[i] = float(singles[i])
+    if (singles[1:] < singles[:-1]).all() and near[0] == scores[0] and near[-1] == scores[-1]:
+        return None
+    written: list[float] = near.tolist()
+    for i in range(1, len(singles)):
+        if singles[i] >= singles[i - 1]:
+            singles[i] = np.nextafter(singles[i - 1], np.float32(-np.inf))
+            written[i] = float(singles[i])
     return written
 
 
@@ -310,15 +337,11 @@ def columns_of(block: bytes, width: int) -> list[list[str]] | None:
     """
     if not block.isascii() or any(letter in block for letter in UNUSUAL):
         return None
-    letters = np.frombuffer(block, dtype=np.uint8)
-    white = WHITE[letters]
-    begins = ~white
-    begins[1:] &= white[:-1]
-    upto = np.cumsum(begins, dtype=np.int32)[np.flatnonzero(letters == NEWLINE)]
-    if not len(upto) or (np.diff(upto, prepend=0) != width).any():
+    fields = block.replace(NEWLINE_BYTE, b" \0 ").decode("ascii").split()
+    every, lines = width + 1, block.count(NEWLINE_BYTE)
+    if len(fields) != every * lines or fields[width::every].count("\0") != lines:
         return None
-    fields = block.decode("ascii").split()
-    return [fields[column::width] for column in range(width)]
+    return [fields[column::every] for column in range(width)]
 
 
 def blocks_of(path: str | Path) -> Iterator[tuple[int, bytes]]:

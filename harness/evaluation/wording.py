@@ -291,8 +291,7 @@ def abstention_sentence(found: Abstention, best: int = 2) -> str:
 def ceiling_sentences(found: Ceilings, measure: str, mean: float) -> list[str]:
     """Return what nothing reaches, as such."""
     return [
-        f"Ceiling, chance included: {measure} {found.router:.4f} if each query went to the retriever that answers it "
-        f"best; the best retriever alone has {mean:.4f}.",
-        f"Ceiling: R@{found.cutoff} {found.union_recall:.4f} of all retrievers' hits together; the best alone has "
-        f"{found.best_recall:.4f}.",
+        f"Ceiling, chance included: {measure} {found.router:.4f} with the best retriever of each query "
+        f"(one for all: {mean:.4f}).",
+        f"Ceiling: R@{found.cutoff} {found.union_recall:.4f} of all hits together (best alone: {found.best_recall:.4f}).",
     ]

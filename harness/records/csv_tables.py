@@ -9,6 +9,7 @@ import csv
 import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import islice
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
@@ -114,6 +115,12 @@ def read_rows(path: Path) -> list[dict[str, Any]]:
     """Read the rows of a table that a run wrote; as `read_columns`."""
     columns = read_columns(path)
     return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+
+
+def has_rows(path: Path) -> bool:
+    """Whether a table that a run wrote has more than its header; as `read_columns`."""
+    with path.open(encoding="utf-8-sig", newline="") as file:
+        return len([*islice(csv.reader(file), 2)]) > 1
 
 
 def read_columns(path: Path) -> dict[str, list[Any]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import json
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,7 +15,7 @@ from pydantic_core import from_json
 from harness.dataset import Dataset, Labels, reference_as_json, reference_from_json
 from harness.records.manifest import RetrieverLedger
 from harness.records.readings import digest_of
-from harness.records.safe_files import write_jsonl
+from harness.records.safe_files import create, write_jsonl
 from retrievers import runs
 from retrievers.errors import InputError, Problem
 from retrievers.meter import StageTotals
@@ -77,14 +78,13 @@ def ledger(run: Run) -> RetrieverLedger:
 
 def write_run(folder: Path, run: Run) -> None:
     """Keep one retriever's rankings, for reading back and for other tools; done as soon as it has answered."""
-    for part in ("rankings", "runs"):
-        (folder / part).mkdir(exist_ok=True)
-    rows = (
-        {"query_id": query, "doc_ids": ranking.doc_ids, "scores": ranking.scores.tolist()}
-        for query, ranking in run.rankings.items()
-    )
-    write_jsonl(folder / "rankings" / f"{run.retriever}.jsonl", rows)
-    runs.write_run(folder / "runs" / f"{run.retriever}.trec", run.rankings.items(), tag=runs.encode(run.retriever))
+    tag, name = runs.encode(run.retriever), run.retriever
+    with create(folder / "rankings" / f"{name}.jsonl") as rows, create(folder / "runs" / f"{name}.trec") as lines:
+        for query, ranking in run.rankings.items():
+            scores = list(map(repr, ranking.scores.tolist()))  # once for both: that takes longest
+            row = json.dumps({"query_id": query, "doc_ids": ranking.doc_ids}, ensure_ascii=False)
+            rows.write(f'{row[:-1]}, "scores": [{", ".join(scores)}]}}\n')
+            lines.write(runs.lines_of(query, ranking, scores, tag=tag))
 
 
 def write_evidence(folder: Path, dataset: Dataset, runs: Iterable[Run]) -> None:

@@ -12,7 +12,7 @@ from harness.dataset import Dataset, DatasetReference, load, trec
 from harness.experiment import DatasetTable, locate
 from harness.identity import query_of
 from harness.records import kept
-from harness.records.csv_tables import TABLES, read_columns, read_rows, read_table
+from harness.records.csv_tables import TABLES, has_rows, read_columns, read_rows, read_table
 from harness.records.kept import LabelledQuery, Run, StageLatency
 from harness.records.manifest import AGAIN, Manifest, read_manifest
 from harness.records.safe_files import CHANGED, read_jsonl, refuse_links, sha256_of
@@ -85,7 +85,7 @@ class Results:
     @property
     def scored(self) -> bool:
         """Whether any query could be scored; without labels there are rankings, costs and overlap alone."""
-        return bool(self.score_columns["query_id"])
+        return self.table("scores", has_rows)
 
     @property
     def which(self) -> str:

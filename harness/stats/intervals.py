@@ -42,7 +42,7 @@ def mean(values: Floats, weights: Floats | None = None) -> float:
         weights: (n,), above 0; None: all alike.
     """
     if weights is None:
-        return math.fsum(values) / len(values)
+        return math.fsum(values.tolist()) / len(values)
     return math.fsum(values * weights) / math.fsum(weights)
 
 
@@ -128,7 +128,7 @@ def standard_error(values: Floats, units: Units | None = None) -> StandardError 
         return None
     off = values - mean(values, units.weights)
     if not units.clustered and units.weights is None:
-        return StandardError(math.sqrt(count / (count - 1) * math.fsum(off**2)) / count, count - 1)
+        return StandardError(math.sqrt(count / (count - 1) * math.fsum((off**2).tolist())) / count, count - 1)
     totals = units.totals
     weight = math.fsum(totals)
     shares = totals / weight
@@ -142,7 +142,7 @@ def standard_error(values: Floats, units: Units | None = None) -> StandardError 
 def deviation(values: Floats) -> float:
     """Return the standard deviation with n - 1, from exactly rounded sums; n >= 2."""
     centre = mean(values)
-    return math.sqrt(math.fsum((values - centre) ** 2) / (len(values) - 1))
+    return math.sqrt(math.fsum(((values - centre) ** 2).tolist()) / (len(values) - 1))
 
 
 def wilson(successes: int, n: int, level: float = 0.95) -> Interval:
