@@ -293,5 +293,6 @@ def ceiling_sentences(found: Ceilings, measure: str, mean: float) -> list[str]:
     return [
         f"Ceiling, chance included: {measure} {found.router:.4f} with the best retriever of each query "
         f"(one for all: {mean:.4f}).",
-        f"Ceiling: R@{found.cutoff} {found.union_recall:.4f} of all hits together (best alone: {found.best_recall:.4f}).",
+        f"Ceiling: R@{found.cutoff} {found.union_recall:.4f} of all hits together "
+        f"(best alone: {found.best_recall:.4f}).",
     ]
