@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
@@ -11,6 +12,11 @@ from typing import Literal, TextIO
 from retrievers.errors import InputError, Problem
 
 ELSEWHERE = "free disk space, or choose a folder that you may write to"
+
+TOML = re.compile(r"#|\[\[?[\w.-]+\]\]?\s*$|[\w-]{1,64}\s*=")
+DELIMITERS = ",;\t|"
+"""What may part the cells of CSV."""
+NUMBERS_OF_FIELDS = {4: "TREC judgments", 6: "a TREC run"}
 
 
 def cache_folder() -> Path:
@@ -64,3 +70,21 @@ def locked(path: Path, what: str, remedy: str) -> AbstractContextManager[object]
         return FileLock(lock).acquire(timeout=0)
     except Timeout:
         raise InputError(Problem(str(path), what, remedy)) from None
+
+
+def kind_of(line: str) -> str:
+    """Return what a file that begins with this line seems to be, with its article; "" where that is not clear.
+
+    >>> kind_of('name = "e"'), kind_of("id;query"), kind_of('{"a": 1}'), kind_of("q 0 d 1"), kind_of("words")
+    ('an experiment file (TOML)', 'a table (CSV)', 'JSON', 'TREC judgments', '')
+    """
+    line = line.strip()
+    if line.startswith("{"):
+        return "JSON"
+    if line.startswith("<"):
+        return "a web page, or XML"
+    if TOML.match(line):
+        return "an experiment file (TOML)"
+    if any(delimiter in line for delimiter in DELIMITERS):
+        return "a table (CSV)"
+    return NUMBERS_OF_FIELDS.get(len(line.split()), "")

@@ -22,7 +22,7 @@ import numpy as np
 
 from retrievers.errors import InputError, Problem
 from retrievers.ids import nfc
-from retrievers.opening import text_file, writing
+from retrievers.opening import NUMBERS_OF_FIELDS, kind_of, text_file, writing
 from retrievers.types import Floats, Ranking
 
 BOM = b"\xef\xbb\xbf"
@@ -40,10 +40,6 @@ RunScores = dict[str, dict[str, float]]
 Qrels = dict[str, dict[str, int]]
 Number = TypeVar("Number", int, float)
 Line = tuple[int, str, str, Number]
-TOML = re.compile(r"#|\[\[?[\w.-]+\]\]?\s*$|[\w-]{1,64}\s*=")
-DELIMITERS = ",;\t|"
-"""What may part the cells of CSV."""
-NUMBERS_OF_FIELDS = {4: "TREC judgments", 6: "a TREC run"}
 
 
 @lru_cache(maxsize=1 << 16)  # a document is a hit of many queries, and of many retrievers
@@ -250,24 +246,6 @@ def lines_one_by_one(
                 yield number, query, id_of(fields[2]), values[0]
             except UnicodeDecodeError:
                 add(number, "an id is not UTF-8", "save the file as UTF-8")
-
-
-def kind_of(line: str) -> str:
-    """Return what a file that begins with this line seems to be, with its article; "" where that is not clear.
-
-    >>> kind_of('name = "e"'), kind_of("id;query"), kind_of('{"a": 1}'), kind_of("q 0 d 1"), kind_of("words")
-    ('an experiment file (TOML)', 'a table (CSV)', 'JSON', 'TREC judgments', '')
-    """
-    line = line.strip()
-    if line.startswith("{"):
-        return "JSON"
-    if line.startswith("<"):
-        return "a web page, or XML"
-    if TOML.match(line):
-        return "an experiment file (TOML)"
-    if any(delimiter in line for delimiter in DELIMITERS):
-        return "a table (CSV)"
-    return NUMBERS_OF_FIELDS.get(len(line.split()), "")
 
 
 def _refuse_other_kinds(path: str | Path, block: bytes) -> None:

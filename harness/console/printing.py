@@ -6,21 +6,23 @@ import csv
 import io
 import json
 import logging
+import os
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict
 from difflib import get_close_matches
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import typer
 
 from harness.console import tables
+from harness.console.layout import forest
 from retrievers.errors import HarnessError, InputError, NotShown, Problem
+from retrievers.opening import text_file, writing
 from retrievers.placeholders import without_keys
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from rich.console import Console, RenderableType
     from typer.exceptions import TyperException
 
@@ -239,3 +241,46 @@ def console_of(*, stderr: bool = False) -> Console:
     from rich.console import Console
 
     return Console(stderr=stderr)
+
+
+SUMMARY = "GITHUB_STEP_SUMMARY"
+"""The environment variable that names the file of the job's summary."""
+
+
+def tell_github(results: Results, sentence: str, *, passed: bool, which: str) -> None:
+    """Print the annotation, and add the paired leaderboard to the summary of the job; outside of one, print it, too.
+
+    Args:
+        results: whose leaderboard is shown.
+        sentence: what the gate found.
+        passed: whether it lets the change pass.
+        which: run it speaks of.
+
+    Raises:
+        InputError: the summary cannot be written.
+    """
+    outcome = "passed" if passed else "failed"
+    say(f"::{'notice' if passed else 'error'} title=Retrieval gate {outcome}::{_escaped(f'{sentence}; {which}')}")
+    text = f"### Retrieval gate {outcome}\n\n{sentence}.\n\n```text\n{_in_letters(results)}\n```\n\n{which}\n"
+    place = os.environ.get(SUMMARY, "")
+    if not place:
+        say(*text.splitlines())
+        return
+    with writing(Path(place)), text_file(place, "a") as file:
+        file.write(text)
+
+
+def _in_letters(results: Results) -> str:
+    from harness.evaluation.evaluate import evaluation_of
+
+    # A fence in a name would end the block.
+    return tables.as_text(forest, evaluation_of(results).board).replace("`", "'")
+
+
+def _escaped(text: str) -> str:
+    r"""A message of a workflow command on one line.
+
+    >>> _escaped("97 %\nof all")
+    '97 %25%0Aof all'
+    """
+    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -12,8 +11,17 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
 import typer
 
 from harness.console import several, shared_options, tables
-from harness.console.layout import forest
-from harness.console.printing import console_of, print_csv, print_json, print_result, print_scores, say, show, warn
+from harness.console.printing import (
+    console_of,
+    print_csv,
+    print_json,
+    print_result,
+    print_scores,
+    say,
+    show,
+    tell_github,
+    warn,
+)
 from harness.console.shared_options import (
     DOUBLE,
     INTERSECTION,
@@ -33,13 +41,11 @@ from harness.console.shared_options import (
 )
 from harness.english import count
 from retrievers.errors import BackendError, InputError, NotShown, Problem
-from retrievers.opening import text_file, writing
 
 if TYPE_CHECKING:
     from harness.evaluation.evaluation import Evaluation
     from harness.evaluation.scores import Scores
     from harness.evaluation.verdict import Gate
-    from harness.records import Results
     from harness.stats.differences import Range
     from harness.stats.settings import Settings
 
@@ -352,7 +358,7 @@ def gate(
     elif note:
         warn(note)
     if form == "github":
-        _tell_github(read, gate_sentence(verdict), passed=verdict.passed, which=which)
+        tell_github(read, gate_sentence(verdict), passed=verdict.passed, which=which)
     if not verdict.passed:
         raise NotShown(f"gate failed: {gate_sentence(verdict)}; {which}")
     if not as_json and form == "text":
@@ -371,46 +377,3 @@ def _gate_sets(gates: Mapping[str, Gate], *, as_json: bool) -> None:
         raise NotShown("\n".join(["gate failed:", *told]))
     if not as_json:
         say("gate passed:", *told)
-
-
-SUMMARY = "GITHUB_STEP_SUMMARY"
-"""The environment variable that names the file of the job's summary."""
-
-
-def _tell_github(results: Results, sentence: str, *, passed: bool, which: str) -> None:
-    """Print the annotation, and add the paired leaderboard to the summary of the job; outside of one, print it, too.
-
-    Args:
-        results: whose leaderboard is shown.
-        sentence: what the gate found.
-        passed: whether it lets the change pass.
-        which: run it speaks of.
-
-    Raises:
-        InputError: the summary cannot be written.
-    """
-    outcome = "passed" if passed else "failed"
-    say(f"::{'notice' if passed else 'error'} title=Retrieval gate {outcome}::{_escaped(f'{sentence}; {which}')}")
-    text = f"### Retrieval gate {outcome}\n\n{sentence}.\n\n```text\n{_in_letters(results)}\n```\n\n{which}\n"
-    place = os.environ.get(SUMMARY, "")
-    if not place:
-        say(*text.splitlines())
-        return
-    with writing(Path(place)), text_file(place, "a") as file:
-        file.write(text)
-
-
-def _in_letters(results: Results) -> str:
-    from harness.evaluation.evaluate import evaluation_of
-
-    # A fence in a name would end the block.
-    return tables.as_text(forest, evaluation_of(results).board).replace("`", "'")
-
-
-def _escaped(text: str) -> str:
-    r"""A message of a workflow command on one line.
-
-    >>> _escaped("97 %\nof all")
-    '97 %25%0Aof all'
-    """
-    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")

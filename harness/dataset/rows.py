@@ -21,7 +21,7 @@ from harness.dataset.files import File as File  # what other rooms give these re
 from harness.dataset.source import Findings, Place, decode, named_twice, parse_json
 from harness.english import counted
 from retrievers.errors import InputError, Problem
-from retrievers.runs import DELIMITERS, kind_of
+from retrievers.opening import DELIMITERS, kind_of
 
 SUFFIXES = (".jsonl", ".ndjson", ".json", ".yaml", ".yml", ".csv", ".tsv", *held_tables.COLUMNAR, *held_tables.SUFFIXES)
 """What tables are read from."""
