@@ -32,8 +32,6 @@ class FirstLines(NamedTuple):
 
 
 RECOMPUTED = "This folder has no evaluation of this version: its comparisons are computed again from its scores."
-NAMED = 3
-"""Configurations that one sentence names."""
 
 
 def first_lines(found: Evaluation, *, complete: bool = True) -> FirstLines:
@@ -117,7 +115,7 @@ def _step(found: Evaluation, complete: bool) -> str:
     if not found.others:
         return "Add a second [[retrievers]] to the experiment, of another kind or model, and run it again."
     if found.sweep is not None:
-        return alike_sentence(found.sweep)
+        return _alike_sentence(found.sweep)
     if found.look is not None:
         return look_step(found)
     if undecided := [name for name in found.plans if name not in (*_alike(found), *found.ahead)]:
@@ -167,7 +165,7 @@ def _plan(found: Evaluation, undecided: list[str]) -> str:
     if needed[hardest] <= units:
         return f"These queries would reliably find {true}."
     words = needed_words(needed[hardest], clusters=found.clusters is not None)
-    return f"To reliably find {true} takes {words}, if differences scatter as on these {units:,}."
+    return f"Reliably finding {true} takes {words} like these {units:,}."
 
 
 def needed_words(needed: int, *, clusters: bool = False) -> str:
@@ -245,14 +243,11 @@ def _sweep_sentence(choice: SweepChoice, settings: Settings) -> str:
     )
 
 
-def alike_sentence(choice: SweepChoice) -> str:
-    """Return which configurations could be taken instead of the chosen one."""
+def _alike_sentence(choice: SweepChoice) -> str:
     others = [name for name in choice.alike if name != choice.chosen]
     if not others:
         return f"{choice.chosen} is shown to differ from every other configuration."
-    named, more = others[:NAMED], len(others) - NAMED
-    listed = f"{', '.join(named)} and {more} more" if more > 0 else join(named)
-    return f"{counted(len(others), 'other')} may be as good as {choice.chosen}; cheapest first: {listed}."
+    return f"{counted(len(others), 'other')} may be as good; cheapest: {others[0]}."
 
 
 def sets_sentences(found: SetsTogether, most: int) -> list[str]:

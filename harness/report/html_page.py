@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache, partial
 from pathlib import Path
 from typing import Any
@@ -66,15 +66,15 @@ def rendered(env: jinja2.Environment, section: Section, block: str, **variables:
     return "".join(template.blocks[block](context))
 
 
-def retriever(view: View, name: str) -> Markup:
+def retriever(colors: Mapping[str, str], name: str) -> Markup:
     """A retriever after its dot."""
-    return Markup('<span class="name">{}{}</span>').format(dot(view, name), text.visible(name))
+    return Markup('<span class="name">{}{}</span>').format(dot(colors, name), text.visible(name))
 
 
-def dot(view: View, name: str) -> Markup:
+def dot(colors: Mapping[str, str], name: str) -> Markup:
     """A retriever's colour."""
     return Markup('<svg class="mark" aria-hidden="true"><circle cx="6" cy="6" r="6" fill="{}"/></svg>').format(
-        view.colors[name]
+        colors[name]
     )
 
 

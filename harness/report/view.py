@@ -291,14 +291,20 @@ def view_of(results: Results) -> View:
         table=scores,
         names=names_of(measures, resolved.depth, _largest(grades)),
         order=order,
-        colors=colors_of(
-            {name: results.manifest.identity(name) for name in results.retrievers},
-            {name: _declared_color(resolved.blocks[name]) for name in results.retrievers},
-        ),
+        colors=retriever_colors(results),
         grades=grades,
         shown=shown,
         answers=read_answers(results, grades, parse(scores.primary)),
         language=language or _told_language(results),
+    )
+
+
+def retriever_colors(results: Results) -> dict[str, str]:
+    """The colour of each retriever: what its table declares, else what follows from what it is."""
+    blocks = results.manifest.resolved.blocks
+    return colors_of(
+        {name: results.manifest.identity(name) for name in results.retrievers},
+        {name: _declared_color(blocks[name]) for name in results.retrievers},
     )
 
 
