@@ -143,8 +143,8 @@ def read_answers(results: Results, grades: trec.Qrels, primary: Measure) -> dict
                 documents, scores = ranking.doc_ids, ranking.scores
                 kept = tuple(map(ids.setdefault, documents[: max(looked_at, SHOWN)], documents))
                 heads[query], top[query] = kept[:looked_at], Ranking(kept[:SHOWN], scores[:SHOWN].copy())
-                sought = relevant[query]
-                places[query] = {ids.setdefault(doc, doc): i for i, doc in enumerate(documents, 1) if doc in sought}
+                found = sorted((documents.index(doc) + 1, doc) for doc in relevant[query].intersection(documents))
+                places[query] = {ids.setdefault(doc, doc): i for i, doc in found}
                 tied += _tied(scores, cutoff)
                 short += len(documents) < cutoff
         answers[name] = Answers(

@@ -80,17 +80,18 @@ def section(view: View, *, whole: bool = False) -> Section:
     )
 
 
-def packed(value: Any, level: int = 9) -> str:
-    """Return JSON as text that stands in a script element; `DecompressionStream("deflate")` reads it back.
+LARGE = 500_000
+"""Characters from which on the last hundredths of room are not worth several times the seconds."""
 
-    Args:
-        value: what is packed.
-        level: 1 takes a fraction of the time of 9, and a tenth more room.
+
+def packed(value: Any) -> str:
+    """Return JSON as text for a script element; `DecompressionStream("deflate")` reads it back.
 
     >>> unpacked(packed({"a": [1, "<"]}))
     {'a': [1, '<']}
     """
     code = visible(json.dumps(value, ensure_ascii=False, separators=(",", ":")))
+    level = 9 if len(code) < LARGE else 6
     return base64.b64encode(zlib.compress(code.encode("utf-8"), level)).decode("ascii")
 
 
@@ -149,7 +150,7 @@ def browsed(view: View, alike: Sequence[Group], *, whole: bool = False) -> Brows
                 continue
             if hits != taken:
                 evidence, documents = _evidence(view, places, about, hits)
-                code, taken = packed(evidence, 1 if whole else 9), hits
+                code, taken = packed(evidence), hits
                 kept_texts = (view.results.documents.get(doc) for doc in documents)
                 lengths = np.array([len(kept.text) for kept in kept_texts if kept], dtype=np.int64)
             more = DEFLATED * float(np.minimum(lengths, letters).sum())
