@@ -70,7 +70,7 @@ def _unlabelled(record: Results) -> Iterator[RenderableType]:
     from harness.evaluation.evidence import SECONDS, next_step, overlaps, to_judge
 
     judging = to_judge(record)
-    yield text_line("No question has labels: there are rankings to judge, and no scores.")
+    yield text_line("No query has labels: there are rankings to judge, and no scores.")
     yield text_line(
         f"The first ten hits of each retriever make {judging.pairs:,} pairs of question and document: about "
         f"{judging.time} at {SECONDS} seconds a judgment."
