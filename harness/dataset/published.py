@@ -14,6 +14,7 @@ from __future__ import annotations
 import importlib
 import logging
 import re
+import shlex
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
@@ -71,8 +72,11 @@ class Layout(NamedTuple):
         asked, qrels = [pick(files, name, folder) for name in reference.queries], by_part["qrels"]
         needed = {"corpus": True, "queries": not asked, "qrels": any(name.startswith("qrels/") for name in files)}
         if lacking := [part for part in self.patterns if needed[part] and not by_part[part]]:
-            what = f"holds no {lacking[0]} of this format"
-            raise InputError(Problem(str(folder), what, "such as corpus.jsonl, queries.jsonl and qrels/test.tsv"))
+            remedy = "such as corpus.jsonl, queries.jsonl and qrels/test.tsv"
+            others = [name for name, file in files.items() if file.suffix in SUFFIXES and name != CORPUS]
+            if lacking[0] == "queries" and others:
+                remedy = f"which file has them? for example --queries {shlex.quote(others[0])}"
+            raise InputError(Problem(str(folder), f"holds no {lacking[0]} of this format", remedy))
         split = split_among(str(folder / "qrels"), qrels, reference.split, "test") if qrels or reference.split else ""
         corpus, queries = (
             by_part[part].get(split) or [*chain(*by_part[part].values())] for part in ("corpus", "queries")
