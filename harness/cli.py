@@ -16,6 +16,7 @@ import typer
 from typer.exceptions import TyperException
 
 from harness.console import answer_commands, caches, check_commands, label_commands, scoring
+from harness.console import shared_options as shared
 from harness.console.printing import (
     agree,
     console_of,
@@ -30,38 +31,13 @@ from harness.console.printing import (
     usage,
     warn,
 )
-from harness.console.shared_options import (
-    ONLY,
-    Columns,
-    Dangling,
-    DatasetForm,
-    DatasetOptions,
-    Debug,
-    Documents,
-    ExperimentFiles,
-    Explain,
-    Folder,
-    Fresh,
-    Header,
-    HelpGroup,
-    Json,
-    LabelFile,
-    Match,
-    MaxCost,
-    NoCode,
-    QueryFiles,
-    Quiet,
-    Split,
-    data_set,
-    refuse,
-)
 from harness.retired import retired_on
 from retrievers.errors import HarnessError, InputError, Problem
 
 log = logging.getLogger(__name__)
 
 app = typer.Typer(
-    cls=HelpGroup,
+    cls=shared.HelpGroup,
     help="Which retriever should I use on my own documents, and is the difference real?",
     epilog="Start with: harness demo, or harness init FOLDER",
     pretty_exceptions_enable=False,
@@ -89,26 +65,27 @@ def _version(wanted: bool) -> None:
         raise typer.Exit
 
 
+Version = Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")]
+
+
 @app.callback()
 def _main(
-    version: Annotated[
-        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
-    ] = False,
+    version: Version = False,
 ) -> None:
     """Options of `harness` itself."""
 
 
 def run(
-    experiment: ExperimentFiles,
+    experiment: shared.ExperimentFiles,
     results: Annotated[Path, typer.Option(help="Folder for results, which go to RESULTS/<name>/.")] = Path("results"),
-    only: Annotated[list[str] | None, ONLY] = None,
-    fresh: Fresh = False,
-    max_cost: MaxCost = None,
-    no_code: NoCode = False,
-    debug: Debug = False,
-    explain: Explain = False,
-    quiet: Quiet = False,
-    as_json: Json = False,
+    only: Annotated[list[str] | None, shared.ONLY] = None,
+    fresh: shared.Fresh = False,
+    max_cost: shared.MaxCost = None,
+    no_code: shared.NoCode = False,
+    debug: shared.Debug = False,
+    explain: shared.Explain = False,
+    quiet: shared.Quiet = False,
+    as_json: shared.Json = False,
 ) -> None:
     """Run experiments: index, search, score, compare, report."""
     if debug:
@@ -133,8 +110,8 @@ def run(
 
 def demo(
     results: Annotated[Path, typer.Option(help="Folder for results, which go to RESULTS/<name>/.")] = Path("results"),
-    quiet: Quiet = False,
-    as_json: Json = False,
+    quiet: shared.Quiet = False,
+    as_json: shared.Json = False,
 ) -> None:
     """Run the built-in experiment: survey templates, searched by words and (extra offline) by a model."""
     from harness.console.several import MORE, demo_experiment
@@ -145,13 +122,14 @@ def demo(
     run([experiment], results, quiet=quiet, as_json=as_json)
 
 
+Results = Annotated[Path, typer.Argument(metavar="RESULTS", help="A results folder, or a folder of results folders.")]
+
+
 def report(
-    results: Annotated[
-        Path, typer.Argument(metavar="RESULTS", help="A results folder, or a folder of results folders.")
-    ],
-    explain: Explain = False,
-    quiet: Quiet = False,
-    as_json: Json = False,
+    results: Results,
+    explain: shared.Explain = False,
+    quiet: shared.Quiet = False,
+    as_json: shared.Json = False,
 ) -> None:
     """Write the report of a results folder again, or index.html over many results folders."""
     from harness import records
@@ -180,13 +158,13 @@ def report(
 
 
 def reproduce(
-    results: Folder,
-    fresh: Fresh = False,
-    max_cost: MaxCost = None,
-    no_code: NoCode = False,
+    results: shared.Folder,
+    fresh: shared.Fresh = False,
+    max_cost: shared.MaxCost = None,
+    no_code: shared.NoCode = False,
     trust: Annotated[bool, typer.Option("--trust", help="Run the experiment without asking first.")] = (False),
-    quiet: Quiet = False,
-    as_json: Json = False,
+    quiet: shared.Quiet = False,
+    as_json: shared.Json = False,
 ) -> None:
     """Run the experiment of a results folder again: exit 0 if the results are the same, else 1."""
     from harness import records
@@ -206,37 +184,35 @@ def reproduce(
         say(reproduction.sentence())
 
 
+Output = Annotated[Path | None, typer.Option(help="File to write; default: <folder>.toml in the current folder.")]
+
+
 def init(
-    folder: Annotated[
-        str,
-        typer.Argument(metavar="DATASET", help="A folder, a file, or the name of a data set."),
-    ],
-    output: Annotated[
-        Path | None, typer.Option(help="File to write; default: <folder>.toml in the current folder.")
-    ] = None,
-    columns: Columns = None,
-    documents: Documents = None,
-    queries: QueryFiles = None,
-    labels: LabelFile = None,
-    form: DatasetForm = None,
-    split: Split = None,
-    header: Header = None,
-    dangling: Dangling = None,
-    match: Match = None,
+    folder: Annotated[str, typer.Argument(metavar="DATASET", help="A folder, a file, or the name of a data set.")],
+    output: Output = None,
+    columns: shared.Columns = None,
+    documents: shared.Documents = None,
+    queries: shared.QueryFiles = None,
+    labels: shared.LabelFile = None,
+    form: shared.DatasetForm = None,
+    split: shared.Split = None,
+    header: shared.Header = None,
+    dangling: shared.Dangling = None,
+    match: shared.Match = None,
 ) -> None:
     """Read documents and labels, show how they were read, and write an experiment."""
     from harness.experiment.init import write_experiment
 
-    given = DatasetOptions(columns, documents, queries, labels, form, split, header, dangling, match)
-    written = write_experiment(data_set(folder, given), output)
+    given = shared.DatasetOptions(columns, documents, queries, labels, form, split, header, dangling, match)
+    written = write_experiment(shared.data_set(folder, given), output)
     say(*written.lines())
 
 
 def export(
-    results: Folder,
+    results: shared.Folder,
     form: Annotated[str, FORM],
     output: Annotated[Path | None, typer.Option(help="Folder for the files; default: RESULTS/export/FORM.")] = None,
-    as_json: Json = False,
+    as_json: shared.Json = False,
 ) -> None:
     """Write a results folder in the format of another program, or log it to an experiment tracker."""
     from harness import records
@@ -245,7 +221,7 @@ def export(
     from harness.records.export import export as write
 
     if form in TRACKERS:
-        refuse({"--output": output}, f"cannot go with --as {form}, which writes no file")
+        shared.refuse({"--output": output}, f"cannot go with --as {form}, which writes no file")
         logged = log_to(records.read(results), form)
         print_result([f"{form}: run {logged}"], as_json=as_json, run=logged)
         return

@@ -156,12 +156,7 @@ def print_listing(read: Listing, place: Path, *, quiet: bool, as_json: bool) -> 
 
 
 def print_scores(
-    scores: Scores,
-    evaluation: Evaluation,
-    notes: Sequence[str],
-    *,
-    as_json: bool,
-    explain: bool = False,
+    scores: Scores, evaluation: Evaluation, notes: Sequence[str], *, as_json: bool, explain: bool = False
 ) -> None:
     """Per-query scores of any tool: means, comparisons, the verdict in words, what to know about the numbers."""
     from harness.evaluation.csv_views import comparison_rows, summary_rows

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
 
     from harness.evaluation.across_sets import SetsTogether
+    from harness.evaluation.folders import DeclaredSettings
     from harness.experiment import Loaded
     from harness.records import Results
     from harness.running.options import Options
@@ -132,6 +133,21 @@ def print_sets(sets: Sequence[Results], *, quiet: bool, as_json: bool) -> None:
         show(table, found)
         page = place / "report.html"
         say(f"report: {page}" if page.is_file() else f"results: {place}")
+
+
+def print_compared(
+    paths: Sequence[Path], measures: Sequence[str], baseline: str | None, declared: DeclaredSettings, *, as_json: bool
+) -> None:
+    """What several folders of several data sets each show on the data sets that all of them share."""
+    from harness.evaluation.set_folders import compared_sets
+
+    found, notes = compared_sets(paths, measures, baseline, declared.settings)
+    notes = [*filter(None, [declared.note]), *notes]
+    warn(*notes)
+    if as_json:
+        print_json(together=found.rows(), notes=notes)
+    else:
+        show(table, found)
 
 
 def table(found: SetsTogether, *, width: int) -> Iterator[RenderableType]:

@@ -147,11 +147,7 @@ def primary_of(resolved: ResolvedExperiment) -> str:
 
 
 def score_folder(
-    results: Results,
-    measures: Sequence[Measure],
-    *,
-    relevance: Relevance,
-    queries: Collection[str] | None = None,
+    results: Results, measures: Sequence[Measure], *, relevance: Relevance, queries: Collection[str] | None = None
 ) -> Scores:
     """Score the rankings of a results folder again.
 

@@ -21,14 +21,7 @@ from pydantic_core import CoreSchema
 from harness.experiment.option_tables import JsonSchema, Kind, KindOf, options_of, read_as, table_of, union_of
 from harness.experiment.written import unset
 from harness.pages import VISIBLE, WHITE, contrast, is_color
-from retrievers import (
-    encoder_class,
-    encoder_kinds,
-    reranker_class,
-    reranker_kinds,
-    retriever_class,
-    retriever_kinds,
-)
+from retrievers import encoder_class, encoder_kinds, reranker_class, reranker_kinds, retriever_class, retriever_kinds
 from retrievers.chunking import Chunk
 from retrievers.errors import InputError, Problem
 from retrievers.options import Strict, as_validation_error, checked
