@@ -14,7 +14,7 @@ import numpy as np
 from pydantic import ValidationError
 
 from harness.evaluation.abstention import CUTOFF, AnsweredQueries, abstention_of, comparable
-from harness.evaluation.compare import MOST_PAIRS, compare, family, uncounted
+from harness.evaluation.compare import MOST_PAIRS, compare, equivalence_of, family, uncounted
 from harness.evaluation.costs import Prices, by_price
 from harness.evaluation.evaluation import (
     Abstention,
@@ -104,7 +104,10 @@ def evaluate_run(run: RunInputs, step: Callable[[], None] = uncounted) -> Evalua
     settings = at_look(declared, scores.n)
     # A declared baseline that failed has no rankings: then all pairs are compared.
     baseline = resolved.baseline if resolved.baseline in scores.retrievers else None
-    rows = compare(scores, baseline=baseline, settings=settings, step=step)
+    pairs = family(list(scores.retrievers), baseline)
+    decided = scores.of(scores.primary).only(scores.defined(scores.primary))
+    equivalence = equivalence_of(decided, pairs, settings) if decided.n else {}
+    rows = compare(scores, baseline=baseline, settings=settings, step=step, equivalence=equivalence)
     choice = None
     if resolved.sweep is not None:
         from harness.evaluation.sweep import choose, sweep_of  # a wing: what has no sweep needs none of it
@@ -115,7 +118,7 @@ def evaluate_run(run: RunInputs, step: Callable[[], None] = uncounted) -> Evalua
         "look": look_at(declared, scores.n),
         "next_look": _next_look(declared, scores, found),
         "judgments": sum(map(len, run.graded.grades.values())),
-        "tests": tuple(_tests(run, settings, baseline, choice)),
+        "tests": (*equivalence_family(decided, equivalence), *_tests(run, decided, pairs, found)),
         "judged": scores.judged,
         "abstention": _abstention(run, settings.level),
         "ceilings": _ceilings(run, found),
@@ -342,19 +345,13 @@ def _of_leader(leader: str, rows: Sequence[Comparison]) -> dict[str, Comparison]
     return {row.b: row for row in turned}
 
 
-def _tests(run: RunInputs, settings: Settings, baseline: str | None, choice: SweepChoice | None) -> Iterator[TestRow]:
-    """Every family beside the declared comparisons, on the queries for which everyone has a value."""
-    scores = run.scores
-    pairs = family(list(scores.retrievers), baseline)
-    if not pairs:
-        return
-    decided = scores.of(scores.primary).only(scores.defined(scores.primary))
-    yield from equivalence_family(decided, pairs, settings)
-    if len(pairs) <= MOST_PAIRS:  # one slice is as much work as the whole
-        yield from slice_families(decided, pairs, [run.queries[query] for query in decided.ids], settings)
-    yield from uplift_family(decided, run.manifest, run.graded, settings)
-    if choice is not None:
+def _tests(run: RunInputs, decided: Scores, pairs: Sequence[tuple[str, str]], found: Evaluation) -> Iterator[TestRow]:
+    """The other families, on the queries for which everyone has a value."""
+    if 0 < len(pairs) <= MOST_PAIRS:  # one slice is as much work as the whole
+        yield from slice_families(decided, pairs, [run.queries[query] for query in decided.ids], found.settings)
+    yield from uplift_family(decided, run.manifest, run.graded, found.settings)
+    if (choice := found.sweep) is not None:
         yield TestRow(
-            "sweep", scores.primary, choice.chosen, choice.default, decided.n, None, choice.p_value, choice.p_value,
+            "sweep", decided.primary, choice.chosen, choice.default, decided.n, None, choice.p_value, choice.p_value,
             choice.method, f"best of {choice.configurations}", choice.gain,
         )  # fmt: skip
