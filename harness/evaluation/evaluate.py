@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from pydantic import ValidationError
 
-from harness.evaluation.abstention import CUTOFF, AnsweredQueries, abstention_of, comparable
+from harness.evaluation.abstention import CUTOFF, abstention_of, comparable
 from harness.evaluation.compare import MOST_PAIRS, compare, equivalence_of, family, uncounted
 from harness.evaluation.costs import Prices, by_price
 from harness.evaluation.evaluation import (
@@ -143,9 +143,8 @@ def _abstention(run: RunInputs, level: float) -> Abstention | None:
     if not any(query.unanswerable for query in run.queries.values()):
         return None
     names = [name for name in comparable(run.manifest.resolved.retrievers) if name in run.answers]
-    cutoff = parse(run.scores.primary).cutoff or CUTOFF
-    over = AnsweredQueries(tuple(run.queries.values()), run.graded.grades, cutoff, level)
-    return abstention_of(over, {name: dict(run.answers[name]()) for name in names})
+    rankings = {name: dict(run.answers[name]()) for name in names}
+    return abstention_of(run.queries, run.graded.grades, rankings, parse(run.scores.primary).cutoff or CUTOFF, level)
 
 
 def _ceilings(run: RunInputs, found: Evaluation) -> Ceilings | None:
@@ -217,12 +216,9 @@ def summaries(scores: Scores, level: float) -> dict[str, dict[str, Summary]]:
         for name, values in group.items():
             if (kept := scores.defined(measure, name)).any():
                 found.setdefault(measure, {})[name] = summarize(
-                    values[kept],
-                    level,
-                    binary=measure in scores.binary,
-                    bounds=scores.range_of(measure),
+                    values[kept], level, binary=measure in scores.binary, bounds=scores.range_of(measure),
                     units=scores.only(kept).units,
-                )
+                )  # fmt: skip
     return found
 
 
@@ -261,14 +257,12 @@ def conclude(
     leader, *others = means
     declared = [row for row in rows if row.measure == measure]
     against = _of_leader(leader, declared)
-    tests = dict.fromkeys(against, max(1, len(declared)))
+    every = len(means) * (len(means) - 1) // 2
+    tests = dict.fromkeys(others, every) | dict.fromkeys(against, max(1, len(declared)))
     if len(against) < len(others) and sweep is not None:
         against = _leading_a_sweep(decided, leader, settings) | against
-        tests = dict.fromkeys(others, len(means) * (len(means) - 1) // 2) | tests
     elif len(against) < len(others):
-        pairs = compare(decided, settings=settings)
-        against = _of_leader(leader, pairs) | against
-        tests = dict.fromkeys(others, len(pairs)) | tests
+        against = _of_leader(leader, compare(decided, settings=settings)) | against
     wanted = settings.margin or EXAMPLE * (decided.span_of(measure) or 1.0)
     found = Evaluation(
         measure=measure,
@@ -288,11 +282,8 @@ def conclude(
         sweep=sweep,
     )
     done = {*found.within_margin, *found.shown_worse}
-    plans = {
-        other: _needed(decided, (leader, other), settings.alpha / tests[other], wanted)
-        for other in others
-        if other not in done
-    }
+    alphas = {other: settings.alpha / tests[other] for other in others if other not in done}
+    plans = {other: _needed(decided, (leader, other), alpha, wanted) for other, alpha in alphas.items()}
     return found.model_copy(update={"plans": plans, "warnings": tuple(_fragile(decided, found))})
 
 
@@ -310,25 +301,17 @@ def _fragile(scores: Scores, found: Evaluation) -> Iterator[RunWarning]:
 
 def _leading_a_sweep(scores: Scores, leader: str, settings: Settings) -> dict[str, Comparison]:
     """The leader's pairs, judged by max-T over all pairs: each by every other test would take minutes."""
-    pairs, group = (
-        _of_leader(leader, compare(scores, baseline=leader, settings=settings)),
-        scores.values[scores.primary],
-    )
-    names = list(group)
-    apart = told_apart(
-        np.column_stack([group[name] for name in names]), scores.units, names.index(leader),
-        alpha=settings.alpha, seed=settings.seed,
-    )  # fmt: skip
-    told = {name for name, known in zip(names, apart, strict=True) if known}
-    allowed = settings.by_people and not settings.spent
-    return {
-        other: row
-        if row.verdict is Verdict.EQUIVALENT or not allowed
-        else replace(row, finding=Finding(Verdict.BETTER))
-        if other in told
-        else replace(row, finding=Finding(Verdict.UNDECIDED, row.reason or Reason.NOT_SHOWN))
-        for other, row in pairs.items()
-    }
+    pairs = _of_leader(leader, compare(scores, baseline=leader, settings=settings))
+    if not settings.by_people or settings.spent:
+        return pairs
+    names, table = list(scores.values[scores.primary]), np.column_stack([*scores.values[scores.primary].values()])
+    apart = told_apart(table, scores.units, names.index(leader), alpha=settings.alpha, seed=settings.seed)
+    for other, row in pairs.items():
+        finding = Finding(Verdict.UNDECIDED, row.reason or Reason.NOT_SHOWN)
+        if row.verdict is not Verdict.EQUIVALENT:
+            finding = Finding(Verdict.BETTER) if apart[names.index(other)] else finding
+            pairs[other] = replace(row, finding=finding)
+    return pairs
 
 
 def _needed(scores: Scores, pair: tuple[str, str], alpha: float, difference: float) -> int | None:

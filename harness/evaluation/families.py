@@ -56,11 +56,8 @@ def slice_families(scores: Scores, pairs: Pairs, queries: Sequence[Query], setti
     """
     for name, labels in slices_of(queries, settings.cluster).items():
         if len(set(labels)) > 1:
-            parts = []
-            for kind, places in large_slices(labels).items():
-                kept = np.zeros(scores.n, dtype=np.bool_)
-                kept[places] = True
-                parts.append((kind, scores.only(kept)))
+            slices = large_slices(labels)
+            parts = [(kind, scores.only(np.isin(np.arange(scores.n), places))) for kind, places in slices.items()]
             yield from _deciding_rows(parts, pairs, name, settings)
 
 
