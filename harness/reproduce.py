@@ -127,11 +127,7 @@ class Reproduction(NamedTuple):
             f"{100 * share:.1f} % of its first {CUTOFF} hits are there again"
             for name, share in self.approximate.items()
         )
-        return f"{means}not the same to the byte: {', '.join(self.differing)}{other}{self.changes()}"
-
-    def changes(self) -> str:
-        """What has changed since, as the end of a sentence; empty where nothing has."""
-        return changes(self.versions)
+        return f"{means}not the same to the byte: {', '.join(self.differing)}{other}{changes(self.versions)}"
 
 
 def changes(versions: Mapping[str, str]) -> str:
@@ -226,7 +222,7 @@ def _compared(earlier: Results, again: Results) -> Reproduction:
         row: Any = apart.idxmax()
         raise NotShown(
             f"not reproduced: {row[1]} of {row[0]} was {before[row]:.6f} and is now {now.get(row, float('nan')):.6f}"
-            f"{reproduction.changes()}"
+            f"{changes(reproduction.versions)}"
         )
     return reproduction
 

@@ -151,7 +151,10 @@ def _per_million(row: Mapping[str, Any], manifest: Manifest) -> float | None:
 def _price(retriever: str, stage: str, manifest: Manifest) -> float | None:
     """Dollars for a million tokens that a stage of a retriever takes; None where it is not known."""
     stated = manifest.retrievers[retriever].provenance.get(f"reranker {PRICE}" if stage == "rerank" else PRICE)
-    return None if stated is None else float(stated)
+    try:
+        return None if stated is None else float(stated)
+    except ValueError:
+        return None
 
 
 def _vector_bytes(parts: Sequence[str], manifest: Manifest) -> float | None:

@@ -72,9 +72,8 @@ def _ceilings(view: View) -> list[str]:
 def caveats(view: View, other: Mapping[str, Any] | None) -> list[str]:
     """Warnings of the run, short intervals, labels that may favour someone, another winner under other readings."""
     notes = [text.visible(warning) for warning in view.manifest.warnings]
-    notes += [
-        f"{name} failed and is not compared: {text.visible(error)}" for name, error in view.manifest.failed.items()
-    ]
+    failed = view.manifest.failed.items()
+    notes += [f"{name} failed and is not compared: {text.visible(error)}" for name, error in failed]
     if view.resolved.baseline and view.baseline is None:
         notes.append(f"The baseline {view.resolved.baseline} failed: all pairs were compared instead.")
     if parse(view.primary).get("ideal") in ("retrieved", "retrieved-all"):
@@ -111,12 +110,7 @@ def labels(view: View) -> dict[str, Any] | None:
     if parse(view.primary).claimed:
         return None
     sources = [labelled.labels.source for labelled in view.results.queries.values()]
-    return {
-        "people": sources.count("people"),
-        "model": sources.count("model"),
-        "mixed": sources.count("mixed"),
-        "alone": not view.settings.by_people,
-    }
+    return {**{one: sources.count(one) for one in ("people", "model", "mixed")}, "alone": not view.settings.by_people}
 
 
 def integrity(view: View) -> dict[str, Any]:
