@@ -215,24 +215,20 @@ def _family(
     for pair, shown in zip(pairs, judged(pairs, settings, known, within, absent), strict=True):
         d, ranks, units = pair.observed.queries, pair.observed.ranks, pair.observed.units
         interval = student(d.values, settings.level, bounds=scores.gap_range, units=units)
+        signed = {name: getattr(ranks, name) for name in ("zeros", "w_plus", "w_minus", "statistic", "effect_size")}
+        tested = {name: getattr(pair.decided, name) for name in ("p_value", "p_minimum", "method")}
         yield Comparison(
-            *pair.key,
+            **pair.key._asdict(),
             n=len(d.values),
-            zeros=ranks.zeros,
             wins=d.wins,
             ties=len(d.values) - d.wins - d.losses,
             losses=d.losses,
             mean_difference=pair.difference,
             ci_low=interval.low,
             ci_high=interval.high,
-            w_plus=ranks.w_plus,
-            w_minus=ranks.w_minus,
-            statistic=ranks.statistic,
-            p_value=pair.decided.p_value,
+            **signed,
+            **tested,
             p_adjusted=shown.p,
-            p_minimum=pair.decided.p_minimum,
-            method=pair.decided.method,
-            effect_size=ranks.effect_size,
             finding=shown.finding.swapped if scores.primary in scores.low_is_good else shown.finding,
             role="confirmatory" if confirmatory else "exploratory",
             p_minimum_adjusted=shown.floor,

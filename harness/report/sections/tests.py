@@ -36,17 +36,12 @@ def section(view: View) -> Section:
     best = {measure: max(row.mean for row in summary[measure].values()) for measure in view.measures}
     several = len(view.retrievers) > 1
     beaten = {measure: superscripts(view, measure) for measure in view.measures}
-    return Section(
-        "tests",
-        "Tests" if several else "Measures",
-        {
-            **(tests(view) if several else {"rows": []}),
-            "means": means,
-            "best": best,
-            "letters": letters_of(view),
-            "beaten": beaten,
-            "lettered": any(letters for row in beaten.values() for letters in row.values()),
-        },
+    lettered = any(letters for row in beaten.values() for letters in row.values())
+    known = {"means": means, "best": best, "letters": letters_of(view), "beaten": beaten, "lettered": lettered}
+    return (
+        Section("tests", "Tests", known | tests(view))
+        if several
+        else Section("tests", "Measures", known | {"rows": []})
     )
 
 

@@ -40,20 +40,16 @@ def section(view: View) -> Section:
     """Quality against each price that was measured, and what each retriever costs."""
     costs = costs_of(view.results)
     plots = [plot for key in PRICES if (plot := _plot(view, key, costs)) is not None]
-    return Section(
-        "tradeoffs",
-        "Cost and speed",
-        {
-            "costs": costs,
-            "timed": any(cost.stages for cost in costs.values()),
-            "plots": plots,
-            "measured_at": max((cost.measured_at for cost in costs.values()), default=""),
-            "approximations": approximations(view.results),
-            "sizes": vector_sizes(view.results),
-            "rows": view.results.cost_rows,
-        },
-        tuple(plots),
-    )
+    context = {
+        "costs": costs,
+        "timed": any(cost.stages for cost in costs.values()),
+        "plots": plots,
+        "measured_at": max((cost.measured_at for cost in costs.values()), default=""),
+        "approximations": approximations(view.results),
+        "sizes": vector_sizes(view.results),
+        "rows": view.results.cost_rows,
+    }
+    return Section("tradeoffs", "Cost and speed", context, tuple(plots))
 
 
 def _priced(view: View, costs: Mapping[str, Cost], price: CostKind) -> dict[str, float]:

@@ -50,18 +50,9 @@ IDS = 20
 def section(view: View) -> Section:
     """Warnings of the run and of the labels; in one fold all that was looked at."""
     other = readings(view)
-    return Section(
-        "trust",
-        "Trust",
-        {
-            "notes": [*screen_of(view).alerts, *caveats(view, other)],
-            "readings": other,
-            "ceilings": _ceilings(view),
-            "labels": labels(view),
-            "counted": integrity(view),
-            "data": data(view),
-        },
-    )
+    notes = [*screen_of(view).alerts, *caveats(view, other)]
+    known = {"readings": other, "ceilings": _ceilings(view), "labels": labels(view), "counted": integrity(view)}
+    return Section("trust", "Trust", {"notes": notes, **known, "data": data(view)})
 
 
 def _ceilings(view: View) -> list[str]:
