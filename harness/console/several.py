@@ -87,6 +87,8 @@ def run_files(files: Sequence[Sequence[Loaded]], options: Options) -> list[list[
 
 def print_runs(runs: Sequence[Sequence[Results]], *, quiet: bool, as_json: bool, explain: bool) -> None:
     """What came out: of one experiment all that there is, of several a line for each."""
+    from harness.evaluation.set_folders import holds_sets
+
     if len(runs) > 1 or not all(one.scored for one in runs[0][1:]):
         lines = [line for sets in runs for line in _lines(sets)]
         if as_json:
@@ -94,7 +96,7 @@ def print_runs(runs: Sequence[Sequence[Results]], *, quiet: bool, as_json: bool,
         elif not quiet:
             for one in lines:
                 say(f"{one['name']}: {one['headline']}", f"  {one['folder']}")
-    elif len(runs[0]) > 1 or _is_set(runs[0][0]):
+    elif len(runs[0]) > 1 or holds_sets(runs[0][0].folder.parent):
         print_sets(runs[0], quiet=quiet, as_json=as_json)
     else:
         print_results(runs[0][0], quiet=quiet, as_json=as_json, explain=explain)
@@ -112,9 +114,7 @@ def _lines(sets: Sequence[Results]) -> Iterator[dict[str, Any]]:
 
     for one in sets:
         name = f"{one.folder.parent.name}/{one.manifest.name}" if len(sets) > 1 else one.manifest.name
-        words = "rankings without labels"
-        if one.scored:
-            words = first_lines(evaluation_of(one)).headline
+        words = first_lines(evaluation_of(one)).headline if one.scored else "rankings without labels"
         yield {"name": name, "headline": words, "folder": one.folder.as_posix(), "failed": one.manifest.failed}
 
 
@@ -170,12 +170,6 @@ def table(found: SetsTogether, *, width: int) -> Iterator[RenderableType]:
 
 SAID = 6
 """Pairs that a terminal is told of."""
-
-
-def _is_set(one: Results) -> bool:
-    from harness.evaluation.set_folders import holds_sets
-
-    return holds_sets(one.folder.parent)
 
 
 def _name(sets: Sequence[Loaded]) -> str:

@@ -108,11 +108,9 @@ class Block(Strict):
     def _is_seen(cls, color: str) -> str:
         if color and not is_color(color.lower()):
             raise ValueError(f"{color!r} is not a colour; write six hexadecimal digits, such as '#0b6e4f'")
-        if color and contrast(color, WHITE) < VISIBLE:
-            raise ValueError(
-                f"{color!r} is too light to be seen on white paper (contrast {contrast(color, WHITE):.1f} : 1); "
-                f"take a darker one, {VISIBLE:g} : 1 or more"
-            )
+        if color and (seen := contrast(color, WHITE)) < VISIBLE:
+            what = f"{color!r} is too light to be seen on white paper (contrast {seen:.1f} : 1)"
+            raise ValueError(f"{what}; take a darker one, {VISIBLE:g} : 1 or more")
         return color.lower()
 
 
@@ -357,10 +355,8 @@ def check_form(encoder: Kind, form: object) -> None:
     wanted = get_args(form)[0]
     given = getattr(encoder_class(encoder.kind), "form", wanted)
     if given != wanted:
-        remedy = f'it stands in a retriever of kind = "{given}"'
-        raise InputError(
-            Problem("kind", f"the encoder {encoder.kind!r} gives {given} vectors, not {wanted} ones", remedy)
-        )
+        what = f"the encoder {encoder.kind!r} gives {given} vectors, not {wanted} ones"
+        raise InputError(Problem("kind", what, f'it stands in a retriever of kind = "{given}"'))
 
 
 def _store(table: dict[str, Any], form: str) -> dict[str, Any]:
@@ -372,9 +368,8 @@ def _store(table: dict[str, Any], form: str) -> dict[str, Any]:
         if form in get_args(Form):
             store.check(form)
     except InputError as error:
-        places = [one.where.removeprefix("store").removeprefix(".") for one in error.problems]
         raise InputError([
-            one._replace(where=place, what=without_user(one.what))
-            for place, one in zip(places, error.problems, strict=True)
+            one._replace(where=one.where.removeprefix("store").removeprefix("."), what=without_user(one.what))
+            for one in error.problems
         ]) from None  # fmt: skip
     return options

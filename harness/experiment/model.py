@@ -235,15 +235,15 @@ class Experiment(Strict):
             if alike:
                 twice = f"{name!r} occurs twice" if name in alike else f"{alike[0]!r} and {name!r} differ by case only"
                 raise ValueError(f"retriever names: {twice}; names must differ by more than case")
-        if self.sweep is not None and self.sweep.default not in names:
+        if self.sweep is not None:
             default = self.sweep.default
-            raise ValueError(f"sweep.default {default!r} is not a retriever; {did_you_mean(default, names)}")
-        if self.sweep is not None and self.baseline != self.sweep.default:
-            raise ValueError(
-                f"baseline {self.baseline!r} is not sweep.default: leave the baseline out, or name it there"
-            )
-        if self.sweep is not None and not set(self.sweep.cells) - {self.sweep.default}:
-            raise ValueError("sweep: the default is its only configuration; name more values")
+            if default not in names:
+                raise ValueError(f"sweep.default {default!r} is not a retriever; {did_you_mean(default, names)}")
+            if self.baseline != default:
+                what = f"baseline {self.baseline!r} is not sweep.default"
+                raise ValueError(f"{what}: leave the baseline out, or name it there")
+            if not set(self.sweep.cells) - {default}:
+                raise ValueError("sweep: the default is its only configuration; name more values")
         if self.baseline is not None and self.baseline not in names:
             raise ValueError(f"baseline {self.baseline!r} is not a retriever; {did_you_mean(self.baseline, names)}")
         self._check_graph(names)
