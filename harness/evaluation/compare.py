@@ -31,7 +31,7 @@ class Key(NamedTuple):
     b: str
 
 
-class Pair(NamedTuple):
+class TestedPair(NamedTuple):
     """One pair of a family as every test wants to see it, before anything is corrected."""
 
     key: Key
@@ -47,11 +47,11 @@ class Pair(NamedTuple):
 
 
 Equivalence = Mapping[tuple[str, str], tuple[FlipTest, float]]
-"""Pair -> its test of equivalence, and the corrected p."""
+"""TestedPair -> its test of equivalence, and the corrected p."""
 NOTHING_KNOWN: Mapping[Key, Reason] = MappingProxyType({})
 
 
-class Judged(NamedTuple):
+class JudgedPair(NamedTuple):
     """What is shown of one pair by its family's correction."""
 
     p: float
@@ -128,7 +128,7 @@ def compare(
     """
     families = keys_of(scores, baseline)
     kept = {key: scores.defined(*key) for keys in families.values() for key in keys}
-    pairs: dict[Key, Pair] = {}
+    pairs: dict[Key, TestedPair] = {}
     for mask in {one.tobytes(): one for one in kept.values() if one.any()}.values():
         keys = [key for key, one in kept.items() if np.array_equal(one, mask)]
         pairs |= observe(scores.only(mask), keys, settings, step)
@@ -149,7 +149,7 @@ def compare_pairs(scores: Scores, pairs: Sequence[tuple[str, str]], settings: Se
 
 def observe(
     scores: Scores, keys: Sequence[Key], settings: Settings, step: Callable[[], None] = uncounted
-) -> dict[Key, Pair]:
+) -> dict[Key, TestedPair]:
     """Return pairs over the same queries, defined for both, as every test wants to see them.
 
     Args:
@@ -165,13 +165,13 @@ def observe(
     table = units.sums(np.column_stack([scores.values[measure][name] for measure, name in columns]))
     contrasts = [Contrast(columns[k.measure, k.a], columns[k.measure, k.b]) for k in keys]
 
-    def ranked(key: Key, flips: FlipTest) -> Pair:
+    def ranked(key: Key, flips: FlipTest) -> TestedPair:
         a, b = scores.values[key.measure][key.a], scores.values[key.measure][key.b]
         by_query = differences(a, b)
         by_unit = differences(units.means(a), units.means(b)) if units.clustered else by_query
         observed = Observed(by_query, units, flips, signed_rank(by_unit))
         step()
-        return Pair(key, scores, observed, decide(observed, settings.test))
+        return TestedPair(key, scores, observed, decide(observed, settings.test))
 
     # NumPy lets go of the interpreter while it counts: two cores count two pairs at once.
     with ThreadPoolExecutor(os.cpu_count()) as pool:
@@ -197,7 +197,7 @@ def equivalence_of(
 
 
 def _family(
-    scores: Scores, pairs: Sequence[Pair], settings: Settings, *, absent: int = 0, confirmatory: bool = True,
+    scores: Scores, pairs: Sequence[TestedPair], settings: Settings, *, absent: int = 0, confirmatory: bool = True,
     equivalence: Equivalence | None = None,
 ) -> Iterator[Comparison]:  # fmt: skip
     """Correct and judge one family; each absent pair counts with p = 1."""
@@ -242,9 +242,9 @@ def _family(
 
 
 def judged(
-    pairs: Sequence[Pair], settings: Settings, known: Mapping[Key, Reason] = NOTHING_KNOWN,
+    pairs: Sequence[TestedPair], settings: Settings, known: Mapping[Key, Reason] = NOTHING_KNOWN,
     within: AbstractSet[tuple[str, str]] = frozenset(), absent: int = 0,
-) -> list[Judged]:  # fmt: skip
+) -> list[JudgedPair]:  # fmt: skip
     """Correct one family, and return the verdict on each pair; none where a model alone judged, or alpha is spent.
 
     Args:
@@ -274,5 +274,5 @@ def judged(
         elif settings.spent:
             finding = Finding(Verdict.UNDECIDED, Reason.ALPHA_SPENT)
         weighted = pair.observed.units.weights is not None
-        rows.append(Judged(p, floor, mean, None if weighted else rank, finding))
+        rows.append(JudgedPair(p, floor, mean, None if weighted else rank, finding))
     return rows

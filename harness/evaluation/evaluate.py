@@ -16,24 +16,16 @@ from pydantic import ValidationError
 from harness.evaluation.abstention import CUTOFF, abstention_of, comparable
 from harness.evaluation.compare import MOST_PAIRS, compare, equivalence_of, family, uncounted
 from harness.evaluation.costs import Prices, by_price
-from harness.evaluation.evaluation import (
-    Abstention,
-    Ceilings,
-    Evaluation,
-    NextLook,
-    RunWarning,
-    SweepChoice,
-    WarningKind,
-)
+from harness.evaluation.evaluation import Abstention, Ceilings, Evaluation, NextLook, SweepChoice
 from harness.evaluation.families import equivalence_family, slice_families, uplift_family
 from harness.evaluation.grading import GradedLabels, grade_labels
 from harness.evaluation.readers import judged_shares, rankings_of, relevance_of, scores_of_results
 from harness.evaluation.scores import Scores, by_mean
 from harness.evaluation.verdict import Comparison, Finding, Reason, TestRow, Verdict
-from harness.evaluation.warnings import run_warnings
+from harness.evaluation.warnings import fragile_warnings, run_warnings
 from harness.measures import parse
 from harness.records import Manifest, Results, create, sha256_of
-from harness.stats.differences import differences, fragile
+from harness.stats.differences import differences
 from harness.stats.intervals import Summary, deviation, mean, summarize
 from harness.stats.power import at_look, look_at, queries_needed, t_power
 from harness.stats.settings import EXAMPLE, Settings, check_margin
@@ -284,19 +276,7 @@ def conclude(
     done = {*found.within_margin, *found.shown_worse}
     alphas = {other: settings.alpha / tests[other] for other in others if other not in done}
     plans = {other: _needed(decided, (leader, other), alpha, wanted) for other, alpha in alphas.items()}
-    return found.model_copy(update={"plans": plans, "warnings": tuple(_fragile(decided, found))})
-
-
-def _fragile(scores: Scores, found: Evaluation) -> Iterator[RunWarning]:
-    """The pairs of the first screen of which few queries with a large loss would undo what is shown."""
-    group, units, span = scores.values[scores.primary], scores.units, scores.span_of(scores.primary)
-    pairs = found.against_baseline if found.baseline else found.against.values()
-    shown = [(row.a, row.b) for row in pairs if row.verdict.separates]
-    if found.sweep is not None:
-        shown = [(found.sweep.chosen, found.sweep.default)] if found.sweep.beats else []
-    for a, b in shown:
-        if fragile(units.means(group[a] - group[b]), span):
-            yield RunWarning(WarningKind.FRAGILE, (a, b))
+    return found.model_copy(update={"plans": plans, "warnings": tuple(fragile_warnings(decided, found))})
 
 
 def _leading_a_sweep(scores: Scores, leader: str, settings: Settings) -> dict[str, Comparison]:

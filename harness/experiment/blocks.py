@@ -5,17 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar, Literal, Self, get_args
 
-from pydantic import (
-    Field,
-    GetJsonSchemaHandler,
-    SerializeAsAny,
-    SerializerFunctionWrapHandler,
-    ValidationInfo,
-    WithJsonSchema,
-    field_validator,
-    model_serializer,
-    model_validator,
-)
+import pydantic
+from pydantic import Field, SerializeAsAny, ValidationInfo, field_validator, model_serializer, model_validator
 from pydantic_core import CoreSchema
 
 from harness.experiment.option_tables import JsonSchema, Kind, KindOf, options_of, read_as, table_of, union_of
@@ -94,7 +85,7 @@ class Block(Strict):
     """Keys that are not written where they say nothing: manifests of earlier versions know the same retriever."""
 
     @model_serializer(mode="wrap")
-    def _without_silent(self, table_of: SerializerFunctionWrapHandler) -> dict[str, Any]:
+    def _without_silent(self, table_of: pydantic.SerializerFunctionWrapHandler) -> dict[str, Any]:
         table: dict[str, Any] = table_of(self)
         return self._spoken(table)
 
@@ -232,12 +223,12 @@ class Standalone(Block):
             return {**own, "options": checked(options, others, "").model_dump(by_alias=True)}
 
     @model_serializer(mode="wrap")
-    def _options_beside(self, table_of: SerializerFunctionWrapHandler) -> dict[str, Any]:
+    def _options_beside(self, table_of: pydantic.SerializerFunctionWrapHandler) -> dict[str, Any]:
         table: dict[str, Any] = table_of(self)
         return self._spoken(table | table.pop("options"))
 
 
-NestedTable = Annotated[SerializeAsAny[Block], WithJsonSchema({"type": "object"})]
+NestedTable = Annotated[SerializeAsAny[Block], pydantic.WithJsonSchema({"type": "object"})]
 """A part without a name of its own: a table as under [[retrievers]]."""
 
 
@@ -304,7 +295,7 @@ KINDS: dict[str, type[Block]] = {
 class BlockUnion:
     """Annotates a retriever: to a reader of the schema it is a union of all kinds, those of other packages too."""
 
-    def __get_pydantic_json_schema__(self, _: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchema:
+    def __get_pydantic_json_schema__(self, _: CoreSchema, handler: pydantic.GetJsonSchemaHandler) -> JsonSchema:
         """Blocks that the harness makes, and whole retrievers with the options of their classes."""
         whole = [table_of(retriever_class(kind), kind, Standalone) for kind in sorted(retriever_kinds())]
         made, others = union_of("Made", KINDS.values()), union_of("Standalone", whole)
