@@ -47,7 +47,7 @@ class TestedPair(NamedTuple):
 
 
 Equivalence = Mapping[tuple[str, str], tuple[FlipTest, float]]
-"""TestedPair -> its test of equivalence, and the corrected p."""
+"""Pair -> its test of equivalence, and the corrected p."""
 NOTHING_KNOWN: Mapping[Key, Reason] = MappingProxyType({})
 
 
