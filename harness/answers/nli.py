@@ -58,9 +58,8 @@ class NliJudge(UnpromptedJudge):
     def _read(self, pairs: Sequence[tuple[str, str]]) -> list[Word]:
         words = _words(self._model.labels, self._model.weights.model)
         logits, tokens = self._model.logits(pairs)
-        self._meter.count(
-            texts=len(pairs), calls=1, tokens=int(tokens.read.sum()), lost_tokens=int(tokens.truncated.sum())
-        )  # fmt: skip
+        read, lost = (int(of.sum()) for of in (tokens.read, tokens.truncated))
+        self._meter.count(texts=len(pairs), calls=1, tokens=read, lost_tokens=lost)
         return [self._verdict(row, words) for row in special.softmax(logits, axis=1)]
 
     def _verdict(self, row: Floats, words: Sequence[Word]) -> Word:

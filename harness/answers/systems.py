@@ -66,9 +66,8 @@ def read_systems(folder: Path, queries: Collection[str]) -> list[System]:
         InputError: with every problem of every file; there is no file, or a name is not a system's.
     """
     if not folder.is_dir():
-        remedy = (
-            'give the folder with <system>.jsonl, one answer a line: {"query_id": …, "response": …, "contexts": […]}'
-        )
+        form = '{"query_id": …, "response": …, "contexts": […]}'
+        remedy = f"give the folder with <system>.jsonl, one answer a line: {form}"
         raise InputError(Problem(str(folder), "is not a folder", remedy))
     problems = Findings()
     systems = []

@@ -11,9 +11,7 @@ from harness.console.printing import print_result, print_scores
 from harness.console.shared_options import HelpGroup, Json, MaxCost, NoCode
 
 app = typer.Typer(
-    cls=HelpGroup,
-    help="Judge and score the answers of a generator: claims, verdicts, measures.",
-    rich_markup_mode=None,
+    cls=HelpGroup, help="Judge and score the answers of a generator: claims, verdicts, measures.", rich_markup_mode=None
 )
 
 ExperimentFile = Annotated[

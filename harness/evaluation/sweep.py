@@ -41,15 +41,13 @@ def choose(scores: Scores, sweep: Sweep, settings: Settings, prices: Prices) -> 
     if sweep.default not in group or not tried or not scores.n:
         return None
     default = group[sweep.default]
-    found = max_t(
-        np.column_stack([group[name] - default for name in tried]), units, alpha=settings.alpha, seed=settings.seed
-    )
+    gaps = np.column_stack([group[name] - default for name in tried])
+    found = max_t(gaps, units, alpha=settings.alpha, seed=settings.seed)
     chosen = tried[found.best]
     expected = cross_fitted({name: group[name] for name in tried}, scores.ids, units, seed=settings.seed)
     every = [*tried, sweep.default]
-    apart = told_apart(
-        np.column_stack([group[name] for name in every]), units, found.best, alpha=settings.alpha, seed=settings.seed
-    )
+    table = np.column_stack([group[name] for name in every])
+    apart = told_apart(table, units, found.best, alpha=settings.alpha, seed=settings.seed)
     alike = [name for name, told in zip(every, apart, strict=True) if not told]
     ranked = list(by_mean({name: mean(group[name], units.weights) for name in every}))
     free, bounds, too_few = (0.0,), scores.gap_range, len(units) < FEWEST_QUERIES

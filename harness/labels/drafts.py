@@ -88,7 +88,7 @@ def prompts_for(dataset: Dataset, count: int, examples: Sequence[str], seed: int
     texts = dataset.texts(ids[:count])
     shown, _ = shown_of("\n".join(f"- {' '.join(example.split())}" for example in examples))  # a log may be long
     tone = (
-        f"Queries that people really typed, for their tone:\n{quoted(shown, 'EXAMPLES', 'DOCUMENT')}" if shown else ""
+        "Queries that people really typed, for their tone:\n" + quoted(shown, "EXAMPLES", "DOCUMENT") if shown else ""
     )
     prompts = []
     for number, id_ in enumerate(ids[:count]):

@@ -9,15 +9,7 @@ from pathlib import Path
 from typing import Literal, NamedTuple
 
 from harness.dataset import BY_MODEL, Dataset, DatasetReference, Labels, load, trec
-from harness.dataset.judgments import (
-    NAME,
-    Judgment,
-    merge,
-    read_file,
-    read_judgments,
-    settle,
-    text_digest,
-)
+from harness.dataset.judgments import NAME, Judgment, merge, read_file, read_judgments, settle, text_digest
 from harness.dataset.source import Findings
 from harness.english import counted
 from harness.evaluation.grading import labels_that_count

@@ -58,9 +58,8 @@ class QueryTable(dict[str, LabelledQuery]):
             raise InputError(Problem("to", f"lost_by and to are the same retriever, {to!r}", "name two"))
         for where, name in (("lost_by", lost_by), ("to", to)):
             if name not in self._names:
-                raise InputError(
-                    Problem(where, f"there is no retriever {name!r}", did_you_mean(str(name), self._names))
-                )
+                remedy = did_you_mean(str(name), self._names)
+                raise InputError(Problem(where, f"there is no retriever {name!r}", remedy))
         table = self._scores[self._scores["measure"] == self._primary]
         values = table.pivot(index="query_id", columns="retriever", values="value")[[lost_by, to]]
         values["difference"] = values[lost_by] - values[to]

@@ -56,28 +56,25 @@ def section(view: View, *, whole: bool = False) -> Section:
     distances, alike = spread(view), groups(view)
     held = browsed(view, alike, whole=whole)
     most = sorted(view.shown, key=lambda i: (-distances[i], view.ids[i]))[:PRINTED]
-    return Section(
-        "queries",
-        "Queries",
-        {
-            "evidence": held.packed,
-            "hits": HITS,
-            "depth": view.resolved.depth,
-            "retrievers": held.evidence["retrievers"],
-            "held": len(held.evidence["queries"]),
-            "places": frozenset(held.places),
-            "rest": REST if len(held.places) < len(view.order) and not whole else "",
-            "elsewhere": "report.html" if whole else REST,
-            "texts": held.texts,
-            "kept": held.kept,
-            "whole": held.kept == EvidenceKept(*STEPS[0], len(view.order)),
-            "printed": [i for i in most if distances[i] > 0],
-            "gold": gold,
-            "document": partial(document, view),
-            "groups": [(group, [view.ids[place] for place in group.places[:HITS]]) for group in alike],
-            "without": "" if alike else without_groups(view),
-        },
-    )
+    context = {
+        "evidence": held.packed,
+        "hits": HITS,
+        "depth": view.resolved.depth,
+        "retrievers": held.evidence["retrievers"],
+        "held": len(held.evidence["queries"]),
+        "places": frozenset(held.places),
+        "rest": REST if len(held.places) < len(view.order) and not whole else "",
+        "elsewhere": "report.html" if whole else REST,
+        "texts": held.texts,
+        "kept": held.kept,
+        "whole": held.kept == EvidenceKept(*STEPS[0], len(view.order)),
+        "printed": [i for i in most if distances[i] > 0],
+        "gold": gold,
+        "document": partial(document, view),
+        "groups": [(group, [view.ids[place] for place in group.places[:HITS]]) for group in alike],
+        "without": "" if alike else without_groups(view),
+    }
+    return Section("queries", "Queries", context)
 
 
 LARGE = 500_000
