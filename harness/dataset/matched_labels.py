@@ -108,7 +108,6 @@ def _with_ids(
         found.absent.append((place.of(position), query_id, doc))
         # A line, where the query has no id of its own.
         seen.note("dangling-document", f"{place.of(position) if unnamed(seen, place) else query_id} {doc}")
-    _note_oddities(query_id, given, seen)
     names = {doc: matches[doc].document for doc in given.documents if doc in matches}
     same = not dangling and all(doc == name for doc, name in names.items())
     return replace(given if same else given.renamed(names), quoted=False)
@@ -170,15 +169,6 @@ def _refuse_losses(found: MatchedLabels, documents: CheckedDocuments, seen: Find
     example = f", such as {found.absent[0][2]!r}; {documents.example()}".rstrip("; ") if found.absent else ""
     what = f"{lost:,} of {total:,} labels are lost, more than one in ten: {told}{example}"
     seen.wrong(where, what, "correct them, or remove them from the file")
-
-
-def _note_oddities(query_id: str, given: Labels, seen: Findings) -> None:
-    """Count what labels hold that is allowed and worth knowing."""
-    if given.grades is not None and min(given.grades.values(), default=0) < 0:
-        seen.note("negative-grade", query_id)
-    named = given.documents
-    if given.grades is None and given.groups is None and len(set(named)) < len(named):
-        seen.note("duplicate-label", query_id)
 
 
 def unnamed(seen: Findings, place: Place) -> bool:
