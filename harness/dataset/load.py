@@ -149,8 +149,8 @@ def load_documents(reference: DatasetReference) -> Dataset:
     documents = check_documents(source, seen, (), set())
     if seen:
         raise InputError(seen.problems)
-    asked = tuple(query for _, query in source.queries(Findings()))
-    digest, again = documents.digest, partial(read_again, source, reference.name, documents.digest)
+    asked, digest = tuple(query for _, query in source.queries(Findings())), documents.digest
+    again = partial(read_again, source, reference.name, digest)
     return Dataset(reference.name, name, asked, (), {}, len(documents.ids), digest, digest, asked, read_documents=again)
 
 

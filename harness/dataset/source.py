@@ -182,9 +182,8 @@ def split_among(where: str, splits: Collection[str], asked: str | None, usual: s
     if (found := alone if asked is None else asked) in splits:
         return found
     what = f"has the splits {', '.join(splits) or 'of no query'}" if asked is None else f"has no split {asked!r}"
-    raise InputError(
-        Problem(where, what, did_you_mean(asked, splits) if asked else 'name one: split = "…", or --split')
-    )
+    remedy = did_you_mean(asked, splits) if asked else 'name one: split = "…", or --split'
+    raise InputError(Problem(where, what, remedy))
 
 
 def parse_json(text: str) -> Any:
@@ -297,12 +296,10 @@ def read_history(cell: Any, place: Place, problems: Findings) -> tuple[str, ...]
     ('Is there a fee?', 'Yes.')
     """
     listed = written_value(cell) or []
-    said = (
-        [one.get("content") if isinstance(one, dict) else one for one in listed] if isinstance(listed, list) else [None]
-    )
-    history = tuple(one for one in said if isinstance(one, str))
-    if len(history) == len(said):
-        return history
+    if isinstance(listed, list):
+        said: list[Any] = [one.get("content") if isinstance(one, dict) else one for one in listed]
+        if all(isinstance(one, str) for one in said):
+            return tuple(said)
     remedy = 'such as ["Is there a fee?", "Yes."]; or keep it as a field: --columns fields=history'
     problems.wrong(place, "'history' is not a list of messages", remedy)
     return ()
