@@ -232,13 +232,10 @@ class Dataset:
     all of them in labels and rankings."""
     sample: tuple[Document, ...] = field(default=(), repr=False)
     """As many documents as the first pass was to keep."""
-    read_documents: Callable[[], Iterator[Document]] = field(repr=False, default=lambda: iter(()))
+    documents: Callable[[], Iterator[Document]] = field(repr=False, default=lambda: iter(()))
+    """A fresh pass over the corpus, in file order."""
     refuse_changes: Callable[[], None] = field(repr=False, default=lambda: None)
     """Raises DataChanged if queries or labels were rewritten since."""
-
-    def documents(self) -> Iterator[Document]:
-        """A fresh pass over the corpus, in file order."""
-        return self.read_documents()
 
     def texts(self, ids: Collection[str]) -> dict[str, Document]:
         """The documents with these ids, found in one pass."""

@@ -169,8 +169,6 @@ def _files_below(folder: Path, problems: Findings) -> Iterator[Path]:
             problems.append(Problem(ascii(str(path)), "its name is not UTF-8", "rename it"))
         elif path.is_symlink() and not Path(os.path.realpath(path)).is_relative_to(root):
             problems.append(Problem(str(path), "is a link that leads out of the data set", "copy what it points to"))
-        elif path.is_dir():
-            problems.append(Problem(str(path), "is a link to a folder", "copy the folder, or name it as the data set"))
         else:
             yield path
 

@@ -83,7 +83,8 @@ def labels_of(
             continue
         graded, quoted = columns.name("grade", row), columns.name("contexts", row) is not None
         named, relevant = columns.value("label_document", row), columns.value("relevant", row)
-        objects = next(filter(_holds_objects, map(written_value, (named, relevant))), None)
+        lists = (cell for cell in map(written_value, (named, relevant)) if isinstance(cell, list))
+        objects = next((cell for cell in lists if any(isinstance(one, Mapping) for one in cell)), None)
         if named is None and (graded or "grade" in columns.declared):
             named = relevant
         any_quoted |= quoted
@@ -113,11 +114,6 @@ def _texts(row: Row, place: Place, columns: Columns, problems: Findings) -> list
     """The passages by which a row names documents."""
     name = columns.name("contexts", row) or ""
     return [HOP.sub("", text) for text in texts_in(columns.value("contexts", row), name, place, problems)]
-
-
-def _holds_objects(held: object) -> bool:
-    """Whether a cell is a list of objects, each a document and perhaps its grade."""
-    return isinstance(held, list) and any(isinstance(one, Mapping) for one in held)
 
 
 def _graded(

@@ -101,7 +101,7 @@ def load(reference: DatasetReference | str | Path, *, drop_dangling: bool = Fals
         field_names=frozenset(documents.field_names),
         same_as=documents.same_as,
         sample=documents.sample,
-        read_documents=partial(read_again, source, reference.name, documents.digest),
+        documents=partial(read_again, source, reference.name, documents.digest),
         refuse_changes=partial(
             _refuse_changes, source, reference, seen.names_document,
             _questions_digest(queries.values(), matched.rows, judgments),
@@ -151,7 +151,7 @@ def load_documents(reference: DatasetReference) -> Dataset:
         raise InputError(seen.problems)
     asked, digest = tuple(query for _, query in source.queries(Findings())), documents.digest
     again = partial(read_again, source, reference.name, digest)
-    return Dataset(reference.name, name, asked, (), {}, len(documents.ids), digest, digest, asked, read_documents=again)
+    return Dataset(reference.name, name, asked, (), {}, len(documents.ids), digest, digest, asked, documents=again)
 
 
 def _check_queries(source: Source, seen: Findings) -> dict[str, Query]:

@@ -102,11 +102,10 @@ class TableSource:
             return
         if not any(self.columns.labelled(row) for _, row in self.query_rows(Findings())):
             return  # questions without labels: a beginning
-        unnamed: dict[str, str] | None = None
+        unnamed: dict[str, str] = {}
         for _, row in self.query_rows(Findings()):
             if self.columns.name("query_id", row) is None:
-                unnamed, text = unnamed or {}, str(self.columns.value("query", row))
-                unnamed.setdefault(text, f"q{len(unnamed)}")
+                unnamed.setdefault(str(self.columns.value("query", row)), f"q{len(unnamed)}")
         # A row without labels is a slip, unless it has claims: those are measured without labels.
         rows = (
             (place, row)
@@ -115,7 +114,7 @@ class TableSource:
             and not self._unrated(row)
             and not self.columns.absent(row, (*QUERY, *LABELLING))  # told with the queries
         )
-        yield from labels_of(rows, self.columns, problems, unnamed)
+        yield from labels_of(rows, self.columns, problems, unnamed or None)
 
     def _unrated(self, row: Row) -> bool:
         """Whether a row has room for a document and its grade, and nobody has filled it in."""
