@@ -12,6 +12,7 @@ import re
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from typing import Any
 
 from harness.dataset.columns import CLICKS, Columns, declaring, folded, id_in, keeping, recognised, shown, texts_in
@@ -307,12 +308,10 @@ def merge_lists(lists: Mapping[str, tuple[str, ...]]) -> Labels:
     ('y', 'x', 'z')
     """
     most = max(MOST, *(len(ranked) for ranked in lists.values()))
-    places: dict[str, list[int]] = {}
-    for ranked in lists.values():
-        for document in ranked:
-            places.setdefault(document, [])
-    for document, numbers in places.items():
-        numbers += [ranked.index(document) + 1 if document in ranked else most + 1 for ranked in lists.values()]
+    places = {
+        document: [ranked.index(document) + 1 if document in ranked else most + 1 for ranked in lists.values()]
+        for document in chain.from_iterable(lists.values())
+    }
     order = sorted(places, key=lambda document: (sum(places[document]), min(places[document]), document))
     given = {
         judge: {document: len(ranked) - place for place, document in enumerate(ranked)}
