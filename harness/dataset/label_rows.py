@@ -86,7 +86,7 @@ def labels_of(
         named, relevant = columns.value("label_document", row), columns.value("relevant", row)
         lists = (cell for cell in map(written_value, (named, relevant)) if isinstance(cell, list))
         objects = next((cell for cell in lists if any(isinstance(one, Mapping) for one in cell)), None)
-        if named is None and (graded or "grade" in columns.declared):
+        if named is None and graded:
             named = relevant
         any_quoted |= quoted
         if objects is None and (named is not None or quoted):
@@ -122,9 +122,6 @@ def _graded(
 ) -> Iterator[tuple[str, int]]:
     """The documents of a row with their grades; one for each of them, or one for all, which is 1 if none is there."""
     name = columns.name("grade", row)
-    if name is None and "grade" in columns.declared:
-        problems.append(columns.lacking("grade", row)._replace(where=str(place)))
-        return
     written = 1 if name is None else columns.value("grade", row)
     several = written if isinstance(written, list) and len(written) == len(documents) else [written] * len(documents)
     grades = list(map(grade_of, several))
@@ -138,7 +135,7 @@ def _without_documents(row: Row, columns: Columns) -> Problem:
     """A complaint, without its place, that no column names documents."""
     grades = columns.name("grade", row)
     if grades is None or columns.name("label_query", row) is not None:
-        return columns.lacking("relevant" if "relevant" in columns.declared else "label_document", row)
+        return columns.lacking("label_document", row)
     what = f"{grades!r} could hold grades, and no column names the documents"
     return Problem("", what, f"say which: {declaring('label_document')}; {keeping(grades)}")
 

@@ -140,7 +140,7 @@ def documents(folder: Path, tables: Collection[Path], problems: Findings) -> Ite
                 document = Document(_named(name, file), *convert(file))
             else:
                 document = parse_document(decode(file.read(), Place(file.path)), _named(name, file))
-            problems.counter(str(folder))[(CONVERTED | SUFFIXES)[file.suffix]] += 1
+            problems.sizes[str(folder)][(CONVERTED | SUFFIXES)[file.suffix]] += 1
             yield Place(file.path), document
         except NotConverted as failure:
             problems.note("unconverted-file", f"{name}: {failure}")

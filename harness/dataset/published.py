@@ -101,11 +101,7 @@ BEIR = Reader(
 )
 MSMARCO = Layout(
     {"corpus": r"collection\.tsv", "queries": r"queries(?:\.(.+))?\.tsv", "qrels": r"qrels(?:\.(.+))?\.tsv"},
-    {
-        "corpus": ("_id", "text"),
-        "queries": ("_id", "text"),
-        "qrels": ("query_id", "iteration", "doc_id", "score"),
-    },
+    {"corpus": ("_id", "text"), "queries": ("_id", "text"), "qrels": ("query_id", "iteration", "doc_id", "score")},
 )
 HUGGINGFACE = Layout(
     {

@@ -8,16 +8,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from statistics import median
 
-from harness.dataset.columns import (
-    ASKED,
-    FIELDS,
-    LABELLING,
-    OF_DOCUMENTS,
-    OF_QUERIES,
-    Columns,
-    document_of,
-    query_of,
-)
+from harness.dataset.columns import ASKED, FIELDS, LABELLING, OF_DOCUMENTS, OF_QUERIES, Columns, document_of, query_of
 from harness.dataset.dataset_model import Labels
 from harness.dataset.files import File
 from harness.dataset.label_rows import labels_of
@@ -142,7 +133,7 @@ class TableSource:
         path = counted = None
         for place, row in rows:
             if counted is None or place.path is not path:
-                path, counted = place.path, problems.counter(place.file)
+                path, counted = place.path, problems.sizes[place.file]
             counted["row"] += 1
             if kinds != OF_DOCUMENTS and counted["row"] <= SAMPLED:
                 unused, taken = problems.unused.setdefault(place.file, {}), self.columns.taken(row, kinds)
