@@ -45,8 +45,6 @@ PLACES = ("file", "filename", "path", "url", "source")
 """Names documents where no other column does; else it says where something is from."""
 CLICKS = "clicks"
 """How often a document was clicked: grades only where the experiment says so."""
-CONTEXTS = "contexts"
-"""Texts of documents that were retrieved, or should be: labels only where the experiment says so."""
 LABELLING = ("label_document", "relevant", "grade", "contexts")
 NAMING = ("label_document", "relevant", "contexts")
 """What names the documents of a label."""
@@ -243,7 +241,7 @@ def query_of(
         unnamed: what it is called where there is no column for its id.
         labelled: whether its labels stand in the row, too: they are not fields of it.
     """
-    named = columns.name("query_id", row) is not None or "query_id" in columns.declared
+    named = columns.name("query_id", row) is not None
     id_ = id_in(row, "query_id", place, columns, problems) if named else unnamed
     text = _text(row, "query", place, columns, problems)
     if id_ is None or text is None:

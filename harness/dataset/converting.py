@@ -16,7 +16,7 @@ import sys
 import warnings
 from functools import cache
 from importlib.metadata import version
-from typing import Any, NamedTuple
+from typing import Any
 
 from harness.dataset.files import File
 from retrievers.opening import cache_folder
@@ -30,15 +30,10 @@ class NotConverted(Exception):
     """A file that holds no text which could be read, with the reason."""
 
 
-class Converted(NamedTuple):
-    """A document's title, where its format has one, and its text as Markdown."""
+def convert(file: File) -> tuple[str, str]:
+    """The title of a file, where its format has one, and its text as Markdown.
 
-    title: str
-    text: str
-
-
-def convert(file: File) -> Converted:
-    """Convert one file, or take what was kept beside the cache of vectors, by content and by markitdown's version.
+    It is converted, or was kept beside the cache of vectors, by content and by markitdown's version.
 
     Raises:
         NotConverted: it is damaged, protected, or holds no text (a scanned page, say).
@@ -58,7 +53,7 @@ def convert(file: File) -> Converted:
             aside.replace(kept)
     if "failed" in conversion:
         raise NotConverted(conversion["failed"])
-    return Converted(conversion["title"], conversion["text"])
+    return conversion["title"], conversion["text"]
 
 
 def convert_bytes(raw: bytes, suffix: str) -> dict[str, str]:

@@ -103,16 +103,12 @@ def check_documents(
     documents.sample = tuple(sample(checked, size=sampled)) if sampled else ()
     deque(checked, maxlen=0)  # where no sample was drawn
     if not documents.ids and not seen:
-        lacks = not installed() and any(
-            name.lower().endswith(tuple(CONVERTED)) for name in seen.ledger.get("unread-file", ())
-        )
-        seen.wrong("documents", "the corpus is empty", REMEDY if lacks else "there must be a document")
+        unread = [name for name in seen.ledger.get("unread-file", ()) if name.lower().endswith(tuple(CONVERTED))]
+        remedy = REMEDY if unread and not installed() else "there must be a document"
+        seen.wrong("documents", "the corpus is empty", remedy)
     if match and documents.ids and not documents.keys:
-        seen.wrong(
-            "dataset.match",
-            f"no document has {' and '.join(map(repr, match))} among its fields",
-            "see how they are spelt",
-        )
+        what = f"no document has {' and '.join(map(repr, match))} among its fields"
+        seen.wrong("dataset.match", what, "see how they are spelt")
     return documents
 
 

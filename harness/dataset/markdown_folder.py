@@ -17,7 +17,7 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path, PurePosixPath
-from typing import Any, NamedTuple
+from typing import Any
 
 import yaml
 
@@ -140,7 +140,7 @@ def documents(folder: Path, tables: Collection[Path], problems: Findings) -> Ite
                 document = Document(_named(name, file), *convert(file))
             else:
                 document = parse_document(decode(file.read(), Place(file.path)), _named(name, file))
-            problems.counter(str(folder))[(CONVERTED | SUFFIXES)[file.suffix]] += 1
+            problems.sizes[str(folder)][(CONVERTED | SUFFIXES)[file.suffix]] += 1
             yield Place(file.path), document
         except NotConverted as failure:
             problems.note("unconverted-file", f"{name}: {failure}")
@@ -205,8 +205,7 @@ def parse_document(text: str, name: str) -> Document:
     >>> parse_document("# Setting up\n\nPlug it in.", "manual/setup").title
     'Setting up'
     """
-    front = front_matter(text)
-    text = front.text
+    named, fields, text = front_matter(text)
     lines = text.split("\n")
     headings = [i for i, line in enumerate(lines) if line.startswith("# ")]
     head = lines[: headings[1]] if len(headings) > 1 else lines
@@ -219,11 +218,11 @@ def parse_document(text: str, name: str) -> Document:
             values[key] = match[2].strip()
             id_line = number if key == "id" else id_line
     if id_line is None or not values["id"]:
-        title = front.title or (lines[headings[0]][2:].strip() if headings else "")
-        return Document(name, title, text.strip(), front.fields)
+        title = named or (lines[headings[0]][2:].strip() if headings else "")
+        return Document(name, title, text.strip(), fields)
     body = "\n".join(lines[:id_line] + lines[id_line + 1 :]).strip()
-    fields = {key: values[key] for key in ("category", "tags") if values.get(key)}
-    return Document(nfc(values["id"]), values.get("title", "") or front.title, body, {**front.fields, **fields})
+    fields |= {key: values[key] for key in ("category", "tags") if values.get(key)}
+    return Document(nfc(values["id"]), values.get("title", "") or named, body, fields)
 
 
 def _readable(name: str, file: File, *, converts: bool) -> bool:
@@ -247,29 +246,21 @@ def _paper(name: str) -> bool:
     return top and (PurePosixPath(name).stem.lower() in NOT_DOCUMENTS or name.lower() in NOT_DOCUMENT_FILES)
 
 
-class FrontMatter(NamedTuple):
-    """The head of a file, and the text after it."""
-
-    title: str
-    fields: dict[str, str]
-    text: str
-
-
-def front_matter(text: str) -> FrontMatter:
-    r"""Part a file's head from its text; the whole is the text where there is no head that can be read.
+def front_matter(text: str) -> tuple[str, dict[str, str], str]:
+    r"""The title and the fields in the head of a file, and the text after it; the whole where no head can be read.
 
     >>> front_matter("---\ntitle: \"Setting up\"\ntags: [a, b]\n---\n\nPlug it in.")
-    FrontMatter(title='Setting up', fields={'tags': 'a, b'}, text='\nPlug it in.')
-    >>> front_matter("---\nTwo parts\n---\n").text
+    ('Setting up', {'tags': 'a, b'}, '\nPlug it in.')
+    >>> front_matter("---\nTwo parts\n---\n")[2]
     '---\nTwo parts\n---\n'
     """
     head = HEAD.match(text)
     entries = _entries(head[1]) if head else {}
     if not head or not entries:
-        return FrontMatter("", {}, text)
+        return "", {}, text
     title = next((key for key in entries if key.lower() == "title"), "")
     fields = {key: value for key, value in entries.items() if value and key != title}
-    return FrontMatter(entries.get(title, ""), fields, text[head.end() :])
+    return entries.get(title, ""), fields, text[head.end() :]
 
 
 def _entries(head: str) -> dict[str, str]:

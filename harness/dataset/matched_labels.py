@@ -34,10 +34,8 @@ class MatchedLabels:
     ways: Counter[str] = field(default_factory=Counter)
     """By what labels name their documents -> how many do."""
     absent: list[Unmatched] = field(default_factory=list)
-    passages: int = 0
-    """Passages that no document holds."""
-    of_absent_queries: int = 0
-    """Labels of queries that do not exist."""
+    lost: Counter[str] = field(default_factory=Counter)
+    """What is wrong with labels that were taken away -> how many are."""
 
 
 def match_labels(
@@ -62,7 +60,7 @@ def match_labels(
     for place, query_id, given in rows:
         if query_id not in queries:
             seen.note("dangling-query", query_id)
-            found.of_absent_queries += len(given.documents)
+            found.lost["are of queries that do not exist"] += len(given.documents)
             continue
         if not queries[query_id].text.strip():
             who = "a judged query" if unnamed(seen, place) else f"judged query {query_id!r}"
@@ -102,13 +100,13 @@ def _with_ids(
             dangling.setdefault(doc, position)
     for doc, position in dangling.items():
         if given.quoted:
-            found.passages += 1
+            found.lost["are passages that no document holds"] += 1
             seen.note("unmatched-context", f"{query_id}: {' '.join(doc.split())[:80]}")
             continue
+        found.lost["name no document"] += 1
         found.absent.append((place.of(position), query_id, doc))
         # A line, where the query has no id of its own.
         seen.note("dangling-document", f"{place.of(position) if unnamed(seen, place) else query_id} {doc}")
-    _note_oddities(query_id, given, seen)
     names = {doc: matches[doc].document for doc in given.documents if doc in matches}
     same = not dangling and all(doc == name for doc, name in names.items())
     return replace(given if same else given.renamed(names), quoted=False)
@@ -157,28 +155,14 @@ def _refuse_absent(
 
 def _refuse_losses(found: MatchedLabels, documents: CheckedDocuments, seen: Findings, where: str) -> None:
     """Refuse labels of which more than one in ten is lost, whatever takes them away."""
-    causes = {
-        "name no document": len(found.absent),
-        "are of queries that do not exist": found.of_absent_queries,
-        "are passages that no document holds": found.passages,
-    }
-    lost = sum(causes.values())
+    lost = found.lost.total()
     total = lost + sum(found.ways.values())
     if seen or lost <= MOST_LOST * total:
         return
-    told = ", ".join(f"{number:,} {cause}" for cause, number in causes.items() if number)
+    told = ", ".join(f"{number:,} {cause}" for cause, number in found.lost.items() if number)
     example = f", such as {found.absent[0][2]!r}; {documents.example()}".rstrip("; ") if found.absent else ""
     what = f"{lost:,} of {total:,} labels are lost, more than one in ten: {told}{example}"
     seen.wrong(where, what, "correct them, or remove them from the file")
-
-
-def _note_oddities(query_id: str, given: Labels, seen: Findings) -> None:
-    """Count what labels hold that is allowed and worth knowing."""
-    if given.grades is not None and min(given.grades.values(), default=0) < 0:
-        seen.note("negative-grade", query_id)
-    named = given.documents
-    if given.grades is None and given.groups is None and len(set(named)) < len(named):
-        seen.note("duplicate-label", query_id)
 
 
 def unnamed(seen: Findings, place: Place) -> bool:

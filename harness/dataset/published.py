@@ -15,7 +15,7 @@ import importlib
 import logging
 import re
 import shlex
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
 from itertools import chain
@@ -105,11 +105,7 @@ BEIR = Reader(
 )
 MSMARCO = Layout(
     {"corpus": r"collection\.tsv", "queries": r"queries(?:\.(.+))?\.tsv", "qrels": r"qrels(?:\.(.+))?\.tsv"},
-    {
-        "corpus": ("_id", "text"),
-        "queries": ("_id", "text"),
-        "qrels": ("query_id", "iteration", "doc_id", "score"),
-    },
+    {"corpus": ("_id", "text"), "queries": ("_id", "text"), "qrels": ("query_id", "iteration", "doc_id", "score")},
 )
 HUGGINGFACE = Layout(
     {
@@ -141,7 +137,9 @@ def _read_named(reference: DatasetReference, files: Files) -> TableSource:
                 remedy = f"its parts are {', '.join(configs[:8])}"
                 raise InputError(Problem(reference.name, f"has no part {part!r}", remedy))
             table = datasets.load_dataset(name, config, **kwargs)
-            split = _split_of(reference, part, table)
+            where = f"{reference.name}: {part}"
+            alone = part != "qrels" and len(table) == 1  # judgments have the split that is asked for
+            split = next(iter(table)) if alone else split_among(where, table, reference.split, "test")
             rows[part] = partial(_numbered, f"{reference.name}/{part}", table[split].__iter__, dict)
     except InputError:
         raise
@@ -150,13 +148,6 @@ def _read_named(reference: DatasetReference, files: Files) -> TableSource:
         remedy = "see that the name is right and the hub can be reached, or give a folder with its files"
         raise InputError(Problem(reference.name, what, remedy)) from None
     return TableSource(rows["corpus"], rows["queries"], rows["qrels"], Columns(reference.columns))
-
-
-def _split_of(reference: DatasetReference, part: str, splits: Collection[str]) -> str:
-    """The split of one part, which may have only one where judgments have several."""
-    if len(splits) == 1 and part != "qrels":
-        return next(iter(splits))
-    return split_among(f"{reference.name}: {part}", splits, reference.split, "test")
 
 
 def _numbered(

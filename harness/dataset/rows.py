@@ -216,8 +216,7 @@ def _separated(file: File, delimiter: str) -> Iterator[tuple[int, list[str]]]:
 
 
 def _columnar(file: File, problems: Findings) -> Iterator[tuple[Place, Row]]:
-    file.refuse_twin()
-    packed = file.archive is not None or file.path.suffix.lower() in COMPRESSED
+    packed = file.archive is not None or file.twin or file.path.suffix.lower() in COMPRESSED
     kind = "Parquet" if file.suffix == ".parquet" else "Arrow"
     return held_tables.columnar_rows(file.path, kind, file.read() if packed else None, problems)
 

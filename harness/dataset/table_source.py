@@ -8,16 +8,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from statistics import median
 
-from harness.dataset.columns import (
-    ASKED,
-    FIELDS,
-    LABELLING,
-    OF_DOCUMENTS,
-    OF_QUERIES,
-    Columns,
-    document_of,
-    query_of,
-)
+from harness.dataset.columns import ASKED, FIELDS, LABELLING, OF_DOCUMENTS, OF_QUERIES, Columns, document_of, query_of
 from harness.dataset.dataset_model import Labels
 from harness.dataset.files import File
 from harness.dataset.label_rows import labels_of
@@ -102,11 +93,10 @@ class TableSource:
             return
         if not any(self.columns.labelled(row) for _, row in self.query_rows(Findings())):
             return  # questions without labels: a beginning
-        unnamed: dict[str, str] | None = None
+        unnamed: dict[str, str] = {}
         for _, row in self.query_rows(Findings()):
             if self.columns.name("query_id", row) is None:
-                unnamed, text = unnamed or {}, str(self.columns.value("query", row))
-                unnamed.setdefault(text, f"q{len(unnamed)}")
+                unnamed.setdefault(str(self.columns.value("query", row)), f"q{len(unnamed)}")
         # A row without labels is a slip, unless it has claims: those are measured without labels.
         rows = (
             (place, row)
@@ -115,7 +105,7 @@ class TableSource:
             and not self._unrated(row)
             and not self.columns.absent(row, (*QUERY, *LABELLING))  # told with the queries
         )
-        yield from labels_of(rows, self.columns, problems, unnamed)
+        yield from labels_of(rows, self.columns, problems, unnamed or None)
 
     def _unrated(self, row: Row) -> bool:
         """Whether a row has room for a document and its grade, and nobody has filled it in."""
@@ -143,7 +133,7 @@ class TableSource:
         path = counted = None
         for place, row in rows:
             if counted is None or place.path is not path:
-                path, counted = place.path, problems.counter(place.file)
+                path, counted = place.path, problems.sizes[place.file]
             counted["row"] += 1
             if kinds != OF_DOCUMENTS and counted["row"] <= SAMPLED:
                 unused, taken = problems.unused.setdefault(place.file, {}), self.columns.taken(row, kinds)

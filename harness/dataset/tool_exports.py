@@ -121,15 +121,14 @@ def _of_objects(inputs: str, outputs: str) -> Export:
     )
 
 
+USUAL = {"query_id": ("id",), "contexts": ("reference_contexts",), "claims": ("claims",)}
 RAGAS = Export(
     recognised=(("user_input",), ("reference_contexts", "reference_context_ids")),
     names={
-        "query_id": ("id",),
+        **USUAL,
         "query": ("user_input", "question", "query"),
         "label_document": ("reference_context_ids",),
-        "contexts": ("reference_contexts",),
         "reference": ("reference",),
-        "claims": ("claims",),
     },
     fields=("synthesizer_name", "persona_name", "query_style", "query_length"),
 )
@@ -142,13 +141,7 @@ LANGFUSE = _of_objects("input", "expectedOutput")
 """Items of a Langfuse data set, as its interface gives them (`GET /api/public/dataset-items`)."""
 LLAMA_INDEX_RAG = Export(
     recognised=(("query",), ("reference_contexts",), ("reference_answer",)),
-    names={
-        "query_id": ("id",),
-        "query": ("query",),
-        "contexts": ("reference_contexts",),
-        "reference": ("reference_answer",),
-        "claims": ("claims",),
-    },
+    names={**USUAL, "query": ("query",), "reference": ("reference_answer",)},
     parts=("rag_dataset.json", "source_files"),
 )
 """LlamaIndex's LabelledRagDataset as it saves itself, alone or in the folder that its downloads are."""
