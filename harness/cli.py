@@ -300,11 +300,11 @@ def _kept(experiment: Path, results: Path, *, code: bool) -> str:
 
     sentence = "stopped: what was embedded is cached; the same command continues"
     try:
-        aside = unfinished(results / load(experiment, code=code).experiment.name)
+        staging_dir = unfinished(results / load(experiment, code=code).experiment.name)
     except InputError:
         return sentence
-    if not any(aside.glob("runs/*.trec")):
+    if not any(staging_dir.glob("runs/*.trec")):
         return sentence
-    qrels, runs = (shlex.quote(str(aside / name)) for name in ("qrels.trec", "runs"))
+    qrels, runs = (shlex.quote(str(staging_dir / name)) for name in ("qrels.trec", "runs"))
     finished = f"harness score {qrels} {runs}{os.sep}*.trec"  # the shell expands the runs: no quotes there
-    return f"{sentence}; finished rankings are in {aside} ({finished})"
+    return f"{sentence}; finished rankings are in {staging_dir} ({finished})"

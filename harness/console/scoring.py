@@ -280,7 +280,7 @@ def gate(
     A challenger that loses the whole margin passes in up to 8 % of cases.
     """
     from harness import records
-    from harness.evaluation.gate import Side, gate_retrievers, same_ground
+    from harness.evaluation.gate import GateArm, gate_retrievers, same_ground
     from harness.evaluation.grading import people_judged
     from harness.evaluation.set_folders import gate_sets, holds_sets
     from harness.evaluation.wording import gate_cells, gate_sentence
@@ -299,7 +299,7 @@ def gate(
             raise NotShown("gate failed: no person judged these queries, and a model's labels alone show nothing")
     states = {"--corpus-changed": corpus_changed and source is None}
     shared.refuse(states, "is for two folders", "name the earlier by --from")
-    sides = Side(read, challenger), Side(earlier, baseline)
+    sides = GateArm(read, challenger), GateArm(earlier, baseline)
     verdict = gate_retrievers(*sides, margin=margins[""], corpus_changed=corpus_changed)
     note = "" if source is None else same_ground(read, earlier, corpus_changed=corpus_changed).sentence()
     which = read.which if source is None else f"{read.which}, against the {earlier.which}"

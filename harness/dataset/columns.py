@@ -13,7 +13,7 @@ from typing import Any
 
 from harness.dataset.dataset_model import JOINED
 from harness.dataset.rows import Row
-from harness.dataset.source import Findings, Place, read_history, read_reference, written_value
+from harness.dataset.source import Findings, SourceLocation, read_history, read_reference, written_value
 from harness.english import join
 from retrievers.errors import InputError, Problem, did_you_mean
 from retrievers.ids import document_id
@@ -216,7 +216,7 @@ def keeping(name: str) -> str:
     return f"if it holds no label, keep it as a field: {declaring(FIELDS, name)}"
 
 
-def document_of(row: Row, place: Place, columns: Columns, problems: Findings) -> Document | None:
+def document_of(row: Row, place: SourceLocation, columns: Columns, problems: Findings) -> Document | None:
     """Read a document; None after a complaint."""
     named = [columns.name(kind, row) for kind in OF_DOCUMENTS]
     id_ = id_in(row, "document_id", place, columns, problems)
@@ -229,7 +229,7 @@ def document_of(row: Row, place: Place, columns: Columns, problems: Findings) ->
 
 
 def query_of(
-    row: Row, place: Place, columns: Columns, problems: Findings, *, unnamed: str, labelled: bool
+    row: Row, place: SourceLocation, columns: Columns, problems: Findings, *, unnamed: str, labelled: bool
 ) -> Query | None:
     """Read a query; None after a complaint.
 
@@ -271,7 +271,7 @@ def fields_of(row: Row, used: Iterable[str | None]) -> dict[str, str]:
     }
 
 
-def id_in(row: Row, kind: str, place: Place, columns: Columns, problems: Findings) -> str | None:
+def id_in(row: Row, kind: str, place: SourceLocation, columns: Columns, problems: Findings) -> str | None:
     """The id in the column of a kind; None after a complaint."""
     name = columns.name(kind, row)
     value = None if name is None else value_at(row, name)
@@ -286,7 +286,7 @@ def id_in(row: Row, kind: str, place: Place, columns: Columns, problems: Finding
     return id_
 
 
-def texts_in(cell: object, name: str, place: Place, problems: Findings) -> tuple[str, ...]:
+def texts_in(cell: object, name: str, place: SourceLocation, problems: Findings) -> tuple[str, ...]:
     """A list of texts, or one; empty, after a complaint, where it is something else."""
     listed = written_value(cell)
     texts = [listed] if isinstance(listed, str) else [] if listed is None else listed
@@ -296,7 +296,7 @@ def texts_in(cell: object, name: str, place: Place, problems: Findings) -> tuple
     return ()
 
 
-def _text(row: Row, kind: str, place: Place, columns: Columns, problems: Findings) -> str | None:
+def _text(row: Row, kind: str, place: SourceLocation, columns: Columns, problems: Findings) -> str | None:
     name = columns.name(kind, row)
     if name is None:
         problems.append(columns.lacking(kind, row)._replace(where=str(place)))

@@ -17,7 +17,7 @@ from harness.dataset.columns import declaring, folded
 from harness.dataset.converting import CONVERTED, installed
 from harness.dataset.dataset_model import JOINED
 from harness.dataset.markdown_folder import REMEDY
-from harness.dataset.source import Findings, Place, Source, id_problem
+from harness.dataset.source import Findings, Source, SourceLocation, id_problem
 from retrievers.errors import DataChanged, InputError, Problem, nearest
 from retrievers.ids import nfc
 from retrievers.matching import WHOLE, KnownDocuments, Match, plain_text
@@ -144,7 +144,7 @@ def _checked(
     documents.digest = digest.hexdigest()
 
 
-def _other_id(seen: Findings, place: Place) -> str:
+def _other_id(seen: Findings, place: SourceLocation) -> str:
     """A hint at another column of ids in a table of documents."""
     columns = seen.taken.get(place.file, {})
     others = [name for name, kind in columns.items() if kind != "document_id" and folded(name).endswith(("id", "key"))]

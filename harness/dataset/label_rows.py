@@ -18,7 +18,7 @@ from typing import Any
 from harness.dataset.columns import CLICKS, Columns, declaring, folded, id_in, keeping, recognised, shown, texts_in
 from harness.dataset.dataset_model import Labels
 from harness.dataset.rows import Row
-from harness.dataset.source import WHOLE, Findings, Place, grade_of, written_value
+from harness.dataset.source import WHOLE, Findings, SourceLocation, grade_of, written_value
 from retrievers.errors import Problem
 from retrievers.ids import document_id, nfc
 
@@ -30,20 +30,22 @@ HOP = re.compile(r"^\s*<\d+-hop>\s*")
 """Stands before each context of Ragas's questions that need several."""
 MOST = 10
 """So many documents of merged lists are kept, or as many as the longest list has."""
-Labelled = tuple[Place, str, Labels]
+Labelled = tuple[SourceLocation, str, Labels]
 
 
 @dataclass(slots=True)
 class Gathered:
     """Judgments of one query that stand one a row, with the line of each."""
 
-    place: Place
+    place: SourceLocation
     named: bool
     """Whether queries have ids of their own."""
     grades: dict[str, int] = field(default_factory=dict)
     lines: array[int] = field(default_factory=lambda: array("I"))
 
-    def add(self, place: Place, document: str, grade: int, problems: Findings, graded: str, query: str) -> None:
+    def add(
+        self, place: SourceLocation, document: str, grade: int, problems: Findings, graded: str, query: str
+    ) -> None:
         """Take in one judgment.
 
         A document that comes again is counted if no column grades it, its clicks are added up, and else it becomes a
@@ -62,7 +64,10 @@ class Gathered:
 
 
 def labels_of(
-    rows: Iterable[tuple[Place, Row]], columns: Columns, problems: Findings, queries: Mapping[str, str] | None = None
+    rows: Iterable[tuple[SourceLocation, Row]],
+    columns: Columns,
+    problems: Findings,
+    queries: Mapping[str, str] | None = None,
 ) -> Iterator[Labelled]:
     """Labels in any of three shapes: a row a judgment with a grade, a row a relevant document, or a list a query.
 
@@ -76,7 +81,7 @@ def labels_of(
         problems: where complaints go.
         queries: text -> id, where the rows have no column for a query's id.
     """
-    gathered, listed, any_quoted = dict[str, Gathered](), dict[str, Place](), False
+    gathered, listed, any_quoted = dict[str, Gathered](), dict[str, SourceLocation](), False
     lacking: Problem | None = None
     for place, row in rows:
         query = _query_named(row, place, columns, problems, queries)
@@ -111,14 +116,14 @@ def labels_of(
         yield judged.place._replace(lines=judged.lines), query, Labels(grades=judged.grades, quoted=any_quoted)
 
 
-def _texts(row: Row, place: Place, columns: Columns, problems: Findings) -> list[str]:
+def _texts(row: Row, place: SourceLocation, columns: Columns, problems: Findings) -> list[str]:
     """The passages by which a row names documents."""
     name = columns.name("contexts", row) or ""
     return [HOP.sub("", text) for text in texts_in(columns.value("contexts", row), name, place, problems)]
 
 
 def _graded(
-    documents: list[str], row: Row, place: Place, columns: Columns, problems: Findings
+    documents: list[str], row: Row, place: SourceLocation, columns: Columns, problems: Findings
 ) -> Iterator[tuple[str, int]]:
     """The documents of a row with their grades; one for each of them, or one for all, which is 1 if none is there."""
     name = columns.name("grade", row)
@@ -140,7 +145,7 @@ def _without_documents(row: Row, columns: Columns) -> Problem:
     return Problem("", what, f"say which: {declaring('label_document')}; {keeping(grades)}")
 
 
-def list_of(listed: Any, place: Place, problems: Findings) -> Labels | None:
+def list_of(listed: Any, place: SourceLocation, problems: Findings) -> Labels | None:
     """Read one query's list of relevant documents: ids best first, groups, or grades by id; None after a complaint."""
     if isinstance(listed, str):
         listed = _cell(listed, problems.names_document)
@@ -237,7 +242,7 @@ def leaves_of(cell: Any, path: str) -> Iterator[tuple[str, Any]]:
         yield path, cell
 
 
-def _ids_in(named: Any, place: Place, problems: Findings) -> list[str]:
+def _ids_in(named: Any, place: SourceLocation, problems: Findings) -> list[str]:
     """The ids of the documents that a judgment names; none, after a complaint, if something else is among them."""
     held = _cell(named, problems.names_document) if isinstance(named, str) else named
     ids = [document_id(one) for one in (held if isinstance(held, list) else [held])]
@@ -276,7 +281,7 @@ def _cell(text: str, known: Known) -> Any:
 
 
 def _query_named(
-    row: Row, place: Place, columns: Columns, problems: Findings, queries: Mapping[str, str] | None
+    row: Row, place: SourceLocation, columns: Columns, problems: Findings, queries: Mapping[str, str] | None
 ) -> str | None:
     if queries is not None:
         return queries.get(str(columns.value("query", row)))  # what has no text was told with the queries

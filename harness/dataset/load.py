@@ -17,7 +17,7 @@ from harness.dataset.formats import open_source
 from harness.dataset.judgments import Judgment, note_changes, overlay, read_overlay
 from harness.dataset.label_rows import Labelled
 from harness.dataset.matched_labels import columns_taken, match_labels
-from harness.dataset.source import Findings, Place, Source, id_problem
+from harness.dataset.source import Findings, Source, SourceLocation, id_problem
 from harness.english import counted, first_few
 from retrievers.errors import DataChanged, InputError, Problem
 from retrievers.types import Query
@@ -156,7 +156,7 @@ def load_documents(reference: DatasetReference) -> Dataset:
 
 def _check_queries(source: Source, seen: Findings) -> dict[str, Query]:
     queries: dict[str, Query] = {}
-    first: dict[str, Place] = {}
+    first: dict[str, SourceLocation] = {}
     for place, query in source.queries(seen):
         if reason := id_problem(query.id):
             seen.wrong(place, f"query id {query.id!r} {reason}", "give it another id")

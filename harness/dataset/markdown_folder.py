@@ -28,7 +28,7 @@ from harness.dataset.dataset_model import Dataset, DatasetReference, source_name
 from harness.dataset.files import File, Files, listing
 from harness.dataset.label_rows import Labelled, merged
 from harness.dataset.rows import Row, read_rows
-from harness.dataset.source import Findings, Parts, Place, decode
+from harness.dataset.source import Findings, Parts, SourceLocation, decode
 from harness.dataset.table_source import TableSource, rows_of
 from harness.english import first_few
 from retrievers.errors import InputError, Problem
@@ -119,7 +119,7 @@ def read(reference: DatasetReference, files: Files) -> Parts:
     return Parts(partial(documents, reference.folder, frozenset()), asked.queries, labels)
 
 
-def documents(folder: Path, tables: Collection[Path], problems: Findings) -> Iterator[tuple[Place, Document]]:
+def documents(folder: Path, tables: Collection[Path], problems: Findings) -> Iterator[tuple[SourceLocation, Document]]:
     """One document a file, in the order of their paths; what cannot be converted is counted.
 
     Args:
@@ -139,23 +139,23 @@ def documents(folder: Path, tables: Collection[Path], problems: Findings) -> Ite
             if file.suffix in CONVERTED:
                 document = Document(_named(name, file), *convert(file))
             else:
-                document = parse_document(decode(file.read(), Place(file.path)), _named(name, file))
+                document = parse_document(decode(file.read(), SourceLocation(file.path)), _named(name, file))
             problems.sizes[str(folder)][(CONVERTED | SUFFIXES)[file.suffix]] += 1
-            yield Place(file.path), document
+            yield SourceLocation(file.path), document
         except NotConverted as failure:
             problems.note("unconverted-file", f"{name}: {failure}")
         except InputError as error:
             problems.extend(error.problems)
 
 
-def _questions(files: Sequence[File], problems: Findings) -> Iterator[tuple[Place, Row]]:
+def _questions(files: Sequence[File], problems: Findings) -> Iterator[tuple[SourceLocation, Row]]:
     """The rows of the query files; a query that another file has with another labeller is labelled twice.
 
     Those without an id are q0, q1, … by their place in the file.
     """
     labellers: dict[tuple[object, object], set[str]] = {}
     for file in files:
-        names, place = dict[str, None](), Place(file.path)
+        names, place = dict[str, None](), SourceLocation(file.path)
         for number, (place, written) in enumerate(read_rows(file, problems)):
             names |= dict.fromkeys(written)
             row = {"id": f"q{number}", **written}
@@ -183,7 +183,7 @@ def _labels(files: Sequence[File], columns: Columns, problems: Findings) -> Iter
     yield from merged(one for file in files for one in of_file(file))
 
 
-def _with_metadata(row: dict[str, Any], place: Place, problems: Findings) -> Row:
+def _with_metadata(row: dict[str, Any], place: SourceLocation, problems: Findings) -> Row:
     """A row with `fields` and `tags` as fields of the query."""
     fields, tags = row.pop("fields", {}), row.pop("tags", [])
     tags = [tags] if isinstance(tags, str) else tags

@@ -10,7 +10,7 @@ from harness.dataset.columns import NAMING, declaring, folded, keeping
 from harness.dataset.corpus import COMPARABLE, DROP, CheckedDocuments, holders_of
 from harness.dataset.dataset_model import Labels
 from harness.dataset.label_rows import Labelled
-from harness.dataset.source import Findings, Place, Source
+from harness.dataset.source import Findings, Source, SourceLocation
 from harness.english import counted, first_few
 from retrievers.errors import nearest
 from retrievers.matching import Match, common_folder, plain_text
@@ -20,7 +20,7 @@ MOST_LOST = 0.1
 """Share of the labels that may be lost, whatever takes them away."""
 SEVERAL = 3
 """Labels from which on one cause makes one problem."""
-Unmatched = tuple[Place, str, str]
+Unmatched = tuple[SourceLocation, str, str]
 """Place, query and document of a label that names no document."""
 
 
@@ -89,7 +89,12 @@ def _matches(
 
 
 def _with_ids(
-    place: Place, query_id: str, given: Labels, matches: Mapping[str, Match], found: MatchedLabels, seen: Findings
+    place: SourceLocation,
+    query_id: str,
+    given: Labels,
+    matches: Mapping[str, Match],
+    found: MatchedLabels,
+    seen: Findings,
 ) -> Labels:
     """One query's labels under the ids of the documents; what names none is noted, and left out."""
     dangling = dict[str, int]()
@@ -113,7 +118,7 @@ def _with_ids(
 
 
 def _refuse_absent_queries(
-    strangers: Sequence[tuple[Place, str]], labelled: int, queries: Mapping[str, Query], seen: Findings
+    strangers: Sequence[tuple[SourceLocation, str]], labelled: int, queries: Mapping[str, Query], seen: Findings
 ) -> None:
     if len(strangers) == labelled >= SEVERAL:
         (place, query), example = strangers[0], next(iter(queries))
@@ -165,7 +170,7 @@ def _refuse_losses(found: MatchedLabels, documents: CheckedDocuments, seen: Find
     seen.wrong(where, what, "correct them, or remove them from the file")
 
 
-def unnamed(seen: Findings, place: Place) -> bool:
+def unnamed(seen: Findings, place: SourceLocation) -> bool:
     """Whether queries of a table have no ids of their own: then the line says which is meant."""
     taken = seen.taken.get(place.file)
     return taken is not None and not {"query_id", "label_query"} & {*taken.values()}

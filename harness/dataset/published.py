@@ -26,7 +26,7 @@ from harness.dataset.columns import Columns
 from harness.dataset.dataset_model import DatasetReference
 from harness.dataset.files import File, Files, Reader, pick
 from harness.dataset.rows import SUFFIXES, Row
-from harness.dataset.source import Findings, Place, split_among
+from harness.dataset.source import Findings, SourceLocation, split_among
 from harness.dataset.table_folder import LABELS, named
 from harness.dataset.table_source import TableSource, rows_of
 from harness.dataset.trec import qrels_files
@@ -152,11 +152,11 @@ def _read_named(reference: DatasetReference, files: Files) -> TableSource:
 
 def _numbered(
     name: str, iterate: Callable[[], Iterable[Any]], row_of: Callable[[Any], Row], problems: Findings
-) -> Iterator[tuple[Place, Row]]:
+) -> Iterator[tuple[SourceLocation, Row]]:
     """The rows that a library gives, each with its number."""
     try:
         for number, one in enumerate(iterate(), 1):
-            yield Place(Path(name), number), row_of(one)
+            yield SourceLocation(Path(name), number), row_of(one)
     except Exception as error:  # whatever the library raises of files that it fetched
         what = f"cannot be read: {' '.join(str(error).split())[:200] or type(error).__name__}"
         problems.wrong(name, what, "fetch it where there is a network, or give a folder with its files")

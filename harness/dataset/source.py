@@ -29,7 +29,7 @@ HALF = re.compile("[\ud800-\udfff]")
 """Half of a surrogate pair: what is left of an emoji that was cut in two."""
 
 
-class Place(NamedTuple):
+class SourceLocation(NamedTuple):
     """A file, and a line where one is known."""
 
     path: Path
@@ -45,9 +45,9 @@ class Place(NamedTuple):
         """The file alone, without the number of an entry in it."""
         return ENTRY.sub("", str(self.path))
 
-    def of(self, position: int) -> Place:
+    def of(self, position: int) -> SourceLocation:
         """The place of one document among the labels of a query."""
-        return Place(self.path, self.lines[position] or None) if position < len(self.lines) else self
+        return SourceLocation(self.path, self.lines[position] or None) if position < len(self.lines) else self
 
 
 class Findings:
@@ -128,32 +128,32 @@ def with_repeats(problem: Problem, repeats: int) -> Problem:
 class Source(Protocol):
     """The raw content of a data set; what cannot be read is added to `problems` and skipped."""
 
-    def documents(self, problems: Findings) -> Iterator[tuple[Place, Document]]:
+    def documents(self, problems: Findings) -> Iterator[tuple[SourceLocation, Document]]:
         """The documents, in file order."""
 
-    def queries(self, problems: Findings) -> Iterator[tuple[Place, Query]]:
+    def queries(self, problems: Findings) -> Iterator[tuple[SourceLocation, Query]]:
         """The queries, in file order."""
 
-    def labels(self, problems: Findings) -> Iterator[tuple[Place, str, Labels]]:
+    def labels(self, problems: Findings) -> Iterator[tuple[SourceLocation, str, Labels]]:
         """Query ids and what was said about them; each query once."""
 
 
 class Parts(NamedTuple):
     """A source whose parts are read by functions of their own."""
 
-    documents: Callable[[Findings], Iterator[tuple[Place, Document]]]
-    queries: Callable[[Findings], Iterator[tuple[Place, Query]]]
-    labels: Callable[[Findings], Iterator[tuple[Place, str, Labels]]]
+    documents: Callable[[Findings], Iterator[tuple[SourceLocation, Document]]]
+    queries: Callable[[Findings], Iterator[tuple[SourceLocation, Query]]]
+    labels: Callable[[Findings], Iterator[tuple[SourceLocation, str, Labels]]]
 
 
-def decode(raw: bytes, place: Place) -> str:
+def decode(raw: bytes, place: SourceLocation) -> str:
     """Decode UTF-8 bytes; other encodings raise InputError with the place."""
     try:
         return raw.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = place.line or raw.count(b"\n", 0, error.start) + 1
         remedy = f"byte 0x{raw[error.start]:02x}; save the file as UTF-8"
-        raise InputError(Problem(str(Place(place.path, line)), "is not UTF-8", remedy)) from None
+        raise InputError(Problem(str(SourceLocation(place.path, line)), "is not UTF-8", remedy)) from None
 
 
 def named_twice(header: Sequence[str], where: str, problems: Findings) -> bool:
@@ -259,13 +259,14 @@ def grade_of(value: object) -> int | None:
     return None
 
 
-def read_reference(answers: Any, claims: Any, place: Place, problems: Findings) -> Reference:
+def read_reference(answers: Any, claims: Any, place: SourceLocation, problems: Findings) -> Reference:
     """Read a query's reference answers (a text, or several) and claims (a list); empty after a complaint.
 
     A claim is a text, or an object with `text` and `vital`: whether an answer without it would be no answer. In one
     cell of text, claims are JSON, or stand one a line.
 
-    >>> rent = read_reference("A fee.", ["monthly", {"text": "in advance", "vital": False}], Place("q"), Findings())
+    >>> claims = ["monthly", {"text": "in advance", "vital": False}]
+    >>> rent = read_reference("A fee.", claims, SourceLocation("q"), Findings())
     >>> rent.answers, [claim.vital for claim in rent.claims]
     (('A fee.',), [True, False])
     """
@@ -284,10 +285,10 @@ def read_reference(answers: Any, claims: Any, place: Place, problems: Findings) 
     return Reference(tuple(answers), tuple(one for one in parsed if one is not None))
 
 
-def read_history(cell: Any, place: Place, problems: Findings) -> tuple[str, ...]:
+def read_history(cell: Any, place: SourceLocation, problems: Findings) -> tuple[str, ...]:
     """Read what was said before a query, oldest first: texts, or messages with a `content`; empty after a complaint.
 
-    >>> read_history([{"role": "user", "content": "Is there a fee?"}, "Yes."], Place("q"), Findings())
+    >>> read_history([{"role": "user", "content": "Is there a fee?"}, "Yes."], SourceLocation("q"), Findings())
     ('Is there a fee?', 'Yes.')
     """
     listed = written_value(cell) or []

@@ -13,11 +13,11 @@ from harness.dataset.dataset_model import Labels
 from harness.dataset.files import File
 from harness.dataset.label_rows import labels_of
 from harness.dataset.rows import Row, read_rows
-from harness.dataset.source import Findings, Place
+from harness.dataset.source import Findings, SourceLocation
 from retrievers.errors import did_you_mean
 from retrievers.types import Document, Query
 
-RowSource = Callable[[Findings], Iterable[tuple[Place, Row]]]
+RowSource = Callable[[Findings], Iterable[tuple[SourceLocation, Row]]]
 DOCUMENT, QUERY = ("document_id", "text"), ("query_id", "query")
 """What each row has, as far as it is declared."""
 SAMPLED, LONGEST_CELL = 200, 2_000
@@ -32,7 +32,7 @@ HEADERS = 64
 def rows_of(*files: File) -> RowSource:
     """The rows of some files, one after the other."""
 
-    def read_all(problems: Findings) -> Iterator[tuple[Place, Row]]:
+    def read_all(problems: Findings) -> Iterator[tuple[SourceLocation, Row]]:
         for file in files:
             yield from read_rows(file, problems)
 
@@ -48,14 +48,14 @@ class TableSource:
     label_rows: RowSource | None
     columns: Columns = field(default_factory=Columns)
 
-    def documents(self, problems: Findings) -> Iterator[tuple[Place, Document]]:
+    def documents(self, problems: Findings) -> Iterator[tuple[SourceLocation, Document]]:
         """One document a row."""
         for place, row in self._used(self.document_rows(problems), problems, OF_DOCUMENTS, DOCUMENT, ("title",)):
             document = document_of(row, place, self.columns, problems)
             if document is not None:
                 yield place, document
 
-    def queries(self, problems: Findings) -> Iterator[tuple[Place, Query]]:
+    def queries(self, problems: Findings) -> Iterator[tuple[SourceLocation, Query]]:
         """One query a row; without ids they are q0, q1, … A text, or id and text, of further labels come again."""
         seen: dict[str, str] = {}
         rows_of_text = Counter[str]()
@@ -85,7 +85,7 @@ class TableSource:
             if number > 1 and (PLACEHOLDER.fullmatch(text.strip()) or number >= max(FREQUENT, FREQUENT * usual)):
                 problems.note("placeholder-query", f"{text.strip()[:40]!r} on {number:,} rows")
 
-    def labels(self, problems: Findings) -> Iterator[tuple[Place, str, Labels]]:
+    def labels(self, problems: Findings) -> Iterator[tuple[SourceLocation, str, Labels]]:
         """The rows of labels, gathered by query."""
         if self.label_rows is not None:
             rows = self._used(self.label_rows(problems), problems, OF_QUERIES, LABELLING)
@@ -113,12 +113,12 @@ class TableSource:
 
     def _used(
         self,
-        rows: Iterable[tuple[Place, Row]],
+        rows: Iterable[tuple[SourceLocation, Row]],
         problems: Findings,
         kinds: tuple[str, ...],
         needed: tuple[str, ...],
         wanted: tuple[str, ...] = (),
-    ) -> Iterator[tuple[Place, Row]]:
+    ) -> Iterator[tuple[SourceLocation, Row]]:
         """The rows; what their columns are read as is noted, and columns that may hold labels are not passed over.
 
         Args:

@@ -17,7 +17,7 @@ from harness.dataset.columns import Columns
 from harness.dataset.dataset_model import DatasetReference
 from harness.dataset.files import File, Files, Reader, listing, pick
 from harness.dataset.rows import Row, read_json
-from harness.dataset.source import Findings, Parts, Place, written_value
+from harness.dataset.source import Findings, Parts, SourceLocation, written_value
 from harness.dataset.table_folder import DOCUMENTS, documents_of, first_row, looked_in, named, table_files
 from harness.dataset.table_source import RowSource, TableSource, rows_of
 from retrievers.errors import InputError, Problem
@@ -78,7 +78,7 @@ class Export(NamedTuple):
         asked = TableSource(rows_of(), partial(self._rows, rows_of(*tables), columns), None, columns)
         return Parts(documents_of(reference, folder, beside), asked.queries, asked.labels)
 
-    def _rows(self, rows: RowSource, columns: Columns, problems: Findings) -> Iterator[tuple[Place, Row]]:
+    def _rows(self, rows: RowSource, columns: Columns, problems: Findings) -> Iterator[tuple[SourceLocation, Row]]:
         """What is used of each row; the only text of an object is the question, and a text alone the answer."""
         paths = [*chain(*self.names.values()), *columns.declared.values(), *self.fields]
         used = {path.partition(".")[0] for path in paths}
@@ -169,9 +169,9 @@ class KeyedFile(NamedTuple):
             what = f"{wrong[0]!r} is {'missing' if tables[wrong[0]] is None else 'not an object'}"
             raise InputError(Problem(str(path), what, "its keys are ids"))
 
-        def rows_under(key: str, row_of: Callable[[Any], Row], _: Findings) -> Iterator[tuple[Place, Row]]:
+        def rows_under(key: str, row_of: Callable[[Any], Row], _: Findings) -> Iterator[tuple[SourceLocation, Row]]:
             for id_, written in held[key].items():
-                yield Place(Path(f"{path}: {key}[{id_!r}]")), {"_id": id_, **row_of(written)}
+                yield SourceLocation(Path(f"{path}: {key}[{id_!r}]")), {"_id": id_, **row_of(written)}
 
         return TableSource(
             partial(rows_under, "corpus", lambda written: written if isinstance(written, dict) else {"text": written}),
@@ -210,7 +210,7 @@ def _read_pair(reference: DatasetReference, files: Files) -> TableSource:
     labels, pair = COLUMNS["relevant"], _pair(reference, files)
     texts, asked = map(rows_of, pair or (pick(files, name, reference.folder) for name in PAIR))
 
-    def questions(problems: Findings) -> Iterator[tuple[Place, Row]]:
+    def questions(problems: Findings) -> Iterator[tuple[SourceLocation, Row]]:
         for place, row in asked(problems):
             groups = row.get(labels)
             if isinstance(groups, list) and not any(isinstance(one, list) for one in groups):

@@ -17,7 +17,7 @@ from harness.evaluation.verdict import Comparison, Evidence, Finding, Reason, Ve
 from harness.stats.differences import differences
 from harness.stats.intervals import student
 from harness.stats.multiplicity import adjust, adjusted_floors
-from harness.stats.paired_tests import Decided, Observed, Within, decide, equivalence_tests
+from harness.stats.paired_tests import Decided, EquivalenceMargin, Observed, decide, equivalence_tests
 from harness.stats.settings import Settings
 from harness.stats.sign_flip import Contrast, FlipTest, sign_flip
 from harness.stats.signed_rank import signed_rank
@@ -190,7 +190,7 @@ def equivalence_of(
     """
     if settings.margin is None:
         return {}
-    within = Within(settings.margin, scores.span_of(scores.primary), scores.units, settings.alpha)
+    within = EquivalenceMargin(settings.margin, scores.span_of(scores.primary), scores.units, settings.alpha)
     tests = equivalence_tests(scores.values[scores.primary], pairs, within, settings.seed)
     adjusted = adjust([test.greater for test in tests], "holm")
     return dict(zip(pairs, zip(tests, adjusted, strict=True), strict=True))

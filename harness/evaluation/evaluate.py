@@ -29,7 +29,7 @@ from harness.stats.differences import differences
 from harness.stats.intervals import Summary, deviation, mean, summarize
 from harness.stats.power import at_look, look_at, queries_needed, t_power
 from harness.stats.settings import EXAMPLE, Settings, check_margin
-from harness.stats.sign_flip import told_apart
+from harness.stats.sign_flip import max_t_pairs
 from retrievers.errors import HarnessError, InputError, Problem, did_you_mean
 from retrievers.types import Query, Ranking
 
@@ -285,7 +285,7 @@ def _leading_a_sweep(scores: Scores, leader: str, settings: Settings) -> dict[st
     if not settings.by_people or settings.spent:
         return pairs
     names, table = list(scores.values[scores.primary]), np.column_stack([*scores.values[scores.primary].values()])
-    apart = told_apart(table, scores.units, names.index(leader), alpha=settings.alpha, seed=settings.seed)
+    apart = max_t_pairs(table, scores.units, names.index(leader), alpha=settings.alpha, seed=settings.seed)
     for other, row in pairs.items():
         finding = Finding(Verdict.UNDECIDED, row.reason or Reason.NOT_SHOWN)
         if row.verdict is not Verdict.EQUIVALENT:

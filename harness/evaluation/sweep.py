@@ -15,7 +15,7 @@ from harness.experiment.sweep import words_of
 from harness.stats.cross_fitting import cross_fitted
 from harness.stats.intervals import mean, student
 from harness.stats.settings import Settings
-from harness.stats.sign_flip import max_t, told_apart
+from harness.stats.sign_flip import max_t, max_t_pairs
 from retrievers.options import checked
 
 
@@ -47,7 +47,7 @@ def choose(scores: Scores, sweep: Sweep, settings: Settings, prices: Prices) -> 
     expected = cross_fitted({name: group[name] for name in tried}, scores.ids, units, seed=settings.seed)
     every = [*tried, sweep.default]
     table = np.column_stack([group[name] for name in every])
-    apart = told_apart(table, units, found.best, alpha=settings.alpha, seed=settings.seed)
+    apart = max_t_pairs(table, units, found.best, alpha=settings.alpha, seed=settings.seed)
     alike = [name for name, told in zip(every, apart, strict=True) if not told]
     ranked = list(by_mean({name: mean(group[name], units.weights) for name in every}))
     free, bounds, too_few = (0.0,), scores.gap_range, len(units) < FEWEST_QUERIES

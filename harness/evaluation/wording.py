@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from harness.english import asked, count, counted, few_names, format_p, join, minus, related
 from harness.evaluation.evaluation import Abstention, Ceilings, Evaluation, RunWarning, WarningKind
 from harness.evaluation.verdict import Comparison, Finding, Gate, Reason, Verdict
-from harness.stats.power import Look
+from harness.stats.power import InterimAnalysis
 from harness.stats.settings import Settings
 
 if TYPE_CHECKING:
@@ -252,7 +252,7 @@ def look_sentences(found: Evaluation) -> list[str]:
     return said
 
 
-def look_sentence(look: Look, queries: int) -> str:
+def look_sentence(look: InterimAnalysis, queries: int) -> str:
     """Return which of the planned looks this is, and the level that it has."""
     planned = join([f"{n:,}" for n in look.planned])
     if look.spent:

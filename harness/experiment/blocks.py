@@ -10,7 +10,7 @@ from pydantic import Field, SerializeAsAny, ValidationInfo, field_validator, mod
 from pydantic_core import CoreSchema
 
 from harness.experiment.option_tables import JsonSchema, Kind, KindOf, options_of, read_as, table_of, union_of
-from harness.experiment.written import unset
+from harness.experiment.placeholders import unset
 from harness.pages import VISIBLE, WHITE, contrast, is_color
 from retrievers import encoder_class, encoder_kinds, reranker_class, reranker_kinds, retriever_class, retriever_kinds
 from retrievers.chunking import Chunk
@@ -115,7 +115,7 @@ class QueryField(Strict):
 FieldFilter = dict[str, str | Annotated[tuple[str, ...], Field(min_length=1)] | QueryField]
 
 
-class Encoded(Block):
+class VectorConfig(Block):
     """The documents whose vectors are nearest to the query's, in one collection."""
 
     kind: Form
@@ -156,7 +156,7 @@ class Encoded(Block):
         return variants
 
 
-class DenseTable(Encoded):
+class DenseTable(VectorConfig):
     """Nearest neighbours by cosine in one collection of vectors."""
 
     kind: Literal["dense"] = "dense"
@@ -180,21 +180,21 @@ class DenseTable(Encoded):
         return self
 
 
-class Sparse(Encoded):
+class Sparse(VectorConfig):
     """Learned sparse retrieval: weights of a vocabulary's words, compared by their dot product."""
 
     kind: Literal["sparse"]
     """What it is."""
 
 
-class Multivector(Encoded):
+class Multivector(VectorConfig):
     """Late interaction: a vector for each token, compared by MaxSim."""
 
     kind: Literal["multivector"]
     """What it is."""
 
 
-class Standalone(Block):
+class CustomConfig(Block):
     """A whole retriever that indexes and searches by itself, such as BM25 or one of another package."""
 
     kind: str
@@ -297,7 +297,7 @@ class BlockUnion:
 
     def __get_pydantic_json_schema__(self, _: CoreSchema, handler: pydantic.GetJsonSchemaHandler) -> JsonSchema:
         """Blocks that the harness makes, and whole retrievers with the options of their classes."""
-        whole = [table_of(retriever_class(kind), kind, Standalone) for kind in sorted(retriever_kinds())]
+        whole = [table_of(retriever_class(kind), kind, CustomConfig) for kind in sorted(retriever_kinds())]
         made, others = union_of("Made", KINDS.values()), union_of("Standalone", whole)
         return {"anyOf": [handler(model.__pydantic_core_schema__) for model in (made, others)]}
 

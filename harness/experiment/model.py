@@ -13,8 +13,8 @@ from harness.experiment import blocks
 from harness.experiment.blocks import Block, Conversation, EncoderTable, Name, check_form, inputs
 from harness.experiment.named_code import code_of
 from harness.experiment.option_tables import Kind, options_of, read_as
+from harness.experiment.placeholders import secrets, too_large, unset
 from harness.experiment.variants import Sweep, SweepTable, written_out
-from harness.experiment.written import secrets, too_large, unset
 from harness.measures import Measure
 from harness.retired import retired_in
 from harness.stats.settings import Looks, Statistics, without_retired
@@ -319,7 +319,7 @@ def _block(entry: object, where: str) -> Block:
         raise InputError(Problem("retrievers", "is not a list of tables", "write each under [[retrievers]]"))
     kind = _kind_in(entry, where)
     if kind not in ("fusion", "rerank"):
-        return checked(blocks.KINDS.get(kind, blocks.Standalone), {**entry, "kind": kind}, where)
+        return checked(blocks.KINDS.get(kind, blocks.CustomConfig), {**entry, "kind": kind}, where)
     of = entry.get("of")
     several = list(of) if isinstance(of, list | tuple) else [of]
     parts = [

@@ -128,15 +128,17 @@ class NotebookResults(Results):
         place = Path(folder)
         if not re.fullmatch(NAME, place.name):
             raise InputError(Problem(f"folder {place.name!r}", BAD_NAME, "call it otherwise"))
-        with records.unfinished_folder(place) as aside:
-            shutil.copytree(self.folder, aside, dirs_exist_ok=True)
-            (aside / records.LAST_FILE).unlink(missing_ok=True)
+        with records.unfinished_folder(place) as staging_dir:
+            shutil.copytree(self.folder, staging_dir, dirs_exist_ok=True)
+            (staging_dir / records.LAST_FILE).unlink(missing_ok=True)
             manifest = self.manifest
             resolved = replace(manifest.resolved, name=place.name)
             written = {**manifest.experiment, "name": place.name}
-            records.write_manifest(aside, replace(manifest, name=place.name, experiment=written, resolved=resolved))
-            write_report(records.read(aside))
-            records.put_in_place(aside, place)
+            records.write_manifest(
+                staging_dir, replace(manifest, name=place.name, experiment=written, resolved=resolved)
+            )
+            write_report(records.read(staging_dir))
+            records.put_in_place(staging_dir, place)
         return place
 
     def compare(self, *others: Results | str | Path, baseline: str | None = None, **settings: Any) -> ComparedRuns:

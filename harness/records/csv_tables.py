@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from harness.records.kept import COSTS, Run
+from harness.records.jsonl_rows import COSTS, Run
 from harness.records.safe_files import create, sha256_of
 from retrievers.meter import StageTotals
 from retrievers.types import CONTROL

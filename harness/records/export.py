@@ -41,18 +41,18 @@ def export(results: Results, form: str, output: Path | None = None) -> tuple[Pat
     place = output or results.folder / "export" / form
     if place.exists() and any(place.iterdir()):
         raise InputError(Problem(str(place), "is there already and not empty", "name another with --output"))
-    aside = place.with_name(f"{place.name}.unfinished")
-    shutil.rmtree(aside, ignore_errors=True)
+    staging_dir = place.with_name(f"{place.name}.unfinished")
+    shutil.rmtree(staging_dir, ignore_errors=True)
     try:
-        aside.mkdir(parents=True)
-        FORMS[form](results, aside)
+        staging_dir.mkdir(parents=True)
+        FORMS[form](results, staging_dir)
         if place.exists():
             place.rmdir()
-        aside.rename(place)
+        staging_dir.rename(place)
     except OSError as error:
         raise InputError(Problem(str(place), f"cannot be written: {error.strerror}", "name another folder")) from None
     finally:
-        shutil.rmtree(aside, ignore_errors=True)
+        shutil.rmtree(staging_dir, ignore_errors=True)
     return tuple(sorted(file for file in place.rglob("*") if file.is_file()))
 
 

@@ -130,14 +130,14 @@ def write_index(place: Path) -> Listing:
         InputError: it cannot be written, or there is an index.html that is not one of ours.
     """
     path = place / NAME
-    aside = place / f".{NAME}.{os.getpid()}"
+    staging_dir = place / f".{NAME}.{os.getpid()}"
     with writing(path):
         if path.exists() and not is_overview(path):
             raise InputError(Problem(str(path), "is not one of ours, and is not written over", "move it elsewhere"))
         read = listing(place)
-        with records.create(aside) as file:
+        with records.create(staging_dir) as file:
             file.write(page(read, place.resolve().name))
-        aside.replace(path)  # at once: two runs may end together
+        staging_dir.replace(path)  # at once: two runs may end together
     return read
 
 

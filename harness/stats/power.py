@@ -109,7 +109,7 @@ GRID = 1_001
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
+class InterimAnalysis:
     """Which look this is, and what it may claim."""
 
     number: int
@@ -175,7 +175,7 @@ def levels(alpha: float, queries: tuple[int, ...], end: int | None = None) -> tu
     return tuple(float(2 * special.ndtr(-bound)) for bound in bounds)
 
 
-def look_at(settings: Settings, queries: int) -> Look | None:
+def look_at(settings: Settings, queries: int) -> InterimAnalysis | None:
     """Return which look so many queries are, None where none are planned.
 
     Alpha is spent at the numbers of queries that were reached: the earlier looks that are known, and at a planned look
@@ -188,7 +188,7 @@ def look_at(settings: Settings, queries: int) -> Look | None:
     reached = (*sorted(before), queries)
     spent = queries > planned[-1]
     level = levels(settings.alpha, planned)[-1] if spent else levels(settings.alpha, reached, planned[-1])[-1]
-    return Look(len(reached), planned, level, settings.alpha, spent)
+    return InterimAnalysis(len(reached), planned, level, settings.alpha, spent)
 
 
 def at_look(settings: Settings, queries: int) -> Settings:
