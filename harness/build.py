@@ -3,8 +3,6 @@
 `check`, `run` and `embed` call it; after it nobody reads the tables of the experiment's retrievers but the manifest.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace

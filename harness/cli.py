@@ -1,7 +1,5 @@
 """The command line: parse, call, print (through console). The only place that exits."""
 
-from __future__ import annotations
-
 import errno
 import logging
 import os

@@ -1,7 +1,5 @@
 """The one path from an experiment file to its Results."""
 
-from __future__ import annotations
-
 import math
 import time
 from collections.abc import Mapping, Sequence

@@ -1,7 +1,5 @@
 """Every measure of answers: its name, what computes it from one case, how it is to be read; and what systems score."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType

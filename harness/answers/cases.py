@@ -9,8 +9,6 @@ not used         a context holds it, and the response does not state it (the gen
 unknown          a verdict that decides it is missing
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path

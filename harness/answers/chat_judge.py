@@ -5,8 +5,6 @@ and whatever it achieves is one verdict of a kind that is allowed. A reply with 
 asked for is not readable, and neither is prose.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import re

@@ -1,7 +1,5 @@
 """The judge that an experiment names, and what asking it would take: the same code asks, and nothing is sent."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from itertools import islice
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A judge on this machine: a cross-encoder trained on natural language inference reads passage and claim together."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 from scipy import special

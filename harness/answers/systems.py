@@ -4,8 +4,6 @@ A line holds `query_id`, `response`, `contexts` (a list of `{id, text}`, in the 
 and, where marks such as [1] are not citations of theirs, `citations`, which nothing measures.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Collection, Mapping
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Commands for answers: read an experiment with a folder of answers, check, plan, judge, score."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace

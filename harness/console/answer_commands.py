@@ -1,7 +1,5 @@
 """The commands for answers: check, judge, score."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated
 

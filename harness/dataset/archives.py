@@ -4,8 +4,6 @@ The standard library reads them. fsspec's file system for zip archives was looke
 lists a name once that an archive has twice, and this would hide which of the two is meant.
 """
 
-from __future__ import annotations
-
 import bz2
 import gzip
 import io

@@ -1,7 +1,5 @@
 """Columns that nothing uses and that may hold labels or grades, by their names or by what stands in them."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple

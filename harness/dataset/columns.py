@@ -1,7 +1,5 @@
 """Which column holds what: rows of a table become documents, queries and labels."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import re

@@ -4,8 +4,6 @@ markitdown (MIT, kept by Microsoft) was chosen because one small library reads a
 with parsers that are well kept themselves (pdfminer, mammoth, python-pptx, Beautiful Soup) and no model to fetch.
 """
 
-from __future__ import annotations
-
 import contextlib
 import hashlib
 import importlib.util

@@ -4,8 +4,6 @@ A label names a document by its id, by its name as a file, by a field; else by w
 passage of it, without regard to white space and case.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections import deque

@@ -1,7 +1,5 @@
 """Files as readers see them: in a folder or a zip archive, plain or compressed, never unpacked to disk."""
 
-from __future__ import annotations
-
 import lzma
 import os
 import zipfile

@@ -3,8 +3,6 @@
 Where a row, or a text, has no id, its place stands for one: the index of a frame, else 0, 1, 2 and so on.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import replace

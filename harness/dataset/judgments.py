@@ -13,8 +13,6 @@ scale, or a judge who contradicts himself is an error with its line. People and 
 5. Grades of pairs that were chosen because they could change a result are kept apart, and no score uses them.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import shlex

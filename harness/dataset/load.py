@@ -1,7 +1,5 @@
 """From files to a checked Dataset, every fault found in one pass; and what columns were read as, in words."""
 
-from __future__ import annotations
-
 import hashlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator

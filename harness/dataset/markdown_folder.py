@@ -9,8 +9,6 @@ names is read, each value as the text that it is. Whatever else stands there lea
 is a rule in Markdown, too.
 """
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence

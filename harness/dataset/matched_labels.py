@@ -1,7 +1,5 @@
 """Labels with the ids of their documents: what is matched and how, and what is lost, by one rule for all causes."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace

@@ -9,8 +9,6 @@ of a data set is never run. By another (`irds:beir/scifact/test`) ir_datasets re
 what is not.
 """
 
-from __future__ import annotations
-
 import importlib
 import logging
 import re

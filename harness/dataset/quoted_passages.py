@@ -3,8 +3,6 @@
 The passages are the documents. A passage that comes again is the same document; so is a question without an id.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any

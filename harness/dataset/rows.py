@@ -5,8 +5,6 @@ document under `_source`, and in a bulk request on the line after its id; RRE (a
 keeps queries in groups that share their ratings.
 """
 
-from __future__ import annotations
-
 import codecs
 import csv
 import json

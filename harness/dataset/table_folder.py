@@ -9,8 +9,6 @@ folder has splits (`test-00000-of-00001.parquet`, or a folder `test` of Arrow fi
 folders of splits, which are configurations.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Rows as documents, queries and labels, their columns declared or recognised: what every reader of rows gives."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator

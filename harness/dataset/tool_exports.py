@@ -4,8 +4,6 @@ Ragas, LangSmith, Phoenix and Langfuse export questions, with ids or texts of th
 documents lie where the reference says. embench, LlamaIndex and AutoRAG write documents and labels, too.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial

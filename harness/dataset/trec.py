@@ -6,8 +6,6 @@ In a collection documents are
 says. Of a topic its title is asked, or the part that columns = { query = "desc" } names.
 """
 
-from __future__ import annotations
-
 import html
 import re
 from collections.abc import Iterable, Iterator, Sequence

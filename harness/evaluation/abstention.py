@@ -1,7 +1,5 @@
 """Queries that nothing answers: can a retriever's scores tell them, and at which floor?"""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from itertools import combinations
 from typing import Any

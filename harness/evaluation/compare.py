@@ -1,7 +1,5 @@
 """Retrievers against each other: pairs, families, corrections -> comparisons."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet

@@ -1,7 +1,5 @@
 """The same queries on a changed corpus: what changed, and what each retriever lost or gained against itself."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import replace

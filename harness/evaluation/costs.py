@@ -1,7 +1,5 @@
 """What the retrievers cost: money, time and memory, each with all that it uses."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple

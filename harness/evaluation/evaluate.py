@@ -1,7 +1,5 @@
 """From scores to the evaluation: of any scores, of a run with all that its experiment declares, of a results folder."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet

@@ -3,8 +3,6 @@
 No text is in it, and no score of a single query: `wording` says it, scores.csv holds them.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum

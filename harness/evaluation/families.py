@@ -1,7 +1,5 @@
 """The rows of tests.csv: every family of tests beside the declared comparisons."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 

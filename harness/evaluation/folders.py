@@ -1,7 +1,5 @@
 """Several results folders side by side: the queries that they share, and names that tell their retrievers apart."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields, replace

@@ -1,7 +1,5 @@
 """Whether a retriever may take the place of another: non-inferiority of the mean by a margin."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 from typing import NamedTuple

@@ -1,7 +1,5 @@
 """Results folders and files of per-query scores, read into the one table of scores; nothing is embedded."""
 
-from __future__ import annotations
-
 import json
 import math
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence

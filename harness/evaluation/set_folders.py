@@ -1,7 +1,5 @@
 """The results of one experiment on several data sets: a folder that holds a results folder for each."""
 
-from __future__ import annotations
-
 import csv
 import re
 from collections.abc import Iterable, Sequence

@@ -1,7 +1,5 @@
 """What the choice of a sweep is worth: the best of many configurations against what is in use today."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

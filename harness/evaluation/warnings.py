@@ -1,7 +1,5 @@
 """What a reader of a verdict must know of the run: what was not read, not judged, or answered with other ids."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterator
 

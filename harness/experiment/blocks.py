@@ -1,7 +1,5 @@
 """The retrievers' tables as data: what may stand in each and what it uses."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar, Literal, Self, get_args
 

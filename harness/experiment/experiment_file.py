@@ -1,7 +1,5 @@
 """Reads an experiment file, finds its data set and parses its measures; every fault is told at once."""
 
-from __future__ import annotations
-
 import re
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence

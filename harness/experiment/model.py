@@ -1,7 +1,5 @@
 """The experiment as data: frozen tables, checked key by key as they are made."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal, NamedTuple, Self

@@ -1,7 +1,5 @@
 """Code, not this program's own, that an experiment names: for `--no-code`, and for a check that runs none of it."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 
 from harness.experiment.blocks import KINDS, Block, CustomConfig, VectorConfig, parts_in

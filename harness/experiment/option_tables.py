@@ -1,7 +1,5 @@
 """Tables of options: a class's arguments are its options, and every complaint names its key."""
 
-from __future__ import annotations
-
 import inspect
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """`[sweep]`, written out: many configurations of a retriever, one of which is to be chosen."""
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Mapping, Sequence

@@ -5,8 +5,6 @@ LangSmith and Langfuse, and MLflow's spans and evaluation rows differ in their k
 paths, and the paths are looked up.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import math

@@ -1,7 +1,5 @@
 """How far the judges agree: two by two, all together, and each with a second round of their own."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from itertools import combinations

@@ -3,8 +3,6 @@
 No retriever takes part: a filter by what some retriever finds would favour that retriever.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache

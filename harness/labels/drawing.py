@@ -3,8 +3,6 @@
 The sample of questions, and the order of judging, follow from hashes of the seed and the ids alone.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path

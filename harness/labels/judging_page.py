@@ -1,7 +1,5 @@
 """The judging page, one HTML file that needs no network, and the order in which a judge meets the pairs of a pool."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from pathlib import Path

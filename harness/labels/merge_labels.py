@@ -1,7 +1,5 @@
 """Judgments into a data set, and out of it: checked as a whole, written as a whole."""
 
-from __future__ import annotations
-
 import json
 import os
 from collections.abc import Collection, Mapping, Sequence

@@ -3,8 +3,6 @@
 Change a word of the prompt and it is another one: its digest stands with every judgment.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Sequence
 from datetime import UTC, datetime

@@ -1,7 +1,5 @@
 """Atomic writing of a results folder: a run writes beside its place, and what is whole is put there at once."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from collections.abc import Iterator

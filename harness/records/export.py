@@ -1,7 +1,5 @@
 """A results folder for other programs: TREC files, MTEB, Parquet, trackers."""
 
-from __future__ import annotations
-
 import csv
 import importlib
 import importlib.util

@@ -1,7 +1,5 @@
 """Every chart as SVG at a given width: marks at their places, which the page's filter moves."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 

@@ -1,7 +1,5 @@
 """The page: one file that needs no network, and no trust in what it shows."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache, partial

@@ -1,7 +1,5 @@
 """Many results folders on one page, which needs no network: what is whole is listed, all else with the reason."""
 
-from __future__ import annotations
-
 import os
 import shlex
 from collections.abc import Iterator, Sequence

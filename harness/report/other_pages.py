@@ -1,7 +1,5 @@
 """The pages without scripts: per-query scores of any tool, with where answers lost their claims; several data sets."""
 
-from __future__ import annotations
-
 import csv
 import io
 from collections.abc import Mapping, Sequence

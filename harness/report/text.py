@@ -1,7 +1,5 @@
 """Numbers and strangers' words, made fit for a page."""
 
-from __future__ import annotations
-
 import html
 import math
 import re

@@ -1,7 +1,5 @@
 """What every section of a report reads: the results, once put in order."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence

@@ -1,7 +1,5 @@
 """What can be known of an experiment or a data set before anything is embedded."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

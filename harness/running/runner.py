@@ -1,7 +1,5 @@
 """Indexes and replays queries: what was built -> Runs. One loop for every kind; what several share is asked once."""
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace

@@ -3,8 +3,6 @@
 And the test of a margin behind equivalence, non-inferiority and the gate.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from typing import NamedTuple

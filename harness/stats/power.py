@@ -5,8 +5,6 @@ of the family, with power 0.80. Nothing is planned from the observed mean differ
 that were planned.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Set
 from dataclasses import dataclass, replace

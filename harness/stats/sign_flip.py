@@ -4,8 +4,6 @@
 with bounds that hold for all of them.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Sequence
 from itertools import combinations

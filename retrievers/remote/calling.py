@@ -5,8 +5,6 @@ after it began, whatever it waits for, and can be cancelled. Everything runs on 
 so that callers need not be asynchronous.
 """
 
-from __future__ import annotations
-
 import asyncio
 import json
 import socket

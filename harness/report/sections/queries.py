@@ -1,7 +1,5 @@
 """The workbench of queries: who finds which, why the others miss it, and what its scripts look into, packed."""
 
-from __future__ import annotations
-
 import base64
 import json
 import math

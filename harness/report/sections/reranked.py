@@ -1,7 +1,5 @@
 """What rerankers make of what they are given: means before and after, and the ceiling."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 from harness.evaluation.families import candidates_read, perfect

@@ -1,7 +1,5 @@
 """Where the difference comes from: the leader against the others within each part of the queries."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple

@@ -1,7 +1,5 @@
 """The grid of a sweep and what to take instead; the first screen says what the choice is worth."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from itertools import combinations
 from typing import NamedTuple

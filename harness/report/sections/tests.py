@@ -1,7 +1,5 @@
 """The tests of each pair on the primary measure, the other families, and the means of every measure."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Quality against time, money and memory."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
 

@@ -1,7 +1,5 @@
 """What to know before the verdict is believed: labels, judged claims, what was counted, the data."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
