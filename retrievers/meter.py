@@ -18,9 +18,8 @@ class Budget:
     def __init__(self, limit: float | None = None) -> None:
         """Take the most dollars; None for no limit. Raises InputError where they are no finite number of 0 or more."""
         if limit is not None and not 0 <= limit < math.inf:  # no sum is above NaN, or infinity
-            raise InputError(
-                Problem("max_cost", f"{limit} is not a number of dollars", "0 or more, or none for no limit")
-            )
+            what = f"{limit} is not a number of dollars"
+            raise InputError(Problem("max_cost", what, "0 or more, or none for no limit"))
         self.limit = limit
         self.refused = False
         """Whether something was not sent, since it would have cost more than there was."""
