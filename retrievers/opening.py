@@ -1,7 +1,5 @@
 """Files that are written and locked, and the folder of caches."""
 
-from __future__ import annotations
-
 import os
 import re
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """From text to a Measure."""
 
-from __future__ import annotations
-
 import ast
 import re
 from collections.abc import Iterable, Mapping
