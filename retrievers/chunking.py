@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Any, Literal, NamedTuple, Self, get_args
+from typing import Any, Literal, Self, get_args
 
 from pydantic import Field, model_validator
 
@@ -143,16 +143,15 @@ def passages(document: Document, chunks: Chunks) -> list[Document]:
 
 def _cut(title: str, text: str, chunks: Chunks) -> list[str]:
     parts, start = list[str](), 0
-    by_characters = _Room(chunks.size, chunks.overlap)
-    fitting = (lambda *_: by_characters) if chunks.count is None else _tokens(title, chunks, chunks.count)
-    while (room := fitting(text, start)).length < len(text) - start:
-        reach = text[start : start + room.length + 1]
-        least = 0 if chunks.by else max(room.length // 2, room.overlap)
-        ends = [gap.start() for gap in BREAK.finditer(reach) if least < gap.start() <= room.length]
-        length = ends[-1] if ends else room.length
+    fitting = None if chunks.count is None else _fitting(title, chunks, chunks.count)
+    longest = LONGEST_TOKEN * chunks.size
+    while (room := fitting(text[start : start + longest]) if fitting else chunks.size) < len(text) - start:
+        reach, overlap = text[start : start + room + 1], room * chunks.overlap // chunks.size
+        least = 0 if chunks.by else max(room // 2, overlap)
+        length = max((gap.start() for gap in BREAK.finditer(reach) if least < gap.start() <= room), default=room)
         parts.append(reach[:length].strip())
         end = start + length
-        start = end - room.overlap if length > room.overlap else end
+        start = end - overlap if length > overlap else end
         if chunks.by and start < end and not BREAK.fullmatch(text[start - 1 : start]) and not text[start].isspace():
             gap = BREAK.search(text, start, end)
             start = gap.end() if gap else end
@@ -188,16 +187,8 @@ def _called(call: str, text: str) -> list[str]:
     return [part.strip() for part in parts] or [text]
 
 
-class _Room(NamedTuple):
-    """What fits into a passage, in characters."""
-
-    length: int
-    overlap: int
-    """So many of them the next passage begins with, less than the length."""
-
-
-def _tokens(title: str, chunks: Chunks, count: Count) -> Callable[[str, int], _Room]:
-    """Return what says how many characters of a text fit, counting with the title.
+def _fitting(title: str, chunks: Chunks, count: Count) -> Callable[[str], int]:
+    """Return what says how many characters of the rest of a text fit, counting with the title.
 
     Half of the size is the text's however long the title is: such a passage is longer than the size.
     """
@@ -206,11 +197,10 @@ def _tokens(title: str, chunks: Chunks, count: Count) -> Callable[[str, int], _R
     def tokens(text: str) -> int:
         return int(count([f"{title} {text}".strip()])[0])
 
-    def room(text: str, start: int) -> _Room:
-        rest = text[start : start + LONGEST_TOKEN * chunks.size]
+    def fitting(rest: str) -> int:
         low, least, high, most = 0, alone, len(rest), tokens(rest)
         if most <= limit:
-            return _Room(high, high * chunks.overlap // chunks.size)
+            return high
         while high - low > max(1, high // 32):  # nearer than this, a passage would hardly end elsewhere
             step = max(1, (high - low) // 8)
             middle = low + (high - low) * (limit - least) // max(1, most - least)
@@ -219,10 +209,9 @@ def _tokens(title: str, chunks: Chunks, count: Count) -> Callable[[str, int], _R
                 low, least = middle, number
             else:
                 high, most = middle, number
-        length = max(low, 1)
-        return _Room(length, length * chunks.overlap // chunks.size)
+        return max(low, 1)
 
-    return room
+    return fitting
 
 
 def _limit(title: str, chunks: Chunks, count: Count) -> tuple[int, int]:
@@ -233,9 +222,7 @@ def _limit(title: str, chunks: Chunks, count: Count) -> tuple[int, int]:
 
 def pieces(documents: Iterable[Document], chunks: Chunks | None) -> Iterator[Document]:
     """Yield what is embedded of a corpus: every document that is not blank, or its passages."""
-    for document in documents:
-        if document.content.strip():
-            yield from passages(document, chunks) if chunks else (document,)
+    return (piece for piece, _ in in_context(documents, chunks, contextual=False))
 
 
 def in_context(

@@ -18,30 +18,25 @@ class Budget:
     def __init__(self, limit: float | None = None) -> None:
         """Take the most dollars; None for no limit. Raises InputError where they are no finite number of 0 or more."""
         if limit is not None and not 0 <= limit < math.inf:  # no sum is above NaN, or infinity
-            raise InputError(
-                Problem("max_cost", f"{limit} is not a number of dollars", "0 or more, or none for no limit")
-            )
+            what = f"{limit} is not a number of dollars"
+            raise InputError(Problem("max_cost", what, "0 or more, or none for no limit"))
         self.limit = limit
         self.refused = False
         """Whether something was not sent, since it would have cost more than there was."""
-        self._spent = 0.0
-        self._lock = threading.Lock()
-
-    @property
-    def spent(self) -> float:
+        self.spent = 0.0
         """Dollars spent or promised so far."""
-        return self._spent
+        self._lock = threading.Lock()
 
     def take(self, usd: float) -> None:
         """Promise `usd` dollars, or raise OverBudget and leave the budget as it was."""
         with self._lock:
-            if self.limit is not None and usd > 0 and self._spent + usd > self.limit:
+            if self.limit is not None and usd > 0 and self.spent + usd > self.limit:
                 self.refused = True
                 raise OverBudget(
-                    f"the next request costs about ${usd:.6f}; ${self._spent:.6f} of ${self.limit:.6f} are spent "
+                    f"the next request costs about ${usd:.6f}; ${self.spent:.6f} of ${self.limit:.6f} are spent "
                     "(--max-cost); what was paid for is kept in the cache: raise the limit and run again"
                 )
-            self._spent += usd
+            self.spent += usd
 
     def check(self, kept: str) -> None:
         """See, when all is done, that no more was billed than there was: a service may bill more than was expected.
@@ -52,14 +47,14 @@ class Budget:
         Raises:
             OverBudget: more was billed.
         """
-        if self.limit is not None and self._spent > self.limit:
-            more = f"${self._spent:.6f} is billed, more than the ${self.limit:.6f} of --max-cost"
+        if self.limit is not None and self.spent > self.limit:
+            more = f"${self.spent:.6f} is billed, more than the ${self.limit:.6f} of --max-cost"
             raise OverBudget(f"{more}: requests cost more than was expected of them; {kept}")
 
     def give_back(self, usd: float) -> None:
         """Return what was promised and not spent (negative: what was spent beyond the promise)."""
         with self._lock:
-            self._spent -= usd
+            self.spent -= usd
 
 
 class StageTotals(NamedTuple):
@@ -151,15 +146,6 @@ class Meter:
         """
         with self._lock:
             self._notes.setdefault(kind, []).append(id)
-
-    def before(self, usd: float) -> None:
-        """Promise dollars before a request is sent; raises OverBudget."""
-        self.budget.take(usd)
-
-    def after(self, promised: float, *, tokens: int, usd: float) -> None:
-        """Settle a promise of dollars: what was billed, in tokens and dollars, which are counted."""
-        self.budget.give_back(promised - usd)
-        self.count(tokens=tokens, usd=usd)
 
     @property
     def current(self) -> str:

@@ -83,9 +83,8 @@ def problems_of(error: ValidationError, model: type[BaseModel], where: str) -> I
         place = below(where, fault["loc"])
         complaint = fault.get("ctx", {}).get("error")
         if isinstance(complaint, InvalidTable):
-            yield from (
-                one._replace(where=below(place, [one.where] if one.where else [])) for one in complaint.problems
-            )
+            for one in complaint.problems:
+                yield one._replace(where=below(place, [one.where] if one.where else []))
         elif fault["type"] == "extra_forbidden":
             *outer, key = fault["loc"]
             yield Problem(place, f"unknown key {key!r}", did_you_mean(str(key), _keys(model, outer)))

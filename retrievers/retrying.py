@@ -10,6 +10,7 @@ import math
 import time
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from contextlib import suppress
 from email.utils import parsedate_to_datetime
 from itertools import islice
 from typing import TypeVar
@@ -118,24 +119,17 @@ def retry_after(headers: Mapping[str, str]) -> float | None:
     (2.5, None, None)
     """
     for name, unit in (("retry-after-ms", 1000), ("retry-after", 1)):
-        value = headers.get(name)
-        if value is None:
-            continue
-        try:
-            seconds = float(value) / unit
-        except ValueError:
-            seconds = _seconds_until(value)
-        if not math.isnan(seconds):
-            return max(seconds, 0.0)
+        if name in headers and not math.isnan(seconds := _seconds(headers[name])):
+            return max(seconds / unit, 0.0)
     return None
 
 
-def _seconds_until(date: str) -> float:
-    """The seconds to an HTTP date, NaN where it is none."""
-    try:
-        return parsedate_to_datetime(date).timestamp() - time.time()
-    except (ValueError, OverflowError, OSError):
-        return math.nan
+def _seconds(value: str) -> float:
+    """A number, or the seconds to an HTTP date; NaN where it is neither."""
+    for read in (float, lambda date: parsedate_to_datetime(date).timestamp() - time.time()):
+        with suppress(ValueError, OverflowError, OSError):
+            return read(value)
+    return math.nan
 
 
 def answers(

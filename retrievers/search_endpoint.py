@@ -89,8 +89,8 @@ class Endpoint(ExternalRetriever):
 
     def _opened(self) -> JsonClient:
         if self._client is None:
-            hide_values(self.url, (self.headers or {}), self.body)
-            self._client = JsonClient(self.url, sent_headers(self.url, (self.headers or {})), self._where)
+            hide_values(self.url, self.body)
+            self._client = JsonClient(self.url, sent_headers(self.url, self.headers or {}), self._where)
             weakref.finalize(self, close_later, self._client.close_async)
         return self._client
 
@@ -173,8 +173,7 @@ class Endpoint(ExternalRetriever):
         import jmespath
 
         try:
-            place: object = path.search(answer)
-            return place
+            return path.search(answer)
         except jmespath.exceptions.JMESPathError as error:
             what = as_line(f"{path.expression}: {error}")
             raise BackendError(f"{where}: the answer is not as described: {what}") from None

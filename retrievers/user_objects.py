@@ -7,6 +7,7 @@ import sysconfig
 import traceback
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from importlib.machinery import PathFinder
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -76,9 +77,8 @@ def named_function(call: str, where: str = "call") -> Callable[..., Any]:
         with faults_of((module,)):
             imported = importlib.import_module(module)
     except BackendError as failure:
-        raise InputError(
-            Problem(where, f"cannot be imported: {failure}", "install it, or run in its folder")
-        ) from failure
+        what = f"cannot be imported: {failure}"
+        raise InputError(Problem(where, what, "install it, or run in its folder")) from failure
     function = getattr(imported, name, None)
     if not callable(function):
         remedy = did_you_mean(name, dir(imported))
@@ -104,11 +104,8 @@ def find_module(call: str, where: str = "call") -> None:
     if top in sys.modules:
         return
     spec = importlib.util.find_spec(top)  # of a whole path it would run the packages above
-    folders = [Path(folder) for folder in (spec and spec.submodule_search_locations) or ()]
     for part in parts:
-        found = [one for folder in folders for one in (folder / part, *folder.glob(f"{part}.*")) if one.exists()]
-        folders = [one for one in found if one.is_dir()]
-        spec = spec if found else None
+        spec = PathFinder.find_spec(part, (spec and spec.submodule_search_locations) or [])
     if spec is None:
         raise InputError(Problem(where, f"there is no module {module!r}", "install it, or run in its folder"))
 

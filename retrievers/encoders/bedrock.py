@@ -24,6 +24,9 @@ if TYPE_CHECKING:
     import boto3
 
 
+_CONFIGURE = "run `aws configure`, or set AWS_PROFILE"
+
+
 class _Family(NamedTuple):
     """What models of one make have in common."""
 
@@ -78,7 +81,7 @@ class BedrockEncoder(RemoteEncoder):
             known = ", ".join(map(str, family.dimensions)) or "only its own"
             what = f"{self.model} cannot have {self.dimensions}"
             raise InputError(Problem("encoder.dimensions", what, f"it has {known}"))
-        self._reached(Access(provider="aws"), family.tokens)
+        self._reached(Access("aws"), family.tokens)
 
     @property
     def request_size(self) -> int:
@@ -95,16 +98,15 @@ class BedrockEncoder(RemoteEncoder):
         """As messages call it."""
         return f"{shown(self.endpoint_url) or 'Amazon Bedrock'} ({self.model})"
 
-    def _named(self, by_role: Mapping[str, Mapping[Role, Any]]) -> str:
+    def _named(self, said: Mapping[str, Any]) -> str:
         return fingerprint(self.kind, self.model, dimensions=self.dimensions, normalize=self.normalize,
                            endpoint=self.endpoint_url)  # fmt: skip
 
     @property
     def provenance(self) -> Mapping[str, str]:
         """What the manifest keeps."""
-        dimensions = {} if self.dimensions is None else {"dimensions": str(self.dimensions)}
         where = {"region": self.region} if self.region else {}
-        return {"model": self.model, "source": "bedrock", **where, **dimensions}
+        return {**self._described(**where), "source": "bedrock"}
 
     def check(self) -> None:
         """Look for what a run needs, before it starts: credentials and a region, by AWS's chain.
@@ -116,15 +118,11 @@ class BedrockEncoder(RemoteEncoder):
 
         try:
             session = self._session()
-            known = session.get_credentials() is not None or "AWS_BEARER_TOKEN_BEDROCK" in os.environ
-            if not known:
-                raise InputError(
-                    Problem("AWS credentials", "were not found", "run `aws configure`, or set AWS_PROFILE")
-                )
+            if session.get_credentials() is None and "AWS_BEARER_TOKEN_BEDROCK" not in os.environ:
+                raise InputError(Problem("AWS credentials", "were not found", _CONFIGURE))
             if not session.region_name:
-                raise InputError(
-                    Problem("encoder.region", "is not known to AWS's chain either", 'region = "us-east-1"')
-                )
+                what = "is not known to AWS's chain either"
+                raise InputError(Problem("encoder.region", what, 'region = "us-east-1"'))
         except botocore.exceptions.BotoCoreError as failure:
             raise InputError(Problem("AWS", as_line(str(failure)))) from None
 
@@ -134,13 +132,10 @@ class BedrockEncoder(RemoteEncoder):
 
     async def _send(self, texts: list[str], role: Role) -> EmbeddingReply:
         cohere = "cohere." in expand(self.model)
-        body: dict[str, Any]
-        if cohere:
-            body = {"texts": texts, "input_type": f"search_{role}", "truncate": "NONE"}
-        else:
+        body: dict[str, Any] = {"texts": texts, "input_type": f"search_{role}", "truncate": "NONE"}
+        if not cohere:
             body = {"inputText": texts[0]} | ({"normalize": self.normalize} if self._family.dimensions else {})
-        if self.dimensions is not None:
-            body["output_dimension" if cohere else "dimensions"] = self.dimensions
+        body |= self._fewer("output_dimension" if cohere else "dimensions")
         answer, headers = await in_thread(partial(self._invoke, self._client(), json.dumps(body)))
         with readable(self.name, answer):
             if not cohere:
@@ -176,14 +171,12 @@ class BedrockEncoder(RemoteEncoder):
             text = answer["body"].read()
         except lost.ClientError as refused:
             said, error = refused.response["ResponseMetadata"], refused.response["Error"]
-            words = json.dumps({"message": error.get("Message", "")})
-            raise refusal(
-                self.name, said["HTTPStatusCode"], words, said["HTTPHeaders"], error.get("Code", "")
-            ) from None
+            words, code = json.dumps({"message": error.get("Message", "")}), error.get("Code", "")
+            raise refusal(self.name, said["HTTPStatusCode"], words, said["HTTPHeaders"], code) from None
         except ResponseParserError as failure:
             raise Transient(f"{self.name}: an answer that cannot be read came back: {as_line(str(failure))}") from None
         except lost.NoCredentialsError:
-            raise BackendError("AWS credentials were not found; run `aws configure`, or set AWS_PROFILE") from None
+            raise BackendError(f"AWS credentials were not found; {_CONFIGURE}") from None
         except (lost.HTTPClientError, lost.ConnectionError, lost.IncompleteReadError) as failure:
             raise unanswered(self.name, client.meta.endpoint_url, failure) from None
         except lost.BotoCoreError as failure:
@@ -200,8 +193,6 @@ class BedrockEncoder(RemoteEncoder):
 def _family(model: str) -> _Family:
     family = next((family for name, family in _FAMILIES.items() if name in model), None)
     if family is None:
-        known = ", ".join(_FAMILIES)
-        raise InputError(
-            Problem("encoder.model", f"{model!r} is not an embedding model of Bedrock's", f"known: {known}…")
-        )
+        what, known = f"{model!r} is not an embedding model of Bedrock's", ", ".join(_FAMILIES)
+        raise InputError(Problem("encoder.model", what, f"known: {known}…"))
     return family

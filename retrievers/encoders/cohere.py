@@ -8,7 +8,6 @@ import numpy.typing as npt
 from pydantic import Field
 
 from retrievers.encoders.remote_encoder import EmbeddingReply, RemoteEncoder
-from retrievers.identity import fingerprint
 from retrievers.placeholders import expand
 from retrievers.remote.calling import readable
 from retrievers.remote.clients import Access
@@ -37,15 +36,10 @@ class CohereEncoder(RemoteEncoder):
     def model_post_init(self, _: object) -> None:
         """Describe the model; nothing is sent."""
         limit = self.max_tokens or (512 if "v3" in self.model else 128_000)
-        access = Access(
-            provider="cohere", own=_URL, base_url=self.base_url, api_key=self.api_key, variables=("CO_API_KEY",)
-        )
-        self._reached(access, limit)
+        self._reached(Access("cohere", _URL, self.base_url, self.api_key, ("CO_API_KEY",)), limit)
 
-    def _named(self, by_role: Mapping[str, Mapping[Role, Any]]) -> str:
-        return fingerprint(
-            self.kind, self.model, server=self._url, dimensions=self.dimensions, type=self.embedding_type
-        )
+    def _named(self, said: Mapping[str, object]) -> str:
+        return super()._named({"type": self.embedding_type})
 
     @property
     def provenance(self) -> Mapping[str, str]:
@@ -54,12 +48,10 @@ class CohereEncoder(RemoteEncoder):
         return self._described(embedding_type=self.embedding_type, **roles)
 
     async def _send(self, texts: list[str], role: Role) -> EmbeddingReply:
-        body: dict[str, Any] = {
-            "model": expand(self.model), "texts": texts, "input_type": f"search_{role}",
-            "embedding_types": [self.embedding_type], "truncate": "NONE",
+        body = {
+            "model": expand(self.model), "texts": texts, "input_type": f"search_{role}", "truncate": "NONE",
+            "embedding_types": [self.embedding_type], **self._fewer("output_dimension"),
         }  # fmt: skip
-        if self.dimensions is not None:
-            body["output_dimension"] = self.dimensions
         answer = await self._client().ask("v2/embed", body)
         with readable(self.name, answer):
             rows = [as_floats(row, self.embedding_type) for row in answer["embeddings"][self.embedding_type]]

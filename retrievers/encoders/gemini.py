@@ -48,16 +48,9 @@ class GeminiEncoder(RemoteEncoder):
 
     def model_post_init(self, _: object) -> None:
         """Describe the model; nothing is sent."""
-        self._reached(
-            Access(
-                provider="google", own=_URL, base_url=self.base_url, api_key=self.api_key, key_header="x-goog-api-key",
-                variables=("GEMINI_API_KEY", "GOOGLE_API_KEY"),
-            ), self.max_tokens,
-        )  # fmt: skip
-
-    @property
-    def _prompts(self) -> Mapping[Role, str]:
-        return {"query": self.query_prompt, "document": self.document_prompt}
+        variables = "GEMINI_API_KEY", "GOOGLE_API_KEY"
+        access = Access("google", _URL, self.base_url, self.api_key, variables, "x-goog-api-key")
+        self._reached(access, self.max_tokens)
 
     @property
     def _tasks(self) -> Mapping[Role, str]:
@@ -80,9 +73,8 @@ class GeminiEncoder(RemoteEncoder):
         return embedded._replace(vectors=vectors, truncated_tokens=np.maximum(embedded.truncated_tokens, unread))
 
     async def _send(self, texts: list[str], role: Role) -> EmbeddingReply:
-        more: dict[str, Any] = {"taskType": self._tasks[role]} if self._tasks[role] else {}
-        if self.dimensions is not None:
-            more["outputDimensionality"] = self.dimensions
+        task = {"taskType": self._tasks[role]} if self._tasks[role] else {}
+        more = {**task, **self._fewer("outputDimensionality")}
         model = expand(self.model).removeprefix("models/")
         requests = [{"model": f"models/{model}", "content": {"parts": [{"text": text}]}, **more} for text in texts]
         path = f"models/{quote(model, safe='')}:batchEmbedContents"

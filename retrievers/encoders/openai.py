@@ -55,10 +55,6 @@ class OpenAIEncoder(RemoteEncoder):
         self._reached(access, self.max_tokens)
 
     @property
-    def _prompts(self) -> Mapping[Role, str]:
-        return {"query": self.query_prompt, "document": self.document_prompt}
-
-    @property
     def _extra(self) -> Mapping[Role, Mapping[str, Any]]:
         return {"query": self.query_extra or {}, "document": self.document_extra or {}}
 
@@ -66,9 +62,9 @@ class OpenAIEncoder(RemoteEncoder):
     def _by_role(self) -> Mapping[str, Mapping[Role, Any]]:
         return {"prompts": self._prompts, "extra": self._extra}
 
-    def _named(self, by_role: Mapping[str, Mapping[Role, Any]]) -> str:
-        extra = any(by_role["extra"].values())  # as it was before anything could be added
-        return super()._named(by_role if extra else {"prompts": by_role["prompts"]})
+    def _named(self, said: Mapping[str, Any]) -> str:
+        # as it was before anything could be added
+        return super()._named(said if any(said["extra"].values()) else {"prompts": said["prompts"]})
 
     @property
     def provenance(self) -> Mapping[str, str]:
@@ -85,10 +81,9 @@ class OpenAIEncoder(RemoteEncoder):
 
     async def _send(self, texts: list[str], role: Role) -> EmbeddingReply:
         client: clients.OpenAIClient = self._client()
-        fewer = {} if self.dimensions is None else {"dimensions": self.dimensions}
         answer = await client.ask(
-            client.embeddings, input=texts, model=expand(self.model), encoding_format="base64", **fewer,
-            extra_body=expand(self._extra[role]),
+            client.embeddings, input=texts, model=expand(self.model), encoding_format="base64",
+            extra_body=expand(self._extra[role]), **self._fewer("dimensions"),
         )  # fmt: skip
         with readable(self.name, answer):
             rows = [(int(one["index"]), one["embedding"]) for one in answer["data"]]

@@ -59,7 +59,7 @@ class RemoteEncoder(RemoteModel, Encoder):
     @property
     def _prompts(self) -> Mapping[Role, str]:
         """What is put before every text, by role."""
-        return {"query": "", "document": ""}
+        return {"query": getattr(self, "query_prompt", ""), "document": getattr(self, "document_prompt", "")}
 
     @property
     def fingerprint(self) -> str:
@@ -78,8 +78,12 @@ class RemoteEncoder(RemoteModel, Encoder):
         """What is said with texts of each role, by the name that it has in the fingerprint."""
         return {"prompts": self._prompts}
 
-    def _named(self, by_role: Mapping[str, Mapping[Role, Any]]) -> str:
-        return fingerprint(self.kind, self.model, server=self._url, dimensions=self.dimensions, **by_role)
+    def _named(self, said: Mapping[str, Any]) -> str:
+        return fingerprint(self.kind, self.model, server=self._url, dimensions=self.dimensions, **said)
+
+    def _fewer(self, name: str) -> dict[str, int]:
+        """What is sent of the dimensions that are asked for, by the provider's name for them."""
+        return {} if self.dimensions is None else {name: self.dimensions}
 
     @abstractmethod
     async def _send(self, texts: list[str], role: Role) -> EmbeddingReply:
@@ -92,7 +96,7 @@ class RemoteEncoder(RemoteModel, Encoder):
     def _described(self, **more: str) -> Mapping[str, str]:
         """What the manifest keeps."""
         prompts = {f"{role}_prompt": prompt for role, prompt in self._prompts.items() if prompt}
-        dimensions = {} if self.dimensions is None else {"dimensions": str(self.dimensions)}
+        dimensions = {name: str(number) for name, number in self._fewer("dimensions").items()}
         return {"model": self.model, "source": shown(self._url), **prompts, **more, **dimensions}
 
     def _prompted(self, texts: Sequence[str], role: Role) -> list[str]:

@@ -163,8 +163,8 @@ class SentenceTransformerEncoder(LocalEncoder):
 
     def fingerprint_for(self, role: Role) -> str:
         """All that changes a vector in this role: not the prompt of the other."""
-        unnamed: dict[Role, str] = {"query": "", "document": ""}
-        return self._of({**self._defaults, role: self._prompts[role]}, {**unnamed, role: self._names[role]})
+        names: dict[Role, str] = {"query": "", "document": "", role: self._names[role]}
+        return self._of({**self._defaults, role: self._prompts[role]}, names)
 
     def _of(self, prompts: Mapping[Role, str | None], names: Mapping[Role, str]) -> str:
         own = {"prompt_names": names} if any(names.values()) else {}
@@ -225,15 +225,13 @@ class SentenceTransformerEncoder(LocalEncoder):
         Empty ones of the model's are passed over: the library writes them for "query" and "document" where a model has
         "passage" alone.
         """
-        if name := self._names[role]:
-            if name not in own:
-                known = ", ".join(map(repr, own)) or "none"
-                what = f"the model's configuration has no prompt {name!r}"
-                raise InputError(Problem(f"encoder.{role}_prompt_name", what, f"it has {known}"))
-            return own[name]
-        if self._prompts[role] is not None:
-            return self._prompts[role]
-        return prompt_of({key: prompt for key, prompt in own.items() if prompt}, role) or None
+        name = self._names[role]
+        if not name:
+            return super()._prompt(role, {key: prompt for key, prompt in own.items() if prompt}) or self._prompts[role]
+        if name not in own:
+            known, what = ", ".join(map(repr, own)) or "none", f"the model's configuration has no prompt {name!r}"
+            raise InputError(Problem(f"encoder.{role}_prompt_name", what, f"it has {known}"))
+        return own[name]
 
 
 class LearnedSparseEncoder(LocalEncoder):

@@ -5,7 +5,7 @@ alone.
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from retrievers.encoders.remote_encoder import EmbeddingReply, RemoteEncoder
 from retrievers.errors import BackendError
@@ -33,10 +33,7 @@ class VoyageContextEncoder(RemoteEncoder):
 
     def model_post_init(self, _: object) -> None:
         """Describe the model; nothing is sent."""
-        access = Access(
-            provider="voyage", own=_URL, base_url=self.base_url, api_key=self.api_key, variables=("VOYAGE_API_KEY",)
-        )
-        self._reached(access, 32_000)
+        self._reached(Access("voyage", _URL, self.base_url, self.api_key, ("VOYAGE_API_KEY",)), 32_000)
 
     @property
     def request_size(self) -> int:
@@ -58,9 +55,9 @@ class VoyageContextEncoder(RemoteEncoder):
 
     async def _send(self, texts: list[str], role: Role) -> EmbeddingReply:
         inputs = [texts] if role == "document" else [[text] for text in texts]
-        body: dict[str, Any] = {"model": expand(self.model), "inputs": inputs, "input_type": role}
-        if self.dimensions is not None:
-            body["output_dimension"] = self.dimensions
+        body = {
+            "model": expand(self.model), "inputs": inputs, "input_type": role, **self._fewer("output_dimension"),
+        }  # fmt: skip
         answer = await self._client().ask("contextualizedembeddings", body)
         with readable(self.name, answer):
             found = sorted(answer["data"], key=lambda one: one["index"])

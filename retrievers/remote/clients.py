@@ -36,7 +36,7 @@ _IN_ADDRESSES = ";/?:@&=+$,[]#%!'()*~"
 Part = TypeVar("Part")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Access:
     """How a model is reached, as the experiment has it: `${NAME}` stands for what the environment holds."""
 

@@ -60,8 +60,7 @@ class CrossEncoderReranker(LocalReranker):
     def score(self, pairs: Sequence[Pair], call: Call) -> PairScores:
         """Score the pairs of one request."""
         if (outputs := self._loaded.model.num_labels) != 1:
-            what = f"{self.weights.written} has {outputs} outputs, not one"
-            raise InputError(Problem("rerank.model", what))
+            raise InputError(Problem("rerank.model", f"{self.weights.written} has {outputs} outputs, not one"))
         logits, tokens = self.logits(pairs, call.stopped)
         call.meter.count(calls=1, tokens=int(tokens.read.sum()))
         return PairScores(logits.reshape(len(pairs)), *tokens)
@@ -144,11 +143,8 @@ class LateInteractionReranker(LocalReranker):
     ) -> tuple[list[npt.NDArray[np.float32]], TokenCounts]:
         """Return the token vectors of one side of some pairs, of length 1, and the tokens that were read."""
         model = self._loaded.model
-        encode = partial(model.encode, output_value="token_embeddings", show_progress_bar=False)
-        prompt = ""
-        if self._trained:
-            prompt = prompt_of(model.prompts, role)
-            encode = partial(encode, task=role)
+        prompt, task = (prompt_of(model.prompts, role), {"task": role}) if self._trained else ("", {})
+        encode = partial(model.encode, output_value="token_embeddings", show_progress_bar=False, **task)
         tokens = self._tokens([prompt + text for text in texts], role)
         try:
             rows = self._run(texts, tokens.read, partial(encode, prompt=prompt), stopped)

@@ -87,10 +87,7 @@ class HttpReranker(RemoteModel, Reranker):
             raise InputError(Problem("rerank.base_url", f"{dialect} has no server of its own", "http://localhost:8080"))
         if not (self.model or dialect == "tei"):
             raise InputError(Problem("rerank.model", "is missing", f"the name of one of {dialect}'s models"))
-        access = Access(
-            provider=dialect, own=protocol.url, base_url=self.base_url, api_key=self.api_key,
-            variables=(protocol.key,), headers=self.headers or {},
-        )  # fmt: skip
+        access = Access(dialect, protocol.url, self.base_url, self.api_key, (protocol.key,), headers=self.headers or {})
         self._reached(access, self.max_tokens or protocol.tokens)
 
     @property
