@@ -117,8 +117,8 @@ class EarlierRun(NamedTuple):
     def speed(self, part: str, model: Mapping[str, Any]) -> tuple[float, float]:
         """The tokens that an encoder or reranker read, and the seconds that it took, its loading included."""
         blocks = self.manifest.resolved.retrievers
-        same = _without_depth(model)
-        names = {block["name"] for block in blocks if _without_depth(block.get(part) or {}) == same}
+        same = _lasting(model)
+        names = {block["name"] for block in blocks if _lasting(block.get(part) or {}) == same}
         stages = {"encoder": ("embed-documents", "embed-queries"), "rerank": ("rerank",)}[part]
         read = [row for row in self.costs if row["retriever"] in names and row["stage"] in stages and row["tokens"]]
         return math.fsum(row["tokens"] for row in read), math.fsum(row["seconds"] for row in read)
@@ -136,18 +136,13 @@ def earlier_runs(results: Path) -> Iterator[EarlierRun]:
             run = EarlierRun(records.read_manifest(manifest.parent), records.read_rows(manifest.parent / "costs.csv"))
         except (InputError, OSError, ValueError):
             continue  # no results folder of today's form: nothing is known from it
-        if _without_load(run.manifest.machine) == _without_load(machine()):
+        if _lasting(run.manifest.machine) == _lasting(machine()):
             yield run
 
 
-def _without_load(machine: Mapping[str, Any]) -> dict[str, Any]:
-    """What a machine is, without how busy it was."""
-    return {key: value for key, value in machine.items() if key != "load"}
-
-
-def _without_depth(table: Mapping[str, Any]) -> dict[str, Any]:
-    """An encoder or reranker without what leaves its speed as it is."""
-    return {key: value for key, value in table.items() if key != "depth"}
+def _lasting(table: Mapping[str, Any]) -> dict[str, Any]:
+    """A machine without how busy it was; an encoder or reranker without what leaves its speed as it is."""
+    return {key: value for key, value in table.items() if key not in ("load", "depth")}
 
 
 def price_sentence(price: Price | None) -> str:

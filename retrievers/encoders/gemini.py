@@ -58,10 +58,6 @@ class GeminiEncoder(RemoteEncoder):
         )  # fmt: skip
 
     @property
-    def _prompts(self) -> Mapping[Role, str]:
-        return {"query": self.query_prompt, "document": self.document_prompt}
-
-    @property
     def _tasks(self) -> Mapping[Role, str]:
         return {"query": self.query_task, "document": self.document_task}
 

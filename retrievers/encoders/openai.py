@@ -57,10 +57,6 @@ class OpenAIEncoder(RemoteEncoder):
         self._reached(access, self.max_tokens)
 
     @property
-    def _prompts(self) -> Mapping[Role, str]:
-        return {"query": self.query_prompt, "document": self.document_prompt}
-
-    @property
     def _extra(self) -> Mapping[Role, Mapping[str, Any]]:
         return {"query": self.query_extra or {}, "document": self.document_extra or {}}
 

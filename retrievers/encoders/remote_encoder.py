@@ -60,8 +60,8 @@ class RemoteEncoder(RemoteModel, Encoder):
 
     @property
     def _prompts(self) -> Mapping[Role, str]:
-        """What is put before every text, by role."""
-        return {"query": "", "document": ""}
+        """What is put before every text, by role: the options of those that have them."""
+        return {"query": getattr(self, "query_prompt", ""), "document": getattr(self, "document_prompt", "")}
 
     @property
     def fingerprint(self) -> str:
