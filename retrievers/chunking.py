@@ -235,9 +235,7 @@ def _limit(title: str, chunks: Chunks, count: Count) -> tuple[int, int]:
 
 def pieces(documents: Iterable[Document], chunks: Chunks | None) -> Iterator[Document]:
     """Yield what is embedded of a corpus: every document that is not blank, or its passages."""
-    for document in documents:
-        if document.content.strip():
-            yield from passages(document, chunks) if chunks else (document,)
+    yield from (piece for piece, _ in in_context(documents, chunks, contextual=False))
 
 
 def in_context(

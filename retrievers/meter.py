@@ -152,15 +152,6 @@ class Meter:
         with self._lock:
             self._notes.setdefault(kind, []).append(id)
 
-    def before(self, usd: float) -> None:
-        """Promise dollars before a request is sent; raises OverBudget."""
-        self.budget.take(usd)
-
-    def after(self, promised: float, *, tokens: int, usd: float) -> None:
-        """Settle a promise of dollars: what was billed, in tokens and dollars, which are counted."""
-        self.budget.give_back(promised - usd)
-        self.count(tokens=tokens, usd=usd)
-
     @property
     def current(self) -> str:
         """The innermost open stage; outside any the one by default, else ""."""

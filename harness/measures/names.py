@@ -66,13 +66,10 @@ def parse(text: str, *, gain: Gain | None = None, ideal: Ideal | None = None) ->
     name = _name(text, shape[1])
     options = row_named(name).options
     params = {key: _value(text, key, value) for key, value in _arguments(text, name, shape[2] or "").items()}
-    if "groups" in params:
+    if alone := "groups" if "groups" in params else "by='claims'" if params.get("by") == "claims" else "":
         if len(params) > 1:
-            raise _refusal(text, "groups goes with no other parameter", f"write {name}(groups={params['groups']!r})")
-        options = ()
-    if params.get("by") == "claims":
-        if len(params) > 1:
-            raise _refusal(text, "by='claims' goes with no other parameter", f"write {name}(by='claims')")
+            written = f"groups={params['groups']!r}" if alone == "groups" else alone
+            raise _refusal(text, f"{alone} goes with no other parameter", f"write {name}({written})")
         options = ()
     if gain is not None and "dcg" in options:
         params.setdefault("dcg", "exp-log2" if gain == "exponential" else "log2")

@@ -106,7 +106,7 @@ class Caller:
 
         async def once() -> Answer:
             await self._turn(pace, call.stopped)
-            call.meter.before(promised.usd)
+            call.meter.budget.take(promised.usd)
             cost = Charge(0, 0.0)
             try:
                 async with asyncio.timeout(self._policy.timeout):
@@ -115,7 +115,8 @@ class Caller:
                 what = f"no complete response within {self._policy.timeout:g} s (timeout)"
                 raise Transient(f"{self._name()}: {what}") from None
             finally:
-                call.meter.after(promised.usd, tokens=cost.tokens, usd=cost.usd)
+                call.meter.budget.give_back(promised.usd - cost.usd)
+                call.meter.count(tokens=cost.tokens, usd=cost.usd)
             call.meter.count(calls=1)
             return answer
 
