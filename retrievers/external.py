@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import inspect
 import json
 import math
@@ -22,6 +21,7 @@ from retrievers.errors import BackendError, InputError, Problem, needing
 from retrievers.ids import document_id, hit_id
 from retrievers.matching import KnownDocuments
 from retrievers.meter import Meter
+from retrievers.opening import file_digest
 from retrievers.options import Configured, Text
 from retrievers.placeholders import expand
 from retrievers.resources import Corpus
@@ -279,8 +279,7 @@ class SavedRun(ExternalRetriever):
     @property
     def provenance(self) -> Mapping[str, str]:
         """The file and the digest of its bytes."""
-        with self._path.open("rb") as file:
-            return {"run": self._shown, "sha256": hashlib.file_digest(file, "sha256").hexdigest()}
+        return {"run": self._shown, "sha256": file_digest(self._path)}
 
     def check(self) -> None:
         """Read the file whole; raises InputError where it is none, or a line of it is wrong."""

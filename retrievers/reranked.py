@@ -142,7 +142,7 @@ class Reranked(Retriever):
         whole = no_scores(len(pairs))
         missing = np.ones(len(pairs), dtype=bool)
         missing[held] = False
-        wanted = [some for request in plan.requests() if (some := plan.part(request, missing))] if missing.any() else []
+        wanted = [some for request in plan.requests if (some := plan.part(request, missing))] if missing.any() else []
         for some in wanted:
             missing[some] = True  # of a list that is not whole, all is asked again
         kept = int((~missing[held]).sum())

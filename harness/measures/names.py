@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import math
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
@@ -27,6 +28,14 @@ CHOICES: Mapping[str, tuple[str, ...]] = MappingProxyType(
         "by": ("ids", "claims"),
     }
 )
+NUMBERS: Mapping[str, tuple[tuple[type, ...], float, float, str]] = MappingProxyType(
+    {
+        "rel": ((int,), 0, 2**31, "a whole number from 1"),
+        "p": ((float,), 0, 1, "a number between 0 and 1"),
+        "residual": ((bool,), -1, 2, "True or False"),
+    }
+)
+"""Types of a parameter, and the numbers between which it is."""
 DEFAULTS: Mapping[str, Parameter] = MappingProxyType(
     {"dcg": "log2", "ideal": "judged", "rel": 1, "residual": False, "by": "ids", "low": 0.0, "high": 1.0}
 )
@@ -149,22 +158,10 @@ def _value(text: str, key: str, value: object) -> Parameter:
         if isinstance(value, str) and value.lower() in CHOICES[key]:
             return value.lower()
         raise _refusal(text, f"{key} cannot be {value!r}", did_you_mean(str(value), CHOICES[key]))
-    if key == "residual" and isinstance(value, bool):
-        return value
-    if key == "rel" and isinstance(value, int) and not isinstance(value, bool) and 1 <= value < 2**31:
-        return value
-    if key == "p" and isinstance(value, float) and 0 < value < 1:
-        return value
-    if key in ("low", "high") and isinstance(value, int | float) and not isinstance(value, bool):
-        return float(value)
-    wanted = {
-        "low": "a number",
-        "high": "a number",
-        "rel": "a whole number from 1",
-        "p": "a number between 0 and 1",
-        "residual": "True or False",
-    }
-    raise _refusal(text, f"{key} cannot be {value!r}", f"it is {wanted[key]}")
+    kinds, least, most, wanted = NUMBERS.get(key, ((int, float), -math.inf, math.inf, "a number"))
+    if isinstance(value, int | float) and type(value) in kinds and least < value < most:
+        return value if key in NUMBERS else float(value)
+    raise _refusal(text, f"{key} cannot be {value!r}", f"it is {wanted}")
 
 
 def _at(text: str, measure: Measure, cutoff: str | None) -> Measure:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -67,9 +66,3 @@ def read_jsonl(path: Path, parse: Callable[[bytes], Row] = json.loads) -> Iterat
                 except (ValueError, RecursionError) as error:
                     raise ValueError(f"line {number}: {error}") from None
                 yield row
-
-
-def sha256_of(path: Path) -> str:
-    """Return the SHA-256 of a file; OSError where it cannot be read."""
-    with path.open("rb") as handle:
-        return hashlib.file_digest(handle, "sha256").hexdigest()

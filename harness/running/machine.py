@@ -11,6 +11,7 @@ import platform
 import subprocess
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
 from functools import cache
 from importlib import metadata
@@ -34,20 +35,16 @@ PACKAGES = (
 THREAD_VARIABLES = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
 
 
-def versions() -> dict[str, str]:
-    """The versions of Python and of the packages that numbers may depend on, as far as they are installed."""
-    return {"python": platform.python_version(), **_installed()}
-
-
 @cache
-def _installed() -> dict[str, str]:
-    """Looked up once: a process cannot load another version of what it has loaded."""
-    installed = {}
+def versions() -> Mapping[str, str]:
+    """The versions of Python and of the packages that numbers may depend on, as far as they are installed.
+
+    Looked up once: a process cannot load another version of what it has loaded.
+    """
+    installed = {"python": platform.python_version()}
     for name in PACKAGES:
-        try:
+        with suppress(metadata.PackageNotFoundError):
             installed[name] = metadata.version(name)
-        except metadata.PackageNotFoundError:
-            continue
     return installed
 
 
