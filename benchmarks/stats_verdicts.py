@@ -17,7 +17,7 @@ from harness.evaluation.gate import BASELINE, CHALLENGER, gate_scores
 from harness.evaluation.scores import Scores
 from harness.evaluation.verdict import Gate
 from harness.stats.differences import Differences, Floats, differences, singles
-from harness.stats.paired_tests import Within, fewest_units, not_worse
+from harness.stats.paired_tests import EquivalenceMargin, fewest_units, not_worse
 from harness.stats.settings import Settings
 from harness.stats.sign_flip import Contrast, FlipTest, sign_flip
 from harness.stats.signed_rank import signed_rank
@@ -38,12 +38,12 @@ def margins(experiments: int) -> Iterator[str]:
             yield f"| {name} | {n} | {passed(lost, before):.1%} | {after:.1%} | {good} | {power:.1%} |"
 
 
-Rule = Callable[[Sequence[Differences], Within], list[FlipTest]]
+Rule = Callable[[Sequence[Differences], EquivalenceMargin], list[FlipTest]]
 
 
 def passed(table: Floats, rule: Rule) -> float:
     """The share of samples (rows) that are shown not to lose the margin."""
-    within = Within(MARGIN, 1.0, singles(table.shape[1]))
+    within = EquivalenceMargin(MARGIN, 1.0, singles(table.shape[1]))
     shown = 0
     for start in range(0, len(table), BATCH):
         rows = [observed(row) for row in table[start : start + BATCH]]
@@ -51,13 +51,13 @@ def passed(table: Floats, rule: Rule) -> float:
     return shown / len(table)
 
 
-def now(rows: Sequence[Differences], within: Within) -> list[FlipTest]:
+def now(rows: Sequence[Differences], within: EquivalenceMargin) -> list[FlipTest]:
     """The rule of today, each row against scores of 0."""
     scores = {str(place): d.values for place, d in enumerate(rows)}
     return not_worse({**scores, "": np.zeros(len(rows[0].values))}, [(name, "") for name in scores], within)
 
 
-def before(rows: Sequence[Differences], within: Within) -> list[FlipTest]:
+def before(rows: Sequence[Differences], within: EquivalenceMargin) -> list[FlipTest]:
     """The rule of before: the worst query only where fewer than ten lose the margin; equal scores always pass."""
     columns = []
     for d in rows:
@@ -73,7 +73,7 @@ def cases(experiments: int) -> Iterator[str]:
     del experiments
     yield "| case | before | now |"
     yield "| --- | --- | --- |"
-    same, within = np.full(100, 0.5), Within(MARGIN, 1.0, singles(100))
+    same, within = np.full(100, 0.5), EquivalenceMargin(MARGIN, 1.0, singles(100))
     told = before([observed(same - same)], within)[0].greater
     now = _word(_gate(same, same))
     yield f"| gate: 100 queries, identical rankings | passes (p = {told:.2g}) | {now} |"

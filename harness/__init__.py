@@ -8,8 +8,6 @@
 `results.scores`, `results.summary` and `results.comparisons` are pandas frames; docs/python.md tells more.
 """
 
-from __future__ import annotations
-
 import typing as _typing
 
 if _typing.TYPE_CHECKING:

@@ -3,8 +3,6 @@
 `check`, `run` and `embed` call it; after it nobody reads the tables of the experiment's retrievers but the manifest.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -149,8 +147,10 @@ def _retriever(block: tables.Block, known: NamedParts, parts: BuiltOnce) -> Retr
             first: Retriever = Fused(of, block.method, block.constant, block.weights, block.minimum)
         case tables.RerankedTable():
             first = _part(block.of, known, parts)
-        case tables.Encoded() | tables.Standalone():
-            make = partial(_dense, block, parts) if isinstance(block, tables.Encoded) else partial(_standalone, block)
+        case tables.VectorConfig() | tables.CustomConfig():
+            make = (
+                partial(_dense, block, parts) if isinstance(block, tables.VectorConfig) else partial(_standalone, block)
+            )
             first = _once(canonical(block.model_dump(exclude={"name", "rerank", "color"})), parts, make)
         case _:
             raise TypeError(f"{type(block).__name__} is no retriever")
@@ -176,7 +176,7 @@ def _once(key: str, parts: BuiltOnce, make: Callable[[], Part]) -> Part:
     return found
 
 
-def _dense(block: tables.Encoded, parts: BuiltOnce) -> Dense:
+def _dense(block: tables.VectorConfig, parts: BuiltOnce) -> Dense:
     encoder = _model(block.encoder, encoder_class, parts)
     cut = None
     if isinstance(block, tables.DenseTable):
@@ -192,7 +192,7 @@ def _dense(block: tables.Encoded, parts: BuiltOnce) -> Dense:
     )
 
 
-def _standalone(block: tables.Standalone) -> Retriever:
+def _standalone(block: tables.CustomConfig) -> Retriever:
     """Build a retriever that indexes and searches by itself, among the documents that its filter leaves."""
     retriever: Retriever = _built(retriever_class(block.kind), block.options)
     conditions = _conditions(block)
@@ -230,7 +230,7 @@ def canonical(table: Mapping[str, Any]) -> str:
 
 def _conditions(block: tables.Block) -> list[Condition]:
     """Return what the `filter` of a table, and of those in it, asks of documents."""
-    asked = block.filter if isinstance(block, tables.Encoded | tables.Standalone) else {}
+    asked = block.filter if isinstance(block, tables.VectorConfig | tables.CustomConfig) else {}
     own = conditions_of({name: one.model_dump() if isinstance(one, tables.QueryField) else one
                          for name, one in asked.items()})  # fmt: skip
     inner = (part for part in tables.parts_in(block) if isinstance(part, tables.Block))

@@ -1,7 +1,5 @@
 """The command line: parse, call, print (through console). The only place that exits."""
 
-from __future__ import annotations
-
 import errno
 import logging
 import os
@@ -15,53 +13,15 @@ from typing import Annotated
 import typer
 from typer.exceptions import TyperException
 
-from harness.console import answer_commands, caches, check_commands, label_commands, scoring
-from harness.console.printing import (
-    agree,
-    console_of,
-    hide_tracebacks,
-    message,
-    print_json,
-    print_listing,
-    print_result,
-    print_results,
-    say,
-    show_tracebacks,
-    usage,
-    warn,
-)
-from harness.console.shared_options import (
-    ONLY,
-    Columns,
-    Dangling,
-    DatasetForm,
-    DatasetOptions,
-    Debug,
-    Documents,
-    ExperimentFiles,
-    Explain,
-    Folder,
-    Fresh,
-    Header,
-    HelpGroup,
-    Json,
-    LabelFile,
-    Match,
-    MaxCost,
-    NoCode,
-    QueryFiles,
-    Quiet,
-    Split,
-    data_set,
-    refuse,
-)
+from harness.console import answer_commands, caches, check_commands, label_commands, printing, scoring
+from harness.console import shared_options as shared
 from harness.retired import retired_on
 from retrievers.errors import HarnessError, InputError, Problem
 
 log = logging.getLogger(__name__)
 
 app = typer.Typer(
-    cls=HelpGroup,
+    cls=shared.HelpGroup,
     help="Which retriever should I use on my own documents, and is the difference real?",
     epilog="Start with: harness demo, or harness init FOLDER",
     pretty_exceptions_enable=False,
@@ -85,42 +45,43 @@ def _version(wanted: bool) -> None:
     if wanted:
         from importlib.metadata import version
 
-        say(f"harness {version('retriever-harness')}")
+        printing.say(f"harness {version('retriever-harness')}")
         raise typer.Exit
+
+
+Version = Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")]
 
 
 @app.callback()
 def _main(
-    version: Annotated[
-        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
-    ] = False,
+    version: Version = False,
 ) -> None:
     """Options of `harness` itself."""
 
 
 def run(
-    experiment: ExperimentFiles,
+    experiment: shared.ExperimentFiles,
     results: Annotated[Path, typer.Option(help="Folder for results, which go to RESULTS/<name>/.")] = Path("results"),
-    only: Annotated[list[str] | None, ONLY] = None,
-    fresh: Fresh = False,
-    max_cost: MaxCost = None,
-    no_code: NoCode = False,
-    debug: Debug = False,
-    explain: Explain = False,
-    quiet: Quiet = False,
-    as_json: Json = False,
+    only: Annotated[list[str] | None, shared.ONLY] = None,
+    fresh: shared.Fresh = False,
+    max_cost: shared.MaxCost = None,
+    no_code: shared.NoCode = False,
+    debug: shared.Debug = False,
+    explain: shared.Explain = False,
+    quiet: shared.Quiet = False,
+    as_json: shared.Json = False,
 ) -> None:
     """Run experiments: index, search, score, compare, report."""
     if debug:
-        show_tracebacks()
+        printing.show_tracebacks()
     spent = ""
     try:
         from harness.console.progress import Progress
         from harness.console.several import load_files, print_runs, run_files
         from harness.running.options import Options
 
-        with Progress(console_of(stderr=True), quiet=quiet) as progress:
-            notify = (lambda line: None) if quiet else warn
+        with Progress(printing.console_of(stderr=True), quiet=quiet) as progress:
+            notify = (lambda line: None) if quiet else printing.warn
             options = Options(results, tuple(only or ()), fresh, max_cost, not no_code, notify, watch=progress.watch)
             try:
                 finished = run_files(load_files(experiment, code=not no_code), options)
@@ -133,25 +94,28 @@ def run(
 
 def demo(
     results: Annotated[Path, typer.Option(help="Folder for results, which go to RESULTS/<name>/.")] = Path("results"),
-    quiet: Quiet = False,
-    as_json: Json = False,
+    quiet: shared.Quiet = False,
+    as_json: shared.Json = False,
 ) -> None:
     """Run the built-in experiment: survey templates, searched by words and (extra offline) by a model."""
     from harness.console.several import MORE, demo_experiment
 
     experiment = demo_experiment()
     if not quiet:
-        warn(f"harness run {shlex.quote(experiment.as_posix())}", *([MORE] if "no-model" in experiment.name else []))
+        printing.warn(
+            f"harness run {shlex.quote(experiment.as_posix())}", *([MORE] if "no-model" in experiment.name else [])
+        )
     run([experiment], results, quiet=quiet, as_json=as_json)
 
 
+Results = Annotated[Path, typer.Argument(metavar="RESULTS", help="A results folder, or a folder of results folders.")]
+
+
 def report(
-    results: Annotated[
-        Path, typer.Argument(metavar="RESULTS", help="A results folder, or a folder of results folders.")
-    ],
-    explain: Explain = False,
-    quiet: Quiet = False,
-    as_json: Json = False,
+    results: Results,
+    explain: shared.Explain = False,
+    quiet: shared.Quiet = False,
+    as_json: shared.Json = False,
 ) -> None:
     """Write the report of a results folder again, or index.html over many results folders."""
     from harness import records
@@ -169,24 +133,24 @@ def report(
     if records.holds_results(results):
         from harness.report.index import write_index
 
-        print_listing(write_index(results), results, quiet=quiet, as_json=as_json)
+        printing.print_listing(write_index(results), results, quiet=quiet, as_json=as_json)
         return
 
     record = records.read(results)
     write_report(record)
-    print_results(record, quiet=quiet, as_json=as_json, explain=explain)
+    printing.print_results(record, quiet=quiet, as_json=as_json, explain=explain)
     if not quiet and not as_json:
-        warn(*(f"{name} failed: {reason}" for name, reason in record.manifest.failed.items()))
+        printing.warn(*(f"{name} failed: {reason}" for name, reason in record.manifest.failed.items()))
 
 
 def reproduce(
-    results: Folder,
-    fresh: Fresh = False,
-    max_cost: MaxCost = None,
-    no_code: NoCode = False,
+    results: shared.Folder,
+    fresh: shared.Fresh = False,
+    max_cost: shared.MaxCost = None,
+    no_code: shared.NoCode = False,
     trust: Annotated[bool, typer.Option("--trust", help="Run the experiment without asking first.")] = (False),
-    quiet: Quiet = False,
-    as_json: Json = False,
+    quiet: shared.Quiet = False,
+    as_json: shared.Json = False,
 ) -> None:
     """Run the experiment of a results folder again: exit 0 if the results are the same, else 1."""
     from harness import records
@@ -196,47 +160,45 @@ def reproduce(
 
     if not trust:
         records.read_manifest(results)  # an unreadable folder is reported before the question
-        agree(f"Run the experiment of {results}? It may run code, read files and send texts.", "--trust")
-    with Progress(console_of(stderr=True), quiet=quiet) as progress:
+        printing.agree(f"Run the experiment of {results}? It may run code, read files and send texts.", "--trust")
+    with Progress(printing.console_of(stderr=True), quiet=quiet) as progress:
         options = Options(fresh=fresh, max_cost=max_cost, code=not no_code, watch=progress.watch)
         reproduction = again(results, options)
     if as_json:
-        print_json(**reproduction._asdict())
+        printing.print_json(**reproduction._asdict())
     elif not quiet:
-        say(reproduction.sentence())
+        printing.say(reproduction.sentence())
+
+
+Output = Annotated[Path | None, typer.Option(help="File to write; default: <folder>.toml in the current folder.")]
 
 
 def init(
-    folder: Annotated[
-        str,
-        typer.Argument(metavar="DATASET", help="A folder, a file, or the name of a data set."),
-    ],
-    output: Annotated[
-        Path | None, typer.Option(help="File to write; default: <folder>.toml in the current folder.")
-    ] = None,
-    columns: Columns = None,
-    documents: Documents = None,
-    queries: QueryFiles = None,
-    labels: LabelFile = None,
-    form: DatasetForm = None,
-    split: Split = None,
-    header: Header = None,
-    dangling: Dangling = None,
-    match: Match = None,
+    folder: Annotated[str, typer.Argument(metavar="DATASET", help="A folder, a file, or the name of a data set.")],
+    output: Output = None,
+    columns: shared.Columns = None,
+    documents: shared.Documents = None,
+    queries: shared.QueryFiles = None,
+    labels: shared.LabelFile = None,
+    form: shared.DatasetForm = None,
+    split: shared.Split = None,
+    header: shared.Header = None,
+    dangling: shared.Dangling = None,
+    match: shared.Match = None,
 ) -> None:
     """Read documents and labels, show how they were read, and write an experiment."""
     from harness.experiment.init import write_experiment
 
-    given = DatasetOptions(columns, documents, queries, labels, form, split, header, dangling, match)
-    written = write_experiment(data_set(folder, given), output)
-    say(*written.lines())
+    given = shared.DatasetOptions(columns, documents, queries, labels, form, split, header, dangling, match)
+    written = write_experiment(shared.data_set(folder, given), output)
+    printing.say(*written.lines())
 
 
 def export(
-    results: Folder,
+    results: shared.Folder,
     form: Annotated[str, FORM],
     output: Annotated[Path | None, typer.Option(help="Folder for the files; default: RESULTS/export/FORM.")] = None,
-    as_json: Json = False,
+    as_json: shared.Json = False,
 ) -> None:
     """Write a results folder in the format of another program, or log it to an experiment tracker."""
     from harness import records
@@ -245,16 +207,16 @@ def export(
     from harness.records.export import export as write
 
     if form in TRACKERS:
-        refuse({"--output": output}, f"cannot go with --as {form}, which writes no file")
+        shared.refuse({"--output": output}, f"cannot go with --as {form}, which writes no file")
         logged = log_to(records.read(results), form)
-        print_result([f"{form}: run {logged}"], as_json=as_json, run=logged)
+        printing.print_result([f"{form}: run {logged}"], as_json=as_json, run=logged)
         return
     if holds_sets(results):
         written = export_sets(results, read_sets(results), form, output)
     else:
         written = write(records.read(results), form, output)
     files = [file.as_posix() for file in written]
-    print_result(files, as_json=as_json, files=files)
+    printing.print_result(files, as_json=as_json, files=files)
 
 
 COMPARE, LABEL, MAINTAIN = "Compare", "Label", "Maintain"
@@ -291,10 +253,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
             raise KeyboardInterrupt
     except HarnessError as error:
         log.debug("stopped", exc_info=error)
-        warn(message(error))
+        printing.warn(printing.message(error))
         code = error.exit_code
     except TyperException as error:
-        warn(usage(error))
+        printing.warn(printing.usage(error))
         code = InputError.exit_code
     except SystemExit as gone:
         # Typer and rich exit with 1 if a pipe was closed: that is no failed gate.
@@ -303,9 +265,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
         code = _unwritten(error)
     except (Interrupted, KeyboardInterrupt) as stop:
         kept = ": what was paid for is kept; the same command continues" if KEEPING & {*words[:1]} else ""
-        warn(str(stop) or f"stopped{kept}")
+        printing.warn(str(stop) or f"stopped{kept}")
         code = 130
-    hide_tracebacks()
+    printing.hide_tracebacks()
     sys.exit(code or 0)
 
 
@@ -313,7 +275,7 @@ def _unwritten(error: OSError) -> int:
     """The exit code if standard output cannot be written; other failures are raised again."""
     if error.errno == errno.ENAMETOOLONG:
         path = f"{str(error.filename)[:40]}…"
-        warn(message(InputError(Problem(path, "file name too long", "give an existing path"))))
+        printing.warn(printing.message(InputError(Problem(path, "file name too long", "give an existing path"))))
         return InputError.exit_code
     if error.errno not in (errno.EPIPE, errno.ENOSPC, errno.EIO) or error.filename is not None:
         raise error
@@ -321,7 +283,11 @@ def _unwritten(error: OSError) -> int:
         sys.stdout.close()  # else Python tries again to write the rest, and complains
     if error.errno == errno.EPIPE:
         return 0
-    warn(message(InputError(Problem("standard output", f"cannot be written: {error.strerror}", "free disk space"))))
+    printing.warn(
+        printing.message(
+            InputError(Problem("standard output", f"cannot be written: {error.strerror}", "free disk space"))
+        )
+    )
     return InputError.exit_code
 
 
@@ -332,11 +298,11 @@ def _kept(experiment: Path, results: Path, *, code: bool) -> str:
 
     sentence = "stopped: what was embedded is cached; the same command continues"
     try:
-        aside = unfinished(results / load(experiment, code=code).experiment.name)
+        staging_dir = unfinished(results / load(experiment, code=code).experiment.name)
     except InputError:
         return sentence
-    if not any(aside.glob("runs/*.trec")):
+    if not any(staging_dir.glob("runs/*.trec")):
         return sentence
-    qrels, runs = (shlex.quote(str(aside / name)) for name in ("qrels.trec", "runs"))
+    qrels, runs = (shlex.quote(str(staging_dir / name)) for name in ("qrels.trec", "runs"))
     finished = f"harness score {qrels} {runs}{os.sep}*.trec"  # the shell expands the runs: no quotes there
-    return f"{sentence}; finished rankings are in {aside} ({finished})"
+    return f"{sentence}; finished rankings are in {staging_dir} ({finished})"

@@ -1,7 +1,5 @@
 """Numbers, nouns and lists as English text: what every message, table and page has in common."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 LONG_NAME = 16

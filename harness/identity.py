@@ -1,7 +1,5 @@
 """What "the same" means: of a run, a question, a retriever, a query. Models and their vectors have fingerprints."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping, Sequence
 from typing import Any

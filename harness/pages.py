@@ -1,7 +1,5 @@
 """Rules of every HTML page: no network, no eval, no trust in what it shows; colours that can be seen."""
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import json

@@ -1,7 +1,5 @@
 """The one path from an experiment file to its Results."""
 
-from __future__ import annotations
-
 import math
 import time
 from collections.abc import Mapping, Sequence
@@ -57,12 +55,12 @@ def run(experiment: str | Path | Mapping[str, Any] | Experiment | Loaded, option
         options.on_message(unread)
     place = Path(options.results) / loaded.within / loaded.experiment.name
     known = _known(place, loaded, dataset, options.only)
-    with records.unfinished_folder(place) as aside:
+    with records.unfinished_folder(place) as staging_dir:
         budget = Budget(options.max_cost)
         together = Meter(budget, lambda meter: options.watch("", meter))
-        work = _Work(loaded, dataset, graded, place, together, datetime.now(UTC), time.perf_counter())
+        work = _RunInputs(loaded, dataset, graded, place, together, datetime.now(UTC), time.perf_counter())
         finished = dict(known)
-        write_qrels(aside, graded)
+        write_qrels(staging_dir, graded)
         with Cache(default_path(), fresh=options.fresh) as cache:
             if options.max_cost is not None and loaded.experiment.judge is not None:
                 from harness.answers.judges import check_price
@@ -80,13 +78,13 @@ def run(experiment: str | Path | Mapping[str, Any] | Experiment | Loaded, option
             for one in run_all(built, shared, known=known):
                 finished[one.retriever] = one
                 if not one.error:
-                    records.write_run(aside, one)
+                    records.write_run(staging_dir, one)
             runs = [finished[block.name] for block in loaded.experiment.retrievers]
             if all(one.error for one in runs):
                 raise BackendError("\n".join(f"{one.retriever}: {one.error}" for one in runs))
-            judgment = _judged(aside, work, runs, cache)
-        results = _write(aside, work, runs, judgment)
-        if moved := records.put_in_place(aside, place):
+            judgment = _judged(staging_dir, work, runs, cache)
+        results = _write(staging_dir, work, runs, judgment)
+        if moved := records.put_in_place(staging_dir, place):
             options.on_message(moved)
     try:
         if find_spec("harness.report.index"):  # a wing: what runs needs none of it
@@ -148,7 +146,7 @@ def _problems_of(loaded: Loaded) -> tuple[Problem, ...]:
     return ()
 
 
-class _Work(NamedTuple):
+class _RunInputs(NamedTuple):
     """The inputs of a run."""
 
     loaded: Loaded
@@ -162,7 +160,7 @@ class _Work(NamedTuple):
     clock: float
 
 
-def _write(aside: Path, work: _Work, runs: Sequence[Run], judgment: ClaimsJudging) -> Results:
+def _write(staging_dir: Path, work: _RunInputs, runs: Sequence[Run], judgment: ClaimsJudging) -> Results:
     """Write all that follows from the rankings, the manifest after it, and last any report.
 
     Returns:
@@ -171,23 +169,23 @@ def _write(aside: Path, work: _Work, runs: Sequence[Run], judgment: ClaimsJudgin
     loaded, dataset = work.loaded, work.dataset
     graded = work.graded._replace(claims=judgment.claims)
     for one in runs:
-        if not one.error and not (aside / "rankings" / f"{one.retriever}.jsonl").exists():
-            records.write_run(aside, one)  # of an earlier run
-    records.write_evidence(aside, dataset, runs)
-    records.write_costs(aside, runs, work.meter.stages())
+        if not one.error and not (staging_dir / "rankings" / f"{one.retriever}.jsonl").exists():
+            records.write_run(staging_dir, one)  # of an earlier run
+    records.write_evidence(staging_dir, dataset, runs)
+    records.write_costs(staging_dir, runs, work.meter.stages())
     manifest = _manifest(loaded, dataset, graded, runs)
     manifest = replace(manifest, earlier_looks=_earlier_looks(work.place, manifest, dataset, graded))
-    _write_scores(aside, work._replace(graded=graded), runs, manifest)
+    _write_scores(staging_dir, work._replace(graded=graded), runs, manifest)
     manifest = replace(
         manifest,
         judge=dict(judgment.facts),
         warnings=(*manifest.warnings, *filter(None, [judgment.warning])),
         started=work.started.isoformat(timespec="seconds"),
         seconds=time.perf_counter() - work.clock,
-        tables=records.file_digests(aside),
+        tables=records.file_digests(staging_dir),
     )
-    records.write_manifest(aside, manifest)
-    results = records.read(aside)
+    records.write_manifest(staging_dir, manifest)
+    results = records.read(staging_dir)
     if loaded.experiment.report:
         with work.meter.stage("reporting"):
             write_report(results)
@@ -202,7 +200,7 @@ def write_qrels(folder: Path, graded: GradedLabels) -> None:
         trec.write_qrels(folder / "qrels.gains.trec", exponential)
 
 
-def _write_scores(folder: Path, work: _Work, runs: Sequence[Run], manifest: Manifest) -> None:
+def _write_scores(folder: Path, work: _RunInputs, runs: Sequence[Run], manifest: Manifest) -> None:
     """Write what follows from rankings and labels: the scores, their evaluation, and the tables that show it."""
     graded, meter = work.graded, work.meter
     question, queries = work.loaded.question, {query.id: query for query in work.dataset.recorded}
@@ -220,7 +218,7 @@ def _write_scores(folder: Path, work: _Work, runs: Sequence[Run], manifest: Mani
         records.write_table(folder, name, table)
 
 
-def _judged(aside: Path, work: _Work, runs: Sequence[Run], cache: Cache) -> ClaimsJudging:
+def _judged(staging_dir: Path, work: _RunInputs, runs: Sequence[Run], cache: Cache) -> ClaimsJudging:
     """Have the claims of reference answers judged, where the experiment measures by them.
 
     Raises:
@@ -236,7 +234,7 @@ def _judged(aside: Path, work: _Work, runs: Sequence[Run], cache: Cache) -> Clai
     rankings = {one.retriever: one.rankings for one in runs if not one.error}
     with meter.stage("judge"):
         judge = build_judge(loaded.experiment.judge, cache, meter)
-        judgment = judge_run(aside / FOLDER, work.place / FOLDER, judge, work.dataset, rankings, measures)
+        judgment = judge_run(staging_dir / FOLDER, work.place / FOLDER, judge, work.dataset, rankings, measures)
     counts = meter.counts("judge")
     asked = {name: str(int(counts[name])) for name in ("truncated", "without_schema") if counts.get(name)}
     warning = without_keys(judgment.warning)

@@ -1,7 +1,5 @@
 """What is no longer offered: where it could be written, what it was called, and what to use instead."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple

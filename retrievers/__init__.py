@@ -1,7 +1,5 @@
 """Retrievers answer queries; they know nothing of judgments or measures."""
 
-from __future__ import annotations
-
 import importlib
 import sys
 from functools import lru_cache, partial

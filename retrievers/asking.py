@@ -4,8 +4,6 @@ One way for grades of documents, verdicts on claims and drafts of queries: each 
 is no answer and is counted, and a model of whom nothing can be read has failed.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple, Protocol, TypeVar

@@ -1,7 +1,5 @@
 """BM25 over the words of any language, no dictionary needed: the baseline that every comparison should hold."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Annotated, Any, NamedTuple
 

@@ -5,8 +5,6 @@ it (fingerprint, role, text), so nothing ever needs to be invalidated; texts the
 has a checksum over its key and content: a damaged row counts as absent and is replaced.
 """
 
-from __future__ import annotations
-
 import os
 import sqlite3
 import time

@@ -25,8 +25,6 @@ A prompt may say which `form` its reply must have, as a JSON schema; it is sent 
 refuses that is asked without it from then on, and every reply that came so is counted as `without_schema`.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence

@@ -1,7 +1,5 @@
 """One model behind an OpenAI-compatible chat endpoint: what it is asked and replies, and its money."""
 
-from __future__ import annotations
-
 import json
 import logging
 from collections.abc import Sequence

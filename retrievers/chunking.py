@@ -1,7 +1,5 @@
 """Long documents in passages, each embedded by itself; a document is worth its best passage."""
 
-from __future__ import annotations
-
 import hashlib
 import importlib
 import re

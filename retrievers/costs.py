@@ -1,7 +1,5 @@
 """What texts cost: how many tokens they have, exactly or estimated, and what a million of them costs."""
 
-from __future__ import annotations
-
 import ipaddress
 import re
 from collections.abc import Callable, Sequence

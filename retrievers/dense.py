@@ -1,7 +1,5 @@
 """Retrieval by an encoder's vectors of any form, out of one collection: encoder, store and passages together."""
 
-from __future__ import annotations
-
 import operator
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Vectors that follow from others: the first numbers of each, scaled to length 1 again; nothing is embedded twice."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np

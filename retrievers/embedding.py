@@ -1,7 +1,5 @@
 """Embeds many texts through the cache: each distinct text once, each finished request stored at once."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 from typing import NamedTuple

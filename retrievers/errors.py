@@ -11,8 +11,6 @@ HarnessError                 one message for people: what is wrong, where, what 
 Any other exception is a defect of this program and keeps its traceback.
 """
 
-from __future__ import annotations
-
 import difflib
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager

@@ -1,7 +1,5 @@
 """Systems beside ours: rankings that somebody saved, and a function of the user's own."""
 
-from __future__ import annotations
-
 import inspect
 import json
 import math

@@ -4,8 +4,6 @@ One index holds all documents, whatever is wanted of them: words are as rare as 
 search engine that filters.
 """
 
-from __future__ import annotations
-
 import json
 from array import array
 from collections.abc import Iterable, Mapping, Sequence

@@ -1,7 +1,5 @@
 """What "the same" means of models, vectors and collections; of runs, questions and queries: `harness.identity`."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import re

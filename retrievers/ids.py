@@ -4,8 +4,6 @@ Text stays as it is written, in NFC (macOS names files in NFD). Numbers are redu
 whole, are their digits. Everything else is no id.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from numbers import Integral, Real
 from typing import Any

@@ -1,7 +1,5 @@
 """What models on this machine share: their options, what they are called, and how sentence-transformers runs them."""
 
-from __future__ import annotations
-
 import atexit
 import importlib
 import importlib.util

@@ -4,8 +4,6 @@ An id may have the suffix of a file too much or too little, folders before it to
 be the document's title. What could mean two documents means none.
 """
 
-from __future__ import annotations
-
 import hashlib
 import re
 from collections import Counter

@@ -1,7 +1,5 @@
 """A local model's files: where its weights come from and which they are, and how it reads texts, without loading it."""
 
-from __future__ import annotations
-
 import hashlib
 import importlib
 import importlib.util

@@ -1,7 +1,5 @@
 """What stands for a model in Python -> the table that would stand for it in an experiment file."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any

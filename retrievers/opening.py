@@ -1,7 +1,5 @@
 """Files that are written and locked, and the folder of caches."""
 
-from __future__ import annotations
-
 import hashlib
 import os
 import re

@@ -1,7 +1,5 @@
 """Tables of options: models whose fields are the options, each described; every complaint names its key."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Annotated, Any, ClassVar, TypeVar, get_args

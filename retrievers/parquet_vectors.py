@@ -4,8 +4,6 @@ Below the folder or URL lie `<fingerprint>/<role>/*.parquet`, with the columns i
 truncated_tokens, and a manifest.json that names the fingerprint, the role and the form. The digest is the cache's key.
 """
 
-from __future__ import annotations
-
 import json
 import logging
 from collections.abc import Iterator, Sequence

@@ -1,7 +1,5 @@
 """Vectors of which texts have unequal numbers: sparse ones, and one vector for each token."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise

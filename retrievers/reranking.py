@@ -1,7 +1,5 @@
 """Which pairs a reranker scores, in which requests, and where their scores go."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Sequence
 from typing import NamedTuple

@@ -1,7 +1,5 @@
 """What the retrievers of one run share: the cache, the documents by id, the collections that are open."""
 
-from __future__ import annotations
-
 import tempfile
 import weakref
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping

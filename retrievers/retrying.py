@@ -4,8 +4,6 @@ Pauses grow until patience ends, and a line on the screen says what is waited fo
 refuses to be connected to, and has not answered yet, was not started: two tries tell.
 """
 
-from __future__ import annotations
-
 import asyncio
 import logging
 import math
@@ -14,12 +12,9 @@ from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from email.utils import parsedate_to_datetime
 from itertools import islice
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 from retrievers.meter import Stop
-
-if TYPE_CHECKING:
-    import tenacity
 
 PATIENCE = 30.0
 """Seconds after which a store or a storage that does not answer is given up; models and endpoints have their own."""

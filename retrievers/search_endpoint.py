@@ -1,7 +1,5 @@
 """`kind = "http"`: a search endpoint, asked by a template of a request, its answer read by JMESPath."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import weakref

@@ -1,7 +1,5 @@
 """Objects and functions of the user's own: what a text carries, what a module has, and whatever they raise."""
 
-from __future__ import annotations
-
 import importlib
 import importlib.util
 import sys

@@ -1,7 +1,5 @@
 """How texts are embedded for a search by vectors: window by window, and counted."""
 
-from __future__ import annotations
-
 import operator
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice

@@ -14,8 +14,6 @@ The rule follows the word boundaries of Unicode (UAX #29), with these decisions:
   nothing is folded that changes a word in some language.
 """
 
-from __future__ import annotations
-
 import re
 import sys
 import unicodedata

@@ -30,16 +30,21 @@ PROMPTS = {"answers/chat_judge.py", "labels/drafts.py", "labels/model_grades.py"
 TEMPLATES = {".html", ".tex", ".j2"}
 RUNS = {"quickstart": "experiments/quickstart.toml", "sweep": "experiments/bm25-grid.toml"}
 SEEN = """
-const seen = [], walk = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+const seen = new Map(), walk = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+const closest = (node, found) => node && !found(getComputedStyle(node)) ? closest(node.parentElement, found) : node;
 for (let node; (node = walk.nextNode());) {
   const range = document.createRange();
   range.selectNodeContents(node);
   const box = range.getBoundingClientRect(), style = getComputedStyle(node.parentElement);
-  const shown = node.parentElement.checkVisibility() && style.visibility != "hidden" && box.width > 2;
-  if (shown && box.top < innerHeight && box.bottom > 0 && box.right > 0) seen.push(node.textContent);
+  const shown = node.parentElement.checkVisibility({opacityProperty: true}) && style.visibility != "hidden"
+    && box.width > 2 && !closest(node.parentElement, (style) => style.clipPath != "none");
+  if (!shown || box.top >= innerHeight || box.bottom <= 0 || box.right <= 0) continue;
+  const block = closest(node.parentElement, (style) => style.display != "inline");
+  seen.set(block, (seen.get(block) ?? "") + node.textContent);
 }
-return seen.join(" ");
+return [...seen.values()].join(" ");
 """
+"""The text of what is inside the window; words that only a screen reader says are not seen."""
 
 
 class Found(NamedTuple):

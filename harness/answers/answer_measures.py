@@ -1,7 +1,5 @@
 """Every measure of answers: its name, what computes it from one case, how it is to be read; and what systems score."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
@@ -165,16 +163,6 @@ MEASURES: Mapping[str, AnswerMeasure] = MappingProxyType(
 """A new measure is one function, one row here, and its test."""
 
 
-class CorpusBleu(NamedTuple):
-    """BLEU over all answers of a system, as papers print it."""
-
-    system: str
-    value: float | None
-    """0 to 100; None where no query has a reference answer."""
-    signature: str
-    """sacrebleu's, of the value of each query."""
-
-
 def score_answers(
     queries: Sequence[Query],
     systems: Sequence[System],
@@ -206,19 +194,16 @@ def score_answers(
     return scores_from_rows({key: value for key, value in rows.items() if key[2] in defined})
 
 
-def corpus_scores(queries: Sequence[Query], systems: Sequence[System], tokenizer: Tokenizer) -> list[CorpusBleu]:
-    """BLEU of each system over all its answers, with the signature of the values of single queries."""
+def bleu_notes(queries: Sequence[Query], systems: Sequence[System], tokenizer: Tokenizer) -> list[str]:
+    """BLEU of each system over all its answers, as papers print it, and the signature of single queries' values."""
     references = [query.reference.answers for query in queries]
     numbers = {len(answers) for answers in references if answers}
+    notes = []
+    for system in systems:
+        value = corpus_bleu([system.answer(query.id).response for query in queries], references, tokenizer)
+        notes += [] if value is None else [f"{system.name}: BLEU over all answers {value:.2f}"]
     signature = bleu_signature(tokenizer, numbers.pop() if len(numbers) == 1 else None)
-    return [
-        CorpusBleu(
-            system.name,
-            corpus_bleu([system.answer(query.id).response for query in queries], references, tokenizer),
-            signature,
-        )
-        for system in systems
-    ]
+    return [*notes, f"BLEU of each query: {signature}"]
 
 
 def vectors_of(encoder: Embedder, texts: Sequence[str], meter: Meter) -> dict[str, Vectors]:

@@ -9,8 +9,6 @@ not used         a context holds it, and the response does not state it (the gen
 unknown          a verdict that decides it is missing
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
@@ -220,14 +218,11 @@ class FateShare(NamedTuple):
 
 def trace(case: Case) -> TracedAnswer:
     """Follow every claim of one answer's reference."""
-    made = case.made or ()
-    return TracedAnswer(
-        case.query,
-        case.answer.response,
-        tuple(case.answer.contexts),
+    wanted, made = (
         tuple(_traced(case, claim) for claim in case.wanted),
-        tuple((claim, _basis(case, claim)) for claim in made),
+        [(c, _basis(case, c)) for c in case.made or ()],
     )
+    return TracedAnswer(case.query, case.answer.response, tuple(case.answer.contexts), wanted, tuple(made))
 
 
 def shares(traced: Sequence[TracedAnswer], scores: Scores, level: float = 0.95) -> list[FateShare]:
@@ -274,6 +269,5 @@ def _basis(case: Case, claim: str) -> str:
     right, held = case.entails(case.reference, claim), case.held(claim)
     if right is None or held is None:
         return "unknown"
-    return {(True, True): "reference and contexts", (True, False): "reference", (False, True): "contexts"}.get(
-        (right, held), "nothing"
-    )
+    named = [name for name, known in (("reference", right), ("contexts", held)) if known]
+    return " and ".join(named) or "nothing"

@@ -5,8 +5,6 @@ and whatever it achieves is one verdict of a kind that is allowed. A reply with 
 asked for is not readable, and neither is prose.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import re
@@ -179,22 +177,17 @@ class ModelJudge:
 
     def verdicts(self, pairs: Sequence[ClaimPassage]) -> Replies[Word]:
         """The verdict on each pair: claims on one passage together, five a request."""
-        return self._several(self._about_pairs(pairs), read_words)
+        texts, claims = [pair.text for pair in pairs], [pair.claim for pair in pairs]
+        return self._several(self._by_text(VERDICTS, ("PASSAGE", texts), ("CLAIM", claims)), read_words)
 
     def claims(self, texts: Sequence[str]) -> Replies[tuple[str, ...]]:
         """The claims that the model takes out of each text."""
-        asked = [self._of_one(CLAIMS, place, "TEXT", text) for place, text in enumerate(texts)]
-        return self._single(asked, read_claims)
+        return self._single([self._of_one(CLAIMS, i, "TEXT", text) for i, text in enumerate(texts)], read_claims)
 
     def helps(self, asked: Sequence[Inquiry]) -> Replies[bool]:
         """Whether each sentence helps with its question."""
-        portions = self._by_text(
-            [one.question for one in asked],
-            lambda question, places: about(
-                HELPS, ("QUESTION", question), ("SENTENCE", [asked[i].text for i in places])
-            ),
-        )
-        return self._several(portions, read_truths)
+        questions, parts = [one.question for one in asked], [one.text for one in asked]
+        return self._several(self._by_text(HELPS, ("QUESTION", questions), ("SENTENCE", parts)), read_truths)
 
     def relevance(self, asked: Sequence[Inquiry]) -> Replies[tuple[int | None, ...]]:
         """Two ratings of each passage, by two wordings."""
@@ -213,13 +206,8 @@ class ModelJudge:
 
     def questions(self, texts: Sequence[str]) -> Replies[Questions]:
         """Three questions that each text answers."""
-        asked = [self._of_one(QUESTIONS, place, "ANSWER", text) for place, text in enumerate(texts)]
-        return self._single(asked, read_questions)
-
-    def _about_pairs(self, pairs: Sequence[ClaimPassage]) -> list[_Portion]:
-        return self._by_text(
-            [pair.text for pair in pairs],
-            lambda text, places: about(VERDICTS, ("PASSAGE", text), ("CLAIM", [pairs[i].claim for i in places])),
+        return self._single(
+            [self._of_one(QUESTIONS, i, "ANSWER", text) for i, text in enumerate(texts)], read_questions
         )
 
     def _several(self, portions: Sequence[_Portion], read: Callable[[str, int], list[Any] | None]) -> Iterator[Any]:
@@ -243,15 +231,19 @@ class ModelJudge:
         shown_part, cut = shown_of(text, self._longest)
         return [place], ChatRequest(alone(system, *before, (mark, shown_part)), cut=cut)
 
-    def _by_text(self, texts: Sequence[str], ask: Callable[[str, Sequence[int]], Prompt]) -> list[_Portion]:
-        """Portions of at most AT_ONCE places that share a text, in the order of the texts."""
+    def _by_text(
+        self, system: str, against: tuple[str, Sequence[str]], items: tuple[str, Sequence[str]]
+    ) -> list[_Portion]:
+        """Portions of at most AT_ONCE items with the same text, in the order of the texts."""
+        (mark, texts), (item, words) = against, items
         order = sorted(range(len(texts)), key=lambda place: texts[place])
         portions: list[_Portion] = []
         for text, group in groupby(order, key=lambda place: texts[place]):
             places, (shown_part, cut) = list(group), shown_of(text, self._longest)
             for start in range(0, len(places), AT_ONCE):
                 some = places[start : start + AT_ONCE]
-                portions.append((some, ChatRequest(ask(shown_part, some), len(some), cut)))
+                prompt = about(system, (mark, shown_part), (item, [words[i] for i in some]))
+                portions.append((some, ChatRequest(prompt, len(some), cut)))
         return portions
 
 

@@ -1,7 +1,5 @@
 """The section of a page that shows what became of the claims of answers."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The judge that an experiment names, and what asking it would take: the same code asks, and nothing is sent."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from itertools import islice
 from pathlib import Path
@@ -88,9 +86,8 @@ def forecast_claims(
     judge = build_judge(table, cache, Meter(), chat=dry_run)
     with TemporaryDirectory() as place:
         claimed = judge_rankings(Path(place), judge, asked, {query.id: stand_in for query in asked}, Readings())
-    return ClaimsForecast(
-        judge.name, sum(len(one.claims) * len(stand_in) for one in claimed.values()), dry_run.forecast()
-    )
+    pairs = sum(len(one.claims) * len(stand_in) for one in claimed.values())
+    return ClaimsForecast(judge.name, pairs, dry_run.forecast())
 
 
 def check_price(table: JudgeOptions, measures: Sequence[Measure], cache: Cache) -> None:
@@ -99,9 +96,8 @@ def check_price(table: JudgeOptions, measures: Sequence[Measure], cache: Cache) 
     Raises:
         InputError: the prices of the chat model are not known.
     """
-    if table.kind != "openai" or not any(measure.claimed for measure in measures):
-        return
-    if not chat_of(table, cache).model.priced:
+    asked = table.kind == "openai" and any(measure.claimed for measure in measures)
+    if asked and not chat_of(table, cache).model.priced:
         unknown = f"the price of {table.model} is not known, so that --max-cost cannot be kept"
         remedy = "write input_price and output_price: dollars for a million tokens"
         raise InputError(Problem("[judge]", unknown, remedy))

@@ -4,8 +4,6 @@ That one is weak, offline and always the same: it sees words and no meaning, so 
 is overlooked, and nothing is ever contradicted.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache
 from typing import NamedTuple, Protocol, TypeVar

@@ -1,7 +1,5 @@
 """A judge on this machine: a cross-encoder trained on natural language inference reads passage and claim together."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 from scipy import special
@@ -58,9 +56,8 @@ class NliJudge(UnpromptedJudge):
     def _read(self, pairs: Sequence[tuple[str, str]]) -> list[Word]:
         words = _words(self._model.labels, self._model.weights.model)
         logits, tokens = self._model.logits(pairs)
-        self._meter.count(
-            texts=len(pairs), calls=1, tokens=int(tokens.read.sum()), lost_tokens=int(tokens.truncated.sum())
-        )  # fmt: skip
+        read, lost = (int(of.sum()) for of in (tokens.read, tokens.truncated))
+        self._meter.count(texts=len(pairs), calls=1, tokens=read, lost_tokens=lost)
         return [self._verdict(row, words) for row in special.softmax(logits, axis=1)]
 
     def _verdict(self, row: Floats, words: Sequence[Word]) -> Word:

@@ -5,8 +5,6 @@ supported where one passage entails it. A measure with nothing to divide by is u
 rests on an unknown verdict.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

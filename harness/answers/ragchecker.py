@@ -5,8 +5,6 @@ without anything to divide by is 0, so that an empty answer has perfect hallucin
 So is a measure that rests on an unknown verdict.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """Judges what was retrieved: which documents entail the claims of the reference answers?"""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 

@@ -4,8 +4,6 @@ A line holds `query_id`, `response`, `contexts` (a list of `{id, text}`, in the 
 and, where marks such as [1] are not citations of theirs, `citations`, which nothing measures.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Collection, Mapping
 from pathlib import Path
@@ -66,9 +64,8 @@ def read_systems(folder: Path, queries: Collection[str]) -> list[System]:
         InputError: with every problem of every file; there is no file, or a name is not a system's.
     """
     if not folder.is_dir():
-        remedy = (
-            'give the folder with <system>.jsonl, one answer a line: {"query_id": …, "response": …, "contexts": […]}'
-        )
+        form = '{"query_id": …, "response": …, "contexts": […]}'
+        remedy = f"give the folder with <system>.jsonl, one answer a line: {form}"
         raise InputError(Problem(str(folder), "is not a folder", remedy))
     problems = Findings()
     systems = []

@@ -1,16 +1,13 @@
 """Commands for answers: read an experiment with a folder of answers, check, plan, judge, score."""
 
-from __future__ import annotations
-
-import csv
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from harness.answers.answer_measures import MEASURES, corpus_scores, questions_of, score_answers, vectors_of
+from harness.answers.answer_measures import MEASURES, bleu_notes, questions_of, score_answers, vectors_of
 from harness.answers.cases import Case, TracedAnswer, judge_answers, pairs_of, texts_to_split, trace
 from harness.answers.chat_judge import CLAIMS_TAKEN, DryRun
 from harness.answers.judges import build_judge, chat_of
@@ -19,13 +16,13 @@ from harness.answers.overlap import TOKENIZERS, Tokenizer, tokenizer_of
 from harness.answers.systems import System, read_systems
 from harness.dataset import load as load_dataset
 from harness.english import count, counted
-from harness.evaluation.csv_views import comparison_rows, summary_rows
+from harness.evaluation.csv_views import tables_of
 from harness.evaluation.evaluate import evaluate
 from harness.evaluation.evaluation import Evaluation
 from harness.evaluation.question_units import clusters_of, weights_of
 from harness.evaluation.scores import Scores
 from harness.experiment import JudgeOptions, Loaded, load
-from harness.records import as_cell, create
+from harness.records import write_table
 from harness.records.readings import RESERVED, Readings, read_readings
 from harness.stats.power import at_look
 from harness.stats.settings import Settings
@@ -105,12 +102,10 @@ def answer_counts(inputs: Inputs) -> list[SystemCounts]:
 
 def lines_of(inputs: Inputs) -> Iterator[str]:
     """What `harness answers check` prints."""
-    claims = sum(len(query.reference.claims) for query in inputs.queries)
-    answers = sum(bool(query.reference.answers) for query in inputs.queries)
-    have = (
-        f"{count(len(inputs.queries))} to measure: {counted(answers, 'reference answer')}, {counted(claims, 'claim')}"
-    )
-    yield f"{inputs.loaded.dataset.path}: {have}; with neither, ignored: {inputs.bare:,}"
+    claims = counted(sum(len(query.reference.claims) for query in inputs.queries), "claim")
+    answers = counted(sum(bool(query.reference.answers) for query in inputs.queries), "reference answer")
+    have = f"{count(len(inputs.queries))} to measure: {answers}, {claims}; with neither, ignored: {inputs.bare:,}"
+    yield f"{inputs.loaded.dataset.path}: {have}"
     for one in answer_counts(inputs):
         yield (
             f"{one.system}: {counted(one.answers, 'answer')}, {one.missing:,} missing "
@@ -138,22 +133,13 @@ class VerdictCounts(NamedTuple):
         yield f"{self.judge}: {counted(self.verdicts, 'verdict')}, {self.unreadable:,} unreadable (undefined, never 0)"
         if self.claims_missing:
             yield f"the claims of {counted(self.claims_missing, 'text')} could not be read"
-        yield from asking_lines(self.truncated, self.without_schema)
+        if self.truncated:
+            longer = "a text that is longer than the model is shown ([judge] longest)"
+            yield f"{self.truncated:,} were judged by the beginning of {longer}"
+        if self.without_schema:
+            yield f"the server takes no schema for its replies: {self.without_schema:,} replies came without one"
         if self.judge.startswith("lexical"):
             yield "weak: words are compared, no meaning; a paraphrase is missed and nothing is ever contradicted"
-
-
-def asking_lines(truncated: float, without_schema: float) -> Iterator[str]:
-    """What a reader must know of how a chat model was asked; nothing where all went as it should.
-
-    >>> list(asking_lines(3, 0))
-    ['3 were judged by the beginning of a text that is longer than the model is shown ([judge] longest)']
-    """
-    if truncated:
-        yield f"{truncated:,.0f} were judged by the beginning of a text that is longer than the model is shown " \
-              "([judge] longest)"  # fmt: skip
-    if without_schema:
-        yield f"the server takes no schema for its replies: {without_schema:,.0f} replies came without one"
 
 
 def judged(inputs: Inputs, judge: Judge, readings: Readings) -> VerdictCounts:
@@ -172,19 +158,6 @@ def judged(inputs: Inputs, judge: Judge, readings: Readings) -> VerdictCounts:
 def cases_of(queries: Sequence[Query], systems: Sequence[System], readings: Readings) -> list[Case]:
     """Every system's answer to every query."""
     return [Case(query, system.answer(query.id), readings) for system in systems for query in queries]
-
-
-def readings_for(folder: Path, judge: Judge) -> Readings:
-    """What a judge said in a folder.
-
-    Raises:
-        InputError: it said nothing there yet.
-    """
-    readings = read_readings(folder, signed(judge))
-    if not readings.verdicts:
-        remedy = "first: harness answers judge EXPERIMENT ANSWERS"
-        raise InputError(Problem(str(folder), f"holds no verdict of the judge {judge.name!r}", remedy))
-    return readings
 
 
 class JudgingForecast(NamedTuple):
@@ -208,10 +181,8 @@ class JudgingForecast(NamedTuple):
             return work + "; on this machine"
         cost = "at an unknown price" if self.usd is None else f"about ${self.usd:.4f}"
         guess = f", each taken to make {CLAIMS_TAKEN}" if self.texts else ""
-        tokens = (
-            f"{counted(self.calls, 'request')} and about {self.tokens:,} tokens for all tasks, replies at their longest"
-        )
-        return f"{work}{guess}; {tokens}, {cost}"
+        tokens = f"about {self.tokens:,} tokens for all tasks, replies at their longest"
+        return f"{work}{guess}; {counted(self.calls, 'request')} and {tokens}, {cost}"
 
 
 class AnswerOptions(NamedTuple):
@@ -248,9 +219,8 @@ def forecast_judging(experiment: Path, folder: Path, *, code: bool = True) -> Ju
     pairs = dict.fromkeys(pair for case in cases_of(inputs.queries, inputs.systems, found) for pair in pairs_of(case))
     number = sum(known.word(*pair) is None for pair in pairs)
     texts = sum(known.claims.get(text) is None for text in texts_to_split(inputs.queries, inputs.systems))
-    if requests is None:
-        return JudgingForecast(asked.name, number, texts, None, None, None)
-    return JudgingForecast(asked.name, number, texts, requests.calls, requests.tokens, requests.usd)
+    costs = (None, None, None) if requests is None else (requests.calls, requests.tokens, requests.usd)
+    return JudgingForecast(asked.name, number, texts, *costs)
 
 
 def _dry_run(folder: Path, asked: Judge, inputs: Inputs) -> Readings:
@@ -284,9 +254,8 @@ def judge(experiment: Path, folder: Path, *, max_cost: float | None = None, code
         what = f"{asked.name} gave {found.unreadable:,} verdicts, none of them readable ({asked.unread})"
         raise BackendError(f"{what}: nothing was judged; look at the model and its server, and run again")
     meter.budget.check(f"what was judged is kept in {folder}")
-    return found._replace(
-        truncated=int(counts.get("truncated", 0)), without_schema=int(counts.get("without_schema", 0))
-    )
+    truncated, without_schema = (int(counts.get(name, 0)) for name in ("truncated", "without_schema"))
+    return found._replace(truncated=truncated, without_schema=without_schema)
 
 
 def score(experiment: Path, folder: Path, wanted: AnswerOptions, *, code: bool = True) -> AnswerScores:
@@ -299,14 +268,18 @@ def score(experiment: Path, folder: Path, wanted: AnswerOptions, *, code: bool =
     meter = Meter()
     with Cache(default_path()) as cache:
         asked = build_judge(inputs.judge, cache, meter)
-        readings = readings_for(folder, asked)
+        if not (readings := read_readings(folder, signed(asked))).verdicts:
+            remedy = "first: harness answers judge EXPERIMENT ANSWERS"
+            raise InputError(Problem(str(folder), f"holds no verdict of the judge {asked.name!r}", remedy))
         vectors = {}
         if (kind := inputs.judge.encoder) is not None:
             encoder = Embedder(made(encoder_class(kind.kind), kind.options), cache)
             vectors = vectors_of(encoder, questions_of(inputs.queries, inputs.systems, readings), meter)
     tokenizer = _tokenizer(inputs, wanted.tokenizer)
     scores = score_answers(inputs.queries, inputs.systems, readings, tokenizer, vectors)
-    _check_measures(wanted.measures)
+    if unknown := [name for name in wanted.measures if name not in MEASURES]:
+        what = "is not a measure of answers"
+        raise InputError([Problem(f"measure {name!r}", what, did_you_mean(name, MEASURES)) for name in unknown])
     declared = inputs.loaded.experiment
     settings = at_look(Settings.of(asdict(declared.statistics), declared.seed), scores.n)
     queries = sorted(inputs.queries, key=lambda query: query.id)  # as scores have them
@@ -320,48 +293,24 @@ def score(experiment: Path, folder: Path, wanted: AnswerOptions, *, code: bool =
     traced = {
         system.name: [trace(case) for case in cases_of(inputs.queries, [system], readings)] for system in inputs.systems
     }
-    scored = AnswerScores(kept, evaluation, tuple(notes), traced)
-    write_tables(folder, scored)
-    return scored
-
-
-def write_tables(folder: Path, scored: AnswerScores) -> None:
-    """Write scores.csv, summary.csv and comparisons.csv; what is undefined is an empty cell."""
-    tables: Mapping[str, Sequence[Mapping[str, Any]]] = {
-        "scores": [row._asdict() for row in scored.scores.rows()],
-        "summary": summary_rows(scored.evaluation.summary),
-        "comparisons": comparison_rows(scored.evaluation),
-    }
-    for name, rows in tables.items():
-        with create(folder / f"{name}.csv") as file:
-            if rows:
-                writer = csv.DictWriter(file, list(rows[0]), lineterminator="\n")
-                writer.writeheader()
-                writer.writerows({k: as_cell(v) if isinstance(v, str) else v for k, v in row.items()} for row in rows)
-
-
-def _check_measures(names: Sequence[str]) -> None:
-    """Refuse what is no measure of answers."""
-    if problems := [Problem(f"measure {name!r}", "is not a measure of answers", did_you_mean(name, MEASURES))
-                    for name in names if name not in MEASURES]:  # fmt: skip
-        raise InputError(problems)
+    for name, table in tables_of(kept, evaluation).items():
+        if name != "tests":
+            write_table(folder, name, table)
+    return AnswerScores(kept, evaluation, tuple(notes), traced)
 
 
 def _tokenizer(inputs: Inputs, named: str | None) -> Tokenizer:
     if named is None:
         return tokenizer_of(text for query in inputs.queries for text in query.reference.answers)
-    tokenizer = next((one for one in TOKENIZERS if one == named), None)
-    if tokenizer is None:
+    if named not in TOKENIZERS:
         raise InputError(Problem("--tokenizer", f"there is none named {named!r}", f"known: {', '.join(TOKENIZERS)}"))
-    return tokenizer  # type: ignore[return-value]  # one of the names that the type lists
+    return named  # type: ignore[return-value]  # one of the names that the type lists
 
 
 def _notes(inputs: Inputs, scores: Scores, tokenizer: Tokenizer, judged_: VerdictCounts) -> list[str]:
     """What a reader of the numbers must know."""
-    bleu = corpus_scores(inputs.queries, inputs.systems, tokenizer) if "BLEU" in scores.values else []
-    notes = [f"{one.system}: BLEU over all answers {one.value:.2f}" for one in bleu if one.value is not None]
-    notes += [f"BLEU of each query: {bleu[0].signature}"] if bleu else []
-    notes += list(judged_.lines())
+    notes = bleu_notes(inputs.queries, inputs.systems, tokenizer) if "BLEU" in scores.values else []
+    notes += judged_.lines()
     alike: dict[str, list[str]] = {}
     for measure, of in scores.undefined().items():
         counts = ", ".join(f"{number} of {system}" for system, number in of.items())

@@ -1,7 +1,5 @@
 """The commands for answers: check, judge, score."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated
 
@@ -11,9 +9,7 @@ from harness.console.printing import print_result, print_scores
 from harness.console.shared_options import HelpGroup, Json, MaxCost, NoCode
 
 app = typer.Typer(
-    cls=HelpGroup,
-    help="Judge and score the answers of a generator: claims, verdicts, measures.",
-    rich_markup_mode=None,
+    cls=HelpGroup, help="Judge and score the answers of a generator: claims, verdicts, measures.", rich_markup_mode=None
 )
 
 ExperimentFile = Annotated[

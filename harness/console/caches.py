@@ -9,17 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from harness.console import shared_options as shared
 from harness.console.printing import print_result, say
-from harness.console.shared_options import (
-    ExperimentFile,
-    HelpGroup,
-    Json,
-    MaxCost,
-    NoCode,
-    Quiet,
-    fingerprints,
-    refuse,
-)
 from harness.english import counted
 from retrievers.errors import InputError, Problem, did_you_mean
 from retrievers.placeholders import without_user
@@ -28,7 +19,7 @@ if TYPE_CHECKING:
     from retrievers.stores.connection import Collections
 
 
-app = typer.Typer(cls=HelpGroup, help="Inspect, clear or fill the cache of vectors.", rich_markup_mode=None)
+app = typer.Typer(cls=shared.HelpGroup, help="Inspect, clear or fill the cache of vectors.", rich_markup_mode=None)
 
 
 StoreUrl = Annotated[
@@ -41,7 +32,7 @@ StoreKey = Annotated[
 
 
 @app.command()
-def info(store: StoreUrl = None, key: StoreKey = None, as_json: Json = False) -> None:
+def info(store: StoreUrl = None, key: StoreKey = None, as_json: shared.Json = False) -> None:
     """Print what the cache holds, by model; or which collections earlier runs left on a server."""
     from retrievers.cache import Cache, default_path
 
@@ -52,7 +43,7 @@ def info(store: StoreUrl = None, key: StoreKey = None, as_json: Json = False) ->
         lines += [f"{one.points:>10,} points {'' if one.complete else '(unfinished) '} {one.name}" for one in left]
         print_result(lines, as_json=as_json, store=without_user(store), collections=left)
         return
-    refuse({"--key": key}, "is of a server", "write --store URL beside it")
+    shared.refuse({"--key": key}, "is of a server", "write --store URL beside it")
     with Cache(default_path()) as cache:
         held = cache.info()
     models = [{"fingerprint": one.fingerprint, "rows": one.rows, "bytes": one.bytes} for one in held]
@@ -61,15 +52,13 @@ def info(store: StoreUrl = None, key: StoreKey = None, as_json: Json = False) ->
     print_result(lines, as_json=as_json, path=str(cache.path), models=models)
 
 
+FINGERPRINT_HELP = "The model, or with --store the collection, as `harness cache info` names it."
+Fingerprint = Annotated[str | None, typer.Argument(help=FINGERPRINT_HELP, autocompletion=shared.fingerprints)]
+
+
 @app.command()
 def clear(
-    fingerprint: Annotated[
-        str | None,
-        typer.Argument(
-            help="The model, or with --store the collection, as `harness cache info` names it.",
-            autocompletion=fingerprints,
-        ),
-    ] = None,
+    fingerprint: Fingerprint = None,
     everything: Annotated[
         bool, typer.Option("--all", help="Remove every model, or with --store every collection of runs.")
     ] = False,
@@ -89,7 +78,7 @@ def clear(
                 collections.remove(name)
         say(f"{without_user(store)}: {counted(len(chosen), 'collection')} removed")
         return
-    refuse({"--key": key}, "is of a server", "write --store URL beside it")
+    shared.refuse({"--key": key}, "is of a server", "write --store URL beside it")
     with Cache(default_path()) as cache:
         if fingerprint is not None:
             _one_of(fingerprint, [one.fingerprint for one in cache.info()], "in the cache")
@@ -122,13 +111,13 @@ Address = Annotated[str | None, typer.Option(help="Address of the Ray cluster; d
 
 
 def embed(
-    experiment: ExperimentFile,
+    experiment: shared.ExperimentFile,
     to: To,
     address: Address = None,
-    max_cost: MaxCost = None,
-    no_code: NoCode = False,
-    quiet: Quiet = False,
-    as_json: Json = False,
+    max_cost: shared.MaxCost = None,
+    no_code: shared.NoCode = False,
+    quiet: shared.Quiet = False,
+    as_json: shared.Json = False,
 ) -> None:
     """Embed an experiment's texts on a Ray cluster, and write the vectors to a place that every machine can read."""
     from harness.running.cluster import ClusterSettings
@@ -143,7 +132,7 @@ def embed(
 @app.command("import")
 def import_parts(
     url: Annotated[str, typer.Argument(metavar="URL", help="The folder or URL that `harness embed` wrote to.")],
-    as_json: Json = False,
+    as_json: shared.Json = False,
 ) -> None:
     """Copy vectors that were embedded elsewhere into the cache."""
     from retrievers.cache import Cache, default_path

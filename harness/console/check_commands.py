@@ -7,23 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from harness.console import shared_options as shared
 from harness.console.printing import print_json, print_result
-from harness.console.shared_options import (
-    Columns,
-    Dangling,
-    DatasetForm,
-    DatasetOptions,
-    Documents,
-    Header,
-    Json,
-    LabelFile,
-    Match,
-    NoCode,
-    QueryFiles,
-    Split,
-    data_set,
-    refuse,
-)
 from retrievers.errors import InputError, Problem
 
 RESULTS = Path("results")
@@ -35,22 +20,19 @@ if TYPE_CHECKING:
 
 def check(
     target: Annotated[str, typer.Argument(metavar="EXPERIMENT|DATASET", help="An experiment file, or a data set.")],
-    results: Annotated[
-        Path,
-        typer.Option(help="Folder of earlier runs, which show how fast models are."),
-    ] = RESULTS,
+    results: Annotated[Path, typer.Option(help="Folder of earlier runs, which show how fast models are.")] = RESULTS,
     online: Annotated[bool, typer.Option("--online", help="Send one text to every service.")] = False,
-    no_code: NoCode = False,
-    columns: Columns = None,
-    documents: Documents = None,
-    queries: QueryFiles = None,
-    labels: LabelFile = None,
-    form: DatasetForm = None,
-    split: Split = None,
-    header: Header = None,
-    dangling: Dangling = None,
-    match: Match = None,
-    as_json: Json = False,
+    no_code: shared.NoCode = False,
+    columns: shared.Columns = None,
+    documents: shared.Documents = None,
+    queries: shared.QueryFiles = None,
+    labels: shared.LabelFile = None,
+    form: shared.DatasetForm = None,
+    split: shared.Split = None,
+    header: shared.Header = None,
+    dangling: shared.Dangling = None,
+    match: shared.Match = None,
+    as_json: shared.Json = False,
 ) -> None:
     """List every problem, how the data were read, and what a run takes: texts, tokens, dollars, minutes. No network."""
     from retrievers.words import load_language_model
@@ -58,12 +40,12 @@ def check(
     load_language_model()  # on another core, while the rest is imported
     from harness.running.check import check as look
 
-    given = DatasetOptions(columns, documents, queries, labels, form, split, header, dangling, match)
+    given = shared.DatasetOptions(columns, documents, queries, labels, form, split, header, dangling, match)
     if not target.lower().endswith(".toml"):
-        refuse({"--results": results != RESULTS, "--online": online}, "is for an experiment file")
-        described = data_set(target, given)
+        shared.refuse({"--results": results != RESULTS, "--online": online}, "is for an experiment file")
+        described = shared.data_set(target, given)
     else:
-        refuse(given.options(), "is set in the experiment file, under dataset", "write it there")
+        shared.refuse(given.options(), "is set in the experiment file, under dataset", "write it there")
         described = None
     try:
         sets = [described] if described else load_each(Path(target), code=not no_code)

@@ -10,18 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from harness.console import shared_options as shared
 from harness.console.printing import print_json, print_result, say, warn
-from harness.console.shared_options import (
-    BaseUrl,
-    HelpGroup,
-    Json,
-    KeyName,
-    MaxCost,
-    PlanOnly,
-    Policy,
-    Prices,
-    refuse,
-)
 from harness.english import count, counted
 from retrievers.errors import InputError, Problem
 
@@ -37,13 +27,13 @@ if TYPE_CHECKING:
 LISTED = 10
 """Pairs of one list that are shown; the rest is counted."""
 labels_app = typer.Typer(
-    cls=HelpGroup, help="Compare, merge and export judgments of people and models.", rich_markup_mode=None
+    cls=shared.HelpGroup, help="Compare, merge and export judgments of people and models.", rich_markup_mode=None
 )
 
 JudgmentFiles = Annotated[list[Path], typer.Argument(metavar="JUDGMENTS", help="Files of judgments.")]
 Sources = Annotated[list[Path], typer.Argument(metavar="DATASET|JUDGMENTS", help="A data set, or files of judgments.")]
 queries_app = typer.Typer(
-    cls=HelpGroup, help="Let a model draft questions, and a person keep or drop them.", rich_markup_mode=None
+    cls=shared.HelpGroup, help="Let a model draft questions, and a person keep or drop them.", rich_markup_mode=None
 )
 
 
@@ -99,12 +89,16 @@ def _confusion(pair: PairOfJudges) -> Iterator[str]:
 
 
 @labels_app.command()
-def agree(paths: Sources, as_json: Json = False) -> None:
+def agree(paths: Sources, as_json: shared.Json = False) -> None:
     """Measure how far judges agree, with others and with themselves, and list the pairs to talk about."""
     from harness.labels.agree import agree as measure
 
     agreements = measure(paths)
     print_result(agreement_lines(agreements), as_json=as_json, **agreements._asdict())
+
+
+CORRECTS_HELP = "A judge whose later grades replace earlier ones; others' are second answers."
+Corrects = Annotated[list[str] | None, typer.Option(metavar="JUDGE", help=CORRECTS_HELP)]
 
 
 @labels_app.command()
@@ -115,14 +109,9 @@ def merge(
     adjudicate: Annotated[Path | None, typer.Option(help="Write a pool of what people disagree on, to be settled.")] = (
         None
     ),
-    policy: Policy = None,
-    corrects: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="JUDGE", help="A judge whose later grades replace earlier ones; others' are second answers."
-        ),
-    ] = None,
-    as_json: Json = False,
+    policy: shared.Policy = None,
+    corrects: Corrects = None,
+    as_json: shared.Json = False,
 ) -> None:
     """Add judgments to a data set, where check, run and report read them; all or none."""
     from harness.dataset import DatasetReference
@@ -130,7 +119,7 @@ def merge(
     from harness.labels.pool import check_new, read_policy, write_pool
 
     if adjudicate is None:
-        refuse({"--policy": policy}, "goes with --adjudicate")
+        shared.refuse({"--policy": policy}, "goes with --adjudicate")
     reference = DatasetReference(Path(into), queries=tuple(queries or ()))
     if adjudicate is not None:
         check_new(adjudicate)
@@ -152,6 +141,9 @@ def merge(
         warn(f"to adjudicate: {one.query_id} {one.document_id}: {gave}")
 
 
+WithModel = Annotated[bool, typer.Option("--with-model", help="Also write a model's labels where there are people's.")]
+
+
 @labels_app.command()
 def export(
     dataset: Annotated[str, typer.Argument(metavar="DATASET", help="A data set with labels.")],
@@ -160,9 +152,7 @@ def export(
         "trec"
     ),
     queries: Annotated[list[str] | None, typer.Option(help="The file of queries, within the data set.")] = None,
-    with_model: Annotated[
-        bool, typer.Option("--with-model", help="Also write a model's labels where there are people's.")
-    ] = False,
+    with_model: WithModel = False,
 ) -> None:
     """Write the merged labels as TREC qrels, or in the data set's own form; only people's where there are any."""
     from harness.dataset import DatasetReference, load
@@ -172,20 +162,21 @@ def export(
     say(f"{output}: {export_labels(data, output, form, with_model=with_model).sentence()}")
 
 
+Examples = Annotated[Path | None, typer.Option(help="A file of real questions, one a line, as examples of tone.")]
+
+
 @queries_app.command()
 def draft(
     dataset: Annotated[str, typer.Argument(metavar="DATASET", help="The documents to write questions from.")],
     llm: Annotated[str, typer.Option(metavar="MODEL", help="The model, behind an OpenAI-compatible endpoint.")],
     count: Annotated[int, typer.Option(min=1, help="Number of questions, one for each document.")] = 100,
-    examples: Annotated[
-        Path | None, typer.Option(help="A file of real questions, one a line, as examples of tone.")
-    ] = None,
+    examples: Examples = None,
     seed: Annotated[int, typer.Option(help="Seed of the sample of documents.")] = 0,
-    base_url: BaseUrl = "",
-    key_name: KeyName = "",
-    max_cost: MaxCost = None,
-    price: Prices = "",
-    plan: PlanOnly = False,
+    base_url: shared.BaseUrl = "",
+    key_name: shared.KeyName = "",
+    max_cost: shared.MaxCost = None,
+    price: shared.Prices = "",
+    plan: shared.PlanOnly = False,
     output: Annotated[Path, typer.Option(help="File to write; the page is written beside it.")] = Path("drafts.jsonl"),
 ) -> None:
     """Let a model write questions from sampled documents, and write the page on which a person keeps or drops them."""
@@ -244,30 +235,29 @@ Llm = Annotated[str | None, typer.Option(metavar="MODEL", help="Ask this model b
 LONGEST = 8_000
 
 
+Sample = Annotated[int | None, typer.Option(min=1, help="Number of questions, drawn at random; default: all.")]
+NextLook = Annotated[bool, typer.Option("--next-look", help="Draw the questions that the next planned look lacks.")]
+
+
 def pool(
     results: ManyResults,
     depth: Annotated[int, typer.Option(min=1, help="Number of documents from the top of each ranking.")] = 10,
-    sample: Annotated[
-        int | None, typer.Option(min=1, help="Number of questions, drawn at random; default: all.")
-    ] = None,
-    next_look: Annotated[
-        bool, typer.Option("--next-look", help="Draw the questions that the next planned look lacks.")
-    ] = False,
+    sample: Sample = None,
+    next_look: NextLook = False,
     seed: Annotated[int, typer.Option(help="Seed of the sample and of its order.")] = 0,
     audience: Annotated[
-        Literal["human", "llm"],
-        typer.Option("--for", help="Who will judge; pairs that they have judged are left out."),
+        Literal["human", "llm"], typer.Option("--for", help="Who will judge; pairs that they have judged are left out.")
     ] = "human",
-    policy: Policy = None,
+    policy: shared.Policy = None,
     judged: JudgedAlready = None,
     output: Annotated[Path, typer.Option(help="File to write.")] = Path("pool.jsonl"),
-    as_json: Json = False,
+    as_json: shared.Json = False,
 ) -> None:
     """Choose what to judge: a sample of the questions, the top documents of every retriever, in hashed order."""
     from harness.labels.drawing import Drawing, draw, gather, known_judgments
     from harness.labels.pool import read_policy, write_pool
 
-    refuse({"--sample": next_look and sample is not None}, "cannot go with --next-look, which says how many")
+    shared.refuse({"--sample": next_look and sample is not None}, "cannot go with --next-look, which says how many")
     drawing = Drawing(depth, sample, seed, audience, read_policy(policy), next_look)
     material = gather(results, depth)
     drawn_pool = draw(material, drawing, known_judgments(material, judged or ()))
@@ -283,25 +273,22 @@ def pool(
                  **drawn.model_dump())  # fmt: skip
 
 
+LONGEST_HELP = "Most tokens of a document that --llm is shown; the rest is cut and counted."
+Longest = Annotated[int, typer.Option(min=100, metavar="TOKENS", help=LONGEST_HELP)]
+
+
 def judge(
     pool_file: PoolFile,
     llm: Llm = None,
-    base_url: BaseUrl = "",
-    key_name: KeyName = "",
+    base_url: shared.BaseUrl = "",
+    key_name: shared.KeyName = "",
     repeat: Annotated[int, typer.Option(min=1, help="Rounds of --llm: 2 measures the model's own noise.")] = 1,
-    longest: Annotated[
-        int,
-        typer.Option(
-            min=100,
-            metavar="TOKENS",
-            help="Most tokens of a document that --llm is shown; the rest is cut and counted.",
-        ),
-    ] = LONGEST,
-    max_cost: MaxCost = None,
-    price: Prices = "",
-    plan: PlanOnly = False,
+    longest: Longest = LONGEST,
+    max_cost: shared.MaxCost = None,
+    price: shared.Prices = "",
+    plan: shared.PlanOnly = False,
     output: Annotated[Path | None, typer.Option(help="File to write: judge.html, or the model's judgments.")] = None,
-    as_json: Json = False,
+    as_json: shared.Json = False,
 ) -> None:
     """Write the judging page of a pool (a file, no server), or let a model judge."""
     from harness.labels.asked_model import AskedModel
@@ -316,7 +303,7 @@ def judge(
         return
     of_models = {"--base-url": base_url, "--key": key_name, "--repeat": repeat > 1, "--longest": longest != LONGEST,
                  "--max-cost": max_cost is not None, "--price": price, "--plan": plan}  # fmt: skip
-    refuse(of_models, "goes with --llm", "people cost nothing that can be planned")
+    shared.refuse(of_models, "goes with --llm", "people cost nothing that can be planned")
     path = output or Path("judge.html")
     write_page(path, to_judge)
     lines = [

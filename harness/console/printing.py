@@ -46,11 +46,9 @@ def _message(error: HarnessError) -> str:
         return str(error)
     if len(problems) < 2:
         return f"error: {error}"
-    number = sum(problem.stands_for for problem in problems)
-    shown = problems[:LISTED]
-    rest = number - sum(problem.stands_for for problem in shown)
-    lines = [f"  {problem}" for problem in shown]
-    return "\n".join([f"error: {number:,} problems", *lines, *([f"  and {rest:,} more"] if rest else [])])
+    number, rest = (sum(one.stands_for for one in some) for some in (problems, problems[LISTED:]))
+    lines = [f"error: {number:,} problems", *(f"  {problem}" for problem in problems[:LISTED])]
+    return "\n".join([*lines, *([f"  and {rest:,} more"] if rest else [])])
 
 
 def usage(error: TyperException) -> str:
@@ -82,19 +80,27 @@ def show_tracebacks() -> None:
     """Let each failure be followed by where it arose, on standard error."""
     logger = logging.getLogger("harness")
     logger.setLevel(logging.DEBUG)
-    logger.addHandler(_Shown())
+    logger.addHandler(Told(lambda record: warn(without_keys(logging.Formatter().format(record)))))
 
 
 def hide_tracebacks() -> None:
     """Undo `show_tracebacks`, for anyone who calls several commands in one process."""
     logger = logging.getLogger("harness")
     logger.setLevel(logging.NOTSET)
-    logger.handlers[:] = [handler for handler in logger.handlers if not isinstance(handler, _Shown)]
+    logger.handlers[:] = [handler for handler in logger.handlers if not isinstance(handler, Told)]
 
 
-class _Shown(logging.Handler):
+class Told(logging.Handler):
+    """Hands records on: failures, or which model is loaded, which takes seconds in which no text is counted."""
+
+    def __init__(self, show: Callable[[logging.LogRecord], None]) -> None:
+        """Take what shows a record."""
+        super().__init__()
+        self._show = show
+
     def emit(self, record: logging.LogRecord) -> None:
-        warn(without_keys(self.format(record)))
+        """Show it."""
+        self._show(record)
 
 
 def agree(question: str, option: str) -> None:
@@ -115,12 +121,8 @@ def print_results(results: Results, *, quiet: bool, as_json: bool, explain: bool
         from harness.evaluation.conclusions import incomplete
         from harness.evaluation.evaluate import evaluation_of
 
-        names = ("scores", "summary", "comparisons")
         failed = [{"retriever": name, "error": error} for name, error in results.manifest.failed.items()]
-        rows = {
-            name: [{key: None if value != value else value for key, value in row.items()} for row in results.rows(name)]
-            for name in names
-        }
+        rows = {name: [*results.rows(name)] for name in ("scores", "summary", "comparisons")}
         evaluation = evaluation_of(results) if results.scored else None
         choice = None if evaluation is None else evaluation.sweep
         sweep = {} if choice is None else {"sweep": asdict(choice)}
@@ -156,12 +158,7 @@ def print_listing(read: Listing, place: Path, *, quiet: bool, as_json: bool) -> 
 
 
 def print_scores(
-    scores: Scores,
-    evaluation: Evaluation,
-    notes: Sequence[str],
-    *,
-    as_json: bool,
-    explain: bool = False,
+    scores: Scores, evaluation: Evaluation, notes: Sequence[str], *, as_json: bool, explain: bool = False
 ) -> None:
     """Per-query scores of any tool: means, comparisons, the verdict in words, what to know about the numbers."""
     from harness.evaluation.csv_views import comparison_rows, summary_rows
@@ -209,18 +206,13 @@ def print_result(lines: Iterable[str], *, as_json: bool, **values: object) -> No
 
 def print_csv(rows: Sequence[Mapping[str, Any]]) -> None:
     """Rows as in the CSV files of a results folder; a terminal shows what programs read as it is."""
+    from harness.records import as_cell
+
     written = io.StringIO()
     writer = csv.DictWriter(written, list(rows[0]), lineterminator="\n")
     writer.writeheader()
-    writer.writerows({name: _cell(value) for name, value in row.items()} for row in rows)
+    writer.writerows({key: as_cell(one) if isinstance(one, str) else one for key, one in row.items()} for row in rows)
     typer.echo(written.getvalue(), nl=False)
-
-
-def _cell(value: Any) -> Any:
-    """A value as CSV has it; no text in it is run by a spreadsheet."""
-    from harness.records import as_cell
-
-    return as_cell(value) if isinstance(value, str) else value
 
 
 def say(*lines: str) -> None:

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
-from harness.console.printing import console_of
+from harness.console.printing import Told, console_of
 from harness.english import counted
 from harness.running.options import Watch
 from retrievers.meter import Meter
@@ -65,11 +65,10 @@ class StageProgress(NamedTuple):
         >>> StageProgress(500, 1000, 100, 40.0, 0.0).line()
         '50 % [#####     ] 500 of 1,000, 10/s, 0:50 left, 20 % cached'
         """
-        bar = ""
-        if self.expected:
-            tenths = min(10, 10 * self.texts // self.expected)
-            bar = f"{100 * self.texts // self.expected} % [{'#' * tenths:<10}] "
-        return bar + ", ".join([self.share(), *self.details(estimate_rest=True)])
+        said = ", ".join([self.share(), *self.details(estimate_rest=True)])
+        if not self.expected:
+            return said
+        return f"{100 * self.texts // self.expected} % [{'#' * min(10, 10 * self.texts // self.expected):<10}] {said}"
 
     def details(self, *, estimate_rest: bool) -> list[str]:
         """Rate, remaining time where it is asked for, cached share, dollars.
@@ -113,7 +112,7 @@ class Progress:
         )
         self._line, self._written = line, 0
         """Whether one line is written over, and how long it is by now."""
-        self._loading = _Line(self)
+        self._loading = Told(lambda record: self.say(record.getMessage()))
         self._lock = threading.Lock()
         self._started: dict[StageKey, float] = {}
         self._unreported: dict[StageKey, Meter] = {}
@@ -200,17 +199,6 @@ class Progress:
         file.write("\r" + text.ljust(self._written) + end)
         file.flush()
         self._written = 0 if end else len(text)
-
-
-class _Line(logging.Handler):
-    """Prints which model is loaded, which takes seconds in which no text is counted."""
-
-    def __init__(self, progress: Progress) -> None:
-        super().__init__(logging.INFO)
-        self._progress = progress
-
-    def emit(self, record: logging.LogRecord) -> None:
-        self._progress.say(record.getMessage())
 
 
 @contextmanager

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
 
     from harness.evaluation.across_sets import SetsTogether
+    from harness.evaluation.folders import DeclaredSettings
     from harness.experiment import Loaded
     from harness.records import Results
     from harness.running.options import Options
@@ -86,6 +87,8 @@ def run_files(files: Sequence[Sequence[Loaded]], options: Options) -> list[list[
 
 def print_runs(runs: Sequence[Sequence[Results]], *, quiet: bool, as_json: bool, explain: bool) -> None:
     """What came out: of one experiment all that there is, of several a line for each."""
+    from harness.evaluation.set_folders import holds_sets
+
     if len(runs) > 1 or not all(one.scored for one in runs[0][1:]):
         lines = [line for sets in runs for line in _lines(sets)]
         if as_json:
@@ -93,7 +96,7 @@ def print_runs(runs: Sequence[Sequence[Results]], *, quiet: bool, as_json: bool,
         elif not quiet:
             for one in lines:
                 say(f"{one['name']}: {one['headline']}", f"  {one['folder']}")
-    elif len(runs[0]) > 1 or _is_set(runs[0][0]):
+    elif len(runs[0]) > 1 or holds_sets(runs[0][0].folder.parent):
         print_sets(runs[0], quiet=quiet, as_json=as_json)
     else:
         print_results(runs[0][0], quiet=quiet, as_json=as_json, explain=explain)
@@ -111,9 +114,7 @@ def _lines(sets: Sequence[Results]) -> Iterator[dict[str, Any]]:
 
     for one in sets:
         name = f"{one.folder.parent.name}/{one.manifest.name}" if len(sets) > 1 else one.manifest.name
-        words = "rankings without labels"
-        if one.scored:
-            words = first_lines(evaluation_of(one)).headline
+        words = first_lines(evaluation_of(one)).headline if one.scored else "rankings without labels"
         yield {"name": name, "headline": words, "folder": one.folder.as_posix(), "failed": one.manifest.failed}
 
 
@@ -132,6 +133,21 @@ def print_sets(sets: Sequence[Results], *, quiet: bool, as_json: bool) -> None:
         show(table, found)
         page = place / "report.html"
         say(f"report: {page}" if page.is_file() else f"results: {place}")
+
+
+def print_compared(
+    paths: Sequence[Path], measures: Sequence[str], baseline: str | None, declared: DeclaredSettings, *, as_json: bool
+) -> None:
+    """What several folders of several data sets each show on the data sets that all of them share."""
+    from harness.evaluation.set_folders import compared_sets
+
+    found, notes = compared_sets(paths, measures, baseline, declared.settings)
+    notes = [*filter(None, [declared.note]), *notes]
+    warn(*notes)
+    if as_json:
+        print_json(together=found.rows(), notes=notes)
+    else:
+        show(table, found)
 
 
 def table(found: SetsTogether, *, width: int) -> Iterator[RenderableType]:
@@ -154,12 +170,6 @@ def table(found: SetsTogether, *, width: int) -> Iterator[RenderableType]:
 
 SAID = 6
 """Pairs that a terminal is told of."""
-
-
-def _is_set(one: Results) -> bool:
-    from harness.evaluation.set_folders import holds_sets
-
-    return holds_sets(one.folder.parent)
 
 
 def _name(sets: Sequence[Loaded]) -> str:

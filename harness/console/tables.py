@@ -70,15 +70,14 @@ def _unlabelled(record: Results) -> Iterator[RenderableType]:
     from harness.evaluation.evidence import SECONDS, next_step, overlaps, to_judge
 
     judging = to_judge(record)
-    yield text_line("No question has labels: there are rankings to judge, and no scores.")
+    yield text_line("No query has labels: there are rankings to judge, and no scores.")
     yield text_line(
         f"The first ten hits of each retriever make {judging.pairs:,} pairs of question and document: about "
         f"{judging.time} at {SECONDS} seconds a judgment."
     )
     for row in overlaps(record):
-        yield text_line(
-            f"{row.a} and {row.b}: {row.common:.1f} of the first 10 in common, rank-biased overlap {row.rbo:.3f}"
-        )
+        common = f"{row.common:.1f} of the first 10 in common"
+        yield text_line(f"{row.a} and {row.b}: {common}, rank-biased overlap {row.rbo:.3f}")
     yield from _stems(record)
     yield text_line(f"next: {next_step(record)}")
 
@@ -207,15 +206,7 @@ def comparisons(
         Column("wins/ties/\nlosses", [f"{row.wins:,}/{row.ties:,}/{row.losses:,}" for row in shown], rank=5),
         Column("adjusted\np", [format_p(row.p_adjusted) for row in shown], rank=2),
         Column(
-            "exact\nWilcoxon p",
-            [
-                "–"
-                if row.p_wilcoxon_adjusted is None
-                else format_p(row.p_wilcoxon_adjusted)
-                + (f" (≥ {format_p(floors[row.a, row.b])})" if (row.a, row.b) in floors else "")
-                for row in shown
-            ],
-            rank=4,
+            "exact\nWilcoxon p", [_exact(row.p_wilcoxon_adjusted, floors.get((row.a, row.b))) for row in shown], rank=4
         ),
     ]
     bold = frozenset(i for i, row in enumerate(shown) if row.verdict.separates)
@@ -228,6 +219,11 @@ def comparisons(
             f"Here are {len(shown)} of {len(family)} comparisons: those of {leader}, then the closest. "
             "--json shows them all.", "dim",
         )  # fmt: skip
+
+
+def _exact(p: float | None, floor: float | None) -> str:
+    least = "" if floor is None else f" (≥ {format_p(floor)})"
+    return "–" if p is None else f"{format_p(p)}{least}"
 
 
 def _intervals(ends: Iterable[tuple[float | None, float | None, str]], form: str, level: float, *, rank: int) -> Column:

@@ -4,15 +4,13 @@ The standard library reads them. fsspec's file system for zip archives was looke
 lists a name once that an archive has twice, and this would hide which of the two is meant.
 """
 
-from __future__ import annotations
-
 import bz2
 import gzip
 import io
 import lzma
+import re
 import zipfile
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
 from typing import IO, Any
 
@@ -63,20 +61,14 @@ class Archive:
 
         Hidden ones are left out, and the one folder that an archive wraps its members in is its top.
         """
-        shown = sorted(name for name in self._names if not _hidden(name) and not name.startswith("__MACOSX/"))
+        shown = sorted(name for name in self._names if not re.search(r"^__MACOSX/|(^|/)\.", name))
         tops = {PurePosixPath(name).parts[0] for name in shown}
         wrapped = len(tops) == 1 and all("/" in name for name in shown)
         return ((name.partition("/")[2] if wrapped else name, name) for name in shown)
 
-    @contextmanager
-    def open(self, name: str) -> Iterator[IO[bytes]]:
-        """Open one member, unpacked, also where it is a compressed file itself."""
-        with self._zip.open(name) as member:
-            yield unpacked(member, self.path / name)
-
-
-def _hidden(name: str) -> bool:
-    return any(part.startswith(".") for part in PurePosixPath(name).parts)
+    def open(self, name: str) -> IO[bytes]:
+        """Open one member, which may be a compressed file itself."""
+        return self._zip.open(name)
 
 
 def unpacked(raw: IO[bytes], path: Path) -> IO[bytes]:

@@ -1,23 +1,10 @@
 """Columns that nothing uses and that may hold labels or grades, by their names or by what stands in them."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
-from harness.dataset.columns import (
-    CLICKS,
-    CONTEXTS,
-    FIELDS,
-    FOLDED,
-    LABELLING,
-    NAMING,
-    PLACES,
-    declaring,
-    folded,
-    keeping,
-)
+from harness.dataset.columns import CLICKS, FIELDS, FOLDED, LABELLING, NAMING, PLACES, declaring, folded, keeping
 from harness.dataset.corpus import CheckedDocuments
 from harness.dataset.label_rows import leaves_of, parts_of
 from harness.dataset.source import Findings, grade_of
@@ -59,7 +46,7 @@ def refuse_overlooked(seen: Findings, declared: Mapping[str, str]) -> None:
                 numbers = len(grades) > 1 and grades[0] == 0 and grades[-1] <= HIGHEST
                 found = f" ({', '.join(map(str, grades))})" if numbers else ""
                 kind = "grade" if found or word == CLICKS else kind
-            elif word == CONTEXTS and not named:
+            elif word == "contexts" and not named:
                 kind = "contexts"
             declared_too = here and not declared.keys().isdisjoint(["grade"] if kind == "grade" else NAMING)
             if kind and not (kind == "contexts" and named) and not declared_too:

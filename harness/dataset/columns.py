@@ -1,7 +1,5 @@
 """Which column holds what: rows of a table become documents, queries and labels."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import re
@@ -13,7 +11,7 @@ from typing import Any
 
 from harness.dataset.dataset_model import JOINED
 from harness.dataset.rows import Row
-from harness.dataset.source import Findings, Place, read_history, read_reference, written_value
+from harness.dataset.source import Findings, SourceLocation, read_history, read_reference, written_value
 from harness.english import join
 from retrievers.errors import InputError, Problem, did_you_mean
 from retrievers.ids import document_id
@@ -45,8 +43,6 @@ PLACES = ("file", "filename", "path", "url", "source")
 """Names documents where no other column does; else it says where something is from."""
 CLICKS = "clicks"
 """How often a document was clicked: grades only where the experiment says so."""
-CONTEXTS = "contexts"
-"""Texts of documents that were retrieved, or should be: labels only where the experiment says so."""
 LABELLING = ("label_document", "relevant", "grade", "contexts")
 NAMING = ("label_document", "relevant", "contexts")
 """What names the documents of a label."""
@@ -218,7 +214,7 @@ def keeping(name: str) -> str:
     return f"if it holds no label, keep it as a field: {declaring(FIELDS, name)}"
 
 
-def document_of(row: Row, place: Place, columns: Columns, problems: Findings) -> Document | None:
+def document_of(row: Row, place: SourceLocation, columns: Columns, problems: Findings) -> Document | None:
     """Read a document; None after a complaint."""
     named = [columns.name(kind, row) for kind in OF_DOCUMENTS]
     id_ = id_in(row, "document_id", place, columns, problems)
@@ -231,7 +227,7 @@ def document_of(row: Row, place: Place, columns: Columns, problems: Findings) ->
 
 
 def query_of(
-    row: Row, place: Place, columns: Columns, problems: Findings, *, unnamed: str, labelled: bool
+    row: Row, place: SourceLocation, columns: Columns, problems: Findings, *, unnamed: str, labelled: bool
 ) -> Query | None:
     """Read a query; None after a complaint.
 
@@ -243,7 +239,7 @@ def query_of(
         unnamed: what it is called where there is no column for its id.
         labelled: whether its labels stand in the row, too: they are not fields of it.
     """
-    named = columns.name("query_id", row) is not None or "query_id" in columns.declared
+    named = columns.name("query_id", row) is not None
     id_ = id_in(row, "query_id", place, columns, problems) if named else unnamed
     text = _text(row, "query", place, columns, problems)
     if id_ is None or text is None:
@@ -273,7 +269,7 @@ def fields_of(row: Row, used: Iterable[str | None]) -> dict[str, str]:
     }
 
 
-def id_in(row: Row, kind: str, place: Place, columns: Columns, problems: Findings) -> str | None:
+def id_in(row: Row, kind: str, place: SourceLocation, columns: Columns, problems: Findings) -> str | None:
     """The id in the column of a kind; None after a complaint."""
     name = columns.name(kind, row)
     value = None if name is None else value_at(row, name)
@@ -288,7 +284,7 @@ def id_in(row: Row, kind: str, place: Place, columns: Columns, problems: Finding
     return id_
 
 
-def texts_in(cell: object, name: str, place: Place, problems: Findings) -> tuple[str, ...]:
+def texts_in(cell: object, name: str, place: SourceLocation, problems: Findings) -> tuple[str, ...]:
     """A list of texts, or one; empty, after a complaint, where it is something else."""
     listed = written_value(cell)
     texts = [listed] if isinstance(listed, str) else [] if listed is None else listed
@@ -298,7 +294,7 @@ def texts_in(cell: object, name: str, place: Place, problems: Findings) -> tuple
     return ()
 
 
-def _text(row: Row, kind: str, place: Place, columns: Columns, problems: Findings) -> str | None:
+def _text(row: Row, kind: str, place: SourceLocation, columns: Columns, problems: Findings) -> str | None:
     name = columns.name(kind, row)
     if name is None:
         problems.append(columns.lacking(kind, row)._replace(where=str(place)))

@@ -4,8 +4,6 @@ markitdown (MIT, kept by Microsoft) was chosen because one small library reads a
 with parsers that are well kept themselves (pdfminer, mammoth, python-pptx, Beautiful Soup) and no model to fetch.
 """
 
-from __future__ import annotations
-
 import contextlib
 import hashlib
 import importlib.util
@@ -16,7 +14,7 @@ import sys
 import warnings
 from functools import cache
 from importlib.metadata import version
-from typing import Any, NamedTuple
+from typing import Any
 
 from harness.dataset.files import File
 from retrievers.opening import cache_folder
@@ -30,15 +28,10 @@ class NotConverted(Exception):
     """A file that holds no text which could be read, with the reason."""
 
 
-class Converted(NamedTuple):
-    """A document's title, where its format has one, and its text as Markdown."""
+def convert(file: File) -> tuple[str, str]:
+    """The title of a file, where its format has one, and its text as Markdown.
 
-    title: str
-    text: str
-
-
-def convert(file: File) -> Converted:
-    """Convert one file, or take what was kept beside the cache of vectors, by content and by markitdown's version.
+    It is converted, or was kept beside the cache of vectors, by content and by markitdown's version.
 
     Raises:
         NotConverted: it is damaged, protected, or holds no text (a scanned page, say).
@@ -51,14 +44,14 @@ def convert(file: File) -> Converted:
         conversion: dict[str, str] = json.loads(kept.read_text(encoding="utf-8"))
     except (OSError, ValueError):
         conversion = convert_bytes(raw, file.suffix)
-        aside = kept.with_suffix(f".{os.getpid()}")
+        staging_dir = kept.with_suffix(f".{os.getpid()}")
         with contextlib.suppress(OSError):  # keeping it saves time and changes no result
             kept.parent.mkdir(parents=True, exist_ok=True)
-            aside.write_text(json.dumps(conversion, ensure_ascii=False), encoding="utf-8", newline="\n")
-            aside.replace(kept)
+            staging_dir.write_text(json.dumps(conversion, ensure_ascii=False), encoding="utf-8", newline="\n")
+            staging_dir.replace(kept)
     if "failed" in conversion:
         raise NotConverted(conversion["failed"])
-    return Converted(conversion["title"], conversion["text"])
+    return conversion["title"], conversion["text"]
 
 
 def convert_bytes(raw: bytes, suffix: str) -> dict[str, str]:

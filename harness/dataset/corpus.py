@@ -4,8 +4,6 @@ A label names a document by its id, by its name as a file, by a field; else by w
 passage of it, without regard to white space and case.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections import deque
@@ -17,7 +15,7 @@ from harness.dataset.columns import declaring, folded
 from harness.dataset.converting import CONVERTED, installed
 from harness.dataset.dataset_model import JOINED
 from harness.dataset.markdown_folder import REMEDY
-from harness.dataset.source import Findings, Place, Source, id_problem
+from harness.dataset.source import Findings, Source, SourceLocation, id_problem
 from retrievers.errors import DataChanged, InputError, Problem, nearest
 from retrievers.ids import nfc
 from retrievers.matching import WHOLE, KnownDocuments, Match, plain_text
@@ -103,16 +101,12 @@ def check_documents(
     documents.sample = tuple(sample(checked, size=sampled)) if sampled else ()
     deque(checked, maxlen=0)  # where no sample was drawn
     if not documents.ids and not seen:
-        lacks = not installed() and any(
-            name.lower().endswith(tuple(CONVERTED)) for name in seen.ledger.get("unread-file", ())
-        )
-        seen.wrong("documents", "the corpus is empty", REMEDY if lacks else "there must be a document")
+        unread = [name for name in seen.ledger.get("unread-file", ()) if name.lower().endswith(tuple(CONVERTED))]
+        remedy = REMEDY if unread and not installed() else "there must be a document"
+        seen.wrong("documents", "the corpus is empty", remedy)
     if match and documents.ids and not documents.keys:
-        seen.wrong(
-            "dataset.match",
-            f"no document has {' and '.join(map(repr, match))} among its fields",
-            "see how they are spelt",
-        )
+        what = f"no document has {' and '.join(map(repr, match))} among its fields"
+        seen.wrong("dataset.match", what, "see how they are spelt")
     return documents
 
 
@@ -148,7 +142,7 @@ def _checked(
     documents.digest = digest.hexdigest()
 
 
-def _other_id(seen: Findings, place: Place) -> str:
+def _other_id(seen: Findings, place: SourceLocation) -> str:
     """A hint at another column of ids in a table of documents."""
     columns = seen.taken.get(place.file, {})
     others = [name for name, kind in columns.items() if kind != "document_id" and folded(name).endswith(("id", "key"))]

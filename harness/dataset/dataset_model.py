@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any, Literal
 
 from retrievers.errors import InputError, Problem
@@ -81,10 +80,6 @@ class DatasetReference:
         return Path(self.path)
 
 
-def _none() -> Mapping[str, int]:
-    return MappingProxyType({})
-
-
 @dataclass(frozen=True, slots=True)
 class Labels:
     """What was said about one query, kept as it was said: one of the three forms, none where nobody judged."""
@@ -99,7 +94,7 @@ class Labels:
     """Who labelled it, where that is known."""
     source: LabelSource = ""
     """Whose grades these are, where they were merged from judgments: people's, a model's, or of both ("mixed")."""
-    model: Mapping[str, int] = field(default_factory=_none)
+    model: Mapping[str, int] = field(default_factory=dict)
     """What a model said about a query that people judged, too; it is not a label."""
     given: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     """What each person gave, where several judged the query."""
@@ -237,13 +232,10 @@ class Dataset:
     all of them in labels and rankings."""
     sample: tuple[Document, ...] = field(default=(), repr=False)
     """As many documents as the first pass was to keep."""
-    read_documents: Callable[[], Iterator[Document]] = field(repr=False, default=lambda: iter(()))
+    documents: Callable[[], Iterator[Document]] = field(repr=False, default=lambda: iter(()))
+    """A fresh pass over the corpus, in file order."""
     refuse_changes: Callable[[], None] = field(repr=False, default=lambda: None)
     """Raises DataChanged if queries or labels were rewritten since."""
-
-    def documents(self) -> Iterator[Document]:
-        """A fresh pass over the corpus, in file order."""
-        return self.read_documents()
 
     def texts(self, ids: Collection[str]) -> dict[str, Document]:
         """The documents with these ids, found in one pass."""

@@ -1,7 +1,5 @@
 """Files as readers see them: in a folder or a zip archive, plain or compressed, never unpacked to disk."""
 
-from __future__ import annotations
-
 import lzma
 import os
 import zipfile
@@ -55,33 +53,20 @@ class File:
         """Open the file for reading, unpacked.
 
         Raises:
-            InputError: it cannot be read, is damaged, or has a twin.
+            InputError: it cannot be read, is damaged, or has a twin: which of them is meant is unknown.
         """
-        self.refuse_twin()
+        if self.twin:
+            what = f"{self.twin} is there as well"
+            raise InputError(Problem(str(self.path), what, "keep one of them, since both have the same name"))
         try:
-            with self._raw() as raw:
-                yield raw
+            with self.archive.open(self.member) if self.archive else self.path.open("rb") as raw:
+                yield unpacked(raw, self.path)
         except Exception as error:
             # ZstdError is of a package that may not be there; RuntimeError is all that zipfile says of a password.
             if not isinstance(error, UNREADABLE) and type(error).__name__ != "ZstdError":
                 raise
             what = f"cannot be read: {getattr(error, 'strerror', '') or error}"
             raise InputError(Problem(str(self.path), what, READABLE)) from None
-
-    def refuse_twin(self) -> None:
-        """Raise InputError where another file has the same name: which of them is meant is unknown."""
-        if self.twin:
-            again = "the archive has it twice" if self.twin == self.path.name else f"{self.twin} is there as well"
-            raise InputError(Problem(str(self.path), again, "keep one of them, since both have the same name"))
-
-    @contextmanager
-    def _raw(self) -> Iterator[IO[bytes]]:
-        if self.archive is not None:
-            with self.archive.open(self.member) as member:
-                yield member
-        else:
-            with self.path.open("rb") as plain:
-                yield unpacked(plain, self.path)
 
     def read(self) -> bytes:
         """The whole of it."""
@@ -182,8 +167,6 @@ def _files_below(folder: Path, problems: Findings) -> Iterator[Path]:
             problems.append(Problem(ascii(str(path)), "its name is not UTF-8", "rename it"))
         elif path.is_symlink() and not Path(os.path.realpath(path)).is_relative_to(root):
             problems.append(Problem(str(path), "is a link that leads out of the data set", "copy what it points to"))
-        elif path.is_dir():
-            problems.append(Problem(str(path), "is a link to a folder", "copy the folder, or name it as the data set"))
         else:
             yield path
 

@@ -1,7 +1,5 @@
 """The formats, and which of them opens a reference: one file and one line each."""
 
-from __future__ import annotations
-
 import shlex
 from importlib import import_module
 from pathlib import Path

@@ -12,7 +12,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from harness.dataset.source import Findings, Place, named_twice
+from harness.dataset.source import Findings, SourceLocation, named_twice
 from retrievers.errors import InputError, Problem, needing
 
 if TYPE_CHECKING:
@@ -76,7 +76,7 @@ COLUMNAR = (".parquet", ".arrow", ".feather")
 
 def columnar_rows(
     path: Path, kind: str, raw: bytes | None, problems: Findings
-) -> Iterator[tuple[Place, Mapping[str, Any]]]:
+) -> Iterator[tuple[SourceLocation, Mapping[str, Any]]]:
     """Stream the rows of a file, each with its number from 1.
 
     Args:
@@ -93,7 +93,7 @@ def columnar_rows(
             if named_twice(names, str(path), problems):
                 return
             for number, row in enumerate((row for batch in batches for row in batch.to_pylist()), 1):
-                yield Place(path, number), row
+                yield SourceLocation(path, number), row
     except (pa.ArrowException, OSError, OverflowError, ValueError) as error:  # ValueError: of text, dates, and names
         what = f"cannot be read as {kind}: {next(iter(str(error).splitlines()), '')}"
         problems.append(Problem(str(path), what, "write it again, with strings as UTF-8, and dates and times as text"))

@@ -3,8 +3,6 @@
 Where a row, or a text, has no id, its place stands for one: the index of a frame, else 0, 1, 2 and so on.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import replace
@@ -18,7 +16,7 @@ from harness.dataset.columns import Columns, recognised
 from harness.dataset.dataset_model import Labels, reference_of
 from harness.dataset.formats import open_source
 from harness.dataset.rows import PLAIN, SUFFIXES, File, Row
-from harness.dataset.source import WHOLE, Findings, Parts, Place, Source, grade_of, named_twice
+from harness.dataset.source import WHOLE, Findings, Parts, Source, SourceLocation, grade_of, named_twice
 from harness.dataset.table_source import RowSource, TableSource, rows_of
 from harness.dataset.trec import Qrels
 from harness.english import counted
@@ -64,7 +62,9 @@ def source_of(documents: Any, queries: Any, qrels: Any) -> OpenSource:
     return opened
 
 
-def _labels(source: Source, judgments: Qrels, qrels: Any, problems: Findings) -> Iterator[tuple[Place, str, Labels]]:
+def _labels(
+    source: Source, judgments: Qrels, qrels: Any, problems: Findings
+) -> Iterator[tuple[SourceLocation, str, Labels]]:
     """The labels; those of a list belong to the queries in their order."""
     names: dict[str, str] = {}
     if isinstance(qrels, list | tuple):
@@ -75,7 +75,7 @@ def _labels(source: Source, judgments: Qrels, qrels: Any, problems: Findings) ->
             return
         names = {str(place): id_ for place, id_ in enumerate(ids)}
     for query, grades in judgments.items():
-        yield Place(Path("qrels")), names.get(query, query), Labels(grades=grades)
+        yield SourceLocation(Path("qrels")), names.get(query, query), Labels(grades=grades)
 
 
 def _opened(given: Any, where: str, labels: RowSource | None, columns: Mapping[str, str]) -> Source:
@@ -115,21 +115,21 @@ def _rows(given: Any, where: str) -> RowSource:
 
 def _of_items(
     items: Callable[[], Iterable[tuple[Any, Any]]], where: str, problems: Findings
-) -> Iterator[tuple[Place, Row]]:
+) -> Iterator[tuple[SourceLocation, Row]]:
     """Rows of ids and what they have: a text, or a table of columns."""
     path = Path(where)
     for number, (key, value) in enumerate(items(), 1):
         if isinstance(value, str):
-            yield Place(path, number), {"_id": key, "text": value}
+            yield SourceLocation(path, number), {"_id": key, "text": value}
         elif isinstance(value, Mapping):
             named = recognised("document_id" if where == "documents" else "query_id", tuple(value)) is not None
-            yield Place(path, number), dict(value) if named else {"_id": key, **value}
+            yield SourceLocation(path, number), dict(value) if named else {"_id": key, **value}
         else:
             what = f"is not text but {_shown(value)}"
             problems.append(Problem(f"{where}[{_shown(key)}]", what, 'a text, or {"title": …, "text": …}'))
 
 
-def _of_frame(frame: Any, where: str, problems: Findings) -> Iterator[tuple[Place, Row]]:
+def _of_frame(frame: Any, where: str, problems: Findings) -> Iterator[tuple[SourceLocation, Row]]:
     """Rows of a frame, whichever library made it; a cell that is not there is None."""
     path, names = Path(where), [str(name) for name in frame.columns]
     if named_twice(names, where, problems):
@@ -141,7 +141,7 @@ def _of_frame(frame: Any, where: str, problems: Findings) -> Iterator[tuple[Plac
         columns.insert(0, [*(range(len(frame)) if index is None else index)])
     for number, cells in enumerate(zip(*columns, strict=True), 1):
         kept = (None if _is_missing(cell) else cell for cell in cells)
-        yield Place(path, number), dict(zip(names, kept, strict=True))
+        yield SourceLocation(path, number), dict(zip(names, kept, strict=True))
 
 
 def judgments_of(qrels: Any, *, by_place: bool = False) -> Qrels:

@@ -13,8 +13,6 @@ scale, or a judge who contradicts himself is an error with its line. People and 
 5. Grades of pairs that were chosen because they could change a result are kept apart, and no score uses them.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import shlex
@@ -27,7 +25,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from harness.dataset.dataset_model import DatasetReference, Labels, LabelSource
 from harness.dataset.rows import read_jsonl
-from harness.dataset.source import Findings, Place, Source, id_problem
+from harness.dataset.source import Findings, Source, SourceLocation, id_problem
 from retrievers.errors import InputError
 from retrievers.types import Document, Query
 
@@ -88,7 +86,7 @@ class Judgment(BaseModel):
         return json.dumps(row, ensure_ascii=False) + "\n"
 
 
-Placed = tuple[Place, Judgment]
+Placed = tuple[SourceLocation, Judgment]
 
 
 def text_digest(query: str, document: Document) -> str:
@@ -109,7 +107,7 @@ def read_judgments(paths: Iterable[Path]) -> list[Judgment]:
     """
     seen = Findings()
     placed = [one for path in paths for one in read_file(path, seen)]
-    settled = settle(placed, seen)
+    settled = resolve_corrections(placed, seen)
     if seen:
         raise InputError(seen.problems)
     return settled
@@ -133,7 +131,7 @@ def read_file(path: Path, problems: Findings) -> Iterator[Placed]:
             yield place, judgment
 
 
-def settle(placed: Sequence[Placed], problems: Findings) -> list[Judgment]:
+def resolve_corrections(placed: Sequence[Placed], problems: Findings) -> list[Judgment]:
     """Keep what each judge said last about each pair in each round; a judge who contradicts himself is a problem."""
     kept: dict[tuple[str, str, str, str, int], Placed] = {}
     for place, judgment in placed:
@@ -238,7 +236,7 @@ def read_overlay(reference: DatasetReference, seen: Findings) -> list[Judgment] 
     """Read the `judgments.jsonl` that lies over the labels of a folder; None where there is none."""
     if reference.scheme or not reference.folder.is_dir() or not (reference.folder / NAME).is_file():
         return None
-    return settle(list(read_file(reference.folder / NAME, seen)), seen)
+    return resolve_corrections(list(read_file(reference.folder / NAME, seen)), seen)
 
 
 def overlay(

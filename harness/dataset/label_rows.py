@@ -10,14 +10,15 @@ from __future__ import annotations
 
 import re
 from array import array
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from typing import Any
 
 from harness.dataset.columns import CLICKS, Columns, declaring, folded, id_in, keeping, recognised, shown, texts_in
 from harness.dataset.dataset_model import Labels
 from harness.dataset.rows import Row
-from harness.dataset.source import WHOLE, Findings, Place, grade_of, written_value
+from harness.dataset.source import WHOLE, Findings, SourceLocation, grade_of, written_value
 from retrievers.errors import Problem
 from retrievers.ids import document_id, nfc
 
@@ -29,57 +30,44 @@ HOP = re.compile(r"^\s*<\d+-hop>\s*")
 """Stands before each context of Ragas's questions that need several."""
 MOST = 10
 """So many documents of merged lists are kept, or as many as the longest list has."""
-Labelled = tuple[Place, str, Labels]
+Labelled = tuple[SourceLocation, str, Labels]
 
 
 @dataclass(slots=True)
 class Gathered:
-    """Judgments that stand one a row, gathered by query."""
+    """Judgments of one query that stand one a row, with the line of each."""
 
-    named: bool = True
+    place: SourceLocation
+    named: bool
     """Whether queries have ids of their own."""
-    quoted: bool = False
-    """Whether documents are named by what they say."""
-    places: dict[str, Place] = field(default_factory=dict)
-    grades: dict[str, dict[str, int]] = field(default_factory=dict)
-    lines: dict[str, array[int]] = field(default_factory=dict)
+    grades: dict[str, int] = field(default_factory=dict)
+    lines: array[int] = field(default_factory=lambda: array("I"))
 
     def add(
-        self, place: Place, query: str, document: str, grade: int, problems: Findings, graded: str = "grade"
+        self, place: SourceLocation, document: str, grade: int, problems: Findings, graded: str, query: str
     ) -> None:
         """Take in one judgment.
 
-        A document that comes again for a query is counted if no column grades it, its clicks are added up, and else it
-        becomes a problem.
+        A document that comes again is counted if no column grades it, its clicks are added up, and else it becomes a
+        problem.
         """
-        judged = self.begin(place, query)
-        if document not in judged:
-            judged[document] = grade
-            self.lines[query].append(place.line or 0)
+        if document not in self.grades:
+            self.grades[document] = grade
+            self.lines.append(place.line or 0)
         elif not graded:
             problems.note("repeated-label", f"{query} {document}")
         elif folded(graded) == CLICKS:
-            judged[document] += grade
+            self.grades[document] += grade
         else:
             who = f"query {query!r}" if self.named else "the query"
-            what = f"{who} and document {document!r} are judged twice"
-            problems.wrong(place, what, "keep one of the two")
-
-    def begin(self, place: Place, query: str) -> dict[str, int]:
-        """What was said about a query so far, be it nothing."""
-        if (judged := self.grades.get(query)) is None:
-            judged = self.grades[query] = {}
-            self.places[query], self.lines[query] = place, array("I")
-        return judged
-
-    def labels(self) -> Iterator[Labelled]:
-        """The labels of each query, at the place of its first row, with the line of each document."""
-        for query, judged in self.grades.items():
-            yield self.places[query]._replace(lines=self.lines[query]), query, Labels(grades=judged, quoted=self.quoted)
+            problems.wrong(place, f"{who} and document {document!r} are judged twice", "keep one of the two")
 
 
 def labels_of(
-    rows: Iterable[tuple[Place, Row]], columns: Columns, problems: Findings, queries: Mapping[str, str] | None = None
+    rows: Iterable[tuple[SourceLocation, Row]],
+    columns: Columns,
+    problems: Findings,
+    queries: Mapping[str, str] | None = None,
 ) -> Iterator[Labelled]:
     """Labels in any of three shapes: a row a judgment with a grade, a row a relevant document, or a list a query.
 
@@ -93,7 +81,7 @@ def labels_of(
         problems: where complaints go.
         queries: text -> id, where the rows have no column for a query's id.
     """
-    gathered, listed = Gathered(queries is None), dict[str, Place]()
+    gathered, listed, any_quoted = dict[str, Gathered](), dict[str, SourceLocation](), False
     lacking: Problem | None = None
     for place, row in rows:
         query = _query_named(row, place, columns, problems, queries)
@@ -101,15 +89,17 @@ def labels_of(
             continue
         graded, quoted = columns.name("grade", row), columns.name("contexts", row) is not None
         named, relevant = columns.value("label_document", row), columns.value("relevant", row)
-        objects = next(filter(_holds_objects, map(written_value, (named, relevant))), None)
-        if named is None and (graded or "grade" in columns.declared):
+        lists = (cell for cell in map(written_value, (named, relevant)) if isinstance(cell, list))
+        objects = next((cell for cell in lists if any(isinstance(one, Mapping) for one in cell)), None)
+        if named is None and graded:
             named = relevant
-        gathered.quoted |= quoted
+        any_quoted |= quoted
         if objects is None and (named is not None or quoted):
             documents = _texts(row, place, columns, problems) if named is None else _ids_in(named, place, problems)
-            gathered.begin(place, query)
+            if query not in gathered:
+                gathered[query] = Gathered(place, queries is None)
             for document, grade in _graded(documents, row, place, columns, problems):
-                gathered.add(place, query, document, grade, problems, graded or "")
+                gathered[query].add(place, document, grade, problems, graded or "", query)
         elif objects is None and columns.name("relevant", row) is None:
             # A query without labels may lack the column where others have lists.
             lacking = lacking or _without_documents(row, columns)._replace(where=str(place))
@@ -122,28 +112,21 @@ def labels_of(
                 yield place, query, labels
     if lacking is not None and not listed:
         problems.append(lacking)
-    yield from gathered.labels()
+    for query, judged in gathered.items():
+        yield judged.place._replace(lines=judged.lines), query, Labels(grades=judged.grades, quoted=any_quoted)
 
 
-def _texts(row: Row, place: Place, columns: Columns, problems: Findings) -> list[str]:
+def _texts(row: Row, place: SourceLocation, columns: Columns, problems: Findings) -> list[str]:
     """The passages by which a row names documents."""
     name = columns.name("contexts", row) or ""
     return [HOP.sub("", text) for text in texts_in(columns.value("contexts", row), name, place, problems)]
 
 
-def _holds_objects(held: object) -> bool:
-    """Whether a cell is a list of objects, each a document and perhaps its grade."""
-    return isinstance(held, list) and any(isinstance(one, Mapping) for one in held)
-
-
 def _graded(
-    documents: list[str], row: Row, place: Place, columns: Columns, problems: Findings
+    documents: list[str], row: Row, place: SourceLocation, columns: Columns, problems: Findings
 ) -> Iterator[tuple[str, int]]:
     """The documents of a row with their grades; one for each of them, or one for all, which is 1 if none is there."""
     name = columns.name("grade", row)
-    if name is None and "grade" in columns.declared:
-        problems.append(columns.lacking("grade", row)._replace(where=str(place)))
-        return
     written = 1 if name is None else columns.value("grade", row)
     several = written if isinstance(written, list) and len(written) == len(documents) else [written] * len(documents)
     grades = list(map(grade_of, several))
@@ -157,12 +140,12 @@ def _without_documents(row: Row, columns: Columns) -> Problem:
     """A complaint, without its place, that no column names documents."""
     grades = columns.name("grade", row)
     if grades is None or columns.name("label_query", row) is not None:
-        return columns.lacking("relevant" if "relevant" in columns.declared else "label_document", row)
+        return columns.lacking("label_document", row)
     what = f"{grades!r} could hold grades, and no column names the documents"
     return Problem("", what, f"say which: {declaring('label_document')}; {keeping(grades)}")
 
 
-def list_of(listed: Any, place: Place, problems: Findings) -> Labels | None:
+def list_of(listed: Any, place: SourceLocation, problems: Findings) -> Labels | None:
     """Read one query's list of relevant documents: ids best first, groups, or grades by id; None after a complaint."""
     if isinstance(listed, str):
         listed = _cell(listed, problems.names_document)
@@ -177,18 +160,13 @@ def list_of(listed: Any, place: Place, problems: Findings) -> Labels | None:
             problems.wrong(place, what, WHOLE)
             return None
         return Labels(grades={doc: grade for doc, grade in grades.items() if grade is not None})
-    if listed is None:
-        return Labels(ranked=())
-    if isinstance(listed, Sequence) and all(isinstance(one, Sequence) and not isinstance(one, str) for one in listed):
-        groups = [[document_id(doc) for doc in group] for group in listed]
-        if listed and all(doc is not None for group in groups for doc in group):
-            return Labels(groups=tuple(tuple(str(doc) for doc in group) for group in groups if group))
-        if not listed:
-            return Labels(ranked=())
-    elif isinstance(listed, Sequence):
-        ids = [document_id(doc) for doc in listed]
-        if all(doc is not None for doc in ids):
-            return Labels(ranked=tuple(str(doc) for doc in ids))
+    listed = () if listed is None else listed
+    if isinstance(listed, list | tuple):
+        grouped = bool(listed) and all(isinstance(one, list | tuple) for one in listed)
+        groups = [tuple(map(document_id, group)) for group in (listed if grouped else [listed])]
+        if not any(None in group for group in groups):
+            found = tuple(tuple(map(str, group)) for group in groups)
+            return Labels(groups=tuple(filter(None, found))) if grouped else Labels(ranked=found[0])
     problems.wrong(place, f"relevant documents cannot be read: {shown(listed)}", "a list of ids, best first")
     return None
 
@@ -264,7 +242,7 @@ def leaves_of(cell: Any, path: str) -> Iterator[tuple[str, Any]]:
         yield path, cell
 
 
-def _ids_in(named: Any, place: Place, problems: Findings) -> list[str]:
+def _ids_in(named: Any, place: SourceLocation, problems: Findings) -> list[str]:
     """The ids of the documents that a judgment names; none, after a complaint, if something else is among them."""
     held = _cell(named, problems.names_document) if isinstance(named, str) else named
     ids = [document_id(one) for one in (held if isinstance(held, list) else [held])]
@@ -303,7 +281,7 @@ def _cell(text: str, known: Known) -> Any:
 
 
 def _query_named(
-    row: Row, place: Place, columns: Columns, problems: Findings, queries: Mapping[str, str] | None
+    row: Row, place: SourceLocation, columns: Columns, problems: Findings, queries: Mapping[str, str] | None
 ) -> str | None:
     if queries is not None:
         return queries.get(str(columns.value("query", row)))  # what has no text was told with the queries
@@ -332,12 +310,10 @@ def merge_lists(lists: Mapping[str, tuple[str, ...]]) -> Labels:
     ('y', 'x', 'z')
     """
     most = max(MOST, *(len(ranked) for ranked in lists.values()))
-    places: dict[str, list[int]] = {}
-    for ranked in lists.values():
-        for document in ranked:
-            places.setdefault(document, [])
-    for document, numbers in places.items():
-        numbers += [ranked.index(document) + 1 if document in ranked else most + 1 for ranked in lists.values()]
+    places = {
+        document: [ranked.index(document) + 1 if document in ranked else most + 1 for ranked in lists.values()]
+        for document in chain.from_iterable(lists.values())
+    }
     order = sorted(places, key=lambda document: (sum(places[document]), min(places[document]), document))
     given = {
         judge: {document: len(ranked) - place for place, document in enumerate(ranked)}

@@ -1,10 +1,8 @@
 """From files to a checked Dataset, every fault found in one pass; and what columns were read as, in words."""
 
-from __future__ import annotations
-
 import hashlib
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -17,7 +15,7 @@ from harness.dataset.formats import open_source
 from harness.dataset.judgments import Judgment, note_changes, overlay, read_overlay
 from harness.dataset.label_rows import Labelled
 from harness.dataset.matched_labels import columns_taken, match_labels
-from harness.dataset.source import Findings, Place, Source, id_problem
+from harness.dataset.source import Findings, Source, SourceLocation, id_problem
 from harness.english import counted, first_few
 from retrievers.errors import DataChanged, InputError, Problem
 from retrievers.types import Query
@@ -52,8 +50,8 @@ def load(reference: DatasetReference | str | Path, *, drop_dangling: bool = Fals
     matched = match_labels(source, seen, documents, queries, drop=drop)
     labels = matched.labels
     refuse_overlooked(seen, reference.columns)
-    _note_contradictions(queries, labels, seen)
-    _note_clicks(labels, seen)
+    if labels and any(CLICK in folded(column) for _, column in columns_taken(seen, LABELLING)):
+        seen.ledger["clicked-label"] = [*labels]
     if not labels and documents.ids and (found := label_column(seen, documents, reference.columns)):
         named = replace(reference, columns={**reference.columns, **found})
         dataset = load(named, drop_dangling=drop, sampled=sampled)
@@ -101,7 +99,7 @@ def load(reference: DatasetReference | str | Path, *, drop_dangling: bool = Fals
         field_names=frozenset(documents.field_names),
         same_as=documents.same_as,
         sample=documents.sample,
-        read_documents=partial(read_again, source, reference.name, documents.digest),
+        documents=partial(read_again, source, reference.name, documents.digest),
         refuse_changes=partial(
             _refuse_changes, source, reference, seen.names_document,
             _questions_digest(queries.values(), matched.rows, judgments),
@@ -149,15 +147,14 @@ def load_documents(reference: DatasetReference) -> Dataset:
     documents = check_documents(source, seen, (), set())
     if seen:
         raise InputError(seen.problems)
-    asked = tuple(query for _, query in source.queries(Findings()))
-    digest, again = documents.digest, partial(read_again, source, reference.name, documents.digest)
-    return Dataset(reference.name, name, asked, (), {}, len(documents.ids), digest, digest, asked, read_documents=again)
+    asked, digest = tuple(query for _, query in source.queries(Findings())), documents.digest
+    again = partial(read_again, source, reference.name, digest)
+    return Dataset(reference.name, name, asked, (), {}, len(documents.ids), digest, digest, asked, documents=again)
 
 
 def _check_queries(source: Source, seen: Findings) -> dict[str, Query]:
     queries: dict[str, Query] = {}
-    first: dict[str, Place] = {}
-    texts: set[bytes] = set()
+    first: dict[str, SourceLocation] = {}
     for place, query in source.queries(seen):
         if reason := id_problem(query.id):
             seen.wrong(place, f"query id {query.id!r} {reason}", "give it another id")
@@ -168,27 +165,7 @@ def _check_queries(source: Source, seen: Findings) -> dict[str, Query]:
             queries[query.id], first[query.id] = query, place
             if not query.text.strip():
                 seen.note("blank-query", query.id)
-            key = text_key(query.text)
-            if key in texts and query.text.strip():
-                seen.note("repeated-query", query.id)
-            texts.add(key)
     return queries
-
-
-def _note_clicks(labels: Iterable[str], seen: Findings) -> None:
-    """Count the queries whose labels are clicks, by the names of the columns."""
-    if any(CLICK in folded(column) for _, column in columns_taken(seen, LABELLING)):
-        for query_id in labels:
-            seen.note("clicked-label", query_id)
-
-
-def _note_contradictions(queries: Mapping[str, Query], labels: Mapping[str, Labels], seen: Findings) -> None:
-    """Count queries that ask what another asks and were answered otherwise: one of the two labels must be wrong."""
-    first: dict[bytes, str] = {}
-    for query_id, given in labels.items():
-        other = first.setdefault(text_key(queries[query_id].text), query_id)
-        if set(given.relevant) != set(labels[other].relevant):
-            seen.note("contradicting-labels", query_id)
 
 
 def _is_asked(query: Query, labels: Labels | None, beginning: bool) -> bool:

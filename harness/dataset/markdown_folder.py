@@ -9,15 +9,13 @@ names is read, each value as the text that it is. Whatever else stands there lea
 is a rule in Markdown, too.
 """
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path, PurePosixPath
-from typing import Any, NamedTuple
+from typing import Any
 
 import yaml
 
@@ -28,7 +26,7 @@ from harness.dataset.dataset_model import Dataset, DatasetReference, source_name
 from harness.dataset.files import File, Files, listing
 from harness.dataset.label_rows import Labelled, merged
 from harness.dataset.rows import Row, read_rows
-from harness.dataset.source import Findings, Parts, Place, decode
+from harness.dataset.source import Findings, Parts, SourceLocation, decode
 from harness.dataset.table_source import TableSource, rows_of
 from harness.english import first_few
 from retrievers.errors import InputError, Problem
@@ -119,7 +117,7 @@ def read(reference: DatasetReference, files: Files) -> Parts:
     return Parts(partial(documents, reference.folder, frozenset()), asked.queries, labels)
 
 
-def documents(folder: Path, tables: Collection[Path], problems: Findings) -> Iterator[tuple[Place, Document]]:
+def documents(folder: Path, tables: Collection[Path], problems: Findings) -> Iterator[tuple[SourceLocation, Document]]:
     """One document a file, in the order of their paths; what cannot be converted is counted.
 
     Args:
@@ -139,23 +137,23 @@ def documents(folder: Path, tables: Collection[Path], problems: Findings) -> Ite
             if file.suffix in CONVERTED:
                 document = Document(_named(name, file), *convert(file))
             else:
-                document = parse_document(decode(file.read(), Place(file.path)), _named(name, file))
-            problems.counter(str(folder))[(CONVERTED | SUFFIXES)[file.suffix]] += 1
-            yield Place(file.path), document
+                document = parse_document(decode(file.read(), SourceLocation(file.path)), _named(name, file))
+            problems.sizes[str(folder)][(CONVERTED | SUFFIXES)[file.suffix]] += 1
+            yield SourceLocation(file.path), document
         except NotConverted as failure:
             problems.note("unconverted-file", f"{name}: {failure}")
         except InputError as error:
             problems.extend(error.problems)
 
 
-def _questions(files: Sequence[File], problems: Findings) -> Iterator[tuple[Place, Row]]:
+def _questions(files: Sequence[File], problems: Findings) -> Iterator[tuple[SourceLocation, Row]]:
     """The rows of the query files; a query that another file has with another labeller is labelled twice.
 
     Those without an id are q0, q1, … by their place in the file.
     """
     labellers: dict[tuple[object, object], set[str]] = {}
     for file in files:
-        names, place = dict[str, None](), Place(file.path)
+        names, place = dict[str, None](), SourceLocation(file.path)
         for number, (place, written) in enumerate(read_rows(file, problems)):
             names |= dict.fromkeys(written)
             row = {"id": f"q{number}", **written}
@@ -183,7 +181,7 @@ def _labels(files: Sequence[File], columns: Columns, problems: Findings) -> Iter
     yield from merged(one for file in files for one in of_file(file))
 
 
-def _with_metadata(row: dict[str, Any], place: Place, problems: Findings) -> Row:
+def _with_metadata(row: dict[str, Any], place: SourceLocation, problems: Findings) -> Row:
     """A row with `fields` and `tags` as fields of the query."""
     fields, tags = row.pop("fields", {}), row.pop("tags", [])
     tags = [tags] if isinstance(tags, str) else tags
@@ -205,8 +203,7 @@ def parse_document(text: str, name: str) -> Document:
     >>> parse_document("# Setting up\n\nPlug it in.", "manual/setup").title
     'Setting up'
     """
-    front = front_matter(text)
-    text = front.text
+    named, fields, text = front_matter(text)
     lines = text.split("\n")
     headings = [i for i, line in enumerate(lines) if line.startswith("# ")]
     head = lines[: headings[1]] if len(headings) > 1 else lines
@@ -219,11 +216,11 @@ def parse_document(text: str, name: str) -> Document:
             values[key] = match[2].strip()
             id_line = number if key == "id" else id_line
     if id_line is None or not values["id"]:
-        title = front.title or (lines[headings[0]][2:].strip() if headings else "")
-        return Document(name, title, text.strip(), front.fields)
+        title = named or (lines[headings[0]][2:].strip() if headings else "")
+        return Document(name, title, text.strip(), fields)
     body = "\n".join(lines[:id_line] + lines[id_line + 1 :]).strip()
-    fields = {key: values[key] for key in ("category", "tags") if values.get(key)}
-    return Document(nfc(values["id"]), values.get("title", "") or front.title, body, {**front.fields, **fields})
+    fields |= {key: values[key] for key in ("category", "tags") if values.get(key)}
+    return Document(nfc(values["id"]), values.get("title", "") or named, body, fields)
 
 
 def _readable(name: str, file: File, *, converts: bool) -> bool:
@@ -247,29 +244,21 @@ def _paper(name: str) -> bool:
     return top and (PurePosixPath(name).stem.lower() in NOT_DOCUMENTS or name.lower() in NOT_DOCUMENT_FILES)
 
 
-class FrontMatter(NamedTuple):
-    """The head of a file, and the text after it."""
-
-    title: str
-    fields: dict[str, str]
-    text: str
-
-
-def front_matter(text: str) -> FrontMatter:
-    r"""Part a file's head from its text; the whole is the text where there is no head that can be read.
+def front_matter(text: str) -> tuple[str, dict[str, str], str]:
+    r"""The title and the fields in the head of a file, and the text after it; the whole where no head can be read.
 
     >>> front_matter("---\ntitle: \"Setting up\"\ntags: [a, b]\n---\n\nPlug it in.")
-    FrontMatter(title='Setting up', fields={'tags': 'a, b'}, text='\nPlug it in.')
-    >>> front_matter("---\nTwo parts\n---\n").text
+    ('Setting up', {'tags': 'a, b'}, '\nPlug it in.')
+    >>> front_matter("---\nTwo parts\n---\n")[2]
     '---\nTwo parts\n---\n'
     """
     head = HEAD.match(text)
     entries = _entries(head[1]) if head else {}
     if not head or not entries:
-        return FrontMatter("", {}, text)
+        return "", {}, text
     title = next((key for key in entries if key.lower() == "title"), "")
     fields = {key: value for key, value in entries.items() if value and key != title}
-    return FrontMatter(entries.get(title, ""), fields, text[head.end() :])
+    return entries.get(title, ""), fields, text[head.end() :]
 
 
 def _entries(head: str) -> dict[str, str]:

@@ -1,7 +1,5 @@
 """Labels with the ids of their documents: what is matched and how, and what is lost, by one rule for all causes."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -10,7 +8,7 @@ from harness.dataset.columns import NAMING, declaring, folded, keeping
 from harness.dataset.corpus import COMPARABLE, DROP, CheckedDocuments, holders_of
 from harness.dataset.dataset_model import Labels
 from harness.dataset.label_rows import Labelled
-from harness.dataset.source import Findings, Place, Source
+from harness.dataset.source import Findings, Source, SourceLocation
 from harness.english import counted, first_few
 from retrievers.errors import nearest
 from retrievers.matching import Match, common_folder, plain_text
@@ -20,7 +18,7 @@ MOST_LOST = 0.1
 """Share of the labels that may be lost, whatever takes them away."""
 SEVERAL = 3
 """Labels from which on one cause makes one problem."""
-Unmatched = tuple[Place, str, str]
+Unmatched = tuple[SourceLocation, str, str]
 """Place, query and document of a label that names no document."""
 
 
@@ -34,10 +32,8 @@ class MatchedLabels:
     ways: Counter[str] = field(default_factory=Counter)
     """By what labels name their documents -> how many do."""
     absent: list[Unmatched] = field(default_factory=list)
-    passages: int = 0
-    """Passages that no document holds."""
-    of_absent_queries: int = 0
-    """Labels of queries that do not exist."""
+    lost: Counter[str] = field(default_factory=Counter)
+    """What is wrong with labels that were taken away -> how many are."""
 
 
 def match_labels(
@@ -62,7 +58,7 @@ def match_labels(
     for place, query_id, given in rows:
         if query_id not in queries:
             seen.note("dangling-query", query_id)
-            found.of_absent_queries += len(given.documents)
+            found.lost["are of queries that do not exist"] += len(given.documents)
             continue
         if not queries[query_id].text.strip():
             who = "a judged query" if unnamed(seen, place) else f"judged query {query_id!r}"
@@ -91,7 +87,12 @@ def _matches(
 
 
 def _with_ids(
-    place: Place, query_id: str, given: Labels, matches: Mapping[str, Match], found: MatchedLabels, seen: Findings
+    place: SourceLocation,
+    query_id: str,
+    given: Labels,
+    matches: Mapping[str, Match],
+    found: MatchedLabels,
+    seen: Findings,
 ) -> Labels:
     """One query's labels under the ids of the documents; what names none is noted, and left out."""
     dangling = dict[str, int]()
@@ -102,20 +103,20 @@ def _with_ids(
             dangling.setdefault(doc, position)
     for doc, position in dangling.items():
         if given.quoted:
-            found.passages += 1
+            found.lost["are passages that no document holds"] += 1
             seen.note("unmatched-context", f"{query_id}: {' '.join(doc.split())[:80]}")
             continue
+        found.lost["name no document"] += 1
         found.absent.append((place.of(position), query_id, doc))
         # A line, where the query has no id of its own.
         seen.note("dangling-document", f"{place.of(position) if unnamed(seen, place) else query_id} {doc}")
-    _note_oddities(query_id, given, seen)
     names = {doc: matches[doc].document for doc in given.documents if doc in matches}
     same = not dangling and all(doc == name for doc, name in names.items())
     return replace(given if same else given.renamed(names), quoted=False)
 
 
 def _refuse_absent_queries(
-    strangers: Sequence[tuple[Place, str]], labelled: int, queries: Mapping[str, Query], seen: Findings
+    strangers: Sequence[tuple[SourceLocation, str]], labelled: int, queries: Mapping[str, Query], seen: Findings
 ) -> None:
     if len(strangers) == labelled >= SEVERAL:
         (place, query), example = strangers[0], next(iter(queries))
@@ -157,31 +158,17 @@ def _refuse_absent(
 
 def _refuse_losses(found: MatchedLabels, documents: CheckedDocuments, seen: Findings, where: str) -> None:
     """Refuse labels of which more than one in ten is lost, whatever takes them away."""
-    causes = {
-        "name no document": len(found.absent),
-        "are of queries that do not exist": found.of_absent_queries,
-        "are passages that no document holds": found.passages,
-    }
-    lost = sum(causes.values())
+    lost = found.lost.total()
     total = lost + sum(found.ways.values())
     if seen or lost <= MOST_LOST * total:
         return
-    told = ", ".join(f"{number:,} {cause}" for cause, number in causes.items() if number)
+    told = ", ".join(f"{number:,} {cause}" for cause, number in found.lost.items() if number)
     example = f", such as {found.absent[0][2]!r}; {documents.example()}".rstrip("; ") if found.absent else ""
     what = f"{lost:,} of {total:,} labels are lost, more than one in ten: {told}{example}"
     seen.wrong(where, what, "correct them, or remove them from the file")
 
 
-def _note_oddities(query_id: str, given: Labels, seen: Findings) -> None:
-    """Count what labels hold that is allowed and worth knowing."""
-    if given.grades is not None and min(given.grades.values(), default=0) < 0:
-        seen.note("negative-grade", query_id)
-    named = given.documents
-    if given.grades is None and given.groups is None and len(set(named)) < len(named):
-        seen.note("duplicate-label", query_id)
-
-
-def unnamed(seen: Findings, place: Place) -> bool:
+def unnamed(seen: Findings, place: SourceLocation) -> bool:
     """Whether queries of a table have no ids of their own: then the line says which is meant."""
     taken = seen.taken.get(place.file)
     return taken is not None and not {"query_id", "label_query"} & {*taken.values()}

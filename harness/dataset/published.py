@@ -9,12 +9,11 @@ of a data set is never run. By another (`irds:beir/scifact/test`) ir_datasets re
 what is not.
 """
 
-from __future__ import annotations
-
 import importlib
 import logging
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+import shlex
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
 from itertools import chain
@@ -25,7 +24,7 @@ from harness.dataset.columns import Columns
 from harness.dataset.dataset_model import DatasetReference
 from harness.dataset.files import File, Files, Reader, pick
 from harness.dataset.rows import SUFFIXES, Row
-from harness.dataset.source import Findings, Place, split_among
+from harness.dataset.source import Findings, SourceLocation, split_among
 from harness.dataset.table_folder import LABELS, named
 from harness.dataset.table_source import TableSource, rows_of
 from harness.dataset.trec import qrels_files
@@ -71,8 +70,11 @@ class Layout(NamedTuple):
         asked, qrels = [pick(files, name, folder) for name in reference.queries], by_part["qrels"]
         needed = {"corpus": True, "queries": not asked, "qrels": any(name.startswith("qrels/") for name in files)}
         if lacking := [part for part in self.patterns if needed[part] and not by_part[part]]:
-            what = f"holds no {lacking[0]} of this format"
-            raise InputError(Problem(str(folder), what, "such as corpus.jsonl, queries.jsonl and qrels/test.tsv"))
+            remedy = "such as corpus.jsonl, queries.jsonl and qrels/test.tsv"
+            others = [name for name, file in files.items() if file.suffix in SUFFIXES and name != CORPUS]
+            if lacking[0] == "queries" and others:
+                remedy = f"which file has them? for example --queries {shlex.quote(others[0])}"
+            raise InputError(Problem(str(folder), f"holds no {lacking[0]} of this format", remedy))
         split = split_among(str(folder / "qrels"), qrels, reference.split, "test") if qrels or reference.split else ""
         corpus, queries = (
             by_part[part].get(split) or [*chain(*by_part[part].values())] for part in ("corpus", "queries")
@@ -101,11 +103,7 @@ BEIR = Reader(
 )
 MSMARCO = Layout(
     {"corpus": r"collection\.tsv", "queries": r"queries(?:\.(.+))?\.tsv", "qrels": r"qrels(?:\.(.+))?\.tsv"},
-    {
-        "corpus": ("_id", "text"),
-        "queries": ("_id", "text"),
-        "qrels": ("query_id", "iteration", "doc_id", "score"),
-    },
+    {"corpus": ("_id", "text"), "queries": ("_id", "text"), "qrels": ("query_id", "iteration", "doc_id", "score")},
 )
 HUGGINGFACE = Layout(
     {
@@ -137,7 +135,9 @@ def _read_named(reference: DatasetReference, files: Files) -> TableSource:
                 remedy = f"its parts are {', '.join(configs[:8])}"
                 raise InputError(Problem(reference.name, f"has no part {part!r}", remedy))
             table = datasets.load_dataset(name, config, **kwargs)
-            split = _split_of(reference, part, table)
+            where = f"{reference.name}: {part}"
+            alone = part != "qrels" and len(table) == 1  # judgments have the split that is asked for
+            split = next(iter(table)) if alone else split_among(where, table, reference.split, "test")
             rows[part] = partial(_numbered, f"{reference.name}/{part}", table[split].__iter__, dict)
     except InputError:
         raise
@@ -148,20 +148,13 @@ def _read_named(reference: DatasetReference, files: Files) -> TableSource:
     return TableSource(rows["corpus"], rows["queries"], rows["qrels"], Columns(reference.columns))
 
 
-def _split_of(reference: DatasetReference, part: str, splits: Collection[str]) -> str:
-    """The split of one part, which may have only one where judgments have several."""
-    if len(splits) == 1 and part != "qrels":
-        return next(iter(splits))
-    return split_among(f"{reference.name}: {part}", splits, reference.split, "test")
-
-
 def _numbered(
     name: str, iterate: Callable[[], Iterable[Any]], row_of: Callable[[Any], Row], problems: Findings
-) -> Iterator[tuple[Place, Row]]:
+) -> Iterator[tuple[SourceLocation, Row]]:
     """The rows that a library gives, each with its number."""
     try:
         for number, one in enumerate(iterate(), 1):
-            yield Place(Path(name), number), row_of(one)
+            yield SourceLocation(Path(name), number), row_of(one)
     except Exception as error:  # whatever the library raises of files that it fetched
         what = f"cannot be read: {' '.join(str(error).split())[:200] or type(error).__name__}"
         problems.wrong(name, what, "fetch it where there is a network, or give a folder with its files")

@@ -3,8 +3,6 @@
 The passages are the documents. A passage that comes again is the same document; so is a question without an id.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
@@ -13,7 +11,7 @@ from harness.dataset.columns import Columns, folded, texts_in
 from harness.dataset.dataset_model import DatasetReference
 from harness.dataset.files import File, Files, Reader
 from harness.dataset.rows import Row, read_json, read_rows
-from harness.dataset.source import Findings, Parts, Place
+from harness.dataset.source import Findings, Parts, SourceLocation
 from harness.dataset.table_folder import first_row, table_files
 from harness.dataset.table_source import TableSource, rows_of
 from harness.dataset.tool_exports import holds_keys
@@ -23,14 +21,14 @@ from retrievers.types import Document
 
 CONTEXTS = ("context", "contexts", "passage", "passages")
 ANSWERS = ("answer", "answers", "groundtruth", "response")
-Quoted = Iterator[tuple[Place, Row | None, Sequence[Document]]]
+Quoted = Iterator[tuple[SourceLocation, Row | None, Sequence[Document]]]
 """A question with the ids of its passages, None where nothing is asked; and the passages."""
 
 
 def _parts(read: Callable[[Findings], Quoted], columns: Columns) -> Parts:
     """Documents, queries and labels of what is read; its problems are reported with the queries."""
 
-    def documents(_: Findings) -> Iterator[tuple[Place, Document]]:
+    def documents(_: Findings) -> Iterator[tuple[SourceLocation, Document]]:
         seen = set[str]()
         for place, _row, passages in read(Findings()):
             for passage in passages:
@@ -38,7 +36,7 @@ def _parts(read: Callable[[Findings], Quoted], columns: Columns) -> Parts:
                     seen.add(passage.id)
                     yield place, passage
 
-    def questions(problems: Findings) -> Iterator[tuple[Place, Row]]:
+    def questions(problems: Findings) -> Iterator[tuple[SourceLocation, Row]]:
         yield from ((place, row) for place, row, _ in read(problems) if row is not None)
 
     table = TableSource(rows_of(), questions, None, columns)
@@ -89,7 +87,7 @@ def _paragraphs(file: File, problems: Findings) -> Quoted:
     for number, article in enumerate(_list(whole, "data")):
         title = article.get("title") if isinstance(article, Mapping) else None
         for position, paragraph in enumerate(_list(article, "paragraphs")):
-            place = Place(file.path.with_name(f"{file.path.name}: data[{number}].paragraphs[{position}]"))
+            place = SourceLocation(file.path.with_name(f"{file.path.name}: data[{number}].paragraphs[{position}]"))
             text = paragraph.get("context") if isinstance(paragraph, Mapping) else None
             if not isinstance(text, str):
                 problems.wrong(place, "'context' is missing, or no text", "as SQuAD has it")
@@ -102,7 +100,7 @@ def _paragraphs(file: File, problems: Findings) -> Quoted:
                 row = {key: asked.get(key) for key in ("id", "question")} if isinstance(asked, Mapping) else {}
                 row |= {"reference": list(dict.fromkeys(filter(None, answers))), "doc_id": passage.id}
                 row["grade"] = int(not (row and asked.get("is_impossible")))
-                yield Place(file.path), row, (passage,)
+                yield SourceLocation(file.path), row, (passage,)
 
 
 def _paragraph_rows(files: Sequence[File], problems: Findings) -> Quoted:

@@ -5,8 +5,6 @@ document under `_source`, and in a bulk request on the line after its id; RRE (a
 keeps queries in groups that share their ratings.
 """
 
-from __future__ import annotations
-
 import codecs
 import csv
 import json
@@ -18,7 +16,7 @@ from typing import IO, Any
 from harness.dataset import held_tables
 from harness.dataset.archives import COMPRESSED
 from harness.dataset.files import File as File  # what other rooms give these readers
-from harness.dataset.source import Findings, Place, decode, named_twice, parse_json
+from harness.dataset.source import Findings, SourceLocation, decode, named_twice, parse_json
 from harness.english import counted
 from retrievers.errors import InputError, Problem
 from retrievers.opening import DELIMITERS, kind_of
@@ -43,7 +41,7 @@ MESSAGES, ASKS = ("turns", "messages", "user_input"), ("user", "human")
 PLACEHOLDERS = ("$query", "query", "$q", "q")
 
 
-def read_rows(file: File, problems: Findings) -> Iterator[tuple[Place, Row]]:
+def read_rows(file: File, problems: Findings) -> Iterator[tuple[SourceLocation, Row]]:
     """Stream the rows of one file, each with its line (of Parquet and Arrow, its number from 1).
 
     Cells of CSV, TSV and sheets are text, empty ones too. What cannot be read is added to `problems` and skipped.
@@ -77,15 +75,15 @@ def _text(raw: bytes, path: Path, number: int) -> str:
     try:
         text = raw.decode("utf-8")
     except UnicodeDecodeError:
-        text = decode(raw, Place(path, number))
+        text = decode(raw, SourceLocation(path, number))
     return text.removeprefix("\ufeff").rstrip("\r\n")
 
 
-def _jsonl(file: File, problems: Findings) -> Iterator[tuple[Place, Row]]:
+def _jsonl(file: File, problems: Findings) -> Iterator[tuple[SourceLocation, Row]]:
     begun = False
     action: Row = {}
     for number, line in read_lines(file, problems):
-        place = Place(file.path, number)
+        place = SourceLocation(file.path, number)
         first, begun = not begun, True
         try:
             row = parse_json(line)
@@ -105,7 +103,7 @@ def _jsonl(file: File, problems: Findings) -> Iterator[tuple[Place, Row]]:
             action = {}
 
 
-def read_jsonl(path: Path, problems: Findings) -> Iterator[tuple[Place, Row]]:
+def read_jsonl(path: Path, problems: Findings) -> Iterator[tuple[SourceLocation, Row]]:
     """Stream the objects of a JSON Lines file; a line that is none becomes a problem."""
     return _jsonl(File(path), problems)
 
@@ -116,12 +114,12 @@ def read_text(path: Path) -> str:
     Raises:
         InputError: it cannot be read, or has another encoding.
     """
-    return decode(File(path).read(), Place(path))
+    return decode(File(path).read(), SourceLocation(path))
 
 
 def read_json(file: File) -> Any:
     """Parse a JSON file whole; InputError with its line where it is none."""
-    text = decode(file.read(), Place(file.path))
+    text = decode(file.read(), SourceLocation(file.path))
     try:
         return parse_json(text)
     except json.JSONDecodeError as error:
@@ -130,7 +128,7 @@ def read_json(file: File) -> Any:
         raise InputError(Problem(str(file.path), f"is not JSON: {error}", VALID)) from None
 
 
-def _json(file: File, problems: Findings) -> Iterator[tuple[Place, Row]]:
+def _json(file: File, problems: Findings) -> Iterator[tuple[SourceLocation, Row]]:
     try:
         found = listed(read_json(file))
     except InputError as error:
@@ -141,20 +139,22 @@ def _json(file: File, problems: Findings) -> Iterator[tuple[Place, Row]]:
     yield from _listed(file, found, problems)
 
 
-def _yaml(file: File, problems: Findings) -> Iterator[tuple[Place, Row]]:
+def _yaml(file: File, problems: Findings) -> Iterator[tuple[SourceLocation, Row]]:
     """The rows of YAML; every value is text, so that the id 007 stays what it is."""
     import yaml
 
     try:
-        whole = yaml.load(decode(file.read(), Place(file.path)), yaml.BaseLoader)  # noqa: S506 - it makes text alone
+        whole = yaml.load(decode(file.read(), SourceLocation(file.path)), yaml.BaseLoader)  # noqa: S506 - it makes text alone
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
-        place = Place(file.path, mark.line + 1 if mark else None)
+        place = SourceLocation(file.path, mark.line + 1 if mark else None)
         raise InputError(Problem(str(place), f"is not YAML: {getattr(error, 'problem', error)}", VALID)) from None
     yield from _listed(file, listed(whole), problems)
 
 
-def _listed(file: File, found: tuple[str, list[Any]] | None, problems: Findings) -> Iterator[tuple[Place, Row]]:
+def _listed(
+    file: File, found: tuple[str, list[Any]] | None, problems: Findings
+) -> Iterator[tuple[SourceLocation, Row]]:
     """Rows that are listed in one file, each with its number."""
     if found is None:
         what = "is not a list of objects, nor an object with one such list"
@@ -162,19 +162,19 @@ def _listed(file: File, found: tuple[str, list[Any]] | None, problems: Findings)
         return
     key, rows = found
     for number, row in enumerate(rows):
-        place = Place(Path(f"{file.path}{key and f': {key}'}[{number}]"))
+        place = SourceLocation(Path(f"{file.path}{key and f': {key}'}[{number}]"))
         if isinstance(row, dict):
             yield from ((place, plain) for plain in plain_rows(row))
         else:
             problems.append(Problem(str(place), "is not an object", "every entry is one: {…}"))
 
 
-def _txt(file: File, problems: Findings) -> Iterator[tuple[Place, Row]]:
+def _txt(file: File, problems: Findings) -> Iterator[tuple[SourceLocation, Row]]:
     for number, line in read_lines(file, problems):
-        yield Place(file.path, number), {"query": line.strip()}
+        yield SourceLocation(file.path, number), {"query": line.strip()}
 
 
-def _csv(file: File, problems: Findings) -> Iterator[tuple[Place, Row]]:
+def _csv(file: File, problems: Findings) -> Iterator[tuple[SourceLocation, Row]]:
     if file.suffix != ".tsv" or file.header is None:
         rows: Iterable[tuple[int, list[str]]] = _separated(file, "\t" if file.suffix == ".tsv" else _delimiter_of(file))
     else:  # as MS MARCO's: a quote is a character like any other
@@ -212,17 +212,16 @@ def _separated(file: File, delimiter: str) -> Iterator[tuple[int, list[str]]]:
             if "new-line character" in str(error):
                 error, remedy = csv.Error("its lines end in carriage returns alone"), "save it as CSV UTF-8"
             what = f"cannot be read as a table: {error}"
-            raise InputError(Problem(str(Place(file.path, begins)), what, remedy)) from None
+            raise InputError(Problem(str(SourceLocation(file.path, begins)), what, remedy)) from None
 
 
-def _columnar(file: File, problems: Findings) -> Iterator[tuple[Place, Row]]:
-    file.refuse_twin()
-    packed = file.archive is not None or file.path.suffix.lower() in COMPRESSED
+def _columnar(file: File, problems: Findings) -> Iterator[tuple[SourceLocation, Row]]:
+    packed = file.archive is not None or file.twin or file.path.suffix.lower() in COMPRESSED
     kind = "Parquet" if file.suffix == ".parquet" else "Arrow"
     return held_tables.columnar_rows(file.path, kind, file.read() if packed else None, problems)
 
 
-def _sheet(file: File, problems: Findings) -> Iterator[tuple[Place, Row]]:
+def _sheet(file: File, problems: Findings) -> Iterator[tuple[SourceLocation, Row]]:
     """The rows of a sheet: of the one that is named, else of the only one that holds anything."""
     sheets = held_tables.sheets(file.read(), file.path)
     name = _sheet_of(file, tuple(sheets))
@@ -238,13 +237,15 @@ def _sheet_of(file: File, names: Sequence[str]) -> str:
     raise InputError(Problem(str(file.path), what, f"name one: {file.path.name}#SHEET" if names else "fill one in"))
 
 
-def _table(file: File, rows: Iterable[tuple[int, list[str]]], problems: Findings) -> Iterator[tuple[Place, Row]]:
+def _table(
+    file: File, rows: Iterable[tuple[int, list[str]]], problems: Findings
+) -> Iterator[tuple[SourceLocation, Row]]:
     """Rows of cells under the names of their columns: those of the first row, unless the file is said to have none."""
     header: list[str] = []
     none = True
     path = Path(f"{file.path}#{file.table}") if file.table else file.path
     for line, cells in ((line, cells) for line, cells in rows if any(cell.strip() for cell in cells)):
-        place = Place(path, line)
+        place = SourceLocation(path, line)
         if not header and file.header is None:
             header = [cell.strip() for cell in cells]
             if named_twice(header, str(place), problems):
@@ -285,7 +286,7 @@ def _cells(handle: IO[bytes], path: Path) -> Iterator[str]:
     """The lines of a table, with an end each; a zero byte ends the table."""
     for number, line in enumerate(_decoded(handle, path), 1):
         if "\0" in line:
-            raise InputError(Problem(str(Place(path, number)), "holds a zero byte", "is this a text file?"))
+            raise InputError(Problem(str(SourceLocation(path, number)), "holds a zero byte", "is this a text file?"))
         yield "\n" if number == 1 and SAYS_DELIMITER.fullmatch(line.strip(" ")) else f"{line}\n"
 
 

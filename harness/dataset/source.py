@@ -8,7 +8,7 @@ from __future__ import annotations
 import ast
 import json
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
 from numbers import Real
@@ -29,7 +29,7 @@ HALF = re.compile("[\ud800-\udfff]")
 """Half of a surrogate pair: what is left of an emoji that was cut in two."""
 
 
-class Place(NamedTuple):
+class SourceLocation(NamedTuple):
     """A file, and a line where one is known."""
 
     path: Path
@@ -45,9 +45,9 @@ class Place(NamedTuple):
         """The file alone, without the number of an entry in it."""
         return ENTRY.sub("", str(self.path))
 
-    def of(self, position: int) -> Place:
+    def of(self, position: int) -> SourceLocation:
         """The place of one document among the labels of a query."""
-        return Place(self.path, self.lines[position] or None) if position < len(self.lines) else self
+        return SourceLocation(self.path, self.lines[position] or None) if position < len(self.lines) else self
 
 
 class Findings:
@@ -58,7 +58,7 @@ class Findings:
         """Kind -> ids."""
         self.taken: dict[str, dict[str, str]] = {}
         """File -> its columns, each with what it was read as: see `Columns.taken`."""
-        self.sizes: dict[str, Counter[str]] = {}
+        self.sizes = defaultdict[str, Counter[str]](Counter)
         """Table or folder of documents -> what it holds (rows, Markdown files) -> how many."""
         self.unused: dict[str, dict[str, list[Any]]] = {}
         """File of queries or labels -> column that nothing uses -> its first cells."""
@@ -66,10 +66,11 @@ class Findings:
         """Files of queries whose labels stand in a file of their own."""
         self.names_document: Callable[[str], bool] = lambda cell: False
         """Whether a whole cell names a document: known when labels are read."""
-        self._problems: list[Problem] = []
-        self._repeats: dict[tuple[str, str, str], int] = {}
-        """Of each listed problem, by its file and words: at how many more places of the file it was found."""
-        self._counts: dict[str, int] = {}
+        self._problems: dict[tuple[str, str, str], Problem] = {}
+        """Those that are listed, by their file and words."""
+        self._repeats = Counter[tuple[str, str, str]]()
+        """Of each of them, at how many more places of the file it was found."""
+        self._counts = Counter[str]()
 
     def __bool__(self) -> bool:
         return bool(self._problems)
@@ -79,21 +80,19 @@ class Findings:
         """The problems, equal ones of a file as one that counts them, and for each file how many more there are."""
         more = {file: count - SHOWN for file, count in self._counts.items() if count > SHOWN}
         return [
-            *(with_repeats(problem, self._repeats[_kind(problem)]) for problem in self._problems),
+            *(with_repeats(problem, self._repeats[kind]) for kind, problem in self._problems.items()),
             *(Problem(file, f"and {count:,} more like these", stands_for=count) for file, count in more.items()),
         ]
 
     def append(self, problem: Problem) -> None:
         """Take in a problem."""
         kind = _kind(problem)
-        if kind in self._repeats:
+        if kind in self._problems:
             self._repeats[kind] += 1
             return
-        file = kind[0]
-        self._counts[file] = self._counts.get(file, 0) + 1
-        if self._counts[file] <= SHOWN:
-            self._problems.append(problem)
-            self._repeats[kind] = 0
+        self._counts[kind[0]] += 1
+        if self._counts[kind[0]] <= SHOWN:
+            self._problems[kind] = problem
 
     def extend(self, problems: Iterable[Problem]) -> None:
         """Take in several."""
@@ -103,10 +102,6 @@ class Findings:
     def wrong(self, place: object, what: str, remedy: str = "") -> None:
         """Take in a problem at a place."""
         self.append(Problem(str(place), what, remedy))
-
-    def counter(self, path: str) -> Counter[str]:
-        """What counts the rows of a table, or the files of a folder."""
-        return self.sizes.setdefault(path, Counter())
 
     def note(self, kind: str, id_: str) -> None:
         """Count something of a kind."""
@@ -133,32 +128,32 @@ def with_repeats(problem: Problem, repeats: int) -> Problem:
 class Source(Protocol):
     """The raw content of a data set; what cannot be read is added to `problems` and skipped."""
 
-    def documents(self, problems: Findings) -> Iterator[tuple[Place, Document]]:
+    def documents(self, problems: Findings) -> Iterator[tuple[SourceLocation, Document]]:
         """The documents, in file order."""
 
-    def queries(self, problems: Findings) -> Iterator[tuple[Place, Query]]:
+    def queries(self, problems: Findings) -> Iterator[tuple[SourceLocation, Query]]:
         """The queries, in file order."""
 
-    def labels(self, problems: Findings) -> Iterator[tuple[Place, str, Labels]]:
+    def labels(self, problems: Findings) -> Iterator[tuple[SourceLocation, str, Labels]]:
         """Query ids and what was said about them; each query once."""
 
 
 class Parts(NamedTuple):
     """A source whose parts are read by functions of their own."""
 
-    documents: Callable[[Findings], Iterator[tuple[Place, Document]]]
-    queries: Callable[[Findings], Iterator[tuple[Place, Query]]]
-    labels: Callable[[Findings], Iterator[tuple[Place, str, Labels]]]
+    documents: Callable[[Findings], Iterator[tuple[SourceLocation, Document]]]
+    queries: Callable[[Findings], Iterator[tuple[SourceLocation, Query]]]
+    labels: Callable[[Findings], Iterator[tuple[SourceLocation, str, Labels]]]
 
 
-def decode(raw: bytes, place: Place) -> str:
+def decode(raw: bytes, place: SourceLocation) -> str:
     """Decode UTF-8 bytes; other encodings raise InputError with the place."""
     try:
         return raw.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = place.line or raw.count(b"\n", 0, error.start) + 1
         remedy = f"byte 0x{raw[error.start]:02x}; save the file as UTF-8"
-        raise InputError(Problem(str(Place(place.path, line)), "is not UTF-8", remedy)) from None
+        raise InputError(Problem(str(SourceLocation(place.path, line)), "is not UTF-8", remedy)) from None
 
 
 def named_twice(header: Sequence[str], where: str, problems: Findings) -> bool:
@@ -182,9 +177,8 @@ def split_among(where: str, splits: Collection[str], asked: str | None, usual: s
     if (found := alone if asked is None else asked) in splits:
         return found
     what = f"has the splits {', '.join(splits) or 'of no query'}" if asked is None else f"has no split {asked!r}"
-    raise InputError(
-        Problem(where, what, did_you_mean(asked, splits) if asked else 'name one: split = "…", or --split')
-    )
+    remedy = did_you_mean(asked, splits) if asked else 'name one: split = "…", or --split'
+    raise InputError(Problem(where, what, remedy))
 
 
 def parse_json(text: str) -> Any:
@@ -265,13 +259,14 @@ def grade_of(value: object) -> int | None:
     return None
 
 
-def read_reference(answers: Any, claims: Any, place: Place, problems: Findings) -> Reference:
+def read_reference(answers: Any, claims: Any, place: SourceLocation, problems: Findings) -> Reference:
     """Read a query's reference answers (a text, or several) and claims (a list); empty after a complaint.
 
     A claim is a text, or an object with `text` and `vital`: whether an answer without it would be no answer. In one
     cell of text, claims are JSON, or stand one a line.
 
-    >>> rent = read_reference("A fee.", ["monthly", {"text": "in advance", "vital": False}], Place("q"), Findings())
+    >>> claims = ["monthly", {"text": "in advance", "vital": False}]
+    >>> rent = read_reference("A fee.", claims, SourceLocation("q"), Findings())
     >>> rent.answers, [claim.vital for claim in rent.claims]
     (('A fee.',), [True, False])
     """
@@ -290,19 +285,17 @@ def read_reference(answers: Any, claims: Any, place: Place, problems: Findings) 
     return Reference(tuple(answers), tuple(one for one in parsed if one is not None))
 
 
-def read_history(cell: Any, place: Place, problems: Findings) -> tuple[str, ...]:
+def read_history(cell: Any, place: SourceLocation, problems: Findings) -> tuple[str, ...]:
     """Read what was said before a query, oldest first: texts, or messages with a `content`; empty after a complaint.
 
-    >>> read_history([{"role": "user", "content": "Is there a fee?"}, "Yes."], Place("q"), Findings())
+    >>> read_history([{"role": "user", "content": "Is there a fee?"}, "Yes."], SourceLocation("q"), Findings())
     ('Is there a fee?', 'Yes.')
     """
     listed = written_value(cell) or []
-    said = (
-        [one.get("content") if isinstance(one, dict) else one for one in listed] if isinstance(listed, list) else [None]
-    )
-    history = tuple(one for one in said if isinstance(one, str))
-    if len(history) == len(said):
-        return history
+    if isinstance(listed, list):
+        said: list[Any] = [one.get("content") if isinstance(one, dict) else one for one in listed]
+        if all(isinstance(one, str) for one in said):
+            return tuple(said)
     remedy = 'such as ["Is there a fee?", "Yes."]; or keep it as a field: --columns fields=history'
     problems.wrong(place, "'history' is not a list of messages", remedy)
     return ()

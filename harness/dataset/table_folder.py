@@ -9,8 +9,6 @@ folder has splits (`test-00000-of-00001.parquet`, or a folder `test` of Arrow fi
 folders of splits, which are configurations.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
@@ -23,7 +21,7 @@ from harness.dataset.columns import Columns, recognised
 from harness.dataset.dataset_model import DatasetReference, Labels
 from harness.dataset.files import File, Files, holds_files, listing, pick, straight
 from harness.dataset.rows import PLAIN, SUFFIXES, Row, read_rows
-from harness.dataset.source import Findings, Parts, Place, split_among
+from harness.dataset.source import Findings, Parts, SourceLocation, split_among
 from harness.dataset.table_source import RowSource, TableSource, rows_of
 from retrievers.errors import InputError, Problem
 from retrievers.types import Document
@@ -102,7 +100,7 @@ def read(reference: DatasetReference, files: Files) -> Parts:
     left = [name for name, file in top.items() if file.suffix in SUFFIXES and name != judgments.NAME
             and file.path not in taken and file != documents]  # fmt: skip
 
-    def labels_read(problems: Findings) -> Iterator[tuple[Place, str, Labels]]:
+    def labels_read(problems: Findings) -> Iterator[tuple[SourceLocation, str, Labels]]:
         found = None
         for found in source.labels(problems):
             yield found
@@ -128,7 +126,7 @@ def looked_in(reference: DatasetReference, files: Files) -> tuple[Path, dict[str
 
 def documents_of(
     reference: DatasetReference, folder: Path, files: Files, taken: frozenset[Path] = frozenset()
-) -> Callable[[Findings], Iterator[tuple[Place, Document]]]:
+) -> Callable[[Findings], Iterator[tuple[SourceLocation, Document]]]:
     """What reads the documents of a reference: a table, else files of text.
 
     Args:

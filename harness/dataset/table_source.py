@@ -1,32 +1,21 @@
 """Rows as documents, queries and labels, their columns declared or recognised: what every reader of rows gives."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from statistics import median
 
-from harness.dataset.columns import (
-    ASKED,
-    FIELDS,
-    LABELLING,
-    OF_DOCUMENTS,
-    OF_QUERIES,
-    Columns,
-    document_of,
-    query_of,
-)
+from harness.dataset.columns import ASKED, FIELDS, LABELLING, OF_DOCUMENTS, OF_QUERIES, Columns, document_of, query_of
 from harness.dataset.dataset_model import Labels
 from harness.dataset.files import File
 from harness.dataset.label_rows import labels_of
 from harness.dataset.rows import Row, read_rows
-from harness.dataset.source import Findings, Place
+from harness.dataset.source import Findings, SourceLocation
 from retrievers.errors import did_you_mean
 from retrievers.types import Document, Query
 
-RowSource = Callable[[Findings], Iterable[tuple[Place, Row]]]
+RowSource = Callable[[Findings], Iterable[tuple[SourceLocation, Row]]]
 DOCUMENT, QUERY = ("document_id", "text"), ("query_id", "query")
 """What each row has, as far as it is declared."""
 SAMPLED, LONGEST_CELL = 200, 2_000
@@ -41,7 +30,7 @@ HEADERS = 64
 def rows_of(*files: File) -> RowSource:
     """The rows of some files, one after the other."""
 
-    def read_all(problems: Findings) -> Iterator[tuple[Place, Row]]:
+    def read_all(problems: Findings) -> Iterator[tuple[SourceLocation, Row]]:
         for file in files:
             yield from read_rows(file, problems)
 
@@ -57,14 +46,14 @@ class TableSource:
     label_rows: RowSource | None
     columns: Columns = field(default_factory=Columns)
 
-    def documents(self, problems: Findings) -> Iterator[tuple[Place, Document]]:
+    def documents(self, problems: Findings) -> Iterator[tuple[SourceLocation, Document]]:
         """One document a row."""
         for place, row in self._used(self.document_rows(problems), problems, OF_DOCUMENTS, DOCUMENT, ("title",)):
             document = document_of(row, place, self.columns, problems)
             if document is not None:
                 yield place, document
 
-    def queries(self, problems: Findings) -> Iterator[tuple[Place, Query]]:
+    def queries(self, problems: Findings) -> Iterator[tuple[SourceLocation, Query]]:
         """One query a row; without ids they are q0, q1, … A text, or id and text, of further labels come again."""
         seen: dict[str, str] = {}
         rows_of_text = Counter[str]()
@@ -94,7 +83,7 @@ class TableSource:
             if number > 1 and (PLACEHOLDER.fullmatch(text.strip()) or number >= max(FREQUENT, FREQUENT * usual)):
                 problems.note("placeholder-query", f"{text.strip()[:40]!r} on {number:,} rows")
 
-    def labels(self, problems: Findings) -> Iterator[tuple[Place, str, Labels]]:
+    def labels(self, problems: Findings) -> Iterator[tuple[SourceLocation, str, Labels]]:
         """The rows of labels, gathered by query."""
         if self.label_rows is not None:
             rows = self._used(self.label_rows(problems), problems, OF_QUERIES, LABELLING)
@@ -102,11 +91,10 @@ class TableSource:
             return
         if not any(self.columns.labelled(row) for _, row in self.query_rows(Findings())):
             return  # questions without labels: a beginning
-        unnamed: dict[str, str] | None = None
+        unnamed: dict[str, str] = {}
         for _, row in self.query_rows(Findings()):
             if self.columns.name("query_id", row) is None:
-                unnamed, text = unnamed or {}, str(self.columns.value("query", row))
-                unnamed.setdefault(text, f"q{len(unnamed)}")
+                unnamed.setdefault(str(self.columns.value("query", row)), f"q{len(unnamed)}")
         # A row without labels is a slip, unless it has claims: those are measured without labels.
         rows = (
             (place, row)
@@ -115,7 +103,7 @@ class TableSource:
             and not self._unrated(row)
             and not self.columns.absent(row, (*QUERY, *LABELLING))  # told with the queries
         )
-        yield from labels_of(rows, self.columns, problems, unnamed)
+        yield from labels_of(rows, self.columns, problems, unnamed or None)
 
     def _unrated(self, row: Row) -> bool:
         """Whether a row has room for a document and its grade, and nobody has filled it in."""
@@ -123,12 +111,12 @@ class TableSource:
 
     def _used(
         self,
-        rows: Iterable[tuple[Place, Row]],
+        rows: Iterable[tuple[SourceLocation, Row]],
         problems: Findings,
         kinds: tuple[str, ...],
         needed: tuple[str, ...],
         wanted: tuple[str, ...] = (),
-    ) -> Iterator[tuple[Place, Row]]:
+    ) -> Iterator[tuple[SourceLocation, Row]]:
         """The rows; what their columns are read as is noted, and columns that may hold labels are not passed over.
 
         Args:
@@ -143,7 +131,7 @@ class TableSource:
         path = counted = None
         for place, row in rows:
             if counted is None or place.path is not path:
-                path, counted = place.path, problems.counter(place.file)
+                path, counted = place.path, problems.sizes[place.file]
             counted["row"] += 1
             if kinds != OF_DOCUMENTS and counted["row"] <= SAMPLED:
                 unused, taken = problems.unused.setdefault(place.file, {}), self.columns.taken(row, kinds)

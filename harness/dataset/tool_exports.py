@@ -4,8 +4,6 @@ Ragas, LangSmith, Phoenix and Langfuse export questions, with ids or texts of th
 documents lie where the reference says. embench, LlamaIndex and AutoRAG write documents and labels, too.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -17,7 +15,7 @@ from harness.dataset.columns import Columns
 from harness.dataset.dataset_model import DatasetReference
 from harness.dataset.files import File, Files, Reader, listing, pick
 from harness.dataset.rows import Row, read_json
-from harness.dataset.source import Findings, Parts, Place, written_value
+from harness.dataset.source import Findings, Parts, SourceLocation, written_value
 from harness.dataset.table_folder import DOCUMENTS, documents_of, first_row, looked_in, named, table_files
 from harness.dataset.table_source import RowSource, TableSource, rows_of
 from retrievers.errors import InputError, Problem
@@ -78,7 +76,7 @@ class Export(NamedTuple):
         asked = TableSource(rows_of(), partial(self._rows, rows_of(*tables), columns), None, columns)
         return Parts(documents_of(reference, folder, beside), asked.queries, asked.labels)
 
-    def _rows(self, rows: RowSource, columns: Columns, problems: Findings) -> Iterator[tuple[Place, Row]]:
+    def _rows(self, rows: RowSource, columns: Columns, problems: Findings) -> Iterator[tuple[SourceLocation, Row]]:
         """What is used of each row; the only text of an object is the question, and a text alone the answer."""
         paths = [*chain(*self.names.values()), *columns.declared.values(), *self.fields]
         used = {path.partition(".")[0] for path in paths}
@@ -121,15 +119,14 @@ def _of_objects(inputs: str, outputs: str) -> Export:
     )
 
 
+USUAL = {"query_id": ("id",), "contexts": ("reference_contexts",), "claims": ("claims",)}
 RAGAS = Export(
     recognised=(("user_input",), ("reference_contexts", "reference_context_ids")),
     names={
-        "query_id": ("id",),
+        **USUAL,
         "query": ("user_input", "question", "query"),
         "label_document": ("reference_context_ids",),
-        "contexts": ("reference_contexts",),
         "reference": ("reference",),
-        "claims": ("claims",),
     },
     fields=("synthesizer_name", "persona_name", "query_style", "query_length"),
 )
@@ -142,13 +139,7 @@ LANGFUSE = _of_objects("input", "expectedOutput")
 """Items of a Langfuse data set, as its interface gives them (`GET /api/public/dataset-items`)."""
 LLAMA_INDEX_RAG = Export(
     recognised=(("query",), ("reference_contexts",), ("reference_answer",)),
-    names={
-        "query_id": ("id",),
-        "query": ("query",),
-        "contexts": ("reference_contexts",),
-        "reference": ("reference_answer",),
-        "claims": ("claims",),
-    },
+    names={**USUAL, "query": ("query",), "reference": ("reference_answer",)},
     parts=("rag_dataset.json", "source_files"),
 )
 """LlamaIndex's LabelledRagDataset as it saves itself, alone or in the folder that its downloads are."""
@@ -176,9 +167,9 @@ class KeyedFile(NamedTuple):
             what = f"{wrong[0]!r} is {'missing' if tables[wrong[0]] is None else 'not an object'}"
             raise InputError(Problem(str(path), what, "its keys are ids"))
 
-        def rows_under(key: str, row_of: Callable[[Any], Row], _: Findings) -> Iterator[tuple[Place, Row]]:
+        def rows_under(key: str, row_of: Callable[[Any], Row], _: Findings) -> Iterator[tuple[SourceLocation, Row]]:
             for id_, written in held[key].items():
-                yield Place(Path(f"{path}: {key}[{id_!r}]")), {"_id": id_, **row_of(written)}
+                yield SourceLocation(Path(f"{path}: {key}[{id_!r}]")), {"_id": id_, **row_of(written)}
 
         return TableSource(
             partial(rows_under, "corpus", lambda written: written if isinstance(written, dict) else {"text": written}),
@@ -217,7 +208,7 @@ def _read_pair(reference: DatasetReference, files: Files) -> TableSource:
     labels, pair = COLUMNS["relevant"], _pair(reference, files)
     texts, asked = map(rows_of, pair or (pick(files, name, reference.folder) for name in PAIR))
 
-    def questions(problems: Findings) -> Iterator[tuple[Place, Row]]:
+    def questions(problems: Findings) -> Iterator[tuple[SourceLocation, Row]]:
         for place, row in asked(problems):
             groups = row.get(labels)
             if isinstance(groups, list) and not any(isinstance(one, list) for one in groups):

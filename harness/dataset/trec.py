@@ -6,8 +6,6 @@ In a collection documents are
 says. Of a topic its title is asked, or the part that columns = { query = "desc" } names.
 """
 
-from __future__ import annotations
-
 import html
 import re
 from collections.abc import Iterable, Iterator, Sequence
@@ -17,7 +15,7 @@ from pathlib import PurePosixPath
 from harness.dataset.dataset_model import DatasetReference
 from harness.dataset.files import File, Files, Reader, pick
 from harness.dataset.rows import Row, read_lines
-from harness.dataset.source import Findings, Place, grade_of
+from harness.dataset.source import Findings, SourceLocation, grade_of
 from harness.dataset.table_source import TableSource
 from retrievers.errors import InputError, Problem
 from retrievers.runs import BOM, QRELS, lines_one_by_one
@@ -76,7 +74,7 @@ def _files(files: Files, stems: Iterable[str]) -> list[File]:
     return chosen
 
 
-def _document_rows(files: Sequence[File], problems: Findings) -> Iterator[tuple[Place, Row]]:
+def _document_rows(files: Sequence[File], problems: Findings) -> Iterator[tuple[SourceLocation, Row]]:
     """One document a `<DOC>`: its `DOCNO`, its title or headline, and all other text without the tags."""
     for file in files:
         for place, block in _blocks(file, "doc", problems):
@@ -89,28 +87,28 @@ def _document_rows(files: Sequence[File], problems: Findings) -> Iterator[tuple[
             yield place, {"_id": id_, "title": title, "text": text}
 
 
-def topic_rows(files: Sequence[File], part: str, problems: Findings) -> Iterator[tuple[Place, Row]]:
+def topic_rows(files: Sequence[File], part: str, problems: Findings) -> Iterator[tuple[SourceLocation, Row]]:
     """One query a topic, of which a part is asked, or a line: id, tab, text."""
     for file in files:
         first = next(read_lines(file, Findings()), (0, ""))[1].lstrip().lower()
         yield from _topics(file, part, problems) if first.startswith("<") else _lines(file, problems)
 
 
-def qrels_rows(files: Sequence[File], problems: Findings) -> Iterator[tuple[Place, Row]]:
+def qrels_rows(files: Sequence[File], problems: Findings) -> Iterator[tuple[SourceLocation, Row]]:
     """One judgment a line."""
     for file in files:
 
         def add(line: int, what: str, remedy: str, file: File = file) -> None:
-            problems.wrong(Place(file.path, line), what, remedy)
+            problems.wrong(SourceLocation(file.path, line), what, remedy)
 
         try:
             for line, *judged in lines_one_by_one(1, file.read().removeprefix(BOM), QRELS, add):
-                yield Place(file.path, line), dict(zip(("query_id", "doc_id", "score"), judged, strict=True))
+                yield SourceLocation(file.path, line), dict(zip(("query_id", "doc_id", "score"), judged, strict=True))
         except InputError as error:
             problems.extend(error.problems)
 
 
-def _topics(file: File, part: str, problems: Findings) -> Iterator[tuple[Place, Row]]:
+def _topics(file: File, part: str, problems: Findings) -> Iterator[tuple[SourceLocation, Row]]:
     for place, block in _blocks(file, "top", problems):
         number = NUMBERED.search(block)
         id_ = (number[1] if number else NUMBER.sub("", _open(block, "num"))).strip()
@@ -147,17 +145,17 @@ def is_topics(file: File) -> bool:
     )
 
 
-def _lines(file: File, problems: Findings) -> Iterator[tuple[Place, Row]]:
+def _lines(file: File, problems: Findings) -> Iterator[tuple[SourceLocation, Row]]:
     for number, line in read_lines(file, problems):
         id_, tab, text = line.partition("\t")
         if tab and id_.strip():
-            yield Place(file.path, number), {"query_id": id_.strip(), "query": text.strip()}
+            yield SourceLocation(file.path, number), {"query_id": id_.strip(), "query": text.strip()}
         else:
             what = "is neither a topic nor a query's id, a tab and its text"
-            problems.wrong(Place(file.path, number), what, "1<tab>what is asked")
+            problems.wrong(SourceLocation(file.path, number), what, "1<tab>what is asked")
 
 
-def _blocks(file: File, tag: str, problems: Findings) -> Iterator[tuple[Place, str]]:
+def _blocks(file: File, tag: str, problems: Findings) -> Iterator[tuple[SourceLocation, str]]:
     """The text of each element, with the line where it begins: `<doc>`, or `<top>` and `<topic …>`."""
     opening = re.compile(rf"<{tag}(ic\b[^>]*)?>" if tag == "top" else rf"<{tag}>", re.IGNORECASE)
     closing = re.compile(rf"</{tag}(ic)?>", re.IGNORECASE)
@@ -165,7 +163,7 @@ def _blocks(file: File, tag: str, problems: Findings) -> Iterator[tuple[Place, s
     for number, line in read_lines(file, problems):
         if begins and opening.search(line):
             what = f"<{tag}> has no end before line {number}"
-            problems.wrong(Place(file.path, begins), what, f"close it with </{tag}>")
+            problems.wrong(SourceLocation(file.path, begins), what, f"close it with </{tag}>")
             begins = 0
         if not begins and opening.search(line):
             begins, lines = number, []
@@ -173,10 +171,10 @@ def _blocks(file: File, tag: str, problems: Findings) -> Iterator[tuple[Place, s
             lines.append(line)
         if begins and closing.search(line):
             blocks += 1
-            yield Place(file.path, begins), "\n".join(lines)
+            yield SourceLocation(file.path, begins), "\n".join(lines)
             begins = 0
     if begins:
-        problems.wrong(Place(file.path, begins), f"<{tag}> has no end", "the file is cut short")
+        problems.wrong(SourceLocation(file.path, begins), f"<{tag}> has no end", "the file is cut short")
     elif not blocks:
         problems.wrong(file.path, f"holds no <{tag}>", "is this the right file?")
 

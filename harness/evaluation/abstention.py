@@ -1,10 +1,8 @@
 """Queries that nothing answers: can a retriever's scores tell them, and at which floor?"""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from itertools import combinations
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -21,16 +19,6 @@ CUTOFF = 10
 """Hits among which a relevant one is a success, where the primary measure has no cutoff."""
 
 
-class AnsweredQueries(NamedTuple):
-    """What the scores of rankings are compared over."""
-
-    queries: Sequence[Query]
-    """Those that were asked and are answerable, with a relevant document, or said not to be."""
-    grades: Judgments
-    cutoff: int
-    level: float
-
-
 def comparable(tables: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
     """The retrievers whose scores mean the same for every query: cosines, cross-encoders, declared ones."""
 
@@ -44,23 +32,32 @@ def comparable(tables: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
     return tuple(table["name"] for table in tables if means_the_same(table))
 
 
-def abstention_of(over: AnsweredQueries, rankings: Mapping[str, Mapping[str, Ranking]]) -> Abstention | None:
+def abstention_of(
+    queries: Mapping[str, Query],
+    grades: Judgments,
+    rankings: Mapping[str, Mapping[str, Ranking]],
+    cutoff: int,
+    level: float,
+) -> Abstention | None:
     """Return what the best score of each ranking says; None without queries of both sorts, or without rankings.
 
     Args:
-        over: the queries.
+        queries: those that were asked and are answerable, with a relevant document, or said not to be.
+        grades: query id -> document id -> grade.
         rankings: retriever -> query id -> its answer, of retrievers whose scores can be compared between queries.
+        cutoff: hits among which a relevant one is a success.
+        level: confidence of the intervals.
     """
-    asked = sorted(over.queries, key=lambda query: query.id)
-    positives = [query.id for query in asked if not query.unanswerable and over.grades.get(query.id)]
+    asked = [queries[query] for query in sorted(queries)]
+    positives = [query.id for query in asked if not query.unanswerable and grades.get(query.id)]
     negatives = [query.id for query in asked if query.unanswerable]
     if not positives or not negatives or not rankings:
         return None
     best = {name: (_best(of, positives), _best(of, negatives)) for name, of in rankings.items()}
     floors = []
     for name, of in rankings.items():
-        hits = np.array([_best_relevant(of.get(query), over.grades[query], over.cutoff) for query in positives])
-        found = area(*best[name], over.level)
+        hits = np.array([_best_relevant(of.get(query), grades[query], cutoff) for query in positives])
+        found = area(*best[name], level)
         floors.append(ScoreFloor(name, *found, _floor(hits), *_crossed(hits, best[name][1])))
     pairs = [AbstentionPair(a, b, *compare_areas(best[a], best[b])) for a, b in combinations(best, 2)]
     return Abstention(len(positives), len(negatives), tuple(floors), tuple(pairs))

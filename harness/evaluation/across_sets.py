@@ -57,15 +57,10 @@ class PairOnSets:
         """The same with the one of the higher mean as `a`."""
         if self.mean_difference >= 0:
             return self
-        return replace(
-            self,
-            a=self.b,
-            b=self.a,
-            differences=tuple(-value for value in self.differences),
-            mean_difference=-self.mean_difference,
-            verdict=self.verdict.turned,
-            like=None if self.like is None else self.like.turned,
-        )
+        turned = tuple(-value for value in self.differences)
+        like = None if self.like is None else self.like.turned
+        return replace(self, a=self.b, b=self.a, differences=turned, mean_difference=-self.mean_difference,
+                       verdict=self.verdict.turned, like=like)  # fmt: skip
 
     def cells(self, sets: Iterable[str]) -> dict[str, Any]:
         """The pair as a row of data_sets.csv; None where five sets would be needed."""
@@ -131,9 +126,8 @@ def together(sets: Mapping[str, Scores], baseline: str | None, settings: Setting
     contrasts = [Contrast(common.index(a), common.index(b)) for a, b in pairs]
     tests = these_sets(parts, contrasts, settings.seed) if pairs else []
     rows = []
-    for (a, b), test, p in zip(
-        pairs, tests, adjust([one.two_sided for one in tests], settings.correction), strict=True
-    ):
+    p_values = adjust([one.two_sided for one in tests], settings.correction)
+    for (a, b), test, p in zip(pairs, tests, p_values, strict=True):
         gaps = tuple(s.mean(measure, a) - s.mean(measure, b) for s in kept.values())
         gap = mean(np.array(gaps))
         shown = p <= settings.alpha and settings.by_people and not settings.spent

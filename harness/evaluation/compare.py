@@ -1,22 +1,22 @@
 """Retrievers against each other: pairs, families, corrections -> comparisons."""
 
-from __future__ import annotations
-
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from concurrent.futures import ThreadPoolExecutor
 from itertools import combinations
+from types import MappingProxyType
 from typing import NamedTuple
 
 import numpy as np
 
-from harness.evaluation.scores import KeptQueries, Scores
-from harness.evaluation.verdict import Comparison, Evidence, Finding, Reason, TestRole, Verdict, verdict_on
+from harness.evaluation.scores import Scores
+from harness.evaluation.verdict import Comparison, Evidence, Finding, Reason, Verdict, verdict_on
 from harness.stats.differences import differences
-from harness.stats.intervals import Interval, student
+from harness.stats.intervals import student
 from harness.stats.multiplicity import adjust, adjusted_floors
-from harness.stats.paired_tests import Decided, Observed, Within, decide, equivalence_tests
-from harness.stats.settings import Settings, Test
+from harness.stats.paired_tests import Decided, EquivalenceMargin, Observed, decide, equivalence_tests
+from harness.stats.settings import Settings
 from harness.stats.sign_flip import Contrast, FlipTest, sign_flip
 from harness.stats.signed_rank import signed_rank
 
@@ -29,23 +29,36 @@ class Key(NamedTuple):
     b: str
 
 
-class Member(NamedTuple):
-    """One pair of a family, before anything is corrected."""
+class TestedPair(NamedTuple):
+    """One pair of a family as every test wants to see it, before anything is corrected."""
 
     key: Key
-    kept: KeptQueries
-    """The queries for which both have a value."""
+    scores: Scores
+    """Of the queries for which both have a value."""
     observed: Observed
     decided: Decided
 
+    @property
+    def difference(self) -> float:
+        """mean(a) - mean(b)."""
+        return self.scores.mean(*self.key[:2]) - self.scores.mean(self.key.measure, self.key.b)
 
-class Corrected(NamedTuple):
-    """The p-values of one pair after its family's correction."""
 
-    decided: float
+Equivalence = Mapping[tuple[str, str], tuple[FlipTest, float]]
+"""Pair -> its test of equivalence, and the corrected p."""
+NOTHING_KNOWN: Mapping[Key, Reason] = MappingProxyType({})
+
+
+class JudgedPair(NamedTuple):
+    """What is shown of one pair by its family's correction."""
+
+    p: float
+    """Of the deciding test."""
     floor: float | None
     mean: float
-    ranks: float
+    ranks: float | None
+    """Of the exact signed-rank test; None with weights."""
+    finding: Finding
 
 
 def family(names: Sequence[str], baseline: str | None = None) -> list[tuple[str, str]]:
@@ -88,7 +101,12 @@ def uncounted() -> None:
 
 
 def compare(
-    scores: Scores, *, baseline: str | None = None, settings: Settings, step: Callable[[], None] = uncounted
+    scores: Scores,
+    *,
+    baseline: str | None = None,
+    settings: Settings,
+    step: Callable[[], None] = uncounted,
+    equivalence: Equivalence | None = None,
 ) -> list[Comparison]:
     """Compare retrievers on every measure, each one family; the primary measure's rows are confirmatory.
 
@@ -101,47 +119,41 @@ def compare(
         baseline: each other retriever is compared with it; None, or one without scores, compares all pairs.
         settings: the tests and their levels.
         step: called once for each pair of `keys_of`, from several threads.
+        equivalence: `equivalence_of` the primary measure's family, where that is known.
 
     Returns:
         The rows of each measure in turn; none for fewer than two retrievers.
     """
     families = keys_of(scores, baseline)
     kept = {key: scores.defined(*key) for keys in families.values() for key in keys}
-    observed: dict[Key, Observed] = {}
+    pairs: dict[Key, TestedPair] = {}
     for mask in {one.tobytes(): one for one in kept.values() if one.any()}.values():
         keys = [key for key, one in kept.items() if np.array_equal(one, mask)]
-        observed |= observe(scores.only(mask), keys, settings.seed, step)
+        pairs |= observe(scores.only(mask), keys, settings, step)
     rows: list[Comparison] = []
     for measure, keys in families.items():
-        members = [
-            Member(key, kept[key], observed[key], decide(observed[key], settings.test))
-            for key in keys
-            if key in observed
-        ]
-        rows += _family_rows(scores.of(measure), members, settings, absent=len(keys) - len(members),
-                             confirmatory=measure == scores.primary)  # fmt: skip
+        tested = [pairs[key] for key in keys if key in pairs]
+        rows += _family(scores.of(measure), tested, settings, absent=len(keys) - len(tested),
+                        confirmatory=measure == scores.primary, equivalence=equivalence)  # fmt: skip
     return rows
 
 
 def compare_pairs(scores: Scores, pairs: Sequence[tuple[str, str]], settings: Settings) -> list[Comparison]:
     """Compare some pairs on the primary measure, one family, over the queries for which everyone has a value."""
-    kept = scores.only(scores.defined(scores.primary))
-    keys = [Key(scores.primary, *pair) for pair in pairs]
-    observed = observe(kept, keys, settings.seed)
-    every = np.ones(kept.n, dtype=np.bool_)
-    members = [Member(key, every, observed[key], decide(observed[key], settings.test)) for key in keys]
-    return _family_rows(kept.of(scores.primary), members, settings, absent=0, confirmatory=True)
+    kept = scores.of(scores.primary).only(scores.defined(scores.primary))
+    observed = observe(kept, [Key(scores.primary, *pair) for pair in pairs], settings)
+    return list(_family(kept, list(observed.values()), settings))
 
 
 def observe(
-    scores: Scores, keys: Sequence[Key], seed: int, step: Callable[[], None] = uncounted
-) -> dict[Key, Observed]:
+    scores: Scores, keys: Sequence[Key], settings: Settings, step: Callable[[], None] = uncounted
+) -> dict[Key, TestedPair]:
     """Return pairs over the same queries, defined for both, as every test wants to see them.
 
     Args:
         scores: of the queries that count.
         keys: which pairs, of which measures; their sign flips share the draws.
-        seed: of the draws.
+        settings: the test that decides, and the seed of the draws.
         step: called once for each pair, from several threads.
     """
     if not keys:
@@ -151,125 +163,114 @@ def observe(
     table = units.sums(np.column_stack([scores.values[measure][name] for measure, name in columns]))
     contrasts = [Contrast(columns[k.measure, k.a], columns[k.measure, k.b]) for k in keys]
 
-    def ranked(key: Key, flips: FlipTest) -> Observed:
+    def ranked(key: Key, flips: FlipTest) -> TestedPair:
         a, b = scores.values[key.measure][key.a], scores.values[key.measure][key.b]
         by_query = differences(a, b)
         by_unit = differences(units.means(a), units.means(b)) if units.clustered else by_query
         observed = Observed(by_query, units, flips, signed_rank(by_unit))
         step()
-        return observed
+        return TestedPair(key, scores, observed, decide(observed, settings.test))
 
     # NumPy lets go of the interpreter while it counts: two cores count two pairs at once.
     with ThreadPoolExecutor(os.cpu_count()) as pool:
-        return dict(zip(keys, pool.map(ranked, keys, sign_flip(table, contrasts, seed)), strict=True))
+        return dict(zip(keys, pool.map(ranked, keys, sign_flip(table, contrasts, settings.seed)), strict=True))
 
 
-def equivalent_pairs(scores: Scores, pairs: Sequence[tuple[str, str]], settings: Settings) -> set[tuple[str, str]]:
-    """Return the pairs shown to differ by less than the margin on the primary measure: Holm-corrected p <= alpha.
+def equivalence_of(
+    scores: Scores, pairs: Sequence[tuple[str, str]], settings: Settings
+) -> dict[tuple[str, str], tuple[FlipTest, float]]:
+    """Return each pair's test of equivalence on the primary measure, and its Holm-corrected p; none without a margin.
 
     Args:
         scores: of the queries for which everyone has a value.
         pairs: a family, corrected together.
-        settings: margin, level and seed; without a margin nothing is equivalent.
+        settings: margin, level and seed.
     """
-    if settings.margin is None or not pairs or settings.spent:
-        return set()
-    within = Within(settings.margin, scores.span_of(scores.primary), scores.units, settings.alpha)
+    if settings.margin is None:
+        return {}
+    within = EquivalenceMargin(settings.margin, scores.span_of(scores.primary), scores.units, settings.alpha)
     tests = equivalence_tests(scores.values[scores.primary], pairs, within, settings.seed)
     adjusted = adjust([test.greater for test in tests], "holm")
-    return {pair for pair, p in zip(pairs, adjusted, strict=True) if p <= settings.alpha}
+    return dict(zip(pairs, zip(tests, adjusted, strict=True), strict=True))
 
 
-def _family_rows(
-    scores: Scores, members: Sequence[Member], settings: Settings, *, absent: int, confirmatory: bool
-) -> list[Comparison]:
+def _family(
+    scores: Scores, pairs: Sequence[TestedPair], settings: Settings, *, absent: int = 0, confirmatory: bool = True,
+    equivalence: Equivalence | None = None,
+) -> Iterator[Comparison]:  # fmt: skip
     """Correct and judge one family; each absent pair counts with p = 1."""
-    p_values = corrected([(one.observed, one.decided) for one in members], settings.correction, absent)
-    together = not absent and all(np.array_equal(one.kept, members[0].kept) for one in members)
+    known: dict[Key, Reason] = {}
     within: set[tuple[str, str]] = set()
-    if confirmatory and together and members:
-        within = equivalent_pairs(scores.only(members[0].kept), [one.key[1:] for one in members], settings)
-    measured = any(np.nan_to_num(values).any() for values in scores.values[scores.primary].values())
-    bounds, rows = scores.gap_range, []
-    for member, p in zip(members, p_values, strict=True):
-        state = _known_before(scores, member, measured=measured, confirmatory=confirmatory)
-        kept = scores.only(member.kept)
-        difference = kept.mean(*member.key[:2]) - kept.mean(member.key.measure, member.key.b)
-        interval = student(member.observed.queries.values, settings.level, bounds=bounds, units=member.observed.units)
-        sign = sign_of(member.observed, difference, settings.test)
-        finding = finding_on(Evidence(p.decided, p.floor, sign, state, member.key[1:] in within), settings)
-        finding = finding.swapped if member.key.measure in scores.low_is_good else finding
-        role: TestRole = "confirmatory" if confirmatory else "exploratory"
-        rows.append(_row(member, p, finding, (difference, interval), role))
+    if confirmatory:
+        known = {pair.key: Reason.IDENTICAL for pair in pairs if frozenset(pair.key[1:]) in scores.identical}
+        if pairs and not absent and not settings.spent and all(pair.scores is pairs[0].scores for pair in pairs):
+            if equivalence is None:
+                together = pairs[0].scores.of(scores.primary)
+                equivalence = equivalence_of(together, [pair.key[1:] for pair in pairs], settings)
+            within = {names for names, (_, p) in equivalence.items() if p <= settings.alpha}
+    if not any(np.nan_to_num(values).any() for values in scores.values[scores.primary].values()):
+        known = {pair.key: Reason.NOTHING_MEASURED for pair in pairs}
+    for pair, shown in zip(pairs, judged(pairs, settings, known, within, absent), strict=True):
+        d, ranks, units = pair.observed.queries, pair.observed.ranks, pair.observed.units
+        interval = student(d.values, settings.level, bounds=scores.gap_range, units=units)
+        signed = {name: getattr(ranks, name) for name in ("zeros", "w_plus", "w_minus", "statistic", "effect_size")}
+        tested = {name: getattr(pair.decided, name) for name in ("p_value", "p_minimum", "method")}
+        yield Comparison(
+            **pair.key._asdict(),
+            n=len(d.values),
+            wins=d.wins,
+            ties=len(d.values) - d.wins - d.losses,
+            losses=d.losses,
+            mean_difference=pair.difference,
+            ci_low=interval.low,
+            ci_high=interval.high,
+            **signed,
+            **tested,
+            p_adjusted=shown.p,
+            finding=shown.finding.swapped if scores.primary in scores.low_is_good else shown.finding,
+            role="confirmatory" if confirmatory else "exploratory",
+            p_minimum_adjusted=shown.floor,
+            p_randomization=pair.observed.flips.two_sided,
+            ci_method=interval.method,
+            p_randomization_adjusted=shown.mean,
+            clusters=len(units) if units.clustered else None,
+            p_wilcoxon=None if shown.ranks is None else ranks.p_value,
+            p_wilcoxon_adjusted=shown.ranks,
+        )
+
+
+def judged(
+    pairs: Sequence[TestedPair], settings: Settings, known: Mapping[Key, Reason] = NOTHING_KNOWN,
+    within: AbstractSet[tuple[str, str]] = frozenset(), absent: int = 0,
+) -> list[JudgedPair]:  # fmt: skip
+    """Correct one family, and return the verdict on each pair; none where a model alone judged, or alpha is spent.
+
+    Args:
+        pairs: the family.
+        settings: the correction and the level.
+        known: what there is to say of a pair before any test.
+        within: the pairs that are shown to be equivalent.
+        absent: pairs without a query, each of which counts with p = 1.
+    """
+    p_values = [pair.decided.p_value for pair in pairs] + [1.0] * absent
+    floors = adjusted_floors(p_values, [pair.decided.p_minimum for pair in pairs], settings.correction)
+    means = adjust([pair.observed.flips.two_sided for pair in pairs] + [1.0] * absent, settings.correction)
+    ranks = adjust([pair.observed.ranks.p_value for pair in pairs] + [1.0] * absent, settings.correction)
+    rows = []
+    columns = (adjust(p_values, settings.correction), floors, means, ranks)
+    for pair, p, floor, mean, rank in zip(pairs, *columns, strict=False):
+        d, state = pair.observed.queries, known.get(pair.key)
+        if state is None and not d.wins + d.losses:
+            state = Reason.NO_QUERY_DIFFERS
+        elif state is None and pair.decided.method == "undefined":
+            state = Reason.UNDEFINED
+        by_ranks = int(np.sign(pair.observed.ranks.w_plus - pair.observed.ranks.w_minus))
+        sign = by_ranks if settings.test == "wilcoxon" else d.sign(pair.difference)
+        finding = verdict_on(Evidence(p, floor, sign, state, pair.key[1:] in within), settings.alpha)
+        if not settings.by_people:
+            finding = Finding(Verdict.UNDECIDED, Reason.MODEL_ALONE)
+        elif settings.spent:
+            finding = Finding(Verdict.UNDECIDED, Reason.ALPHA_SPENT)
+        weighted = pair.observed.units.weights is not None
+        rows.append(JudgedPair(p, floor, mean, None if weighted else rank, finding))
     return rows
-
-
-def corrected(tests: Sequence[tuple[Observed, Decided]], correction: str, absent: int = 0) -> list[Corrected]:
-    """Return the corrected p-values of one family; each absent pair counts with p = 1."""
-    p_values = [decided.p_value for _, decided in tests] + [1.0] * absent
-    means = [observed.flips.two_sided for observed, _ in tests] + [1.0] * absent
-    ranks = [observed.ranks.p_value for observed, _ in tests] + [1.0] * absent
-    floors = adjusted_floors(p_values, [decided.p_minimum for _, decided in tests], correction)
-    adjusted = (adjust(p, correction)[: len(tests)] for p in (means, ranks))
-    return [*map(Corrected._make, zip(adjust(p_values, correction)[: len(tests)], floors, *adjusted, strict=True))]
-
-
-def sign_of(pair: Observed, mean_difference: float, test: Test) -> int:
-    """Return the sign of what a test is about: the rank sums, or the mean difference."""
-    ranks = int(np.sign(pair.ranks.w_plus - pair.ranks.w_minus))
-    return ranks if test == "wilcoxon" else pair.queries.sign(mean_difference)
-
-
-def finding_on(evidence: Evidence, settings: Settings) -> Finding:
-    """Return the verdict on a pair; none where a model alone judged, or alpha is spent."""
-    if not settings.by_people:
-        return Finding(Verdict.UNDECIDED, Reason.MODEL_ALONE)
-    if settings.spent:
-        return Finding(Verdict.UNDECIDED, Reason.ALPHA_SPENT)
-    return verdict_on(evidence, settings.alpha)
-
-
-def _known_before(scores: Scores, member: Member, *, measured: bool, confirmatory: bool) -> Reason | None:
-    """What there is to say before any test."""
-    if not measured:
-        return Reason.NOTHING_MEASURED
-    if confirmatory and frozenset(member.key[1:]) in scores.identical:
-        return Reason.IDENTICAL
-    if not member.observed.queries.wins + member.observed.queries.losses:
-        return Reason.NO_QUERY_DIFFERS
-    return Reason.UNDEFINED if member.decided.method == "undefined" else None
-
-
-def _row(member: Member, p: Corrected, finding: Finding, mean: tuple[float, Interval], role: TestRole) -> Comparison:
-    d, ranks, units = member.observed.queries, member.observed.ranks, member.observed.units
-    difference, interval = mean
-    return Comparison(
-        measure=member.key.measure,
-        a=member.key.a,
-        b=member.key.b,
-        n=len(d.values),
-        zeros=ranks.zeros,
-        wins=d.wins,
-        ties=len(d.values) - d.wins - d.losses,
-        losses=d.losses,
-        mean_difference=difference,
-        ci_low=interval.low,
-        ci_high=interval.high,
-        w_plus=ranks.w_plus,
-        w_minus=ranks.w_minus,
-        statistic=ranks.statistic,
-        p_value=member.decided.p_value,
-        p_adjusted=p.decided,
-        p_minimum=member.decided.p_minimum,
-        method=member.decided.method,
-        effect_size=ranks.effect_size,
-        finding=finding,
-        role=role,
-        p_minimum_adjusted=p.floor,
-        p_randomization=member.observed.flips.two_sided,
-        ci_method=interval.method,
-        p_randomization_adjusted=p.mean,
-        clusters=len(units) if units.clustered else None,
-        p_wilcoxon=None if units.weights is not None else ranks.p_value,
-        p_wilcoxon_adjusted=None if units.weights is not None else p.ranks,
-    )

@@ -32,8 +32,6 @@ class FirstLines(NamedTuple):
 
 
 RECOMPUTED = "This folder has no evaluation of this version: its comparisons are computed again from its scores."
-NAMED = 3
-"""Configurations that one sentence names."""
 
 
 def first_lines(found: Evaluation, *, complete: bool = True) -> FirstLines:
@@ -117,7 +115,7 @@ def _step(found: Evaluation, complete: bool) -> str:
     if not found.others:
         return "Add a second [[retrievers]] to the experiment, of another kind or model, and run it again."
     if found.sweep is not None:
-        return alike_sentence(found.sweep)
+        return _alike_sentence(found.sweep)
     if found.look is not None:
         return look_step(found)
     if undecided := [name for name in found.plans if name not in (*_alike(found), *found.ahead)]:
@@ -132,12 +130,9 @@ def _details(found: Evaluation) -> list[str]:
         said = [_sweep_sentence(found.sweep, found.settings)]
     if found.effective is not None:
         alike = counted(round(found.effective), "query" if found.clusters is None else "question")
-        said.append(
-            f"Means are weighted by {found.settings.weight}: {_asked(found)} tell{'s' * (found.n == 1)} as much as "
-            f"about {alike} of equal weight."
-        )
-    same = [name for name in close if found.against[name].reason is Reason.IDENTICAL]
-    if same:
+        tell = f"{_asked(found)} tell{'s' * (found.n == 1)} as much as about {alike} of equal weight"
+        said.append(f"Means are weighted by {found.settings.weight}: {tell}.")
+    if same := [name for name in close if found.against[name].reason is Reason.IDENTICAL]:
         said.append(f"Identical to {leader} on these queries, ranking by ranking: {join(same)}.")
     if shown := [name for name in close if name not in same]:
         said.append(f"Shown to be as good as {leader} within {found.settings.margin:g}: {join(shown)}.")
@@ -167,7 +162,7 @@ def _plan(found: Evaluation, undecided: list[str]) -> str:
     if needed[hardest] <= units:
         return f"These queries would reliably find {true}."
     words = needed_words(needed[hardest], clusters=found.clusters is not None)
-    return f"To reliably find {true} takes {words}, if differences scatter as on these {units:,}."
+    return f"Reliably finding {true} takes {words} like these {units:,}."
 
 
 def needed_words(needed: int, *, clusters: bool = False) -> str:
@@ -215,8 +210,8 @@ def _against_leader(found: Evaluation) -> str:
     leader, others, close, on = found.leader, found.others, found.within_margin, these(found.n, found.clusters)
     every = f"the {len(found.means)} retrievers" if others[1:] else join(list(found.means))
     if found.ahead:
-        verb = "is" if len(found.ahead) == 1 else "are"
-        return f"{leader} has the highest mean, but {join(found.ahead)} {verb} shown to be better on the typical query"
+        ahead = f"{join(found.ahead)} {'is' if len(found.ahead) == 1 else 'are'}"
+        return f"{leader} has the highest mean, but {ahead} shown to be better on the typical query"
     if len(_alike(found)) == len(others):
         return f"{every.replace('the ', 'The ', 1) if others[1:] else every} rank identically on {on}"
     if len(found.plans) == len(others):
@@ -245,22 +240,18 @@ def _sweep_sentence(choice: SweepChoice, settings: Settings) -> str:
     )
 
 
-def alike_sentence(choice: SweepChoice) -> str:
-    """Return which configurations could be taken instead of the chosen one."""
+def _alike_sentence(choice: SweepChoice) -> str:
     others = [name for name in choice.alike if name != choice.chosen]
     if not others:
         return f"{choice.chosen} is shown to differ from every other configuration."
-    named, more = others[:NAMED], len(others) - NAMED
-    listed = f"{', '.join(named)} and {more} more" if more > 0 else join(named)
-    return f"{counted(len(others), 'other')} may be as good as {choice.chosen}; cheapest first: {listed}."
+    return f"{counted(len(others), 'other')} may be as good; cheapest: {others[0]}."
 
 
 def sets_sentences(found: SetsTogether, most: int) -> list[str]:
     """Return who leads on several data sets, the result of each pair, and that few sets say nothing of others."""
     first, sets = found.ranked[0], len(found.sets)
-    leads = sum(
-        found.mean(name, first) >= max(found.mean(name, one) for one in found.retrievers) - SLACK for name in found.sets
-    )
+    best = {name: max(found.mean(name, one) for one in found.retrievers) for name in found.sets}
+    leads = sum(found.mean(name, first) >= mean - SLACK for name, mean in best.items())
     shown = sorted(found.pairs, key=lambda pair: (not pair.verdict.separates, -abs(pair.mean_difference)))
     few = f"{counted(sets, 'set')} say nothing of others: that takes five or more."
     head = f"On {found.measure}, {first} has the highest mean on {leads} of {counted(sets, 'data set')}."

@@ -1,7 +1,5 @@
 """The same queries on a changed corpus: what changed, and what each retriever lost or gained against itself."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import replace
@@ -135,9 +133,5 @@ def _displaced(
     before: Mapping[str, frozenset[str]], after: Mapping[str, frozenset[str]],
     relevant: Mapping[str, set[str]], fresh: Collection[str],
 ) -> int:  # fmt: skip
-    nothing: frozenset[str] = frozenset()
-    return sum(
-        bool((before.get(query, nothing) - after.get(query, nothing)) & wanted)
-        and bool((after.get(query, nothing) - before.get(query, nothing)) & set(fresh))
-        for query, wanted in relevant.items()
-    )
+    pairs = [(before.get(query, frozenset()), after.get(query, frozenset()), of) for query, of in relevant.items()]
+    return sum(bool((old - new) & wanted) and bool((new - old) & set(fresh)) for old, new, wanted in pairs)

@@ -1,7 +1,5 @@
 """What the retrievers cost: money, time and memory, each with all that it uses."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -74,11 +72,9 @@ def by_price(manifest: Manifest, costs: Iterable[Mapping[str, Any]]) -> dict[str
         manifest: of the run.
         costs: the rows of costs.csv.
     """
-    keys: dict[str, tuple[float, ...]] = {}
-    for name, cost in _costs(manifest, costs).items():
-        known = (cost.usd_per_million, cost.p50, cost.vector_bytes)
-        keys[name] = tuple(math.inf if value is None else value for value in known)
-    return keys
+    every = _costs(manifest, costs).items()
+    known = {name: (cost.usd_per_million, cost.p50, cost.vector_bytes) for name, cost in every}
+    return {name: tuple(math.inf if value is None else value for value in of) for name, of in known.items()}
 
 
 def frontier(points: Iterable[tuple[float, float]]) -> list[tuple[float, float]]:
@@ -166,8 +162,7 @@ def _vector_bytes(parts: Sequence[str], manifest: Manifest) -> float | None:
         if "vector_bytes" in facts:
             total += float(facts["vector_bytes"])
         elif manifest.resolved.blocks[part]["kind"] == "dense":
-            if "dimensions" in facts:
-                total += 4.0 * int(facts["dimensions"]) * manifest.dataset.documents
-            else:
+            if "dimensions" not in facts:
                 return None
+            total += 4.0 * int(facts["dimensions"]) * manifest.dataset.documents
     return total

@@ -1,7 +1,5 @@
 """The rows of the CSV files of a results folder: views of an evaluation, for people and other tools."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import asdict, fields
 from typing import Any

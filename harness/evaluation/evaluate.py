@@ -1,7 +1,5 @@
 """From scores to the evaluation: of any scores, of a run with all that its experiment declares, of a results folder."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
@@ -13,31 +11,23 @@ from typing import NamedTuple
 import numpy as np
 from pydantic import ValidationError
 
-from harness.evaluation.abstention import CUTOFF, AnsweredQueries, abstention_of, comparable
-from harness.evaluation.compare import MOST_PAIRS, compare, family, uncounted
+from harness.evaluation.abstention import CUTOFF, abstention_of, comparable
+from harness.evaluation.compare import MOST_PAIRS, compare, equivalence_of, family, uncounted
 from harness.evaluation.costs import Prices, by_price
-from harness.evaluation.evaluation import (
-    Abstention,
-    Ceilings,
-    Evaluation,
-    NextLook,
-    RunWarning,
-    SweepChoice,
-    WarningKind,
-)
+from harness.evaluation.evaluation import Abstention, Ceilings, Evaluation, NextLook, SweepChoice
 from harness.evaluation.families import equivalence_family, slice_families, uplift_family
 from harness.evaluation.grading import GradedLabels, grade_labels
 from harness.evaluation.readers import judged_shares, rankings_of, relevance_of, scores_of_results
 from harness.evaluation.scores import Scores, by_mean
 from harness.evaluation.verdict import Comparison, Finding, Reason, TestRow, Verdict
-from harness.evaluation.warnings import run_warnings
+from harness.evaluation.warnings import fragile_warnings, run_warnings
 from harness.measures import parse
 from harness.records import Manifest, Results, create
-from harness.stats.differences import differences, fragile
+from harness.stats.differences import differences
 from harness.stats.intervals import Summary, deviation, mean, summarize
 from harness.stats.power import at_look, look_at, queries_needed, t_power
 from harness.stats.settings import EXAMPLE, Settings, check_margin
-from harness.stats.sign_flip import told_apart
+from harness.stats.sign_flip import max_t_pairs
 from retrievers.errors import HarnessError, InputError, Problem, did_you_mean
 from retrievers.opening import file_digest
 from retrievers.types import Query, Ranking
@@ -105,7 +95,10 @@ def evaluate_run(run: RunInputs, step: Callable[[], None] = uncounted) -> Evalua
     settings = at_look(declared, scores.n)
     # A declared baseline that failed has no rankings: then all pairs are compared.
     baseline = resolved.baseline if resolved.baseline in scores.retrievers else None
-    rows = compare(scores, baseline=baseline, settings=settings, step=step)
+    pairs = family(list(scores.retrievers), baseline)
+    decided = scores.of(scores.primary).only(scores.defined(scores.primary))
+    equivalence = equivalence_of(decided, pairs, settings) if decided.n else {}
+    rows = compare(scores, baseline=baseline, settings=settings, step=step, equivalence=equivalence)
     choice = None
     if resolved.sweep is not None:
         from harness.evaluation.sweep import choose, sweep_of  # a wing: what has no sweep needs none of it
@@ -116,7 +109,7 @@ def evaluate_run(run: RunInputs, step: Callable[[], None] = uncounted) -> Evalua
         "look": look_at(declared, scores.n),
         "next_look": _next_look(declared, scores, found),
         "judgments": sum(map(len, run.graded.grades.values())),
-        "tests": tuple(_tests(run, settings, baseline, choice)),
+        "tests": (*equivalence_family(decided, equivalence), *_tests(run, decided, pairs, found)),
         "judged": scores.judged,
         "abstention": _abstention(run, settings.level),
         "ceilings": _ceilings(run, found),
@@ -141,9 +134,8 @@ def _abstention(run: RunInputs, level: float) -> Abstention | None:
     if not any(query.unanswerable for query in run.queries.values()):
         return None
     names = [name for name in comparable(run.manifest.resolved.retrievers) if name in run.answers]
-    cutoff = parse(run.scores.primary).cutoff or CUTOFF
-    over = AnsweredQueries(tuple(run.queries.values()), run.graded.grades, cutoff, level)
-    return abstention_of(over, {name: dict(run.answers[name]()) for name in names})
+    rankings = {name: dict(run.answers[name]()) for name in names}
+    return abstention_of(run.queries, run.graded.grades, rankings, parse(run.scores.primary).cutoff or CUTOFF, level)
 
 
 def _ceilings(run: RunInputs, found: Evaluation) -> Ceilings | None:
@@ -215,12 +207,9 @@ def summaries(scores: Scores, level: float) -> dict[str, dict[str, Summary]]:
         for name, values in group.items():
             if (kept := scores.defined(measure, name)).any():
                 found.setdefault(measure, {})[name] = summarize(
-                    values[kept],
-                    level,
-                    binary=measure in scores.binary,
-                    bounds=scores.range_of(measure),
+                    values[kept], level, binary=measure in scores.binary, bounds=scores.range_of(measure),
                     units=scores.only(kept).units,
-                )
+                )  # fmt: skip
     return found
 
 
@@ -259,14 +248,12 @@ def conclude(
     leader, *others = means
     declared = [row for row in rows if row.measure == measure]
     against = _of_leader(leader, declared)
-    tests = dict.fromkeys(against, max(1, len(declared)))
+    every = len(means) * (len(means) - 1) // 2
+    tests = dict.fromkeys(others, every) | dict.fromkeys(against, max(1, len(declared)))
     if len(against) < len(others) and sweep is not None:
         against = _leading_a_sweep(decided, leader, settings) | against
-        tests = dict.fromkeys(others, len(means) * (len(means) - 1) // 2) | tests
     elif len(against) < len(others):
-        pairs = compare(decided, settings=settings)
-        against = _of_leader(leader, pairs) | against
-        tests = dict.fromkeys(others, len(pairs)) | tests
+        against = _of_leader(leader, compare(decided, settings=settings)) | against
     wanted = settings.margin or EXAMPLE * (decided.span_of(measure) or 1.0)
     found = Evaluation(
         measure=measure,
@@ -286,47 +273,24 @@ def conclude(
         sweep=sweep,
     )
     done = {*found.within_margin, *found.shown_worse}
-    plans = {
-        other: _needed(decided, (leader, other), settings.alpha / tests[other], wanted)
-        for other in others
-        if other not in done
-    }
-    return found.model_copy(update={"plans": plans, "warnings": tuple(_fragile(decided, found))})
-
-
-def _fragile(scores: Scores, found: Evaluation) -> Iterator[RunWarning]:
-    """The pairs of the first screen of which few queries with a large loss would undo what is shown."""
-    group, units, span = scores.values[scores.primary], scores.units, scores.span_of(scores.primary)
-    pairs = found.against_baseline if found.baseline else found.against.values()
-    shown = [(row.a, row.b) for row in pairs if row.verdict.separates]
-    if found.sweep is not None:
-        shown = [(found.sweep.chosen, found.sweep.default)] if found.sweep.beats else []
-    for a, b in shown:
-        if fragile(units.means(group[a] - group[b]), span):
-            yield RunWarning(WarningKind.FRAGILE, (a, b))
+    alphas = {other: settings.alpha / tests[other] for other in others if other not in done}
+    plans = {other: _needed(decided, (leader, other), alpha, wanted) for other, alpha in alphas.items()}
+    return found.model_copy(update={"plans": plans, "warnings": tuple(fragile_warnings(decided, found))})
 
 
 def _leading_a_sweep(scores: Scores, leader: str, settings: Settings) -> dict[str, Comparison]:
     """The leader's pairs, judged by max-T over all pairs: each by every other test would take minutes."""
-    pairs, group = (
-        _of_leader(leader, compare(scores, baseline=leader, settings=settings)),
-        scores.values[scores.primary],
-    )
-    names = list(group)
-    apart = told_apart(
-        np.column_stack([group[name] for name in names]), scores.units, names.index(leader),
-        alpha=settings.alpha, seed=settings.seed,
-    )  # fmt: skip
-    told = {name for name, known in zip(names, apart, strict=True) if known}
-    allowed = settings.by_people and not settings.spent
-    return {
-        other: row
-        if row.verdict is Verdict.EQUIVALENT or not allowed
-        else replace(row, finding=Finding(Verdict.BETTER))
-        if other in told
-        else replace(row, finding=Finding(Verdict.UNDECIDED, row.reason or Reason.NOT_SHOWN))
-        for other, row in pairs.items()
-    }
+    pairs = _of_leader(leader, compare(scores, baseline=leader, settings=settings))
+    if not settings.by_people or settings.spent:
+        return pairs
+    names, table = list(scores.values[scores.primary]), np.column_stack([*scores.values[scores.primary].values()])
+    apart = max_t_pairs(table, scores.units, names.index(leader), alpha=settings.alpha, seed=settings.seed)
+    for other, row in pairs.items():
+        finding = Finding(Verdict.UNDECIDED, row.reason or Reason.NOT_SHOWN)
+        if row.verdict is not Verdict.EQUIVALENT:
+            finding = Finding(Verdict.BETTER) if apart[names.index(other)] else finding
+            pairs[other] = replace(row, finding=finding)
+    return pairs
 
 
 def _needed(scores: Scores, pair: tuple[str, str], alpha: float, difference: float) -> int | None:
@@ -343,19 +307,13 @@ def _of_leader(leader: str, rows: Sequence[Comparison]) -> dict[str, Comparison]
     return {row.b: row for row in turned}
 
 
-def _tests(run: RunInputs, settings: Settings, baseline: str | None, choice: SweepChoice | None) -> Iterator[TestRow]:
-    """Every family beside the declared comparisons, on the queries for which everyone has a value."""
-    scores = run.scores
-    pairs = family(list(scores.retrievers), baseline)
-    if not pairs:
-        return
-    decided = scores.of(scores.primary).only(scores.defined(scores.primary))
-    yield from equivalence_family(decided, pairs, settings)
-    if len(pairs) <= MOST_PAIRS:  # one slice is as much work as the whole
-        yield from slice_families(decided, pairs, [run.queries[query] for query in decided.ids], settings)
-    yield from uplift_family(decided, run.manifest, run.graded, settings)
-    if choice is not None:
+def _tests(run: RunInputs, decided: Scores, pairs: Sequence[tuple[str, str]], found: Evaluation) -> Iterator[TestRow]:
+    """The other families, on the queries for which everyone has a value."""
+    if 0 < len(pairs) <= MOST_PAIRS:  # one slice is as much work as the whole
+        yield from slice_families(decided, pairs, [run.queries[query] for query in decided.ids], found.settings)
+    yield from uplift_family(decided, run.manifest, run.graded, found.settings)
+    if (choice := found.sweep) is not None:
         yield TestRow(
-            "sweep", scores.primary, choice.chosen, choice.default, decided.n, None, choice.p_value, choice.p_value,
+            "sweep", decided.primary, choice.chosen, choice.default, decided.n, None, choice.p_value, choice.p_value,
             choice.method, f"best of {choice.configurations}", choice.gain,
         )  # fmt: skip

@@ -3,8 +3,6 @@
 No text is in it, and no score of a single query: `wording` says it, scores.csv holds them.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
@@ -15,7 +13,7 @@ from pydantic import BaseModel, ConfigDict, computed_field
 from harness.evaluation.verdict import Comparison, Reason, TestRow, Verdict
 from harness.stats.intervals import Summary
 from harness.stats.multiplicity import adjusted_floors
-from harness.stats.power import Look
+from harness.stats.power import InterimAnalysis
 from harness.stats.settings import Settings
 
 BoardStanding = Literal["leader", "good", "open", "same", "worse", "baseline", "better", "failed"]
@@ -226,7 +224,7 @@ class Evaluation(BaseModel):
     """The primary one."""
     settings: Settings
     """With the level of this look, where looks are planned."""
-    look: Look | None = None
+    look: InterimAnalysis | None = None
     """Which of the planned looks this is; None where none are planned."""
     next_look: NextLook | None = None
     judgments: int = 0

@@ -1,7 +1,5 @@
 """Evidence beside the verdicts: effect sizes, what two rankings have in common."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations
 from shlex import quote

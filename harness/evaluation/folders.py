@@ -1,7 +1,5 @@
 """Several results folders side by side: the queries that they share, and names that tell their retrievers apart."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields, replace
@@ -90,9 +88,7 @@ def score_folders(
     ids = shared.ids
     if queries is not None:
         if strangers := [query for query in queries if query not in ids]:
-            raise InputError(
-                [Problem(f"query {query!r}", "is not a query that all folders share") for query in strangers]
-            )
+            raise InputError([Problem(f"query {one!r}", "is not a query that all folders share") for one in strangers])
         ids = tuple(query for query in ids if query in queries)
     if not ids:
         raise InputError(Problem(", ".join(map(str, folders)), "share no query with the same text and the same grades"))
@@ -150,7 +146,7 @@ def joined_scores(
             twins = (
                 other
                 for j, other in earlier
-                if (name == other or (what is not None and known[j].get(other) == what))
+                if (name == other if what is None else known[j].get(other) == what)
                 and _same(folders[j], other, scores, name, cutoff)
             )
             if (twin := next(twins, None)) is None:
@@ -170,7 +166,7 @@ def joined_scores(
     return replace(
         first,
         values=values,
-        ranges={measure: _widest([scores.ranges[measure] for scores in folders]) for measure in first.ranges},
+        ranges={measure: _widest(filter(None, (one.ranges[measure] for one in folders))) for measure in first.ranges},
         identical=identical_pairs(values[first.primary], lists, (first.ids, cutoff)),
         by_people=all(scores.by_people for scores in folders),
         notes=(f"Found the same in more than one folder, and compared once: {join(once)}.",) if once else (),
@@ -179,16 +175,15 @@ def joined_scores(
     )
 
 
+def _widest(ranges: Iterable[Range]) -> Range | None:
+    return max(ranges, key=lambda one: one.span, default=None)
+
+
 def _same(a: Scores, first: str, b: Scores, second: str, cutoff: int | None) -> bool:
     """Whether two retrievers have the same scores and the same first hits."""
     same = all(np.array_equal(a.values[m][first], b.values[m][second], equal_nan=True) for m in a.values)
     sides = ((a, first), (b, second))
     return same and len({rankings_digest(one.lists[name](), one.ids, cutoff) for one, name in sides}) == 1
-
-
-def _widest(ranges: Sequence[Range | None]) -> Range | None:
-    known = [one for one in ranges if one is not None]
-    return max(known, key=lambda one: one.span, default=None)
 
 
 def folders_apart(folders: Sequence[Path]) -> list[str]:
@@ -266,13 +261,9 @@ def missing_retrievers(paths: Iterable[Path]) -> list[str]:
     Args:
         paths: results folders; anything else is passed over.
     """
-    notes = []
-    for path in paths:
-        if _holds_results(path):
-            manifest = records.read_manifest(path)
-            if missing := list(manifest.failed):
-                notes.append(f"{path}: Incomplete: without {join(missing)}; who leads here leads among those that ran.")
-    return notes
+    failed = {path: [*records.read_manifest(path).failed] for path in paths if _holds_results(path)}
+    others = "who leads here leads among those that ran."
+    return [f"{path}: Incomplete: without {join(missing)}; {others}" for path, missing in failed.items() if missing]
 
 
 def score_rankings(
@@ -294,8 +285,9 @@ def score_rankings(
         if not runs and not first.exists():
             raise InputError(Problem(str(first), "does not exist", "give a results folder, or judgments and runs"))
         if not runs:
-            remedy = "give runs after the judgments, or a results folder alone"
-            raise InputError(Problem("RUN", "no run was named", remedy))
+            raise InputError(
+                Problem("RUN", "no run was named", "give runs after the judgments, or a results folder alone")
+            )
         if rule is not None:
             raise InputError(Problem("--grades", "judgments have their grades already", "it is for results folders"))
         return score_runs(first, runs, parse_all(named or USUAL), conventions=conventions)

@@ -1,7 +1,5 @@
 """Whether a retriever may take the place of another: non-inferiority of the mean by a margin."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 from typing import NamedTuple
@@ -18,7 +16,7 @@ from harness.measures import parse
 from harness.records import UNSCORED, Results, read_corpus
 from harness.stats.differences import differences
 from harness.stats.intervals import mean
-from harness.stats.paired_tests import Within, fewest_units, not_worse
+from harness.stats.paired_tests import EquivalenceMargin, fewest_units, not_worse
 from harness.stats.power import at_look
 from harness.stats.settings import Settings, check_margin
 from retrievers.errors import InputError, Problem, did_you_mean
@@ -42,7 +40,7 @@ def gate_scores(scores: Scores, *, margin: float, settings: Settings) -> Gate:
         raise InputError(Problem("margin", f"{margin} is not a finite number above 0", remedy))
     group, units, span = scores.values[scores.primary], scores.units, scores.span_of(scores.primary)
     d = differences(group[CHALLENGER], group[BASELINE])
-    within = Within(margin, span, units, settings.alpha)
+    within = EquivalenceMargin(margin, span, units, settings.alpha)
     (test,) = not_worse(group, [(CHALLENGER, BASELINE)], within, settings.seed)
     measured = any(np.any(values) for values in group.values())
     return Gate(
@@ -59,14 +57,14 @@ def gate_scores(scores: Scores, *, margin: float, settings: Settings) -> Gate:
     )
 
 
-class Side(NamedTuple):
+class GateArm(NamedTuple):
     """One of the two retrievers, and the folder that holds its scores."""
 
     results: Results
     retriever: str
 
 
-def gate_retrievers(challenger: Side, baseline: Side, *, margin: float, corpus_changed: bool = False) -> Gate:
+def gate_retrievers(challenger: GateArm, baseline: GateArm, *, margin: float, corpus_changed: bool = False) -> Gate:
     """Ask whether one retriever is not worse than another by the margin, on the primary measure.
 
     Of two folders, the queries that both have are compared.
@@ -130,7 +128,7 @@ def same_ground(challenger: Results, baseline: Results, *, corpus_changed: bool 
     return shared
 
 
-def _check(sides: tuple[Side, Side]) -> None:
+def _check(sides: tuple[GateArm, GateArm]) -> None:
     """Refuse a folder without scores, a retriever without results, and a comparison with itself."""
     for results, _ in sides:
         if not results.scored:

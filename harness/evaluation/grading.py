@@ -1,7 +1,5 @@
 """From labels, kept as they were given, to grades and gains."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple

@@ -1,7 +1,5 @@
 """Whose labels are taken: the verdicts under each person's own."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import NamedTuple
 

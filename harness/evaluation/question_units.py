@@ -1,7 +1,5 @@
 """Which queries ask the same question, and how much each counts."""
 
-from __future__ import annotations
-
 import math
 import unicodedata
 from collections import Counter

@@ -1,7 +1,5 @@
 """Results folders and files of per-query scores, read into the one table of scores; nothing is embedded."""
 
-from __future__ import annotations
-
 import json
 import math
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -13,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from harness.dataset.rows import File, Row, read_rows
+from harness.dataset.rows import File, Row, read_rows, read_text
 from harness.dataset.source import Findings
 from harness.evaluation.grading import ABSTAIN, GradedLabels, grade_labels, scores_of
 from harness.evaluation.question_units import clusters_of, weights_of
@@ -147,11 +145,7 @@ def primary_of(resolved: ResolvedExperiment) -> str:
 
 
 def score_folder(
-    results: Results,
-    measures: Sequence[Measure],
-    *,
-    relevance: Relevance,
-    queries: Collection[str] | None = None,
+    results: Results, measures: Sequence[Measure], *, relevance: Relevance, queries: Collection[str] | None = None
 ) -> Scores:
     """Score the rankings of a results folder again.
 
@@ -303,13 +297,6 @@ def _number(written: str) -> float | None:
 
 def read_ids(path: Path) -> list[str]:
     """Read the ids of a file, one a line; raises InputError where it cannot be read, or holds none."""
-    remedy = "one query id a line, in UTF-8"
-    try:
-        lines = path.read_text(encoding="utf-8-sig").split("\n")
-    except (OSError, UnicodeDecodeError) as error:
-        what = getattr(error, "strerror", None) or "it is not UTF-8"
-        raise InputError(Problem(str(path), f"cannot be read: {what}", remedy)) from None
-    ids = [line.strip() for line in lines if line.strip()]
-    if not ids:
-        raise InputError(Problem(str(path), "names no query", remedy))
+    if not (ids := [line.strip() for line in read_text(path).split("\n") if line.strip()]):
+        raise InputError(Problem(str(path), "names no query", "one query id a line, in UTF-8"))
     return ids

@@ -140,66 +140,63 @@ def _scored_file(
     name: str, path: str | Path, judgments: Judgments, measures: Sequence[Measure], conventions: Conventions
 ) -> ScoredRun:
     """Score one file."""
-    streamed = _streamed(path, judgments, measures, conventions)
-    scores, matched = streamed.values, ""
+    values, seen = _streamed(path, judgments, measures, conventions.precision)
+    matched = ""
     again: RunScores | str | Path | None = path if Path(path).is_file() else None
-    if again is not None and not streamed.known:
+    if again is not None and not seen.known:
         again, matched = matched_run(read_run(path), judgments, str(path))
-        scores = score_run(measures, judgments, again.items(), precision=conventions.precision)
-    kept, notes = counted(judgments, streamed.met, conventions)
-    notes += [matched] if matched else []
-    for steep in dict.fromkeys(measure.name for measure in measures if row_of(measure).by_largest_grade):
-        notes.append(f"{steep}: the largest grade of the qrels is G = {scores.largest_grade}")
-    if streamed.unjudged:
-        notes.append(f"queries of the run without judgments: {streamed.unjudged} (ignored)")
+        values = score_run(measures, judgments, again.items(), precision=conventions.precision)
+    kept, notes = counted(judgments, seen.met, conventions)
+    steep = dict.fromkeys(measure.name for measure in measures if row_of(measure).by_largest_grade)
+    notes += filter(None, [matched])
+    notes += [f"{one}: the largest grade of the qrels is G = {values.largest_grade}" for one in steep]
+    notes += seen.ignored
     if not kept:
         raise InputError(Problem(str(path), "no query is left to score", "; ".join(notes)))
-    values = scores if len(kept) == len(judgments) else scores.only(kept)
+    values = values if len(kept) == len(judgments) else values.only(kept)
     lists = None if again is None else partial(ordered, again, frozenset(values.query_ids), conventions.precision)
     return ScoredRun(name, values, tuple(notes), lists)
 
 
-class _Streamed(NamedTuple):
-    """What a file of rankings gave as it was read."""
+class _SeenQueries:
+    """Which queries a run was seen to have as it was read."""
 
-    values: MeasureValues
-    met: set[str]
-    """Judged queries that it has."""
-    unjudged: int
-    known: bool
-    """Whether any hit is judged for its query."""
+    def __init__(self, judgments: Judgments) -> None:
+        self._judgments = judgments
+        self.met: set[str] = set()
+        self.unjudged: set[str] = set()
+        self.known = False
+        """Whether any hit is judged for its query."""
+
+    def watch(self, run: Iterable[tuple[str, dict[str, float]]]) -> Iterator[tuple[str, dict[str, float]]]:
+        for query_id, hits in run:
+            if query_id in self.met:
+                raise _QueryApart
+            (self.met if query_id in self._judgments else self.unjudged).add(query_id)
+            self.known = self.known or not self._judgments.get(query_id, {}).keys().isdisjoint(hits)
+            yield query_id, hits
+
+    @property
+    def ignored(self) -> list[str]:
+        number = len(self.unjudged)
+        return [f"queries of the run without judgments: {number} (ignored)"] if number else []
 
 
 def _streamed(
-    path: str | Path, judgments: Judgments, measures: Sequence[Measure], conventions: Conventions
-) -> _Streamed:
-    met: set[str] = set()
-    unjudged: set[str] = set()
-    known = False
-
-    def separated(run: Iterator[tuple[str, dict[str, float]]]) -> Iterator[tuple[str, dict[str, float]]]:
-        nonlocal known
-        for query_id, hits in run:
-            if query_id in met:
-                raise _QueryApart
-            (met if query_id in judgments else unjudged).add(query_id)
-            known = known or not judgments.get(query_id, {}).keys().isdisjoint(hits)
-            yield query_id, hits
-
-    def scored(run: Iterator[tuple[str, dict[str, float]]]) -> MeasureValues:
-        return score_run(measures, judgments, separated(run), precision=conventions.precision)
-
+    path: str | Path, judgments: Judgments, measures: Sequence[Measure], precision: Precision
+) -> tuple[MeasureValues, _SeenQueries]:
+    seen = _SeenQueries(judgments)
     try:
-        scores = scored(stream_run(path))
+        values = score_run(measures, judgments, seen.watch(stream_run(path)), precision=precision)
     except _QueryApart:
         if not Path(path).is_file():
             what = "the lines of a query are not together, and the input can be read only once"
             raise InputError(Problem(str(path), what, "write it to a file first")) from None
-        met.clear()
-        scores = scored(iter(read_run(path).items()))
-    if not met:
-        raise _strangers(str(path), unjudged, judgments)
-    return _Streamed(scores, met, len(unjudged), known)
+        seen = _SeenQueries(judgments)
+        values = score_run(measures, judgments, seen.watch(read_run(path).items()), precision=precision)
+    if not seen.met:
+        raise _strangers(str(path), seen.unjudged, judgments)
+    return values, seen
 
 
 def _strangers(run: str, queries: Iterable[str], judgments: Judgments) -> UnmatchedRun:
@@ -248,22 +245,14 @@ def counted(judgments: Judgments, met: set[str], conventions: Conventions) -> tu
             raise InputError([Problem(f"query {q!r}", "is not judged", remedy) for q in unknown])
         kept &= set(conventions.queries)
     without_relevant = {q for q in kept if not any(grade > 0 for grade in judgments[q].values())}
-    if without_relevant:
-        treatment = (
-            "left out" if conventions.skip_no_relevant else "they score 0 and count; --skip-no-relevant leaves them out"
-        )
-        notes.append(f"judged queries without a relevant document: {len(without_relevant)} ({treatment})")
-    if missing := kept - met:
-        treatment = (
-            "left out"
-            if conventions.intersection
-            else "they score 0 and count; harness score --intersection leaves them out"
-        )
-        notes.append(f"judged queries that the run lacks: {len(missing)} ({treatment})")
-    if conventions.skip_no_relevant:
-        kept -= without_relevant
-    if conventions.intersection:
-        kept -= missing
+    for queries, what, left_out, option in (
+        (without_relevant, "without a relevant document", conventions.skip_no_relevant, "--skip-no-relevant"),
+        (kept - met, "that the run lacks", conventions.intersection, "harness score --intersection"),
+    ):
+        if queries:
+            treatment = "left out" if left_out else f"they score 0 and count; {option} leaves them out"
+            notes.append(f"judged queries {what}: {len(queries)} ({treatment})")
+            kept = kept - queries if left_out else kept
     return kept, notes
 
 
@@ -295,16 +284,14 @@ def _tag(file: str) -> str:
 
 def scored_run(name: str, run: RunScores, judgments: Qrels, measures: Sequence[Measure]) -> ScoredRun:
     """Score one run; a judged query that it lacks scores 0 and counts."""
-    met = run.keys() & judgments.keys()
-    if not met:
-        raise _strangers(f"runs[{name!r}]", run, judgments)
-    matched = ""
-    if all(judgments[query].keys().isdisjoint(run[query]) for query in met):
-        run, matched = matched_run(run, judgments, f"runs[{name!r}]")
-    _, notes = counted(judgments, set(met), Conventions())
-    notes += [matched] if matched else []
-    unjudged = len(run.keys() - judgments.keys())
-    notes += [f"queries of the run without judgments: {unjudged} (ignored)"] if unjudged else []
+    seen, where, matched = _SeenQueries(judgments), f"runs[{name!r}]", ""
+    run = dict(seen.watch(run.items()))
+    if not seen.met:
+        raise _strangers(where, run, judgments)
+    if not seen.known:
+        run, matched = matched_run(run, judgments, where)
+    _, notes = counted(judgments, seen.met, Conventions())
+    notes = [*notes, *filter(None, [matched]), *seen.ignored]
     lists = partial(ordered, run)
     own = any(measure.own for measure in measures)  # what is asked by lists of documents
     values = score(measures, judgments, lists()) if own else score_run(measures, judgments, run.items())

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations
@@ -83,16 +84,15 @@ class Scores:
     """(retriever, query id): queries that were left out for one retriever alone, which have no row."""
 
     def __post_init__(self) -> None:
+        every = [(measure, name, values) for measure, of in self.values.items() for name, values in of.items()]
         problems = [
             Problem(f"{measure} of {name}", f"{int(np.isinf(values).sum())} scores are not finite numbers")
-            for measure, group in self.values.items()
-            for name, values in group.items()
+            for measure, name, values in every
             if np.isinf(values).any()
         ]
         problems += [
             Problem(measure, f"{name} has scores of {len(values)} queries, not of {self.n}", "score the same queries")
-            for measure, group in self.values.items()
-            for name, values in group.items()
+            for measure, name, values in every
             if len(values) != self.n
         ]
         if problems:
@@ -261,13 +261,10 @@ def scores_from_rows(rows: Mapping[tuple[str, str, str], float]) -> Scores:
     """Put (retriever, query id, measure) -> value in order; what is not there is undefined."""
     ids = tuple(sorted({query for _, query, _ in rows}))
     place = {query: i for i, query in enumerate(ids)}
-    values: dict[str, dict[str, Floats]] = {}
+    values: dict[str, dict[str, Floats]] = defaultdict(lambda: defaultdict(lambda: np.full(len(ids), np.nan)))
     for (retriever, query, measure), value in rows.items():
-        group = values.setdefault(measure, {})
-        if retriever not in group:
-            group[retriever] = np.full(len(ids), np.nan)
-        group[retriever][place[query]] = value
-    return Scores(ids=ids, values=values)
+        values[measure][retriever][place[query]] = value
+    return Scores(ids=ids, values={measure: dict(of) for measure, of in values.items()})
 
 
 def by_mean(means: Mapping[str, float], *, low_is_good: bool = False) -> dict[str, float]:

@@ -1,7 +1,5 @@
 """The results of one experiment on several data sets: a folder that holds a results folder for each."""
 
-from __future__ import annotations
-
 import csv
 import re
 from collections.abc import Iterable, Sequence
@@ -12,7 +10,7 @@ from harness import records
 from harness.evaluation.across_sets import ON, SetsTogether, together
 from harness.evaluation.evaluate import evaluation_of
 from harness.evaluation.folders import folders_apart, score_folders
-from harness.evaluation.gate import Side, gate_retrievers
+from harness.evaluation.gate import GateArm, gate_retrievers
 from harness.evaluation.readers import scores_of_results
 from harness.evaluation.verdict import Gate
 from harness.experiment import NAME
@@ -117,6 +115,8 @@ def gate_sets(place: Path, challenger: str, baseline: str, margins: dict[str, fl
     if problems:
         raise InputError(problems)
     return {
-        name: gate_retrievers(Side(one, challenger), Side(one, baseline), margin=margins.get(name, margins.get("", 0)))
+        name: gate_retrievers(
+            GateArm(one, challenger), GateArm(one, baseline), margin=margins.get(name, margins.get("", 0))
+        )
         for name, one in sets.items()
     }

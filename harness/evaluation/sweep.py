@@ -1,7 +1,5 @@
 """What the choice of a sweep is worth: the best of many configurations against what is in use today."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 
@@ -15,7 +13,7 @@ from harness.experiment.sweep import words_of
 from harness.stats.cross_fitting import cross_fitted
 from harness.stats.intervals import mean, student
 from harness.stats.settings import Settings
-from harness.stats.sign_flip import max_t, told_apart
+from harness.stats.sign_flip import max_t, max_t_pairs
 from retrievers.options import checked
 
 
@@ -41,15 +39,13 @@ def choose(scores: Scores, sweep: Sweep, settings: Settings, prices: Prices) -> 
     if sweep.default not in group or not tried or not scores.n:
         return None
     default = group[sweep.default]
-    found = max_t(
-        np.column_stack([group[name] - default for name in tried]), units, alpha=settings.alpha, seed=settings.seed
-    )
+    gaps = np.column_stack([group[name] - default for name in tried])
+    found = max_t(gaps, units, alpha=settings.alpha, seed=settings.seed)
     chosen = tried[found.best]
     expected = cross_fitted({name: group[name] for name in tried}, scores.ids, units, seed=settings.seed)
     every = [*tried, sweep.default]
-    apart = told_apart(
-        np.column_stack([group[name] for name in every]), units, found.best, alpha=settings.alpha, seed=settings.seed
-    )
+    table = np.column_stack([group[name] for name in every])
+    apart = max_t_pairs(table, units, found.best, alpha=settings.alpha, seed=settings.seed)
     alike = [name for name, told in zip(every, apart, strict=True) if not told]
     ranked = list(by_mean({name: mean(group[name], units.weights) for name in every}))
     free, bounds, too_few = (0.0,), scores.gap_range, len(units) < FEWEST_QUERIES

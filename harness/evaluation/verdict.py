@@ -103,6 +103,10 @@ def verdict_on(evidence: Evidence, alpha: float) -> Finding:
     return Finding(Verdict.UNDECIDED, evidence.state or (Reason.TOO_FEW if too_few else Reason.NOT_SHOWN))
 
 
+SIGNED = {"mean_difference": "mean_difference", "ci_low": "ci_high", "ci_high": "ci_low", "effect_size": "effect_size"}
+"""Column -> the one whose value, with the other sign, it has from the other side."""
+
+
 @dataclass(frozen=True, slots=True)
 class Comparison:
     """One row of comparisons.csv, whose column `verdict` holds the finding in words; None is an empty cell."""
@@ -176,20 +180,12 @@ class Comparison:
     @property
     def swapped(self) -> Comparison:
         """The same comparison seen from the other side."""
-        return replace(
-            self,
-            a=self.b,
-            b=self.a,
-            wins=self.losses,
-            losses=self.wins,
-            mean_difference=0.0 - self.mean_difference,
-            ci_low=None if self.ci_high is None else 0.0 - self.ci_high,
-            ci_high=None if self.ci_low is None else 0.0 - self.ci_low,
-            w_plus=self.w_minus,
-            w_minus=self.w_plus,
-            effect_size=None if self.effect_size is None else 0.0 - self.effect_size,
-            finding=self.finding.swapped,
-        )
+        opposite = {"a": "b", "b": "a", "wins": "losses", "losses": "wins", "w_plus": "w_minus", "w_minus": "w_plus"}
+        changed = {name: getattr(self, other) for name, other in opposite.items()}
+        for name, other in SIGNED.items():
+            value = getattr(self, other)
+            changed[name] = None if value is None else 0.0 - value
+        return replace(self, **changed, finding=self.finding.swapped)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,5 @@
 """What a reader of a verdict must know of the run: what was not read, not judged, or answered with other ids."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterator
 
@@ -9,6 +7,7 @@ from harness.evaluation.evaluation import Evaluation, RunWarning, WarningKind
 from harness.evaluation.scores import Scores
 from harness.measures import parse
 from harness.records import Manifest
+from harness.stats.differences import fragile
 
 CUT = 0.05
 """Share of the documents of which a model read only the beginning, from which on the first screen says so."""
@@ -54,6 +53,18 @@ def judged_warnings(shares: dict[str, float], cutoff: int) -> Iterator[RunWarnin
     worst = min(shares, key=lambda name: shares[name])
     if 1 - shares[worst] >= UNJUDGED:
         yield RunWarning(WarningKind.UNJUDGED, (worst, leader), (1 - shares[worst], 1 - first, cutoff))
+
+
+def fragile_warnings(scores: Scores, found: Evaluation) -> Iterator[RunWarning]:
+    """Yield the pairs of the first screen of which few queries with a large loss would undo what is shown."""
+    group, units, span = scores.values[scores.primary], scores.units, scores.span_of(scores.primary)
+    pairs = found.against_baseline if found.baseline else found.against.values()
+    shown = [(row.a, row.b) for row in pairs if row.verdict.separates]
+    if found.sweep is not None:
+        shown = [(found.sweep.chosen, found.sweep.default)] if found.sweep.beats else []
+    for a, b in shown:
+        if fragile(units.means(group[a] - group[b]), span):
+            yield RunWarning(WarningKind.FRAGILE, (a, b))
 
 
 def _half_read(manifest: Manifest) -> Iterator[RunWarning]:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from harness.english import asked, count, counted, few_names, format_p, join, minus, related
 from harness.evaluation.evaluation import Abstention, Ceilings, Evaluation, RunWarning, WarningKind
 from harness.evaluation.verdict import Comparison, Finding, Gate, Reason, Verdict
-from harness.stats.power import Look
+from harness.stats.power import InterimAnalysis
 from harness.stats.settings import Settings
 
 if TYPE_CHECKING:
@@ -178,9 +178,8 @@ def labellers_sentence(merged: Sequence[Comparison], verdicts: Sequence[Labeller
         return ""
     pairs = []
     for row in merged:
-        findings = {"the merge": row.finding} | {
-            one.labeller: one.rows[row.a, row.b].finding for one in verdicts if (row.a, row.b) in one.rows
-        }
+        pair = (row.a, row.b)
+        findings = {"the merge": row.finding} | {o.labeller: o.rows[pair].finding for o in verdicts if pair in o.rows}
         if len({replace(finding, reason=None) for finding in findings.values()}) > 1:
             each = ", ".join(f"{verdict_word(finding)} under {by}" for by, finding in findings.items())
             pairs.append(f"{row.a} and {row.b}: {each}")
@@ -220,15 +219,12 @@ def warning_sentence(warning: RunWarning) -> str:
             return f"Ids of {names[0]} are written otherwise than those of the documents: {told} (e.g. {words[-1]})."
         case WarningKind.UNJUDGED:
             beside = f" ({100 * numbers[1]:.0f} % of {names[1]}'s)" if names[0] != names[1] else ""
-            return (
-                f"Nobody judged {100 * numbers[0]:.0f} % of the first {numbers[2]:.0f} hits of {names[0]}{beside}: "
-                "unjudged documents count as irrelevant."
-            )
+            hits = f"{100 * numbers[0]:.0f} % of the first {numbers[2]:.0f} hits of {names[0]}{beside}"
+            return f"Nobody judged {hits}: unjudged documents count as irrelevant."
         case WarningKind.JUDGED_GAP:
-            return (
-                f"{100 * numbers[0]:.0f} % of what {names[0]} returned was judged, but {100 * numbers[1]:.0f} % of "
-                f"{names[1]}'s: unjudged documents count as irrelevant, which favours {names[0]}."
-            )
+            high, low = (f"{100 * number:.0f} %" for number in numbers[:2])
+            judged = f"{high} of what {names[0]} returned was judged, but {low} of {names[1]}'s"
+            return f"{judged}: unjudged documents count as irrelevant, which favours {names[0]}."
         case WarningKind.CLICKS:
             return (
                 f"The labels of {counted(round(numbers[0]), 'query')} are clicks: what people opened of what some "
@@ -256,13 +252,12 @@ def look_sentences(found: Evaluation) -> list[str]:
     return said
 
 
-def look_sentence(look: Look, queries: int) -> str:
+def look_sentence(look: InterimAnalysis, queries: int) -> str:
     """Return which of the planned looks this is, and the level that it has."""
     planned = join([f"{n:,}" for n in look.planned])
     if look.spent:
-        return (
-            f"Looks were planned at {planned} queries, and these are {queries:,}: alpha is spent, nothing is claimed."
-        )
+        what = f"Looks were planned at {planned} queries, and these are {queries:,}"
+        return f"{what}: alpha is spent, nothing is claimed."
     other = "" if queries in look.planned else f"; {queries:,} was not planned"
     return (
         f"This is look {look.number} (planned at {planned} queries{other}): level {look.level:.2g}, so "

@@ -3,12 +3,12 @@
 from harness.experiment.blocks import NAME as NAME
 from harness.experiment.blocks import SWEPT as SWEPT
 from harness.experiment.blocks import Block as Block
+from harness.experiment.blocks import CustomConfig as CustomConfig
 from harness.experiment.blocks import DenseTable as DenseTable
-from harness.experiment.blocks import Encoded as Encoded
 from harness.experiment.blocks import Fusion as Fusion
 from harness.experiment.blocks import QueryField as QueryField
 from harness.experiment.blocks import RerankedTable as RerankedTable
-from harness.experiment.blocks import Standalone as Standalone
+from harness.experiment.blocks import VectorConfig as VectorConfig
 from harness.experiment.blocks import in_order as in_order
 from harness.experiment.blocks import inputs as inputs
 from harness.experiment.blocks import origin as origin
@@ -28,6 +28,6 @@ from harness.experiment.model import StoredVectors as StoredVectors
 from harness.experiment.model import parse as parse
 from harness.experiment.model import statistics_of as statistics_of
 from harness.experiment.named_code import functions_of as functions_of
+from harness.experiment.placeholders import strings as strings
+from harness.experiment.placeholders import unset as unset
 from harness.experiment.variants import Sweep as Sweep
-from harness.experiment.written import strings as strings
-from harness.experiment.written import unset as unset

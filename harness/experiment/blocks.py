@@ -1,34 +1,16 @@
 """The retrievers' tables as data: what may stand in each and what it uses."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar, Literal, Self, get_args
 
-from pydantic import (
-    Field,
-    GetJsonSchemaHandler,
-    SerializeAsAny,
-    SerializerFunctionWrapHandler,
-    ValidationInfo,
-    WithJsonSchema,
-    field_validator,
-    model_serializer,
-    model_validator,
-)
+import pydantic
+from pydantic import Field, SerializeAsAny, ValidationInfo, field_validator, model_serializer, model_validator
 from pydantic_core import CoreSchema
 
 from harness.experiment.option_tables import JsonSchema, Kind, KindOf, options_of, read_as, table_of, union_of
-from harness.experiment.written import unset
+from harness.experiment.placeholders import unset
 from harness.pages import VISIBLE, WHITE, contrast, is_color
-from retrievers import (
-    encoder_class,
-    encoder_kinds,
-    reranker_class,
-    reranker_kinds,
-    retriever_class,
-    retriever_kinds,
-)
+from retrievers import encoder_class, encoder_kinds, reranker_class, reranker_kinds, retriever_class, retriever_kinds
 from retrievers.chunking import Chunk
 from retrievers.errors import InputError, Problem
 from retrievers.options import Strict, as_validation_error, checked
@@ -101,7 +83,7 @@ class Block(Strict):
     """Keys that are not written where they say nothing: manifests of earlier versions know the same retriever."""
 
     @model_serializer(mode="wrap")
-    def _without_silent(self, table_of: SerializerFunctionWrapHandler) -> dict[str, Any]:
+    def _without_silent(self, table_of: pydantic.SerializerFunctionWrapHandler) -> dict[str, Any]:
         table: dict[str, Any] = table_of(self)
         return self._spoken(table)
 
@@ -115,11 +97,9 @@ class Block(Strict):
     def _is_seen(cls, color: str) -> str:
         if color and not is_color(color.lower()):
             raise ValueError(f"{color!r} is not a colour; write six hexadecimal digits, such as '#0b6e4f'")
-        if color and contrast(color, WHITE) < VISIBLE:
-            raise ValueError(
-                f"{color!r} is too light to be seen on white paper (contrast {contrast(color, WHITE):.1f} : 1); "
-                f"take a darker one, {VISIBLE:g} : 1 or more"
-            )
+        if color and (seen := contrast(color, WHITE)) < VISIBLE:
+            what = f"{color!r} is too light to be seen on white paper (contrast {seen:.1f} : 1)"
+            raise ValueError(f"{what}; take a darker one, {VISIBLE:g} : 1 or more")
         return color.lower()
 
 
@@ -133,7 +113,7 @@ class QueryField(Strict):
 FieldFilter = dict[str, str | Annotated[tuple[str, ...], Field(min_length=1)] | QueryField]
 
 
-class Encoded(Block):
+class VectorConfig(Block):
     """The documents whose vectors are nearest to the query's, in one collection."""
 
     kind: Form
@@ -174,7 +154,7 @@ class Encoded(Block):
         return variants
 
 
-class DenseTable(Encoded):
+class DenseTable(VectorConfig):
     """Nearest neighbours by cosine in one collection of vectors."""
 
     kind: Literal["dense"] = "dense"
@@ -198,21 +178,21 @@ class DenseTable(Encoded):
         return self
 
 
-class Sparse(Encoded):
+class Sparse(VectorConfig):
     """Learned sparse retrieval: weights of a vocabulary's words, compared by their dot product."""
 
     kind: Literal["sparse"]
     """What it is."""
 
 
-class Multivector(Encoded):
+class Multivector(VectorConfig):
     """Late interaction: a vector for each token, compared by MaxSim."""
 
     kind: Literal["multivector"]
     """What it is."""
 
 
-class Standalone(Block):
+class CustomConfig(Block):
     """A whole retriever that indexes and searches by itself, such as BM25 or one of another package."""
 
     kind: str
@@ -241,12 +221,12 @@ class Standalone(Block):
             return {**own, "options": checked(options, others, "").model_dump(by_alias=True)}
 
     @model_serializer(mode="wrap")
-    def _options_beside(self, table_of: SerializerFunctionWrapHandler) -> dict[str, Any]:
+    def _options_beside(self, table_of: pydantic.SerializerFunctionWrapHandler) -> dict[str, Any]:
         table: dict[str, Any] = table_of(self)
         return self._spoken(table | table.pop("options"))
 
 
-NestedTable = Annotated[SerializeAsAny[Block], WithJsonSchema({"type": "object"})]
+NestedTable = Annotated[SerializeAsAny[Block], pydantic.WithJsonSchema({"type": "object"})]
 """A part without a name of its own: a table as under [[retrievers]]."""
 
 
@@ -313,9 +293,9 @@ KINDS: dict[str, type[Block]] = {
 class BlockUnion:
     """Annotates a retriever: to a reader of the schema it is a union of all kinds, those of other packages too."""
 
-    def __get_pydantic_json_schema__(self, _: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchema:
+    def __get_pydantic_json_schema__(self, _: CoreSchema, handler: pydantic.GetJsonSchemaHandler) -> JsonSchema:
         """Blocks that the harness makes, and whole retrievers with the options of their classes."""
-        whole = [table_of(retriever_class(kind), kind, Standalone) for kind in sorted(retriever_kinds())]
+        whole = [table_of(retriever_class(kind), kind, CustomConfig) for kind in sorted(retriever_kinds())]
         made, others = union_of("Made", KINDS.values()), union_of("Standalone", whole)
         return {"anyOf": [handler(model.__pydantic_core_schema__) for model in (made, others)]}
 
@@ -364,10 +344,8 @@ def check_form(encoder: Kind, form: object) -> None:
     wanted = get_args(form)[0]
     given = getattr(encoder_class(encoder.kind), "form", wanted)
     if given != wanted:
-        remedy = f'it stands in a retriever of kind = "{given}"'
-        raise InputError(
-            Problem("kind", f"the encoder {encoder.kind!r} gives {given} vectors, not {wanted} ones", remedy)
-        )
+        what = f"the encoder {encoder.kind!r} gives {given} vectors, not {wanted} ones"
+        raise InputError(Problem("kind", what, f'it stands in a retriever of kind = "{given}"'))
 
 
 def _store(table: dict[str, Any], form: str) -> dict[str, Any]:
@@ -379,9 +357,8 @@ def _store(table: dict[str, Any], form: str) -> dict[str, Any]:
         if form in get_args(Form):
             store.check(form)
     except InputError as error:
-        places = [one.where.removeprefix("store").removeprefix(".") for one in error.problems]
         raise InputError([
-            one._replace(where=place, what=without_user(one.what))
-            for place, one in zip(places, error.problems, strict=True)
+            one._replace(where=one.where.removeprefix("store").removeprefix("."), what=without_user(one.what))
+            for one in error.problems
         ]) from None  # fmt: skip
     return options

@@ -1,7 +1,5 @@
 """Reads an experiment file, finds its data set and parses its measures; every fault is told at once."""
 
-from __future__ import annotations
-
 import re
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
@@ -209,9 +207,7 @@ def question_of(experiment: Experiment) -> Question:
 
 def locate(table: DatasetTable, path: Path) -> DatasetReference:
     """Find the data set: relative to the working directory, else to the nearest parent of the file that has it."""
-    queries, match = (
-        (value,) if isinstance(value, str) else value or () for value in (table.queries, table.match)
-    )  # fmt: skip
+    queries, match = ((one,) if isinstance(one, str) else one or () for one in (table.queries, table.match))
     columns = {kind: name if isinstance(name, str) else ",".join(name) for kind, name in table.columns.items()}
     reference = DatasetReference(
         table.path, table.split, queries, table.format, table.documents, table.labels,

@@ -1,7 +1,5 @@
 """A folder of documents and labels -> a commented experiment that suits the data and runs on this machine."""
 
-from __future__ import annotations
-
 import importlib.util
 import json
 import re

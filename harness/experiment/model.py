@@ -1,7 +1,5 @@
 """The experiment as data: frozen tables, checked key by key as they are made."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal, NamedTuple, Self
@@ -9,22 +7,12 @@ from typing import Annotated, Any, Literal, NamedTuple, Self
 from pydantic import Field, SerializeAsAny, field_validator, model_validator
 
 from harness.dataset import refuse_urls
-from harness.experiment.blocks import (
-    KINDS,
-    SWEPT,
-    Block,
-    BlockUnion,
-    Conversation,
-    EncoderTable,
-    Name,
-    Standalone,
-    check_form,
-    inputs,
-)
+from harness.experiment import blocks
+from harness.experiment.blocks import Block, Conversation, EncoderTable, Name, check_form, inputs
 from harness.experiment.named_code import code_of
 from harness.experiment.option_tables import Kind, options_of, read_as
+from harness.experiment.placeholders import secrets, too_large, unset
 from harness.experiment.variants import Sweep, SweepTable, written_out
-from harness.experiment.written import secrets, too_large, unset
 from harness.measures import Measure
 from harness.retired import retired_in
 from harness.stats.settings import Looks, Statistics, without_retired
@@ -209,7 +197,7 @@ class Experiment(Strict):
     """Many configurations of a retriever, one of which is to be chosen."""
     report: bool = True
     """Whether a run writes the report: `harness report` writes it later all the same, and no figure depends on it."""
-    retrievers: tuple[Annotated[SerializeAsAny[Block], BlockUnion()], ...] = Field(min_length=1)
+    retrievers: tuple[Annotated[SerializeAsAny[Block], blocks.BlockUnion()], ...] = Field(min_length=1)
     """What is compared, in the order of the tables."""
 
     @model_validator(mode="before")
@@ -235,15 +223,15 @@ class Experiment(Strict):
             if alike:
                 twice = f"{name!r} occurs twice" if name in alike else f"{alike[0]!r} and {name!r} differ by case only"
                 raise ValueError(f"retriever names: {twice}; names must differ by more than case")
-        if self.sweep is not None and self.sweep.default not in names:
+        if self.sweep is not None:
             default = self.sweep.default
-            raise ValueError(f"sweep.default {default!r} is not a retriever; {did_you_mean(default, names)}")
-        if self.sweep is not None and self.baseline != self.sweep.default:
-            raise ValueError(
-                f"baseline {self.baseline!r} is not sweep.default: leave the baseline out, or name it there"
-            )
-        if self.sweep is not None and not set(self.sweep.cells) - {self.sweep.default}:
-            raise ValueError("sweep: the default is its only configuration; name more values")
+            if default not in names:
+                raise ValueError(f"sweep.default {default!r} is not a retriever; {did_you_mean(default, names)}")
+            if self.baseline != default:
+                what = f"baseline {self.baseline!r} is not sweep.default"
+                raise ValueError(f"{what}: leave the baseline out, or name it there")
+            if not set(self.sweep.cells) - {default}:
+                raise ValueError("sweep: the default is its only configuration; name more values")
         if self.baseline is not None and self.baseline not in names:
             raise ValueError(f"baseline {self.baseline!r} is not a retriever; {did_you_mean(self.baseline, names)}")
         self._check_graph(names)
@@ -287,7 +275,7 @@ def parse(written: Mapping[str, Any], *, code: bool = True) -> Experiment:
     if not code and isinstance(judge, Mapping) and (runs := code_of({"encoder": judge.get("encoder")})):
         problems.append(_refused("judge", runs))
         tables["judge"] = {key: value for key, value in judge.items() if key != "encoder"}
-    blocks: list[Block] = []
+    made: list[Block] = []
     entries = tables.get("retrievers", [])
     configurations: list[tuple[str, dict[str, Any]]] = []
     if "sweep" in tables:
@@ -305,16 +293,16 @@ def parse(written: Mapping[str, Any], *, code: bool = True) -> Experiment:
         try:
             if not code and (runs := code_of(entry)):
                 raise InputError(_refused(place, runs))
-            blocks.append(_block(entry, place))
+            made.append(_block(entry, place))
         except InputError as error:
             problems.extend(error.problems)
             # Its name still counts: others may be made of it, and the rest of the file is checked all the same.
             name = entry.get("name") if isinstance(entry, Mapping) else None
-            blocks += [Block(name=name)] if isinstance(name, str) and re.fullmatch(SWEPT, name) else []
+            made += [Block(name=name)] if isinstance(name, str) and re.fullmatch(blocks.SWEPT, name) else []
     try:
-        experiment = checked(Experiment, {**tables, "retrievers": blocks}, "")
+        experiment = checked(Experiment, {**tables, "retrievers": made}, "")
     except InputError as error:  # that one is needed is no news where the only one is refused
-        problems.extend(one for one in error.problems if blocks or not given or one.where != "retrievers")
+        problems.extend(one for one in error.problems if made or not given or one.where != "retrievers")
     if problems:  # once, although several retrievers may be written out from one table
         raise InputError(list(dict.fromkeys(problems)))
     return experiment
@@ -329,7 +317,7 @@ def _block(entry: object, where: str) -> Block:
         raise InputError(Problem("retrievers", "is not a list of tables", "write each under [[retrievers]]"))
     kind = _kind_in(entry, where)
     if kind not in ("fusion", "rerank"):
-        return checked(KINDS.get(kind, Standalone), {**entry, "kind": kind}, where)
+        return checked(blocks.KINDS.get(kind, blocks.CustomConfig), {**entry, "kind": kind}, where)
     of = entry.get("of")
     several = list(of) if isinstance(of, list | tuple) else [of]
     parts = [
@@ -337,16 +325,16 @@ def _block(entry: object, where: str) -> Block:
         for number, part in enumerate(several)
     ]
     made = {} if of is None else {"of": parts if isinstance(of, list | tuple) else parts[0]}
-    return checked(KINDS[kind], {**entry, **made, "kind": kind}, where)
+    return checked(blocks.KINDS[kind], {**entry, **made, "kind": kind}, where)
 
 
 def _kind_in(entry: Mapping[str, Any], where: str) -> str:
     """The kind of a retriever, which must be known."""
     kind = entry.get("kind") or ("dense" if "encoder" in entry else "rerank" if "rerank" in entry else None)
-    if isinstance(kind, str) and kind in KINDS:
+    if isinstance(kind, str) and kind in blocks.KINDS:
         return kind
     foreign = retriever_kinds()
     if not isinstance(kind, str) or kind not in foreign:
         what = f"unknown kind {kind!r}" if kind else "has neither an encoder nor a kind"
-        raise InputError(Problem(where, what, did_you_mean(str(kind or ""), {*KINDS, *foreign})))
+        raise InputError(Problem(where, what, did_you_mean(str(kind or ""), {*blocks.KINDS, *foreign})))
     return kind

@@ -1,10 +1,8 @@
 """Code, not this program's own, that an experiment names: for `--no-code`, and for a check that runs none of it."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 
-from harness.experiment.blocks import KINDS, Block, Encoded, Standalone, parts_in
+from harness.experiment.blocks import KINDS, Block, CustomConfig, VectorConfig, parts_in
 from retrievers import ENCODERS, RERANKERS, RETRIEVERS, STORES, store_kinds
 
 
@@ -47,12 +45,12 @@ def functions_of(block: Block) -> Iterator[tuple[str, str]]:
     for part in parts_in(block):
         if isinstance(part, Block):
             yield from functions_of(part)
-    if isinstance(block, Standalone) and block.kind == "python":
+    if isinstance(block, CustomConfig) and block.kind == "python":
         yield "call", block.options["call"]
-    chunk = block.options.get("chunk") if isinstance(block, Standalone) else None
+    chunk = block.options.get("chunk") if isinstance(block, CustomConfig) else None
     if isinstance(chunk, Mapping) and chunk.get("call"):
         yield "chunk.call", chunk["call"]
-    if isinstance(block, Encoded) and block.encoder.kind == "python":
+    if isinstance(block, VectorConfig) and block.encoder.kind == "python":
         yield "encoder.call", block.encoder.options["call"]
-    if isinstance(block, Encoded) and block.chunk is not None and block.chunk.call:
+    if isinstance(block, VectorConfig) and block.chunk is not None and block.chunk.call:
         yield "chunk.call", block.chunk.call

@@ -1,24 +1,13 @@
 """Tables of options: a class's arguments are its options, and every complaint names its key."""
 
-from __future__ import annotations
-
 import inspect
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from typing import Annotated, Any, Literal, Union, get_type_hints
 
-from pydantic import (
-    BaseModel,
-    BeforeValidator,
-    ConfigDict,
-    Field,
-    GetCoreSchemaHandler,
-    GetJsonSchemaHandler,
-    RootModel,
-    create_model,
-    model_serializer,
-)
+import pydantic
+from pydantic import BaseModel, BeforeValidator, Field, GetCoreSchemaHandler, GetJsonSchemaHandler, create_model
 from pydantic_core import CoreSchema, core_schema
 
 from retrievers.errors import InputError, Problem
@@ -30,7 +19,7 @@ JsonSchema = dict[str, Any]
 class _Arguments(Strict):
     """A class's options, described where they are declared: no source is read for them again."""
 
-    model_config = ConfigDict(use_attribute_docstrings=False)
+    model_config = pydantic.ConfigDict(use_attribute_docstrings=False)
 
 
 class Kind(Strict):
@@ -39,7 +28,7 @@ class Kind(Strict):
     kind: str
     options: dict[str, Any]
 
-    @model_serializer
+    @pydantic.model_serializer
     def written(self) -> dict[str, Any]:
         """The table as it would stand in an experiment file."""
         return {"kind": self.kind, **self.options}
@@ -112,7 +101,7 @@ def table_of(cls: type, kind: str, base: type[BaseModel] | None = None) -> type[
 def union_of(name: str, tables: Iterable[type[BaseModel]]) -> type[BaseModel]:
     """One model for several tables that their `kind` tells apart."""
     members: Any = Union[tuple(tables)]  # noqa: UP007 - as many as there are
-    return create_model(name, __base__=RootModel[Annotated[members, Field(discriminator="kind")]])
+    return create_model(name, __base__=pydantic.RootModel[Annotated[members, Field(discriminator="kind")]])
 
 
 def sentence(text: str) -> str:

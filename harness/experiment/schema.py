@@ -1,7 +1,5 @@
 """The experiment file as JSON Schema (`python -m harness.experiment.schema` writes it)."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from pathlib import Path

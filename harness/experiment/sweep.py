@@ -1,10 +1,8 @@
 """`[sweep]`, written out: many configurations of a retriever, one of which is to be chosen."""
 
-from __future__ import annotations
-
 import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from copy import deepcopy
 from itertools import product
 from typing import Any, NamedTuple
@@ -19,6 +17,10 @@ WHOLE = "whole"
 """The word of a chunk size of 0: whole documents."""
 OWN = ("name", "color", "variants", "derive")
 """Keys of the table as it is written that its configurations do not take over."""
+
+
+Blocks = Mapping[str, Mapping[str, Any]]
+"""Retriever -> its table, as it is written."""
 
 
 class _Axis(NamedTuple):
@@ -61,72 +63,64 @@ def swept(tables: Mapping[str, Any]) -> tuple[dict[str, Any], list[tuple[str, di
         one["name"]: one for one in (entries if isinstance(entries, Sequence) else ())
         if isinstance(one, Mapping) and isinstance(one.get("name"), str)
     }  # fmt: skip
-    written = tables["sweep"]
-    written = written if isinstance(written, Mapping) else {}
+    written = tables["sweep"] if isinstance(tables["sweep"], Mapping) else {}
     if "default" not in written:
         remedy = f"name the retriever in use today: {', '.join(map(repr, blocks)) or 'one of [[retrievers]]'}"
         raise InputError(Problem("sweep.default", "is missing", remedy))
     table = checked(SweepTable, written, "sweep")
     of = (table.of,) if isinstance(table.of, str) else table.of
     if unknown := [name for name in of if name not in blocks]:
-        raise InputError(
-            [Problem("sweep.of", f"{name!r} is not a retriever", did_you_mean(name, blocks)) for name in unknown]
-        )
+        wrong = ((f"{name!r} is not a retriever", did_you_mean(name, blocks)) for name in unknown)
+        raise InputError([Problem("sweep.of", *one) for one in wrong])
     axes = _axes(table.model_extra or {}, of, blocks)
     count = sum(math.prod(len(axis.values) for axis in axes if axis.block in _parts(name, blocks)) for name in of)
     if count > MOST:
         what = f"stands for {count:,} configurations, and at most {MOST} are run"
         raise InputError(Problem("sweep", what, "leave out values, or an axis"))
-    grid = _Grid(blocks, axes)
+    made: dict[str, dict[str, Any]] = {}
     cells: dict[str, dict[str, int]] = {}
     for top in of:
         own = [axis for axis in axes if axis.block in _parts(top, blocks)]
         for places in product(*(range(len(axis.values)) for axis in own)):
             chosen = dict(zip((axis.key for axis in own), places, strict=True))
-            name = grid.write(top, chosen)
+            name = _write(top, chosen, (blocks, axes), made)
             cells[name] = chosen if len(of) == 1 else {"of": of.index(top), **chosen}
     values = {axis.key: axis.values for axis in axes}
     resolved = {"default": table.default, "of": of, "axes": values if len(of) == 1 else {"of": of, **values}}
-    return {"baseline": table.default, **tables, "sweep": {**resolved, "cells": cells}}, list(grid.placed())
+    return {"baseline": table.default, **tables, "sweep": {**resolved, "cells": cells}}, [
+        (f"sweep: {one}", given) for one, given in made.items()
+    ]
 
 
-class _Grid:
-    """The tables that were written out so far, each once."""
+def _write(
+    name: str, chosen: Mapping[str, int], grid: tuple[Blocks, Sequence[_Axis]], made: dict[str, dict[str, Any]]
+) -> str:
+    """Write out one configuration of a retriever, and of what it uses, into `made`; returns its name.
 
-    def __init__(self, blocks: Mapping[str, Mapping[str, Any]], axes: Sequence[_Axis]) -> None:
-        self._blocks, self._axes = blocks, axes
-        self._made: dict[str, dict[str, Any]] = {}
-
-    def placed(self) -> Iterator[tuple[str, dict[str, Any]]]:
-        """The tables, with where they come from."""
-        return ((f"sweep: {name}", table) for name, table in self._made.items())
-
-    def write(self, name: str, chosen: Mapping[str, int]) -> str:
-        """Write out one configuration of a retriever, and of what it uses; returns its name.
-
-        One that is the retriever as it is written is that retriever.
-        """
-        parts = _parts(name, self._blocks)
-        own = [axis for axis in self._axes if axis.block in parts]
-        if not own:
-            return name
-        entry = self._blocks[name]
-        table = {key: deepcopy(value) for key, value in entry.items() if key not in OWN}
-        for axis in own:
-            if axis.block == name:
-                _set(table, axis, axis.values[chosen[axis.key]])
-        if isinstance(of := table.get("of"), str):
-            table["of"] = self.write(of, chosen)
-        elif isinstance(of, Sequence):
-            table["of"] = [self.write(one, chosen) for one in of]
-        if table == {key: value for key, value in entry.items() if key not in OWN}:
-            return name
-        called = f"{name}[{', '.join(axis.words[chosen[axis.key]] for axis in own)}]"
-        self._made[called] = {"name": called, **table}
-        return called
+    One that is the retriever as it is written is that retriever.
+    """
+    blocks, axes = grid
+    parts = _parts(name, blocks)
+    own = [axis for axis in axes if axis.block in parts]
+    if not own:
+        return name
+    entry = {key: value for key, value in blocks[name].items() if key not in OWN}
+    table = deepcopy(entry)
+    for axis in own:
+        if axis.block == name:
+            _set(table, axis, axis.values[chosen[axis.key]])
+    if isinstance(of := table.get("of"), str):
+        table["of"] = _write(of, chosen, grid, made)
+    elif isinstance(of, Sequence):
+        table["of"] = [_write(one, chosen, grid, made) for one in of]
+    if table == entry:
+        return name
+    called = f"{name}[{', '.join(axis.words[chosen[axis.key]] for axis in own)}]"
+    made[called] = {"name": called, **table}
+    return called
 
 
-def _axes(written: Mapping[str, Any], of: Sequence[str], blocks: Mapping[str, Mapping[str, Any]]) -> list[_Axis]:
+def _axes(written: Mapping[str, Any], of: Sequence[str], blocks: Blocks) -> list[_Axis]:
     parts = {part for name in of for part in _parts(name, blocks)}
     axes, problems = [], []
     # TOML writes tables last, and a manifest's experiment is written as TOML to be reproduced: the names stay the same.
@@ -136,9 +130,8 @@ def _axes(written: Mapping[str, Any], of: Sequence[str], blocks: Mapping[str, Ma
         named = first in blocks and bool(rest) and first not in blocks[of[0]]
         block, path = (first, rest) if named else (of[0], key)
         if isinstance(values, Mapping):
-            problems.append(
-                Problem(where, "is a table", f'quote the whole key: "{key}.{next(iter(values), "…")}" = […]')
-            )
+            remedy = f'quote the whole key: "{key}.{next(iter(values), "…")}" = […]'
+            problems.append(Problem(where, "is a table", remedy))
         elif not isinstance(values, tuple) or not values:
             problems.append(Problem(where, f"{values!r} is not a list of values", f'"{key}" = [128, 256]'))
         elif block not in parts:
@@ -160,7 +153,7 @@ def _holds_tables(values: Any) -> bool:
     return isinstance(values, tuple) and any(isinstance(one, Mapping) for one in values)
 
 
-def _parts(name: str, blocks: Mapping[str, Mapping[str, Any]], above: tuple[str, ...] = ()) -> set[str]:
+def _parts(name: str, blocks: Blocks, above: tuple[str, ...] = ()) -> set[str]:
     """A retriever and all that it uses, as far as these are tables of the file; a circle is told elsewhere."""
     of = blocks[name].get("of", ()) if name in blocks and name not in above else ()
     inner = (of,) if isinstance(of, str) else of if isinstance(of, Sequence) else ()

@@ -5,8 +5,6 @@ LangSmith and Langfuse, and MLflow's spans and evaluation rows differ in their k
 paths, and the paths are looked up.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import math
@@ -22,7 +20,7 @@ from typing import Any
 from harness.dataset import DatasetReference
 from harness.dataset.corpus import holders_of
 from harness.dataset.rows import File, read_rows
-from harness.dataset.source import Findings, Place, grade_of
+from harness.dataset.source import Findings, SourceLocation, grade_of
 from harness.dataset.table_folder import documents_of, looked_in
 from retrievers.errors import InputError, Problem
 from retrievers.ids import document_id
@@ -167,7 +165,7 @@ def read_traces(path: Path, problems: Findings) -> Traces:
     return traces
 
 
-def _documents(place: Place, span: Mapping[str, Any], traces: Traces, problems: Findings) -> dict[str, float]:
+def _documents(place: SourceLocation, span: Mapping[str, Any], traces: Traces, problems: Findings) -> dict[str, float]:
     """The documents of a span with their scores; those without, by their places."""
     found: dict[str, Any] = {}
     for number, one in _numbered(span, FOUND).items():
@@ -199,7 +197,7 @@ def _ids_of(traces: Traces, reference: DatasetReference) -> dict[str, str]:
     return {name: holders[key] for name, key in keys.items()}
 
 
-def _spans(path: Path, problems: Findings) -> Iterator[tuple[Place, dict[str, Any]]]:
+def _spans(path: Path, problems: Findings) -> Iterator[tuple[SourceLocation, dict[str, Any]]]:
     """Every span of a file, flattened, in whatever objects it is nested."""
     for place, row in read_rows(File(path), problems):
         for span in _nested(row):

@@ -1,7 +1,5 @@
 """One table of a retriever that stands for several: `variants` and `derive`, written out; and what a sweep is."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import product
 from typing import Any

@@ -1,7 +1,5 @@
 """How far the judges agree: two by two, all together, and each with a second round of their own."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from itertools import combinations
@@ -13,16 +11,8 @@ import numpy as np
 from harness.dataset import DatasetReference, load, reference_of
 from harness.dataset.judgments import GRADES, NAME, Judgment, PairKey, read_judgments
 from harness.labels.disagreement import Dispute, apart, disputes
-from harness.stats.agreement import (
-    Agreement,
-    by_query,
-    cohen_kappa,
-    coincidences,
-    confusion,
-    dice,
-    krippendorff_alpha,
-    overlap,
-)
+from harness.stats import agreement
+from harness.stats.agreement import Agreement, by_query, cohen_kappa
 from retrievers.errors import InputError, Problem
 from retrievers.types import Floats
 
@@ -133,7 +123,7 @@ def _compared(judges: tuple[str, str], tables: Floats) -> PairOfJudges:
     whole = tables.sum(axis=0).astype(int)
     return PairOfJudges(
         *judges, len(tables), int(whole.sum()),
-        by_query(cohen_kappa, tables), None, by_query(dice, _binary(tables)),
+        by_query(cohen_kappa, tables), None, by_query(agreement.dice, _binary(tables)),
         None, tuple(tuple(row) for row in whole.tolist()),
     )  # fmt: skip
 
@@ -144,7 +134,7 @@ def _tables(rated: Sequence[tuple[PairKey, int, int]]) -> Floats:
     for (query, _), *grades in rated:
         for given, grade in zip(by.setdefault(query, ([], [])), grades, strict=True):
             given.append(grade)
-    return np.stack([confusion(first, second, GRADES) for first, second in by.values()])
+    return np.stack([agreement.confusion(first, second, GRADES) for first, second in by.values()])
 
 
 def _binary(tables: Floats) -> Floats:
@@ -158,9 +148,11 @@ def _together(ratings: Ratings) -> AllJudges:
     keys = sorted({key for rated in ratings.values() for key in rated})
     values = np.array([[ratings[judge].get(key, np.nan) for key in keys] for judge in judges], dtype=np.float64)
     queries = np.array([key[0] for key in keys])
-    tables = np.stack([coincidences(values[:, queries == query], GRADES) for query in dict.fromkeys(queries.tolist())])
+    tables = np.stack(
+        [agreement.coincidences(values[:, queries == query], GRADES) for query in dict.fromkeys(queries.tolist())]
+    )
     alphas = {
-        level: by_query(partial(krippendorff_alpha, categories=GRADES, level=level), tables)
+        level: by_query(partial(agreement.krippendorff_alpha, categories=GRADES, level=level), tables)
         for level in ("nominal", "ordinal", "interval")
     }
     return AllJudges(tuple(judges), **alphas)
@@ -202,6 +194,6 @@ def _pair_of_lists(lists: Mapping[str, Mapping[str, tuple[str, ...]]], a: str, b
         first, second = set(lists[a][query]), set(lists[b][query])
         both, only_a, only_b = len(first & second), len(first - second), len(second - first)
         tables.append([[documents - both - only_a - only_b, only_b], [only_a, both]])
-        overlaps.append(overlap(lists[a][query], lists[b][query]).extrapolated)
+        overlaps.append(agreement.overlap(lists[a][query], lists[b][query]).extrapolated)
     counted = np.array(tables, dtype=np.float64).reshape(-1, 2, 2)
     return _compared((a, b), counted)._replace(rbo=float(np.mean(overlaps)) if overlaps else None)

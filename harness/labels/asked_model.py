@@ -1,7 +1,5 @@
 """The chat model that a command line names: how it is called and paid, and what asking it would take."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import NamedTuple

@@ -1,7 +1,5 @@
 """Where judges disagree: people with each other, people with a model; and corrections that somebody else sent."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable, Iterator
 from typing import NamedTuple
 

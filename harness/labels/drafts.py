@@ -3,8 +3,6 @@
 No retriever takes part: a filter by what some retriever finds would favour that retriever.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
@@ -88,7 +86,7 @@ def prompts_for(dataset: Dataset, count: int, examples: Sequence[str], seed: int
     texts = dataset.texts(ids[:count])
     shown, _ = shown_of("\n".join(f"- {' '.join(example.split())}" for example in examples))  # a log may be long
     tone = (
-        f"Queries that people really typed, for their tone:\n{quoted(shown, 'EXAMPLES', 'DOCUMENT')}" if shown else ""
+        "Queries that people really typed, for their tone:\n" + quoted(shown, "EXAMPLES", "DOCUMENT") if shown else ""
     )
     prompts = []
     for number, id_ in enumerate(ids[:count]):

@@ -3,8 +3,6 @@
 The sample of questions, and the order of judging, follow from hashes of the seed and the ids alone.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -72,9 +70,8 @@ def draw(material: FoundDocuments, drawing: Drawing, known: Iterable[Judgment] =
         option = "--next-look" if drawing.next_look else "--sample"
         raise InputError(Problem(option, f"{wanted} questions of {population:,} cannot be drawn"))
     done = {one.key for one in known if one.kind == drawing.audience and one.round == 1}
-    asked = {
-        query: _shuffled(query, material.tops[query], done, drawing.seed) for query in questions[len(labelled) : wanted]
-    }
+    drawn_now = questions[len(labelled) : wanted]
+    asked = {query: _shuffled(query, material.tops[query], done, drawing.seed) for query in drawn_now}
     queries = pooled(material, asked, wanted / population)
     if not queries:
         what = "nothing is left to be judged" if done else "no retriever found a document"

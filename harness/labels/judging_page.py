@@ -1,7 +1,5 @@
 """The judging page, one HTML file that needs no network, and the order in which a judge meets the pairs of a pool."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from pathlib import Path
@@ -86,22 +84,10 @@ def ids(pool: Pool, one: OrderedPair) -> tuple[str, str, int]:
 def judgment_of(pool: Pool, one: OrderedPair, grade: int | None, by: Signature, **more: object) -> Judgment:
     """Make the judgment of one pair; `more` are further fields, such as the note and the time."""
     query, document = one.shown(pool)
-    return Judgment.model_validate(
-        {
-            "query_id": query.query_id,
-            "document_id": document.id,
-            "grade": grade,
-            **by._asdict(),
-            "pool": pool.digest,
-            "text": document.digest,
-            "design": pool.drawn.design,
-            "inclusion": query.inclusion,
-            "population": pool.drawn.population,
-            "asked": len(query.documents),
-            "round": one.round,
-            **more,
-        }
-    )
+    who = {"query_id": query.query_id, "document_id": document.id, "grade": grade, **by._asdict(), "round": one.round}
+    drawn = {"design": pool.drawn.design, "inclusion": query.inclusion, "population": pool.drawn.population}
+    read = {"pool": pool.digest, "text": document.digest, "asked": len(query.documents)}
+    return Judgment.model_validate({**who, **drawn, **read, **more})
 
 
 def judging_page(pool: Pool, *, choices: Mapping[int, str] | None = None) -> str:
@@ -128,9 +114,8 @@ def write_page(path: Path, pool: Pool, *, choices: Mapping[int, str] | None = No
     """Write the page of a pool; InputError where that cannot be done, or a file that is no page would be lost."""
     with writing(path):
         if path.is_file() and not path.read_bytes().startswith((b"<!doctype html>", b"<!DOCTYPE html>")):
-            raise InputError(
-                Problem(str(path), "is there already, and is not a page", "name another file with --output")
-            )
+            what = "is there already, and is not a page"
+            raise InputError(Problem(str(path), what, "name another file with --output"))
     with writing(path), text_file(path, "w") as file:
         file.write(judging_page(pool, choices=choices))
 
@@ -149,11 +134,7 @@ def _data(pool: Pool, words: Mapping[int, str]) -> dict[str, object]:
             {"id": query.query_id, "text": query.query, "inclusion": query.inclusion, "asked": len(query.documents)}
             for query in pool.queries
         ],
-        "documents": [
-            {"id": document.id, "title": document.title, "text": document.text, "digest": document.digest}
-            for query in pool.queries
-            for document in query.documents
-        ],
+        "documents": [document.model_dump() for query in pool.queries for document in query.documents],
         "items": [
             {"query": one.query, "document": one.document, "text": first[one.query, one.document], "round": one.round}
             for one in in_order(pool)

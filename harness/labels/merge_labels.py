@@ -1,7 +1,5 @@
 """Judgments into a data set, and out of it: checked as a whole, written as a whole."""
 
-from __future__ import annotations
-
 import json
 import os
 from collections.abc import Collection, Mapping, Sequence
@@ -9,15 +7,7 @@ from pathlib import Path
 from typing import Literal, NamedTuple
 
 from harness.dataset import BY_MODEL, Dataset, DatasetReference, Labels, load, trec
-from harness.dataset.judgments import (
-    NAME,
-    Judgment,
-    merge,
-    read_file,
-    read_judgments,
-    settle,
-    text_digest,
-)
+from harness.dataset.judgments import NAME, Judgment, merge, read_file, read_judgments, resolve_corrections, text_digest
 from harness.dataset.source import Findings
 from harness.english import counted
 from harness.evaluation.grading import labels_that_count
@@ -62,19 +52,19 @@ def merge_into(paths: Sequence[Path], reference: DatasetReference, corrected: Co
     path = reference.folder / NAME
     dataset, seen = load(reference), Findings()
     there = list(read_file(path, seen)) if path.is_file() else []
-    before = settle(there, seen)
+    before = resolve_corrections(there, seen)
     said = [line for file in paths for line in read_file(file, seen)]
     joining = list(as_opinions(before, said, corrected))
-    whole = settle([*there, *joining], seen)
+    whole = resolve_corrections([*there, *joining], seen)
     if seen:
         raise InputError(seen.problems)
     _check([one for _, one in joining], dataset)
     opinions = {new.judge for (_, old), (_, new) in zip(said, joining, strict=True) if old.round != new.round}
-    aside = path.with_name(f"{NAME}.part")
+    staging_dir = path.with_name(f"{NAME}.part")
     with writing(path):
-        with text_file(aside, "w") as file:
+        with text_file(staging_dir, "w") as file:
             file.writelines(one.line() for one in whole)
-        os.replace(aside, path)  # noqa: PTH105 - replaces on Windows, too
+        os.replace(staging_dir, path)  # noqa: PTH105 - replaces on Windows, too
     sources = [labels.source for labels in merge(whole).values()]
     return Merged(path, len(whole), len(whole) - len(before), sources.count("people"), sources.count("mixed"),
                   sources.count("model"), tuple(disputes(whole)), tuple(sorted(opinions)))  # fmt: skip

@@ -3,8 +3,6 @@
 Change a word of the prompt and it is another one: its digest stands with every judgment.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Sequence
 from datetime import UTC, datetime
@@ -78,9 +76,7 @@ def read_grade(reply: str, _: int = 1) -> int | None:
 
 def why_none(reply: Reply) -> str:
     """Why a reply gave no grade, for the note of its judgment."""
-    if reply.declined:
-        return f"declined: {reply.declined}"
-    return f"{UNREADABLE}: {' '.join(reply.text.split())[:200]}"
+    return f"declined: {reply.declined}" if reply.declined else f"{UNREADABLE}: {' '.join(reply.text.split())[:200]}"
 
 
 def judged_before(path: Path, pool: Pool, by: Signature) -> dict[tuple[str, str, int], Judgment]:
@@ -192,10 +188,9 @@ def judge_by_model(pool: Pool, path: Path, chat: Chat, meter: Meter, manner: Ask
     if waiting and not outcomes["graded"]:
         raise nothing_read(chat.model.model, len(waiting), "grade", "graded", example)
     counts = meter.counts("judge")
-    return ModelJudging(len(waiting), outcomes["graded"], outcomes["unreadable"], outcomes["declined"],
-                  cached=int(counts.get("cached", 0)), usd=counts.get("usd", 0.0),
-                  truncated=int(counts.get("truncated", 0)),
-                  without_schema=int(counts.get("without_schema", 0)))  # fmt: skip
+    graded = (outcomes["graded"], outcomes["unreadable"], outcomes["declined"])
+    cached, truncated, without_schema = (int(counts.get(one, 0)) for one in ("cached", "truncated", "without_schema"))
+    return ModelJudging(len(waiting), *graded, cached, counts.get("usd", 0.0), truncated, without_schema)
 
 
 def _signature(pool: Pool, chat: Chat, manner: AskingOptions) -> Signature:

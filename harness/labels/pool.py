@@ -4,8 +4,6 @@ The first line of `pool.jsonl` says what the pool is (its digest, how it was dra
 question with its documents, in the order in which they are judged.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os

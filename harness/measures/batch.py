@@ -1,7 +1,5 @@
 """Judged rankings of many queries as arrays: what every measure is computed from."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence, Sized
 from dataclasses import dataclass, field
 from itertools import chain, repeat

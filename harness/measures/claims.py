@@ -6,8 +6,6 @@ True, False, or None where there is no readable verdict: Kleene's strong logic, 
 unknown only where the rest does not decide it.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple

@@ -5,8 +5,6 @@ Bpref, RBP with its residual, and Judged also ask what the missing judgments do.
 In all of them ties were broken before, by trec_eval's order (score, then document id, both descending).
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np

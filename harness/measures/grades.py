@@ -1,7 +1,5 @@
 """From an ordered list of relevant documents to grades, and from grades to gains."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import Literal
 

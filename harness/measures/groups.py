@@ -5,8 +5,6 @@ further hit, and its nDCG wants every alternative, which its recall does not. `g
 member satisfies a group, and further members are passed over as if they were not in the list.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from itertools import chain

@@ -1,7 +1,5 @@
 """A measure as a value, parsed once, printed canonically, hashable; and measures of one's own: functions of a query."""
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence

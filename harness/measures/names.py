@@ -1,7 +1,5 @@
 """From text to a Measure."""
 
-from __future__ import annotations
-
 import ast
 import math
 import re

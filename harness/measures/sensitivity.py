@@ -1,7 +1,5 @@
 """Sensitivity of the winner to the grade rule and to the gain."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple

@@ -1,7 +1,5 @@
 """Every measure there is, and all that the harness knows of it: one row each."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Literal, NamedTuple

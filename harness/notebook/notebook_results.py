@@ -58,9 +58,8 @@ class QueryTable(dict[str, LabelledQuery]):
             raise InputError(Problem("to", f"lost_by and to are the same retriever, {to!r}", "name two"))
         for where, name in (("lost_by", lost_by), ("to", to)):
             if name not in self._names:
-                raise InputError(
-                    Problem(where, f"there is no retriever {name!r}", did_you_mean(str(name), self._names))
-                )
+                remedy = did_you_mean(str(name), self._names)
+                raise InputError(Problem(where, f"there is no retriever {name!r}", remedy))
         table = self._scores[self._scores["measure"] == self._primary]
         values = table.pivot(index="query_id", columns="retriever", values="value")[[lost_by, to]]
         values["difference"] = values[lost_by] - values[to]
@@ -129,15 +128,17 @@ class NotebookResults(Results):
         place = Path(folder)
         if not re.fullmatch(NAME, place.name):
             raise InputError(Problem(f"folder {place.name!r}", BAD_NAME, "call it otherwise"))
-        with records.unfinished_folder(place) as aside:
-            shutil.copytree(self.folder, aside, dirs_exist_ok=True)
-            (aside / records.LAST_FILE).unlink(missing_ok=True)
+        with records.unfinished_folder(place) as staging_dir:
+            shutil.copytree(self.folder, staging_dir, dirs_exist_ok=True)
+            (staging_dir / records.LAST_FILE).unlink(missing_ok=True)
             manifest = self.manifest
             resolved = replace(manifest.resolved, name=place.name)
             written = {**manifest.experiment, "name": place.name}
-            records.write_manifest(aside, replace(manifest, name=place.name, experiment=written, resolved=resolved))
-            write_report(records.read(aside))
-            records.put_in_place(aside, place)
+            records.write_manifest(
+                staging_dir, replace(manifest, name=place.name, experiment=written, resolved=resolved)
+            )
+            write_report(records.read(staging_dir))
+            records.put_in_place(staging_dir, place)
         return place
 
     def compare(self, *others: Results | str | Path, baseline: str | None = None, **settings: Any) -> ComparedRuns:

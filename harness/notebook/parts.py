@@ -1,7 +1,5 @@
 """What stands for retrievers in Python -> the tables that would stand for them in an experiment file."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping
 from typing import Any

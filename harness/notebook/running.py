@@ -1,7 +1,5 @@
 """Experiments that are run from Python: those of files, and those of what is in memory."""
 
-from __future__ import annotations
-
 import re
 import shutil
 import tempfile

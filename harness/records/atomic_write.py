@@ -1,7 +1,5 @@
 """Atomic writing of a results folder: a run writes beside its place, and what is whole is put there at once."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from collections.abc import Iterator
@@ -25,10 +23,10 @@ def unfinished(place: Path) -> Path:
 
     Where an experiment of that very name has its results there, the name is lengthened until it is free.
     """
-    aside = place.with_name(f"{place.name}.unfinished")
-    while _name_in(aside) not in (None, place.name):
-        aside = aside.with_name(f"{aside.name}.unfinished")
-    return aside
+    staging_dir = place.with_name(f"{place.name}.unfinished")
+    while _name_in(staging_dir) not in (None, place.name):
+        staging_dir = staging_dir.with_name(f"{staging_dir.name}.unfinished")
+    return staging_dir
 
 
 @contextmanager
@@ -44,23 +42,23 @@ def unfinished_folder(place: Path) -> Iterator[Path]:
         try:
             place.parent.mkdir(parents=True, exist_ok=True)
             locks.enter_context(locked(place, *TAKEN))
-            aside = unfinished(place)
-            locks.enter_context(locked(aside, *TAKEN))  # an experiment of that name would write there
-            _recover(place, aside)
-            shutil.rmtree(aside, ignore_errors=True)
-            aside.mkdir()
+            staging_dir = unfinished(place)
+            locks.enter_context(locked(staging_dir, *TAKEN))  # an experiment of that name would write there
+            _recover(place, staging_dir)
+            shutil.rmtree(staging_dir, ignore_errors=True)
+            staging_dir.mkdir()
         except OSError as error:
             what = f"cannot be written: {error.strerror}"
             raise InputError(Problem(str(place.parent), what, "choose another --results")) from None
         try:
-            yield aside
+            yield staging_dir
         except HarnessError:
-            if not (aside / "rankings").exists():
-                shutil.rmtree(aside)  # there is nothing in it to be judged
+            if not (staging_dir / "rankings").exists():
+                shutil.rmtree(staging_dir)  # there is nothing in it to be judged
             raise
 
 
-def put_in_place(aside: Path, place: Path) -> str:
+def put_in_place(staging_dir: Path, place: Path) -> str:
     """Put whole results in their place; an earlier folder is replaced only where nothing that it says is lost.
 
     One of another experiment, of other data, or with a score that is not among the new ones is moved to
@@ -73,14 +71,14 @@ def put_in_place(aside: Path, place: Path) -> str:
     shutil.rmtree(old, ignore_errors=True)
     sentence = ""
     if place.exists():
-        if reason := _lost(place, aside):
+        if reason := _lost(place, staging_dir):
             number = next(n for n in range(1, 1_000_000) if not place.with_name(f"{place.name}.{n}").exists())
             kept = place.with_name(f"{place.name}.{number}")
             sentence = f"{place} held {reason}: kept as {kept}"
             place.rename(kept)
         else:
             place.rename(old)
-    aside.rename(place)
+    staging_dir.rename(place)
     shutil.rmtree(old, ignore_errors=True)
     return sentence
 
@@ -117,11 +115,11 @@ def experiment_and_data(folder: Path) -> tuple[Any, Any] | None:
     return None if manifest is None else run_of(manifest.experiment, manifest.dataset.digest)
 
 
-def _recover(place: Path, aside: Path) -> None:
+def _recover(place: Path, staging_dir: Path) -> None:
     """Finish what a killed run left undone between writing its last file and putting its folder in place."""
-    written = _manifest(aside)
-    if written is not None and (not written.resolved.report or (aside / LAST_FILE).is_file()):
-        put_in_place(aside, place)
+    written = _manifest(staging_dir)
+    if written is not None and (not written.resolved.report or (staging_dir / LAST_FILE).is_file()):
+        put_in_place(staging_dir, place)
     elif not place.exists() and _old(place).is_dir():
         _old(place).rename(place)
 

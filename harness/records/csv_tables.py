@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from harness.records.kept import COSTS, Run
+from harness.records.jsonl_rows import COSTS, Run
 from harness.records.safe_files import create
 from retrievers.meter import StageTotals
 from retrievers.opening import file_digest
@@ -99,16 +99,17 @@ def write_costs(folder: Path, runs: Iterable[Run], shared: Mapping[str, StageTot
         runs: the retrievers.
         shared: the stages that serve all retrievers at once, such as "judge"; their rows name no retriever.
     """
+    empty = StageTotals(0.0, {})
+    stages = [
+        (run.retriever, stage, run.stages.get(stage, empty), run.latency.get(stage, (None,) * 4))
+        for run in runs
+        for stage in dict.fromkeys([*run.stages, *run.latency])
+    ]
+    stages += [("", stage, totals, (None,) * 4) for stage, totals in shared.items()]
     rows = []
-    for run in runs:
-        for stage in dict.fromkeys([*run.stages, *run.latency]):
-            totals = run.stages.get(stage, StageTotals(0.0, {}))
-            latency = run.latency.get(stage, (None,) * 4)
-            counts = [int(totals.counts.get(name, 0)) for name in ("calls", "texts", "cached", "tokens")]
-            rows.append((run.retriever, stage, *counts, totals.counts.get("usd", 0.0), totals.seconds, *latency))
-    for stage, totals in shared.items():
-        counts = [int(totals.counts.get(name, 0)) for name in ("calls", "texts", "cached", "tokens")]
-        rows.append(("", stage, *counts, totals.counts.get("usd", 0.0), totals.seconds, *(None,) * 4))
+    for name, stage, totals, latency in stages:
+        counts = [int(totals.counts.get(key, 0)) for key in ("calls", "texts", "cached", "tokens")]
+        rows.append((name, stage, *counts, totals.counts.get("usd", 0.0), totals.seconds, *latency))
     write_table(folder, "costs", {name: [row[place] for row in rows] for place, name in enumerate(COSTS)})
 
 

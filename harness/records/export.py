@@ -1,7 +1,5 @@
 """A results folder for other programs: TREC files, MTEB, Parquet, trackers."""
 
-from __future__ import annotations
-
 import csv
 import importlib
 import importlib.util
@@ -41,18 +39,18 @@ def export(results: Results, form: str, output: Path | None = None) -> tuple[Pat
     place = output or results.folder / "export" / form
     if place.exists() and any(place.iterdir()):
         raise InputError(Problem(str(place), "is there already and not empty", "name another with --output"))
-    aside = place.with_name(f"{place.name}.unfinished")
-    shutil.rmtree(aside, ignore_errors=True)
+    staging_dir = place.with_name(f"{place.name}.unfinished")
+    shutil.rmtree(staging_dir, ignore_errors=True)
     try:
-        aside.mkdir(parents=True)
-        FORMS[form](results, aside)
+        staging_dir.mkdir(parents=True)
+        FORMS[form](results, staging_dir)
         if place.exists():
             place.rmdir()
-        aside.rename(place)
+        staging_dir.rename(place)
     except OSError as error:
         raise InputError(Problem(str(place), f"cannot be written: {error.strerror}", "name another folder")) from None
     finally:
-        shutil.rmtree(aside, ignore_errors=True)
+        shutil.rmtree(staging_dir, ignore_errors=True)
     return tuple(sorted(file for file in place.rglob("*") if file.is_file()))
 
 
@@ -132,26 +130,27 @@ def _mteb_results(results: Results) -> Iterator[tuple[str, str]]:
     if not results.scored:
         raise InputError(Problem(str(results.folder), *UNSCORED))
     for name in results.retrievers:
-        path = results.folder / "tables" / f"{name}.mteb.json"
         try:
-            yield name, path.read_text(encoding="utf-8")
-        except UnicodeDecodeError:
-            remedy = f"harness report {shlex.quote(str(results.folder))} writes it anew"
-            raise InputError(Problem(str(path), "is not UTF-8", remedy)) from None
-        except OSError:
-            remedy = f"harness report {shlex.quote(str(results.folder))} writes it"
-            raise InputError(Problem(str(path), "is missing", remedy)) from None
+            yield name, _mteb_path(results, name).read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            raise _unusable(results, _mteb_path(results, name), error) from None
 
 
 def _main_score(results: Results, name: str, text: str) -> float:
     """The score in a result of MTEB's shape; InputError where it is none."""
     try:
         return float(parse_json(text)["scores"]["test"][0]["main_score"])
-    except (ValueError, KeyError, IndexError, TypeError):
-        path = results.folder / "tables" / f"{name}.mteb.json"
-        raise InputError(
-            Problem(str(path), "is damaged", f"harness report {shlex.quote(str(results.folder))} writes it anew")
-        ) from None
+    except (ValueError, KeyError, IndexError, TypeError) as error:
+        raise _unusable(results, _mteb_path(results, name), error) from None
+
+
+def _mteb_path(results: Results, name: str) -> Path:
+    return results.folder / "tables" / f"{name}.mteb.json"
+
+
+def _unusable(results: Results, path: Path, error: Exception | None = None) -> InputError:
+    what = "is missing" if error is None or isinstance(error, OSError) else "is damaged"
+    return InputError(Problem(str(path), what, f"harness report {shlex.quote(str(results.folder))} writes it anew"))
 
 
 REFUSED = re.compile(r"[^\w./ -]")
@@ -177,8 +176,7 @@ def log_to(results: Results, tracker: str, **options: Any) -> str:
     with needing("--as", tracker):
         package = importlib.import_module(tracker)
     if not (results.folder / LAST_FILE).is_file():
-        remedy = f"harness report {shlex.quote(str(results.folder))} writes it"
-        raise InputError(Problem(str(results.folder / LAST_FILE), "is missing", remedy))
+        raise _unusable(results, results.folder / LAST_FILE)
     try:
         return TRACKERS[tracker](package, results, options)
     except ModuleNotFoundError as error:  # mlflow-skinny leaves out what some of its stores need

@@ -4,8 +4,6 @@ Keys may be added to a version, each with a default, so that folders of before a
 or changes its meaning makes a new version.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping

@@ -7,8 +7,6 @@ was asked (task, of, answer, judge, prompt). Passages are named by a digest of t
 cutoffs and other measures cost nothing.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence

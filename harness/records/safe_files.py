@@ -1,7 +1,5 @@
 """Files of a results folder: what is read is in it, and no link leads out of it."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager

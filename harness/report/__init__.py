@@ -1,7 +1,5 @@
 """Results -> what people read: one page, Markdown, LaTeX, figures; from the results folder alone."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 

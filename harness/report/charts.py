@@ -1,29 +1,12 @@
 """Every chart as SVG at a given width: marks at their places, which the page's filter moves."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from markupsafe import Markup
 
-from harness.report.axes import (
-    LINE,
-    PRICED,
-    Axis,
-    Rows,
-    drawn,
-    horizontal,
-    joined,
-    lines_of,
-    long,
-    placed_names,
-    px,
-    reach,
-    rows_of,
-    signed,
-    upright,
-)
+from harness.report import axes
+from harness.report.axes import LINE, Axis, Rows, drawn, joined, lines_of, long, px
 from harness.report.text import visible
 from harness.report.theme import INK, MUTED, RULE
 
@@ -117,19 +100,19 @@ def forest(panels: Mapping[str, Sequence[ForestRow]], title: str, margin: float 
     first = next(iter(panels.values()))
     every = [row for rows in panels.values() for row in rows]
     headed = len(panels) > 1
-    held = rows_of([row.label for row in first], width, 26.0 if headed else 4.0)
+    held = axes.rows_of([row.label for row in first], width, 26.0 if headed else 4.0)
     right = max((long(row.beside) for row in every), default=0.0)
     fit = max(1, min(len(panels), int((width - held.left) / FACET)))
     wide = (width - held.left) / fit
     high = held.bottom + LINE * (2 + len(lines_of(title, held.left + wide - right - 16)))
     ends = [end for row in every for end in (row.low, row.difference, row.high) if end is not None]
-    reached = reach((*ends, *((-margin, margin) if margin else ()), 0.0), bounded=False)
+    reached = axes.reach((*ends, *((-margin, margin) if margin else ()), 0.0), bounded=False)
     body = []
     for place, (head, rows) in enumerate(panels.items()):
         line, column = divmod(place, fit)
         start = held.left + wide * column
         axis = Axis(*reached, start + 16, start + wide - right - 16)
-        panel = [horizontal(axis, (held.top, held.bottom), "" if column else title, signed)]
+        panel = [axes.horizontal(axis, (held.top, held.bottom), "" if column else title, axes.signed)]
         panel += _forest(rows, axis, held, margin)
         if headed:
             panel.append(_beside(head, start + 16, 16))
@@ -187,17 +170,17 @@ def trade_off(dots: Sequence[Dot], edge: Sequence[tuple[float, float]], colors: 
         width: of the chart.
     """
     left, top, high = 44.0, 22.0, 260.0
-    ends = reach(end for dot in dots for end in (dot.low, dot.mean, dot.high))
+    ends = axes.reach(end for dot in dots for end in (dot.low, dot.mean, dot.high))
     prices = [dot.price for dot in dots]
     spread = min(prices) > 0 and max(prices) / min(prices) > 20
     inner = Axis(min(prices), max(prices), left + PADDING, width - 8 - PADDING, spread)
     y = Axis(*ends, top + high, top)
-    sides = placed_names({dot.retriever: (inner.at(dot.price), y.at(dot.mean)) for dot in dots}, left, width - 8)
+    sides = axes.placed_names({dot.retriever: (inner.at(dot.price), y.at(dot.mean)) for dot in dots}, left, width - 8)
     corners = [(inner.at(at), y.at(mean)) for at, mean in edge]
     path = "".join(f"M{px(a)},{px(b)}" if not i else f"H{px(a)}V{px(b)}" for i, (a, b) in enumerate(corners))
     body = [
-        upright(y, (left, width - 8)),
-        horizontal(inner, (top, top + high), price.title, PRICED[price.unit]),
+        axes.upright(y, (left, width - 8)),
+        axes.horizontal(inner, (top, top + high), price.title, axes.PRICED[price.unit]),
         drawn("path", class_="edge", d=path, fill="none", stroke=MUTED.light, stroke_dasharray="4 3"),
     ]
     for dot in dots:

@@ -1,7 +1,5 @@
 """The parts of a section: tables, and charts as SVG, on the page wide and narrow, as a file that stands alone."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Mapping, Sequence
 from html import escape

@@ -1,7 +1,5 @@
 """Which queries fail, and why: groups of failures, and a cause for each miss."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from typing import NamedTuple

@@ -1,9 +1,7 @@
 """The page: one file that needs no network, and no trust in what it shows."""
 
-from __future__ import annotations
-
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache, partial
 from pathlib import Path
 from typing import Any
@@ -45,18 +43,11 @@ def page(view: View, sections: Sequence[Section], files: Iterable[str] = ()) -> 
     script = "".join(['"use strict";\n(() => {\n', *(source(f"scripts/{name}.js") for name in SCRIPTS), "})();\n"])
     lang = Markup(' lang="{}"').format(view.language) if view.language not in ("", "en") else ""
     bodies = {one.id: _ours(rendered(env, one, "html", view=view, lang=lang)) for one in sections}
+    parts = {"view": view, "sections": sections, "bodies": bodies, "style": style, "scores": scores}
     return env.get_template("page.html").render(
-        view=view,
-        sections=sections,
-        bodies=bodies,
-        style=style,
-        script=_ours(script),
-        policy=policy([script], str(style)),
-        scores=scores,
-        packed=packed(scores),
-        quote=citation(view),
+        parts, script=_ours(script), policy=policy([script], str(style)), packed=packed(scores), quote=citation(view),
         files=sorted(files),
-    )
+    )  # fmt: skip
 
 
 def rendered(env: jinja2.Environment, section: Section, block: str, **variables: Any) -> str:
@@ -66,16 +57,15 @@ def rendered(env: jinja2.Environment, section: Section, block: str, **variables:
     return "".join(template.blocks[block](context))
 
 
-def retriever(view: View, name: str) -> Markup:
+def retriever(colors: Mapping[str, str], name: str) -> Markup:
     """A retriever after its dot."""
-    return Markup('<span class="name">{}{}</span>').format(dot(view, name), text.visible(name))
+    return Markup('<span class="name">{}{}</span>').format(dot(colors, name), text.visible(name))
 
 
-def dot(view: View, name: str) -> Markup:
+def dot(colors: Mapping[str, str], name: str) -> Markup:
     """A retriever's colour."""
-    return Markup('<svg class="mark" aria-hidden="true"><circle cx="6" cy="6" r="6" fill="{}"/></svg>').format(
-        view.colors[name]
-    )
+    form = Markup('<svg class="mark" aria-hidden="true"><circle cx="6" cy="6" r="6" fill="{}"/></svg>')
+    return form.format(colors[name])
 
 
 def measure(name: MeasureName) -> Markup:
@@ -99,17 +89,8 @@ def chart(figure: Figure, kind: str = "") -> Markup:
 
 def styled(env: jinja2.Environment, declared: Sequence[theme.Shade] = ()) -> Markup:
     """The style sheet of every page, with our colours in it and those that an experiment declares."""
-    return _ours(
-        env.get_template("style.css").render(
-            paper=theme.PAPER,
-            ink=theme.INK,
-            muted=theme.MUTED,
-            rule=theme.RULE,
-            shades=(*theme.SHADES, *declared),
-            font=_ours(theme.FONT),
-        )
-        + source("board.css")
-    )
+    own = {"paper": theme.PAPER, "ink": theme.INK, "muted": theme.MUTED, "rule": theme.RULE, "font": _ours(theme.FONT)}
+    return _ours(env.get_template("style.css").render(own, shades=(*theme.SHADES, *declared)) + source("board.css"))
 
 
 @cache
@@ -126,7 +107,7 @@ def environment() -> jinja2.Environment:
 def plain_environment(escape: Any) -> jinja2.Environment:
     """The same for a text format: every string is escaped unless it is a number of ours."""
     env = _environment(without="html", autoescape=False, finalize=escape)
-    env.filters |= {name: partial(_trusted, function) for name, function in FILTERS.items() if name != "shortened"}
+    env.filters |= {name: partial(_trusted, function) for name, function in FILTERS.items()}
     env.filters["shortened"] = text.shortened
     return env
 

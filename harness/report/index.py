@@ -1,7 +1,5 @@
 """Many results folders on one page, which needs no network: what is whole is listed, all else with the reason."""
 
-from __future__ import annotations
-
 import os
 import shlex
 from collections.abc import Iterator, Sequence
@@ -94,13 +92,10 @@ def _entry(folder: Path, name: str, manifest: Manifest) -> Entry:
     evaluation = read_evaluation(folder, manifest)
     if evaluation is None and queries and (results := records.read(folder)).scored:
         evaluation = evaluation_of(results)
-    standings: tuple[RetrieverMean, ...] = ()
-    verdict = ""
-    if evaluation is not None:
-        standings = tuple(RetrieverMean(*one) for one in evaluation.means.items())
-        verdict = _verdict(evaluation)
-    reported = (folder / records.LAST_FILE).is_file()
-    return Entry(name, manifest, primary, queries, standings, verdict, reported)
+    means = {} if evaluation is None else evaluation.means
+    standings = tuple(RetrieverMean(*one) for one in means.items())
+    verdict = "" if evaluation is None else _verdict(evaluation)
+    return Entry(name, manifest, primary, queries, standings, verdict, (folder / records.LAST_FILE).is_file())
 
 
 def _verdict(evaluation: Evaluation) -> str:
@@ -133,14 +128,14 @@ def write_index(place: Path) -> Listing:
         InputError: it cannot be written, or there is an index.html that is not one of ours.
     """
     path = place / NAME
-    aside = place / f".{NAME}.{os.getpid()}"
+    staging_dir = place / f".{NAME}.{os.getpid()}"
     with writing(path):
         if path.exists() and not is_overview(path):
             raise InputError(Problem(str(path), "is not one of ours, and is not written over", "move it elsewhere"))
         read = listing(place)
-        with records.create(aside) as file:
+        with records.create(staging_dir) as file:
             file.write(page(read, place.resolve().name))
-        aside.replace(path)  # at once: two runs may end together
+        staging_dir.replace(path)  # at once: two runs may end together
     return read
 
 
@@ -155,16 +150,12 @@ def page(read: Listing, place: str) -> str:
     style = styled(env) + Markup(source("index.css"))  # noqa: S704 - ours
     code = (source(f"scripts/{name}.js") for name in ("start", "sort", "index"))
     script = Markup("".join(['"use strict";\n(() => {\n', *code, "})();\n"]))  # noqa: S704 - ours
+    generator = Markup(OVERVIEW)  # noqa: S704 - ours
+    of_page = {"style": style, "script": script, "policy": policy([script], str(style)), "generator": generator}
     return env.get_template("index.html").render(
-        entries=read.entries,
-        compared=_compared(read.entries, place),
-        unread=read.unread,
+        of_page, **read._asdict(), compared=_compared(read.entries, place),
         data_sets=len({entry.manifest.dataset.digest for entry in read.entries}),
-        generator=Markup(OVERVIEW),  # noqa: S704 - ours
-        style=style,
-        script=script,
-        policy=policy([script], str(style)),
-    )
+    )  # fmt: skip
 
 
 def _compared(entries: Sequence[Entry], place: str) -> dict[str, str]:

@@ -1,7 +1,5 @@
 """For a paper: a citation; tables, the best value bold, superscript letters for what the tests showed."""
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Mapping

@@ -1,7 +1,5 @@
 """The pages without scripts: per-query scores of any tool, with where answers lost their claims; several data sets."""
 
-from __future__ import annotations
-
 import csv
 import io
 from collections.abc import Mapping, Sequence
@@ -19,6 +17,8 @@ from harness.evaluation.wording import SIGNS
 from harness.pages import policy
 from harness.records import Results, create
 from harness.report.html_page import environment, styled
+from harness.report.theme import declared_shades
+from harness.report.view import retriever_colors
 
 ClaimsSection = Mapping[str, Any]
 """Names of a template -> what stands there."""
@@ -90,8 +90,10 @@ def write_sets(place: Path, sets: Sequence[Results], *, report: bool) -> None:
 
 def _besides(found: SetsTogether, sets: Sequence[Results]) -> dict[str, Any]:
     """What the page has besides: the pairs, and which sets have a report beside it."""
-    style = styled(environment())
+    colors = retriever_colors(sets[0])
+    style = styled(environment(), declared_shades(colors))
     return {
+        "colors": colors,
         "reported": {one.manifest.name: (one.folder / "report.html").is_file() for one in sets},
         "best": {name: max(found.mean(name, one) for one in found.ranked) for name in found.sets},
         "pairs": sorted((pair.leading for pair in found.pairs), key=lambda pair: -abs(pair.mean_difference)),

@@ -1,7 +1,5 @@
 """Does the winner depend on what nobody can prove: the grade rule, the gain, the labeller?"""
 
-from __future__ import annotations
-
 from typing import Any
 
 from harness.evaluation.grading import alternatives

@@ -1,7 +1,5 @@
 """Numbers and strangers' words, made fit for a page."""
 
-from __future__ import annotations
-
 import html
 import math
 import re
@@ -59,8 +57,7 @@ def between(ends: tuple[float | None, float | None]) -> str:
     >>> between((0.2, 0.41)), between((None, None))
     ('0.200 to 0.410', 'not estimable')
     """
-    low, high = ends
-    return "not estimable" if _missing(low) or _missing(high) else f"{score(low)} to {score(high)}"
+    return "not estimable" if any(map(_missing, ends)) else " to ".join(map(score, ends))
 
 
 def between_signed(ends: tuple[float | None, float | None]) -> str:
@@ -69,8 +66,7 @@ def between_signed(ends: tuple[float | None, float | None]) -> str:
     >>> between_signed((-0.01, 0.2))
     '−0.010 to +0.200'
     """
-    low, high = ends
-    return "not estimable" if _missing(low) or _missing(high) else f"{signed(low)} to {signed(high)}"
+    return "not estimable" if any(map(_missing, ends)) else " to ".join(map(signed, ends))
 
 
 def p_value(p: float | None) -> str:
@@ -117,13 +113,9 @@ def milliseconds(value: float | None) -> str:
     """
     if _missing(value) or value is None:
         return "–"
-    return (
-        f"{value:#.3g} ms".replace(". ", " ").replace("1.00e+03", "1000")
-        if 1 <= value < 1000
-        else f"{value:.2f} ms"
-        if value < 1
-        else seconds(value / 1000)
-    )
+    if value >= 1000:
+        return seconds(value / 1000)
+    return f"{value:.2f} ms" if value < 1 else f"{value:#.3g} ms".replace(". ", " ").replace("1.00e+03", "1000")
 
 
 def seconds(value: float | None) -> str:

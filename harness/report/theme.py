@@ -1,7 +1,5 @@
 """Colours that colour-blind readers can distinguish, in print, and on a dark screen."""
 
-from __future__ import annotations
-
 import hashlib
 from collections import Counter
 from collections.abc import Mapping

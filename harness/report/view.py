@@ -1,7 +1,5 @@
 """What every section of a report reads: the results, once put in order."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -143,8 +141,8 @@ def read_answers(results: Results, grades: trec.Qrels, primary: Measure) -> dict
                 documents, scores = ranking.doc_ids, ranking.scores
                 kept = tuple(map(ids.setdefault, documents[: max(looked_at, SHOWN)], documents))
                 heads[query], top[query] = kept[:looked_at], Ranking(kept[:SHOWN], scores[:SHOWN].copy())
-                sought = relevant[query]
-                places[query] = {ids.setdefault(doc, doc): i for i, doc in enumerate(documents, 1) if doc in sought}
+                found = sorted((documents.index(doc) + 1, doc) for doc in relevant[query].intersection(documents))
+                places[query] = {ids.setdefault(doc, doc): i for i, doc in found}
                 tied += _tied(scores, cutoff)
                 short += len(documents) < cutoff
         answers[name] = Answers(
@@ -291,14 +289,20 @@ def view_of(results: Results) -> View:
         table=scores,
         names=names_of(measures, resolved.depth, _largest(grades)),
         order=order,
-        colors=colors_of(
-            {name: results.manifest.identity(name) for name in results.retrievers},
-            {name: _declared_color(resolved.blocks[name]) for name in results.retrievers},
-        ),
+        colors=retriever_colors(results),
         grades=grades,
         shown=shown,
         answers=read_answers(results, grades, parse(scores.primary)),
         language=language or _told_language(results),
+    )
+
+
+def retriever_colors(results: Results) -> dict[str, str]:
+    """The colour of each retriever: what its table declares, else what follows from what it is."""
+    blocks = results.manifest.resolved.blocks
+    return colors_of(
+        {name: results.manifest.identity(name) for name in results.retrievers},
+        {name: _declared_color(blocks[name]) for name in results.retrievers},
     )
 
 

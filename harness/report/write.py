@@ -1,7 +1,5 @@
 """Everything that a report consists of, written into the results folder: page, Markdown, tables for other programs."""
 
-from __future__ import annotations
-
 import csv
 import gc
 import io

@@ -1,7 +1,5 @@
 """What so many queries can show in the planned comparison, before anything is run."""
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple
 
 from harness.dataset import Dataset

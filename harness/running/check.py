@@ -1,7 +1,5 @@
 """What can be known of an experiment or a data set before anything is embedded."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -41,14 +39,10 @@ MEANINGS = {
     "changed-text": "labels whose query or document has changed since: judge these pairs again",
     "dangling-document": "labels of documents that do not exist: dropped",
     "dangling-query": "labels of queries that do not exist: dropped",
-    "negative-grade": "queries with grades below 0: those documents are judged and not relevant",
-    "duplicate-label": "queries whose list names a document twice: its best place counts",
     "repeated-row": "rows that repeat an earlier query: searched once",
     "repeated-label": "rows that name a query and a document again: counted once",
     "clicked-label": "queries whose labels are clicks, not judgments",
     "blank-query": "queries without text: not searched",
-    "repeated-query": "queries with the text of another",
-    "contradicting-labels": "queries with the text of another and other labels: one must be wrong",
     "document-without-key": "documents without the fields that labels use: no label can name them",
     "unread-file": "files that cannot be read",
     "unread-table": "tables that are not read, although no query has labels: name one with --labels",

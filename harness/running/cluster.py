@@ -1,7 +1,5 @@
 """Embedding on many machines: Ray Data reads texts, actors embed them, Parquet files take the vectors."""
 
-from __future__ import annotations
-
 import importlib
 import logging
 import socket

@@ -1,7 +1,5 @@
 """A data set on one page: lengths, languages, likenesses, labels, what it can carry; from a seeded sample."""
 
-from __future__ import annotations
-
 import hashlib
 import unicodedata
 from collections import Counter

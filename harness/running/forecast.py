@@ -1,7 +1,5 @@
 """What embedding a data set would take, what models would not read of it, and whether what a run needs is there."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 

@@ -3,8 +3,6 @@
 Single queries are timed as a user feels them: one at a time, after a warm-up, the cache bypassed.
 """
 
-from __future__ import annotations
-
 import math
 import os
 import platform

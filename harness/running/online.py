@@ -1,7 +1,5 @@
 """Check of services: each of an experiment's is asked for one text, whether it is there and takes the key."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from functools import partial

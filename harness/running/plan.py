@@ -1,7 +1,5 @@
 """What a run would take, before anything is sent: texts, tokens, calls, dollars, minutes. No network, no model."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """Indexes and replays queries: what was built -> Runs. One loop for every kind; what several share is asked once."""
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -25,7 +23,7 @@ log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class Answered:
+class StageResult:
     """What a retriever answered to all queries."""
 
     answers: Mapping[str, Ranking]
@@ -46,7 +44,7 @@ class Held(Retriever):
         named: whether it is a retriever of the experiment, which reports its own costs, time and models.
     """
 
-    def __init__(self, part: Retriever, answered: Answered, *, named: bool) -> None:
+    def __init__(self, part: Retriever, answered: StageResult, *, named: bool) -> None:
         self._part, self._answered, self._named = part, answered, named
 
     @property
@@ -78,12 +76,12 @@ class State:
     runs: dict[str, Run]
     conversations: Mapping[str, str]
     """What each retriever searches with in a conversation."""
-    answered: dict[tuple[int, str], Answered] = field(default_factory=dict)
+    answered: dict[tuple[int, str], StageResult] = field(default_factory=dict)
     """By retriever and what it searches with, before documents that stand for one are put together."""
 
-    def of(self, name: str, part: Retriever) -> Answered:
+    def of(self, name: str, part: Retriever) -> StageResult:
         """What a retriever of the experiment answered, for what uses it."""
-        return self.answered.get((id(part), self.conversations[name])) or Answered(self.runs[name].rankings)
+        return self.answered.get((id(part), self.conversations[name])) or StageResult(self.runs[name].rankings)
 
 
 def run_all(built: Sequence[Built], shared: Shared, *, known: Mapping[str, Run] | None = None) -> Iterator[Run]:
@@ -124,7 +122,7 @@ def _run(one: Built, state: State) -> Run:
     """Answer with one retriever."""
     shared = state.shared
     meter = Meter(shared.budget, lambda meter: shared.watch(one.name, meter))
-    answered, error = Answered({}), ""
+    answered, error = StageResult({}), ""
     latency = shared.latencies.get(one.name, {})
     try:
         failed = [name for name in one.of if state.runs[name].error]
@@ -140,7 +138,7 @@ def _run(one: Built, state: State) -> Run:
         # What can only be seen now (a model that the hub does not have, a store that another process holds) stops
         # this retriever and what is made of it, not the others.
         log.debug("%s failed", one.name, exc_info=failure)
-        answered, error = Answered({}), _writable(without_keys(str(failure)))
+        answered, error = StageResult({}), _writable(without_keys(str(failure)))
     answers = answered.answers
     if shared.dataset.same_as:
         with meter.stage("collapse"):
@@ -150,7 +148,7 @@ def _run(one: Built, state: State) -> Run:
     return Run(one.name, answers, meter.stages(), meter.notes(), provenance, latency, error)
 
 
-def _answered(one: Built, retriever: Retriever, state: State, meter: Meter) -> tuple[Retriever, Answered]:
+def _answered(one: Built, retriever: Retriever, state: State, meter: Meter) -> tuple[Retriever, StageResult]:
     """Answer with a retriever, each of its parts first; what answered before is not asked again.
 
     Returns:
@@ -173,19 +171,19 @@ def _answered(one: Built, retriever: Retriever, state: State, meter: Meter) -> t
     whole.use(state.resources)
     with meter.stage_by_default("search"):
         rankings = whole.search(one.searched(state.shared.dataset.queries), state.shared.depth, meter)
-    answered = _floored(one, retriever, Answered(_by_query(rankings, state), whole.provenance))
+    answered = _floored(one, retriever, StageResult(_by_query(rankings, state), whole.provenance))
     state.answered[key] = replace(answered, notes=meter.notes(), per_query=_per_query(meter))
     return whole, answered
 
 
-def _floored(one: Built, retriever: Retriever, answered: Answered) -> Answered:
+def _floored(one: Built, retriever: Retriever, answered: StageResult) -> StageResult:
     """The answers without the hits below the floor, where one is declared."""
     if one.floor is None or retriever is not one.retriever:
         return answered
     return replace(answered, answers={id_: above(found, one.floor) for id_, found in answered.answers.items()})
 
 
-def _searched(one: Built, retriever: Retriever, state: State, meter: Meter) -> Answered:
+def _searched(one: Built, retriever: Retriever, state: State, meter: Meter) -> StageResult:
     """Index and search with a retriever that has an index."""
     queries, depth, corpus = one.searched(state.shared.dataset.queries), state.shared.depth, state.resources.corpus
     spare = 1 if state.shared.exclude_self else 0
@@ -200,7 +198,7 @@ def _searched(one: Built, retriever: Retriever, state: State, meter: Meter) -> A
     if not is_built_in(type(unfiltered(retriever))):
         with meter.stage_by_default("search"):
             answers = accepted(answers, known_documents(corpus), depth, meter)
-    return Answered(answers, dict(retriever.provenance))
+    return StageResult(answers, dict(retriever.provenance))
 
 
 def _by_query(rankings: Sequence[Ranking], state: State) -> dict[str, Ranking]:
@@ -214,7 +212,7 @@ def _per_query(meter: Meter) -> dict[str, dict[str, float]]:
     return {stage: meter.counts(stage) for stage in ("embed-queries", "search") if meter.counts(stage)}
 
 
-def _taken_over(first: Answered, meter: Meter) -> Answered:
+def _taken_over(first: StageResult, meter: Meter) -> StageResult:
     """The answers of an equal retriever: what was noted holds here too, and each query costs what it cost there.
 
     Nothing was asked again, so that every text counts as cached and nothing as spent.

@@ -5,8 +5,6 @@ queries is a resampling of tables. Leading axes are kept: (…, k, k) tables in,
 is NaN where it is undefined, because nobody used more than one category or nothing was judged twice.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Sequence
 from functools import lru_cache

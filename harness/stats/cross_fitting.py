@@ -1,7 +1,5 @@
 """Cross-fitting: what to expect, on new queries, of having chosen the best of many on these."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Sequence
 

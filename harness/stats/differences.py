@@ -1,7 +1,5 @@
 """Differences of scores: when two are equal, what counts as one observation, where random numbers come from."""
 
-from __future__ import annotations
-
 import hashlib
 import math
 from collections.abc import Mapping, Sequence

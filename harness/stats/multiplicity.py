@@ -1,7 +1,5 @@
 """More hypotheses than one: corrections for a family of tests."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 
 import numpy as np

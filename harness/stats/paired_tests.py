@@ -3,8 +3,6 @@
 And the test of a margin behind equivalence, non-inferiority and the gate.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -76,7 +74,7 @@ NEVER = FlipTest(1.0, 1.0, "enumerated")
 """The test of what these queries cannot show."""
 
 
-class Within(NamedTuple):
+class EquivalenceMargin(NamedTuple):
     """What it means to be within the margin."""
 
     margin: float
@@ -108,7 +106,9 @@ def fewest_units(margin: float, span: float, alpha: float, ahead: float = 0.0) -
     return max(1, math.ceil(math.log(alpha) / math.log1p(-hit))) if hit < 1 else 1
 
 
-def not_worse(scores: ScoreTable, pairs: Sequence[tuple[str, str]], within: Within, seed: int = 0) -> list[FlipTest]:
+def not_worse(
+    scores: ScoreTable, pairs: Sequence[tuple[str, str]], within: EquivalenceMargin, seed: int = 0
+) -> list[FlipTest]:
     """Return, for each pair (a, b), the test of "the mean of a - b is above -margin" (`greater` is its p).
 
     The sign-flip test of the mean of a - b + margin, from the retrievers' sums, with one query added whose difference
@@ -132,7 +132,7 @@ def not_worse(scores: ScoreTable, pairs: Sequence[tuple[str, str]], within: With
 
 
 def equivalence_tests(
-    scores: ScoreTable, pairs: Sequence[tuple[str, str]], within: Within, seed: int = 0
+    scores: ScoreTable, pairs: Sequence[tuple[str, str]], within: EquivalenceMargin, seed: int = 0
 ) -> list[FlipTest]:
     """Return each pair's test of "the means differ by no less than the margin", one-sided and uncorrected.
 

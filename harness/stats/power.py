@@ -5,8 +5,6 @@ of the family, with power 0.80. Nothing is planned from the observed mean differ
 that were planned.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Set
 from dataclasses import dataclass, replace
@@ -109,7 +107,7 @@ GRID = 1_001
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
+class InterimAnalysis:
     """Which look this is, and what it may claim."""
 
     number: int
@@ -175,7 +173,7 @@ def levels(alpha: float, queries: tuple[int, ...], end: int | None = None) -> tu
     return tuple(float(2 * special.ndtr(-bound)) for bound in bounds)
 
 
-def look_at(settings: Settings, queries: int) -> Look | None:
+def look_at(settings: Settings, queries: int) -> InterimAnalysis | None:
     """Return which look so many queries are, None where none are planned.
 
     Alpha is spent at the numbers of queries that were reached: the earlier looks that are known, and at a planned look
@@ -188,7 +186,7 @@ def look_at(settings: Settings, queries: int) -> Look | None:
     reached = (*sorted(before), queries)
     spent = queries > planned[-1]
     level = levels(settings.alpha, planned)[-1] if spent else levels(settings.alpha, reached, planned[-1])[-1]
-    return Look(len(reached), planned, level, settings.alpha, spent)
+    return InterimAnalysis(len(reached), planned, level, settings.alpha, spent)
 
 
 def at_look(settings: Settings, queries: int) -> Settings:

@@ -3,8 +3,6 @@
 Positives are queries that something answers, negatives those that nothing answers; the score is the best hit's.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

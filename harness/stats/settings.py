@@ -1,7 +1,5 @@
 """What `[statistics]` of an experiment decides: the one definition of its keys."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -4,8 +4,6 @@
 with bounds that hold for all of them.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Sequence
 from itertools import combinations
@@ -306,7 +304,7 @@ def _lower(differences: Floats, units: Units, best: int, how: tuple[float, int])
     return float(means[best] - c * np.sqrt(squares[known[:best].sum()]))
 
 
-def told_apart(values: Floats, units: Units, best: int, *, alpha: float = 0.05, seed: int = 0) -> list[bool]:
+def max_t_pairs(values: Floats, units: Units, best: int, *, alpha: float = 0.05, seed: int = 0) -> list[bool]:
     """Say which configurations are told from one of them, by the max-T test over all pairs of configurations.
 
     The chosen one is chosen by the data, so that its pairs are corrected over all pairs: two-sided, single step.
@@ -320,7 +318,7 @@ def told_apart(values: Floats, units: Units, best: int, *, alpha: float = 0.05, 
 
     >>> from harness.stats.differences import singles
     >>> a = np.linspace(0.1, 0.9, 9)
-    >>> told_apart(np.column_stack([a, a - 0.05, a[::-1]]), singles(9), 0)
+    >>> max_t_pairs(np.column_stack([a, a - 0.05, a[::-1]]), singles(9), 0)
     [False, True, False]
     """
     pairs = np.array(list(combinations(range(values.shape[1]), 2)), dtype=np.intp).reshape(-1, 2)

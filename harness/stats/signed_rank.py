@@ -1,7 +1,5 @@
 """The exact Wilcoxon signed-rank test, ties and zeros included."""
 
-from __future__ import annotations
-
 import math
 import sys
 from collections.abc import Callable

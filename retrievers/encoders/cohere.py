@@ -1,7 +1,5 @@
 """Cohere's embeddings in their own protocol (v2), with a role for each text and every number format."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 

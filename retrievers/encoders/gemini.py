@@ -1,7 +1,5 @@
 """Google's Gemini embeddings in their own protocol, with a task for each text."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any
 from urllib.parse import quote

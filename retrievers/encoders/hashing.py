@@ -1,7 +1,5 @@
 """Vectors without weights: hashed character n-grams. Weak, instant, and the same on every machine."""
 
-from __future__ import annotations
-
 import hashlib
 import math
 import re

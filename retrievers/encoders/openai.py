@@ -1,7 +1,5 @@
 """OpenAI's embeddings, and every server that speaks their protocol: docs/how-to/providers.md has ready blocks."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from typing import Annotated, Any

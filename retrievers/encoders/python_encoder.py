@@ -1,7 +1,5 @@
 """`kind = "python"`: a function of the user's own that makes vectors, or an object with `encode`."""
 
-from __future__ import annotations
-
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property

@@ -1,7 +1,5 @@
 """What encoders behind an API share: requests, the one check of what comes back, and texts that are refused."""
 
-from __future__ import annotations
-
 import binascii
 import sys
 from abc import abstractmethod

@@ -1,7 +1,5 @@
 """Local models, through sentence-transformers: a vector a text, a weight for each word, a vector for each token."""
 
-from __future__ import annotations
-
 import re
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence

@@ -4,8 +4,6 @@ https://docs.voyageai.com/docs/contextualized-chunk-embeddings: `inputs` holds a
 alone.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 

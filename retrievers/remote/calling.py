@@ -5,8 +5,6 @@ after it began, whatever it waits for, and can be cancelled. Everything runs on 
 so that callers need not be asynchronous.
 """
 
-from __future__ import annotations
-
 import asyncio
 import json
 import socket
@@ -182,10 +180,10 @@ async def in_thread(function: Callable[[], Answer]) -> Answer:
 
     def run() -> None:
         try:
-            settle: Callable[[], None] = partial(done.set_result, function())
+            resolve_corrections: Callable[[], None] = partial(done.set_result, function())
         except BaseException as failure:
-            settle = partial(done.set_exception, failure)
-        loop.call_soon_threadsafe(lambda: None if done.done() else settle())
+            resolve_corrections = partial(done.set_exception, failure)
+        loop.call_soon_threadsafe(lambda: None if done.done() else resolve_corrections())
 
     Thread(target=run, daemon=True).start()
     return await done

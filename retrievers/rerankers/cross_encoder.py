@@ -1,7 +1,5 @@
 """Reranking on this machine: by a cross-encoder, or by matching the tokens of query and document."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any

@@ -1,7 +1,5 @@
 """Reranking by a service behind HTTP: Cohere, Voyage and Jina, or a server of one's own (TEI, vLLM)."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property

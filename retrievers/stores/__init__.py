@@ -1,7 +1,5 @@
 """Stores keep vectors and find the nearest, one file each: what an experiment may say of them, and which is opened."""
 
-from __future__ import annotations
-
 import hashlib
 import re
 from collections.abc import Iterator

@@ -4,8 +4,6 @@ Each file has `PLACE`, which orders the page (the decision, what it costs, where
 the evidence), and `section(view)`, which is None where there is nothing to show.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from importlib import import_module
 from pkgutil import iter_modules

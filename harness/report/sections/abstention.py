@@ -1,7 +1,5 @@
 """Queries that nothing answers: how well each retriever's scores tell them, and at which floor."""
 
-from __future__ import annotations
-
 from harness.report.elements import Section
 from harness.report.view import View
 

@@ -1,7 +1,5 @@
 """The first screen: the verdict, one reason, one next step, what may change it, and the paired leaderboard."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 

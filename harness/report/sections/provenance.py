@@ -1,7 +1,5 @@
 """What ran, and the line that runs it again."""
 
-from __future__ import annotations
-
 import shlex
 from collections.abc import Mapping
 from pathlib import Path

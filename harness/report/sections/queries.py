@@ -1,7 +1,5 @@
 """The workbench of queries: who finds which, why the others miss it, and what its scripts look into, packed."""
 
-from __future__ import annotations
-
 import base64
 import json
 import math
@@ -56,41 +54,39 @@ def section(view: View, *, whole: bool = False) -> Section:
     distances, alike = spread(view), groups(view)
     held = browsed(view, alike, whole=whole)
     most = sorted(view.shown, key=lambda i: (-distances[i], view.ids[i]))[:PRINTED]
-    return Section(
-        "queries",
-        "Queries",
-        {
-            "evidence": held.packed,
-            "hits": HITS,
-            "depth": view.resolved.depth,
-            "retrievers": held.evidence["retrievers"],
-            "held": len(held.evidence["queries"]),
-            "places": frozenset(held.places),
-            "rest": REST if len(held.places) < len(view.order) and not whole else "",
-            "elsewhere": "report.html" if whole else REST,
-            "texts": held.texts,
-            "kept": held.kept,
-            "whole": held.kept == EvidenceKept(*STEPS[0], len(view.order)),
-            "printed": [i for i in most if distances[i] > 0],
-            "gold": gold,
-            "document": partial(document, view),
-            "groups": [(group, [view.ids[place] for place in group.places[:HITS]]) for group in alike],
-            "without": "" if alike else without_groups(view),
-        },
-    )
+    context = {
+        "evidence": held.packed,
+        "hits": HITS,
+        "depth": view.resolved.depth,
+        "retrievers": held.evidence["retrievers"],
+        "held": len(held.evidence["queries"]),
+        "places": frozenset(held.places),
+        "rest": REST if len(held.places) < len(view.order) and not whole else "",
+        "elsewhere": "report.html" if whole else REST,
+        "texts": held.texts,
+        "kept": held.kept,
+        "whole": held.kept == EvidenceKept(*STEPS[0], len(view.order)),
+        "printed": [i for i in most if distances[i] > 0],
+        "gold": gold,
+        "document": partial(document, view),
+        "groups": [(group, [view.ids[place] for place in group.places[:HITS]]) for group in alike],
+        "without": "" if alike else without_groups(view),
+    }
+    return Section("queries", "Queries", context)
 
 
-def packed(value: Any, level: int = 9) -> str:
-    """Return JSON as text that stands in a script element; `DecompressionStream("deflate")` reads it back.
+LARGE = 500_000
+"""Characters from which on the last hundredths of room are not worth several times the seconds."""
 
-    Args:
-        value: what is packed.
-        level: 1 takes a fraction of the time of 9, and a tenth more room.
+
+def packed(value: Any) -> str:
+    """Return JSON as text for a script element; `DecompressionStream("deflate")` reads it back.
 
     >>> unpacked(packed({"a": [1, "<"]}))
     {'a': [1, '<']}
     """
     code = visible(json.dumps(value, ensure_ascii=False, separators=(",", ":")))
+    level = 9 if len(code) < LARGE else 6
     return base64.b64encode(zlib.compress(code.encode("utf-8"), level)).decode("ascii")
 
 
@@ -149,7 +145,7 @@ def browsed(view: View, alike: Sequence[Group], *, whole: bool = False) -> Brows
                 continue
             if hits != taken:
                 evidence, documents = _evidence(view, places, about, hits)
-                code, taken = packed(evidence, 1 if whole else 9), hits
+                code, taken = packed(evidence), hits
                 kept_texts = (view.results.documents.get(doc) for doc in documents)
                 lengths = np.array([len(kept.text) for kept in kept_texts if kept], dtype=np.int64)
             more = DEFLATED * float(np.minimum(lengths, letters).sum())

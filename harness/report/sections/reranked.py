@@ -1,7 +1,5 @@
 """What rerankers make of what they are given: means before and after, and the ceiling."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 from harness.evaluation.families import candidates_read, perfect
@@ -80,12 +78,8 @@ def rerun_rows(view: View) -> list[RerunRow]:
     for name, rerun in reranked(view).items():
         before, after = view.scores[view.primary][rerun.before], view.scores[view.primary][name]
         apart = differences(after, before)
-        better, worse = int(apart.wins), int(apart.losses)
-        rows.append(
-            RerunRow(
-                name, rerun.before, rerun.depth, view.evaluation.means[rerun.before], view.evaluation.means[name],
-                None if rerun.ceiling is None else mean(rerun.ceiling, view.table.units.weights),
-                better, len(after) - better - worse, worse,
-            )
-        )  # fmt: skip
+        record = (apart.wins, len(after) - apart.wins - apart.losses, apart.losses)
+        ceiling = None if rerun.ceiling is None else mean(rerun.ceiling, view.table.units.weights)
+        means = view.evaluation.means
+        rows.append(RerunRow(name, rerun.before, rerun.depth, means[rerun.before], means[name], ceiling, *record))
     return rows

@@ -1,7 +1,5 @@
 """Where the difference comes from: the leader against the others within each part of the queries."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -74,18 +72,9 @@ def section(view: View) -> Section | None:
         return None
     pairs = [pair_of(view, view.evaluation.leader, other, kinds) for other in compared(view)]
     drawn = _forest(view, pairs[:DRAWN])
-    return Section(
-        "slices",
-        "Slices",
-        {
-            "pairs": pairs,
-            "drawn": drawn,
-            "left": len(pairs) - DRAWN,
-            "turned": [sentence for pair in pairs for sentence in turns(view, pair)],
-            "called": called,
-        },
-        (drawn,),
-    )
+    turned = [sentence for pair in pairs for sentence in turns(view, pair)]
+    context = {"pairs": pairs, "drawn": drawn, "left": len(pairs) - DRAWN, "turned": turned, "called": called}
+    return Section("slices", "Slices", context, (drawn,))
 
 
 def labels_of(view: View) -> dict[str, list[str]]:
@@ -129,11 +118,8 @@ def carried(view: View, pair: SlicePair) -> Slice | None:
     """The slice without which the leader would not be ahead: at most half of the weight; the smallest such."""
     whole = pair.rows[0]
     total, least = whole.difference * whole.weight, SLACK * whole.weight
-    carriers = [
-        row
-        for row in pair.rows[1:]
-        if 2 * row.weight <= whole.weight and total > least >= total - row.difference * row.weight
-    ]
+    small = (row for row in pair.rows[1:] if 2 * row.weight <= whole.weight)
+    carriers = [row for row in small if total > least >= total - row.difference * row.weight]
     return min(carriers, key=lambda row: row.weight, default=None)
 
 
@@ -196,18 +182,9 @@ def slice_of(view: View, pair: tuple[str, str], places: list[int], name: tuple[s
     kept[places] = True
     a, b = (view.scores[view.primary][one][kept] for one in pair)  # in the order of their weights
     units, pairs = view.table.only(kept).units, differences(a, b)
-    interval = student(pairs.values, view.settings.level, bounds=view.table.gap_range, units=units)
-    return Slice(
-        *name,
-        queries=len(a),
-        weight=float(units.totals.sum()),
-        wins=int(pairs.wins),
-        ties=len(a) - int(pairs.wins) - int(pairs.losses),
-        losses=int(pairs.losses),
-        difference=mean(pairs.values, units.weights),
-        low=interval.low,
-        high=interval.high,
-    )
+    ends = student(pairs.values, view.settings.level, bounds=view.table.gap_range, units=units)[:2]
+    record = (pairs.wins, len(a) - pairs.wins - pairs.losses, pairs.losses)
+    return Slice(*name, len(a), float(units.totals.sum()), *record, mean(pairs.values, units.weights), *ends)
 
 
 def _tests(view: View, a: str, b: str) -> dict[tuple[str, str], dict[str, Any]]:

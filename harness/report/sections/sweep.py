@@ -1,12 +1,9 @@
 """The grid of a sweep and what to take instead; the first screen says what the choice is worth."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from itertools import combinations
 from typing import NamedTuple
 
-from harness.evaluation.conclusions import alike_sentence
 from harness.evaluation.costs import costs_of
 from harness.evaluation.evaluation import SweepChoice
 from harness.evaluation.sweep import sweep_of
@@ -61,7 +58,6 @@ def section(view: View) -> Section | None:
         {
             "maps": list(_maps(view, sweep, choice)),
             "effects": choice.effects,
-            "alike": alike_sentence(choice),
             "rows": rows,
             "more": len(order) - len(rows),
             "choice": choice,

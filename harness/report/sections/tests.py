@@ -1,7 +1,5 @@
 """The tests of each pair on the primary measure, the other families, and the means of every measure."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 
@@ -10,12 +8,7 @@ from harness.evaluation.evaluation import wilcoxon_floors
 from harness.evaluation.evidence import PairEvidence, evidence, pairs_by_weight
 from harness.evaluation.families import slices_of
 from harness.evaluation.verdict import Comparison, TestRow
-from harness.evaluation.wording import (
-    SIGNS,
-    reason_words,
-    settings_sentence,
-    verdict_word,
-)
+from harness.evaluation.wording import SIGNS, reason_words, settings_sentence, verdict_word
 from harness.report.elements import Section
 from harness.report.latex import letters_of, superscripts
 from harness.report.sections.slices import label_of
@@ -24,10 +17,7 @@ from harness.stats.heterogeneity import small_slices
 
 PLACE = 80
 
-FAMILIES = {
-    "equivalence": "Equivalence within the margin",
-    "rerank uplift": "Reranked against its first stage",
-}
+FAMILIES = {"equivalence": "Equivalence within the margin", "rerank uplift": "Reranked against its first stage"}
 """The families of tests.csv that stand here; the slices' have a section of their own."""
 LOOKED_AT = 4_000
 """Pairs times queries that the page looks at: half a second; `harness compare --json` has more of them."""
@@ -44,17 +34,12 @@ def section(view: View) -> Section:
     best = {measure: max(row.mean for row in summary[measure].values()) for measure in view.measures}
     several = len(view.retrievers) > 1
     beaten = {measure: superscripts(view, measure) for measure in view.measures}
-    return Section(
-        "tests",
-        "Tests" if several else "Measures",
-        {
-            **(tests(view) if several else {"rows": []}),
-            "means": means,
-            "best": best,
-            "letters": letters_of(view),
-            "beaten": beaten,
-            "lettered": any(letters for row in beaten.values() for letters in row.values()),
-        },
+    lettered = any(letters for row in beaten.values() for letters in row.values())
+    known = {"means": means, "best": best, "letters": letters_of(view), "beaten": beaten, "lettered": lettered}
+    return (
+        Section("tests", "Tests", known | tests(view))
+        if several
+        else Section("tests", "Measures", known | {"rows": []})
     )
 
 

@@ -1,7 +1,5 @@
 """Quality against time, money and memory."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
@@ -40,20 +38,16 @@ def section(view: View) -> Section:
     """Quality against each price that was measured, and what each retriever costs."""
     costs = costs_of(view.results)
     plots = [plot for key in PRICES if (plot := _plot(view, key, costs)) is not None]
-    return Section(
-        "tradeoffs",
-        "Cost and speed",
-        {
-            "costs": costs,
-            "timed": any(cost.stages for cost in costs.values()),
-            "plots": plots,
-            "measured_at": max((cost.measured_at for cost in costs.values()), default=""),
-            "approximations": approximations(view.results),
-            "sizes": vector_sizes(view.results),
-            "rows": view.results.cost_rows,
-        },
-        tuple(plots),
-    )
+    context = {
+        "costs": costs,
+        "timed": any(cost.stages for cost in costs.values()),
+        "plots": plots,
+        "measured_at": max((cost.measured_at for cost in costs.values()), default=""),
+        "approximations": approximations(view.results),
+        "sizes": vector_sizes(view.results),
+        "rows": view.results.cost_rows,
+    }
+    return Section("tradeoffs", "Cost and speed", context, tuple(plots))
 
 
 def _priced(view: View, costs: Mapping[str, Cost], price: CostKind) -> dict[str, float]:
@@ -106,13 +100,9 @@ def vector_sizes(results: Results) -> dict[str, VectorSize]:
         facts = results.manifest.retrievers[name].provenance
         key, counted = COUNTED.get(results.manifest.resolved.blocks[name]["kind"], ("", ""))
         if f"{key}_per_text" in facts:
-            sizes[name] = VectorSize(
-                counted,
-                float(facts[f"{key}_per_text"]),
-                float(facts[f"{key}_per_query"]),
-                int(facts["dimensions"]),
-                float(facts["vector_bytes"]) / results.manifest.dataset.documents,
-            )
+            per_text, per_query = (float(facts[f"{key}_per_{one}"]) for one in ("text", "query"))
+            of_one = float(facts["vector_bytes"]) / results.manifest.dataset.documents
+            sizes[name] = VectorSize(counted, per_text, per_query, int(facts["dimensions"]), of_one)
     return sizes
 
 
@@ -139,12 +129,9 @@ class Approximation(NamedTuple):
 def approximations(results: Results) -> dict[str, Approximation]:
     """Return the approximate retrievers, in the order of the experiment, each against exact search."""
     ledger = results.manifest.ledger.retrievers
-    measured = {
-        name: _approximation(results, name, counts)
-        for name in results.retrievers
-        if (counts := ledger[name].counts.get("search-exact")) and counts.get("exact_hits")
-    }
-    return {name: one for name, one in measured.items() if one is not None}
+    exact = {name: ledger[name].counts.get("search-exact", {}) for name in results.retrievers}
+    measured = ((name, _approximation(results, name, of)) for name, of in exact.items() if of.get("exact_hits"))
+    return {name: one for name, one in measured if one is not None}
 
 
 def _approximation(results: Results, name: str, counts: Mapping[str, float]) -> Approximation | None:
@@ -177,8 +164,7 @@ def _unindexed(facts: Mapping[str, str]) -> str:
     points, indexed = int(facts.get("points", 0)), int(facts.get("indexed_points", 0))
     dimensions = int(facts["dimensions"])
     indexing, full_scan = (1024 * int(facts.get(f"{name}_threshold_kb", 0)) for name in ("indexing", "full_scan"))
-    if indexed < points:
-        left = points - indexed
+    if left := max(0, points - indexed):
         what = f"{left:,} of {points:,} vectors ({size(4 * dimensions * left)}) are neither in a graph nor compressed"
         return f"{what}: below the threshold of {size(indexing)} all are compared" if indexing else what
     if 4 * dimensions * points < full_scan:

@@ -1,7 +1,5 @@
 """What to know before the verdict is believed: labels, judged claims, what was counted, the data."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -50,18 +48,9 @@ IDS = 20
 def section(view: View) -> Section:
     """Warnings of the run and of the labels; in one fold all that was looked at."""
     other = readings(view)
-    return Section(
-        "trust",
-        "Trust",
-        {
-            "notes": [*screen_of(view).alerts, *caveats(view, other)],
-            "readings": other,
-            "ceilings": _ceilings(view),
-            "labels": labels(view),
-            "counted": integrity(view),
-            "data": data(view),
-        },
-    )
+    notes = [*screen_of(view).alerts, *caveats(view, other)]
+    known = {"readings": other, "ceilings": _ceilings(view), "labels": labels(view), "counted": integrity(view)}
+    return Section("trust", "Trust", {"notes": notes, **known, "data": data(view)})
 
 
 def _ceilings(view: View) -> list[str]:
@@ -72,9 +61,8 @@ def _ceilings(view: View) -> list[str]:
 def caveats(view: View, other: Mapping[str, Any] | None) -> list[str]:
     """Warnings of the run, short intervals, labels that may favour someone, another winner under other readings."""
     notes = [text.visible(warning) for warning in view.manifest.warnings]
-    notes += [
-        f"{name} failed and is not compared: {text.visible(error)}" for name, error in view.manifest.failed.items()
-    ]
+    failed = view.manifest.failed.items()
+    notes += [f"{name} failed and is not compared: {text.visible(error)}" for name, error in failed]
     if view.resolved.baseline and view.baseline is None:
         notes.append(f"The baseline {view.resolved.baseline} failed: all pairs were compared instead.")
     if parse(view.primary).get("ideal") in ("retrieved", "retrieved-all"):
@@ -111,12 +99,7 @@ def labels(view: View) -> dict[str, Any] | None:
     if parse(view.primary).claimed:
         return None
     sources = [labelled.labels.source for labelled in view.results.queries.values()]
-    return {
-        "people": sources.count("people"),
-        "model": sources.count("model"),
-        "mixed": sources.count("mixed"),
-        "alone": not view.settings.by_people,
-    }
+    return {**{one: sources.count(one) for one in ("people", "model", "mixed")}, "alone": not view.settings.by_people}
 
 
 def integrity(view: View) -> dict[str, Any]:

@@ -179,7 +179,7 @@ def test_queries_with_claims_alone_stand_among_those_with_labels(club, capsys) -
 def test_labels_that_decide_are_still_asked_for_where_there_are_none(unlabelled, club, capsys) -> None:
     text = unlabelled.read_text(encoding="utf-8").replace('["ClaimRecall@1"', '["nDCG@3", "ClaimRecall@1"')
     (club / "beginning.toml").write_text(text.replace('= "ClaimRecall@1"', '= "nDCG@3"'), encoding="utf-8")
-    assert "No question has labels" in ends(capsys, 0, "run", club / "beginning.toml", "--results", club / "begun").out
+    assert "No query has labels" in ends(capsys, 0, "run", club / "beginning.toml", "--results", club / "begun").out
     folder = club / "begun" / "unlabelled"
     gate = ("gate", folder, "--baseline", "bm25", "--challenger", "hashing", "--margin", "0.5")
     for words in (gate, ("score", folder), ("compare", folder), ("export", folder, "--as", "mteb")):

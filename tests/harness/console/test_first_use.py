@@ -45,20 +45,6 @@ def test_every_list_of_errors_stops_at_20(tmp_path: Path, capsys: pytest.Capture
     assert (code, len(lines), lines[0], lines[-1]) == (2, 22, "error: 3,941 problems", "  and 3,921 more")
 
 
-def test_queries_that_ask_the_same_and_are_answered_otherwise_are_mentioned(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    folder = beir(tmp_path / "b", [f"q{n}\td{n}\t1" for n in range(10)])
-    code, out, _ = call(capsys, "check", folder)
-    assert code == 0
-    assert "queries with the text of another and other labels: one must be wrong (1): q9" in out
-    judged = (folder / "qrels" / "test.tsv").read_text(encoding="utf-8")
-    (folder / "qrels" / "test.tsv").write_text(judged.replace("q9\td9", "q9\td0"), encoding="utf-8")
-    _, out, _ = call(capsys, "check", folder)
-    assert "one of the two must be wrong" not in out
-    assert "queries with the text of another (1): q9" in out
-
-
 def test_everything_that_reading_counts_has_its_words() -> None:
     kinds = set[str]()
     for file in (PROJECT / "harness" / "dataset").glob("*.py"):

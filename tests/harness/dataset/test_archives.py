@@ -61,7 +61,7 @@ def test_two_members_of_one_name_are_not_one_document(tmp_path):
     path = archive(tmp_path / "set.zip", {"a.md": b"# A", "queries.json": b"[]"})
     with zipfile.ZipFile(path, "a") as packed, pytest.warns(UserWarning, match="Duplicate name"):
         packed.writestr("a.md", b"# Another")
-    with pytest.raises(InputError, match=r"set.zip/a.md: the archive has it twice .keep one of them"):
+    with pytest.raises(InputError, match=r"set.zip/a.md: a.md is there as well .keep one of them"):
         load(reference_of(path))
 
 

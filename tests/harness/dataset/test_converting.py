@@ -121,7 +121,7 @@ def test_without_markitdown_the_files_that_are_not_read_are_told(tmp_path, monke
 def test_a_run_says_first_what_is_not_read(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(converting, "installed", lambda: False)
     monkeypatch.setattr(markdown_folder, "installed", lambda: False)
-    monkeypatch.setattr("harness.cli.print_results", lambda *_, **__: None)
+    monkeypatch.setattr("harness.console.printing.print_results", lambda *_, **__: None)
     place = folder(tmp_path / "d", "plain")
     path = tmp_path / "e.toml"
     path.write_text(f'name = "e"\ndataset = "{place.as_posix()}"\nprimary = "RR"\nmeasures = ["RR"]\nreport = false\n'

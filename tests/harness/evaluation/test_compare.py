@@ -258,7 +258,7 @@ def test_the_three_sets_and_their_words():
     for words in (
         "Shown to be as good as best within 0.02: twin.",
         "best leads; undecided against maybe on 300 queries",
-        "To reliably find a true difference of 0.02 from maybe takes about",
+        "Reliably finding a true difference of 0.02 from maybe takes about",
     ):
         assert words in said
 

@@ -10,7 +10,7 @@ from harness.evaluation.gate import BASELINE, CHALLENGER, gate_scores
 from harness.evaluation.verdict import Verdict
 from harness.evaluation.wording import gate_sentence
 from harness.stats.differences import Range, singles
-from harness.stats.paired_tests import Within, not_worse
+from harness.stats.paired_tests import EquivalenceMargin, not_worse
 from harness.stats.settings import Settings
 from retrievers.errors import InputError
 from tests.support.scored import cell, compare, gate, scored
@@ -28,7 +28,10 @@ AT_THE_MARGIN = {
 
 def p_values(table):
     """The p of each row of differences."""
-    scores, within = dict(enumerate([*table, np.zeros(table.shape[1])])), Within(MARGIN, 1.0, singles(table.shape[1]))
+    scores, within = (
+        dict(enumerate([*table, np.zeros(table.shape[1])])),
+        EquivalenceMargin(MARGIN, 1.0, singles(table.shape[1])),
+    )
     pairs = [(place, len(table)) for place in range(len(table))]
     return np.array([test.greater for test in not_worse(scores, pairs, within)])
 

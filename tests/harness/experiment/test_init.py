@@ -123,8 +123,8 @@ def test_a_folder_in_another_layout_is_not_given_a_document_and_a_label(tmp_path
 
 def test_half_a_beir_folder_is_told(tmp_path: Path) -> None:
     folder = beir(tmp_path / "b", "test")
-    (folder / "queries.jsonl").unlink()
-    with pytest.raises(InputError, match="holds no queries of this format"):
+    (folder / "queries.jsonl").rename(folder / "golden.jsonl")
+    with pytest.raises(InputError, match=r"holds no queries of this format .*--queries golden.jsonl"):
         write_experiment(folder)
 
 

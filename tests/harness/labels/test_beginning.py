@@ -78,9 +78,9 @@ def test_a_run_without_labels_has_rankings_and_no_scores(answered, capsys):
         assert len((results.folder / f"{name}.csv").read_text(encoding="utf-8").splitlines()) == 1
     assert (results.folder / "qrels.trec").read_text() == ""
     page = (results.folder / "report.html").read_text(encoding="utf-8")
-    assert "No question has labels" in page
+    assert "No query has labels" in page
     assert "harness pool" in page
-    assert re.search(r"about \d+ minutes at 20 seconds a judgment", page)
+    assert re.search(r"about \d+ minutes at 20 seconds each", page)
     assert "shown" not in page.partition("</style>")[2]
     assert "rank-biased overlap" in (results.folder / "report.md").read_text(encoding="utf-8")
     print_results(results, quiet=False, as_json=False)

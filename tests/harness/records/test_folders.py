@@ -100,6 +100,13 @@ def test_a_renamed_retriever_makes_no_pair_with_itself(tmp_path: Path, first: Pa
     )
 
 
+def test_one_name_with_other_options_is_another_retriever_though_it_finds_the_same(tmp_path: Path, first: Path) -> None:
+    other = small.RETRIEVERS.replace('kind = "fusion"', 'kind = "fusion"\nconstant = 61')
+    joined = score_folders([first, made(tmp_path, "second", retrievers=other)], [])
+    assert list(joined.retrievers) == ["bm25", "hashing", "first/hybrid", "second/hybrid"]
+    assert joined.identical == {frozenset({"first/hybrid", "second/hybrid"})}
+
+
 def test_what_differs_beside_the_retrievers_is_said(tmp_path: Path, first: Path) -> None:
     small.dataset(tmp_path / "y" / "data")
     (tmp_path / "y" / "data" / "bird.md").write_text("# bird\n\nbirds fly over water\n", encoding="utf-8")

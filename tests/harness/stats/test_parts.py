@@ -22,7 +22,7 @@ from harness.stats.intervals import mean_interval, student, summarize, wilson
 from harness.stats.multiplicity import adjust
 from harness.stats.paired_tests import paired_t
 from harness.stats.settings import Settings
-from harness.stats.sign_flip import DRAWS, Contrast, flipped_sums, max_t, sign_flip, told_apart
+from harness.stats.sign_flip import DRAWS, Contrast, flipped_sums, max_t, max_t_pairs, sign_flip
 from retrievers.errors import InputError
 from tests.support.small import refusal
 
@@ -233,8 +233,8 @@ def test_a_default_in_the_grid_and_a_constant_gain_are_no_trouble() -> None:
     assert str(max_t(np.array([[0.3, -0.1, -0.2]] * 2).T, singles(3)).gain) == "0.0"  # not -1e-17 by float noise
     alone = singles(8, np.array([1e17, *[1.0] * 7]))  # as one query: nothing tells how far differences scatter
     assert (max_t(ROWS, alone).low, mean_interval(ROWS[:, 0], units=alone).method) == (None, "not estimable")
-    assert told_apart(np.ones((8, 1)), singles(8), 0) == [False]
-    assert told_apart(np.ones((8, 2)), singles(8), 0) == [False, False]
+    assert max_t_pairs(np.ones((8, 1)), singles(8), 0) == [False]
+    assert max_t_pairs(np.ones((8, 2)), singles(8), 0) == [False, False]
 
 
 def test_pairs_of_the_chosen_are_corrected_over_all_pairs() -> None:
@@ -246,7 +246,7 @@ def test_pairs_of_the_chosen_are_corrected_over_all_pairs() -> None:
     largest = [np.abs(np.array(signs) @ gaps / sizes).max() for signs in itertools.product((1, -1), repeat=7)]
     p = [np.mean([one >= abs(gap) - 1e-9 for one in largest]) for gap in (gaps.sum(axis=0) / sizes)[:2]]
     for alpha in (0.01, 0.04, 0.2, 0.9):
-        assert told_apart(values, singles(7), 0, alpha=alpha) == [False, *(one <= alpha for one in p)]
+        assert max_t_pairs(values, singles(7), 0, alpha=alpha) == [False, *(one <= alpha for one in p)]
 
 
 def test_sets_like_these_need_five() -> None:

@@ -1,7 +1,5 @@
 """What is kept of a run: rankings, labels, the documents that are shown. A file that is read back has its digest."""
 
-from __future__ import annotations
-
 import csv
 import json
 from collections.abc import Collection, Iterable, Mapping, Sequence

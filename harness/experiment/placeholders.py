@@ -3,8 +3,6 @@
 What is secret stands in the environment alone: keys and passwords in the file itself are refused.
 """
 
-from __future__ import annotations
-
 import os
 import re
 from collections.abc import Iterator, Mapping
