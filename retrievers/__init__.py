@@ -1,7 +1,6 @@
 """Retrievers answer queries; they know nothing of judgments or measures."""
 
 import importlib
-import os
 import sys
 from functools import lru_cache, partial
 from importlib.metadata import EntryPoints, entry_points
@@ -100,20 +99,13 @@ def kind_of(cls: type) -> str:
 
 def _installed(what: str) -> EntryPoints:
     """The entry points that installed packages have in a group of ours."""
-    return _read(f"retriever_harness.{what}s", tuple((folder, _changed(folder)) for folder in sys.path))
+    return _read(f"retriever_harness.{what}s", tuple(sys.path))
 
 
 @lru_cache(maxsize=4)
-def _read(group: str, folders: tuple[tuple[str, int], ...]) -> EntryPoints:
-    """Read anew where a folder of packages has changed: it takes 15 ms, and every block of an experiment asks."""
+def _read(group: str, folders: tuple[str, ...]) -> EntryPoints:
+    """Read once: it takes 15 ms, and every block of an experiment asks."""
     return entry_points(group=group)
-
-
-def _changed(folder: str) -> int:
-    try:
-        return os.stat(folder or ".").st_mtime_ns  # noqa: PTH116 - an entry of sys.path is any string
-    except OSError:
-        return 0
 
 
 def _class(what: str, kind: str) -> type:

@@ -138,11 +138,6 @@ class Cache:
         values = [text.encode("utf-8", "replace") for text in replies.texts]
         self._store(fingerprint, keys, (values, replies.tokens, np.zeros_like(replies.tokens)))
 
-    def forget(self, keys: Sequence[bytes]) -> None:
-        """Remove rows, such as replies in which nobody can read an answer: they are computed anew when next wanted."""
-        with self._naming_the_file():
-            self._db.executemany("DELETE FROM rows WHERE key = ?", [(key,) for key in keys])
-
     def info(self) -> tuple[CachedModel, ...]:
         """Return what each model has here, by fingerprint."""
         with self._naming_the_file():

@@ -124,8 +124,6 @@ class Chat:
         if not missing:
             return
         self.model.check_budget(meter)
-        # What stands there and cannot be read was kept by an earlier version, and would hold its place for good.
-        self._cache.forget(list(missing))
 
         def ask(name: bytes, stopped: Stop) -> Reply:
             return self.model.ask(prompts[missing[name][0]], Call(meter, stopped))

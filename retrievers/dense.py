@@ -1,7 +1,7 @@
 """Retrieval by an encoder's vectors of any form, out of one collection: encoder, store and passages together."""
 
 import operator
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -21,7 +21,7 @@ from retrievers.model_tables import encoder_table
 from retrievers.options import checked
 from retrievers.placeholders import made, without_user
 from retrievers.ragged import AnyVectors, form_of, numbers_of, with_direction
-from retrievers.resources import Resources
+from retrievers.resources import Resources, standalone
 from retrievers.stores import CSR, MEMORY, StoreOptions, open_store
 from retrievers.stores.matrices import NumberFormat, QuantizedStore, bytes_a_vector
 from retrievers.types import (
@@ -151,6 +151,8 @@ class Dense(Retriever):
 
     def index(self, documents: Iterable[Document], meter: Meter) -> None:
         """Embed the corpus window by window into the store, or use the finished collection that is there."""
+        if not hasattr(self, "_resources"):
+            self.use(standalone(self, ()))
         self._embeds = self._embedder()
         self._collection = self._opened(documents, meter)
         notes = None if self._fresh else self._collection.finished()
@@ -221,7 +223,8 @@ class Dense(Retriever):
         notes: dict[str, list[str]] = {"empty": [], "truncated": [], "zero-vector": []}
         corpus = CountedCorpus(documents)
         texts = distinct = points = numbers = 0
-        for some in windows(self._texts(corpus, notes["empty"]), self._embeds.form):
+        texts_of = in_context(corpus, self.chunks, contextual=self.encoder.contextual)
+        for some in windows(texts_of, self._embeds.form):
             window, wholes = [piece for piece, _ in some], [whole for _, whole in some if whole]
             # A document that is read whole begins with its title: its passages need none.
             contents = [piece.text if whole and self.chunks else piece.content for piece, whole in some]
@@ -243,6 +246,7 @@ class Dense(Retriever):
         if not texts:
             raise InputError("nothing to index: the corpus holds no document with any content")
         with meter.stage("index"):
+            notes["empty"] = corpus.empty
             notes[NUMBERS] = [str(points), str(numbers), str(texts)]
             self._collection.finish(notes)
         return notes
@@ -251,14 +255,6 @@ class Dense(Retriever):
         """The fields of documents by which searches are narrowed; nothing where none are."""
         names = sorted({one.field for one in self.conditions})
         return [{name: one.fields[name] for name in names if name in one.fields} for one in documents] if names else []
-
-    def _texts(self, documents: Iterable[Document], empty: list[str]) -> Iterator[tuple[Document, str]]:
-        """Yield what is embedded: documents or their passages, as `in_context` does; blank ones go to the list."""
-        for document in documents:
-            if document.content.strip():
-                yield from in_context((document,), self.chunks, contextual=self.encoder.contextual)
-            else:
-                empty.append(document.id)
 
     @property
     def _fresh(self) -> bool:

@@ -26,17 +26,14 @@ class Cut:
             believed. None where there is nothing to compare with.
     """
 
+    form: Form = "dense"
+
     def __init__(self, embedder: Embeds, dimensions: int, asked: Embeds | None = None) -> None:
         self._embedder = embedder
         self._dimensions = dimensions
         self._asked = asked
         self._full = 0
         self._least: float | None = None
-
-    @property
-    def form(self) -> Form:
-        """What stands for a text."""
-        return "dense"
 
     @property
     def provenance(self) -> Mapping[str, str]:

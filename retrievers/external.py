@@ -1,6 +1,5 @@
 """Systems beside ours: rankings that somebody saved, and a function of the user's own."""
 
-import hashlib
 import inspect
 import json
 import math
@@ -20,10 +19,11 @@ from retrievers.errors import BackendError, InputError, Problem, needing
 from retrievers.ids import document_id, hit_id
 from retrievers.matching import KnownDocuments
 from retrievers.meter import Meter
+from retrievers.opening import file_digest
 from retrievers.options import Configured, Text
 from retrievers.placeholders import expand
 from retrievers.resources import Corpus
-from retrievers.runs import LONGEST_LINE, LineProblems, read_hits
+from retrievers.runs import LineProblems, RunScores, blocks_of, read_run, stream_run
 from retrievers.types import CONTROL, Document, Floats, Query, Ranking, Retriever, collapsed, ranked
 from retrievers.user_objects import NamedObject, called, faults_of
 
@@ -277,8 +277,7 @@ class SavedRun(ExternalRetriever):
     @property
     def provenance(self) -> Mapping[str, str]:
         """The file and the digest of its bytes."""
-        with self._path.open("rb") as file:
-            return {"run": self._shown, "sha256": hashlib.file_digest(file, "sha256").hexdigest()}
+        return {"run": self._shown, "sha256": file_digest(self._path)}
 
     def check(self) -> None:
         """Read the file whole; raises InputError where it is none, or a line of it is wrong."""
@@ -304,33 +303,42 @@ class SavedRun(ExternalRetriever):
             if self._path.exists() and not self._path.is_file():  # it is read twice, which a pipe cannot be
                 raise InputError(Problem(str(self._path), "is not a regular file", "write it to a file first"))
             rows = {".jsonl": _json_rows, ".ndjson": _json_rows, ".parquet": _parquet_rows}.get(self._path.suffix)
-            read = read_hits(self._path) if rows is None else _gathered(self._path, rows(self._path))
-            # Runs are kept until the last one was asked: as arrays they take a fraction.
-            self._run = {query: (tuple(hits), np.array(scores)) for query, (hits, scores) in read.items()}
+            read = stream_run(self._path) if rows is None else _gathered(self._path, rows(self._path)).items()
+            # Runs are kept until the last one was asked: as arrays, whose documents they share, they take a fraction.
+            self._run = {}
+            for query, hits in read:
+                if query in self._run:  # its lines do not stand together
+                    self._run = {query: _as_arrays(hits) for query, hits in read_run(self._path).items()}
+                    break
+                self._run[query] = _as_arrays(hits)
         return self._run
 
 
-def _gathered(path: Path, rows: Iterable[tuple[int, Any]]) -> dict[str, tuple[list[str], list[float]]]:
-    run: dict[str, dict[str, float]] = {}
+def _as_arrays(hits: Mapping[str, float]) -> tuple[tuple[str, ...], Floats]:
+    return tuple(map(sys.intern, hits)), np.array(list(hits.values()))
+
+
+def _gathered(path: Path, rows: Iterable[tuple[int, Any]]) -> RunScores:
+    run: RunScores = {}
     problems = LineProblems(path)
     for number, row in rows:
         query, document = (document_id(_value(row, names)) for names in (QUERY, DOCUMENT))
         score = _value(row, SCORE)
         if query is None or document is None or score is None:
             problems.add(number, "has no query, document or score", ROW)
-        elif isinstance(score, bool) or not isinstance(score, int | float) or not _is_finite(score):
+        elif not is_score(score):
             problems.add(number, f"{score!r:.60} is not a score", "a score is a finite number")
         elif document in run.setdefault(query, {}):
             problems.add(number, f"document {document!r} is ranked twice for query {query!r}", "keep one")
         else:
-            run[query][sys.intern(document)] = float(score)
+            run[query][document] = float(score)
     problems.refuse(nothing=not run)
-    return {query: (list(hits), list(hits.values())) for query, hits in run.items()}
+    return run
 
 
-def _is_finite(score: float) -> bool:
-    """Whether a score is a finite number; a whole number may be larger than any float."""
-    return abs(score) <= sys.float_info.max
+def is_score(value: object) -> bool:
+    """Whether a value is a finite number; a whole number may be larger than any float."""
+    return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= sys.float_info.max
 
 
 def _value(row: Any, names: Iterable[str]) -> Any:
@@ -338,23 +346,15 @@ def _value(row: Any, names: Iterable[str]) -> Any:
 
 
 def _json_rows(path: Path) -> Iterator[tuple[int, Any]]:
-    try:
-        with path.open("rb") as file:
-            for number, raw in enumerate(iter(lambda: file.readline(LONGEST_LINE + 1), b""), 1):
-                if len(raw) > LONGEST_LINE:
-                    raise InputError(Problem(f"{path}:{number}", f"is longer than {LONGEST_LINE:,} bytes", ROW))
-                line = raw.decode("utf-8-sig" if number == 1 else "utf-8")
+    for first, block in blocks_of(path, ROW):
+        for number, line in enumerate(block.split(b"\n"), first):
+            try:
                 if line.strip():
-                    try:
-                        yield number, json.loads(line)
-                    except RecursionError:
-                        raise InputError(Problem(f"{path}:{number}", "is nested too deep", ROW)) from None
-                    except ValueError as error:
-                        raise InputError(Problem(f"{path}:{number}", f"is not JSON: {error}", ROW)) from None
-    except OSError as error:
-        raise InputError(Problem(str(path), f"cannot be read: {error.strerror}", "see that it is there")) from None
-    except UnicodeDecodeError:
-        raise InputError(Problem(str(path), "is not UTF-8", "save the file as UTF-8")) from None
+                    yield number, json.loads(line.decode())
+            except UnicodeDecodeError:
+                raise InputError(Problem(str(path), "is not UTF-8", "save the file as UTF-8")) from None
+            except (ValueError, RecursionError) as error:
+                raise InputError(Problem(f"{path}:{number}", f"is not JSON: {error}", ROW)) from None
 
 
 def _parquet_rows(path: Path) -> Iterator[tuple[int, Any]]:

@@ -17,6 +17,7 @@ import numpy as np
 
 from retrievers.costs import Tokens, estimate
 from retrievers.errors import HarnessError, InputError, Problem
+from retrievers.opening import file_digest
 from retrievers.placeholders import expand
 from retrievers.types import Counts, Role
 from retrievers.user_objects import NamedObject
@@ -136,12 +137,6 @@ def loading(model: str) -> Iterator[None]:
     finally:
         for logger, level in loggers.items():
             logger.setLevel(level)
-
-
-def file_digest(path: Path) -> str:
-    """Return the SHA-256 of a file, as 64 hex digits."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def folder_digest(folder: Path) -> str:

@@ -1,5 +1,6 @@
 """Files that are written and locked, and the folder of caches."""
 
+import hashlib
 import os
 import re
 from collections.abc import Iterator
@@ -24,6 +25,12 @@ def cache_folder() -> Path:
     from platformdirs import user_cache_path
 
     return user_cache_path("retriever-harness", appauthor=False)
+
+
+def file_digest(path: Path) -> str:
+    """Return the SHA-256 of a file, as 64 hex digits; OSError where it cannot be read."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def text_file(path: str | Path, mode: Literal["x", "w", "a"]) -> TextIO:

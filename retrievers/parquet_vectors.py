@@ -53,10 +53,7 @@ def vector_folder(url: str, fingerprint: str, role: Role) -> VectorFolder:
 
 def digests(folder: VectorFolder) -> set[bytes]:
     """Return the digests of all texts whose vectors lie in a folder; raises InputError where it cannot be read."""
-    held: set[bytes] = set()
-    for table in _tables(folder, ["digest"]):
-        held.update(table["digest"].to_pylist())
-    return held
+    return {digest for table in _tables(folder, ["digest"]) for digest in table["digest"].to_pylist()}
 
 
 def write_manifest(folder: VectorFolder, form: Form) -> None:

@@ -14,11 +14,20 @@ _DENSE = npt.NDArray[np.float32]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class SparseVectors:
-    """Vectors of which only the numbers that are not 0 are kept, in the order of their texts."""
+class _Ragged:
+    """Vectors of which texts have unequal numbers, in the order of their texts."""
 
     starts: npt.NDArray[np.int64]
-    """(n + 1,): where the numbers of each text begin, and where the last end."""
+    """(n + 1,): where the numbers, or tokens, of each text begin, and where the last end."""
+
+    def __len__(self) -> int:
+        return len(self.starts) - 1
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SparseVectors(_Ragged):
+    """Vectors of which only the numbers that are not 0 are kept, in the order of their texts."""
+
     indices: npt.NDArray[np.int32]
     """(numbers,): the dimension of each number, ascending within a text."""
     values: npt.NDArray[np.float32]
@@ -42,9 +51,6 @@ class SparseVectors:
         """Texts, dimensions."""
         return len(self), self.dimensions
 
-    def __len__(self) -> int:
-        return len(self.starts) - 1
-
     def __getitem__(self, rows: slice | Sequence[int] | npt.NDArray[Any]) -> Self:
         positions, starts = _taken(self.starts, rows)
         return type(self)(starts, self.indices[positions], self.values[positions], self.dimensions)
@@ -56,11 +62,9 @@ class SparseVectors:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class TokenVectors:
+class TokenVectors(_Ragged):
     """A vector for each token of a text that the model scores, in the order of the texts."""
 
-    starts: npt.NDArray[np.int64]
-    """(n + 1,): where the tokens of each text begin, and where the last end."""
     values: _DENSE
     """(tokens, dimensions)."""
 
@@ -83,9 +87,6 @@ class TokenVectors:
     def shape(self) -> tuple[int, int]:
         """Texts, dimensions."""
         return len(self), self.dimensions
-
-    def __len__(self) -> int:
-        return len(self.starts) - 1
 
     def __getitem__(self, rows: slice | Sequence[int] | npt.NDArray[Any]) -> Self:
         positions, starts = _taken(self.starts, rows)

@@ -14,7 +14,7 @@ from retrievers.meter import Call, Meter, Stop, single_call
 from retrievers.model_tables import reranker_table
 from retrievers.placeholders import made
 from retrievers.reranking import RerankPlan, above_the_rest, no_scores, plan_of, put
-from retrievers.resources import Resources
+from retrievers.resources import Resources, standalone
 from retrievers.retrying import answers
 from retrievers.types import Document, Pair, PairScores, Query, Ranking, Reranker, Retriever, facts_of, is_model
 
@@ -81,6 +81,9 @@ class Reranked(Retriever):
 
     def index(self, documents: Iterable[Document], meter: Meter) -> None:
         """Index the first stage."""
+        if not hasattr(self, "_resources"):
+            self.use(standalone(self, documents))
+            documents = self._resources.corpus
         self._of.index(documents, meter)
 
     def search(self, queries: Sequence[Query], depth: int, meter: Meter) -> list[Ranking]:
@@ -139,7 +142,7 @@ class Reranked(Retriever):
         whole = no_scores(len(pairs))
         missing = np.ones(len(pairs), dtype=bool)
         missing[held] = False
-        wanted = [some for request in plan.requests() if (some := plan.part(request, missing))] if missing.any() else []
+        wanted = [some for request in plan.requests if (some := plan.part(request, missing))] if missing.any() else []
         for some in wanted:
             missing[some] = True  # of a list that is not whole, all is asked again
         kept = int((~missing[held]).sum())

@@ -1,7 +1,7 @@
 """Which pairs a reranker scores, in which requests, and where their scores go."""
 
 import hashlib
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -18,7 +18,7 @@ class RerankPlan(NamedTuple):
     texts: Sequence[str]
     """What the cache keys contain."""
     pairs: Sequence[Pair]
-    requests: Callable[[], Iterable[Sequence[int]]]
+    requests: Sequence[Sequence[int]]
     rows: Sequence[Sequence[int]]
     """For each query, the positions of its pairs."""
 
@@ -39,9 +39,8 @@ def _by_pair(lists: Sequence[Sequence[Pair]], reranker: Reranker) -> RerankPlan:
     distinct = sorted({pair for pairs in lists for pair in pairs}, key=lambda pair: (sum(map(len, pair)), pair))
     place = {pair: i for i, pair in enumerate(distinct)}
     texts = [_text_of(pair) for pair in distinct]
-    return RerankPlan(
-        "pair", texts, distinct, lambda: reranker.batches(distinct), [[place[p] for p in one] for one in lists]
-    )
+    rows = [[place[pair] for pair in one] for one in lists]
+    return RerankPlan("pair", texts, distinct, list(reranker.batches(distinct)), rows)
 
 
 def _by_list(lists: Sequence[Sequence[Pair]], reranker: Reranker) -> RerankPlan:
@@ -55,11 +54,7 @@ def _by_list(lists: Sequence[Sequence[Pair]], reranker: Reranker) -> RerankPlan:
         flat += pairs
         digest = hashlib.blake2b("".join(map(_text_of, pairs)).encode("utf-8", "surrogatepass")).hexdigest()
         texts += [f"{digest} {_text_of(pair)}" for pair in pairs]
-
-    def requests() -> Iterator[Sequence[int]]:
-        for pairs, start in starts.items():
-            yield from ([start + i for i in request] for request in reranker.batches(pairs))
-
+    requests = [[start + i for i in request] for pairs, start in starts.items() for request in reranker.batches(pairs)]
     rows = [list(range(starts[tuple(one)], starts[tuple(one)] + len(one))) for one in lists]
     return RerankPlan("list", texts, flat, requests, rows)
 

@@ -1,12 +1,13 @@
 """What the retrievers of one run share: the cache, the documents by id, the collections that are open."""
 
 import tempfile
-from collections.abc import Callable, Collection, Iterator, Mapping
+import weakref
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from retrievers.cache import Cache
+from retrievers.cache import Cache, default_path
 from retrievers.errors import BackendError
 from retrievers.types import Document, Store
 
@@ -63,3 +64,12 @@ class Resources:
     """Index anew what a store holds."""
     stores: dict[Any, Store] = field(default_factory=dict)
     """What is open, to be closed at the end, by place and content: one folder cannot be opened twice."""
+
+
+def standalone(owner: object, documents: Iterable[Document]) -> Resources:
+    """What a retriever is given that no run gave anything: the user's cache, and documents in memory."""
+    held = {document.id: document for document in documents}
+    cache = Cache(default_path())
+    weakref.finalize(owner, cache.close)
+    corpus = Corpus(lambda: iter(held.values()), len(held), lambda ids: {id_: held[id_] for id_ in ids if id_ in held})
+    return Resources(corpus, cache)

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import gzip
 import re
-import sys
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
@@ -69,20 +68,6 @@ def read_run(path: str | Path) -> RunScores:
             with its line; or the file cannot be read or holds nothing.
     """
     return _by_query(path, RUN, "ranked")
-
-
-def read_hits(path: str | Path) -> dict[str, tuple[list[str], list[float]]]:
-    """Read a run as `read_run`, the documents of a query and their scores side by side; runs share their documents."""
-    found: dict[str, tuple[list[str], list[float]]] = {}
-    problems = LineProblems(path)
-    for some in _stretches(path, RUN, problems):
-        documents, scores = found.setdefault(some.query, ([], []))
-        documents += map(sys.intern, some.documents)
-        scores += some.values
-    if any(len(set(documents)) < len(documents) for documents, _ in found.values()):
-        read_run(path)  # which names the lines
-    problems.refuse(nothing=not found)
-    return found
 
 
 def read_qrels(path: str | Path) -> Qrels:
@@ -229,12 +214,13 @@ def lines_one_by_one(
 ) -> Iterator[Line[Number]]:
     """The lines of a block that may hold any; one that is malformed goes to `add`."""
     raw, query = b"", ""
-    for number, fields in fields_of(first, block):
-        if is_comment(fields, form.width):
+    for number, line in enumerate(block.split(NEWLINE_BYTE), start=first):
+        fields = line.split()
+        if not fields or (fields[0].startswith(b"#") and len(fields) != form.width):  # blank, or a comment
             continue
         values = form.numbers([fields[form.column].decode("ascii", "replace")]) if form.column < len(fields) else None
         if len(fields) < form.width or (form is QRELS and len(fields) > form.width):
-            tabs = block.split(NEWLINE_BYTE)[number - first].count(b"\t") == form.width - 1
+            tabs = line.count(b"\t") == form.width - 1
             remedy = "an id with white space: write a space as %20" if tabs else form.fields
             add(number, f"{len(fields)} fields instead of {form.width}", remedy)
         elif values is None:
@@ -296,18 +282,6 @@ RUN = LineForm("query Q0 document rank score tag", 6, 4, _finite, "score", "a sc
 QRELS = LineForm("query iteration document grade", 4, 3, _grades, "grade", "a grade is a whole number below 2^31")
 
 
-def is_comment(fields: list[bytes], width: int) -> bool:
-    """Whether a line that begins with # is none of a file whose lines have so many fields."""
-    return fields[0].startswith(b"#") and len(fields) != width
-
-
-def fields_of(first: int, block: bytes) -> Iterator[tuple[int, list[bytes]]]:
-    """The fields of each line of a block that is not blank, with its number."""
-    for number, line in enumerate(block.split(b"\n"), start=first):
-        if fields := line.split():
-            yield number, fields
-
-
 def columns_of(block: bytes, width: int) -> list[list[str]] | None:
     """The columns of a block in which every line has so many fields, all plain ASCII and nothing percent-encoded.
 
@@ -322,19 +296,21 @@ def columns_of(block: bytes, width: int) -> list[list[str]] | None:
     return [fields[column::every] for column in range(width)]
 
 
-def blocks_of(path: str | Path) -> Iterator[tuple[int, bytes]]:
+def blocks_of(
+    path: str | Path, remedy: str = "give a file of TREC lines, plain or gzip"
+) -> Iterator[tuple[int, bytes]]:
     """Read a file of lines, plain or gzip, in blocks that end where a line ends: (number of the first line, block).
 
     Raises:
         InputError: it cannot be read, or a line is longer than 1 MiB, which no line of TREC files is.
     """
     number, rest = 1, b""
-    for raw in _read_blocks(path):
+    for raw in _read_blocks(path, remedy):
         whole, newline, rest_of = (rest + raw).rpartition(b"\n")
         if len(rest_of) > LONGEST_LINE:
             what = f"is longer than {LONGEST_LINE:,} bytes"
             where = f"{path}:{number + whole.count(NEWLINE_BYTE) + len(newline)}"
-            raise InputError(Problem(where, what, "give a file of TREC lines, plain or gzip"))
+            raise InputError(Problem(where, what, remedy))
         rest = rest_of
         if newline:
             yield number, whole + newline
@@ -343,7 +319,7 @@ def blocks_of(path: str | Path) -> Iterator[tuple[int, bytes]]:
         yield number, rest + NEWLINE_BYTE
 
 
-def _read_blocks(path: str | Path) -> Iterator[bytes]:
+def _read_blocks(path: str | Path, remedy: str) -> Iterator[bytes]:
     try:
         # Opened once: a pipe cannot be read again.
         with Path(path).open("rb") as raw:
@@ -353,8 +329,7 @@ def _read_blocks(path: str | Path) -> Iterator[bytes]:
             while block := file.read(BLOCK):
                 yield block
     except OSError as error:
-        what, remedy = error.strerror or str(error), "give a file of TREC lines, plain or gzip"
-        raise InputError(Problem(str(path), f"cannot be read: {what}", remedy)) from error
+        raise InputError(Problem(str(path), f"cannot be read: {error.strerror or error}", remedy)) from error
     except (EOFError, zlib.error) as error:
         raise InputError(Problem(str(path), f"cannot be read: {error}")) from error
 

@@ -2,7 +2,6 @@
 
 import hashlib
 import json
-import sys
 import weakref
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
@@ -13,7 +12,7 @@ import numpy as np
 
 from retrievers.cache import Cache, Texts
 from retrievers.errors import BackendError, InputError, Problem
-from retrievers.external import ExternalRetriever, refuse_distances
+from retrievers.external import ExternalRetriever, is_score, refuse_distances
 from retrievers.identity import fingerprint, keys
 from retrievers.ids import hit_id
 from retrievers.meter import Call, Meter, Stop, single_call
@@ -165,7 +164,7 @@ class Endpoint(ExternalRetriever):
         if self._scores is None:
             return ids, [float(len(ids) - place) for place in range(len(ids))]
         scores = self._at(self._scores, answer, where)
-        if not isinstance(scores, list) or len(scores) != len(ids) or not all(map(_is_number, scores)):
+        if not isinstance(scores, list) or len(scores) != len(ids) or not all(map(is_score, scores)):
             raise BackendError(f"{where}: `scores` does not find one number for each of {len(ids)} ids")
         return ids, [float(score) for score in scores]
 
@@ -181,10 +180,6 @@ class Endpoint(ExternalRetriever):
     @property
     def _where(self) -> str:
         return self.provenance["url"]
-
-
-def _is_number(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= sys.float_info.max
 
 
 def _path(key: str, written: str) -> Any:

@@ -44,17 +44,23 @@ class Embeds(Protocol):
 
 
 class CountedCorpus:
-    """A corpus that knows how far it was read, so that progress can say how many texts there will be."""
+    """A corpus that knows how far it was read, so that progress can say how many texts there will be.
+
+    `empty` holds the ids of the blank documents that were met.
+    """
 
     def __init__(self, documents: Iterable[Document]) -> None:
         self._documents = documents
         self._total = operator.length_hint(documents)
         self._read = 0
         self._ended = False
+        self.empty: list[str] = []
 
     def __iter__(self) -> Iterator[Document]:
         for document in self._documents:
             self._read += 1
+            if not document.content.strip():
+                self.empty.append(document.id)
             yield document
         self._ended = True
 

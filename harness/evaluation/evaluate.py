@@ -22,13 +22,14 @@ from harness.evaluation.scores import Scores, by_mean
 from harness.evaluation.verdict import Comparison, Finding, Reason, TestRow, Verdict
 from harness.evaluation.warnings import fragile_warnings, run_warnings
 from harness.measures import parse
-from harness.records import Manifest, Results, create, sha256_of
+from harness.records import Manifest, Results, create
 from harness.stats.differences import differences
 from harness.stats.intervals import Summary, deviation, mean, summarize
 from harness.stats.power import at_look, look_at, queries_needed, t_power
 from harness.stats.settings import EXAMPLE, Settings, check_margin
 from harness.stats.sign_flip import max_t_pairs
 from retrievers.errors import HarnessError, InputError, Problem, did_you_mean
+from retrievers.opening import file_digest
 from retrievers.types import Query, Ranking
 
 FILE = "evaluation.json"
@@ -186,7 +187,7 @@ def write_evaluation(folder: Path, evaluation: Evaluation) -> None:
 def read_evaluation(folder: Path, manifest: Manifest) -> Evaluation | None:
     """Read evaluation.json; None where it is missing, damaged, or of another version."""
     try:
-        if manifest.tables.get(FILE) != sha256_of(folder / FILE):
+        if manifest.tables.get(FILE) != file_digest(folder / FILE):
             return None
         written = Evaluation.model_validate_json((folder / FILE).read_bytes())
     except (OSError, ValidationError, HarnessError):

@@ -1,6 +1,7 @@
 """From text to a Measure."""
 
 import ast
+import math
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
@@ -25,6 +26,14 @@ CHOICES: Mapping[str, tuple[str, ...]] = MappingProxyType(
         "by": ("ids", "claims"),
     }
 )
+NUMBERS: Mapping[str, tuple[tuple[type, ...], float, float, str]] = MappingProxyType(
+    {
+        "rel": ((int,), 0, 2**31, "a whole number from 1"),
+        "p": ((float,), 0, 1, "a number between 0 and 1"),
+        "residual": ((bool,), -1, 2, "True or False"),
+    }
+)
+"""Types of a parameter, and the numbers between which it is."""
 DEFAULTS: Mapping[str, Parameter] = MappingProxyType(
     {"dcg": "log2", "ideal": "judged", "rel": 1, "residual": False, "by": "ids", "low": 0.0, "high": 1.0}
 )
@@ -64,13 +73,10 @@ def parse(text: str, *, gain: Gain | None = None, ideal: Ideal | None = None) ->
     name = _name(text, shape[1])
     options = row_named(name).options
     params = {key: _value(text, key, value) for key, value in _arguments(text, name, shape[2] or "").items()}
-    if "groups" in params:
+    if alone := "groups" if "groups" in params else "by='claims'" if params.get("by") == "claims" else "":
         if len(params) > 1:
-            raise _refusal(text, "groups goes with no other parameter", f"write {name}(groups={params['groups']!r})")
-        options = ()
-    if params.get("by") == "claims":
-        if len(params) > 1:
-            raise _refusal(text, "by='claims' goes with no other parameter", f"write {name}(by='claims')")
+            written = f"groups={params['groups']!r}" if alone == "groups" else alone
+            raise _refusal(text, f"{alone} goes with no other parameter", f"write {name}({written})")
         options = ()
     if gain is not None and "dcg" in options:
         params.setdefault("dcg", "exp-log2" if gain == "exponential" else "log2")
@@ -150,22 +156,10 @@ def _value(text: str, key: str, value: object) -> Parameter:
         if isinstance(value, str) and value.lower() in CHOICES[key]:
             return value.lower()
         raise _refusal(text, f"{key} cannot be {value!r}", did_you_mean(str(value), CHOICES[key]))
-    if key == "residual" and isinstance(value, bool):
-        return value
-    if key == "rel" and isinstance(value, int) and not isinstance(value, bool) and 1 <= value < 2**31:
-        return value
-    if key == "p" and isinstance(value, float) and 0 < value < 1:
-        return value
-    if key in ("low", "high") and isinstance(value, int | float) and not isinstance(value, bool):
-        return float(value)
-    wanted = {
-        "low": "a number",
-        "high": "a number",
-        "rel": "a whole number from 1",
-        "p": "a number between 0 and 1",
-        "residual": "True or False",
-    }
-    raise _refusal(text, f"{key} cannot be {value!r}", f"it is {wanted[key]}")
+    kinds, least, most, wanted = NUMBERS.get(key, ((int, float), -math.inf, math.inf, "a number"))
+    if isinstance(value, int | float) and type(value) in kinds and least < value < most:
+        return value if key in NUMBERS else float(value)
+    raise _refusal(text, f"{key} cannot be {value!r}", f"it is {wanted}")
 
 
 def _at(text: str, measure: Measure, cutoff: str | None) -> Measure:

@@ -41,5 +41,4 @@ from harness.records.results import holds_results as holds_results
 from harness.records.results import read as read
 from harness.records.safe_files import create as create
 from harness.records.safe_files import read_jsonl as read_jsonl
-from harness.records.safe_files import sha256_of as sha256_of
 from harness.records.safe_files import write_jsonl as write_jsonl

@@ -17,8 +17,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from harness.records.jsonl_rows import COSTS, Run
-from harness.records.safe_files import create, sha256_of
+from harness.records.safe_files import create
 from retrievers.meter import StageTotals
+from retrievers.opening import file_digest
 from retrievers.types import CONTROL
 
 if TYPE_CHECKING:
@@ -169,4 +170,4 @@ def file_digests(folder: Path) -> dict[str, str]:
     names = [*(f"{name}.csv" for name in TABLES), "labels.jsonl", "documents.jsonl", "qrels.trec"]
     names += [name for name in ("evaluation.json",) if (folder / name).is_file()]  # nobody judged where it is missing
     names += sorted(f"rankings/{path.name}" for path in (folder / "rankings").glob("*.jsonl"))
-    return {name: sha256_of(folder / name) for name in names}
+    return {name: file_digest(folder / name) for name in names}

@@ -211,24 +211,18 @@ def _rows(path: Path, problems: list[Problem]) -> Iterator[tuple[str, dict[str, 
     """The rows of a file, each with its place; a last line that broke off when a run was stopped is left out."""
     if not path.is_file():
         return
-    with path.open("rb") as file:
-        yield from _objects(path, file, problems)
-
-
-def _objects(path: Path, lines: Iterable[bytes], problems: list[Problem]) -> Iterator[tuple[str, dict[str, Any]]]:
-    for number, line in enumerate(lines, start=1):
+    for number, line in enumerate(path.read_bytes().splitlines(keepends=True), start=1):
         if not line.strip() or not line.endswith(b"\n"):
             continue
         try:
-            row = json.loads(line.decode("utf-8"))
+            row = json.loads(line.decode())
+            what = "" if isinstance(row, dict) else "is not a JSON object"
         except (ValueError, RecursionError) as error:
-            reason = "UTF-8" if isinstance(error, UnicodeDecodeError) else "JSON"
-            problems.append(Problem(f"{path}:{number}", f"is not {reason}: {error}", "remove the line"))
-            continue
-        if isinstance(row, dict):
-            yield f"{path}:{number}", row
+            what = f"is not {'UTF-8' if isinstance(error, UnicodeDecodeError) else 'JSON'}: {error}"
+        if what:
+            problems.append(Problem(f"{path}:{number}", what, "remove the line"))
         else:
-            problems.append(Problem(f"{path}:{number}", "is not a JSON object", "remove the line"))
+            yield f"{path}:{number}", row
 
 
 def _append(path: Path, rows: Iterable[Mapping[str, Any]]) -> None:

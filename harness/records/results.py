@@ -15,9 +15,10 @@ from harness.records import jsonl_rows
 from harness.records.csv_tables import TABLES, has_rows, read_columns, read_rows, read_table
 from harness.records.jsonl_rows import LabelledQuery, Run, StageLatency
 from harness.records.manifest import AGAIN, Manifest, read_manifest
-from harness.records.safe_files import CHANGED, read_jsonl, refuse_links, sha256_of
+from harness.records.safe_files import CHANGED, read_jsonl, refuse_links
 from retrievers.errors import InputError, Problem, did_you_mean
 from retrievers.meter import StageTotals
+from retrievers.opening import file_digest
 from retrievers.options import checked
 from retrievers.types import Document, Ranking
 
@@ -90,7 +91,7 @@ class Results:
     @property
     def which(self) -> str:
         """When this run began, and a digest of its manifest, which holds that of every other file."""
-        return f"run of {self.manifest.started}, digest {sha256_of(self.folder / 'manifest.json')[:12]}"
+        return f"run of {self.manifest.started}, digest {file_digest(self.folder / 'manifest.json')[:12]}"
 
     def grades(self) -> dict[str, dict[str, int]]:
         """The labels after the grade rule, as qrels.trec has them; empty where claims alone were scored."""
@@ -183,7 +184,7 @@ def _evidence(folder: Path, manifest: Manifest, name: str, parse: Callable[[byte
 def _refuse_change(folder: Path, manifest: Manifest, name: str) -> None:
     """Raise InputError where a file has another digest than the manifest says."""
     try:
-        if manifest.tables.get(name) != sha256_of(folder / name):
+        if manifest.tables.get(name) != file_digest(folder / name):
             raise ValueError(CHANGED)
     except (OSError, ValueError) as error:
         raise _unreadable(folder / name, error) from None

@@ -1,6 +1,5 @@
 """Files of a results folder: what is read is in it, and no link leads out of it."""
 
-import hashlib
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -65,9 +64,3 @@ def read_jsonl(path: Path, parse: Callable[[bytes], Row] = json.loads) -> Iterat
                 except (ValueError, RecursionError) as error:
                     raise ValueError(f"line {number}: {error}") from None
                 yield row
-
-
-def sha256_of(path: Path) -> str:
-    """Return the SHA-256 of a file; OSError where it cannot be read."""
-    with path.open("rb") as handle:
-        return hashlib.file_digest(handle, "sha256").hexdigest()

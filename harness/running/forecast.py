@@ -40,17 +40,13 @@ def forecast(
     A text that stands in two windows counts in both: the figures are then a little too high.
     """
     read = in_context(dataset.documents(), chunks, contextual=embedder.encoder.contextual)
-    texts = ((piece.text, whole) if whole and chunks else (piece.content, whole) for piece, whole in read)
+    contents = ((piece.text, whole) if whole and chunks else (piece.content, whole) for piece, whole in read)
     parts = [
-        embedder.forecast_passages(distinct_passages(window), "document") for window in windows(texts, embedder.form)
+        embedder.forecast_passages(distinct_passages(window), "document") for window in windows(contents, embedder.form)
     ]
-    whole = Forecast(
-        texts=sum(one.texts for one in parts),
-        cached=sum(one.cached for one in parts),
-        calls=sum(one.calls for one in parts),
-        tokens=sum(one.tokens for one in parts),
-        exact=all(one.exact for one in parts),
-    )
+    nothing = Forecast(0, 0, 0, 0, exact=True)
+    texts, cached, calls, tokens, _ = (sum(column) for column in zip(nothing, *parts, strict=True))
+    whole = Forecast(texts, cached, calls, tokens, exact=all(one.exact for one in parts))
     return {"document": whole, "query": embedder.forecast((query.text for query in queries), "query")}
 
 
@@ -89,12 +85,8 @@ def _lacking_of(one: Built, dense: Dense, shared: Shared, *, timed: bool) -> lis
             if dense.chunks is not None:
                 dense.chunks.check()
             if lacks := lacking(name, dense.encoder):
-                expected = forecast(
-                    Embedder(dense.encoder, shared.cache),
-                    shared.dataset,
-                    dense.chunks,
-                    one.searched(shared.dataset.queries),
-                )
+                embedder, queries = Embedder(dense.encoder, shared.cache), one.searched(shared.dataset.queries)
+                expected = forecast(embedder, shared.dataset, dense.chunks, queries)
                 return lacks if timed or any(some.cached < some.texts for some in expected.values()) else []
     except InputError as error:
         return in_block(name, error)

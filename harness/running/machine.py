@@ -9,6 +9,7 @@ import platform
 import subprocess
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
 from functools import cache
 from importlib import metadata
@@ -32,20 +33,16 @@ PACKAGES = (
 THREAD_VARIABLES = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
 
 
-def versions() -> dict[str, str]:
-    """The versions of Python and of the packages that numbers may depend on, as far as they are installed."""
-    return {"python": platform.python_version(), **_installed()}
-
-
 @cache
-def _installed() -> dict[str, str]:
-    """Looked up once: a process cannot load another version of what it has loaded."""
-    installed = {}
+def versions() -> Mapping[str, str]:
+    """The versions of Python and of the packages that numbers may depend on, as far as they are installed.
+
+    Looked up once: a process cannot load another version of what it has loaded.
+    """
+    installed = {"python": platform.python_version()}
     for name in PACKAGES:
-        try:
+        with suppress(metadata.PackageNotFoundError):
             installed[name] = metadata.version(name)
-        except metadata.PackageNotFoundError:
-            continue
     return installed
 
 
@@ -115,8 +112,8 @@ class EarlierRun(NamedTuple):
     def speed(self, part: str, model: Mapping[str, Any]) -> tuple[float, float]:
         """The tokens that an encoder or reranker read, and the seconds that it took, its loading included."""
         blocks = self.manifest.resolved.retrievers
-        same = _without_depth(model)
-        names = {block["name"] for block in blocks if _without_depth(block.get(part) or {}) == same}
+        same = _lasting(model)
+        names = {block["name"] for block in blocks if _lasting(block.get(part) or {}) == same}
         stages = {"encoder": ("embed-documents", "embed-queries"), "rerank": ("rerank",)}[part]
         read = [row for row in self.costs if row["retriever"] in names and row["stage"] in stages and row["tokens"]]
         return math.fsum(row["tokens"] for row in read), math.fsum(row["seconds"] for row in read)
@@ -134,18 +131,13 @@ def earlier_runs(results: Path) -> Iterator[EarlierRun]:
             run = EarlierRun(records.read_manifest(manifest.parent), records.read_rows(manifest.parent / "costs.csv"))
         except (InputError, OSError, ValueError):
             continue  # no results folder of today's form: nothing is known from it
-        if _without_load(run.manifest.machine) == _without_load(machine()):
+        if _lasting(run.manifest.machine) == _lasting(machine()):
             yield run
 
 
-def _without_load(machine: Mapping[str, Any]) -> dict[str, Any]:
-    """What a machine is, without how busy it was."""
-    return {key: value for key, value in machine.items() if key != "load"}
-
-
-def _without_depth(table: Mapping[str, Any]) -> dict[str, Any]:
-    """An encoder or reranker without what leaves its speed as it is."""
-    return {key: value for key, value in table.items() if key != "depth"}
+def _lasting(table: Mapping[str, Any]) -> dict[str, Any]:
+    """A machine without how busy it was; an encoder or reranker without what leaves its speed as it is."""
+    return {key: value for key, value in table.items() if key not in ("load", "depth")}
 
 
 def price_sentence(price: Price | None) -> str:

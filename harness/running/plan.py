@@ -209,10 +209,7 @@ class RunPlan(NamedTuple):
         """The sums; None where a summand is unknown."""
         usd, minutes = ([getattr(row, name) for row in self.rows] for name in ("usd", "minutes"))
         return {
-            "texts": sum(row.texts for row in self.rows),
-            "cached": sum(row.cached for row in self.rows),
-            "calls": sum(row.calls for row in self.rows),
-            "tokens": sum(row.tokens for row in self.rows),
+            **{name: sum(getattr(row, name) for row in self.rows) for name in ("texts", "cached", "calls", "tokens")},
             "exact": all(row.exact for row in self.rows),
             "usd": None if None in usd else math.fsum(usd),
             "minutes": None if None in minutes else math.fsum(minutes),

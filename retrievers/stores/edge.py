@@ -252,13 +252,12 @@ class EdgeStore(Store):
 def _quantization(kind: str | None) -> qdrant_edge.QuantizationConfigType | None:
     import qdrant_edge as edge
 
-    if kind == "scalar":
-        return edge.ScalarQuantizationConfig(type=edge.ScalarType.Int8, quantile=0.99)
-    if kind == "product":
-        return edge.ProductQuantizationConfig(compression=edge.CompressionRatio.X16)
-    if kind == "binary":
-        return edge.BinaryQuantizationConfig()
-    return None
+    known: dict[str | None, qdrant_edge.QuantizationConfigType] = {
+        "scalar": edge.ScalarQuantizationConfig(type=edge.ScalarType.Int8, quantile=0.99),
+        "product": edge.ProductQuantizationConfig(compression=edge.CompressionRatio.X16),
+        "binary": edge.BinaryQuantizationConfig(),
+    }
+    return known.get(kind)
 
 
 def _vectors(form: Form, dimensions: int) -> dict[str, Any]:

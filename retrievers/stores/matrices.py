@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -30,20 +30,26 @@ DOCUMENTS, QUERIES = 16_384, 512
 
 
 class _Points(Store):
-    """The ids and fields of one collection's points."""
+    """The ids and fields of one collection's points, and their vectors in parts, as a kind of store keeps them."""
 
     _ids: list[str]
     _fields: list[Mapping[str, str]]
     _values: FieldValues
+    _parts: list[Any]
 
     def create(self, dimensions: int, *, anew: bool = False) -> None:
         """Make the collection anew and empty."""
-        self._ids, self._fields, self._values = [], [], FieldValues(())
+        self._ids, self._fields, self._values, self._parts = [], [], FieldValues(()), []
 
     def upsert(self, ids: Sequence[str], vectors: AnyVectors, fields: Sequence[Mapping[str, str]] = ()) -> None:
         """Add points, whose ids are new."""
         self._ids += ids
         self._fields += fields
+        self._parts.append(self._kept(vectors))
+
+    def _kept(self, vectors: AnyVectors) -> Any:
+        """What is kept of some vectors."""
+        return vectors
 
     def finish(self, notes: Mapping[str, Sequence[str]]) -> None:
         """Put all points into one matrix; raises BackendError where an id occurs twice."""
@@ -66,19 +72,8 @@ class CsrStore(_Points):
 
     def __init__(self, opening: Opening) -> None:
         """Take what is opened: nothing of it matters here."""
-        self._parts: list[AnyVectors] = []
         self._postings: csr_array[np.float64, tuple[int, int]]
         """(dimensions, documents)."""
-
-    def create(self, dimensions: int, *, anew: bool = False) -> None:
-        """Make the collection anew and empty."""
-        super().create(dimensions)
-        self._parts = []
-
-    def upsert(self, ids: Sequence[str], vectors: AnyVectors, fields: Sequence[Mapping[str, str]] = ()) -> None:
-        """Add points, whose ids are new."""
-        super().upsert(ids, vectors, fields)
-        self._parts.append(vectors)
 
     def finish(self, notes: Mapping[str, Sequence[str]]) -> None:
         """Put all points into one index; raises BackendError where an id occurs twice."""
@@ -118,29 +113,25 @@ class QuantizedStore(_Points):
         self._quantization = quantization
         self._dimensions = 0
         self._buckets: ValueRanges | None = None
-        self._codes: list[Codes] = []
 
     def create(self, dimensions: int, *, anew: bool = False) -> None:
         """Begin anew, with no document."""
         super().create(dimensions)
-        self._dimensions, self._buckets, self._codes = dimensions, None, []
+        self._dimensions, self._buckets = dimensions, None
 
-    def upsert(self, ids: Sequence[str], vectors: AnyVectors, fields: Sequence[Mapping[str, str]] = ()) -> None:
-        """Add the codes of documents that are not there yet; of int8 the first call decides where the levels lie."""
-        if not len(ids):
-            return
-        super().upsert(ids, vectors, fields)
+    def _kept(self, vectors: AnyVectors) -> Codes:
+        """Return the codes of documents; of int8 the first of them decide where the levels lie."""
         units = dense(unit_rows(vectors))
-        if self._quantization == "int8":
-            self._buckets = self._buckets or calibrated(units)
-            self._codes.append(to_bytes(units, self._buckets))
-        else:
-            self._codes.append(to_bits(units))
+        if self._quantization != "int8":
+            return to_bits(units)
+        if self._buckets is None and len(units):
+            self._buckets = calibrated(units)
+        return to_bytes(units, self._buckets) if self._buckets else np.empty(units.shape, dtype=np.uint8)
 
     def finish(self, notes: Mapping[str, Sequence[str]]) -> None:
         """Put all codes together; raises BackendError where an id occurs twice."""
         super().finish(notes)
-        self._codes = [np.concatenate(self._codes)] if self._codes else []
+        self._parts = [np.concatenate(self._parts)]
 
     def search(
         self, vectors: AnyVectors, limit: int, *, exact: bool = True, wanted: Sequence[FilterValues] = ()
@@ -158,7 +149,7 @@ class QuantizedStore(_Points):
         asked = from_bits(to_bits(queries), self._dimensions) if self._quantization == "binary" else queries
         positions: list[list[int]] = [[] for _ in queries]
         scores: list[list[float]] = [[] for _ in queries]
-        for codes in self._codes:
+        for codes in self._parts:
             for start in range(0, len(codes), DOCUMENTS):
                 block = self._scores(asked, codes[start : start + DOCUMENTS])
                 for query, row in enumerate(block):

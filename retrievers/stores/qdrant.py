@@ -8,6 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+from pydantic import TypeAdapter
 
 from retrievers.errors import BackendError
 from retrievers.ragged import AnyVectors, Form, SparseVectors, TokenVectors, dense, unit_rows
@@ -36,8 +37,8 @@ if TYPE_CHECKING:
 
 LOCAL = 1024
 """Points a request, and queries a request, to the engine in this process."""
-READ = 4096
-"""Points that are read at once from the engine in this process, as lists of Python's numbers."""
+READ, ONE_PAGE = 4096, 1 << 30
+"""Points that are read at once from the engine in this process, as lists of Python's numbers; and all at once."""
 PRODUCTS = 1 << 22
 """Products of queries and points that are held at once: 32 MB."""
 UPSERT, SEARCH = 256, 32
@@ -46,6 +47,12 @@ NUMBERS = 1_280_000
 """Numbers a request, at most: as JSON below a server's default limit of 32 MB."""
 PARALLEL = 4
 """Requests to a server at once: it works while the answer before is read, which takes half as long as a search."""
+CODES: Mapping[str, Mapping[str, Any]] = {
+    "scalar": {"type": "int8", "quantile": 0.99},
+    "product": {"compression": "x16"},
+    "binary": {},
+}
+"""How vectors are compressed."""
 LOOK_EVERY = 0.5
 """Seconds between two looks at a server that indexes."""
 LOOKS = 10
@@ -75,8 +82,6 @@ class QdrantStore(Store):
         self._connection = Connection(opening.options, opening.collection, opening.meter)
         self._resumed = False
         self._added = 0
-        self._points: dict[models.ExtendedPointId, None] = {}
-        """Of a collection in memory, in the order in which they came."""
         self._whole: Matching | None = None
         """All of them, once they were searched."""
 
@@ -113,7 +118,7 @@ class QdrantStore(Store):
         """Make the collection, or take up the unfinished one on a server unless it is to be made `anew`."""
         from qdrant_client import QdrantClient
 
-        self._added, self._points, self._whole = 0, {}, None
+        self._added, self._whole = 0, None
         info = self._info()
         self._resumed = self._options.on_server and not anew and info is not None and notes_of(info) is None
         if self._resumed:
@@ -167,7 +172,8 @@ class QdrantStore(Store):
     ) -> list[Ranking]:
         """Return one ranking per query vector: the best `limit` points, ties at the limit resolved."""
         units = unit_rows(vectors)
-        if (wanted or self._points) and not self._options.on_server and self._form == "dense":
+        held_here = wanted or self._options.location == MEMORY
+        if held_here and self._form == "dense" and not self._options.on_server:
             return self._nearest(dense(units), limit, wanted)
 
         def ask(positions: list[int], size: int) -> Iterator[EngineHits]:
@@ -196,7 +202,6 @@ class QdrantStore(Store):
             self._connection.call(
                 lambda client: client.upload_collection(self.collection, units, list(kept), points, wait=True)
             )
-            self._points |= dict.fromkeys(points if self._options.location == MEMORY else ())
 
     def _wait_for_index(self) -> None:
         """Wait until the engine has done what is asked for; an engine in this process has nothing to do."""
@@ -259,25 +264,19 @@ class QdrantStore(Store):
         return [best_of(held[one].ids, held[one].units @ unit, limit) for one, unit in zip(wanted, units, strict=True)]
 
     def _matching(self, wanted: FilterValues, dimensions: int) -> Matching:
-        """Read points from the engine: all of them in their order and with 64 bits, as it compares them itself."""
-        parts = list(self._all_records() if self._points and not wanted else self._matching_records(wanted))
-        rows = [np.array([one.vector for one in part], np.float32).reshape(-1, dimensions) for part in parts]
-        units = np.concatenate(rows)
-        ids = [(one.payload or {})["id"] for part in parts for one in part]
+        """Read points from the engine: all of them with 64 bits, as it compares them itself."""
+        from qdrant_client import QdrantClient, models
+
+        # A filter looks at all payloads for each page, so that what it leaves is one page.
+        how = {"scroll_filter": filter_of(models, wanted), "limit": ONE_PAGE} if wanted else {"limit": READ}
+        read = partial(QdrantClient.scroll, collection_name=self.collection, with_vectors=True, **how)
+        ids, parts, offset = list[str](), list[Vectors](), None
+        while not parts or offset is not None:
+            records, offset = self._connection.call(partial(read, offset=offset))
+            ids += [(one.payload or {})["id"] for one in records]
+            parts.append(np.array([one.vector for one in records], np.float32).reshape(-1, dimensions))
+        units = np.concatenate(parts)
         return Matching(ids, units if wanted else units.astype(np.float64))
-
-    def _matching_records(self, wanted: FilterValues) -> Iterator[list[models.Record]]:
-        from qdrant_client import models
-
-        only = filter_of(models, wanted)
-        count = self._connection.call(lambda client: client.count(self.collection)).count
-        yield self._connection.call(lambda c: c.scroll(self.collection, only, limit=count or 1, with_vectors=True))[0]
-
-    def _all_records(self) -> Iterator[list[models.Record]]:
-        points = list(self._points)
-        for start in range(0, len(points), READ):
-            some = points[start : start + READ]
-            yield self._connection.call(lambda c, some=some: c.retrieve(self.collection, some, with_vectors=True))  # type: ignore[misc]
 
     def _info(self) -> models.CollectionInfo | None:
         if not self._connection.call(lambda client: client.collection_exists(self.collection)):
@@ -329,27 +328,14 @@ def _index(options: StoreOptions) -> dict[str, Any]:
     if options.approximate:
         full_scan, indexing = full_scan or LOWEST_FULL_SCAN, indexing or LOWEST_INDEXING
     links = 0 if options.defer_graph else options.m
+    quantized = {kind: {**CODES[kind], "always_ram": True} for kind in [options.quantization] if kind} or None
     return {
         "hnsw_config": models.HnswConfigDiff(m=links, ef_construct=options.ef_construct, full_scan_threshold=full_scan),
         "optimizers_config": models.OptimizersConfigDiff(indexing_threshold=indexing),
-        "quantization_config": _quantization(options.quantization),
+        "quantization_config": TypeAdapter[Any](models.QuantizationConfig | None).validate_python(quantized),
         "shard_number": options.shards,
         "replication_factor": options.replication,
     }
-
-
-def _quantization(kind: str | None) -> Any:
-    from qdrant_client import models
-
-    if kind == "scalar":
-        scalar = models.ScalarQuantizationConfig(type=models.ScalarType.INT8, quantile=0.99, always_ram=True)
-        return models.ScalarQuantization(scalar=scalar)
-    if kind == "product":
-        product = models.ProductQuantizationConfig(compression=models.CompressionRatio.X16, always_ram=True)
-        return models.ProductQuantization(product=product)
-    if kind == "binary":
-        return models.BinaryQuantization(binary=models.BinaryQuantizationConfig(always_ram=True))
-    return None
 
 
 def _values(units: AnyVectors) -> list[Any]:
@@ -366,12 +352,8 @@ def _values(units: AnyVectors) -> list[Any]:
 
 def _requests(vectors: AnyVectors, most: int) -> Iterator[slice]:
     """Split vectors into requests of at most so many texts, and of at most NUMBERS numbers unless a text has more."""
-    if not isinstance(vectors, SparseVectors | TokenVectors):
-        size = max(1, min(most, NUMBERS // vectors.shape[1]))
-        yield from (slice(start, start + size) for start in range(0, len(vectors), size))
-        return
-    width = vectors.dimensions if isinstance(vectors, TokenVectors) else 2
-    ends = vectors.starts * width
+    starts = vectors.starts if isinstance(vectors, SparseVectors | TokenVectors) else np.arange(len(vectors) + 1)
+    ends = starts * (2 if isinstance(vectors, SparseVectors) else vectors.shape[1])
     start = 0
     while start < len(vectors):
         fitting = int(np.searchsorted(ends, ends[start] + NUMBERS, side="right")) - 1

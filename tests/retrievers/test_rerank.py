@@ -5,9 +5,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from retrievers.dense import Dense
 from retrievers.errors import InputError
 from retrievers.local_models import LocalModel
 from retrievers.meter import Meter, single_call
+from retrievers.reranked import Reranked
 from retrievers.rerankers.cross_encoder import CrossEncoderReranker, LateInteractionReranker
 from retrievers.reranking import above_the_rest
 from retrievers.types import Document, Query, ranked
@@ -184,3 +186,14 @@ def test_a_model_of_the_hub_that_turns_out_to_be_trained_for_it_is_not_read_as_a
     monkeypatch.setattr(LateInteractionReranker, "_trained", property(lambda self: next(known)))
     with pytest.raises(InputError, match="run again"):
         model.score([("a", "b")], single_call())
+
+
+def test_without_a_run_they_take_the_cache_of_the_user(folder, tmp_path, monkeypatch):
+    monkeypatch.setenv("HARNESS_CACHE", str(tmp_path))
+    found = Dense({"kind": "hashing"})
+    again = Reranked(found, CrossEncoderReranker(str(folder), device="cpu"), depth=2)
+    again.index(iter(DOCUMENTS.values()), meter := Meter())
+    (before,), (after,) = (one.search(QUERIES[:1], 3, meter) for one in (found, again))
+    assert set(before.doc_ids) == set(after.doc_ids)
+    assert before.doc_ids[2] == after.doc_ids[2]
+    assert [*tmp_path.glob("cache.sqlite")]
