@@ -44,11 +44,11 @@ def convert(file: File) -> tuple[str, str]:
         conversion: dict[str, str] = json.loads(kept.read_text(encoding="utf-8"))
     except (OSError, ValueError):
         conversion = convert_bytes(raw, file.suffix)
-        staging_dir = kept.with_suffix(f".{os.getpid()}")
+        temporary = kept.with_suffix(f".{os.getpid()}")
         with contextlib.suppress(OSError):  # keeping it saves time and changes no result
             kept.parent.mkdir(parents=True, exist_ok=True)
-            staging_dir.write_text(json.dumps(conversion, ensure_ascii=False), encoding="utf-8", newline="\n")
-            staging_dir.replace(kept)
+            temporary.write_text(json.dumps(conversion, ensure_ascii=False), encoding="utf-8", newline="\n")
+            temporary.replace(kept)
     if "failed" in conversion:
         raise NotConverted(conversion["failed"])
     return conversion["title"], conversion["text"]

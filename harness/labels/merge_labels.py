@@ -60,11 +60,11 @@ def merge_into(paths: Sequence[Path], reference: DatasetReference, corrected: Co
         raise InputError(seen.problems)
     _check([one for _, one in joining], dataset)
     opinions = {new.judge for (_, old), (_, new) in zip(said, joining, strict=True) if old.round != new.round}
-    staging_dir = path.with_name(f"{NAME}.part")
+    temporary = path.with_name(f"{NAME}.part")
     with writing(path):
-        with text_file(staging_dir, "w") as file:
+        with text_file(temporary, "w") as file:
             file.writelines(one.line() for one in whole)
-        os.replace(staging_dir, path)  # noqa: PTH105 - replaces on Windows, too
+        os.replace(temporary, path)  # noqa: PTH105 - replaces on Windows, too
     sources = [labels.source for labels in merge(whole).values()]
     return Merged(path, len(whole), len(whole) - len(before), sources.count("people"), sources.count("mixed"),
                   sources.count("model"), tuple(disputes(whole)), tuple(sorted(opinions)))  # fmt: skip

@@ -128,14 +128,14 @@ def write_index(place: Path) -> Listing:
         InputError: it cannot be written, or there is an index.html that is not one of ours.
     """
     path = place / NAME
-    staging_dir = place / f".{NAME}.{os.getpid()}"
+    temporary = place / f".{NAME}.{os.getpid()}"
     with writing(path):
         if path.exists() and not is_overview(path):
             raise InputError(Problem(str(path), "is not one of ours, and is not written over", "move it elsewhere"))
         read = listing(place)
-        with records.create(staging_dir) as file:
+        with records.create(temporary) as file:
             file.write(page(read, place.resolve().name))
-        staging_dir.replace(path)  # at once: two runs may end together
+        temporary.replace(path)  # at once: two runs may end together
     return read
 
 
