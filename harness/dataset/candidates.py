@@ -6,7 +6,8 @@ from typing import Any, NamedTuple
 
 from harness.dataset.columns import CLICKS, FIELDS, FOLDED, LABELLING, NAMING, PLACES, declaring, folded, keeping
 from harness.dataset.corpus import CheckedDocuments
-from harness.dataset.label_rows import leaves_of, parts_of
+from harness.dataset.dataset_model import Labels
+from harness.dataset.label_rows import holds_grades, leaves_of, read_list
 from harness.dataset.source import Findings, grade_of
 
 STRONG, WEAK = 0.9, 0.5
@@ -102,7 +103,9 @@ def _candidates(seen: Findings, documents: CheckedDocuments) -> Iterator[Candida
         ):
             by_path.setdefault(path, []).append(leaf)
         for column, cells in by_path.items():
-            parts = [[*parts_of(cell, lambda whole: bool(documents.match([whole])))] for cell in cells]
+            whole = (cell if isinstance(cell, str | list) or holds_grades(cell) else [cell] for cell in cells)
+            labels = [read_list(cell, seen.names_document) for cell in whole]
+            parts = [one.documents if isinstance(one, Labels) else () for one in labels]
             names = [name for some in parts for name in some]
             matches = documents.match(names)
             named = sum(name in matches for name in names)

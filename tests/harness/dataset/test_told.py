@@ -93,9 +93,6 @@ WORST: dict[str, tuple[dict[str, object], str, str]] = {
         {f"s/{name}/dev-00000-of-00001.parquet": "" for name in ("de", "en")}, "s", "has the configurations de, en"),
     "no such format": ({"d/queries.csv": GOOD}, "d --format tabels", "did you mean 'tables'"),
     "no such kind of column": ({"d/queries.csv": GOOD}, "d --columns qurey=query", "did you mean 'query'"),
-    "several that are not there": (
-        {"d/queries.csv": GOOD}, "d --columns grade=stars --columns relevant=ids --columns query=q",
-        "d/queries.csv:2: there are no columns 'q', 'ids' and 'stars' (there are: query, doc)"),
     "no such title": (
         {"d/queries.csv": GOOD, "t.csv": "id,text\na,25 days\n"}, "d --documents t.csv --columns title=head",
         "t.csv: no row has a column 'head' (known: id, text)"),
