@@ -150,7 +150,7 @@ class Columns:
         return f"{(self.known or KNOWN)[kind][0]!r} is missing", remedy
 
 
-class Line(NamedTuple):
+class PlacedRow(NamedTuple):
     """A row with all that is needed to read it."""
 
     row: Row

@@ -15,7 +15,7 @@ from dataclasses import replace
 from itertools import chain
 from typing import Any, NamedTuple
 
-from harness.dataset.columns import CLICKS, Line, declaring, folded, keeping, recognised, shown, texts_in
+from harness.dataset.columns import CLICKS, PlacedRow, declaring, folded, keeping, recognised, shown, texts_in
 from harness.dataset.dataset_model import Labels
 from harness.dataset.source import WHOLE, SourceLocation, grade_of, written_value
 from retrievers.ids import document_id, nfc
@@ -33,7 +33,7 @@ Gathered = tuple[SourceLocation, dict[str, int], "array[int]"]
 """Judgments of one query that stand one a row: the place of the first, grades by document, and the line of each."""
 
 
-def labels_of(lines: Iterable[Line], queries: Mapping[str, str] | None = None) -> Iterator[Labelled]:
+def labels_of(lines: Iterable[PlacedRow], queries: Mapping[str, str] | None = None) -> Iterator[Labelled]:
     """Labels in any of three shapes: a row a judgment with a grade, a row a relevant document, or a list a query.
 
     A list is best first, a list of lists are groups of alternatives, an object holds grades; in one cell of text it is
@@ -46,7 +46,7 @@ def labels_of(lines: Iterable[Line], queries: Mapping[str, str] | None = None) -
     """
     gathered: dict[str, Gathered] = {}
     listed, any_quoted = dict[str, SourceLocation](), False
-    lacking: Line | None = None
+    lacking: PlacedRow | None = None
     for line in lines:
         query = _query_of(line, queries)
         if query is None:
@@ -78,7 +78,7 @@ def labels_of(lines: Iterable[Line], queries: Mapping[str, str] | None = None) -
         yield place._replace(lines=numbers), query, Labels(grades=grades, quoted=any_quoted)
 
 
-def _gather(line: Line, named: Any, into: Gathered, query: str, *, named_query: bool) -> None:
+def _gather(line: PlacedRow, named: Any, into: Gathered, query: str, *, named_query: bool) -> None:
     """Take in the judgments of one row.
 
     A document that comes again is counted if no column grades it, its clicks are added up, and else it is a problem.
@@ -98,14 +98,14 @@ def _gather(line: Line, named: Any, into: Gathered, query: str, *, named_query: 
             line.wrong(f"{who} and document {document!r} are judged twice", "keep one of the two")
 
 
-def _query_of(line: Line, queries: Mapping[str, str] | None) -> str | None:
+def _query_of(line: PlacedRow, queries: Mapping[str, str] | None) -> str | None:
     if queries is not None:
         return queries.get(str(line.value("query")))  # what has no text was told with the queries
     named = line.name("label_query") or "label_query" in line.columns.declared
     return line.id("label_query" if named else "query_id")
 
 
-def _graded(line: Line, named: Any) -> Iterator[tuple[str, int]]:
+def _graded(line: PlacedRow, named: Any) -> Iterator[tuple[str, int]]:
     """The documents of a row, by id or by passage, with their grades: one for each, or one for all, else 1."""
     if named is None:
         passages = texts_in(line.value("contexts"), line.name("contexts") or "", line.place, line.problems)
@@ -124,7 +124,7 @@ def _graded(line: Line, named: Any) -> Iterator[tuple[str, int]]:
         yield from ((doc, grade or 0) for doc, grade in zip(documents, grades, strict=True))
 
 
-def _refuse_unnamed(line: Line) -> None:
+def _refuse_unnamed(line: PlacedRow) -> None:
     """Complain that no column names documents."""
     grades = line.name("grade")
     if grades is None or line.name("label_query") is not None:

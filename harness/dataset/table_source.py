@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from statistics import median
 
-from harness.dataset.columns import ASKED, FIELDS, LABELLING, OF_DOCUMENTS, OF_QUERIES, Columns, Line
+from harness.dataset.columns import ASKED, FIELDS, LABELLING, OF_DOCUMENTS, OF_QUERIES, Columns, PlacedRow
 from harness.dataset.files import File
 from harness.dataset.label_rows import Labelled, labels_of
 from harness.dataset.rows import Row, read_rows
@@ -89,7 +89,7 @@ class TableSource:
         if self.label_rows is not None:
             yield from labels_of(self._lines(self.label_rows(problems), problems, OF_QUERIES, LABELLING))
             return
-        lines = [Line(row, place, self.columns, problems) for place, row in self.query_rows(Findings())]
+        lines = [PlacedRow(row, place, self.columns, problems) for place, row in self.query_rows(Findings())]
         if not any(self.columns.labelled(line.row) for line in lines):
             return  # questions without labels: a beginning
         unnamed: dict[str, str] = {}
@@ -114,7 +114,7 @@ class TableSource:
         problems: Findings,
         kinds: tuple[str, ...],
         needed: tuple[str, ...],
-    ) -> Iterator[Line]:
+    ) -> Iterator[PlacedRow]:
         """The rows; what their columns are read as is noted, and columns that may hold labels are not passed over.
 
         Args:
@@ -145,7 +145,7 @@ class TableSource:
                         unused.setdefault(name, []).append(cell)
                 if kinds == ASKED:
                     problems.unlabelled.add(file)
-            line = Line(row, place, self.columns, problems)
+            line = PlacedRow(row, place, self.columns, problems)
             if self.columns.declared and (absent := self.columns.absent(row, needed)):
                 for kind in absent:
                     line.wrong(*self.columns.lacking(kind, row))
