@@ -100,16 +100,15 @@ def documents(folder: Path, tables: Collection[Path], problems: Findings) -> Ite
                 problems.note("unread-file", name)
             continue
         try:
-            if file.suffix in CONVERTED:
-                document = Document(_named(name, file), *convert(file))
-            else:
-                document = parse_document(decode(file.read(), SourceLocation(file.path)), _named(name, file))
-            problems.sizes[str(folder)][(CONVERTED | SUFFIXES)[file.suffix]] += 1
-            yield SourceLocation(file.path), document
+            with problems.taking():
+                if file.suffix in CONVERTED:
+                    document = Document(_named(name, file), *convert(file))
+                else:
+                    document = parse_document(decode(file.read(), SourceLocation(file.path)), _named(name, file))
+                problems.sizes[str(folder)][(CONVERTED | SUFFIXES)[file.suffix]] += 1
+                yield SourceLocation(file.path), document
         except NotConverted as failure:
             problems.note("unconverted-file", f"{name}: {failure}")
-        except InputError as error:
-            problems.extend(error.problems)
 
 
 def _questions(files: Sequence[File], problems: Findings) -> Iterator[tuple[SourceLocation, Row]]:
