@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterator, Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from harness.dataset.columns import CLICKS, FIELDS, FOLDED, LABELLING, NAMING, PLACES, declaring, folded, keeping
 from harness.dataset.corpus import CheckedDocuments
@@ -97,12 +97,9 @@ def _ask_for_keys(seen: Findings, documents: CheckedDocuments) -> None:
 
 def _candidates(seen: Findings, documents: CheckedDocuments) -> Iterator[Candidate]:
     for file, columns in seen.unused.items():
-        by_path: dict[str, list[Any]] = {}
-        for path, leaf in (
-            one for column, cells in columns.items() for cell in cells for one in leaves_of(cell, column)
-        ):
-            by_path.setdefault(path, []).append(leaf)
-        for column, cells in by_path.items():
+        leaves = [one for column, cells in columns.items() for cell in cells for one in leaves_of(cell, column)]
+        for column in dict.fromkeys(path for path, _ in leaves):
+            cells = [leaf for path, leaf in leaves if path == column]
             whole = (cell if isinstance(cell, str | list) or holds_grades(cell) else [cell] for cell in cells)
             labels = [read_list(cell, seen.names_document) for cell in whole]
             parts = [one.documents if isinstance(one, Labels) else () for one in labels]

@@ -101,15 +101,6 @@ class Columns:
         named = (part for other in others for part in paths_in(self.declared.get(other, "")))
         return {name.partition(".")[0] for name in named}.union(self._fields())
 
-    def value(self, kind: str, row: Row) -> Any:
-        """What stands in the column of a kind; None where there is no such column.
-
-        >>> Columns({"query": "inputs.question"}).value("query", {"inputs": {"question": "why"}})
-        'why'
-        """
-        name = self.name(kind, row)
-        return None if name is None else value_at(row, name)
-
     def labelled(self, row: Row) -> bool:
         """Whether a row has, or is declared to have, a column of labels."""
         return any(kind in self.declared or self.name(kind, row) is not None for kind in LABELLING)
@@ -163,8 +154,14 @@ class PlacedRow(NamedTuple):
         return self.columns.name(kind, self.row)
 
     def value(self, kind: str) -> Any:
-        """What stands in it; None where there is no such column."""
-        return self.columns.value(kind, self.row)
+        """What stands in it; None where there is no such column.
+
+        >>> row = {"inputs": {"question": "why"}}
+        >>> PlacedRow(row, SourceLocation("q"), Columns({"query": "inputs.question"}), Findings()).value("query")
+        'why'
+        """
+        name = self.name(kind)
+        return None if name is None else value_at(self.row, name)
 
     def wrong(self, what: str, remedy: str) -> None:
         """Complain of the row."""

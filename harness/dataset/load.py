@@ -1,7 +1,6 @@
 """From files to a checked Dataset, every fault found in one pass."""
 
 import hashlib
-from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from functools import partial
@@ -19,6 +18,7 @@ from harness.dataset.source import Findings, Source, SourceLocation, id_problem
 from retrievers.errors import DataChanged, InputError, Problem
 from retrievers.types import Query
 
+UNLABELLED = "no query has a relevant document", "nothing could be compared"
 CLICK = "click"
 """In the name of a column of labels: nobody judged, somebody clicked."""
 
@@ -63,10 +63,8 @@ def load(reference: DatasetReference | str | Path, *, drop_dangling: bool = Fals
     beginning = judgments is not None or not labels
     asked = tuple(query for query in queries.values() if _is_asked(query, labels.get(query.id), beginning))
     _note_labels(queries, labels, beginning, seen)
-    if not queries and not seen:
-        seen.wrong(reference.name, "there is no query", "nothing could be asked")
     if not asked and not seen:
-        seen.wrong(reference.name, "no query has a relevant document", "nothing could be compared")
+        seen.wrong(reference.name, *(UNLABELLED if queries else ("there is no query", "nothing could be asked")))
     recorded = labels.keys() | {query.id for query in asked}
     for query in asked:
         if text_key(query.text) in documents.asked:
@@ -194,9 +192,3 @@ def _note_labels(queries: dict[str, Query], labels: dict[str, Labels], beginning
             continue
         asked = beginning or _is_measured_by_claims(queries[query_id], labels.get(query_id))
         seen.note("unlabelled-query" if asked else "unjudged-query", query_id)
-
-
-def grade_counts(labels: Iterable[Labels]) -> tuple[tuple[int, int], ...]:
-    """Grade and how often it is given; empty where labels are lists."""
-    counts = Counter(grade for one in labels if one.grades is not None for grade in one.grades.values())
-    return tuple(sorted(counts.items()))

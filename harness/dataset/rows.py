@@ -272,10 +272,8 @@ def _decoded(handle: IO[bytes], path: Path) -> Iterator[str]:
 
 
 def _cells(handle: IO[bytes], path: Path) -> Iterator[str]:
-    """The lines of a table, with an end each; a zero byte ends the table."""
+    """The lines of a table, with an end each."""
     for number, line in enumerate(_decoded(handle, path), 1):
-        if "\0" in line:
-            raise InputError(Problem(str(SourceLocation(path, number)), "holds a zero byte", "is this a text file?"))
         yield "\n" if number == 1 and SAYS_DELIMITER.fullmatch(line.strip(" ")) else f"{line}\n"
 
 

@@ -264,10 +264,8 @@ def grade_of(value: object) -> int | None:
         return value if abs(value) < 2**31 else None
     if isinstance(value, bool) or not isinstance(value, Real):
         return None
-    with suppress(OverflowError):
-        number = float(value)
-        return int(number) if number.is_integer() and abs(number) < 2**31 else None
-    return None
+    number = float(value)
+    return int(number) if number.is_integer() and abs(number) < 2**31 else None
 
 
 def read_reference(answers: Any, claims: Any, place: SourceLocation, problems: Findings) -> Reference:

@@ -1,10 +1,10 @@
 """How a data set was read, in words: which files, which columns as what, how many labels."""
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import PurePosixPath
 
-from harness.dataset import Dataset, grade_counts
+from harness.dataset import Dataset, Labels
 from harness.dataset.columns import FIELDS, NAMING, OF_DOCUMENTS
 from harness.dataset.markdown_folder import CONVERTED, REMEDY, installed
 from harness.english import counted, first_few
@@ -44,6 +44,12 @@ def column_lines(dataset: Dataset) -> Iterator[str]:
             (first, number), *others = sorted(kinds.items(), key=lambda kind: -kind[1])
             files = ", ".join([counted(number, f"{first} file"), *(f"{many:,} {kind}" for kind, many in others)])
             yield f"{folder}: {files} -> {counted(dataset.count, 'document')}"
+
+
+def grade_counts(labels: Iterable[Labels]) -> tuple[tuple[int, int], ...]:
+    """Grade and how often it is given; empty where labels are lists."""
+    counts = Counter(grade for one in labels if one.grades is not None for grade in one.grades.values())
+    return tuple(sorted(counts.items()))
 
 
 def _counts(dataset: Dataset, kind: str) -> str:
