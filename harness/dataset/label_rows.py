@@ -144,8 +144,10 @@ class Refusal(NamedTuple):
 def read_list(listed: Any, known: Known) -> Labels | Refusal:
     """Read one query's relevant documents: ids best first, groups, grades by id, or objects that hold these.
 
-    >>> read_list("d1; d2", {"d1"}.__contains__).documents, read_list([{"id": "d1", "grade": 2}], set().__contains__)
-    (('d1', 'd2'), Labels(grades={'d1': 2}))
+    >>> read_list("d1; d2", {"d1"}.__contains__).documents
+    ('d1', 'd2')
+    >>> read_list([{"id": "d1", "grade": 2}, {"id": "d3", "grade": 0}], set().__contains__).grades
+    {'d1': 2, 'd3': 0}
     """
     if isinstance(listed, str):
         listed = _cell(listed, known)
