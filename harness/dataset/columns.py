@@ -77,17 +77,18 @@ class Columns:
 
     def name(self, kind: str, row: Row) -> str | None:
         """The column of a kind in this row, None where there is none."""
+        return self._looked_up(kind, row) if self.declared or self.known else _usual(kind, tuple(row))
+
+    def _looked_up(self, kind: str, row: Row) -> str | None:
         if (declared := self.declared.get(kind)) is not None:
             return declared if has_path(row, declared) else None
         if self.known is not None:
             found = next((path for path in self.known.get(kind, ()) if has_path(row, path)), None)
         else:
-            withdrawn = self._withdrawn(kind) if self.declared else ()
-            found = recognised(kind, tuple(name for name in row if name not in withdrawn) if withdrawn else tuple(row))
-        if found is None:
-            return None
+            withdrawn = self._withdrawn(kind)
+            found = recognised(kind, tuple(name for name in row if name not in withdrawn))
         stronger: Sequence[str] = NAMING[:2] if kind == "contexts" else ()
-        if kind == "label_document" and folded(found) in PLACES:
+        if kind == "label_document" and folded(found or "") in PLACES:
             stronger = ("relevant",)
         return None if any(self.name(other, row) is not None for other in stronger) else found
 
@@ -237,7 +238,13 @@ def kind_first(kind: str, name: str) -> tuple[str, str]:
     return (name, kind) if kind not in KINDS and name in KINDS else (kind, name)
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=1024)
+def _usual(kind: str, names: tuple[str, ...]) -> str | None:
+    """The column of a kind where nothing is declared: looked for once, since most rows have the same names."""
+    return Columns()._looked_up(kind, dict.fromkeys(names))
+
+
+@lru_cache(maxsize=1024)
 def recognised(kind: str, names: tuple[str, ...]) -> str | None:
     """Return the column that holds what is asked for, by the usual names; None where there is none.
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from array import array
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from itertools import chain
 from typing import Any, NamedTuple
@@ -109,19 +109,20 @@ def _graded(line: PlacedRow, named: Any) -> Iterator[tuple[str, int]]:
     """The documents of a row, by id or by passage, with their grades: one for each, or one for all, else 1."""
     if named is None:
         passages = texts_in(line.value("contexts"), line.name("contexts") or "", line.place, line.problems)
-        documents: Sequence[str] = [HOP.sub("", text) for text in passages]
+        documents: list[str | None] = [HOP.sub("", text) for text in passages]
     else:
-        labels = read_list(named if isinstance(named, str | list) else [named], line.problems.names_document)
-        documents = labels.ranked or () if isinstance(labels, Labels) else ()
-        if not documents:
+        held = _cell(named, line.problems.names_document) if isinstance(named, str) else named
+        documents = [document_id(one) for one in (held if isinstance(held, list) else [held])]
+        if None in documents or not documents:
             line.wrong(f"the document's id is {shown(named)}", "an id is text")
+            documents = []
     written = 1 if line.name("grade") is None else line.value("grade")
     several = written if isinstance(written, list) and len(written) == len(documents) else [written] * len(documents)
     grades = list(map(grade_of, several))
     if None in grades:
         line.wrong(f"grade {shown(written)} is not a whole number", WHOLE)
     else:
-        yield from ((doc, grade or 0) for doc, grade in zip(documents, grades, strict=True))
+        yield from ((str(doc), grade or 0) for doc, grade in zip(documents, grades, strict=True))
 
 
 def _refuse_unnamed(line: PlacedRow) -> None:
