@@ -5,6 +5,7 @@
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, NamedTuple, TypeVar
@@ -14,13 +15,13 @@ from harness.experiment import functions_of
 from harness.experiment.option_tables import Kind
 from retrievers import encoder_class, reranker_class, retriever_class
 from retrievers.dense import Dense, Smaller
-from retrievers.errors import BackendError, InputError, Problem
+from retrievers.errors import BackendError, InputError, Problem, collecting
 from retrievers.filters import Condition, Filtered, SupportsFilter, conditions_of
 from retrievers.fused import Fused
 from retrievers.placeholders import made, without_keys
 from retrievers.reranked import Reranked
 from retrievers.types import Encoder, Model, Query, Reranker, Retriever
-from retrievers.user_objects import faults_of
+from retrievers.user_objects import wrap_user_errors
 
 Part = TypeVar("Part")
 SIZE = "dimensions"
@@ -122,7 +123,7 @@ def build(blocks: Sequence[tables.Block]) -> tuple[Built, ...]:
     built: list[Built] = []
     problems: list[Problem] = []
     for block in tables.in_order(tuple(blocks)):
-        try:
+        with collecting(problems, partial(in_block, block.name)):
             of = tables.inputs(block)
             if not set(of) <= named.keys():
                 continue  # what is wrong with its part is told
@@ -132,8 +133,6 @@ def build(blocks: Sequence[tables.Block]) -> tuple[Built, ...]:
             text = block.conversation.text if block.conversation else "last"
             more = (functions, conditions, parts.models, text, block.floor)
             built.append(Built(block.name, retriever, of, found, *more))
-        except InputError as error:
-            problems += in_block(block.name, error)
     if problems:
         raise InputError(problems)
     return tuple(built)
@@ -200,7 +199,7 @@ def _standalone(block: tables.CustomConfig) -> Retriever:
         return retriever
     if not isinstance(retriever, SupportsFilter):
         return Filtered(retriever, conditions)
-    retriever.narrow(conditions)
+    retriever.set_filter(conditions)
     return retriever
 
 
@@ -211,16 +210,23 @@ def in_block(name: str, error: InputError) -> list[Problem]:
     ]
 
 
-def lacking(name: str, part: Model | Retriever) -> list[Problem]:
-    """Ask a part of a retriever what it lacks, such as a key; that the code of another package fails at it, too."""
-    try:
-        with faults_of((part,)):
-            part.check()
-    except InputError as error:
-        return in_block(name, error)
-    except BackendError as failure:
-        return in_block(name, InputError(Problem("check", str(failure))))
-    return []
+def missing_requirements(name: str, part: Model | Retriever) -> list[Problem]:
+    """Return what a part of a retriever lacks, such as a key, or that the code of another package fails there."""
+    problems: list[Problem] = []
+    with collecting_of(problems, name, part):
+        part.check()
+    return problems
+
+
+@contextmanager
+def collecting_of(problems: list[Problem], name: str, part: Model | Retriever) -> Iterator[None]:
+    """Add the problems that are raised inside, by us or by a part's own code, under the name of the retriever."""
+    with collecting(problems, partial(in_block, name)):
+        try:
+            with wrap_user_errors((part,)):
+                yield
+        except BackendError as failure:
+            raise InputError(Problem("check", str(failure))) from None
 
 
 def canonical(table: Mapping[str, Any]) -> str:
@@ -240,7 +246,7 @@ def _conditions(block: tables.Block) -> list[Condition]:
 def _built(cls: Any, options: Mapping[str, Any]) -> Any:
     """Make a part; of a model the fingerprint is asked for, which reads its folder, unless only the hub knows it."""
     try:
-        with faults_of((cls,)):
+        with wrap_user_errors((cls,)):
             part = made(cls, options)
             if isinstance(part, Model) and part.at_hand:
                 _ = part.fingerprint

@@ -6,7 +6,7 @@ from functools import lru_cache, partial
 from importlib.metadata import EntryPoints, entry_points
 
 from retrievers.errors import BackendError, InputError, Problem, did_you_mean
-from retrievers.user_objects import faults_of
+from retrievers.user_objects import wrap_user_errors
 
 ENCODERS = {
     "bedrock": "retrievers.encoders.bedrock:BedrockEncoder",
@@ -123,7 +123,7 @@ def _class(what: str, kind: str) -> type:
         raise InputError(Problem("kind", same, "uninstall the package that you do not mean"))
     module, _, name = table[kind].partition(":")
     try:
-        with faults_of((module,)):
+        with wrap_user_errors((module,)):
             cls: type = getattr(importlib.import_module(module), name)
     except BackendError as failure:
         remedy = "install its package again"

@@ -93,7 +93,7 @@ class BM25(Configured, Retriever):
         if self._chunks is not None:
             self._chunks.check()
 
-    def narrow(self, conditions: Sequence[Condition]) -> None:
+    def set_filter(self, conditions: Sequence[Condition]) -> None:
         """Search among the documents that match; words stay as rare as they are among all."""
         self._conditions = tuple(conditions)
 

@@ -15,7 +15,7 @@ from retrievers.errors import BackendError, InputError, Problem, did_you_mean, n
 from retrievers.options import Strict, as_validation_error
 from retrievers.ranking import asked_until
 from retrievers.types import Document, Ranking, ranked
-from retrievers.user_objects import faults_of, named_function
+from retrievers.user_objects import named_function, wrap_user_errors
 
 SEPARATOR = "\x1f"
 """Between a document's id and its passage's number; a control character, so that no id ends alike."""
@@ -180,7 +180,7 @@ def _splitter() -> Any:
 
 def _called(call: str, text: str) -> list[str]:
     """What the user's function makes of a text."""
-    with faults_of((call,)):
+    with wrap_user_errors((call,)):
         parts = list(named_function(call, "chunk.call")(text))
     if not all(isinstance(part, str) for part in parts) or (text and not any(map(str.strip, parts))):
         raise BackendError(f"{call} gave {str(parts)[:80]} for a text; give a list of texts")

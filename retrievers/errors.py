@@ -12,8 +12,9 @@ Any other exception is a defect of this program and keeps its traceback.
 """
 
 import difflib
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from operator import attrgetter
 from typing import NamedTuple
 
 
@@ -80,6 +81,21 @@ class NotShown(HarnessError):
     """A gate or a reproduction was not shown to hold."""
 
     exit_code = 1
+
+
+class collecting(AbstractContextManager[None, bool]):  # noqa: N801  (reads as `contextlib.suppress`)
+    """Adds the problems of an InputError that is raised inside to a list, as `told` gives them, and goes on."""
+
+    def __init__(
+        self, problems: list[Problem], told: Callable[[InputError], Iterable[Problem]] = attrgetter("problems")
+    ) -> None:
+        self._problems, self._told = problems, told
+
+    def __exit__(self, _: object, error: BaseException | None, __: object) -> bool:
+        """Swallow InputError alone."""
+        if isinstance(error, InputError):
+            self._problems.extend(self._told(error))
+        return isinstance(error, InputError)
 
 
 @contextmanager

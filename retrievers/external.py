@@ -25,7 +25,7 @@ from retrievers.placeholders import expand
 from retrievers.resources import Corpus
 from retrievers.runs import LineProblems, RunScores, blocks_of, read_run, stream_run
 from retrievers.types import CONTROL, Document, Floats, Query, Ranking, Retriever, collapsed, ranked
-from retrievers.user_objects import NamedObject, called, faults_of
+from retrievers.user_objects import NamedObject, called, wrap_user_errors
 
 SHAPE = "for each query a list of ids, or of pairs of id and score, best first"
 """What a function returns."""
@@ -191,7 +191,7 @@ class Function(ExternalRetriever):
         return self._recognised(rankings, meter)
 
     def _called(self, texts: list[str], depth: int) -> list[Any]:
-        with faults_of((self.call,)):
+        with wrap_user_errors((self.call,)):
             returned = self._imported()(texts, depth)
             if inspect.isawaitable(returned):
                 import asyncio  # which nothing else of a run needs

@@ -46,7 +46,7 @@ def conditions_of(table: Mapping[str, Any]) -> list[Condition]:
 class SupportsFilter(Protocol):
     """A retriever that can search among the documents that match."""
 
-    def narrow(self, conditions: Sequence[Condition]) -> None:
+    def set_filter(self, conditions: Sequence[Condition]) -> None:
         """Take what queries want of documents; called once, before the corpus is indexed."""
 
 

@@ -74,7 +74,7 @@ def named_function(call: str, where: str = "call") -> Callable[..., Any]:
     """
     module, name = _parts(call, where)
     try:
-        with faults_of((module,)):
+        with wrap_user_errors((module,)):
             imported = importlib.import_module(module)
     except BackendError as failure:
         what = f"cannot be imported: {failure}"
@@ -122,7 +122,7 @@ def _parts(call: str, where: str) -> tuple[str, str]:
 
 
 @contextmanager
-def faults_of(parts: Iterable[object]) -> Iterator[None]:
+def wrap_user_errors(parts: Iterable[object]) -> Iterator[None]:
     """Turn whatever a retriever raises into its own failure, so that others go on: only Ctrl-C passes, and our errors.
 
     Args:

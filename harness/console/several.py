@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from harness.console.layout import Column, fitted, text_line
 from harness.console.printing import print_json, print_results, say, show, warn
-from retrievers.errors import BackendError, InputError, Problem
+from retrievers.errors import BackendError, InputError, Problem, collecting
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -48,10 +48,8 @@ def load_files(paths: Sequence[Path], *, code: bool) -> list[list[Loaded]]:
     files: list[list[Loaded]] = []
     problems: list[Problem] = []
     for path in paths:
-        try:
+        with collecting(problems):
             files.append(load_sets(path, code=code))
-        except InputError as error:
-            problems += error.problems
     names = [_name(sets).lower() for sets in files]
     if twice := [sets[0] for sets, name in zip(files, names, strict=True) if names.count(name) > 1]:
         problems.append(Problem(f"{twice[-1].path}: name", f"{_name([twice[-1]])!r} is in two files", "rename one"))

@@ -13,7 +13,7 @@ from harness.dataset import DatasetReference, suggestion
 from harness.experiment.blocks import NAME
 from harness.experiment.model import DatasetTable, Experiment, Question, parse
 from harness.measures import Measure
-from retrievers.errors import InputError, Problem
+from retrievers.errors import InputError, Problem, collecting
 from retrievers.options import NAME_RULE, checked
 
 LONGEST_NAME = 80
@@ -71,10 +71,8 @@ def load_sets(source: str | Path | Mapping[str, Any] | Experiment, *, code: bool
         _loaded({**tables, "dataset": "."}, path, built=built, code=code)
     for name, table in _each(tables["dataset"], path):
         one = {**tables, "name": name, "dataset": table}
-        try:
+        with collecting(problems):
             sets.append(_loaded(one, path, built=built, code=code)._replace(within=within))
-        except InputError as error:
-            problems += error.problems
     if problems:
         raise InputError(list(dict.fromkeys(problems)))
     return sets
@@ -100,19 +98,15 @@ def _each(listed: Sequence[Any], path: Path) -> list[tuple[str, Any]]:
 
 def _loaded(tables: dict[str, Any], path: Path, *, built: bool, code: bool) -> Loaded:
     problems: list[Problem] = []
-    question = None
-    try:
+    question = table = dataset = None
+    with collecting(problems):
         question = question_of(parse(with_runs_located(tables, path), code=code))
-    except InputError as error:
-        where = "" if built else f"{path}"
-        problems += [p._replace(where=": ".join(filter(None, (where, p.where)))) for p in error.problems]
-    table = dataset = None
+    if not built:
+        problems = [one._replace(where=f"{path}: {one.where}".removesuffix(": ")) for one in problems]
     with suppress(InputError):  # what is wrong with its table is told above
         table = dataset_table(tables)
-    try:
+    with collecting(problems):
         dataset = None if table is None else locate(table, path)
-    except InputError as error:
-        problems += error.problems
     if question is None:
         problems += [p for p in _wrong_measures(tables, "" if built else f"{path}: ") if p not in problems]
     if problems or question is None or dataset is None:
@@ -137,10 +131,10 @@ def _wrong_measures(tables: Mapping[str, Any], where: str) -> Iterator[Problem]:
     listed = tables.get("measures")
     for key, some in (("primary", [tables.get("primary")]), ("measures", listed if isinstance(listed, list) else [])):
         for text in (one for one in some if isinstance(one, str)):
-            try:
+            problems: list[Problem] = []
+            with collecting(problems):
                 measures.parse_all([text])
-            except InputError as error:
-                yield from (Problem(f"{where}{key}: {text[:LONGEST_NAME]!r}", p.what, p.remedy) for p in error.problems)
+            yield from (one._replace(where=f"{where}{key}: {text[:LONGEST_NAME]!r}") for one in problems)
 
 
 def _read(path: Path) -> dict[str, Any]:

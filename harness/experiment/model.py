@@ -17,7 +17,7 @@ from harness.measures import Measure
 from harness.retired import retired_in
 from harness.stats.settings import Looks, Statistics, without_retired
 from retrievers import retriever_kinds
-from retrievers.errors import InputError, Problem, did_you_mean
+from retrievers.errors import InputError, Problem, collecting, did_you_mean
 from retrievers.options import KEEPS_OBJECT, Strict, as_validation_error, below, checked
 
 RESERVED = "dataset"
@@ -281,24 +281,22 @@ def parse(written: Mapping[str, Any], *, code: bool = True) -> Experiment:
     if "sweep" in tables:
         from harness.experiment.sweep import swept  # a wing: an experiment without a sweep needs none of it
 
-        try:
+        with collecting(problems):  # the rest of the file is checked all the same
             tables, configurations = swept(tables)
-        except InputError as error:  # the rest of the file is checked all the same
-            problems.extend(error.problems)
-            tables = {key: value for key, value in tables.items() if key != "sweep"}
+        if not configurations:
+            del tables["sweep"]
     given = list(written_out(entries if isinstance(entries, list) else ["no table"]))
     for place, entry in (*given, *configurations):
         if "conversation" in tables and isinstance(entry, Mapping):
             entry = {"conversation": tables["conversation"], **entry}
-        try:
+        with collecting(problems):
             if not code and (runs := code_of(entry)):
                 raise InputError(_refused(place, runs))
             made.append(_block(entry, place))
-        except InputError as error:
-            problems.extend(error.problems)
-            # Its name still counts: others may be made of it, and the rest of the file is checked all the same.
-            name = entry.get("name") if isinstance(entry, Mapping) else None
-            made += [Block(name=name)] if isinstance(name, str) and re.fullmatch(blocks.SWEPT, name) else []
+            continue
+        # Its name still counts: others may use it, and the rest of the file is checked all the same.
+        name = entry.get("name") if isinstance(entry, Mapping) else None
+        made += [Block(name=name)] if isinstance(name, str) and re.fullmatch(blocks.SWEPT, name) else []
     try:
         experiment = checked(Experiment, {**tables, "retrievers": made}, "")
     except InputError as error:  # that one is needed is no news where the only one is refused

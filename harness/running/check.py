@@ -3,11 +3,12 @@
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import accumulate
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from harness.build import Built, build, in_block, lacking
+from harness.build import Built, build, in_block, missing_requirements
 from harness.dataset import Dataset, DatasetReference, reference_of
 from harness.dataset import load as load_dataset
 from harness.english import asked, counted, first_few
@@ -23,7 +24,7 @@ from harness.running.forecast import truncation_estimates
 from harness.running.plan import RunPlan, plan
 from harness.stats.settings import check_margin
 from retrievers.encoders.python_encoder import PythonEncoder
-from retrievers.errors import InputError, Problem, did_you_mean
+from retrievers.errors import InputError, Problem, collecting, did_you_mean
 from retrievers.user_objects import find_module
 from retrievers.words import load_language_model
 
@@ -179,8 +180,7 @@ def check(
     try:
         loaded = load_experiment(target, code=code)
     except InputError as error:
-        more = _of_the_data(target) if isinstance(target, Path) else []
-        raise InputError([*error.problems, *more]) from None
+        raise InputError([*error.problems, *_of_the_data(target)]) from None
     dataset, graded, built = prepare(loaded)
     if problems := [problem for one in built for problem in _refused(one)]:
         raise InputError(problems)
@@ -209,12 +209,12 @@ def _absent(built: Sequence[Built]) -> Iterator[str]:
 def _refused(one: Built) -> Iterator[Problem]:
     """What a run would refuse of a retriever; the user's functions are looked for, and not imported."""
     for key, call in one.functions.items():
-        try:
+        problems: list[Problem] = []
+        with collecting(problems, partial(in_block, one.name)):
             find_module(call, key)
-        except InputError as error:
-            yield from in_block(one.name, error)
+        yield from problems
     for whole in one.wholes if not one.functions else ():
-        yield from lacking(one.name, whole)
+        yield from missing_requirements(one.name, whole)
 
 
 def _lacking(built: Sequence[Built]) -> Iterator[str]:
@@ -224,17 +224,19 @@ def _lacking(built: Sequence[Built]) -> Iterator[str]:
         for model in (*(dense.encoder for dense in one.denses), *one.rerankers):
             if id(model) not in seen and not isinstance(model, PythonEncoder):
                 seen.add(id(model))
-                yield from (f"{lack}; a run needs it for what is not cached" for lack in lacking(one.name, model))
+                yield from (
+                    f"{lack}; a run needs it for what is not cached" for lack in missing_requirements(one.name, model)
+                )
 
 
-def _of_the_data(target: Path) -> list[Problem]:
-    """What is wrong with the data set of an experiment file that is itself wrong, as far as it can be told."""
-    try:
-        reference, drops = reference_in(target)
-        load_dataset(reference, drop_dangling=drops)
-    except InputError as error:
-        return [problem for problem in error.problems if not problem.where.startswith((str(target), "dataset"))]
-    return []
+def _of_the_data(target: object) -> list[Problem]:
+    """What is wrong with the data set of an experiment file that is itself wrong, as far as it can be known."""
+    problems: list[Problem] = []
+    if isinstance(target, Path):
+        with collecting(problems):
+            reference, drops = reference_in(target)
+            load_dataset(reference, drop_dangling=drops)
+    return [problem for problem in problems if not problem.where.startswith((str(target), "dataset"))]
 
 
 def prepare(loaded: Loaded) -> Prepared:
@@ -248,17 +250,14 @@ def prepare(loaded: Loaded) -> Prepared:
     """
     relevance, statistics = loaded.experiment.relevance, loaded.experiment.statistics
     problems: list[Problem] = []
-    dataset = graded = built = None
     unbuilt: list[Problem] = []
-    try:
+    in_file = partial(_in_file, loaded)
+    dataset = graded = built = None
+    with collecting(unbuilt, in_file):
         built = build(loaded.experiment.retrievers)
-    except InputError as error:
-        unbuilt = _in_file(loaded, error)
-    try:
+    with collecting(problems):
         dataset = load_dataset(loaded.dataset, drop_dangling=relevance.dangling == "drop")
-    except InputError as error:
-        problems += error.problems
-    try:
+    with collecting(problems, in_file):
         if dataset is not None:
             problems += list(_unknown_fields(loaded, built or (), dataset)) or list(
                 _unheld_values(loaded, built or (), dataset)
@@ -271,8 +270,6 @@ def prepare(loaded: Loaded) -> Prepared:
             weights_of([query for query in dataset.queries if query.id in graded.grades], statistics.weight)
             reach = span(loaded.question.primary, graded.grades)
             check_margin("[statistics] margin", statistics.margin, reach)
-    except InputError as error:
-        problems += _in_file(loaded, error)
     problems += unbuilt
     if problems or dataset is None or graded is None or built is None:
         raise InputError(problems)

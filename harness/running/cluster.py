@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from harness.build import lacking
+from harness.build import missing_requirements
 from harness.dataset import Dataset
 from harness.experiment import load
 from harness.running.check import prepare
@@ -111,7 +111,7 @@ def tasks_of(experiment: Path, *, limited: bool = False, code: bool = True) -> l
     for name, dense in [(one.name, dense) for one in built for dense in one.denses]:
         for one, proof in ((dense.encoder, False), (dense.cut.asked, True)):
             if one is not None:
-                problems += [*lacking(name, one), *(unpriced(name, "encoder", one) if limited else ())]
+                problems += [*missing_requirements(name, one), *(unpriced(name, "encoder", one) if limited else ())]
                 fingerprint = one.fingerprint_for("document")
                 cuts.setdefault(fingerprint, (one, {}))[1][dense.chunks, proof] = None
         asking.setdefault(dense.encoder.fingerprint_for("query"), dense.encoder)

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from harness.build import Built, in_block, lacking
+from harness.build import Built, collecting_of, in_block, missing_requirements
 from harness.dataset import Dataset
 from harness.english import counted, join
 from harness.experiment import StoredVectors
@@ -12,10 +12,9 @@ from retrievers.cache import Cache
 from retrievers.chunking import Chunks, document_of, in_context, pieces
 from retrievers.dense import Dense
 from retrievers.embedding import Embedder, Forecast, distinct_passages
-from retrievers.errors import BackendError, InputError, Problem
+from retrievers.errors import InputError, Problem
 from retrievers.parquet_vectors import import_vectors
 from retrievers.types import Document, Model, Query, Retriever, Role
-from retrievers.user_objects import faults_of
 from retrievers.vector_search import windows
 
 UNREAD = 0.05
@@ -66,7 +65,7 @@ def check_needs(built: Sequence[Built], shared: Shared, *, timed: Sequence[str] 
     names = {one.name for one in built}
     for one in built:
         parts: list[Model | Retriever] = [*one.wholes, *one.rerankers]
-        problems += [fault for part in parts for fault in lacking(one.name, part)]
+        problems += [fault for part in parts for fault in missing_requirements(one.name, part)]
         if shared.budget.limit is not None:
             for where, models in (("encoder", [dense.encoder for dense in one.denses]), ("rerank", one.rerankers)):
                 problems += [fault for model in models for fault in unpriced(one.name, where, model)]
@@ -79,20 +78,15 @@ def check_needs(built: Sequence[Built], shared: Shared, *, timed: Sequence[str] 
 
 def _lacking_of(one: Built, dense: Dense, shared: Shared, *, timed: bool) -> list[Problem]:
     """What a retriever by vectors lacks for the texts that are not cached, and for the queries that are timed."""
-    name = one.name
-    try:
-        with faults_of((dense.encoder,)):
-            if dense.chunks is not None:
-                dense.chunks.check()
-            if lacks := lacking(name, dense.encoder):
-                embedder, queries = Embedder(dense.encoder, shared.cache), one.searched(shared.dataset.queries)
-                expected = forecast(embedder, shared.dataset, dense.chunks, queries)
-                return lacks if timed or any(some.cached < some.texts for some in expected.values()) else []
-    except InputError as error:
-        return in_block(name, error)
-    except BackendError as failure:
-        return in_block(name, InputError(Problem("check", str(failure))))
-    return []
+    problems: list[Problem] = []
+    with collecting_of(problems, one.name, dense.encoder):
+        if dense.chunks is not None:
+            dense.chunks.check()
+        if lacks := missing_requirements(one.name, dense.encoder):
+            embedder, queries = Embedder(dense.encoder, shared.cache), one.searched(shared.dataset.queries)
+            expected = forecast(embedder, shared.dataset, dense.chunks, queries)
+            problems += lacks if timed or any(some.cached < some.texts for some in expected.values()) else []
+    return problems
 
 
 def unpriced(name: str, where: str, model: Model) -> list[Problem]:

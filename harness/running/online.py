@@ -14,7 +14,7 @@ from retrievers.meter import Meter, single_call
 from retrievers.search_endpoint import Endpoint
 from retrievers.stores import StoreOptions
 from retrievers.types import Query
-from retrievers.user_objects import faults_of
+from retrievers.user_objects import wrap_user_errors
 
 PROMPT = Prompt("Answer with one word.", "Are you there?")
 
@@ -36,7 +36,7 @@ def ask_services(built: Sequence[Built], judge: JudgeOptions | None, dataset: Da
     lines, failures = [], []
     for name, what, ask in _services(built, judge, dataset.queries[0]):
         try:
-            with faults_of(()):
+            with wrap_user_errors(()):
                 ask()
             lines.append(f"{name}: its {what} answers")
         except HarnessError as failure:

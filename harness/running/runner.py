@@ -17,7 +17,7 @@ from retrievers.meter import Meter
 from retrievers.placeholders import without_keys
 from retrievers.resources import Corpus, Resources
 from retrievers.types import Query, Ranking, Retriever, above, collapsed, without
-from retrievers.user_objects import faults_of
+from retrievers.user_objects import wrap_user_errors
 
 log = logging.getLogger(__name__)
 
@@ -128,7 +128,7 @@ def _run(one: Built, state: State) -> Run:
         failed = [name for name in one.of if state.runs[name].error]
         if failed:
             raise BackendError(f"needs {', '.join(failed)}, which failed")
-        with faults_of(one.blamed):
+        with wrap_user_errors(one.blamed):
             whole, answered = _answered(one, one.retriever, state, meter)
             if shared.sample and not latency:
                 latency = _latency(one, whole, shared, meter)

@@ -16,7 +16,7 @@ from retrievers.meter import Call
 from retrievers.model_files import model_digest
 from retrievers.options import Configured, Text, Whole
 from retrievers.types import Embedded, Encoder, Role, Vectors
-from retrievers.user_objects import NamedObject, called, faults_of
+from retrievers.user_objects import NamedObject, called, wrap_user_errors
 
 Made = dict[tuple[Role, bytes], Vectors]
 """Vectors by role and digest of the text."""
@@ -97,7 +97,7 @@ class PythonEncoder(Configured, Encoder):
             return {}
 
     def _called(self, texts: list[str], role: Role) -> Vectors:
-        with faults_of((self.call,)):
+        with wrap_user_errors((self.call,)):
             returned = self._function(role)(texts)
             on_a_device = hasattr(returned, "detach")  # a tensor of torch, wherever it lies
             numbers = np.asarray(returned.detach().cpu().float() if on_a_device else returned)

@@ -121,7 +121,7 @@ def test_passages_are_narrowed_by_their_documents_fields(dense, location):
 
 def filtered_bm25(conditions):
     retriever = BM25()
-    retriever.narrow(conditions)
+    retriever.set_filter(conditions)
     return retriever
 
 
