@@ -1,15 +1,14 @@
 """Vectors of which texts have unequal numbers: sparse ones, and one vector for each token."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from itertools import pairwise
-from typing import Any, Literal, Self, TypeAlias
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Literal, Self, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 Form = Literal["dense", "sparse", "multivector"]
-"""What stands for a text: a vector, the numbers of a vector that are not 0, or a vector for each token."""
+"""What represents a text: a vector, the numbers of a vector that are not 0, or a vector for each token."""
 _DENSE = npt.NDArray[np.float32]
 
 
@@ -17,21 +16,35 @@ _DENSE = npt.NDArray[np.float32]
 class _Ragged:
     """Vectors of which texts have unequal numbers, in the order of their texts."""
 
+    columns: ClassVar[tuple[str, ...]]
+    """The arrays that have a row for each number, or token."""
     starts: npt.NDArray[np.int64]
     """(n + 1,): where the numbers, or tokens, of each text begin, and where the last end."""
+    values: _DENSE
+    """Of sparse vectors (numbers,), of which none is 0; else (tokens, dimensions)."""
 
     def __len__(self) -> int:
         return len(self.starts) - 1
+
+    def __getitem__(self, rows: slice | Sequence[int] | npt.NDArray[Any]) -> Self:
+        chosen = np.arange(len(self))[rows]
+        sizes = np.diff(self.starts)[chosen]
+        starts = _starts(sizes)
+        positions = np.repeat(self.starts[:-1][chosen] - starts[:-1], sizes) + np.arange(starts[-1])
+        return replace(self, starts=starts, **{name: getattr(self, name)[positions] for name in self.columns})
+
+    def _rows(self) -> Iterator[slice]:
+        """Where the numbers, or tokens, of each text are."""
+        return map(slice, self.starts[:-1].tolist(), self.starts[1:].tolist())
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SparseVectors(_Ragged):
     """Vectors of which only the numbers that are not 0 are kept, in the order of their texts."""
 
+    columns = "values", "indices"
     indices: npt.NDArray[np.int32]
     """(numbers,): the dimension of each number, ascending within a text."""
-    values: npt.NDArray[np.float32]
-    """(numbers,): none is 0."""
     dimensions: int
 
     @classmethod
@@ -42,31 +55,24 @@ class SparseVectors(_Ragged):
         [1, 0, 2]
         """
         rows, columns = np.nonzero(whole)
-        starts = np.concatenate([[0], np.cumsum(np.bincount(rows, minlength=len(whole)))])
         values = np.asarray(whole[rows, columns], dtype=np.float32)
-        return cls(starts.astype(np.int64), columns.astype(np.int32), values, whole.shape[1])
+        return cls(_starts(np.bincount(rows, minlength=len(whole))), values, columns.astype(np.int32), whole.shape[1])
 
     @property
     def shape(self) -> tuple[int, int]:
         """Texts, dimensions."""
         return len(self), self.dimensions
 
-    def __getitem__(self, rows: slice | Sequence[int] | npt.NDArray[Any]) -> Self:
-        positions, starts = _taken(self.starts, rows)
-        return type(self)(starts, self.indices[positions], self.values[positions], self.dimensions)
-
     def rows(self) -> Iterator[tuple[npt.NDArray[np.int32], _DENSE]]:
         """Yield the dimensions and the values of each text."""
-        for start, end in pairwise(self.starts.tolist()):
-            yield self.indices[start:end], self.values[start:end]
+        return ((self.indices[row], self.values[row]) for row in self._rows())
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TokenVectors(_Ragged):
     """A vector for each token of a text that the model scores, in the order of the texts."""
 
-    values: _DENSE
-    """(tokens, dimensions)."""
+    columns = ("values",)
 
     @classmethod
     def of(cls, texts: Sequence[npt.NDArray[Any]]) -> Self:
@@ -75,27 +81,16 @@ class TokenVectors(_Ragged):
         >>> TokenVectors.of([np.ones((2, 3)), np.ones((1, 3))]).starts.tolist()
         [0, 2, 3]
         """
-        starts = np.cumsum([0, *map(len, texts)], dtype=np.int64)
-        return cls(starts, np.concatenate(texts).astype(np.float32, copy=False))
-
-    @property
-    def dimensions(self) -> int:
-        """Numbers of a token's vector."""
-        return int(self.values.shape[1])
+        return cls(_starts([len(text) for text in texts]), np.concatenate(texts).astype(np.float32, copy=False))
 
     @property
     def shape(self) -> tuple[int, int]:
-        """Texts, dimensions."""
-        return len(self), self.dimensions
-
-    def __getitem__(self, rows: slice | Sequence[int] | npt.NDArray[Any]) -> Self:
-        positions, starts = _taken(self.starts, rows)
-        return type(self)(starts, self.values[positions])
+        """Texts, dimensions of a token's vector."""
+        return len(self), int(self.values.shape[1])
 
     def rows(self) -> Iterator[_DENSE]:
         """Yield the vectors of each text."""
-        for start, end in pairwise(self.starts.tolist()):
-            yield self.values[start:end]
+        return (self.values[row] for row in self._rows())
 
 
 AnyVectors: TypeAlias = _DENSE | SparseVectors | TokenVectors
@@ -114,7 +109,7 @@ def form_of(vectors: AnyVectors) -> Form:
 
 def dense(vectors: AnyVectors) -> _DENSE:
     """Return vectors that can only be dense ones here; raises TypeError for others."""
-    if isinstance(vectors, SparseVectors | TokenVectors):
+    if isinstance(vectors, _Ragged):
         raise TypeError(f"{form_of(vectors)} vectors where dense ones are wanted")
     return vectors
 
@@ -122,25 +117,22 @@ def dense(vectors: AnyVectors) -> _DENSE:
 def joined(parts: Sequence[AnyVectors]) -> AnyVectors:
     """Put vectors of one form and of equal dimensions together, at least one part."""
     first = parts[0]
-    if isinstance(first, SparseVectors):
-        sparse = [part for part in parts if isinstance(part, SparseVectors)]
-        indices, values = (np.concatenate([getattr(part, name) for part in sparse]) for name in ("indices", "values"))
-        return SparseVectors(_starts(sparse), indices, values, first.dimensions)
-    if isinstance(first, TokenVectors):
-        tokens = [part for part in parts if isinstance(part, TokenVectors)]
-        return TokenVectors(_starts(tokens), np.concatenate([part.values for part in tokens]))
-    return np.concatenate([dense(part) for part in parts])
+    if not isinstance(first, _Ragged):
+        return np.concatenate([dense(part) for part in parts])
+    ragged = [part for part in parts if isinstance(part, type(first))]
+    starts = _starts(np.concatenate([np.diff(part.starts) for part in ragged]))
+    columns: dict[str, Any] = {name: np.concatenate([getattr(part, name) for part in ragged]) for name in first.columns}
+    return replace(first, starts=starts, **columns)
 
 
 def numbers_of(vectors: AnyVectors) -> int:
     """Return how many numbers the vectors have, those of sparse vectors that are 0 left out."""
-    return int(vectors.values.size if isinstance(vectors, SparseVectors | TokenVectors) else vectors.size)
+    return int(_values(vectors).size)
 
 
 def finite(vectors: AnyVectors) -> bool:
     """Whether all numbers are."""
-    values = vectors.values if isinstance(vectors, SparseVectors | TokenVectors) else vectors
-    return bool(np.isfinite(values).all())
+    return bool(np.isfinite(_values(vectors)).all())
 
 
 def unit_rows(vectors: AnyVectors) -> AnyVectors:
@@ -151,7 +143,7 @@ def unit_rows(vectors: AnyVectors) -> AnyVectors:
     >>> unit_rows(np.array([[3, 4], [0, 0]], dtype=np.float32) * np.float32(2**100)).tolist()
     [[0.6000000238418579, 0.800000011920929], [0.0, 0.0]]
     """
-    if isinstance(vectors, SparseVectors | TokenVectors):
+    if isinstance(vectors, _Ragged):
         return vectors
     lengths = np.linalg.norm(vectors.astype(np.float64), axis=1, keepdims=True)
     return np.asarray(vectors / np.where(lengths == 0, 1, lengths), dtype=np.float32)
@@ -162,7 +154,7 @@ def with_direction(vectors: AnyVectors) -> npt.NDArray[np.bool_]:
     if isinstance(vectors, SparseVectors):
         return np.diff(vectors.starts) > 0
     if isinstance(vectors, TokenVectors):
-        return np.asarray([bool(row.any()) for row in vectors.rows()], dtype=np.bool_)
+        return np.fromiter((row.any() for row in vectors.rows()), np.bool_, len(vectors))
     return np.asarray(vectors.any(axis=1))
 
 
@@ -172,16 +164,12 @@ def packed(vectors: AnyVectors) -> list[bytes]:
     A dense text: its numbers. Any other: its dimensions, 4 bytes, so that a text without a number has bytes too; then
     the numbers of all its tokens, or the indices of its numbers and the numbers.
     """
-    if isinstance(vectors, SparseVectors):
-        head = vectors.dimensions.to_bytes(4, "little")
-        return [
-            head + indices.astype("<i4").tobytes() + values.astype("<f4").tobytes()
-            for indices, values in vectors.rows()
-        ]
+    if not isinstance(vectors, _Ragged):
+        return [vector.tobytes() for vector in np.asarray(vectors, dtype="<f4")]
+    head = vectors.shape[1].to_bytes(4, "little")
     if isinstance(vectors, TokenVectors):
-        head = vectors.dimensions.to_bytes(4, "little")
         return [head + row.astype("<f4").tobytes() for row in vectors.rows()]
-    return [vector.tobytes() for vector in np.asarray(vectors, dtype="<f4")]
+    return [head + row.astype("<i4").tobytes() + values.astype("<f4").tobytes() for row, values in vectors.rows()]
 
 
 def unpacked(form: Form, rows: Sequence[bytes]) -> AnyVectors:
@@ -199,7 +187,7 @@ def unpacked(form: Form, rows: Sequence[bytes]) -> AnyVectors:
     width = 8 if form == "sparse" else 4 * dimensions
     if not dimensions or any((len(row) - 4) % width for row in rows):
         raise ValueError("vectors of several dimensions")
-    starts = np.cumsum([0, *((len(row) - 4) // width for row in rows)], dtype=np.int64)
+    starts = _starts([(len(row) - 4) // width for row in rows])
     if form == "multivector":
         return TokenVectors(starts, np.frombuffer(b"".join(row[4:] for row in rows), "<f4").reshape(-1, dimensions))
     halves = [4 + (len(row) - 4) // 2 for row in rows]
@@ -207,19 +195,13 @@ def unpacked(form: Form, rows: Sequence[bytes]) -> AnyVectors:
     values = np.frombuffer(b"".join(row[half:] for row, half in zip(rows, halves, strict=True)), "<f4")
     if len(indices) and not 0 <= indices.min() <= indices.max() < dimensions:
         raise ValueError("sparse vectors with numbers beyond their dimensions")
-    return SparseVectors(starts, indices, values, dimensions)
+    return SparseVectors(starts, values, indices, dimensions)
 
 
-def _taken(
-    starts: npt.NDArray[np.int64], rows: slice | Sequence[int] | npt.NDArray[Any]
-) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """Return the positions of the numbers of some texts, and where each text's begin among them."""
-    chosen = np.arange(len(starts) - 1)[rows]
-    sizes = np.diff(starts)[chosen]
-    new = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
-    positions = np.repeat(starts[:-1][chosen] - new[:-1], sizes) + np.arange(new[-1])
-    return positions, new
+def _values(vectors: AnyVectors) -> _DENSE:
+    return vectors.values if isinstance(vectors, _Ragged) else vectors
 
 
-def _starts(parts: Sequence[SparseVectors] | Sequence[TokenVectors]) -> npt.NDArray[np.int64]:
-    return np.concatenate([[0], np.cumsum(np.concatenate([np.diff(part.starts) for part in parts]))]).astype(np.int64)
+def _starts(sizes: npt.ArrayLike) -> npt.NDArray[np.int64]:
+    """Where texts of some sizes begin, and where the last ends."""
+    return np.cumsum(np.concatenate([[0], np.asarray(sizes, dtype=np.int64)]), dtype=np.int64)
