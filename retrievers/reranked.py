@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -13,11 +14,25 @@ from retrievers.identity import keys
 from retrievers.meter import Call, Meter, Stop, single_call
 from retrievers.model_tables import reranker_table
 from retrievers.placeholders import made
-from retrievers.reranking import RerankPlan, above_the_rest, no_scores, plan_of, put
 from retrievers.resources import Resources, standalone
 from retrievers.retrying import answers
-from retrievers.types import Document, Pair, PairScores, Query, Ranking, Reranker, Retriever, facts_of, is_model
+from retrievers.types import (
+    RESOLUTION,
+    Document,
+    Floats,
+    Pair,
+    PairScores,
+    Query,
+    Ranking,
+    Reranker,
+    Retriever,
+    facts_of,
+    is_model,
+    ranked,
+    rounded,
+)
 
+Positions = Sequence[Sequence[int]]
 READ = "reranker depth"
 """What the manifest keeps of a reranker: how many hits of a query it read."""
 
@@ -101,9 +116,9 @@ class Reranked(Retriever):
     def rerank_alone(self, query: Query, before: Ranking, meter: Meter) -> Ranking:
         """Rerank one query's hits with the cache bypassed, as latency is measured."""
         [pairs] = self._pairs([query], [before])
-        whole = no_scores(len(pairs))
+        whole = _no_scores(len(pairs))
         for request in self.reranker.batches(pairs):
-            put(whole, request, self._ask([pairs[i] for i in request], single_call(meter)))
+            _put(whole, request, self._ask([pairs[i] for i in request], single_call(meter)))
         return above_the_rest(before, whole.scores)
 
     def rerank(self, queries: Sequence[Query], before: Sequence[Ranking], meter: Meter) -> list[Ranking]:
@@ -117,13 +132,13 @@ class Reranked(Retriever):
             BackendError: a request failed for good (what the others brought is stored), or its scores are too few or
                 too many, or not finite.
         """
-        plan = plan_of(self._pairs(queries, before), self.reranker)
-        scored = self._scores(plan, meter)
+        names, pairs, requests, rows = self._plan(self._pairs(queries, before))
+        scored = self._scores(names, pairs, requests, meter)
         meter.count(lost_tokens=int(scored.truncated_tokens.sum()))
-        for query, rows in zip(queries, plan.rows, strict=True):
-            if scored.truncated_tokens[rows].any():
+        for query, own in zip(queries, rows, strict=True):
+            if scored.truncated_tokens[own].any():
                 meter.note("truncated-pair", query.id)
-        return [above_the_rest(one, scored.scores[rows]) for one, rows in zip(before, plan.rows, strict=True)]
+        return [above_the_rest(one, scored.scores[own]) for one, own in zip(before, rows, strict=True)]
 
     def _pairs(self, queries: Sequence[Query], before: Sequence[Ranking]) -> list[list[Pair]]:
         """The texts of each query and its first hits."""
@@ -134,28 +149,50 @@ class Reranked(Retriever):
             for query, head in zip(queries, heads, strict=True)
         ]
 
-    def _scores(self, plan: RerankPlan, meter: Meter) -> PairScores:
+    def _plan(self, lists: Sequence[Sequence[Pair]]) -> tuple[list[bytes], list[Pair], Positions, Positions]:
+        """Return the names of pairs in the cache, the pairs, those of each request, and those of each query.
+
+        Each distinct pair once, pairs of like length of all queries together. Where a score depends on its companions,
+        each distinct list once, whole: the name of a pair then is of its list, too.
+        """
+        model = self.reranker
+        if not model.by_list:
+            distinct = sorted({pair for one in lists for pair in one}, key=lambda pair: (sum(map(len, pair)), pair))
+            place = {pair: i for i, pair in enumerate(distinct)}
+            names = keys(model.fingerprint, "pair", map(_text_of, distinct))
+            return names, distinct, list(model.batches(distinct)), [[place[pair] for pair in one] for one in lists]
+        starts: dict[tuple[Pair, ...], int] = {}
+        texts, pairs, requests = list[str](), list[Pair](), list[list[int]]()
+        for whole in dict.fromkeys(map(tuple, lists)):
+            starts[whole] = len(pairs)
+            requests += [[len(pairs) + i for i in request] for request in model.batches(whole)]
+            digest = hashlib.blake2b("".join(map(_text_of, whole)).encode("utf-8", "surrogatepass")).hexdigest()
+            texts += [f"{digest} {_text_of(pair)}" for pair in whole]
+            pairs += whole
+        rows = [range(starts[tuple(one)], starts[tuple(one)] + len(one)) for one in lists]
+        return keys(model.fingerprint, "list", texts), pairs, requests, rows
+
+    def _scores(self, names: Sequence[bytes], pairs: Sequence[Pair], requests: Positions, meter: Meter) -> PairScores:
         """Score distinct pairs, those in the cache without the model; each finished request is stored at once."""
-        fingerprint, pairs, cache = self.reranker.fingerprint, plan.pairs, self._resources.cache
-        names = keys(fingerprint, plan.role, plan.texts)
+        cache = self._resources.cache
         held, cached = cache.get_scores(names)
-        whole = no_scores(len(pairs))
+        whole = _no_scores(len(pairs))
         missing = np.ones(len(pairs), dtype=bool)
         missing[held] = False
-        wanted = [some for request in plan.requests if (some := plan.part(request, missing))] if missing.any() else []
-        for some in wanted:
-            missing[some] = True  # of a list that is not whole, all is asked again
+        for request in requests if self.reranker.by_list else ():
+            missing[list(request)] = missing[list(request)].any()  # of a list that is not whole, all is asked again
+        wanted = [some for request in requests if (some := [i for i in request if missing[i]])]
         kept = int((~missing[held]).sum())
         meter.count(texts=kept, cached=kept)
-        put(whole, held.tolist(), cached)
+        _put(whole, held.tolist(), cached)
 
         def ask(some: list[int], stopped: Stop) -> PairScores:
             return self._ask([pairs[i] for i in some], Call(meter, stopped))
 
         for some, scored in answers(ask, wanted, width=self.reranker.concurrency if wanted else 1):
-            cache.put_scores(fingerprint, [names[i] for i in some], scored)
+            cache.put_scores(self.reranker.fingerprint, [names[i] for i in some], scored)
             meter.count(texts=len(some))
-            put(whole, some, scored)
+            _put(whole, some, scored)
         return whole
 
     def _ask(self, pairs: Sequence[Pair], call: Call) -> PairScores:
@@ -166,3 +203,28 @@ class Reranked(Retriever):
         if not np.isfinite(scores).all():
             raise BackendError("a score that is not finite came back")
         return PairScores(np.asarray(scores, dtype=np.float64), tokens, truncated)
+
+
+def _text_of(pair: Pair) -> str:
+    query, document = pair
+    return f"{len(query)} {query}{document}"
+
+
+def _no_scores(pairs: int) -> PairScores:
+    """Room for the scores of so many pairs."""
+    return PairScores(np.zeros(pairs), *np.zeros((2, pairs), dtype=np.int64))
+
+
+def _put(whole: PairScores, rows: Sequence[int], part: PairScores) -> None:
+    """Put scores in their places."""
+    for column, values in zip(whole, part, strict=True):
+        column[rows] = values
+
+
+def above_the_rest(candidates: Ranking, scores: Floats) -> Ranking:
+    """Rank the first candidates by their scores; the others follow beneath, each a step of rounding lower."""
+    if not len(scores):
+        return candidates
+    step = 4 * RESOLUTION * max(float(np.abs(scores).max()), 1.0)
+    beneath = float(scores.min()) - step * np.arange(1, len(candidates) - len(scores) + 1)
+    return ranked(candidates.doc_ids, rounded(np.concatenate([scores, beneath])))

@@ -18,11 +18,11 @@ from retrievers.ids import hit_id
 from retrievers.meter import Call, Meter, Stop, single_call
 from retrievers.options import NotNegative, Positive, Whole
 from retrievers.placeholders import as_line, expand, hide_values, shown
-from retrievers.remote.calling import Caller, Charge, Policy, Refused, close_later, wait_for
+from retrievers.remote.calling import Caller, Charge, Refused, close_later, wait_for
 from retrievers.remote.clients import JsonClient, check_address, sent_headers
 from retrievers.resources import Resources
 from retrievers.retrying import answers
-from retrievers.types import Query, Ranking, ranked
+from retrievers.types import Limits, Query, Ranking, ranked
 
 QUERY, DEPTH = "{query}", "{depth}"
 
@@ -75,7 +75,8 @@ class Endpoint(ExternalRetriever):
         headers = [self.headers] if self.headers else []
         shape = json.dumps([*expand([url, method, body, self.ids, self.scores]), *headers], default=list)
         self._digest = hashlib.sha256(shape.encode()).hexdigest()
-        self._caller = Caller(Policy(self.timeout, self.patience, self.rpm), lambda: self._where)
+        limits = Limits(self.concurrency, self.rpm, tpm=0, patience=self.patience, tokens=0)
+        self._caller = Caller(limits, self.timeout, lambda: self._where)
 
     @property
     def provenance(self) -> Mapping[str, str]:

@@ -22,6 +22,7 @@ from retrievers.errors import BackendError
 from retrievers.meter import Call, Stop
 from retrievers.placeholders import as_line
 from retrievers.retrying import LOOK, NOT_STARTED, WRONG_ADDRESS, RetryLoop, Transient, retry_after
+from retrievers.types import Limits
 
 Answer = TypeVar("Answer")
 QUOTA = {"insufficient_quota", "ServiceQuotaExceededException", "402"}
@@ -61,28 +62,15 @@ class Charge(NamedTuple):
     usd: float
 
 
-class Policy(NamedTuple):
-    """How a provider may be asked."""
-
-    timeout: float
-    """Seconds of one attempt."""
-    patience: float
-    """Seconds after which a request that keeps failing is given up."""
-    rpm: float = 0
-    """Requests a minute; 0: no limit."""
-    tpm: float = 0
-    """Tokens a minute; 0: no limit."""
-
-
 class Caller:
     """Sends the requests of one model or endpoint."""
 
-    def __init__(self, policy: Policy, name: Callable[[], str]) -> None:
-        """Take how it may be asked, and what messages call it."""
-        self._policy, self._name = policy, name
-        self._retries = RetryLoop(policy.patience)
-        self._per_request = _MARGIN * 60 / policy.rpm if policy.rpm else 0.0
-        self._per_token = _MARGIN * 60 / policy.tpm if policy.tpm else 0.0
+    def __init__(self, limits: Limits, timeout: float, name: Callable[[], str]) -> None:
+        """Take how it may be asked, the seconds of one attempt, and what messages call it."""
+        self._limits, self._timeout, self._name = limits, timeout, name
+        self._retries = RetryLoop(limits.patience)
+        self._per_request = _MARGIN * 60 / limits.rpm if limits.rpm else 0.0
+        self._per_token = _MARGIN * 60 / limits.tpm if limits.tpm else 0.0
         self._next = 0.0
 
     async def call(
@@ -107,10 +95,10 @@ class Caller:
             call.meter.budget.take(promised.usd)
             cost = Charge(0, 0.0)
             try:
-                async with asyncio.timeout(self._policy.timeout):
+                async with asyncio.timeout(self._timeout):
                     answer, cost = await attempt()
             except TimeoutError:
-                what = f"no complete response within {self._policy.timeout:g} s (timeout)"
+                what = f"no complete response within {self._timeout:g} s (timeout)"
                 raise Transient(f"{self._name()}: {what}") from None
             finally:
                 call.meter.budget.give_back(promised.usd - cost.usd)
@@ -130,7 +118,7 @@ class Caller:
         except Transient as last:
             took = f"{tries} {'try' if tries == 1 else 'tries'} in {time.monotonic() - started:.0f} s"
             remedy = "; is it running? start it, then run again" if last.enough == NOT_STARTED else ""
-            patience = f"(patience = {self._policy.patience:g})"
+            patience = f"(patience = {self._limits.patience:g})"
             raise BackendError(f"gave up after {took} {patience}: {last}{remedy}") from None
 
     async def _turn(self, tokens: int, stopped: Stop) -> None:

@@ -20,7 +20,7 @@ from retrievers.costs import Price, price_of
 from retrievers.errors import BackendError, InputError, Problem
 from retrievers.options import Configured, NotNegative, Positive, Whole
 from retrievers.placeholders import expand, hide_values, secret, shown
-from retrievers.remote.calling import Caller, Charge, Policy, close_later, readable, refusal, unanswered
+from retrievers.remote.calling import Caller, Charge, close_later, readable, refusal, unanswered
 from retrievers.types import Counts, Limits
 
 if TYPE_CHECKING:
@@ -93,7 +93,7 @@ class RemoteModel(Configured):
             check_address(f"{self.where}.base_url", access.base_url)
         self._access = access
         self._limits = Limits(self.at_once, self.rpm, self.tpm, self.patience, tokens)
-        self._caller = Caller(Policy(self.timeout, self.patience, self.rpm, self.tpm), lambda: self.name)
+        self._caller = Caller(self._limits, self.timeout, lambda: self.name)
 
     @property
     def _url(self) -> str:

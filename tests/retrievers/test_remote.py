@@ -13,18 +13,20 @@ import pytest
 from retrievers.encoders.openai import OpenAIEncoder
 from retrievers.errors import BackendError, InputError
 from retrievers.meter import Call, Meter, Stop, single_call
-from retrievers.remote.calling import Caller, Charge, Policy, in_thread, wait_for
+from retrievers.remote.calling import Caller, Charge, in_thread, wait_for
 from retrievers.retrying import Transient, retry_after
+from retrievers.types import Limits
 from tests.support.mortal import heed_interrupts
 from tests.support.servers import OpenAIProvider, serving
 
 pytestmark = pytest.mark.usefixtures("no_keys")
 NOTHING = Charge(0, 0.0)
+LIMITS = {"concurrency": 1, "rpm": 0, "tpm": 0, "patience": 60, "tokens": 0}
 
 
-def asked(attempt, call=None, **policy):
+def asked(attempt, call=None, timeout=60, **policy):
     """Let one request be tried, and return its answer and how long it took."""
-    caller = Caller(Policy(**{"timeout": 60, "patience": 60, **policy}), lambda: "it")
+    caller = Caller(Limits(**{**LIMITS, **policy}), timeout, lambda: "it")
     call, started = call or single_call(), time.monotonic()
     try:
         answer = wait_for(caller.call(attempt, NOTHING, call, 0), call.stopped)
@@ -63,7 +65,7 @@ def test_a_declared_rate_is_kept(policy, tokens):
     async def now():
         return time.monotonic(), NOTHING
 
-    caller, started = Caller(Policy(60, 60, **policy), lambda: "it"), time.monotonic()
+    caller, started = Caller(Limits(**{**LIMITS, **policy}), 60, lambda: "it"), time.monotonic()
     sent = [wait_for(caller.call(now, NOTHING, single_call(), tokens), Stop()) for _ in range(4)]
     assert all(at - started >= 0.2 * number for number, at in enumerate(sent))
 

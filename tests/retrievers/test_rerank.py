@@ -9,9 +9,8 @@ from retrievers.dense import Dense
 from retrievers.errors import InputError
 from retrievers.local_models import LocalModel
 from retrievers.meter import Meter, single_call
-from retrievers.reranked import Reranked
+from retrievers.reranked import Reranked, above_the_rest
 from retrievers.rerankers.cross_encoder import CrossEncoderReranker, LateInteractionReranker
-from retrievers.reranking import above_the_rest
 from retrievers.types import Document, Query, ranked
 from tests.support import tiny
 from tests.support.over_store import reranking
