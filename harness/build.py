@@ -184,7 +184,7 @@ def _dense(block: tables.VectorConfig, parts: BuiltOnce) -> Dense:
     return Dense(
         encoder,
         store=block.store,
-        chunk=None if block.chunk is None else block.chunk.model_dump(),
+        chunk=block.chunk,
         conditions=_conditions(block),
         cut=cut,
         name=block.name,

@@ -6,7 +6,7 @@ from typing import Annotated, Any, NamedTuple
 import numpy as np
 from pydantic import Field
 
-from retrievers.chunking import Chunk, Chunks, passages
+from retrievers.chunking import Chunk, passages
 from retrievers.errors import BackendError, InputError, Problem, did_you_mean
 from retrievers.filters import Condition, FieldValues, shown, wanted
 from retrievers.meter import Meter
@@ -58,7 +58,6 @@ class BM25(Configured, Retriever):
     _language: str | None = None
     """None until the documents have told it."""
     _stem: Callable[[str], str]
-    _chunks: Chunks | None
     _conditions: tuple[Condition, ...] = ()
     _words: _Words
     """Without the corpus, which the engine has."""
@@ -72,13 +71,12 @@ class BM25(Configured, Retriever):
         self._stem = _stemmer(self.stemming or "")
         if self.chunk is not None and self.chunk.unit == "tokens":
             raise InputError(Problem("chunk.unit", "BM25 has no tokens of an encoder", "leave it out"))
-        self._chunks = None if self.chunk is None else self.chunk.chunks()
 
     @property
     def fingerprint(self) -> str:
         """All that changes a ranking, but for the documents."""
         stemming = "by language" if self._language is None else self._language or "none"
-        cut = "" if self._chunks is None else f" passages={self._chunks.name}"
+        cut = "" if self.chunk is None else f" passages={self.chunk.name}"
         return f"bm25 k1={self.k1:g} b={self.b:g} words={RULE} stemming={stemming}{cut}"
 
     @property
@@ -90,8 +88,8 @@ class BM25(Configured, Retriever):
 
     def check(self) -> None:
         """Raise InputError where what cuts documents is not installed."""
-        if self._chunks is not None:
-            self._chunks.check()
+        if self.chunk is not None:
+            self.chunk.check()
 
     def set_filter(self, conditions: Sequence[Condition]) -> None:
         """Search among the documents that match; words stay as rare as they are among all."""
@@ -125,7 +123,7 @@ class BM25(Configured, Retriever):
         if not terms:
             return ranked((), ())
         scores = self._engine.get_scores_from_ids(terms)
-        if self._chunks is not None:
+        if self.chunk is not None:
             scores = np.maximum.reduceat(scores, self._words.starts)
         if self._conditions:
             scores = np.where(self._words.values.matching(wanted(query, self._conditions)), scores, 0)
@@ -142,11 +140,11 @@ class BM25(Configured, Retriever):
         """The words of every document, or passage; what another of the run has counted is taken over."""
         fields = sorted(one.field for one in self._conditions)
         made = documents.made if isinstance(documents, Corpus) else {}
-        key = f"bm25 {self._language} {self._chunks} {fields}"
+        key = f"bm25 {self._language} {self.chunk} {fields}"
         words: _Words | None = made.get(key)
         if words is None:
             words = _Words([], [], [], FieldValues(fields), [], {})
-            seen = sample(_read(documents, self._chunks, words), size=SAMPLE)
+            seen = sample(_read(documents, self.chunk, words), size=SAMPLE)
             language = _stemming_of(seen) if self._language is None and words.corpus else self._language or ""
             words = _stemmed(words, language) if language else words
             if sum(map(len, words.corpus)) <= KEPT:
@@ -154,7 +152,7 @@ class BM25(Configured, Retriever):
         return words
 
 
-def _read(documents: Iterable[Document], chunks: Chunks | None, words: _Words) -> Iterator[Document]:
+def _read(documents: Iterable[Document], chunks: Chunk | None, words: _Words) -> Iterator[Document]:
     """Add the words of each document, or of its passages, to those there are, and yield those that have any."""
     numbers = words.vocabulary
     for document in documents:

@@ -3,18 +3,17 @@
 import hashlib
 import importlib
 import re
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache
-from typing import Any, Literal, Self, get_args
+from typing import Any, Literal, Self
 
 from pydantic import Field, model_validator
 
-from retrievers.costs import Count
-from retrievers.errors import BackendError, InputError, Problem, did_you_mean, needing
+from retrievers.costs import Count, Tokens
+from retrievers.errors import BackendError, InputError, Problem, needing
 from retrievers.options import Strict, as_validation_error
 from retrievers.ranking import asked_until
-from retrievers.types import Document, Ranking, ranked
+from retrievers.types import Document, Ranking, Role, ranked
 from retrievers.user_objects import named_function, wrap_user_errors
 
 SEPARATOR = "\x1f"
@@ -26,64 +25,6 @@ BREAK = re.compile(r"\s+|(?<=[。．！？、])")
 
 Boundary = Literal["words", "sentence", "heading"]
 """Where passages end: between words; where a sentence or a paragraph does; or before a heading of Markdown."""
-
-
-@dataclass(frozen=True, slots=True)
-class Chunks:
-    """How documents are cut: `size` characters or tokens a passage at most, the next one beginning `overlap` earlier.
-
-    Tokens are counted as the encoder reads a passage: with its title, the prompt and special tokens, so that `size` may
-    be what the encoder reads of a text. A model of 256 tokens reads about 1,000 characters of English, or 300 of
-    Japanese.
-    """
-
-    size: int = 0
-    overlap: int = 0
-    count: Count | None = field(default=None, compare=False)
-    """Counts the encoder's tokens of texts; None cuts by characters."""
-    unit: Literal["characters", "tokens"] = "characters"
-    by: Boundary | None = None
-    """Where passages end; None: at white space, and an overlap may begin within a word."""
-    call: str = ""
-    """A function of the user's own that cuts instead, as "module:function": a text to a list of texts."""
-    late: bool = False
-    """Whether passages are cut out of the vectors of their document's tokens."""
-
-    def __post_init__(self) -> None:
-        if self.call:
-            if (self.size, self.overlap, self.unit, self.by) != (0, 0, "characters", None):
-                raise InputError(Problem("call", "cuts by itself", "leave size, overlap, unit and by out"))
-            return
-        if self.size < 1:
-            raise InputError(Problem("size", "is missing, or below 1", "{ size = 800, overlap = 100 }"))
-        if not 0 <= self.overlap < self.size:
-            raise InputError(Problem("overlap", f"{self.overlap} is not between 0 and the size, {self.size}"))
-        if self.by not in (None, *get_args(Boundary)):
-            raise InputError(Problem("by", f"{self.by!r} is unknown", did_you_mean(str(self.by), get_args(Boundary))))
-        if (self.unit == "tokens") != (self.count is not None):
-            raise InputError(Problem("unit", "tokens are those of an encoder", 'write unit = "characters"'))
-
-    def check(self) -> None:
-        """Raise InputError where what cuts is not installed: the user's function, or the package for sentences."""
-        if self.call:
-            named_function(self.call, "chunk.call")
-        elif self.by in ("sentence", "heading"):
-            _splitter()
-
-    @property
-    def name(self) -> str:
-        """What tells these passages from others of the same texts."""
-        cut = f"{self.size}x{self.overlap}{'' if self.count is None else '-tokens'}"
-        return (self.call or (f"{cut}-{self.by}" if self.by else cut)) + ("-late" if self.late else "")
-
-    def suffix(self, documents: Iterable[Document]) -> str:
-        """What tells a collection of passages from one of whole documents: of a user's function, what it gives."""
-        if not self.call:
-            return f"-chunks{self.name}"
-        digest = hashlib.sha256(b"late" if self.late else b"")
-        for piece in pieces(documents, self):
-            digest.update(f"{piece.id}{SEPARATOR}{piece.text}\n".encode("utf-8", "surrogatepass"))
-        return f"-chunks-{digest.hexdigest()[:16]}"
 
 
 class Chunk(Strict):
@@ -103,29 +44,64 @@ class Chunk(Strict):
     late: bool = False
     """Read each document whole, and average the vectors of its tokens over each passage (late chunking, of local
     models). A passage beyond what the model reads is embedded alone, and counted as truncated."""
+    _count: Callable[[Sequence[str], Role], Tokens] | None = None
+    """Counts the tokens of texts as an encoder reads them, with its prompt and special tokens."""
 
     @model_validator(mode="after")
     def _moves_on(self) -> Self:
         with as_validation_error():
-            Chunks(self.size or 0, self.overlap, by=self.by, call=self.call)
-        if self.call and self.unit != "characters":
-            raise ValueError("call cuts by itself: leave unit out")
+            if self.call and (self.size, self.overlap, self.unit, self.by) != (None, 0, "characters", None):
+                raise InputError(Problem("call", "cuts by itself", "leave size, overlap, unit and by out"))
+            if not self.call and self.size is None:
+                raise InputError(Problem("size", "is missing, or below 1", "{ size = 800, overlap = 100 }"))
+            if not self.call and self.overlap >= (self.size or 0):
+                raise InputError(Problem("overlap", f"{self.overlap} is not between 0 and the size, {self.size}"))
         return self
 
-    def chunks(self, count: Count | None = None) -> Chunks:
-        """How documents are cut; of tokens, what counts them."""
-        return Chunks(self.size or 0, self.overlap, count, self.unit, self.by, self.call, self.late)
+    def counting(self, lengths: Callable[[Sequence[str], Role], Tokens]) -> Self:
+        """Return the same with what counts the tokens of texts."""
+        made = self.model_copy()
+        made._count = lengths
+        return made
+
+    @property
+    def count(self) -> Count | None:
+        """Counts the tokens of documents; None if passages are measured in characters."""
+        lengths = self._count
+        return None if lengths is None else lambda texts: lengths(texts, "document").counts
+
+    def check(self) -> None:
+        """Raise InputError where what cuts is not installed: the user's function, or the package for sentences."""
+        if self.call:
+            named_function(self.call, "chunk.call")
+        elif self.by in ("sentence", "heading"):
+            _splitter()
+
+    @property
+    def name(self) -> str:
+        """What tells these passages from others of the same texts."""
+        cut = f"{self.size}x{self.overlap}{'-tokens' if self.unit == 'tokens' else ''}"
+        return (self.call or (f"{cut}-{self.by}" if self.by else cut)) + ("-late" if self.late else "")
+
+    def suffix(self, documents: Iterable[Document]) -> str:
+        """What tells a collection of passages from one of whole documents: of a user's function, what it gives."""
+        if not self.call:
+            return f"-chunks{self.name}"
+        digest = hashlib.sha256(b"late" if self.late else b"")
+        for piece in pieces(documents, self):
+            digest.update(f"{piece.id}{SEPARATOR}{piece.text}\n".encode("utf-8", "surrogatepass"))
+        return f"-chunks-{digest.hexdigest()[:16]}"
 
 
-def passages(document: Document, chunks: Chunks) -> list[Document]:
+def passages(document: Document, chunks: Chunk) -> list[Document]:
     """Cut a document's text; each passage keeps the title, and bears the document's id with a number.
 
     A passage ends at the last white space or Japanese sentence mark of its second half, where there is one, or as
     `by` and `call` have it.
 
-    >>> [p.text for p in passages(Document("d", "", "one two three four"), Chunks(8, 2))]
+    >>> [p.text for p in passages(Document("d", "", "one two three four"), Chunk(size=8, overlap=2))]
     ['one two', 'wo three', 'ee four']
-    >>> [p.text for p in passages(Document("d", "", "one two three four"), Chunks(10, 4, by="words"))]
+    >>> [p.text for p in passages(Document("d", "", "one two three four"), Chunk(size=10, overlap=4, by="words"))]
     ['one two', 'two three', 'four']
     """
     text = document.text.strip()
@@ -141,12 +117,12 @@ def passages(document: Document, chunks: Chunks) -> list[Document]:
     ]
 
 
-def _cut(title: str, text: str, chunks: Chunks) -> list[str]:
-    parts, start = list[str](), 0
-    fitting = None if chunks.count is None else _fitting(title, chunks, chunks.count)
-    longest = LONGEST_TOKEN * chunks.size
-    while (room := fitting(text[start : start + longest]) if fitting else chunks.size) < len(text) - start:
-        reach, overlap = text[start : start + room + 1], room * chunks.overlap // chunks.size
+def _cut(title: str, text: str, chunks: Chunk) -> list[str]:
+    parts, start, size = list[str](), 0, chunks.size or 1
+    fitting = None if chunks.count is None else _fitting(title, size, chunks.count)
+    longest = LONGEST_TOKEN * size
+    while (room := fitting(text[start : start + longest]) if fitting else size) < len(text) - start:
+        reach, overlap = text[start : start + room + 1], room * chunks.overlap // size
         least = 0 if chunks.by else max(room // 2, overlap)
         length = max((gap.start() for gap in BREAK.finditer(reach) if least < gap.start() <= room), default=room)
         parts.append(reach[:length].strip())
@@ -158,14 +134,14 @@ def _cut(title: str, text: str, chunks: Chunks) -> list[str]:
     return [*parts, text[start:].strip()]
 
 
-def _semantic(title: str, text: str, chunks: Chunks) -> list[str]:
+def _semantic(title: str, text: str, chunks: Chunk) -> list[str]:
     """The passages of semantic-text-splitter: as much as fits, by paragraphs, else by sentences, else by words."""
     splitter = getattr(_splitter(), "MarkdownSplitter" if chunks.by == "heading" else "TextSplitter")
-    if chunks.count is None:
-        made = splitter(chunks.size, chunks.overlap)
+    size, count = chunks.size or 1, chunks.count
+    if count is None:
+        made = splitter(size, chunks.overlap)
     else:
-        count = chunks.count
-        alone, limit = _limit(title, chunks, count)
+        alone, limit = _limit(title, size, count)
         tokens = lru_cache(maxsize=1 << 12)(lambda part: int(count([f"{title} {part}".strip()])[0]) - alone)
         room = max(1, limit - alone)
         made = splitter.from_callback(tokens, room, min(chunks.overlap, room - 1))
@@ -187,12 +163,12 @@ def _called(call: str, text: str) -> list[str]:
     return [part.strip() for part in parts] or [text]
 
 
-def _fitting(title: str, chunks: Chunks, count: Count) -> Callable[[str], int]:
+def _fitting(title: str, size: int, count: Count) -> Callable[[str], int]:
     """Return what says how many characters of the rest of a text fit, counting with the title.
 
     Half of the size is the text's however long the title is: such a passage is longer than the size.
     """
-    alone, limit = _limit(title, chunks, count)
+    alone, limit = _limit(title, size, count)
 
     def tokens(text: str) -> int:
         return int(count([f"{title} {text}".strip()])[0])
@@ -214,23 +190,23 @@ def _fitting(title: str, chunks: Chunks, count: Count) -> Callable[[str], int]:
     return fitting
 
 
-def _limit(title: str, chunks: Chunks, count: Count) -> tuple[int, int]:
+def _limit(title: str, size: int, count: Count) -> tuple[int, int]:
     """The tokens of a title, and those of a passage with it, at most."""
     alone = int(count([title])[0])
-    return alone, max(chunks.size, alone + max(1, chunks.size // 2))
+    return alone, max(size, alone + max(1, size // 2))
 
 
-def pieces(documents: Iterable[Document], chunks: Chunks | None) -> Iterator[Document]:
+def pieces(documents: Iterable[Document], chunks: Chunk | None) -> Iterator[Document]:
     """Yield what is embedded of a corpus: every document that is not blank, or its passages."""
     return (piece for piece, _ in in_context(documents, chunks, contextual=False))
 
 
 def in_context(
-    documents: Iterable[Document], chunks: Chunks | None, *, contextual: bool
+    documents: Iterable[Document], chunks: Chunk | None, *, contextual: bool
 ) -> Iterator[tuple[Document, str]]:
     """Yield what is embedded of a corpus, each with the document that its encoder reads with it; "" if it reads none.
 
-    >>> late = Chunks(1, late=True)
+    >>> late = Chunk(size=1, late=True)
     >>> [(one.text, whole) for one, whole in in_context([Document("d", "t", "a b")], late, contextual=False)]
     [('a', 't a b'), ('b', 't a b')]
     """

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from retrievers import encoder_class
-from retrievers.chunking import Chunk, Chunks, best_passages, document_of, in_context, pieces
+from retrievers.chunking import Chunk, best_passages, document_of, in_context, pieces
 from retrievers.derived import Cut
 from retrievers.embedding import Embedder
 from retrievers.errors import InputError, Problem
@@ -83,7 +83,7 @@ class Dense(Retriever):
         encoder: Any,
         *,
         store: StoreOptions | Mapping[str, Any] | str = "",
-        chunk: Chunks | Mapping[str, Any] | None = None,
+        chunk: Chunk | Mapping[str, Any] | None = None,
         conditions: Sequence[Condition] = (),
         cut: Smaller | None = None,
         name: str = "vectors",
@@ -92,7 +92,7 @@ class Dense(Retriever):
         self._encoder: Encoder | None = encoder if is_model(encoder) else None
         if self._encoder is None:
             encoder_table(encoder)  # refuses what is none
-        late = chunk.late if isinstance(chunk, Chunks) else (chunk or {}).get("late")
+        late = chunk.late if isinstance(chunk, Chunk) else (chunk or {}).get("late")
         if late and not getattr(self._encoder or encoder_class(encoder_table(encoder)["kind"]), "late", False):
             what = "needs the vectors of a document's tokens, which this encoder does not give"
             raise InputError(Problem("chunk.late", what, "use a sentence-transformers model, or leave late out"))
@@ -117,13 +117,12 @@ class Dense(Retriever):
         return self._encoder
 
     @cached_property
-    def chunks(self) -> Chunks | None:
+    def chunks(self) -> Chunk | None:
         """How documents are cut: by characters, or by the tokens of the encoder."""
-        if self._chunk is None or isinstance(self._chunk, Chunks):
-            return self._chunk
-        table = checked(Chunk, self._chunk, "chunk")
-        by_tokens = table.unit == "tokens"
-        return table.chunks((lambda texts: self.encoder.lengths(texts, "document").counts) if by_tokens else None)
+        if self._chunk is None:
+            return None
+        chunk = self._chunk if isinstance(self._chunk, Chunk) else checked(Chunk, self._chunk, "chunk")
+        return chunk.counting(self.encoder.lengths) if chunk.unit == "tokens" else chunk
 
     def written(self) -> dict[str, Any]:
         """The table that would stand for it in an experiment file."""

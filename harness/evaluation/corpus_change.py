@@ -1,14 +1,13 @@
 """The same queries on a changed corpus: what changed, and what each retriever lost or gained against itself."""
 
 from collections.abc import Collection, Iterator, Mapping
-from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from typing import NamedTuple
 
 from harness.english import counted, first_few
 from harness.evaluation.compare import compare_pairs
 from harness.evaluation.evaluate import settings_of
-from harness.evaluation.grading import grade_labels
+from harness.evaluation.gate import same_ground
 from harness.evaluation.readers import primary_of, relevance_of, score_folder
 from harness.evaluation.verdict import Comparison, Verdict
 from harness.measures import parse
@@ -74,14 +73,11 @@ def corpus_change(old: Results, new: Results) -> CorpusChange:
         InputError: the primary measures differ, a run kept no digests of its documents, or no query or no retriever is
             in both.
     """
-    primary = primary_of(new.manifest.resolved)
-    if (other := primary_of(old.manifest.resolved)) != primary:
-        what = f"was decided by {other}, and {new.folder} by {primary}"
-        raise InputError(Problem(str(old.folder), what, "use one primary measure for both"))
+    shared, primary = same_ground(new, old, corpus_changed=True), primary_of(new.manifest.resolved)
+    queries = shared.ids
     before, after = read_corpus(old.folder), read_corpus(new.folder)
     fresh = {id_ for id_, digest in after.items() if before.get(id_) != digest}
     removed = before.keys() - after.keys()
-    queries, left_out = kept_queries(old, new, removed)
     names = [name for name in new.retrievers if name in old.retrievers]
     if not queries or not names:
         what = f"has no {'query' if names else 'retriever'} in common with {new.folder}"
@@ -102,26 +98,7 @@ def corpus_change(old: Results, new: Results) -> CorpusChange:
         changed.append(ChangedRetriever(name, *means, row, displaced))
     edited = tuple(sorted(fresh & before.keys()))
     return CorpusChange(primary, cutoff, tuple(sorted(fresh - before.keys())), tuple(sorted(removed)), edited,
-                        left_out, queries, tuple(changed))  # fmt: skip
-
-
-def kept_queries(old: Results, new: Results, removed: AbstractSet[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The queries of both runs with the same text and relevant documents, and those that lost a relevant document."""
-    relevant = [_relevant(one) for one in (old, new)]
-    lost = tuple(query for query, grades in relevant[0].items() if removed & grades.keys())
-    same = (
-        query for query, grades in relevant[1].items()
-        if query not in lost and relevant[0].get(query) == grades
-        and old.queries[query].query.text == new.queries[query].query.text
-    )  # fmt: skip
-    return tuple(same), lost
-
-
-def _relevant(results: Results) -> dict[str, dict[str, int]]:
-    """Query id -> its relevant documents with their grades."""
-    labels = {query: one.labels for query, one in results.queries.items()}
-    graded = grade_labels(labels, relevance_of(results)).grades
-    return {query: {doc: grade for doc, grade in grades.items() if grade > 0} for query, grades in graded.items()}
+                        shared.gone, queries, tuple(changed))  # fmt: skip
 
 
 def _tops(results: Results, name: str, queries: Collection[str], cutoff: int) -> dict[str, frozenset[str]]:

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import fields, replace
 from pathlib import Path
 from typing import NamedTuple
@@ -38,8 +39,8 @@ class SharedQueries(NamedTuple):
     """Another text under the same id."""
     relabelled: int
     """Other grades of the same text."""
-    gone: int = 0
-    """A relevant document that is no longer in the corpus."""
+    gone: tuple[str, ...] = ()
+    """A relevant document is no longer in the corpus."""
 
     def sentence(self) -> str:
         """On how many queries the folders are compared, and what was left out.
@@ -51,7 +52,7 @@ class SharedQueries(NamedTuple):
             "that not every folder has": self.absent,
             "with another text": self.reworded,
             "graded otherwise": self.relabelled,
-            "that lost a relevant document": self.gone,
+            "that lost a relevant document": len(self.gone),
         }
         left_out = ", ".join(f"{number:,} {reason}" for reason, number in reasons.items() if number)
         if not left_out:
@@ -103,23 +104,37 @@ def score_folders(
     return replace(joined, notes=notes)
 
 
-def shared_queries(results: Sequence[Results], rule: str | None = None) -> SharedQueries:
+def shared_queries(
+    results: Sequence[Results], rule: str | None = None, removed: AbstractSet[str] | None = None
+) -> SharedQueries:
     """Return which queries were scored in every folder, with the same text and the same grades.
 
     Args:
         results: the folders.
         rule: the grade rule; left out, each experiment's own.
+        removed: documents that only an earlier state of the corpus has: queries with such a relevant document are left
+            out, and of the others the grades of the relevant documents must be the same. None: one state.
     """
+    gone: dict[str, None] = {}
     graded = [
         grade_labels({query: given.labels for query, given in one.queries.items()}, relevance_of(one, rule))
         for one in results
     ]
-    every = Counter(query for one in results for query in set(one.score_columns["query_id"]))
+    if removed is not None:
+        graded = [one._replace(grades={query: _relevant(grades) for query, grades in one.grades.items()})
+                  for one in graded]  # fmt: skip
+        gone = {query: None for one in graded for query, grades in one.grades.items() if removed & grades.keys()}
+    every = Counter(query for one in results for query in set(one.score_columns["query_id"]) - gone.keys())
     common = [query for query in results[0].queries if every[query] == len(results)]
     worded = [query for query in common if len({one.queries[query].query.text for one in results}) == 1]
     sides = list(zip(results, graded, strict=True))
     ids = [query for query in worded if all(_judged(*side, query) == _judged(*sides[0], query) for side in sides)]
-    return SharedQueries(tuple(ids), len(every) - len(common), len(common) - len(worded), len(worded) - len(ids))
+    absent, reworded = len(every) - len(common), len(common) - len(worded)
+    return SharedQueries(tuple(ids), absent, reworded, len(worded) - len(ids), tuple(gone))
+
+
+def _relevant(grades: Mapping[str, int]) -> dict[str, int]:
+    return {doc: grade for doc, grade in grades.items() if grade > 0}
 
 
 def joined_scores(

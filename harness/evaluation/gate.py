@@ -6,7 +6,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from harness.evaluation.corpus_change import kept_queries
 from harness.evaluation.evaluate import settings_of
 from harness.evaluation.folders import SharedQueries, shared_queries
 from harness.evaluation.readers import primary_of, scores_of_results
@@ -113,8 +112,7 @@ def same_ground(challenger: Results, baseline: Results, *, corpus_changed: bool 
         problems.append(Problem(where, what, "use one primary measure for both"))
     if corpus_changed and not problems:
         removed = read_corpus(baseline.folder).keys() - read_corpus(challenger.folder).keys()
-        ids, lost = kept_queries(baseline, challenger, removed)
-        return SharedQueries(ids, 0, 0, 0, len(lost))
+        return shared_queries([challenger, baseline], removed=removed)
     if challenger.manifest.dataset.corpus_digest != baseline.manifest.dataset.corpus_digest:
         problems.append(Problem(where, f"holds results on other documents than {challenger.folder}", remedy))
     shared = shared_queries([challenger, baseline])

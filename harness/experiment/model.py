@@ -281,10 +281,9 @@ def parse(written: Mapping[str, Any], *, code: bool = True) -> Experiment:
     if "sweep" in tables:
         from harness.experiment.sweep import swept  # a wing: an experiment without a sweep needs none of it
 
+        sweep = tables.pop("sweep")
         with collecting(problems):  # the rest of the file is checked all the same
-            tables, configurations = swept(tables)
-        if not configurations:
-            del tables["sweep"]
+            tables, configurations = swept({**tables, "sweep": sweep})
     given = list(written_out(entries if isinstance(entries, list) else ["no table"]))
     for place, entry in (*given, *configurations):
         if "conversation" in tables and isinstance(entry, Mapping):

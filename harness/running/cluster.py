@@ -15,7 +15,7 @@ from harness.experiment import load
 from harness.running.check import prepare
 from harness.running.forecast import unpriced
 from retrievers.cache import Cache, default_path
-from retrievers.chunking import Chunks, pieces
+from retrievers.chunking import Chunk, pieces
 from retrievers.derived import proof_texts
 from retrievers.embedding import Embedder
 from retrievers.errors import BackendError, InputError, Problem, needing
@@ -105,7 +105,7 @@ def tasks_of(experiment: Path, *, limited: bool = False, code: bool = True) -> l
     """
     loaded = load(experiment, code=code)
     dataset, _, built = prepare(loaded)
-    cuts: dict[str, tuple[Encoder, dict[tuple[Chunks | None, bool], None]]] = {}
+    cuts: dict[str, tuple[Encoder, dict[tuple[Chunk | None, bool], None]]] = {}
     asking: dict[str, Encoder] = {}
     problems: list[Problem] = []
     for name, dense in [(one.name, dense) for one in built for dense in one.denses]:
@@ -128,7 +128,7 @@ def tasks_of(experiment: Path, *, limited: bool = False, code: bool = True) -> l
     return [*documents, *(Task(encoder, "query", (lambda: iter(queries),)) for encoder in asking.values())]
 
 
-def _documents(dataset: Dataset, chunks: Chunks | None, *, proof: bool) -> Passages:
+def _documents(dataset: Dataset, chunks: Chunk | None, *, proof: bool) -> Passages:
     """Read a corpus as a retriever cuts it; with `proof` only what shows that a service's smaller vectors are cut."""
 
     def read() -> Iterator[tuple[str, str]]:

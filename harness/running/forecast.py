@@ -9,7 +9,7 @@ from harness.english import counted, join
 from harness.experiment import StoredVectors
 from harness.running.options import Shared
 from retrievers.cache import Cache
-from retrievers.chunking import Chunks, document_of, in_context, pieces
+from retrievers.chunking import Chunk, document_of, in_context, pieces
 from retrievers.dense import Dense
 from retrievers.embedding import Embedder, Forecast, distinct_passages
 from retrievers.errors import InputError, Problem
@@ -32,7 +32,7 @@ def take_over(vectors: StoredVectors | None, built: Iterable[Built], cache: Cach
 
 
 def forecast(
-    embedder: Embedder, dataset: Dataset, chunks: Chunks | None, queries: Sequence[Query]
+    embedder: Embedder, dataset: Dataset, chunks: Chunk | None, queries: Sequence[Query]
 ) -> dict[Role, Forecast]:
     """Count what embedding documents and queries would take, window by window as they are embedded.
 
@@ -144,7 +144,7 @@ def truncation_estimates(built: Sequence[Built], documents: Sequence[Document]) 
         built: the retrievers.
         documents: a sample.
     """
-    known: dict[tuple[int, Chunks | None], TruncationEstimate] = {}
+    known: dict[tuple[int, Chunk | None], TruncationEstimate] = {}
     parts = {one.name: one.of for one in built}
 
     def made_of(name: str, part: str) -> bool:

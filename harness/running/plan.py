@@ -15,7 +15,7 @@ from harness.identity import run_of
 from harness.running.forecast import cuts_itself, forecast, take_over
 from harness.running.machine import REQUEST, EarlierRun, Throughput, earlier_runs, price_sentence, sampled
 from retrievers.cache import Cache, default_path
-from retrievers.chunking import Chunks, pieces
+from retrievers.chunking import Chunk, pieces
 from retrievers.costs import searches
 from retrievers.dense import Dense
 from retrievers.derived import proof_texts
@@ -133,7 +133,7 @@ def embedding_rows(one: Built, dense: Dense, throughput: Throughput, context: Pl
         yield _row(name, "latency", alone, throughput, together=False)
 
 
-def _chunks(dense: Dense) -> Chunks | None:
+def _chunks(dense: Dense) -> Chunk | None:
     """How documents are cut, as far as no code of the user's is run for it."""
     return None if cuts_itself(dense) else dense.chunks
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from retrievers.cache import Cache
-from retrievers.chunking import Chunks, in_context
+from retrievers.chunking import Chunk, in_context
 from retrievers.embedding import Embedder, distinct_passages
 from retrievers.encoders.sentence_transformers import SentenceTransformerEncoder
 from retrievers.encoders.voyage_context import VoyageContextEncoder
@@ -56,7 +56,7 @@ def test_what_the_model_does_not_read_in_its_document_is_embedded_alone_and_coun
 def test_the_cache_keeps_a_passage_by_its_document(folder, tmp_path):
     encoder = SentenceTransformerEncoder(folder.as_posix(), device="cpu")
     documents = [Document("a", "", WHOLE), Document("b", "", "the cat sits dog runs fast")]
-    late = [*in_context(documents, Chunks(14, by="words", late=True), contextual=False)]
+    late = [*in_context(documents, Chunk(size=14, by="words", late=True), contextual=False)]
     texts, wholes = [one.text for one, _ in late], [whole for _, whole in late]
     assert texts == ["the cat sits", "wing shock", "wave", "the cat sits", "dog runs fast"]
     with Cache(tmp_path / "cache.sqlite") as cache:

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from retrievers.bm25 import BM25
-from retrievers.chunking import Chunks
+from retrievers.chunking import Chunk
 from retrievers.filters import Condition, FieldValues, Filtered
 from retrievers.meter import Meter
 from retrievers.stores.matrices import QuantizedStore
@@ -115,7 +115,7 @@ def test_every_store_ranks_as_brute_force_does(dense, location, name):
 @pytest.mark.parametrize("location", [":memory:", "edge", "server"])
 def test_passages_are_narrowed_by_their_documents_fields(dense, location):
     documents, conditions = corpus(60), CONDITIONS["the query's own"]
-    whole = dense(location, conditions, chunks=Chunks(1_000))  # each document is one passage
+    whole = dense(location, conditions, chunks=Chunk(size=1_000))  # each document is one passage
     check_dense(whole, documents, conditions, 5)
 
 

@@ -16,8 +16,8 @@ from harness.pipeline import run
 from harness.running.check import check
 from harness.running.options import Options
 from retrievers.bm25 import BM25
-from retrievers.chunking import Boundary, Chunks, passages
-from retrievers.costs import Counts
+from retrievers.chunking import Boundary, Chunk, passages
+from retrievers.costs import Counts, Tokens
 from retrievers.encoders.openai import OpenAIEncoder
 from retrievers.encoders.sentence_transformers import SentenceTransformerEncoder
 from retrievers.errors import BackendError, InputError
@@ -35,6 +35,11 @@ def counted(encoder: Any) -> Any:
         return counts
 
     return count
+
+
+def tokens(count: Any, size: int, overlap: int = 0, by: Boundary | None = None) -> Chunk:
+    chunk = Chunk(size=size, overlap=overlap, unit="tokens", by=by)
+    return chunk.counting(lambda texts, _: Tokens(count(texts), exact=True))
 
 
 @pytest.fixture(scope="module")
@@ -58,7 +63,7 @@ def test_no_passage_has_more_tokens_than_its_size(
 
     size, overlap = size_and_overlap
     text = " ".join(words)
-    parts = passages(Document("d", title, text), Chunks(size, overlap, count, "tokens"))
+    parts = passages(Document("d", title, text), tokens(count, size, overlap))
     assert (count([part.content for part in parts]) <= size).all()
     covered = 0
     for part in parts:  # in order, and nothing left out
@@ -70,7 +75,7 @@ def test_no_passage_has_more_tokens_than_its_size(
 
 def test_a_passage_is_as_long_as_the_model_reads(model: SentenceTransformerEncoder) -> None:
     text = " ".join(tiny.WORDS[i % 14] for i in range(300))
-    parts = passages(Document("d", "the title", text), Chunks(tiny.LIMIT, 0, counted(model), "tokens"))
+    parts = passages(Document("d", "the title", text), tokens(counted(model), tiny.LIMIT))
     lengths = model.lengths([part.content for part in parts], "document").counts
     assert lengths.max() <= tiny.LIMIT == model.reads
     assert lengths[:-1].min() >= tiny.LIMIT - 2  # two words of the prompt, two of the title, two special tokens
@@ -80,14 +85,14 @@ def test_a_title_longer_than_a_passage_leaves_half_of_it_to_the_text() -> None:
     def count(texts: Any) -> Counts:
         return np.asarray([len(text.split()) for text in texts])
 
-    parts = passages(Document("d", "w " * 30, "t " * 100), Chunks(10, 0, count, "tokens"))
+    parts = passages(Document("d", "w " * 30, "t " * 100), tokens(count, 10))
     assert {len(part.text.split()) for part in parts} == {5}
 
 
 def test_without_a_tokenizer_tokens_are_estimated_from_above() -> None:
     encoder = OpenAIEncoder("m", base_url="http://127.0.0.1:9")
     text = " ".join(WORDS * 60)
-    parts = passages(Document("d", "", text), Chunks(100, 10, counted(encoder), "tokens"))
+    parts = passages(Document("d", "", text), tokens(counted(encoder), 100, 10))
     assert encoder.lengths([part.content for part in parts], "document").counts.max() <= 100
     assert len(parts) > 5
 
@@ -107,7 +112,7 @@ def test_no_passage_begins_or_ends_within_a_word(
 ) -> None:
     size, overlap = size_and_overlap
     text = " ".join(words)
-    chunks = Chunks(size, overlap, count, "tokens" if count else "characters", by)
+    chunks = tokens(count, size, overlap, by) if count else Chunk(size=size, overlap=overlap, by=by)
     parts = [part.text for part in passages(Document("d", "", text), chunks)]
     assert set(re.findall(r"\w+", " ".join(parts))) == set(re.findall(r"\w+", text))
     assert sum(len(part.split()) for part in parts) >= len(text.split())
@@ -117,10 +122,10 @@ def test_no_passage_begins_or_ends_within_a_word(
 def test_sentences_and_headings_stay_whole_where_they_fit() -> None:
     pytest.importorskip("semantic_text_splitter")
     text = "# One\n\nIt is short. It fits in here.\n\n# Two\n\nSo does this."
-    assert [part.text for part in passages(Document("d", "", text), Chunks(40, by="heading"))] == [
+    assert [part.text for part in passages(Document("d", "", text), Chunk(size=40, by="heading"))] == [
         "# One\n\nIt is short. It fits in here.", "# Two\n\nSo does this.",
     ]  # fmt: skip
-    parts = passages(Document("d", "", "It is short. It fits in here. So does this."), Chunks(30, by="sentence"))
+    parts = passages(Document("d", "", "It is short. It fits in here. So does this."), Chunk(size=30, by="sentence"))
     assert [part.text for part in parts] == ["It is short. It fits in here.", "So does this."]
 
 
@@ -129,13 +134,13 @@ def test_a_function_of_one_s_own_cuts(tmp_path: Path, monkeypatch: pytest.Monkey
     code = "def lines(text): return text.split('|')\ndef number(text): return [3]\n"
     (tmp_path / "own_cuts.py").write_text(code)
     document = Document("d", "t", "one|two")
-    chunks = Chunks(call="own_cuts:lines")
+    chunks = Chunk(call="own_cuts:lines")
     assert [part.text for part in passages(document, chunks)] == ["one", "two"]
     assert chunks.suffix([document]) != chunks.suffix([Document("d", "t", "one|three")])
     with pytest.raises(BackendError, match=r"own_cuts:number gave \[3\] for a text; give a list of texts"):
-        passages(document, Chunks(call="own_cuts:number"))
+        passages(document, Chunk(call="own_cuts:number"))
     with pytest.raises(InputError, match=r"chunk\.call: 'own_cuts' has no function 'line' \(did you mean 'lines'"):
-        Chunks(call="own_cuts:line").check()
+        Chunk(call="own_cuts:line").check()
     with pytest.raises(InputError, match="cuts by itself"):
         BM25(chunk={"call": "own_cuts:lines", "size": 10})
     blocks = '[[retrievers]]\nname = "b"\nkind = "bm25"\nchunk = { call = "own_cuts:lines" }\n'
@@ -149,8 +154,6 @@ def test_a_function_of_one_s_own_cuts(tmp_path: Path, monkeypatch: pytest.Monkey
 
 
 def test_tokens_need_an_encoder() -> None:
-    with pytest.raises(InputError, match="tokens are those of an encoder"):
-        Chunks(10, unit="tokens")
     with pytest.raises(InputError, match="BM25 has no tokens"):
         BM25(chunk={"size": 10, "unit": "tokens"})
     with pytest.raises(InputError, match=r"did you mean 'overlap'"):
@@ -171,7 +174,7 @@ def test_bm25_gives_a_document_the_score_of_its_best_passage() -> None:
     cut.index(documents, meter)
     assert meter.notes() == {"empty": ("d7",)}
     assert cut.fingerprint != whole.fingerprint
-    parts = [part for document in documents for part in passages(document, Chunks(40, 10))]
+    parts = [part for document in documents for part in passages(document, Chunk(size=40, overlap=10))]
     whole.index(parts, Meter())
     queries = [Query(f"q{number}", " ".join(rng.choice(words, 4))) for number in range(20)]
     everything = whole.search(queries, len(parts), Meter())

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from retrievers import dense
 from retrievers.cache import Cache
-from retrievers.chunking import Chunks, best_passages, passages
+from retrievers.chunking import Chunk, best_passages, passages
 from retrievers.dense import Dense
 from retrievers.encoders.hashing import HashingEncoder
 from retrievers.errors import InputError
@@ -178,7 +178,7 @@ sizes = st.integers(1, 60).flatmap(lambda size: st.tuples(st.just(size), st.inte
 def test_passages_cover_the_text_in_order_and_are_never_too_long(gaps, size_and_overlap):
     """Every letter differs, so that a passage has one place in the text, and a mark alone the next one."""
     text = "".join(chr(0x4E00 + place) + gap for place, gap in enumerate(gaps))
-    chunks = Chunks(*size_and_overlap)
+    chunks = Chunk(size=size_and_overlap[0], overlap=size_and_overlap[1])
     found = passages(Document("d", "title", text), chunks)
     assert [passage.id for passage in found] == [f"d\x1f{number}" for number in range(len(found))]
     assert all(len(passage.text) <= chunks.size and passage.title == "title" for passage in found)
@@ -197,7 +197,7 @@ def test_passages_cover_the_text_in_order_and_are_never_too_long(gaps, size_and_
      ("some words of a text", 12, ["some words", "of a text"]), ("x" * 25, 10, ["x" * 10, "x" * 10, "x" * 5])],
 )  # fmt: skip
 def test_a_passage_ends_where_a_sentence_or_a_word_does_if_there_is_any(text, size, parts):
-    assert [passage.text for passage in passages(Document("d", "", text), Chunks(size))] == parts
+    assert [passage.text for passage in passages(Document("d", "", text), Chunk(size=size))] == parts
 
 
 @given(st.lists(st.tuples(st.integers(0, 8), st.integers(-3, 3)), min_size=1, max_size=120), st.integers(1, 6))
@@ -225,7 +225,7 @@ def test_a_long_document_is_found_by_one_of_its_passages():
         Document("nothing", "", "lng " * 10),
     ]
     whole, cut = (
-        OverStore(Letters(), lambda meter: store_at(":memory:"), chunks=chunks) for chunks in (None, Chunks(16))
+        OverStore(Letters(), lambda meter: store_at(":memory:"), chunks=chunks) for chunks in (None, Chunk(size=16))
     )
     first = {}
     for name, retriever in (("whole", whole), ("cut", cut)):
@@ -256,7 +256,7 @@ def test_progress_counts_passages_against_passages(window, monkeypatch):
     )
     texts = ["".join(f"{n:04}{part:06}" for part in range(4)) for n in range(10)]  # no two passages are the same text
     corpus = [Document(f"d{n}", "", text) for n, text in enumerate(texts)] + [Document("blank", "", " ")]
-    retriever = OverStore(Ones(), lambda _: store_at(":memory:"), chunks=Chunks(10))
+    retriever = OverStore(Ones(), lambda _: store_at(":memory:"), chunks=Chunk(size=10))
     retriever.index(corpus, counted)
     for stage in ("embed-documents", "index"):
         steps = [(texts, expected) for current, texts, expected in seen if current == stage and texts]

@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
 from retrievers.bm25 import BM25
 from retrievers.cache import Cache
-from retrievers.chunking import Chunks
+from retrievers.chunking import Chunk
 from retrievers.dense import Dense
 from retrievers.encoders.hashing import HashingEncoder
 from retrievers.filters import Condition
@@ -22,7 +22,7 @@ class OverStore(Dense):
 
     def __init__(
         self, embedder: Embeds, open_store: Callable[[Meter], Store], *, fresh: bool = False,
-        chunks: Chunks | None = None, conditions: Sequence[Condition] = (),
+        chunks: Chunk | None = None, conditions: Sequence[Condition] = (),
     ) -> None:  # fmt: skip
         super().__init__(HashingEncoder(), chunk=chunks, conditions=conditions)
         self._given, self._open, self._anew = embedder, open_store, fresh

@@ -44,7 +44,7 @@ def test_folders_are_compared_on_the_queries_that_both_have(call: Call, tmp_path
     asked_otherwise(tmp_path / "y")
     two = made(tmp_path / "y", "second", retrievers=OTHER)
     shared = shared_queries([records.read(first), records.read(two)])
-    assert shared == (("q-swim", "q-green", "q-drive"), 2, 1, 1, 0)
+    assert shared == (("q-swim", "q-green", "q-drive"), 2, 1, 1, ())
     said = call("compare", first, two, "-m", "nDCG@3", "--json")
     told = json.loads(said.out)
     assert told["notes"][0] == (
