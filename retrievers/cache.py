@@ -38,13 +38,6 @@ _INSERT = "INSERT OR REPLACE INTO rows (key, tokens, lost, checksum, stored_at, 
 Positions = npt.NDArray[np.intp]
 
 
-class Texts(NamedTuple):
-    """Replies of a model, in the order of their prompts, and the tokens that each was billed for."""
-
-    texts: list[str]
-    tokens: Counts
-
-
 class CachedModel(NamedTuple):
     """One model's rows, and their bytes of vectors or scores."""
 
@@ -128,15 +121,14 @@ class Cache:
         values = [score.tobytes() for score in np.asarray(scored.scores, dtype="<f8")]
         self._store(fingerprint, keys, (values, scored.tokens, scored.truncated_tokens))
 
-    def get_texts(self, wanted: Sequence[bytes]) -> tuple[Positions, Texts]:
-        """Return which of the distinct keys have replies, as positions, and the replies."""
+    def get_texts(self, wanted: Sequence[bytes]) -> Iterator[tuple[int, str, int]]:
+        """Yield which of the distinct keys have replies, as positions, the reply, and the tokens that were billed."""
         positions, values, tokens, _ = self._read(wanted)
-        return positions, Texts([value.decode() for value in values], tokens)
+        return zip(positions.tolist(), (value.decode() for value in values), tokens.tolist(), strict=True)
 
-    def put_texts(self, fingerprint: str, keys: Sequence[bytes], replies: Texts) -> None:
-        """Keep replies in one transaction; rows with the same keys are replaced."""
-        values = [text.encode("utf-8", "replace") for text in replies.texts]
-        self._store(fingerprint, keys, (values, replies.tokens, np.zeros_like(replies.tokens)))
+    def put_text(self, fingerprint: str, key: bytes, text: str, tokens: int = 0) -> None:
+        """Keep a reply, and the tokens that it was billed for."""
+        self._store(fingerprint, [key], ([text.encode("utf-8", "replace")], np.array([tokens]), np.array([0])))
 
     def info(self) -> tuple[CachedModel, ...]:
         """Return what each model has here, by fingerprint."""

@@ -30,9 +30,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-import numpy as np
-
-from retrievers.cache import Cache, Texts
+from retrievers.cache import Cache
 from retrievers.chat_model import ChatForecast, ChatModel, Prompt, Reply
 from retrievers.errors import Unreadable
 from retrievers.identity import keys
@@ -83,9 +81,8 @@ class Chat:
         """Yield the place of each prompt that the cache can answer, with its reply."""
         places = self._places(prompts)
         names = list(places)
-        held, texts = self._cache.get_texts(names)
-        for i, text, tokens in zip(held.tolist(), *texts, strict=True):
-            reply = Reply(text, int(tokens), cached=True)
+        for i, text, tokens in self._cache.get_texts(names):
+            reply = Reply(text, tokens, cached=True)
             if readable(places[names[i]][0], reply):
                 yield from ((place, reply) for place in places[names[i]])
 
@@ -130,8 +127,7 @@ class Chat:
 
         for name, reply in answers(ask, list(missing), width=self.model.at_once):
             if usable(missing[name][0], reply):
-                kept = Texts([reply.text], np.array([reply.tokens], dtype=np.int64))
-                self._cache.put_texts(self.model.fingerprint, [name], kept)
+                self._cache.put_text(self.model.fingerprint, name, reply.text, reply.tokens)
             yield from ((place, reply) for place in missing[name])
 
     def _places(self, prompts: Sequence[Prompt]) -> dict[bytes, list[int]]:

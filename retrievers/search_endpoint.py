@@ -8,9 +8,7 @@ from datetime import UTC, datetime
 from typing import Any, ClassVar
 from urllib.parse import quote
 
-import numpy as np
-
-from retrievers.cache import Cache, Texts
+from retrievers.cache import Cache
 from retrievers.errors import BackendError, InputError, Problem
 from retrievers.external import ExternalRetriever, is_score, refuse_distances
 from retrievers.identity import fingerprint, keys
@@ -116,7 +114,7 @@ class Endpoint(ExternalRetriever):
             for (digest, _), reply in answers(ask, list(waiting.items()), width=self.concurrency):
                 replies[digest] = reply
                 if self._cache is not None:
-                    self._cache.put_texts(name, [digest], Texts([reply], np.zeros(1, dtype=np.int64)))
+                    self._cache.put_text(name, digest, reply)
         kept = [json.loads(replies[digest]) for digest in digests]
         self._oldest = min((reply["at"] for reply in kept), default="")
         refuse_distances(reply["scores"] for reply in kept)
@@ -129,10 +127,8 @@ class Endpoint(ExternalRetriever):
         return ranked(reply["ids"], reply["scores"], depth)
 
     def _held(self, digests: list[bytes]) -> dict[bytes, str]:
-        if self._cache is None:
-            return {}
-        positions, held = self._cache.get_texts(digests)
-        return {digests[i]: text for i, text in zip(positions.tolist(), held.texts, strict=True)}
+        held = () if self._cache is None else self._cache.get_texts(digests)
+        return {digests[i]: text for i, text, _ in held}
 
     def _asked(self, query: Query, depth: int, call: Call) -> str:
         client = self._opened()
