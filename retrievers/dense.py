@@ -1,10 +1,10 @@
 """Retrieval by an encoder's vectors of any form, out of one collection: encoder, store and passages together."""
 
 import operator
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -12,7 +12,7 @@ import numpy.typing as npt
 from retrievers import encoder_class
 from retrievers.chunking import Chunk, best_passages, document_of, in_context, pieces
 from retrievers.derived import Cut
-from retrievers.embedding import Embedder
+from retrievers.embedding import Embedder, Embeds, windows
 from retrievers.errors import InputError, Problem
 from retrievers.filters import Condition, shown, wanted
 from retrievers.identity import collection_of
@@ -36,7 +36,6 @@ from retrievers.types import (
     is_model,
     ranked,
 )
-from retrievers.vector_search import CorpusSize, CountedCorpus, Embeds, windows
 
 COMPARED = 100
 """Queries for which an approximate search is compared with an exact one."""
@@ -55,6 +54,46 @@ class Smaller:
     """The encoder's model at the smaller size: what it gives must be what cutting gives."""
     derived_from: str = ""
     """The retriever whose vectors these are."""
+
+
+class CorpusSize(NamedTuple):
+    """How many texts there are, and how large their vectors are."""
+
+    texts: int = 0
+    """Documents, or passages, that are not blank; 0 in collections of before, which did not keep it."""
+    dimensions: int = 0
+    """Of a text's vector, or of a token's."""
+    document_numbers: float = 0.0
+    """Numbers that are kept of a document, or passage, on average; 0 where all have one vector."""
+    query_numbers: float = 0.0
+
+
+class CountedCorpus:
+    """A corpus that knows how far it was read, so that progress can say how many texts there will be.
+
+    `empty` holds the ids of the blank documents that were met.
+    """
+
+    def __init__(self, documents: Iterable[Document]) -> None:
+        self._documents = documents
+        self._total = operator.length_hint(documents)
+        self._read = 0
+        self._ended = False
+        self.empty: list[str] = []
+
+    def __iter__(self) -> Iterator[Document]:
+        for document in self._documents:
+            self._read += 1
+            if not document.content.strip():
+                self.empty.append(document.id)
+            yield document
+        self._ended = True
+
+    def expected(self, texts: int) -> int | None:
+        """How many texts the corpus will give if `texts` came of what was read: exact at its end, None if unknown."""
+        if self._ended:
+            return texts
+        return round(texts * self._total / self._read) if self._total else None
 
 
 class Dense(Retriever):

@@ -1,14 +1,15 @@
 """Vectors that follow from others: the first numbers of each, scaled to length 1 again; nothing is embedded twice."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import islice
 
 import numpy as np
 
+from retrievers.embedding import Embeds
 from retrievers.errors import BackendError, OverBudget
 from retrievers.meter import Meter
 from retrievers.ragged import Form, dense, unit_rows
 from retrievers.types import Embedded, Role, Vectors
-from retrievers.vector_search import Embeds
 
 PROOF = 20
 """Texts that are asked for at the smaller size."""
@@ -106,9 +107,5 @@ def proof_texts(texts: Iterable[str]) -> list[str]:
     >>> proof_texts(["a", "b", "a"])
     ['a', 'b']
     """
-    some: dict[str, None] = {}
-    for text in texts:
-        some[text] = None
-        if len(some) == PROOF:
-            break
-    return list(some)
+    seen: dict[str, str] = {}
+    return list(islice((seen.setdefault(text, text) for text in texts if text not in seen), PROOF))

@@ -1,8 +1,8 @@
 """Embeds many texts through the cache: each distinct text once, each finished request stored at once."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import groupby
-from typing import NamedTuple
+from itertools import groupby, islice
+from typing import NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
@@ -13,6 +13,12 @@ from retrievers.meter import Call, Meter, Stop, single_call
 from retrievers.ragged import Form, finite, form_of
 from retrievers.retrying import lots_of_answers
 from retrievers.types import Embedded, Encoder, Role
+
+Item = TypeVar("Item")
+WINDOW = 16_384
+"""Texts embedded together: requests are planned within a window, so that they do not depend on the cache."""
+TOKENS_WINDOW = 1_024
+"""The same where each token has a vector."""
 
 
 class Forecast(NamedTuple):
@@ -35,6 +41,21 @@ class Portion(NamedTuple):
     embedded: Embedded
     sent: bool
     """Whether they were embedded for this run, which pays for them; else they were held somewhere."""
+
+
+class Embeds(Protocol):
+    """Turns texts, none of them blank, into vectors in the same order: normally an `Embedder`."""
+
+    @property
+    def form(self) -> Form:
+        """What stands for a text."""
+        return "dense"
+
+    def embed(self, texts: Sequence[str], role: Role, meter: Meter, documents: Sequence[str] = ()) -> Embedded:
+        """Embed texts, or passages with the document of each, normally through the cache."""
+
+    def one(self, text: str, role: Role, meter: Meter) -> Embedded:
+        """Embed one text past the cache."""
 
 
 class Embedder:
@@ -188,11 +209,13 @@ _NOTHING = (
 
 
 def distinct_passages(items: Iterable[Passage]) -> list[Passage]:
-    """Return each once: sorted as `distinct_texts`, but those that are read with their documents in their order."""
+    """Return each once, as requests are planned: by length, then text; those of documents in their order."""
     once = list(dict.fromkeys(items))
-    return once if once and once[0][1] else [(text, "") for text in distinct_texts(text for text, _ in once)]
+    return once if once and once[0][1] else sorted(once, key=lambda item: (len(item[0]), item[0]))
 
 
-def distinct_texts(texts: Iterable[str]) -> list[str]:
-    """Return each text once, sorted by length, then text: the order in which requests are planned."""
-    return sorted(set(texts), key=lambda text: (len(text), text))
+def windows(items: Iterable[Item], form: Form) -> Iterator[list[Item]]:
+    """Yield documents, or texts, as they are embedded together: fewer where each of their tokens has a vector."""
+    stream, size = iter(items), TOKENS_WINDOW if form == "multivector" else WINDOW
+    while window := list(islice(stream, size)):
+        yield window

@@ -17,13 +17,12 @@ from harness.running.forecast import unpriced
 from retrievers.cache import Cache, default_path
 from retrievers.chunking import Chunk, pieces
 from retrievers.derived import proof_texts
-from retrievers.embedding import Embedder
+from retrievers.embedding import Embedder, windows
 from retrievers.errors import BackendError, InputError, Problem, needing
 from retrievers.identity import keys
 from retrievers.meter import Budget, Meter
 from retrievers.parquet_vectors import VectorFolder, digests, vector_folder, vector_table, write_manifest
 from retrievers.types import Encoder, Role
-from retrievers.vector_search import windows
 
 BATCH = 1024
 """Texts that an actor is given at once; its requests are planned among them."""

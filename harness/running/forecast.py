@@ -11,11 +11,10 @@ from harness.running.options import Shared
 from retrievers.cache import Cache
 from retrievers.chunking import Chunk, document_of, in_context, pieces
 from retrievers.dense import Dense
-from retrievers.embedding import Embedder, Forecast, distinct_passages
+from retrievers.embedding import Embedder, Forecast, distinct_passages, windows
 from retrievers.errors import InputError, Problem
 from retrievers.parquet_vectors import import_vectors
 from retrievers.types import Document, Model, Query, Retriever, Role
-from retrievers.vector_search import windows
 
 UNREAD = 0.05
 """Share of documents that a model may cut off before it is a warning."""

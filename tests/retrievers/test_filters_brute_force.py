@@ -9,11 +9,11 @@ from hypothesis import strategies as st
 
 from retrievers.bm25 import BM25
 from retrievers.chunking import Chunk
+from retrievers.embedding import Embeds
 from retrievers.filters import Condition, FieldValues, Filtered
 from retrievers.meter import Meter
 from retrievers.stores.matrices import QuantizedStore
 from retrievers.types import Document, Embedded, Query, Retriever, ranked, rounded
-from retrievers.vector_search import Embeds
 from tests.support.over_store import OverStore
 from tests.support.store_places import LOCATIONS
 

@@ -11,6 +11,7 @@ from retrievers import dense
 from retrievers.cache import Cache
 from retrievers.chunking import Chunk, best_passages, passages
 from retrievers.dense import Dense
+from retrievers.embedding import Embeds
 from retrievers.encoders.hashing import HashingEncoder
 from retrievers.errors import InputError
 from retrievers.meter import Meter
@@ -18,7 +19,6 @@ from retrievers.resources import Corpus, Resources
 from retrievers.stores import StoreOptions, open_store
 from retrievers.stores.matrices import CsrStore
 from retrievers.types import Document, Embedded, Query, ranked
-from retrievers.vector_search import Embeds
 from tests.support.over_store import OverStore
 from tests.support.qdrant_fake import store_at
 
@@ -89,7 +89,7 @@ def test_blank_documents_and_those_without_direction_are_noted_and_never_retriev
 def test_windows_do_not_change_the_answer(monkeypatch, meter):
     answers = []
     for window in (2, 1000):
-        monkeypatch.setattr("retrievers.vector_search.WINDOW", window)
+        monkeypatch.setattr("retrievers.embedding.WINDOW", window)
         retriever = OverStore(Letters(), in_memory)
         retriever.index(iter(documents("", "a", "ae", "aei", "aeio", " ", "o", "uu")), meter)
         answers.append(retriever.search([Query("q", "aie"), Query("r", "u")], 4, meter))
@@ -249,7 +249,7 @@ class Ones(Embeds):
 @pytest.mark.parametrize("window", [7, 16_384])
 def test_progress_counts_passages_against_passages(window, monkeypatch):
     """Documents stood there before: "3,040 of 163", and so no time was left."""
-    monkeypatch.setattr("retrievers.vector_search.WINDOW", window)
+    monkeypatch.setattr("retrievers.embedding.WINDOW", window)
     seen = []
     counted = Meter(
         watch=lambda m: seen.append((m.current, m.counts(m.current).get("texts", 0), m.expected(m.current)))

@@ -10,7 +10,7 @@ from contextlib import ExitStack
 import numpy as np
 import pytest
 
-from retrievers import vector_search
+from retrievers import embedding
 from retrievers.meter import Meter
 from retrievers.stores import StoreOptions, open_store
 from retrievers.types import Document, Embedded, Query
@@ -25,7 +25,7 @@ WAIT = 600
 """Seconds for one run, however busy the machine is."""
 
 
-class Digests(vector_search.Embeds):
+class Digests(embedding.Embeds):
     """Vectors that depend on the text alone."""
 
     def embed(self, texts, role, meter, documents=()):
@@ -41,7 +41,7 @@ def run(place, location, documents, last_call):
 
 
 def index_and_search(place, location, documents):
-    vector_search.WINDOW = max(64, documents // 8)
+    embedding.WINDOW = max(64, documents // 8)
     options = StoreOptions(location)
     store = open_store(options, "hashed-corpus", documents=documents, folder=place, meter=Meter())
     meter = Meter()

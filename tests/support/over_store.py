@@ -8,13 +8,13 @@ from retrievers.bm25 import BM25
 from retrievers.cache import Cache
 from retrievers.chunking import Chunk
 from retrievers.dense import Dense
+from retrievers.embedding import Embeds
 from retrievers.encoders.hashing import HashingEncoder
 from retrievers.filters import Condition
 from retrievers.meter import Meter
 from retrievers.reranked import Reranked
 from retrievers.resources import Corpus, Resources
 from retrievers.types import Document, Reranker, Store
-from retrievers.vector_search import Embeds
 
 
 class OverStore(Dense):
