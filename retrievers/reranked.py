@@ -32,7 +32,7 @@ from retrievers.types import (
     rounded,
 )
 
-Positions = Sequence[Sequence[int]]
+PairPositions = Sequence[Sequence[int]]
 READ = "reranker depth"
 """What the manifest keeps of a reranker: how many hits of a query it read."""
 
@@ -149,7 +149,7 @@ class Reranked(Retriever):
             for query, head in zip(queries, heads, strict=True)
         ]
 
-    def _plan(self, lists: Sequence[Sequence[Pair]]) -> tuple[list[bytes], list[Pair], Positions, Positions]:
+    def _plan(self, lists: Sequence[Sequence[Pair]]) -> tuple[list[bytes], list[Pair], PairPositions, PairPositions]:
         """Return the names of pairs in the cache, the pairs, those of each request, and those of each query.
 
         Each distinct pair once, pairs of like length of all queries together. Where a score depends on its companions,
@@ -172,7 +172,9 @@ class Reranked(Retriever):
         rows = [range(starts[tuple(one)], starts[tuple(one)] + len(one)) for one in lists]
         return keys(model.fingerprint, "list", texts), pairs, requests, rows
 
-    def _scores(self, names: Sequence[bytes], pairs: Sequence[Pair], requests: Positions, meter: Meter) -> PairScores:
+    def _scores(
+        self, names: Sequence[bytes], pairs: Sequence[Pair], requests: PairPositions, meter: Meter
+    ) -> PairScores:
         """Score distinct pairs, those in the cache without the model; each finished request is stored at once."""
         cache = self._resources.cache
         held, cached = cache.get_scores(names)

@@ -1,15 +1,26 @@
+"""Models on this machine: the library's own vectors, tokens as they are read, and requests shared out among threads."""
+
 import importlib.util
+import re
 import shutil
 import subprocess
 import sys
+from datetime import date
 from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
 
+from retrievers import local_models
+from retrievers.cache import Cache
+from retrievers.costs import PRICES, estimate, list_price
+from retrievers.embedding import Embedder
 from retrievers.encoders.sentence_transformers import SentenceTransformerEncoder
 from retrievers.errors import BackendError, InputError
-from retrievers.meter import single_call
+from retrievers.meter import Call, Meter, Stop, single_call
 from retrievers.model_files import PACKAGED, Weights
 from tests.support import tiny
 
@@ -164,3 +175,126 @@ def test_a_model_that_fails_while_it_runs_is_one_message(folder, monkeypatch):
     )
     with pytest.raises(BackendError, match=r"out of memory \(a smaller batch_size may help\)"):
         own.embed(["wing"], "query", single_call())
+
+
+DATASETS = Path(__file__).parents[2] / "datasets"
+COUNTED = ["wing", "the cat sits", "shock wave of the wing", "a heat flow " * 5, "Unknown, words!"]
+
+
+@pytest.fixture(scope="module")
+def prompted(tmp_path_factory):
+    return tiny.bi_encoder(tmp_path_factory.mktemp("tiny"), prompts={"query": "query: "})
+
+
+@pytest.mark.parametrize("role", ["query", "document"])
+def test_counts_without_the_model_are_the_models_own(prompted, role):
+    encoder = SentenceTransformerEncoder(str(prompted), device="cpu", document_prompt="passage: ")
+    counted = encoder.count(COUNTED, role)
+    assert counted.exact
+    assert np.array_equal(counted.counts, encoder.embed(COUNTED, role, single_call()).tokens)
+
+
+def test_a_model_that_is_not_on_this_machine_is_estimated(tmp_path, cache, monkeypatch):
+    monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path))
+    encoder = SentenceTransformerEncoder("intfloat/multilingual-e5-base")
+    assert not encoder.at_hand
+    found = Embedder(encoder, cache).forecast(["cat", "dog", "cat", " "], "document")
+    # "passage: cat" is estimated at 4 tokens.
+    assert found == (2, 0, 1, 8, False)
+
+
+def test_the_estimate_is_nearly_always_above_a_real_tokenizer():
+    model = Weights(PACKAGED).folder
+    if model is None:
+        pytest.skip("the offline package is not installed")
+    from tokenizers import Tokenizer
+
+    real = Tokenizer.from_file(str(model / "tokenizer.json"))
+    real.no_truncation()
+    real.no_padding()
+    texts = [file.read_text(encoding="utf-8") for file in (DATASETS / "survey-templates-en").glob("*.md")]
+    counted = np.array([len(encoding) for encoding in real.encode_batch(texts, add_special_tokens=False)])
+    ratio = estimate(texts) / counted
+    assert (ratio >= 1).mean() > 0.95
+    assert np.median(ratio) < 1.6
+
+
+@given(st.text())
+def test_the_estimate_of_a_text_is_between_its_words_and_its_bytes(text):
+    (found,) = estimate([text])
+    words = len(re.findall(r"[A-Za-z]+", text))
+    assert words <= found <= max(3 * len(text.encode("utf-8", "surrogatepass")), 0)
+
+
+def test_every_price_says_when_and_where_it_was_read():
+    for found in PRICES.values():
+        assert 0 < found.usd_per_million_tokens < 10
+        assert date.fromisoformat(found.source[-10:]) <= date.today()
+        assert found.source.startswith("https://")
+    assert list_price("openai", "bge-m3") is None
+
+
+MANY = [
+    " ".join(["wing", "the cat", "shock wave", "dog runs fast", "heat"][i % 5] for _ in range(i)) for i in range(40)
+]
+
+
+@pytest.fixture
+def threaded(tmp_path, monkeypatch):
+    """Calls of the library of 24 tokens, and four threads, whatever the machine has."""
+    monkeypatch.setattr(local_models, "CALL", 24)
+    before = torch.get_num_threads()
+    torch.set_num_threads(4)
+    yield SentenceTransformerEncoder(str(tiny.bi_encoder(tmp_path)), device="cpu", batch_size=32)
+    torch.set_num_threads(before)
+
+
+def calls_of(threaded, monkeypatch):
+    """The texts and threads of each call of the library, as they come."""
+    model, made = threaded._loaded.model, []
+    whole = model.encode
+
+    def encode(inputs, **options):
+        made.append((len(inputs), torch.get_num_threads()))
+        return whole(inputs, **options)
+
+    monkeypatch.setattr(model, "encode", encode)
+    return made
+
+
+def test_a_request_gives_what_its_texts_give_alone(threaded, monkeypatch):
+    made = calls_of(threaded, monkeypatch)
+    whole = threaded.embed(MANY, "document", single_call())
+    assert len(made) > 2 and sum(texts for texts, _ in made) == len(MANY)
+    alone = [threaded.embed([text], "document", single_call()) for text in MANY]
+    assert np.allclose(whole.vectors, np.concatenate([one.vectors for one in alone]), atol=1e-6)
+    assert whole.tokens.tolist() == [int(one.tokens[0]) for one in alone]
+
+
+def test_requests_share_the_cores_and_a_text_alone_has_all(threaded, monkeypatch):
+    assert threaded.concurrency == 4
+    made = calls_of(threaded, monkeypatch)
+    threaded.embed(MANY[:2], "query", single_call())
+    threaded.embed(MANY[:1], "query", single_call())
+    assert [threads for _, threads in made] == [1, 4]
+    assert torch.get_num_threads() == 4
+
+
+def test_an_interruption_ends_a_request_before_its_next_call(threaded, monkeypatch):
+    made = calls_of(threaded, monkeypatch)
+    stopped = Stop()
+    stopped.interrupt()
+    with pytest.raises(BackendError, match="interrupted"):
+        threaded.embed(MANY, "document", Call(Meter(), stopped))
+    assert made == []
+
+
+@pytest.mark.slow
+def test_a_pool_of_devices_and_threads_of_one_copy_give_the_same(tmp_path):
+    folder = str(tiny.bi_encoder(tmp_path))
+    found = []
+    for name, device in (("pool", "cpu, cpu"), ("threads", "cpu")):
+        threaded = SentenceTransformerEncoder(folder, device=device, batch_size=3)
+        with Cache(tmp_path / name) as cache:
+            found.append(Embedder(threaded, cache).embed(MANY, "document", Meter()).vectors)
+    assert np.allclose(*found, atol=1e-6)
