@@ -26,6 +26,7 @@ from retrievers.encoders.hashing import HashingEncoder
 from retrievers.errors import BackendError, HarnessError, InputError
 from retrievers.identity import keys
 from retrievers.meter import Meter, single_call
+from retrievers.ragged import SparseVectors
 from retrievers.retrying import answers
 from retrievers.types import Embedded, Encoder, PairScores
 from tests.support import small
@@ -122,12 +123,15 @@ def test_info_counts_by_model_and_clear_removes_one_or_all(cache):
     assert cache.info() == ()
 
 
-def test_vectors_of_two_dimensions_under_one_model_are_refused(cache):
+@pytest.mark.parametrize("form", ["dense", "sparse"])
+def test_vectors_of_two_dimensions_under_one_model_are_refused(cache, form):
     names = keys("model", "document", "ab")
-    cache.put("model", names[:1], embedded(1, d=4))
-    cache.put("model", names[1:], embedded(1, d=5))
+    for name, width in zip(names, (4, 5), strict=True):
+        some = embedded(1, d=width)
+        some = some._replace(vectors=SparseVectors.of(some.vectors)) if form == "sparse" else some
+        cache.put("model", [name], some)
     with pytest.raises(BackendError, match="several dimensions"):
-        cache.get(names)
+        cache.get(names, form)
 
 
 def test_a_failed_store_leaves_nothing_behind(cache):

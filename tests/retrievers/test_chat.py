@@ -317,18 +317,10 @@ def asked_once(provider, meter, **more):
         return model.ask(PROMPT, single_call(meter)), model.price_of(*model.expected(PROMPT))
 
 
-def test_a_reply_that_a_filter_stopped_is_paid_as_it_was_billed():
+@pytest.mark.parametrize(("fault", "paid"), [("filtered", True), ("filter", False)])
+def test_a_reply_that_a_filter_stopped_is_paid_as_it_was_billed_and_a_refused_prompt_costs_nothing(fault, paid):
     meter = Meter()
-    with serving(ChatProvider(["filtered"])) as provider:
+    with serving(ChatProvider([fault])) as provider:
         reply, most = asked_once(provider, meter)
-    assert reply.declined
-    assert 0 < meter.counts("s")["usd"] < most
-    assert meter.counts("s")["declined"] == 1
-
-
-def test_a_prompt_that_is_refused_for_its_content_costs_nothing():
-    meter = Meter()
-    with serving(ChatProvider(["filter"])) as provider:
-        reply, _ = asked_once(provider, meter)
-    assert reply.declined
-    assert counted(meter) == {"usd": 0, "calls": 0}
+    assert reply.declined and meter.counts("s")["declined"] == 1
+    assert 0 < meter.counts("s")["usd"] < most if paid else counted(meter) == {"usd": 0, "calls": 0}

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from harness import records
-from tests.retrievers.test_waiting import BLOCKS as SERVICES
+from tests.retrievers.test_remote import BLOCKS as SERVICES
 from tests.support import small
 from tests.support.small import BM25, ended, ends
 
