@@ -21,21 +21,11 @@ from retrievers.model_tables import encoder_table
 from retrievers.options import checked
 from retrievers.placeholders import made, without_user
 from retrievers.ragged import AnyVectors, form_of, numbers_of, with_direction
+from retrievers.ranking import Document, Query, Ranking, ranked
 from retrievers.resources import Resources, standalone
 from retrievers.stores import CSR, MEMORY, StoreOptions, open_store
 from retrievers.stores.matrices import NumberFormat, QuantizedStore, bytes_a_vector
-from retrievers.types import (
-    Document,
-    Encoder,
-    FilterValues,
-    Query,
-    Ranking,
-    Retriever,
-    Store,
-    facts_of,
-    is_model,
-    ranked,
-)
+from retrievers.types import Encoder, FilterValues, Retriever, Store, facts_of, is_model
 
 COMPARED = 100
 """Queries for which an approximate search is compared with an exact one."""

@@ -14,23 +14,10 @@ from retrievers.identity import keys
 from retrievers.meter import Call, Meter, Stop, single_call
 from retrievers.model_tables import reranker_table
 from retrievers.placeholders import made
+from retrievers.ranking import RESOLUTION, Document, Floats, Query, Ranking, ranked, rounded
 from retrievers.resources import Resources, standalone
 from retrievers.retrying import answers
-from retrievers.types import (
-    RESOLUTION,
-    Document,
-    Floats,
-    Pair,
-    PairScores,
-    Query,
-    Ranking,
-    Reranker,
-    Retriever,
-    facts_of,
-    is_model,
-    ranked,
-    rounded,
-)
+from retrievers.types import Pair, PairScores, Reranker, Retriever, facts_of, is_model
 
 PairPositions = Sequence[Sequence[int]]
 READ = "reranker depth"
