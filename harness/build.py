@@ -181,14 +181,7 @@ def _dense(block: tables.VectorConfig, parts: BuiltOnce) -> Dense:
     if isinstance(block, tables.DenseTable):
         asked = _at_its_own_size(block, encoder, parts)
         cut = Smaller(block.dimensions, block.quantization, asked, block.derived_from or "")
-    return Dense(
-        encoder,
-        store=block.store,
-        chunk=block.chunk,
-        conditions=_conditions(block),
-        cut=cut,
-        name=block.name,
-    )
+    return Dense(encoder, store=block.store, chunk=block.chunk, conditions=_conditions(block), cut=cut, name=block.name)
 
 
 def _standalone(block: tables.CustomConfig) -> Retriever:

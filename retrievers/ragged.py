@@ -20,8 +20,16 @@ class _Ragged:
     starts: npt.NDArray[np.int64]
     """(n + 1,): where the numbers, or tokens, of each text begin, and where the last end."""
 
+    dimensions: int
+    """Numbers of a vector."""
+
     def __len__(self) -> int:
         return len(self.starts) - 1
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Texts, dimensions."""
+        return len(self), self.dimensions
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -32,7 +40,6 @@ class SparseVectors(_Ragged):
     """(numbers,): the dimension of each number, ascending within a text."""
     values: npt.NDArray[np.float32]
     """(numbers,): none is 0."""
-    dimensions: int
 
     @classmethod
     def of(cls, whole: npt.NDArray[Any]) -> Self:
@@ -44,16 +51,11 @@ class SparseVectors(_Ragged):
         rows, columns = np.nonzero(whole)
         starts = np.concatenate([[0], np.cumsum(np.bincount(rows, minlength=len(whole)))])
         values = np.asarray(whole[rows, columns], dtype=np.float32)
-        return cls(starts.astype(np.int64), columns.astype(np.int32), values, whole.shape[1])
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        """Texts, dimensions."""
-        return len(self), self.dimensions
+        return cls(starts.astype(np.int64), whole.shape[1], columns.astype(np.int32), values)
 
     def __getitem__(self, rows: slice | Sequence[int] | npt.NDArray[Any]) -> Self:
         positions, starts = _taken(self.starts, rows)
-        return type(self)(starts, self.indices[positions], self.values[positions], self.dimensions)
+        return type(self)(starts, self.dimensions, self.indices[positions], self.values[positions])
 
     def rows(self) -> Iterator[tuple[npt.NDArray[np.int32], _DENSE]]:
         """Yield the dimensions and the values of each text."""
@@ -76,21 +78,12 @@ class TokenVectors(_Ragged):
         [0, 2, 3]
         """
         starts = np.cumsum([0, *map(len, texts)], dtype=np.int64)
-        return cls(starts, np.concatenate(texts).astype(np.float32, copy=False))
-
-    @property
-    def dimensions(self) -> int:
-        """Numbers of a token's vector."""
-        return int(self.values.shape[1])
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        """Texts, dimensions."""
-        return len(self), self.dimensions
+        values = np.concatenate(texts).astype(np.float32, copy=False)
+        return cls(starts, values.shape[1], values)
 
     def __getitem__(self, rows: slice | Sequence[int] | npt.NDArray[Any]) -> Self:
         positions, starts = _taken(self.starts, rows)
-        return type(self)(starts, self.values[positions])
+        return type(self)(starts, self.dimensions, self.values[positions])
 
     def rows(self) -> Iterator[_DENSE]:
         """Yield the vectors of each text."""
@@ -125,10 +118,10 @@ def joined(parts: Sequence[AnyVectors]) -> AnyVectors:
     if isinstance(first, SparseVectors):
         sparse = [part for part in parts if isinstance(part, SparseVectors)]
         indices, values = (np.concatenate([getattr(part, name) for part in sparse]) for name in ("indices", "values"))
-        return SparseVectors(_starts(sparse), indices, values, first.dimensions)
+        return SparseVectors(_starts(sparse), first.dimensions, indices, values)
     if isinstance(first, TokenVectors):
         tokens = [part for part in parts if isinstance(part, TokenVectors)]
-        return TokenVectors(_starts(tokens), np.concatenate([part.values for part in tokens]))
+        return TokenVectors(_starts(tokens), first.dimensions, np.concatenate([part.values for part in tokens]))
     return np.concatenate([dense(part) for part in parts])
 
 
@@ -173,15 +166,13 @@ def packed(vectors: AnyVectors) -> list[bytes]:
     the numbers of all its tokens, or the indices of its numbers and the numbers.
     """
     if isinstance(vectors, SparseVectors):
-        head = vectors.dimensions.to_bytes(4, "little")
-        return [
-            head + indices.astype("<i4").tobytes() + values.astype("<f4").tobytes()
-            for indices, values in vectors.rows()
-        ]
-    if isinstance(vectors, TokenVectors):
-        head = vectors.dimensions.to_bytes(4, "little")
-        return [head + row.astype("<f4").tobytes() for row in vectors.rows()]
-    return [vector.tobytes() for vector in np.asarray(vectors, dtype="<f4")]
+        numbers = (indices.astype("<i4").tobytes() + row.astype("<f4").tobytes() for indices, row in vectors.rows())
+    elif isinstance(vectors, TokenVectors):
+        numbers = (row.astype("<f4").tobytes() for row in vectors.rows())
+    else:
+        return [vector.tobytes() for vector in np.asarray(vectors, dtype="<f4")]
+    head = vectors.dimensions.to_bytes(4, "little")
+    return [head + row for row in numbers]
 
 
 def unpacked(form: Form, rows: Sequence[bytes]) -> AnyVectors:
@@ -201,13 +192,14 @@ def unpacked(form: Form, rows: Sequence[bytes]) -> AnyVectors:
         raise ValueError("vectors of several dimensions")
     starts = np.cumsum([0, *((len(row) - 4) // width for row in rows)], dtype=np.int64)
     if form == "multivector":
-        return TokenVectors(starts, np.frombuffer(b"".join(row[4:] for row in rows), "<f4").reshape(-1, dimensions))
+        tokens = np.frombuffer(b"".join(row[4:] for row in rows), "<f4").reshape(-1, dimensions)
+        return TokenVectors(starts, dimensions, tokens)
     halves = [4 + (len(row) - 4) // 2 for row in rows]
     indices = np.frombuffer(b"".join(row[4:half] for row, half in zip(rows, halves, strict=True)), "<i4")
     values = np.frombuffer(b"".join(row[half:] for row, half in zip(rows, halves, strict=True)), "<f4")
     if len(indices) and not 0 <= indices.min() <= indices.max() < dimensions:
         raise ValueError("sparse vectors with numbers beyond their dimensions")
-    return SparseVectors(starts, indices, values, dimensions)
+    return SparseVectors(starts, dimensions, indices, values)
 
 
 def _taken(

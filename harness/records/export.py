@@ -119,11 +119,7 @@ def _parquet(results: Results, place: Path) -> None:
     frame.to_parquet(place / "qrels.parquet", index=False)
 
 
-FORMS: Mapping[str, Callable[[Results, Path], None]] = {
-    "trec": _trec,
-    "mteb": _mteb,
-    "parquet": _parquet,
-}
+FORMS: Mapping[str, Callable[[Results, Path], None]] = {"trec": _trec, "mteb": _mteb, "parquet": _parquet}
 
 
 def _mteb_results(results: Results) -> Iterator[tuple[str, str]]:

@@ -7,7 +7,7 @@ from harness.build import Built, collecting_of, in_block, missing_requirements
 from harness.dataset import Dataset
 from harness.english import counted, join
 from harness.experiment import StoredVectors
-from harness.running.options import Shared
+from harness.running.options import RunContext
 from retrievers.cache import Cache
 from retrievers.chunking import Chunk, document_of, in_context, pieces
 from retrievers.dense import Dense
@@ -49,7 +49,7 @@ def forecast(
     return {"document": whole, "query": embedder.forecast((query.text for query in queries), "query")}
 
 
-def check_needs(built: Sequence[Built], shared: Shared, *, timed: Sequence[str] = ()) -> None:
+def check_needs(built: Sequence[Built], shared: RunContext, *, timed: Sequence[str] = ()) -> None:
     """Let every part say what a run lacks, such as a key; of an encoder whose texts are all cached nothing is needed.
 
     Args:
@@ -76,7 +76,7 @@ def check_needs(built: Sequence[Built], shared: Shared, *, timed: Sequence[str] 
         raise InputError(problems)
 
 
-def _lacking_of(one: Built, dense: Dense, shared: Shared, *, timed: bool) -> list[Problem]:
+def _lacking_of(one: Built, dense: Dense, shared: RunContext, *, timed: bool) -> list[Problem]:
     """What a retriever by vectors lacks for the texts that are not cached, and for the queries that are timed."""
     problems: list[Problem] = []
     with collecting_of(problems, one.name, dense.encoder):
