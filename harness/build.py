@@ -198,9 +198,7 @@ def _standalone(block: tables.CustomConfig) -> Retriever:
 
 def in_block(name: str, error: InputError) -> list[Problem]:
     """Return the problems of an error, each with the name of the retriever that has it."""
-    return [
-        one._replace(where=f"retriever {name!r}: {one.where}", what=without_keys(one.what)) for one in error.problems
-    ]
+    return [p._replace(where=f"retriever {name!r}: {p.where}", what=without_keys(p.what)) for p in error.problems]
 
 
 def missing_requirements(name: str, part: Model | Retriever) -> list[Problem]:

@@ -102,9 +102,8 @@ def demo(
 
     experiment = demo_experiment()
     if not quiet:
-        printing.warn(
-            f"harness run {shlex.quote(experiment.as_posix())}", *([MORE] if "no-model" in experiment.name else [])
-        )
+        more = [MORE] if "no-model" in experiment.name else []
+        printing.warn(f"harness run {shlex.quote(experiment.as_posix())}", *more)
     run([experiment], results, quiet=quiet, as_json=as_json)
 
 

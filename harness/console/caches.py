@@ -21,13 +21,10 @@ if TYPE_CHECKING:
 app = typer.Typer(cls=shared.HelpGroup, help="Inspect, clear or fill the cache of vectors.", rich_markup_mode=None)
 
 
-StoreUrl = Annotated[
-    str | None,
-    typer.Option("--store", metavar="URL", help="Use the collections of this Qdrant server instead of the cache."),
-]
-StoreKey = Annotated[
-    str | None, typer.Option("--key", metavar="NAME", help="Environment variable that holds the server's key.")
-]
+STORE = typer.Option("--store", metavar="URL", help="Use the collections of this Qdrant server instead of the cache.")
+StoreUrl = Annotated[str | None, STORE]
+KEY = typer.Option("--key", metavar="NAME", help="Environment variable that holds the server's key.")
+StoreKey = Annotated[str | None, KEY]
 
 
 @app.command()

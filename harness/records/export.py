@@ -176,9 +176,8 @@ def log_to(results: Results, tracker: str, **options: Any) -> str:
     try:
         return TRACKERS[tracker](package, results, options)
     except ModuleNotFoundError as error:  # mlflow-skinny leaves out what some of its stores need
-        raise InputError(
-            Problem("--as", f"{tracker} needs the package {error.name}", f"pip install {tracker}")
-        ) from None
+        what = f"{tracker} needs the package {error.name}"
+        raise InputError(Problem("--as", what, f"pip install {tracker}")) from None
 
 
 def _parameters(results: Results) -> dict[str, str]:

@@ -40,9 +40,8 @@ def forecast(
     """
     read = in_context(dataset.documents(), chunks, contextual=embedder.encoder.contextual)
     contents = ((piece.text, whole) if whole and chunks else (piece.content, whole) for piece, whole in read)
-    parts = [
-        embedder.forecast_passages(distinct_passages(window), "document") for window in windows(contents, embedder.form)
-    ]
+    distinct = map(distinct_passages, windows(contents, embedder.form))
+    parts = [embedder.forecast_passages(window, "document") for window in distinct]
     nothing = Forecast(0, 0, 0, 0, exact=True)
     texts, cached, calls, tokens, _ = (sum(column) for column in zip(nothing, *parts, strict=True))
     whole = Forecast(texts, cached, calls, tokens, exact=all(one.exact for one in parts))
@@ -126,9 +125,8 @@ class TruncationEstimate(NamedTuple):
         """The same in words, with what can be done."""
         about = "" if self.exact else "about "
         share = f"{about}{self.beyond:,} of {counted(self.sampled, 'document')} ({self.limit:,} tokens)"
-        left = (
-            f"{about}{self.lost:,} of {counted(self.tokens, 'token')} ({100 * self.lost / max(self.tokens, 1):.0f} %)"
-        )
+        unread = 100 * self.lost / max(self.tokens, 1)
+        left = f"{about}{self.lost:,} of {counted(self.tokens, 'token')} ({unread:.0f} %)"
         remedy = "add chunk, or use a model that reads more"
         use = "uses" if len(self.others) == 1 else "use"
         made = f"; {join(list(self.others))} {use} it" if self.others else ""

@@ -165,9 +165,8 @@ def engine_errors(place: Path | str) -> Iterator[None]:
         raise
     except Exception as error:
         if isinstance(error, OSError) or re.search(r"\bspace\b|disk is full|readonly|ermission denied", str(error)):
-            raise InputError(
-                Problem(f"store {place}", f"cannot be written: {error}", "free disk space, then run again")
-            ) from error
+            problem = Problem(f"store {place}", f"cannot be written: {error}", "free disk space, then run again")
+            raise InputError(problem) from error
         raise BackendError(f"store {place}: {error}; if it is damaged, delete it and run again") from error
 
 

@@ -306,13 +306,8 @@ def _vectors(form: Form, dimensions: int, *, on_disk: bool | None) -> dict[str, 
     if form == "sparse":
         return {"vectors_config": {}, "sparse_vectors_config": {SPARSE: models.SparseVectorParams()}}
     best = models.MultiVectorConfig(comparator=models.MultiVectorComparator.MAX_SIM)
-    params = models.VectorParams(
-        size=dimensions,
-        distance=models.Distance.DOT,
-        on_disk=on_disk,
-        multivector_config=best if form == "multivector" else None,
-    )
-    return {"vectors_config": params}
+    how: dict[str, Any] = {"on_disk": on_disk, "multivector_config": best if form == "multivector" else None}
+    return {"vectors_config": models.VectorParams(size=dimensions, distance=models.Distance.DOT, **how)}
 
 
 def _index(options: StoreOptions) -> dict[str, Any]:
