@@ -181,14 +181,7 @@ def _dense(block: tables.VectorConfig, parts: BuiltOnce) -> Dense:
     if isinstance(block, tables.DenseTable):
         asked = _at_its_own_size(block, encoder, parts)
         cut = Smaller(block.dimensions, block.quantization, asked, block.derived_from or "")
-    return Dense(
-        encoder,
-        store=block.store,
-        chunk=block.chunk,
-        conditions=_conditions(block),
-        cut=cut,
-        name=block.name,
-    )
+    return Dense(encoder, store=block.store, chunk=block.chunk, conditions=_conditions(block), cut=cut, name=block.name)
 
 
 def _standalone(block: tables.CustomConfig) -> Retriever:
@@ -205,9 +198,7 @@ def _standalone(block: tables.CustomConfig) -> Retriever:
 
 def in_block(name: str, error: InputError) -> list[Problem]:
     """Return the problems of an error, each with the name of the retriever that has it."""
-    return [
-        one._replace(where=f"retriever {name!r}: {one.where}", what=without_keys(one.what)) for one in error.problems
-    ]
+    return [p._replace(where=f"retriever {name!r}: {p.where}", what=without_keys(p.what)) for p in error.problems]
 
 
 def missing_requirements(name: str, part: Model | Retriever) -> list[Problem]:

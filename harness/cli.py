@@ -102,9 +102,8 @@ def demo(
 
     experiment = demo_experiment()
     if not quiet:
-        printing.warn(
-            f"harness run {shlex.quote(experiment.as_posix())}", *([MORE] if "no-model" in experiment.name else [])
-        )
+        more = [MORE] if "no-model" in experiment.name else []
+        printing.warn(f"harness run {shlex.quote(experiment.as_posix())}", *more)
     run([experiment], results, quiet=quiet, as_json=as_json)
 
 
@@ -273,21 +272,17 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 def _unwritten(error: OSError) -> int:
     """The exit code if standard output cannot be written; other failures are raised again."""
+    problem = Problem("standard output", f"cannot be written: {error.strerror}", "free disk space")
     if error.errno == errno.ENAMETOOLONG:
-        path = f"{str(error.filename)[:40]}…"
-        printing.warn(printing.message(InputError(Problem(path, "file name too long", "give an existing path"))))
-        return InputError.exit_code
-    if error.errno not in (errno.EPIPE, errno.ENOSPC, errno.EIO) or error.filename is not None:
+        problem = Problem(f"{str(error.filename)[:40]}…", "file name too long", "give an existing path")
+    elif error.errno not in (errno.EPIPE, errno.ENOSPC, errno.EIO) or error.filename is not None:
         raise error
-    with suppress(OSError):
-        sys.stdout.close()  # else Python tries again to write the rest, and complains
+    else:
+        with suppress(OSError):
+            sys.stdout.close()  # else Python tries again to write the rest, and complains
     if error.errno == errno.EPIPE:
         return 0
-    printing.warn(
-        printing.message(
-            InputError(Problem("standard output", f"cannot be written: {error.strerror}", "free disk space"))
-        )
-    )
+    printing.warn(printing.message(InputError(problem)))
     return InputError.exit_code
 
 

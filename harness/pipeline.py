@@ -26,7 +26,7 @@ from harness.report import write_report, write_sets
 from harness.running import machine
 from harness.running.check import prepare
 from harness.running.forecast import take_over
-from harness.running.options import Options, Shared
+from harness.running.options import Options, RunContext
 from harness.running.runner import run_all
 from harness.stats.power import earlier_looks
 from retrievers.cache import Cache, default_path
@@ -70,7 +70,7 @@ def run(experiment: str | Path | Mapping[str, Any] | Experiment | Loaded, option
             take_over(loaded.experiment.vectors, built, cache)
             stores = cache.path.parent / "collections"
             latency = loaded.experiment.latency
-            shared = Shared(
+            shared = RunContext(
                 dataset, cache, stores, loaded.experiment.depth, budget, options.watch,
                 fresh=options.fresh, exclude_self=loaded.experiment.dataset.exclude_self,
                 sample=latency.sample if latency else 0,

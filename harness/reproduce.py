@@ -89,16 +89,11 @@ def _sample(earlier: Results, again: Results, name: str) -> tuple[int, int | Non
     counts = [one.manifest.ledger.retrievers[name].counts for one in (earlier, again)]
     exact = [one.get("search-exact", {}) for one in counts]
     # Where the hits are not kept as they were searched, nothing follows from the recall.
-    changed = any("collapse" in one for one in counts) or earlier.manifest.resolved.dataset.get("exclude_self")
-    block = earlier.manifest.resolved.blocks[name]
+    resolved = earlier.manifest.resolved
+    changed = any("collapse" in one for one in counts) or resolved.dataset.get("exclude_self")
+    changed = changed or any(resolved.blocks[name].get(key) for key in ("of", "rerank"))
     known = all("shared_hits_at_10" in one for one in exact)
-    if (
-        changed
-        or block.get("of")
-        or block.get("rerank")
-        or not known
-        or len({o["exact_hits_at_10"] for o in exact}) > 1
-    ):
+    if changed or not known or len({one["exact_hits_at_10"] for one in exact}) > 1:
         return 0, None
     stages = [row for row in earlier.cost_rows if row["retriever"] == name]
     sample = next((int(row["texts"]) for row in stages if row["stage"] == "search-exact"), 0)

@@ -67,9 +67,8 @@ class Cache:
         readable = path.is_file() and not os.access(path.parent, os.W_OK)
         try:
             if readable:
-                self._db = sqlite3.connect(
-                    f"{path.absolute().as_uri()}?mode=ro&immutable=1", uri=True, isolation_level=None
-                )
+                place = f"{path.absolute().as_uri()}?mode=ro&immutable=1"
+                self._db = sqlite3.connect(place, uri=True, isolation_level=None)
                 return
             path.parent.mkdir(parents=True, exist_ok=True)
             self._db = sqlite3.connect(path, timeout=_PATIENCE, isolation_level=None)

@@ -104,9 +104,8 @@ class ChatModel(clients.RemoteModel):
     @property
     def fingerprint(self) -> str:
         """All that changes a reply but for the prompt: server, model, temperature, length."""
-        return fingerprint(
-            "chat", self.model, server=self.server, temperature=self.temperature, max_tokens=self.max_tokens
-        )
+        how = {"temperature": self.temperature, "max_tokens": self.max_tokens}
+        return fingerprint("chat", self.model, server=self.server, **how)
 
     def expected(self, prompt: Prompt) -> tuple[int, int]:
         """Estimate the tokens of a prompt, and of its reply at most."""
@@ -186,12 +185,9 @@ class ChatModel(clients.RemoteModel):
         client = self._client()
         # OpenAI's newer models know only the second name, most other servers only the first.
         longest = "max_completion_tokens" if clients.is_server_of(self.server, clients.OPENAI_URL) else "max_tokens"
-        body: dict[str, Any] = {
-            "model": expand(self.model),
-            "messages": [{"role": "system", "content": prompt.system}, {"role": "user", "content": prompt.user}],
-            _TEMPERATURE: self.temperature,
-            longest: self.max_tokens,
-        }
+        messages = [{"role": "system", "content": prompt.system}, {"role": "user", "content": prompt.user}]
+        how = {_TEMPERATURE: self.temperature, longest: self.max_tokens}
+        body: dict[str, Any] = {"model": expand(self.model), "messages": messages, **how}
         if prompt.form:
             schema = {"name": "reply", "strict": True, "schema": json.loads(prompt.form)}
             body[_FORM] = {"type": "json_schema", "json_schema": schema}

@@ -201,9 +201,8 @@ class Dense(Retriever):
             embedded = self._embeds.embed([query.text for query in queries], "query", meter)
             meter.count(lost_tokens=int(embedded.truncated_tokens.sum()))
         vectors = embedded.vectors
-        self._sizes = self._sizes._replace(
-            dimensions=vectors.shape[1], query_numbers=numbers_of(vectors) / len(queries)
-        )
+        per_query = numbers_of(vectors) / len(queries)
+        self._sizes = self._sizes._replace(dimensions=vectors.shape[1], query_numbers=per_query)
         directed = with_direction(vectors)
         for query, truncated, has_direction in zip(queries, embedded.truncated_tokens, directed, strict=True):
             if truncated:

@@ -202,10 +202,7 @@ class Embedder:
             raise BackendError(f"a vector has {dimensions} dimensions where others have {self._dimensions}")
 
 
-_NOTHING = (
-    np.empty(0, dtype=np.intp),
-    Embedded(np.empty((0, 0), dtype=np.float32), np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64)),
-)
+_NOTHING = np.empty(0, np.intp), Embedded(np.empty((0, 0), np.float32), *np.empty((2, 0), np.int64))
 
 
 def distinct_passages(items: Iterable[Passage]) -> list[Passage]:

@@ -246,12 +246,8 @@ def _each(function: Callable[[str, int], Any]) -> Callable[[list[str], int], lis
 
     def each(queries: list[str], depth: int) -> list[Any]:
         answers = [function(query, depth) for query in queries]
-        return [
-            hits  # which is refused: it has no order, or none that was meant
-            if isinstance(hits, str | Mapping | AbstractSet)
-            else list(hits)
-            for hits in answers
-        ]
+        # What has no order, or none that was meant, stays as it is: it is refused.
+        return [hits if isinstance(hits, str | Mapping | AbstractSet) else list(hits) for hits in answers]
 
     each.__qualname__ = getattr(function, "__qualname__", type(function).__qualname__)
     return each

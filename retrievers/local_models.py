@@ -98,10 +98,8 @@ class LocalModel(Configured, Model):
 
     def _named(self, **parts: object) -> str:
         """The name of all that changes what comes out: the weights, dtype, backend, and the parts that are given."""
-        weights = self.weights
-        return fingerprint(
-            self.kind, weights.name, weights=weights.revision, dtype=self.dtype, backend=self.backend, **parts
-        )
+        how = {"weights": self.weights.revision, "dtype": self.dtype, "backend": self.backend}
+        return fingerprint(self.kind, self.weights.name, **how, **parts)
 
     @property
     def concurrency(self) -> int:

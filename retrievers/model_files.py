@@ -160,9 +160,8 @@ def model_digest(model: Any) -> str:
     tokenizer: Any = getattr(model, "tokenizer", None)
     tokenizer = getattr(tokenizer, "backend_tokenizer", tokenizer)
     if hasattr(tokenizer, "to_str"):  # how it cuts and fills up texts changes as it is used
-        kept = {
-            key: part for key, part in json.loads(tokenizer.to_str()).items() if key not in ("truncation", "padding")
-        }
+        parts = json.loads(tokenizer.to_str()).items()
+        kept = {key: part for key, part in parts if key not in ("truncation", "padding")}
         whole.update(json.dumps(kept, sort_keys=True).encode())
     return whole.hexdigest()
 

@@ -167,9 +167,8 @@ def _opened(url: str) -> tuple[Any, str]:
     try:
         files, root = url_to_fs(expand(url))
     except (ImportError, ValueError, OSError) as failure:  # no such protocol, or its package is absent
-        raise InputError(
-            Problem(url, f"cannot be opened: {failure}", "name a folder, or a URL that fsspec opens")
-        ) from None
+        remedy = "name a folder, or a URL that fsspec opens"
+        raise InputError(Problem(url, f"cannot be opened: {failure}", remedy)) from None
     return PyFileSystem(FSSpecHandler(files)), root.rstrip("/")
 
 

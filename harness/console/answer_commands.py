@@ -12,24 +12,18 @@ app = typer.Typer(
     cls=HelpGroup, help="Judge and score the answers of a generator: claims, verdicts, measures.", rich_markup_mode=None
 )
 
-ExperimentFile = Annotated[
-    Path, typer.Argument(metavar="EXPERIMENT", help="An experiment file, for its data set and [judge].")
-]
-SystemFolder = Annotated[
-    Path, typer.Argument(metavar="ANSWERS", help="A folder with <system>.jsonl for each system, one answer a line.")
-]
+EXPERIMENT = typer.Argument(metavar="EXPERIMENT", help="An experiment file, for its data set and [judge].")
+ExperimentFile = Annotated[Path, EXPERIMENT]
+ANSWERS = typer.Argument(metavar="ANSWERS", help="A folder with <system>.jsonl for each system, one answer a line.")
+SystemFolder = Annotated[Path, ANSWERS]
 PlanOnly = Annotated[bool, typer.Option("--plan", help="Only print what a chat model would be asked; nothing is sent.")]
-TokenizerOption = Annotated[
-    str | None, typer.Option("--tokenizer", help="Tokenizer of BLEU and ROUGE: 13a, char, ja-mecab, …")
-]
-AnswerMeasures = Annotated[
-    list[str] | None, typer.Option("--measure", "-m", help="A measure; may be repeated, the first decides.")
-]
+TOKENIZER = typer.Option("--tokenizer", help="Tokenizer of BLEU and ROUGE: 13a, char, ja-mecab, …")
+TokenizerOption = Annotated[str | None, TOKENIZER]
+MEASURE = typer.Option("--measure", "-m", help="A measure; may be repeated, the first decides.")
+AnswerMeasures = Annotated[list[str] | None, MEASURE]
 Baseline = Annotated[str | None, typer.Option(help="Compare every other system with this one; default: all pairs.")]
-Page = Annotated[
-    Path | None,
-    typer.Option("--report", help="Write a page that shows where each claim was lost: retriever or generator."),
-]
+REPORT = typer.Option("--report", help="Write a page that shows where each claim was lost: retriever or generator.")
+Page = Annotated[Path | None, REPORT]
 
 
 @app.command("check")

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -16,19 +15,16 @@ from retrievers.errors import InputError, Problem, did_you_mean
 from retrievers.placeholders import without_user
 
 if TYPE_CHECKING:
-    from retrievers.stores.connection import Collections
+    from retrievers.stores.connection import Connection
 
 
 app = typer.Typer(cls=shared.HelpGroup, help="Inspect, clear or fill the cache of vectors.", rich_markup_mode=None)
 
 
-StoreUrl = Annotated[
-    str | None,
-    typer.Option("--store", metavar="URL", help="Use the collections of this Qdrant server instead of the cache."),
-]
-StoreKey = Annotated[
-    str | None, typer.Option("--key", metavar="NAME", help="Environment variable that holds the server's key.")
-]
+STORE = typer.Option("--store", metavar="URL", help="Use the collections of this Qdrant server instead of the cache.")
+StoreUrl = Annotated[str | None, STORE]
+KEY = typer.Option("--key", metavar="NAME", help="Environment variable that holds the server's key.")
+StoreKey = Annotated[str | None, KEY]
 
 
 @app.command()
@@ -37,8 +33,10 @@ def info(store: StoreUrl = None, key: StoreKey = None, as_json: shared.Json = Fa
     from retrievers.cache import Cache, default_path
 
     if store is not None:
-        with _collections(store, key) as collections:
-            left = collections.list()
+        from retrievers.stores.connection import held_collections
+
+        with _server(store, key) as server:
+            left = held_collections(server)
         lines = [f"{without_user(store)}: {counted(len(left), 'collection')} of runs"]
         lines += [f"{one.points:>10,} points {'' if one.complete else '(unfinished) '} {one.name}" for one in left]
         print_result(lines, as_json=as_json, store=without_user(store), collections=left)
@@ -71,11 +69,13 @@ def clear(
     if (fingerprint is None) != everything:
         raise InputError(Problem("FINGERPRINT", "is missing", "`harness cache info` lists them; or --all"))
     if store is not None:
-        with _collections(store, key) as collections:
-            names = [one.name for one in collections.list()]
+        from retrievers.stores.connection import held_collections
+
+        with _server(store, key) as server:
+            names = [one.name for one in held_collections(server)]
             chosen = names if fingerprint is None else [_one_of(fingerprint, names, "on the server")]
             for name in chosen:
-                collections.remove(name)
+                server.remove(name)
         say(f"{without_user(store)}: {counted(len(chosen), 'collection')} removed")
         return
     shared.refuse({"--key": key}, "is of a server", "write --store URL beside it")
@@ -91,19 +91,17 @@ def _one_of(name: str, known: list[str], where: str) -> str:
     return name
 
 
-@contextmanager
-def _collections(url: str, key: str | None) -> Iterator[Collections]:
-    """What runs have left on a server, whose key stands in an environment variable."""
+def _server(url: str, key: str | None) -> closing[Connection]:
+    """A connection to a server whose key is in an environment variable."""
     from retrievers.stores import StoreOptions
-    from retrievers.stores.connection import Collections
+    from retrievers.stores.connection import Connection
 
     if key is not None and not os.environ.get(key):
         raise InputError(Problem("--key", f"{key} is not set in the environment"))
     options = StoreOptions(location=url, api_key=os.environ[key] if key else None)
     if not options.on_server:
         raise InputError(Problem("--store", f"{url!r} is not a server", "http://…, https://…, grpc://… or grpcs://…"))
-    with closing(Collections(options)) as collections:
-        yield collections
+    return closing(Connection(options))
 
 
 To = Annotated[str, typer.Option("--to", metavar="URL", help="A folder, or a URL that fsspec opens: s3://…, gs://…")]

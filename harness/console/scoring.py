@@ -69,15 +69,10 @@ def score(
     _fail_unmatched(scores)
 
 
-Baseline = Annotated[
-    str | None,
-    typer.Option(
-        help="Compare every other run with this one; default: all pairs.", autocompletion=shared.retrievers_of_results
-    ),
-]
-Margin = Annotated[
-    float | None, typer.Option(help="A difference of means too small to matter; default: the margin of the folders.")
-]
+BASELINE = "Compare every other run with this one; default: all pairs."
+Baseline = Annotated[str | None, typer.Option(help=BASELINE, autocompletion=shared.retrievers_of_results)]
+MARGIN = "A difference of means too small to matter; default: the margin of the folders."
+Margin = Annotated[float | None, typer.Option(help=MARGIN)]
 TEST = "The test that decides: randomization, wilcoxon, t; default: that of the folders, or randomization."
 DecidingTest = Annotated[str | None, typer.Option(help=TEST, autocompletion=shared.tests)]
 CORRECTION = "holm, bonferroni, bh; default: the correction of the folders, or holm."
@@ -254,9 +249,8 @@ def _undefined_notes(scores: Scores, settings: Settings) -> list[str]:
 
 
 InUse = Annotated[str, typer.Option(help="The retriever in use.", autocompletion=shared.retrievers_of_results)]
-Challenger = Annotated[
-    str, typer.Option(help="The retriever that would replace it.", autocompletion=shared.retrievers_of_results)
-]
+CHALLENGER = "The retriever that would replace it."
+Challenger = Annotated[str, typer.Option(help=CHALLENGER, autocompletion=shared.retrievers_of_results)]
 MARGINS = "Largest acceptable loss of the primary measure's mean; for several data sets, one for each."
 Margins = Annotated[list[str], typer.Option(metavar="[SET=]NUMBER", help=MARGINS)]
 SOURCE = "A folder of earlier results that holds the baseline; default: RESULTS."

@@ -104,16 +104,12 @@ GradeRule = Annotated[
     str | None, typer.Option(help="Another grade rule for a results folder: linear, binary, reciprocal, explicit.")
 ]
 Queries = Annotated[Path | None, typer.Option(help="Score only these queries: a file with one id a line.")]
-SKIP_NO_RELEVANT = typer.Option(
-    "--skip-no-relevant", help="Leave out queries without a relevant document; by default they score 0."
-)
-NoRelevant = Annotated[bool, SKIP_NO_RELEVANT]
+NO_RELEVANT = "Leave out queries without a relevant document; by default they score 0."
+NoRelevant = Annotated[bool, typer.Option("--skip-no-relevant", help=NO_RELEVANT)]
 INTERSECTION = typer.Option("--intersection", help="Leave out queries that a run lacks; by default they score 0.")
 DOUBLE = typer.Option("--double", help="Compare scores in 64 bits, as trec_eval 10.0; by default in 32, as 9.0.8.")
-ONLY = typer.Option(
-    help="Run only this retriever and keep the others' rankings; may be repeated.",
-    autocompletion=retrievers_of_experiment,
-)
+ALONE = "Run only this retriever and keep the others' rankings; may be repeated."
+ONLY = typer.Option(help=ALONE, autocompletion=retrievers_of_experiment)
 Fresh = Annotated[bool, typer.Option("--fresh", help="Embed again what the cache holds.")]
 CORPUS_CHANGED = typer.Option("--corpus-changed", help="The two folders are over two states of one corpus.")
 CorpusChanged = Annotated[bool, CORPUS_CHANGED]

@@ -228,12 +228,10 @@ def _exact(p: float | None, floor: float | None) -> str:
 
 def _intervals(ends: Iterable[tuple[float | None, float | None, str]], form: str, level: float, *, rank: int) -> Column:
     """Confidence intervals; what has no width is none."""
-    cells = [
-        NO_INTERVAL
-        if method == NO_INTERVAL or low is None or high is None
-        else f"{form.format(low)} … {form.format(high)}"
-        for low, high, method in ends
-    ]
+    cells = []
+    for low, high, method in ends:
+        none = method == NO_INTERVAL or low is None or high is None
+        cells.append(NO_INTERVAL if none else f"{form.format(low)} … {form.format(high)}")
     return Column(f"{100 * level:.3g} %\ninterval", cells, rank=rank)
 
 

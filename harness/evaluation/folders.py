@@ -175,9 +175,7 @@ def joined_scores(
     first = folders[0]
     once = [f"{name} (called {join(others)})" if others else name for name, others in repeated.items()]
     lists = {names[i, name]: folders[i].lists[name] for i, name in kept}
-    values = {
-        measure: {names[i, name]: folders[i].values[measure][name] for i, name in kept} for measure in first.values
-    }
+    values = {m: {names[i, name]: folders[i].values[m][name] for i, name in kept} for m in first.values}
     return replace(
         first,
         values=values,
@@ -300,9 +298,8 @@ def score_rankings(
         if not runs and not first.exists():
             raise InputError(Problem(str(first), "does not exist", "give a results folder, or judgments and runs"))
         if not runs:
-            raise InputError(
-                Problem("RUN", "no run was named", "give runs after the judgments, or a results folder alone")
-            )
+            remedy = "give runs after the judgments, or a results folder alone"
+            raise InputError(Problem("RUN", "no run was named", remedy))
         if rule is not None:
             raise InputError(Problem("--grades", "judgments have their grades already", "it is for results folders"))
         return score_runs(first, runs, parse_all(named or USUAL), conventions=conventions)

@@ -85,9 +85,8 @@ def write_experiment(given: Path | DatasetReference, output: Path | None = None)
     load_language_model()
     given = given if isinstance(given, DatasetReference) else reference_of(given)
     folder = given.folder if not given.scheme else Path(given.name)
-    name = _name_of(
-        output.stem if output else folder.stem if given.scheme or folder.is_file() else folder.resolve().name
-    )
+    own = folder.stem if given.scheme or folder.is_file() else folder.resolve().name
+    name = _name_of(output.stem if output else own)
     path = output or Path(f"{name}.toml")
     production, turns = None, False
     if traces.holds_spans(given):

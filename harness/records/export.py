@@ -119,11 +119,7 @@ def _parquet(results: Results, place: Path) -> None:
     frame.to_parquet(place / "qrels.parquet", index=False)
 
 
-FORMS: Mapping[str, Callable[[Results, Path], None]] = {
-    "trec": _trec,
-    "mteb": _mteb,
-    "parquet": _parquet,
-}
+FORMS: Mapping[str, Callable[[Results, Path], None]] = {"trec": _trec, "mteb": _mteb, "parquet": _parquet}
 
 
 def _mteb_results(results: Results) -> Iterator[tuple[str, str]]:
@@ -180,9 +176,8 @@ def log_to(results: Results, tracker: str, **options: Any) -> str:
     try:
         return TRACKERS[tracker](package, results, options)
     except ModuleNotFoundError as error:  # mlflow-skinny leaves out what some of its stores need
-        raise InputError(
-            Problem("--as", f"{tracker} needs the package {error.name}", f"pip install {tracker}")
-        ) from None
+        what = f"{tracker} needs the package {error.name}"
+        raise InputError(Problem("--as", what, f"pip install {tracker}")) from None
 
 
 def _parameters(results: Results) -> dict[str, str]:

@@ -65,13 +65,11 @@ class Run:
 
 def ledger(run: Run) -> RetrieverLedger:
     """Return what the manifest keeps of a run's integrity."""
-    counts = {
-        stage: {name: number for name, number in totals.counts.items() if name not in COSTS}
-        for stage, totals in run.stages.items()
-    }
-    return RetrieverLedger(
-        notes=dict(run.notes), counts={stage: numbers for stage, numbers in counts.items() if numbers}
-    )
+    counts = {}
+    for stage, totals in run.stages.items():
+        if numbers := {name: number for name, number in totals.counts.items() if name not in COSTS}:
+            counts[stage] = numbers
+    return RetrieverLedger(notes=dict(run.notes), counts=counts)
 
 
 def write_run(folder: Path, run: Run) -> None:

@@ -224,9 +224,8 @@ def _lacking(built: Sequence[Built]) -> Iterator[str]:
         for model in (*(dense.encoder for dense in one.denses), *one.rerankers):
             if id(model) not in seen and not isinstance(model, PythonEncoder):
                 seen.add(id(model))
-                yield from (
-                    f"{lack}; a run needs it for what is not cached" for lack in missing_requirements(one.name, model)
-                )
+                for problem in missing_requirements(one.name, model):
+                    yield f"{problem}; a run needs it for what is not cached"
 
 
 def _of_the_data(target: object) -> list[Problem]:
@@ -259,9 +258,8 @@ def prepare(loaded: Loaded) -> Prepared:
         dataset = load_dataset(loaded.dataset, drop_dangling=relevance.dangling == "drop")
     with collecting(problems, in_file):
         if dataset is not None:
-            problems += list(_unknown_fields(loaded, built or (), dataset)) or list(
-                _unheld_values(loaded, built or (), dataset)
-            )
+            unknown = list(_unknown_fields(loaded, built or (), dataset))
+            problems += unknown or list(_unheld_values(loaded, built or (), dataset))
             graded = grade_labels(dataset.labels, relevance)
             # Scoring empty rankings finds out whether every measure can read these labels.
             score(loaded.question.measures, graded.grades, {}, groups=graded.groups or None, claims={})

@@ -7,7 +7,7 @@ from harness.build import Built, collecting_of, in_block, missing_requirements
 from harness.dataset import Dataset
 from harness.english import counted, join
 from harness.experiment import StoredVectors
-from harness.running.options import Shared
+from harness.running.options import RunContext
 from retrievers.cache import Cache
 from retrievers.chunking import Chunk, document_of, in_context, pieces
 from retrievers.dense import Dense
@@ -39,16 +39,15 @@ def forecast(
     """
     read = in_context(dataset.documents(), chunks, contextual=embedder.encoder.contextual)
     contents = ((piece.text, whole) if whole and chunks else (piece.content, whole) for piece, whole in read)
-    parts = [
-        embedder.forecast_passages(distinct_passages(window), "document") for window in windows(contents, embedder.form)
-    ]
+    distinct = map(distinct_passages, windows(contents, embedder.form))
+    parts = [embedder.forecast_passages(window, "document") for window in distinct]
     nothing = Forecast(0, 0, 0, 0, exact=True)
     texts, cached, calls, tokens, _ = (sum(column) for column in zip(nothing, *parts, strict=True))
     whole = Forecast(texts, cached, calls, tokens, exact=all(one.exact for one in parts))
     return {"document": whole, "query": embedder.forecast((query.text for query in queries), "query")}
 
 
-def check_needs(built: Sequence[Built], shared: Shared, *, timed: Sequence[str] = ()) -> None:
+def check_needs(built: Sequence[Built], shared: RunContext, *, timed: Sequence[str] = ()) -> None:
     """Let every part say what a run lacks, such as a key; of an encoder whose texts are all cached nothing is needed.
 
     Args:
@@ -75,7 +74,7 @@ def check_needs(built: Sequence[Built], shared: Shared, *, timed: Sequence[str] 
         raise InputError(problems)
 
 
-def _lacking_of(one: Built, dense: Dense, shared: Shared, *, timed: bool) -> list[Problem]:
+def _lacking_of(one: Built, dense: Dense, shared: RunContext, *, timed: bool) -> list[Problem]:
     """What a retriever by vectors lacks for the texts that are not cached, and for the queries that are timed."""
     problems: list[Problem] = []
     with collecting_of(problems, one.name, dense.encoder):
@@ -125,9 +124,8 @@ class TruncationEstimate(NamedTuple):
         """The same in words, with what can be done."""
         about = "" if self.exact else "about "
         share = f"{about}{self.beyond:,} of {counted(self.sampled, 'document')} ({self.limit:,} tokens)"
-        left = (
-            f"{about}{self.lost:,} of {counted(self.tokens, 'token')} ({100 * self.lost / max(self.tokens, 1):.0f} %)"
-        )
+        unread = 100 * self.lost / max(self.tokens, 1)
+        left = f"{about}{self.lost:,} of {counted(self.tokens, 'token')} ({unread:.0f} %)"
         remedy = "add chunk, or use a model that reads more"
         use = "uses" if len(self.others) == 1 else "use"
         made = f"; {join(list(self.others))} {use} it" if self.others else ""

@@ -72,10 +72,10 @@ def _services(
 
 
 def _ask_store(options: StoreOptions) -> None:
-    from retrievers.stores.connection import Collections
+    from retrievers.stores.connection import Connection, held_collections
 
-    with closing(Collections(options)) as collections:
-        collections.list()
+    with closing(Connection(options)) as server:
+        held_collections(server)
 
 
 def _ask_judge(table: JudgeOptions) -> None:

@@ -45,7 +45,7 @@ class Options(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Shared:
+class RunContext:
     """What all retrievers of one run share."""
 
     dataset: Dataset

@@ -9,7 +9,7 @@ from harness.dataset import Dataset
 from harness.records import Run, StageLatency
 from harness.running.forecast import check_needs
 from harness.running.machine import measure, sampled, time_call
-from harness.running.options import Shared
+from harness.running.options import RunContext
 from retrievers import is_built_in
 from retrievers.errors import BackendError, DataChanged, HarnessError
 from retrievers.external import accepted, known_documents
@@ -68,10 +68,10 @@ class Held(Retriever):
 
 
 @dataclass(frozen=True, slots=True)
-class State:
+class RunState:
     """One run under way: what its retrievers share, and what was already answered."""
 
-    shared: Shared
+    shared: RunContext
     resources: Resources
     runs: dict[str, Run]
     conversations: Mapping[str, str]
@@ -84,7 +84,7 @@ class State:
         return self.answered.get((id(part), self.conversations[name])) or StageResult(self.runs[name].rankings)
 
 
-def run_all(built: Sequence[Built], shared: Shared, *, known: Mapping[str, Run] | None = None) -> Iterator[Run]:
+def run_all(built: Sequence[Built], shared: RunContext, *, known: Mapping[str, Run] | None = None) -> Iterator[Run]:
     """Answer all queries with every retriever; each Run is yielded as soon as it is whole.
 
     A retriever that fails for good yields a Run with an error, as does what uses it; the others go on.
@@ -97,7 +97,7 @@ def run_all(built: Sequence[Built], shared: Shared, *, known: Mapping[str, Run] 
     Raises:
         InputError: some part lacks a key, or a price, that it needs; raised before anything is embedded.
     """
-    state = State(shared, resources_of(shared), dict(known or {}), {one.name: one.conversation for one in built})
+    state = RunState(shared, resources_of(shared), dict(known or {}), {one.name: one.conversation for one in built})
     wanted = [one for one in built if one.name not in state.runs]
     timed = [one.name for one in wanted if shared.sample and not shared.latencies.get(one.name)]
     check_needs(wanted, shared, timed=timed)
@@ -111,14 +111,14 @@ def run_all(built: Sequence[Built], shared: Shared, *, known: Mapping[str, Run] 
             store.close()
 
 
-def resources_of(shared: Shared) -> Resources:
+def resources_of(shared: RunContext) -> Resources:
     """What the retrievers of a run are given."""
     dataset: Dataset = shared.dataset
     corpus = Corpus(dataset.documents, dataset.count, dataset.texts)
     return Resources(corpus, shared.cache, dataset.corpus_digest, shared.stores, fresh=shared.fresh)
 
 
-def _run(one: Built, state: State) -> Run:
+def _run(one: Built, state: RunState) -> Run:
     """Answer with one retriever."""
     shared = state.shared
     meter = Meter(shared.budget, lambda meter: shared.watch(one.name, meter))
@@ -148,7 +148,7 @@ def _run(one: Built, state: State) -> Run:
     return Run(one.name, answers, meter.stages(), meter.notes(), provenance, latency, error)
 
 
-def _answered(one: Built, retriever: Retriever, state: State, meter: Meter) -> tuple[Retriever, StageResult]:
+def _answered(one: Built, retriever: Retriever, state: RunState, meter: Meter) -> tuple[Retriever, StageResult]:
     """Answer with a retriever, each of its parts first; what answered before is not asked again.
 
     Returns:
@@ -183,7 +183,7 @@ def _floored(one: Built, retriever: Retriever, answered: StageResult) -> StageRe
     return replace(answered, answers={id_: above(found, one.floor) for id_, found in answered.answers.items()})
 
 
-def _searched(one: Built, retriever: Retriever, state: State, meter: Meter) -> StageResult:
+def _searched(one: Built, retriever: Retriever, state: RunState, meter: Meter) -> StageResult:
     """Index and search with a retriever that has an index."""
     queries, depth, corpus = one.searched(state.shared.dataset.queries), state.shared.depth, state.resources.corpus
     spare = 1 if state.shared.exclude_self else 0
@@ -201,7 +201,7 @@ def _searched(one: Built, retriever: Retriever, state: State, meter: Meter) -> S
     return StageResult(answers, dict(retriever.provenance))
 
 
-def _by_query(rankings: Sequence[Ranking], state: State) -> dict[str, Ranking]:
+def _by_query(rankings: Sequence[Ranking], state: RunState) -> dict[str, Ranking]:
     queries = state.shared.dataset.queries
     if len(rankings) != len(queries):
         raise BackendError(f"{len(rankings)} rankings came back for {len(queries)} queries")
@@ -227,7 +227,7 @@ def _taken_over(first: StageResult, meter: Meter) -> StageResult:
     return first
 
 
-def _latency(one: Built, retriever: Retriever, shared: Shared, meter: Meter) -> dict[str, StageLatency]:
+def _latency(one: Built, retriever: Retriever, shared: RunContext, meter: Meter) -> dict[str, StageLatency]:
     """Time some queries one at a time, each a step of progress."""
 
     def timed(query: Query) -> Mapping[str, float]:

@@ -168,10 +168,10 @@ async def in_thread(function: Callable[[], Answer]) -> Answer:
 
     def run() -> None:
         try:
-            resolve_corrections: Callable[[], None] = partial(done.set_result, function())
+            deliver: Callable[[], None] = partial(done.set_result, function())
         except BaseException as failure:
-            resolve_corrections = partial(done.set_exception, failure)
-        loop.call_soon_threadsafe(lambda: None if done.done() else resolve_corrections())
+            deliver = partial(done.set_exception, failure)
+        loop.call_soon_threadsafe(lambda: None if done.done() else deliver())
 
     Thread(target=run, daemon=True).start()
     return await done

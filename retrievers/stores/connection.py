@@ -59,7 +59,7 @@ class Connection:
         meter: counts what a server was asked again.
     """
 
-    def __init__(self, options: StoreOptions, collection: str, meter: Meter) -> None:
+    def __init__(self, options: StoreOptions, collection: str = "", meter: Meter | None = None) -> None:
         self.version = ""
         """Of the server, known once it was asked."""
         self._options = options
@@ -69,7 +69,7 @@ class Connection:
         if options.on_server:
             self.address = shown(options.location or "")
         self._retries = RetryLoop(retrying.PATIENCE)
-        self._on_retry = partial(meter.count, retries=1)
+        self._on_retry = partial((meter or Meter()).count, retries=1)
 
     def call(self, request: Callable[[QdrantClient], Answer]) -> Answer:
         """Send one request; to a server again after a pause where that may help, and every retry is counted.
@@ -206,28 +206,14 @@ class HeldCollection(NamedTuple):
     complete: bool
 
 
-class Collections:
-    """The collections of a server that runs have made there."""
-
-    def __init__(self, options: StoreOptions) -> None:
-        self._connection = Connection(options, "", Meter())
-
-    def list(self) -> list[HeldCollection]:
-        """Return them by name."""
-        names = [one.name for one in self._connection.call(lambda client: client.get_collections()).collections]
-        held = []
-        for name in sorted(name for name in names if name.startswith(PREFIX)):
-            info = self._connection.call(lambda client, name=name: client.get_collection(name))  # type: ignore[misc]
-            held.append(HeldCollection(name, info.points_count or 0, notes_of(info) is not None))
-        return held
-
-    def remove(self, name: str) -> None:
-        """Remove one of them."""
-        self._connection.remove(name)
-
-    def close(self) -> None:
-        """End the connection."""
-        self._connection.close()
+def held_collections(server: Connection) -> list[HeldCollection]:
+    """Return the collections that runs have made on a server, by name."""
+    names = [one.name for one in server.call(lambda client: client.get_collections()).collections]
+    held = []
+    for name in sorted(name for name in names if name.startswith(PREFIX)):
+        info = server.call(lambda client, name=name: client.get_collection(name))  # type: ignore[misc]
+        held.append(HeldCollection(name, info.points_count or 0, notes_of(info) is not None))
+    return held
 
 
 def _status(error: BaseException) -> int | str | None:

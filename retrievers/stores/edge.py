@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 
 from retrievers.errors import InputError, Problem
-from retrievers.ragged import AnyVectors, Form, SparseVectors, TokenVectors, numbers_of, unit_rows
+from retrievers.ragged import AnyVectors, Form, SparseVectors, numbers_of, unit_rows
 from retrievers.stores import Opening
 from retrievers.stores.points import (
     FIELDS,
@@ -25,7 +25,7 @@ from retrievers.stores.points import (
     filter_of,
     past_ties,
     search_params,
-    sparse_points,
+    values_of,
 )
 from retrievers.types import FilterValues, Ranking, Store
 
@@ -70,6 +70,8 @@ class EdgeStore(Store):
             raise InputError(Problem("store", what, "pip install qdrant-edge-py, or name another store"))
         self._options, self._documents = opening.options, opening.documents
         self._form: Form = opening.form
+        self._vector = SPARSE if opening.form == "sparse" else None
+        """The name of the vectors, where they have one."""
         whole = self.approximate or self._form != "dense"
         self._segment = UNLIMITED if whole else max(LEAST, math.ceil(self._documents / (os.cpu_count() or 1)))
         self._folder = opening.folder / opening.collection
@@ -153,7 +155,9 @@ class EdgeStore(Store):
             stop = min(start + UPSERT, len(ids), start + self._segment - self._in_segment)
             some = slice(start, stop)
             numbers = range(len(self._ids) + start, len(self._ids) + stop)
-            rows = zip(numbers, _points(unit_rows(vectors[some])), kept[some], strict=True)
+            values = values_of(edge, unit_rows(vectors[some]), _row)
+            values = [{self._vector: one} for one in values] if self._vector else values
+            rows = zip(numbers, values, kept[some], strict=True)
             update = edge.UpdateOperation.upsert_points([edge.Point(*row) for row in rows])
             self._ask(lambda shard, update=update: shard.update(update))  # type: ignore[misc]
             self._in_segment += stop - start
@@ -191,8 +195,10 @@ class EdgeStore(Store):
             for start in range(0, len(positions), SEARCH):
                 some = positions[start : start + SEARCH]
                 requests = [
-                    edge.QueryRequest(limit=size, query=query, params=params, filter=filters[at])
-                    for at, query in zip(some, _queries(unit_rows(vectors[some])), strict=True)
+                    edge.QueryRequest(
+                        limit=size, query=edge.Query.Nearest(one, using=self._vector), params=params, filter=filters[at]
+                    )
+                    for at, one in zip(some, values_of(edge, unit_rows(vectors[some]), _row), strict=True)
                 ]
                 asked = edge.QueryBatchRequest(requests)
                 for points in self._ask(lambda shard, asked=asked: shard.query_batch(asked)):  # type: ignore[misc]
@@ -272,26 +278,7 @@ def _vectors(form: Form, dimensions: int) -> dict[str, Any]:
     return {"vectors": edge.EdgeVectorParams(size=dimensions, distance=edge.Distance.Dot, multivector_config=best)}
 
 
-def _points(vectors: AnyVectors) -> list[Any]:
-    """Return each text's vectors as a point takes them in."""
-    values = _values(vectors)
-    return [{SPARSE: one} for one in values] if isinstance(vectors, SparseVectors) else values
-
-
-def _queries(vectors: AnyVectors) -> list[qdrant_edge.Query]:
-    """Return what is asked for by each text's vectors."""
-    import qdrant_edge as edge
-
-    name = SPARSE if isinstance(vectors, SparseVectors) else None
-    return [edge.Query.Nearest(one, using=name) for one in _values(vectors)]
-
-
-def _values(vectors: AnyVectors) -> list[Any]:
-    """Return the rows as the engine takes them in fastest: views, not lists, of floats."""
-    import qdrant_edge as edge
-
-    if isinstance(vectors, SparseVectors):
-        return sparse_points(edge, vectors)
-    if isinstance(vectors, TokenVectors):
-        return [[memoryview(token) for token in row] for row in vectors.rows()]
-    return [memoryview(vector) for vector in np.ascontiguousarray(vectors)]
+def _row(vector: Any) -> memoryview:
+    """Return a vector as the engine takes it in fastest: as a view, not as a list of floats."""
+    contiguous: Any = np.ascontiguousarray(vector)
+    return memoryview(contiguous)

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from retrievers.errors import BackendError, HarnessError, InputError, Problem
-from retrievers.ragged import AnyVectors, SparseVectors
+from retrievers.ragged import AnyVectors, SparseVectors, TokenVectors
 from retrievers.ranking import asked_until
 from retrievers.stores import StoreOptions
 from retrievers.types import RESOLUTION, FilterValues, Ranking, ranked, rounded
@@ -122,9 +122,20 @@ def search_params(engine: Any, options: StoreOptions, *, exact: bool) -> Any:
     return engine.SearchParams(hnsw_ef=options.ef, quantization=rescored if options.quantization else None)
 
 
-def sparse_points(engine: Any, vectors: SparseVectors) -> list[Any]:
-    """Return each text's vector as an engine takes it, whose module is as in `filter_of`."""
-    return [engine.SparseVector(indices=indices.tolist(), values=values.tolist()) for indices, values in vectors.rows()]
+def values_of(engine: Any, vectors: AnyVectors, row: Callable[[Any], Any]) -> list[Any]:
+    """Return each text's vectors as an engine takes them, in points and in queries.
+
+    Args:
+        engine: its module, as in `filter_of`.
+        vectors: of the texts.
+        row: makes of a dense vector what the engine takes.
+    """
+    if isinstance(vectors, SparseVectors):
+        sparse = engine.SparseVector
+        return [sparse(indices=indices.tolist(), values=values.tolist()) for indices, values in vectors.rows()]
+    if isinstance(vectors, TokenVectors):
+        return [[row(token) for token in tokens] for tokens in vectors.rows()]
+    return [row(vector) for vector in vectors]
 
 
 def _pair(name: str, value: str) -> str:
@@ -154,9 +165,8 @@ def engine_errors(place: Path | str) -> Iterator[None]:
         raise
     except Exception as error:
         if isinstance(error, OSError) or re.search(r"\bspace\b|disk is full|readonly|ermission denied", str(error)):
-            raise InputError(
-                Problem(f"store {place}", f"cannot be written: {error}", "free disk space, then run again")
-            ) from error
+            problem = Problem(f"store {place}", f"cannot be written: {error}", "free disk space, then run again")
+            raise InputError(problem) from error
         raise BackendError(f"store {place}: {error}; if it is damaged, delete it and run again") from error
 
 

@@ -28,7 +28,7 @@ from retrievers.stores.points import (
     payloads,
     point_id,
     search_params,
-    sparse_points,
+    values_of,
 )
 from retrievers.types import FilterValues, Floats, Ranking, Store, Vectors, ranked, rounded
 
@@ -187,7 +187,7 @@ class QdrantStore(Store):
         self._connection.close()
 
     def _send(self, ids: Sequence[str], units: AnyVectors, kept: Sequence[Payload]) -> None:
-        from qdrant_client.models import Batch
+        from qdrant_client import models
 
         points: list[models.ExtendedPointId] = list(map(point_id, ids))
         if self._resumed:
@@ -195,8 +195,9 @@ class QdrantStore(Store):
             if len(there) == len(points):
                 return
         if self._options.on_server or isinstance(units, SparseVectors | TokenVectors):
-            values: Any = {SPARSE: _values(units)} if isinstance(units, SparseVectors) else _values(units)
-            batch = Batch(ids=points, vectors=values, payloads=list(kept))
+            values: Any = values_of(models, units, np.ndarray.tolist)
+            values = {SPARSE: values} if isinstance(units, SparseVectors) else values
+            batch = models.Batch(ids=points, vectors=values, payloads=list(kept))
             self._connection.call(lambda client: client.upsert(self.collection, batch, wait=True))
         else:  # the engine in this process takes a matrix as it is
             self._connection.call(
@@ -232,7 +233,7 @@ class QdrantStore(Store):
         name = SPARSE if isinstance(units, SparseVectors) else None
 
         def send(batch: slice) -> list[EngineHits]:
-            queries = _values(units[batch])
+            queries = values_of(models, units[batch], np.ndarray.tolist)
             filters = [filter_of(models, one) for one in wanted[batch]] if wanted else [None] * len(queries)
             asked = [
                 models.QueryRequest(query=one, limit=size, params=params, with_payload=["id"], using=name, filter=only)
@@ -305,13 +306,8 @@ def _vectors(form: Form, dimensions: int, *, on_disk: bool | None) -> dict[str, 
     if form == "sparse":
         return {"vectors_config": {}, "sparse_vectors_config": {SPARSE: models.SparseVectorParams()}}
     best = models.MultiVectorConfig(comparator=models.MultiVectorComparator.MAX_SIM)
-    params = models.VectorParams(
-        size=dimensions,
-        distance=models.Distance.DOT,
-        on_disk=on_disk,
-        multivector_config=best if form == "multivector" else None,
-    )
-    return {"vectors_config": params}
+    how: dict[str, Any] = {"on_disk": on_disk, "multivector_config": best if form == "multivector" else None}
+    return {"vectors_config": models.VectorParams(size=dimensions, distance=models.Distance.DOT, **how)}
 
 
 def _index(options: StoreOptions) -> dict[str, Any]:
@@ -336,18 +332,6 @@ def _index(options: StoreOptions) -> dict[str, Any]:
         "shard_number": options.shards,
         "replication_factor": options.replication,
     }
-
-
-def _values(units: AnyVectors) -> list[Any]:
-    """Return each text's vectors as the client takes them, in points and in queries."""
-    from qdrant_client import models
-
-    if isinstance(units, SparseVectors):
-        return sparse_points(models, units)
-    if isinstance(units, TokenVectors):
-        return [row.tolist() for row in units.rows()]
-    rows: list[Any] = units.tolist()
-    return rows
 
 
 def _requests(vectors: AnyVectors, most: int) -> Iterator[slice]:

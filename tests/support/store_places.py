@@ -12,7 +12,7 @@ import pytest
 from retrievers.errors import BackendError, InputError
 from retrievers.meter import Meter
 from retrievers.stores import StoreOptions, open_store
-from retrievers.stores.connection import Collections
+from retrievers.stores.connection import Connection
 from tests.support.qdrant_fake import fake_qdrant
 
 REAL = tuple(
@@ -71,7 +71,7 @@ class Places:
         for store, place in self._stores:
             store.close()
             if place is not None:
-                kept = Collections(StoreOptions(place, self._key))
+                kept = Connection(StoreOptions(place, self._key))
                 with suppress(InputError, BackendError):
                     kept.remove(store.collection)
                 kept.close()
