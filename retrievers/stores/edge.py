@@ -14,19 +14,7 @@ import numpy as np
 
 from retrievers.errors import InputError, Problem
 from retrievers.ragged import AnyVectors, Form, SparseVectors, numbers_of, unit_rows
-from retrievers.stores import Opening
-from retrievers.stores.points import (
-    FIELDS,
-    SPARSE,
-    EngineHits,
-    count_matches,
-    engine_errors,
-    field_pairs,
-    filter_of,
-    past_ties,
-    search_params,
-    values_of,
-)
+from retrievers.stores import Opening, points
 from retrievers.types import FilterValues, Ranking, Store
 
 if TYPE_CHECKING:
@@ -70,7 +58,7 @@ class EdgeStore(Store):
             raise InputError(Problem("store", what, "pip install qdrant-edge-py, or name another store"))
         self._options, self._documents = opening.options, opening.documents
         self._form: Form = opening.form
-        self._vector = SPARSE if opening.form == "sparse" else None
+        self._vector = points.SPARSE if opening.form == "sparse" else None
         """The name of the vectors, where they have one."""
         whole = self.approximate or self._form != "dense"
         self._segment = UNLIMITED if whole else max(LEAST, math.ceil(self._documents / (os.cpu_count() or 1)))
@@ -100,7 +88,7 @@ class EdgeStore(Store):
         if not (self._folder / IDS).exists():  # or one of before, whose points carried their documents' ids
             return None
         self._hold()
-        with engine_errors(self._folder):
+        with points.engine_errors(self._folder):
             kept = json.loads((self._folder / NOTES).read_text(encoding="utf-8"))
             self._open()  # now, so that the time of a search is that of searching
         return {kind: tuple(ids) for kind, ids in kept.items()}
@@ -111,7 +99,7 @@ class EdgeStore(Store):
 
         self.close()
         self._hold()
-        with engine_errors(self._folder):
+        with points.engine_errors(self._folder):
             shutil.rmtree(self._unfinished, ignore_errors=True)
             self._unfinished.mkdir()
         self._point_bytes = 4 * dimensions + BESIDE_VECTOR if self._form == "dense" else 0
@@ -133,7 +121,7 @@ class EdgeStore(Store):
             ),
             wal_enabled=False,  # an unfinished collection is made anew, so there is nothing to replay
         )
-        with engine_errors(self._folder):
+        with points.engine_errors(self._folder):
             self._shard = edge.EdgeShard.create(str(self._unfinished), config)
 
     def upsert(self, ids: Sequence[str], vectors: AnyVectors, fields: Sequence[Mapping[str, str]] = ()) -> None:
@@ -144,9 +132,9 @@ class EdgeStore(Store):
         self._point_bytes = math.ceil(numbers_of(vectors) * size / max(len(ids), 1)) + BESIDE_VECTOR
         self._make_sure_of(len(ids))
         if fields and not self._ids:
-            index = edge.UpdateOperation.create_field_index(FIELDS, edge.PayloadSchemaType.Keyword)
+            index = edge.UpdateOperation.create_field_index(points.FIELDS, edge.PayloadSchemaType.Keyword)
             self._ask(lambda shard: shard.update(index))
-        kept = [{FIELDS: field_pairs(own)} for own in fields] if fields else [None] * len(ids)
+        kept = [{points.FIELDS: points.field_pairs(own)} for own in fields] if fields else [None] * len(ids)
         start = 0
         while start < len(ids):
             if self._in_segment == self._segment:
@@ -155,7 +143,7 @@ class EdgeStore(Store):
             stop = min(start + UPSERT, len(ids), start + self._segment - self._in_segment)
             some = slice(start, stop)
             numbers = range(len(self._ids) + start, len(self._ids) + stop)
-            values = values_of(edge, unit_rows(vectors[some]), _row)
+            values = points.values_of(edge, unit_rows(vectors[some]), _row)
             values = [{self._vector: one} for one in values] if self._vector else values
             rows = zip(numbers, values, kept[some], strict=True)
             update = edge.UpdateOperation.upsert_points([edge.Point(*row) for row in rows])
@@ -168,12 +156,12 @@ class EdgeStore(Store):
         """Build the index, put the collection in its place, and keep the notes with it."""
         import qdrant_edge as edge
 
-        with engine_errors(self._folder):
+        with points.engine_errors(self._folder):
             if self.approximate:
                 self._open().optimize()
             self._open().flush()
-            count_matches(len(self._ids), self._open().count(edge.CountRequest(exact=True)))
-            count_matches(len(self._ids), len(set(self._ids)))
+            points.count_matches(len(self._ids), self._open().count(edge.CountRequest(exact=True)))
+            points.count_matches(len(self._ids), len(set(self._ids)))
             self._open().close()
             self._shard = None
             for name, kept in ((NOTES, {kind: list(ids) for kind, ids in notes.items()}), (IDS, self._ids)):
@@ -188,23 +176,23 @@ class EdgeStore(Store):
         """Return one ranking per query vector: the best `limit` points, ties at the limit resolved."""
         import qdrant_edge as edge
 
-        params = search_params(edge, self._options, exact=exact)
-        filters: list[edge.Filter | None] = [filter_of(edge, one) for one in wanted] or [None] * len(vectors)
+        params = points.search_params(edge, self._options, exact=exact)
+        filters: list[edge.Filter | None] = [points.filter_of(edge, one) for one in wanted] or [None] * len(vectors)
 
-        def ask(positions: list[int], size: int) -> Iterator[EngineHits]:
+        def ask(positions: list[int], size: int) -> Iterator[points.EngineHits]:
             for start in range(0, len(positions), SEARCH):
                 some = positions[start : start + SEARCH]
                 requests = [
                     edge.QueryRequest(
                         limit=size, query=edge.Query.Nearest(one, using=self._vector), params=params, filter=filters[at]
                     )
-                    for at, one in zip(some, values_of(edge, unit_rows(vectors[some]), _row), strict=True)
+                    for at, one in zip(some, points.values_of(edge, unit_rows(vectors[some]), _row), strict=True)
                 ]
                 asked = edge.QueryBatchRequest(requests)
-                for points in self._ask(lambda shard, asked=asked: shard.query_batch(asked)):  # type: ignore[misc]
-                    yield EngineHits([self._ids[one.id] for one in points], [one.score for one in points])
+                for found in self._ask(lambda shard, asked=asked: shard.query_batch(asked)):  # type: ignore[misc]
+                    yield points.EngineHits([self._ids[one.id] for one in found], [one.score for one in found])
 
-        return past_ties(ask, vectors, limit)
+        return points.past_ties(ask, vectors, limit)
 
     def close(self) -> None:
         """Let go of the collection, so that another process may have it."""
@@ -217,7 +205,7 @@ class EdgeStore(Store):
 
     def _ask(self, request: Callable[[qdrant_edge.EdgeShard], Answer]) -> Answer:
         """Ask the engine, which is opened if it is not; its errors become ours."""
-        with engine_errors(self._folder):
+        with points.engine_errors(self._folder):
             return request(self._open())
 
     def _make_sure_of(self, points: int) -> None:
@@ -234,7 +222,7 @@ class EdgeStore(Store):
             # One lock a process: its retrievers may search one collection in several ways.
             path = f"{self._folder}.lock"
             lock = FileLock(path, timeout=0, is_singleton=True, thread_local=False)
-            with engine_errors(self._folder):
+            with points.engine_errors(self._folder):
                 self._folder.parent.mkdir(parents=True, exist_ok=True)
                 try:
                     lock.acquire()
@@ -271,7 +259,7 @@ def _vectors(form: Form, dimensions: int) -> dict[str, Any]:
     import qdrant_edge as edge
 
     if form == "sparse":
-        return {"sparse_vectors": {SPARSE: edge.EdgeSparseVectorParams()}}
+        return {"sparse_vectors": {points.SPARSE: edge.EdgeSparseVectorParams()}}
     if form == "dense":
         return {"vectors": edge.EdgeVectorParams(size=dimensions, distance=edge.Distance.Cosine)}
     best = edge.MultiVectorConfig(edge.MultiVectorComparator.MaxSim)

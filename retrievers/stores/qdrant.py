@@ -14,22 +14,8 @@ from retrievers.errors import BackendError
 from retrievers.ragged import AnyVectors, Form, SparseVectors, TokenVectors, dense, unit_rows
 from retrievers.ranking import best_of, contenders
 from retrievers.retrying import answers
-from retrievers.stores import LOWEST_FULL_SCAN, LOWEST_INDEXING, MEMORY, Opening, StoreOptions
+from retrievers.stores import LOWEST_FULL_SCAN, LOWEST_INDEXING, MEMORY, Opening, StoreOptions, points
 from retrievers.stores.connection import Connection, notes_of
-from retrievers.stores.points import (
-    FIELDS,
-    SPARSE,
-    EngineHits,
-    Payload,
-    answers_of,
-    count_matches,
-    filter_of,
-    past_ties,
-    payloads,
-    point_id,
-    search_params,
-    values_of,
-)
 from retrievers.types import FilterValues, Floats, Ranking, Store, Vectors, ranked, rounded
 
 if TYPE_CHECKING:
@@ -138,14 +124,14 @@ class QdrantStore(Store):
         from qdrant_client.models import PayloadSchemaType
 
         self._whole = None
-        units, kept = unit_rows(vectors), payloads(ids, fields)
+        units, kept = unit_rows(vectors), points.payloads(ids, fields)
         if not self._options.on_server:
             for some in _requests(units, LOCAL):
                 self._send(ids[some], units[some], kept[some])
         else:
             if fields and not self._added:  # a graph is built for filters only where the index of the payload is there
-                keyword = PayloadSchemaType.KEYWORD
-                self._connection.call(lambda client: client.create_payload_index(self.collection, FIELDS, keyword))
+                how = points.FIELDS, PayloadSchemaType.KEYWORD
+                self._connection.call(lambda client: client.create_payload_index(self.collection, *how))
             batches = _requests(units, UPSERT)
             sent = answers(lambda some, _: self._send(ids[some], units[some], kept[some]), batches, width=PARALLEL)
             for _ in sent:
@@ -161,7 +147,7 @@ class QdrantStore(Store):
             self._connection.call(lambda client: client.update_collection(self.collection, hnsw_config=graph))
         self._wait_for_index()
         held = self._connection.call(lambda client: client.count(self.collection, exact=True))
-        count_matches(self._added, held.count)
+        points.count_matches(self._added, held.count)
         kept = {kind: list(ids) for kind, ids in notes.items()}
         self._connection.call(lambda client: client.update_collection(self.collection, metadata={"finished": kept}))
         if not self._options.on_server and self._options.location != MEMORY:
@@ -176,32 +162,32 @@ class QdrantStore(Store):
         if held_here and self._form == "dense" and not self._options.on_server:
             return self._nearest(dense(units), limit, wanted)
 
-        def ask(positions: list[int], size: int) -> Iterator[EngineHits]:
+        def ask(positions: list[int], size: int) -> Iterator[points.EngineHits]:
             asked = [wanted[i] for i in positions] if wanted else []
             return self._ask(units[positions], asked, size, exact=exact)
 
-        return past_ties(ask, vectors, limit)
+        return points.past_ties(ask, vectors, limit)
 
     def close(self) -> None:
         """Let go of the collection; a folder is free for another process."""
         self._connection.close()
 
-    def _send(self, ids: Sequence[str], units: AnyVectors, kept: Sequence[Payload]) -> None:
+    def _send(self, ids: Sequence[str], units: AnyVectors, kept: Sequence[points.Payload]) -> None:
         from qdrant_client import models
 
-        points: list[models.ExtendedPointId] = list(map(point_id, ids))
+        uuids: list[models.ExtendedPointId] = list(map(points.point_id, ids))
         if self._resumed:
-            there = self._connection.call(lambda client: client.retrieve(self.collection, points, with_payload=False))
-            if len(there) == len(points):
+            there = self._connection.call(lambda client: client.retrieve(self.collection, uuids, with_payload=False))
+            if len(there) == len(uuids):
                 return
         if self._options.on_server or isinstance(units, SparseVectors | TokenVectors):
-            values: Any = values_of(models, units, np.ndarray.tolist)
-            values = {SPARSE: values} if isinstance(units, SparseVectors) else values
-            batch = models.Batch(ids=points, vectors=values, payloads=list(kept))
+            values: Any = points.values_of(models, units, np.ndarray.tolist)
+            values = {points.SPARSE: values} if isinstance(units, SparseVectors) else values
+            batch = models.Batch(ids=uuids, vectors=values, payloads=list(kept))
             self._connection.call(lambda client: client.upsert(self.collection, batch, wait=True))
         else:  # the engine in this process takes a matrix as it is
             self._connection.call(
-                lambda client: client.upload_collection(self.collection, units, list(kept), points, wait=True)
+                lambda client: client.upload_collection(self.collection, units, list(kept), uuids, wait=True)
             )
 
     def _wait_for_index(self) -> None:
@@ -225,22 +211,22 @@ class QdrantStore(Store):
 
     def _ask(
         self, units: AnyVectors, wanted: Sequence[FilterValues], size: int, *, exact: bool
-    ) -> Iterator[EngineHits]:
+    ) -> Iterator[points.EngineHits]:
         from qdrant_client import models
 
         # The engine in this process compares everything, and would warn of parameters.
-        params = search_params(models, self._options, exact=exact) if self._options.on_server else None
-        name = SPARSE if isinstance(units, SparseVectors) else None
+        params = points.search_params(models, self._options, exact=exact) if self._options.on_server else None
+        name = points.SPARSE if isinstance(units, SparseVectors) else None
 
-        def send(batch: slice) -> list[EngineHits]:
-            queries = values_of(models, units[batch], np.ndarray.tolist)
-            filters = [filter_of(models, one) for one in wanted[batch]] if wanted else [None] * len(queries)
+        def send(batch: slice) -> list[points.EngineHits]:
+            queries = points.values_of(models, units[batch], np.ndarray.tolist)
+            filters = [points.filter_of(models, one) for one in wanted[batch]] if wanted else [None] * len(queries)
             asked = [
                 models.QueryRequest(query=one, limit=size, params=params, with_payload=["id"], using=name, filter=only)
                 for one, only in zip(queries, filters, strict=True)
             ]
             return self._connection.call(
-                lambda client: answers_of(client.query_batch_points(self.collection, asked), len(asked))
+                lambda client: points.answers_of(client.query_batch_points(self.collection, asked), len(asked))
             )
 
         if not self._options.on_server:
@@ -269,7 +255,7 @@ class QdrantStore(Store):
         from qdrant_client import QdrantClient, models
 
         # A filter looks at all payloads for each page, so that what it leaves is one page.
-        how = {"scroll_filter": filter_of(models, wanted), "limit": ONE_PAGE} if wanted else {"limit": READ}
+        how = {"scroll_filter": points.filter_of(models, wanted), "limit": ONE_PAGE} if wanted else {"limit": READ}
         read = partial(QdrantClient.scroll, collection_name=self.collection, with_vectors=True, **how)
         ids, parts, offset = list[str](), list[Vectors](), None
         while not parts or offset is not None:
@@ -285,18 +271,18 @@ class QdrantStore(Store):
         return self._connection.call(lambda client: client.get_collection(self.collection))
 
 
-def _by_blocks(points: Matching, units: Floats, limit: int) -> Iterator[Ranking]:
+def _by_blocks(held: Matching, units: Floats, limit: int) -> Iterator[Ranking]:
     """Rank all points for each query: one product for many queries takes a twentieth of one for each.
 
     Its last bits depend on who asks beside, so that the best hits are multiplied again, each for itself.
     """
-    size = max(1, PRODUCTS // max(1, len(points.ids)))
+    size = max(1, PRODUCTS // max(1, len(held.ids)))
     for start in range(0, len(units), size):
         block = units[start : start + size]
-        for unit, scores in zip(block, block @ points.units.T, strict=True):
+        for unit, scores in zip(block, block @ held.units.T, strict=True):
             some = contenders(scores, limit)
-            own = np.einsum("ij,j->i", points.units[some], unit)
-            yield ranked([points.ids[i] for i in some], rounded(own), limit)
+            own = np.einsum("ij,j->i", held.units[some], unit)
+            yield ranked([held.ids[i] for i in some], rounded(own), limit)
 
 
 def _vectors(form: Form, dimensions: int, *, on_disk: bool | None) -> dict[str, Any]:
@@ -304,7 +290,7 @@ def _vectors(form: Form, dimensions: int, *, on_disk: bool | None) -> dict[str, 
     from qdrant_client import models
 
     if form == "sparse":
-        return {"vectors_config": {}, "sparse_vectors_config": {SPARSE: models.SparseVectorParams()}}
+        return {"vectors_config": {}, "sparse_vectors_config": {points.SPARSE: models.SparseVectorParams()}}
     best = models.MultiVectorConfig(comparator=models.MultiVectorComparator.MAX_SIM)
     how: dict[str, Any] = {"on_disk": on_disk, "multivector_config": best if form == "multivector" else None}
     return {"vectors_config": models.VectorParams(size=dimensions, distance=models.Distance.DOT, **how)}
