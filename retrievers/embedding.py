@@ -38,7 +38,7 @@ class Portion(NamedTuple):
 
 
 class Embedder:
-    """An encoder with the places where its vectors may lie already.
+    """An encoder with the places where its vectors may be already.
 
     Args:
         encoder: what embeds.
@@ -52,7 +52,7 @@ class Embedder:
 
     @property
     def form(self) -> Form:
-        """What stands for a text."""
+        """How a text is represented."""
         return self.encoder.form
 
     def embed(self, texts: Sequence[str], role: Role, meter: Meter, documents: Sequence[str] = ()) -> Embedded:

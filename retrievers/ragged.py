@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 Form = Literal["dense", "sparse", "multivector"]
-"""What stands for a text: a vector, the numbers of a vector that are not 0, or a vector for each token."""
+"""How a text is represented: by a vector, by the numbers of one that are not 0, or by a vector for each token."""
 _DENSE = npt.NDArray[np.float32]
 
 

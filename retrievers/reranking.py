@@ -76,7 +76,7 @@ def put(whole: PairScores, rows: Sequence[int], part: PairScores) -> None:
 
 
 def above_the_rest(candidates: Ranking, scores: Floats) -> Ranking:
-    """Rank the first candidates by their scores; the others stand beneath, each a step of rounding lower."""
+    """Rank the first candidates by their scores; the others follow, each a step of rounding lower."""
     if not len(scores):
         return candidates
     step = 4 * RESOLUTION * max(float(np.abs(scores).max()), 1.0)

@@ -33,7 +33,7 @@ class Embeds(Protocol):
 
     @property
     def form(self) -> Form:
-        """What stands for a text."""
+        """How a text is represented."""
         return "dense"
 
     def embed(self, texts: Sequence[str], role: Role, meter: Meter, documents: Sequence[str] = ()) -> Embedded:
