@@ -126,7 +126,7 @@ def build(blocks: Sequence[tables.Block]) -> tuple[Built, ...]:
         with collecting(problems, partial(in_block, block.name)):
             of = tables.inputs(block)
             if not set(of) <= named.keys():
-                continue  # what is wrong with its part is told
+                continue  # what is wrong with its part is reported
             found: dict[int, str] = {}
             named[block.name] = retriever = _retriever(block, NamedParts(named, found), parts)
             functions, conditions = dict(functions_of(block)), tuple(_conditions(block))

@@ -111,10 +111,10 @@ def run_sets(sets: Sequence[Loaded], options: Options = Options()) -> list[Resul
         options: as for `run`.
 
     Returns:
-        The results of each data set; their folders lie together in one, which also holds their common page.
+        The results of each data set; their folders are together in one, which also holds their common page.
 
     Raises:
-        As `run`; what finished before is kept. A set on which every retriever failed is told when the others are done.
+        As `run`; what finished before is kept. A set on which every retriever failed is reported at the end.
     """
     if len(sets) > 1 and (problems := [problem for one in sets for problem in _problems_of(one)]):
         raise InputError(problems)
@@ -154,7 +154,7 @@ class _RunInputs(NamedTuple):
     dataset: Dataset
     graded: GradedLabels
     place: Path
-    """Where the results will lie."""
+    """Where the results will be."""
     meter: Meter
     """Of what is done for all retrievers together."""
     started: datetime

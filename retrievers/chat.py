@@ -140,7 +140,7 @@ class Chat:
 
 
 def quoted(text: str, mark: str, *others: str) -> str:
-    """Return a text between two marks that it cannot contain: wherever a mark stands in the text, it is broken.
+    """Return a text between two marks that it cannot contain: wherever a mark is in the text, it is broken.
 
     Args:
         text: of a stranger.

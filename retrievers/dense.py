@@ -154,7 +154,7 @@ class Dense(Retriever):
         return chunk.counting(self.encoder.lengths) if chunk.unit == "tokens" else chunk
 
     def written(self) -> dict[str, Any]:
-        """The table that would stand for it in an experiment file."""
+        """Its table in an experiment file."""
         table = encoder_table(self._given)
         form = getattr(encoder_class(table["kind"]), "form", "dense")
         return {"kind": form, "encoder": table, **{key: value for key, value in self._written.items() if value}}

@@ -48,7 +48,7 @@ class Embeds(Protocol):
 
     @property
     def form(self) -> Form:
-        """What stands for a text."""
+        """How a text is represented."""
         return "dense"
 
     def embed(self, texts: Sequence[str], role: Role, meter: Meter, documents: Sequence[str] = ()) -> Embedded:
@@ -59,7 +59,7 @@ class Embeds(Protocol):
 
 
 class Embedder:
-    """An encoder with the places where its vectors may lie already.
+    """An encoder with the places where its vectors may be already.
 
     Args:
         encoder: what embeds.
@@ -73,7 +73,7 @@ class Embedder:
 
     @property
     def form(self) -> Form:
-        """What stands for a text."""
+        """How a text is represented."""
         return self.encoder.form
 
     def embed(self, texts: Sequence[str], role: Role, meter: Meter, documents: Sequence[str] = ()) -> Embedded:

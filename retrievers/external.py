@@ -263,7 +263,7 @@ class SavedRun(ExternalRetriever):
     _path: Path
     _shown: str
     _run: dict[str, tuple[tuple[str, ...], Floats]] | None = None
-    """Query id -> documents and their scores, as they stand in the file."""
+    """Query id -> documents and their scores, as they are in the file."""
 
     def model_post_init(self, _: object) -> None:
         """Name the file; it is read when it is checked or asked."""
@@ -303,7 +303,7 @@ class SavedRun(ExternalRetriever):
             # Runs are kept until the last one was asked: as arrays, whose documents they share, they take a fraction.
             self._run = {}
             for query, hits in read:
-                if query in self._run:  # its lines do not stand together
+                if query in self._run:  # its lines are not together
                     self._run = {query: _as_arrays(hits) for query, hits in read_run(self._path).items()}
                     break
                 self._run[query] = _as_arrays(hits)

@@ -75,7 +75,7 @@ class Filtered(Retriever):
         return {**self.retriever.provenance, **shown(self._conditions)}
 
     def written(self) -> dict[str, Any]:
-        """The table that would stand for it in an experiment file."""
+        """Its table in an experiment file."""
         return {**self.retriever.written(), "filter": table_of(self._conditions)}
 
     def check(self) -> None:

@@ -33,7 +33,7 @@ class Fused(Retriever):
         return tuple(self.of)
 
     def written(self) -> dict[str, Any]:
-        """The table that would stand for it in an experiment file."""
+        """Its table in an experiment file."""
         options = {one.name: (getattr(self, one.name), one.default) for one in fields(self)[1:]}
         said = {name: value for name, (value, default) in options.items() if value != default}
         return {"kind": "fusion", "of": [part.written() for part in self.of], **said}

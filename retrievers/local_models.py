@@ -58,7 +58,7 @@ class LocalModel(Configured, Model):
     library: ClassVar[model_files.Library]
     kind: ClassVar[str]
     where: ClassVar[str] = "encoder"
-    """The table of the experiment in which the options stand."""
+    """The table of the experiment that holds the options."""
     threaded: ClassVar[bool] = True
     """Whether several threads may call one model: its tokenizer is set up once, in the same way for all texts."""
 

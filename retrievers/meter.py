@@ -42,7 +42,7 @@ class Budget:
         """See, when all is done, that no more was billed than there was: a service may bill more than was expected.
 
         Args:
-            kept: where what was paid for lies, as messages say it.
+            kept: where what was paid for is, as messages say it.
 
         Raises:
             OverBudget: more was billed.

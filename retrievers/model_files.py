@@ -56,7 +56,7 @@ class Weights:
 
     @property
     def at_hand(self) -> bool:
-        """Whether the weights lie on this machine, so that `revision` needs no network."""
+        """Whether the weights are on this machine, so that `revision` needs no network."""
         return self.held is not None or self.snapshot is not None
 
     @property
@@ -216,7 +216,7 @@ def side_tokens(folder: Path | None, role: Role, texts: Sequence[str], *, whole:
         folder: with the model's files; None where they are not on this machine.
         role: of the texts.
         texts: with their prompts.
-        whole: count what lies beyond the limit too.
+        whole: count what is beyond the limit too.
     """
     side = None if folder is None else side_of(folder, role)
     if side is None or side.tokenizer is None:

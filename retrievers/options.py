@@ -48,7 +48,7 @@ class Configured(Strict):
             raise InputError(list(problems_of(error, type(self), ""))) from None
 
     def written(self) -> dict[str, Any]:
-        """The table that would stand for it in an experiment file."""
+        """Its table in an experiment file."""
         return {"kind": kind_of(type(self)), **dict(sorted(self.model_dump(by_alias=True, exclude_unset=True).items()))}
 
 

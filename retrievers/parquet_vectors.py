@@ -1,6 +1,6 @@
 """Vectors as Parquet files, which `harness embed` writes and the cache takes over.
 
-Below the folder or URL lie `<fingerprint>/<role>/*.parquet`, with the columns id, digest, vector, tokens and
+Below the folder or URL are `<fingerprint>/<role>/*.parquet`, with the columns id, digest, vector, tokens and
 truncated_tokens, and a manifest.json that names the fingerprint, the role and the form. The digest is the cache's key.
 """
 
@@ -25,7 +25,7 @@ log = logging.getLogger(__name__)
 
 
 class VectorFolder(NamedTuple):
-    """Where the vectors of one encoder and role lie."""
+    """Where the vectors of one encoder and role are."""
 
     files: Any
     """A file system of pyarrow."""
@@ -52,12 +52,12 @@ def vector_folder(url: str, fingerprint: str, role: Role) -> VectorFolder:
 
 
 def digests(folder: VectorFolder) -> set[bytes]:
-    """Return the digests of all texts whose vectors lie in a folder; raises InputError where it cannot be read."""
+    """Return the digests of all texts whose vectors are in a folder; raises InputError where it cannot be read."""
     return {digest for table in _tables(folder, ["digest"]) for digest in table["digest"].to_pylist()}
 
 
 def write_manifest(folder: VectorFolder, form: Form) -> None:
-    """Say whose vectors lie in a folder; makes it where it is absent."""
+    """Say whose vectors are in a folder; makes it where it is absent."""
     with _reaching(folder.path):
         folder.files.create_dir(folder.path, recursive=True)
         with folder.files.open_output_stream(f"{folder.path}/{MANIFEST}") as file:

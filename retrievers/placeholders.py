@@ -1,4 +1,4 @@
-"""`${NAME}` in options: what stands in the file is kept and shown, values are put in where they are used.
+"""`${NAME}` in options: what is in the file is kept and shown, values are put in where they are used.
 
 So there is nothing to take out of files again. The one exception is the error of a provider, or of somebody's function,
 which may repeat a key: it passes `without_keys`.

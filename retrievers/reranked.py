@@ -55,7 +55,7 @@ class Reranked(Retriever):
         return self._reranker
 
     def written(self) -> dict[str, Any]:
-        """The table that would stand for it in an experiment file."""
+        """Its table in an experiment file."""
         return {"kind": "rerank", "of": self._of.written(), "rerank": reranker_table(*self._given)}
 
     @property
@@ -111,7 +111,7 @@ class Reranked(Retriever):
     def rerank(self, queries: Sequence[Query], before: Sequence[Ranking], meter: Meter) -> list[Ranking]:
         """Rerank every query's hits through the cache, pairs of like length of all queries together.
 
-        The first `depth` hits stand in the order of their scores, the others keep their order beneath them. The meter
+        The first `depth` hits are in the order of their scores, the others keep their order beneath them. The meter
         counts `texts` (distinct pairs), `cached` and `lost_tokens`, and notes the queries of which a pair was
         truncated, as "truncated-pair"; the reranker itself counts calls, tokens and dollars in it.
 

@@ -148,7 +148,7 @@ class Encoder(Model):
     """Turns texts into vectors, one request at a time; `retrievers.embedding` plans the requests."""
 
     form: ClassVar[Form] = "dense"
-    """What stands for a text: it decides in which kind of block the encoder may stand."""
+    """How a text is represented: it decides which kinds of retriever may use the encoder."""
 
     contextual: ClassVar[bool] = False
     """Whether it reads, with a passage, the document that it was cut from."""
@@ -296,7 +296,7 @@ class Retriever(ABC):
         return
 
     def written(self) -> dict[str, Any]:
-        """The table that would stand for it in an experiment file, the tables of its parts in it."""
+        """Its table in an experiment file, the tables of its parts in it."""
         what = f"a {type(self).__name__} does not say how it is written"
         raise InputError(Problem("retrievers", what, "give a table, with its kind"))
 

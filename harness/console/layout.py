@@ -30,7 +30,7 @@ class Column(NamedTuple):
     head: str
     cells: Sequence[str]
     left: bool = False
-    """Words stand at the left, numbers at the right."""
+    """Words are at the left, numbers at the right."""
     bold: frozenset[int] = frozenset()
     """Rows that stand out."""
     rank: int = 0
@@ -99,7 +99,7 @@ def side_by_side(first: Column, others: Sequence[Column], width: int) -> Iterato
 
 
 def text_line(text: str, style: str = "") -> Text:
-    """Return a line of text as it stands: nothing in it is read as markup."""
+    """Return a line of text as it is: nothing in it is read as markup."""
     from rich.text import Text
 
     return Text(text, style)

@@ -196,7 +196,7 @@ def print_result(lines: Iterable[str], *, as_json: bool, **values: object) -> No
     Args:
         lines: for people.
         as_json: whether the object is wanted.
-        values: what stands in it.
+        values: what is in it.
     """
     if as_json:
         print_json(**values)

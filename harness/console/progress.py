@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 REFRESH = 0.1
 """Seconds between two redraws of the bars."""
 SILENCE = 30.0
-"""Seconds without a line after which a log is told how far a stage is."""
+"""Seconds without a line after which a log says how far a stage is."""
 STEPS = {"comparing": "pairs"}
 """What is counted in a stage that treats no texts, where it has a name."""
 FED_BY = {"index": "embed-documents"}
@@ -194,7 +194,7 @@ class Progress:
             self.say(said)
 
     def _overwrite(self, text: str, end: str) -> None:
-        """Write in place of the line that stands there: notebooks know no other control character than this one."""
+        """Write in place of the line that is there: notebooks know no other control character than this one."""
         file = self._console.file
         file.write("\r" + text.ljust(self._written) + end)
         file.flush()

@@ -167,7 +167,7 @@ def table(found: SetsTogether, *, width: int) -> Iterator[RenderableType]:
 
 
 SAID = 6
-"""Pairs that a terminal is told of."""
+"""Pairs that a terminal shows."""
 
 
 def _name(sets: Sequence[Loaded]) -> str:

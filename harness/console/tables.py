@@ -23,7 +23,7 @@ Row = Mapping[str, Any]
 """A row of summary.csv."""
 
 NO_INTERVAL = "not estimable"
-"""What stands in place of an interval where all values are equal, which tells nothing of how far they scatter."""
+"""Shown in place of an interval where all values are equal, which does not show how far they scatter."""
 NOTES = 2
 """Warnings that are told unasked: --explain tells them all."""
 ROWS = 2
@@ -33,7 +33,7 @@ MOST = 20
 
 
 WIDTH = 100
-"""Of text that stands in no terminal."""
+"""Of text that is not in a terminal."""
 
 
 def as_text(build: Callable[..., Iterable[RenderableType]], *args: object, width: int = WIDTH) -> str:
@@ -92,10 +92,10 @@ def _stems(record: Results) -> Iterator[RenderableType]:
 
 
 class VerdictNotes(NamedTuple):
-    """What a verdict is told with."""
+    """What is printed with a verdict."""
 
     explain: bool = False
-    """Whether all that was found is told."""
+    """Whether all that was found is printed."""
     notes: Sequence[str] = ()
     """What may change the verdict."""
     complete: bool = True
@@ -188,7 +188,7 @@ def comparisons(
         family: its comparisons, one or more.
         width: cells of the terminal.
         settings: those that it was made with.
-        leader: its pairs stand first, then the closest.
+        leader: its pairs come first, then the closest.
     """
     from harness.evaluation.evaluation import wilcoxon_floors
     from harness.evaluation.wording import verdict_cell, verdict_word
@@ -278,7 +278,7 @@ def scoreboard(summary: Sequence[Row], *, width: int) -> Iterator[RenderableType
 
 
 def by_query(scores: Sequence[Row], run: str, *, width: int) -> Iterator[RenderableType]:
-    """The scores of one run, a line a query and a column a measure; what has no room beside stands beneath.
+    """The scores of one run, a line a query and a column a measure; what has no room beside comes beneath.
 
     Args:
         scores: rows with query_id, measure and value.

@@ -72,7 +72,7 @@ def score_folders(
 
     Args:
         folders: two or more.
-        named: measures; none stands for those of the first folder's experiment that all experiments name, its primary
+        named: measures; none means those of the first folder's experiment that all experiments name, its primary
             measure first.
         rule: another grade rule, for all of them.
         queries: only these.
@@ -142,8 +142,8 @@ def joined_scores(
 ) -> Scores:
     """Put the retrievers of several folders into one table, each under a name of its own.
 
-    Where two have the same name, the folder's stands before it. Retrievers of one name, or of one configuration, with
-    the same first hits and the same scores are one retriever, asked twice: it stands once, under its first name, since
+    Where two have the same name, the folder's comes before it. Retrievers of one name, or of one configuration, with
+    the same first hits and the same scores are one retriever, queried twice: it occurs once, by its first name, since
     every further pair makes all tests weaker. (Unless nothing would be left to compare.)
 
     Args:
@@ -286,7 +286,7 @@ def score_rankings(
 
     Args:
         paths: judgments and TREC runs, one results folder, or several.
-        named: measures; none stands for those of the experiments, or the usual ones.
+        named: measures; none means those of the experiments, or the usual ones.
         rule: another grade rule for results folders.
         conventions: which queries count; of results folders only `queries`, the others are refused.
 

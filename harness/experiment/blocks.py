@@ -1,4 +1,4 @@
-"""The retrievers' tables as data: what may stand in each and what it uses."""
+"""The retrievers' tables as data: what each may hold and what it uses."""
 
 from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar, Literal, Self, get_args
@@ -352,7 +352,7 @@ def _store(table: dict[str, Any], form: str) -> dict[str, Any]:
     """The options of a store, which have to suit the form of its vectors."""
     options: dict[str, Any] = checked(options_of(StoreOptions), table, "").model_dump()
     try:
-        # As it will be used; as it stands where a variable is not set, which is said elsewhere.
+        # As it will be used; as it is written where a variable is not set, which is said elsewhere.
         store = StoreOptions(**(options if any(unset(options)) else expand(options)))
         if form in get_args(Form):
             store.check(form)

@@ -1,4 +1,4 @@
-"""Reads an experiment file, finds its data set and parses its measures; every fault is told at once."""
+"""Reads an experiment file, finds its data set and parses its measures; every problem is reported at once."""
 
 import re
 import tomllib
@@ -22,7 +22,7 @@ REMEDY = "harness run and check take several; in Python harness.run_sets"
 
 
 class Loaded(NamedTuple):
-    """An experiment, what was written for it, and where its data set lies."""
+    """An experiment, what was written for it, and where its data set is."""
 
     question: Question
     written: Mapping[str, Any]
@@ -103,7 +103,7 @@ def _loaded(tables: dict[str, Any], path: Path, *, built: bool, code: bool) -> L
         question = question_of(parse(with_runs_located(tables, path), code=code))
     if not built:
         problems = [one._replace(where=f"{path}: {one.where}".removesuffix(": ")) for one in problems]
-    with suppress(InputError):  # what is wrong with its table is told above
+    with suppress(InputError):  # what is wrong with its table is reported above
         table = dataset_table(tables)
     with collecting(problems):
         dataset = None if table is None else locate(table, path)
@@ -151,7 +151,7 @@ def _read(path: Path) -> dict[str, Any]:
 
 
 def _tables(source: Mapping[str, Any] | Experiment) -> dict[str, Any]:
-    """The tables of an experiment built in code, as they would stand in a file."""
+    """The tables of an experiment built in code, as a file would hold them."""
     tables: Any = _without_none(source.resolved() if isinstance(source, Experiment) else source)
     parsed: dict[str, Any] = tables
     return parsed
@@ -239,7 +239,7 @@ def with_runs_located(tables: Mapping[str, Any], path: Path) -> dict[str, Any]:
 
 
 def dataset_table(tables: Mapping[str, Any]) -> DatasetTable:
-    """The data set's table alone, so that a wrong path is told beside whatever else is wrong."""
+    """The data set's table alone, so that a wrong path is reported with whatever else is wrong."""
     table = tables.get("dataset")
     if isinstance(table, list):
         raise InputError(Problem("dataset", "names several data sets, and this takes one", REMEDY))

@@ -30,7 +30,7 @@ class Kind(Strict):
 
     @pydantic.model_serializer
     def written(self) -> dict[str, Any]:
-        """The table as it would stand in an experiment file."""
+        """The table as an experiment file holds it."""
         return {"kind": self.kind, **self.options}
 
 
@@ -53,7 +53,7 @@ class KindOf:
         return core_schema.no_info_before_validator_function(self._read, handler(source))
 
     def __get_pydantic_json_schema__(self, _: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchema:
-        """All kinds that can stand here, those of other packages too."""
+        """All kinds that can be here, those of other packages too."""
         tables = union_of(self.name, [table_of(self.find(kind), kind) for kind in sorted(self.kinds())])
         return handler(tables.__pydantic_core_schema__)
 
@@ -92,7 +92,7 @@ def _fields(cls: type) -> dict[str, Any]:
 
 
 def table_of(cls: type, kind: str, base: type[BaseModel] | None = None) -> type[BaseModel]:
-    """A class's options as the schema shows them, beside their kind and the keys that stand in every such table."""
+    """A class's options as the schema shows them, beside their kind and the keys of every such table."""
     shared = {} if base is None else {key: one for key, one in _fields(base).items() if key not in ("kind", "options")}
     own = {"kind": (Literal[kind], ...), **shared, **_fields(cls)}
     return create_model(cls.__name__, __base__=_Arguments, __doc__=inspect.getdoc(cls), **own)

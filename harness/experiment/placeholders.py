@@ -1,6 +1,6 @@
 """Tables as they are written: names of the environment, secrets, numbers that are too large.
 
-What is secret stands in the environment alone: keys and passwords in the file itself are refused.
+What is secret is in the environment alone: keys and passwords in the file itself are refused.
 """
 
 import os
@@ -17,11 +17,11 @@ _NAMES = "api[_-]?key|authorization|secret|password|passwd|token|credential"
 SECRET_KEY = re.compile(rf"({_NAMES})s?$", re.IGNORECASE)
 SECRET_IN_URL = re.compile(rf"://([^/@\s:]*:[^/@\s]+@|\S*[?&]([\w-]*({_NAMES})|key|sig)=[^&#\s{{])", re.IGNORECASE)
 SCHEME = re.compile(r"^(basic|bearer|apikey|token)\b", re.IGNORECASE)
-"""What stands before a secret in a header."""
+"""What comes before a secret in a header."""
 
 
 def walk(value: Any, where: str = "") -> Iterator[tuple[str, Any]]:
-    """Yield a value and all that stands in it, each with its place, such as `retrievers[0].name`.
+    """Yield a value and all that is in it, each with its place, such as `retrievers[0].name`.
 
     >>> list(walk({"a": [1]}))
     [('', {'a': [1]}), ('a', [1]), ('a[0]', 1)]
@@ -48,7 +48,7 @@ def too_large(written: Mapping[str, Any]) -> Iterator[Problem]:
 
 
 def secrets(written: Mapping[str, Any]) -> Iterator[Problem]:
-    """Yield the keys and passwords that stand in the file itself."""
+    """Yield the keys and passwords that are in the file itself."""
     for place, value in strings(written):
         plain = SCHEME.sub("", REFERENCE.sub("", value).strip()).strip()
         if (SECRET_KEY.search(place.rpartition(".")[2]) and plain) or SECRET_IN_URL.search(plain):

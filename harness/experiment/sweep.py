@@ -28,7 +28,7 @@ class _Axis(NamedTuple):
 
     key: str
     block: str
-    """The retriever whose table it stands in."""
+    """The retriever whose table holds it."""
     path: tuple[str, ...]
     values: tuple[Any, ...]
     words: tuple[str, ...]
@@ -154,7 +154,7 @@ def _holds_tables(values: Any) -> bool:
 
 
 def _parts(name: str, blocks: Blocks, above: tuple[str, ...] = ()) -> set[str]:
-    """A retriever and all that it uses, as far as these are tables of the file; a circle is told elsewhere."""
+    """A retriever and all that it uses, as far as these are tables of the file; a circle is reported elsewhere."""
     of = blocks[name].get("of", ()) if name in blocks and name not in above else ()
     inner = (of,) if isinstance(of, str) else of if isinstance(of, Sequence) else ()
     found = (_parts(one, blocks, (*above, name)) for one in inner if isinstance(one, str))
@@ -162,7 +162,7 @@ def _parts(name: str, blocks: Blocks, above: tuple[str, ...] = ()) -> set[str]:
 
 
 def _set(table: dict[str, Any], axis: _Axis, value: Any) -> None:
-    """Set a key of a table, which may stand in tables of tables; a chunk of 0 is none."""
+    """Set a key of a table, which may be in tables of tables; a chunk of 0 is none."""
     if axis.path == ("chunk", "size") and value == 0:
         table.pop("chunk", None)
         return

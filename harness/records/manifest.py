@@ -290,7 +290,7 @@ def _current(content: Table) -> Table:
 
 
 def _with_ledger(content: Table) -> Table:
-    """The ledgers of the retrievers in a table of their own: in the file they stand beside that of the data set."""
+    """The ledgers of the retrievers in a table of their own: in the file they are beside that of the data set."""
     ledger = content.get("ledger")
     if not isinstance(ledger, Mapping):
         return content

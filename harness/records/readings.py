@@ -25,7 +25,7 @@ from retrievers.types import Query
 Word = Literal["entailed", "contradicted", "neutral"]
 WORDS: tuple[str, ...] = get_args(Word)
 FOLDER = "answers"
-"""Where these files lie in a results folder."""
+"""Where these files are in a results folder."""
 PEOPLE = "people"
 """Stands in the place of a judge for claims that came with the data."""
 CLAIMS, VERDICTS, OPINIONS, PASSAGES = "claims.jsonl", "verdicts.jsonl", "opinions.jsonl", "passages.jsonl"

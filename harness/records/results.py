@@ -1,4 +1,4 @@
-"""A results folder, read back, with its data set as it is now and the earlier runs that lie beside it."""
+"""A results folder, read back, with its data set as it is now and the earlier runs beside it."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ def refuse_links(folder: Path) -> None:
 def create(path: Path) -> Iterator[TextIO]:
     r"""Write a file as UTF-8 with \n, made anew.
 
-    Whatever the environment holds stands in it as `${NAME}`.
+    Whatever the environment holds is in it as `${NAME}`.
 
     Raises:
         InputError: it cannot be written.

@@ -166,7 +166,7 @@ def check(
     Args:
         target: either of them, or what was loaded of an experiment; a reference says more of a data set than its path.
         code: whether the experiment may name code that is run.
-        results: where earlier runs lie, which tell how fast models are.
+        results: where earlier runs are, which show how fast models are.
         online: whether every service of the experiment is asked for one text.
 
     Raises:

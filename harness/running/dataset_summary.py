@@ -40,7 +40,7 @@ class DatasetSummary(NamedTuple):
     near_duplicates: tuple[str, ...]
     """Documents that are nearly the same as one before them."""
     quoted: tuple[str, ...]
-    """Queries whose text stands word for word in a document."""
+    """Queries whose text is word for word in a document."""
     labelled: int
     """Documents that some label names."""
     grades: tuple[tuple[int, int], ...]

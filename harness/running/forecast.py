@@ -35,7 +35,7 @@ def forecast(
 ) -> dict[Role, Forecast]:
     """Count what embedding documents and queries would take, window by window as they are embedded.
 
-    A text that stands in two windows counts in both: the figures are then a little too high.
+    A text that is in two windows counts in both: the figures are then a little too high.
     """
     read = in_context(dataset.documents(), chunks, contextual=embedder.encoder.contextual)
     contents = ((piece.text, whole) if whole and chunks else (piece.content, whole) for piece, whole in read)
@@ -52,7 +52,7 @@ def check_needs(built: Sequence[Built], shared: RunContext, *, timed: Sequence[s
 
     Args:
         built: the retrievers that are run.
-        shared: what is embedded, where vectors may lie, and whether the run may not spend more than a limit, so that
+        shared: what is embedded, where vectors may be, and whether the run may not spend more than a limit, so that
             every price must be known.
         timed: those whose queries are asked past the cache.
 

@@ -125,7 +125,7 @@ class EarlierRun(NamedTuple):
 
 
 def earlier_runs(results: Path) -> Iterator[EarlierRun]:
-    """The results folders that were made on this machine, those of several data sets too, which lie one deeper."""
+    """The results folders made on this machine, those of several data sets too, which are one level deeper."""
     for manifest in sorted([*results.glob("*/manifest.json"), *results.glob("*/*/manifest.json")]):
         try:
             run = EarlierRun(records.read_manifest(manifest.parent), records.read_rows(manifest.parent / "costs.csv"))

@@ -55,7 +55,7 @@ class Planning:
     cache: Cache
     earlier: Sequence[EarlierRun]
     planned: dict[str, PlanRow] = field(default_factory=dict)
-    """What is embedded, by what it is -> its row: equal texts by an equal model stand once."""
+    """What is embedded, by what it is -> its row: equal texts by an equal model occur once."""
 
     def same(self) -> EarlierRun | None:
         """The earlier run of this very experiment on these data: what it timed is not timed again."""
@@ -253,7 +253,7 @@ def plan(loaded: Loaded, dataset: Dataset, built: Sequence[Built], results: Path
         loaded: the experiment.
         dataset: its data.
         built: its retrievers.
-        results: where earlier runs lie.
+        results: where earlier runs are.
 
     Raises:
         InputError: the cache or the place of [vectors] cannot be read.

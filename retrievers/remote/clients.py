@@ -32,7 +32,7 @@ _ACCOUNT = ("OpenAI-Organization", "OpenAI-Project")
 _NEVER_SENT = "none"
 """Stands for the key where there is none: the SDK asks for one, and its header is left out."""
 _IN_ADDRESSES = ";/?:@&=+$,[]#%!'()*~"
-"""What stands in an address as it is; a letter such as ü is written as its bytes."""
+"""What remains in an address as it is; a letter such as ü is written as its bytes."""
 Part = TypeVar("Part")
 
 
@@ -60,7 +60,7 @@ class RemoteModel(Configured):
 
     expands: ClassVar[bool] = True
     where: ClassVar[str] = "encoder"
-    """The table of the experiment in which the options stand."""
+    """The table of the experiment that holds the options."""
     first = "model"
     model: str
     """The provider's name for it."""
@@ -246,7 +246,7 @@ def opened(client: Callable[..., Part], **options: Any) -> Part:
     """Make a client, which reads proxies and certificates from the environment.
 
     Raises:
-        InputError: what stands there cannot be used; its own words would repeat a proxy's password.
+        InputError: what is there cannot be used; its own words would repeat a proxy's password.
     """
     try:
         return client(**options)

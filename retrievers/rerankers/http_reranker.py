@@ -32,7 +32,7 @@ class RerankProtocol(NamedTuple):
     documents: str
     """What the list of documents is called in the body."""
     more: Mapping[str, Any]
-    """What else stands in the body."""
+    """What else is in the body."""
     tokens: int
     """Of one document, that the service reads."""
 

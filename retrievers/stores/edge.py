@@ -43,7 +43,7 @@ class EdgeStore(Store):
     approximate one is indexed as a whole, since a graph of all points is searched faster than several. One of sparse
     vectors, or of vectors of tokens, stays one segment: how much a segment holds is told the engine before it is known.
 
-    A point's id is its number, and the document ids stand in a file of their own: the engine takes such points in a
+    A point's id is its number, and the document ids are in a file of their own: the engine takes such points in a
     third less time than with ids of 128 bits and a payload, and gives deep rankings twice as fast.
 
     A folder of the collection's name is a finished collection, whatever happened to the process that made it. The

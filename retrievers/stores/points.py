@@ -31,7 +31,7 @@ NAMESPACE = DOCUMENTS.bytes
 SPARSE = "sparse"
 """The name of a collection's sparse vectors, which have to have one."""
 FIELDS = "fields"
-"""The key of a payload under which a document's fields stand."""
+"""The key of a payload that holds a document's fields."""
 Payload = dict[str, Any]
 SPARE = 10
 """Hits asked for beyond the limit, so that a tie at the limit rarely needs a second request."""
@@ -84,7 +84,7 @@ def point_id(document_id: str) -> str:
 def payloads(ids: Sequence[str], fields: Sequence[Mapping[str, str]]) -> list[Payload]:
     """Return what is kept with each point: the document's id, and the fields by which searches may be narrowed.
 
-    Fields stand in one list under one key, so that a name may hold what a path of Qdrant's may not (a dot, a quote).
+    Fields are in one list under one key, so that a name may hold what a path of Qdrant's may not (a dot, a quote).
 
     >>> payloads(["d1"], [{"language": "ja"}])
     [{'id': 'd1', 'fields': ['["language", "ja"]']}]
@@ -95,7 +95,7 @@ def payloads(ids: Sequence[str], fields: Sequence[Mapping[str, str]]) -> list[Pa
 
 
 def field_pairs(fields: Mapping[str, str]) -> list[str]:
-    """Return a document's fields as they stand in a payload.
+    """Return a document's fields as a payload holds them.
 
     >>> field_pairs({"language": "ja"})
     ['["language", "ja"]']
