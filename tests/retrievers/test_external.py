@@ -245,16 +245,6 @@ def test_answers_that_are_not_as_described(options, told):
             http(url, **changed).search([Query(str(n), " ".join(small.TEXTS.values())) for n in range(9)], 6, Meter())
 
 
-@pytest.mark.parametrize(
-    ("options", "told"),
-    [({"ids": "hits["}, "is not JMESPath"), ({"method": "PUT"}, "is not supported"),
-     ({"url": "ftp://x"}, "is an invalid URL"), ({"body": {"q": "x"}}, "{query} is missing")],
-)  # fmt: skip
-def test_descriptions_that_are_wrong(options, told):
-    with pytest.raises(InputError, match=told):
-        http("http://x", **options)
-
-
 def test_a_secret_in_a_header_is_refused(tmp_path):
     block = ('[[retrievers]]\nname = "a"\nkind = "http"\nurl = "http://x"\nids = "a"\nbody = { q = "{query}" }\n'
              'headers = { Authorization = "ApiKey abcdef123" }\n')  # fmt: skip

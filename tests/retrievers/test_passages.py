@@ -158,17 +158,6 @@ def test_a_function_of_one_s_own_cuts(tmp_path: Path, monkeypatch: pytest.Monkey
     assert set(results.rankings("h")) == set(results.rankings("b"))
 
 
-def test_tokens_need_an_encoder() -> None:
-    with pytest.raises(InputError, match="BM25 has no tokens"):
-        BM25(chunk={"size": 10, "unit": "tokens"})
-    with pytest.raises(InputError, match=r"did you mean 'overlap'"):
-        BM25(chunk={"size": 10, "overlapp": 1})
-    with pytest.raises(InputError, match=r"chunk\.size: is missing, or below 1"):
-        BM25(chunk={"overlap": 1})
-    with pytest.raises(InputError, match="not between 0 and the size"):
-        BM25(chunk={"size": 10, "overlap": 10})
-
-
 def test_bm25_gives_a_document_the_score_of_its_best_passage() -> None:
     rng = np.random.default_rng(5)
     words = [f"w{number}" for number in range(40)]

@@ -138,12 +138,6 @@ def test_a_model_with_two_outputs_is_refused(tmp_path, cache):
         reranker(tiny.cross_encoder(tmp_path, outputs=2), cache).rerank_alone(QUERIES[0], RANKINGS[0], Meter())
 
 
-@pytest.mark.parametrize("option", [{"depth": 0}, {"batch_size": 0}])
-def test_options_out_of_range(cache, option):
-    with pytest.raises(InputError, match=next(iter(option))):
-        reranker("x", cache, **option)
-
-
 def max_sim(folder, query, text):
     """The same by sentence-transformers' own `encode`, one text at a time."""
     from sentence_transformers import SentenceTransformer
@@ -306,24 +300,6 @@ def test_searches_are_billed_and_capped(cache):
         with pytest.raises(OverBudget):
             rerank(provider, cache, meter, search_price=1000)
         assert meter.budget.spent == len(provider.requests) == 2
-
-
-@pytest.mark.parametrize(
-    "options",
-    [{"dialect": "tei"}, {"dialect": "vllm", "model": "m"}, {"dialect": "cohere"},
-     {"dialect": "voyage", "model": "m", "depth": 0}],
-)  # fmt: skip
-def test_a_reranker_that_cannot_be(options):
-    with pytest.raises(InputError):
-        HttpReranker(**options)
-
-
-def test_the_price_of_a_foreign_server_is_not_known():
-    assert HttpReranker("vllm", model="m", base_url="http://gpu.example.org/v1").price is None
-    assert HttpReranker("vllm", model="m", base_url="http://localhost:8000/v1").price.usd_per_million_tokens == 0
-    assert HttpReranker("voyage", model="rerank-2.5").price.usd_per_million_tokens == 0.05
-    assert HttpReranker("cohere", model="m").price is None
-    assert HttpReranker("cohere", model="m", search_price=2.0).price.usd(0, 500) == 1.0
 
 
 PAID = """

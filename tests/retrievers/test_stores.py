@@ -309,27 +309,6 @@ def test_the_bytes_a_search_needs_are_those_of_the_engines_files(places, tmp_pat
     assert StoreOptions("edge", **options).bytes_read(2000, 128) == pytest.approx(on_disk, rel=0.15)
 
 
-@pytest.mark.parametrize(
-    ("options", "complaint"),
-    [
-        ({"location": "ftp://host"}, "'ftp://host' names no store"),
-        ({"location": ""}, "'' names no store"),
-        ({"location": "foo"}, "'foo' names no store .*'./foo'"),
-        ({"location": "memory"}, r"did you mean ':memory:'\? known: :memory:, edge, csr; a folder's .*'./memory'"),
-        ({"location": "qdrant"}, "names no store"),
-        ({"location": ":memory:", "m": 16}, "knows only exact search"),
-        ({"location": "edge", "shards": 2}, "store.shards: is for a server"),
-        ({"location": "http://host", "replication": 0}, "replication: 0: should be greater than or equal to 1"),
-        ({"location": "http://host", "defer_graph": True}, "set m"),
-        ({"location": "edge", "m": 16, "defer_graph": True}, "is for a server"),
-        ({"location": "edge", "oversampling": 0.5}, "oversampling: 0.5: should be greater than or equal to 1"),
-    ],
-)
-def test_options_that_make_no_sense_are_named(options, complaint):
-    with pytest.raises(InputError, match=complaint):
-        StoreOptions(**options)
-
-
 @given(st.uuids())
 def test_a_uuid_stays_as_it_is_and_its_other_spellings_are_other_documents(value):
     assert point_id(str(value)) == str(value)

@@ -1,0 +1,127 @@
+"""What options may be, which of them change a fingerprint, what a model costs, and which key it needs."""
+
+from functools import partial
+
+import pytest
+
+from retrievers.bm25 import BM25
+from retrievers.encoders.bedrock import BedrockEncoder
+from retrievers.encoders.cohere import CohereEncoder
+from retrievers.encoders.gemini import GeminiEncoder
+from retrievers.encoders.openai import OpenAIEncoder
+from retrievers.errors import InputError
+from retrievers.rerankers.cross_encoder import CrossEncoderReranker
+from retrievers.rerankers.http_reranker import HttpReranker
+from retrievers.search_endpoint import Endpoint
+from retrievers.stores import StoreOptions
+from retrievers.types import facts_of
+
+V1, V2 = "amazon.titan-embed-text-v1", "amazon.titan-embed-text-v2:0"
+ENDPOINT = {"url": "http://x", "ids": "hits[*]", "body": {"q": "{query}"}}
+NAN, INFINITE = float("nan"), float("inf")
+openai, titan = partial(OpenAIEncoder, model="m"), partial(BedrockEncoder, model=V2)
+
+
+@pytest.mark.parametrize(
+    ("made", "options", "told"),
+    [
+        *((openai, {name: value}, name) for name in ("timeout", "patience", "rpm", "tpm", "price")
+          for value in (NAN, INFINITE, -1.0)),
+        *((openai, {name: 0}, name) for name in ("batch_size", "concurrency", "timeout")),
+        (openai, {"batch_size": 4096}, "batch_size"),
+        (titan, {"model": "amazon.titan-text-express-v1"}, "is not an embedding model"),
+        (titan, {"model": V1, "dimensions": 256}, "only its own"),
+        (titan, {"dimensions": 300}, "256, 512, 1024"),
+        (titan, {"concurrency": 0}, "concurrency"),
+        (HttpReranker, {"dialect": "tei"}, "has no server of its own"),
+        (HttpReranker, {"dialect": "vllm", "model": "m"}, "has no server of its own"),
+        (HttpReranker, {"dialect": "cohere"}, "model: is missing"),
+        (HttpReranker, {"dialect": "voyage", "model": "m", "depth": 0}, "depth"),
+        *((partial(CrossEncoderReranker, "x"), {name: 0}, name) for name in ("depth", "batch_size")),
+        *((BM25, {"k1": value}, "k1: .*should be (less|greater) than or equal to") for value in (-1.0, 1e308, NAN)),
+        (BM25, {"chunk": {"size": 10, "unit": "tokens"}}, "BM25 has no tokens"),
+        (BM25, {"chunk": {"size": 10, "overlapp": 1}}, "did you mean 'overlap'"),
+        (BM25, {"chunk": {"overlap": 1}}, r"chunk\.size: is missing, or below 1"),
+        (BM25, {"chunk": {"size": 10, "overlap": 10}}, "not between 0 and the size"),
+        (Endpoint, {**ENDPOINT, "ids": "hits["}, "is not JMESPath"),
+        (Endpoint, {**ENDPOINT, "method": "PUT"}, "is not supported"),
+        (Endpoint, {**ENDPOINT, "url": "ftp://x"}, "is an invalid URL"),
+        (Endpoint, {**ENDPOINT, "body": {"q": "x"}}, "{query} is missing"),
+        (StoreOptions, {"location": "ftp://host"}, "'ftp://host' names no store"),
+        (StoreOptions, {"location": ""}, "'' names no store"),
+        (StoreOptions, {"location": "foo"}, "'foo' names no store .*'./foo'"),
+        (StoreOptions, {"location": "memory"},
+         r"did you mean ':memory:'\? known: :memory:, edge, csr; a folder's .*'./memory'"),
+        (StoreOptions, {"location": "qdrant"}, "names no store"),
+        (StoreOptions, {"location": ":memory:", "m": 16}, "knows only exact search"),
+        (StoreOptions, {"location": "edge", "shards": 2}, "store.shards: is for a server"),
+        (StoreOptions, {"location": "http://host", "replication": 0}, "replication: 0: should be greater than or eq"),
+        (StoreOptions, {"location": "http://host", "defer_graph": True}, "set m"),
+        (StoreOptions, {"location": "edge", "m": 16, "defer_graph": True}, "is for a server"),
+        (StoreOptions, {"location": "edge", "oversampling": 0.5}, "oversampling: 0.5: should be greater than or eq"),
+    ],
+)  # fmt: skip
+def test_options_that_cannot_be(made, options, told):
+    with pytest.raises(InputError, match=told):
+        made(**options)
+
+
+@pytest.mark.parametrize(
+    ("made", "changes", "same"),
+    [(openai, [{"model": "n"}, {"dimensions": 256}, {"base_url": "http://localhost:1"}, {"query_prompt": "q"},
+               {"document_extra": {"input_type": "document"}}, {"query_extra": {"input_type": "query"}}],
+      {"batch_size": 7, "concurrency": 1, "rpm": 9, "api_key": "x", "price": 3, "headers": {"a": "b"}}),
+     (titan, [{"model": V1}, {"dimensions": 256}, {"normalize": False}],
+      {"region": "eu-west-1", "profile": "x", "concurrency": 2, "rpm": 9}),
+     (partial(CohereEncoder, model="m"), [{"dimensions": 8}, {"embedding_type": "int8"}], {"rpm": 9}),
+     (partial(GeminiEncoder, model="m"), [{"query_task": ""}], {"rpm": 9})],
+)  # fmt: skip
+def test_fingerprints_differ_where_vectors_do(made, changes, same):
+    assert len({made(**options).fingerprint for options in [{}, *changes]}) == 1 + len(changes)
+    assert made(**same).fingerprint == made().fingerprint
+
+
+def test_fingerprints_are_those_of_caches_of_before():
+    """Before anything could be added to the body: retriever-harness 0.1.0 at commit 81ac002."""
+    assert OpenAIEncoder("text-embedding-3-small").fingerprint == "openai-text-embedding-3-small-792914b8b5799174"
+    there = OpenAIEncoder("m", base_url="http://localhost:1/v1", dimensions=5, query_prompt="q")
+    assert there.fingerprint == "openai-m-ab19acf2a03a6c0d"
+
+
+small = partial(OpenAIEncoder, model="text-embedding-3-small")
+AZURE = "https://name.openai.azure.com/openai/v1"
+
+
+@pytest.mark.parametrize(
+    ("model", "usd"),
+    [(small(), 0.02), (small(price=5), 5), (small(base_url="https://api.openai.com/v1/"), 0.02),
+     (small(base_url=AZURE), 0.02), (small(base_url="http://localhost:1/v1"), 0),
+     (small(base_url="http://127.0.0.1:11434/v1"), 0), (small(base_url="http://[::1]:11434/v1"), 0),
+     (small(base_url="https://models.example.org/v1", price=0.5), 0.5),
+     (small(base_url="https://models.example.org/v1"), None), (small(base_url="http://192.168.0.7:8000/v1"), None),
+     (HttpReranker("vllm", model="m", base_url="http://gpu.example.org/v1"), None),
+     (HttpReranker("vllm", model="m", base_url="http://localhost:8000/v1"), 0),
+     (HttpReranker("voyage", model="rerank-2.5"), 0.05), (HttpReranker("cohere", model="m"), None),
+     (HttpReranker("cohere", model="m", search_price=2.0), 1.0)],
+)  # fmt: skip
+def test_the_price_is_the_experiments_or_the_list_price_or_nothing_here(model, usd):
+    """For a million tokens, and 500 searches."""
+    assert (model.price and model.price.usd(10**6, 500)) == usd
+    told = None if model.price is None else f"{model.price.usd_per_million_tokens:g}"
+    assert facts_of(model).get("usd_per_million_tokens") == told
+
+
+@pytest.mark.parametrize(
+    ("made", "own", "variables"),
+    [(OpenAIEncoder, "https://API.openai.com/v1", ["OPENAI_API_KEY"]),
+     (CohereEncoder, "https://api.cohere.com", ["CO_API_KEY"]),
+     (GeminiEncoder, "https://generativelanguage.googleapis.com/v1beta", ["GEMINI_API_KEY", "GOOGLE_API_KEY"])],
+)  # fmt: skip
+def test_the_key_is_needed_for_the_providers_own_server_alone(made, own, variables, keys, monkeypatch):
+    for name in variables:
+        monkeypatch.delenv(name, raising=False)
+    for where in ({}, {"base_url": f"{own}/"}):
+        with pytest.raises(InputError, match="is not set in the environment"):
+            made("m", **where).check()
+    for elsewhere in (own.replace("https", "http"), "https://elsewhere.example.org"):  # a key is not sent in the clear
+        made("m", base_url=elsewhere).check()
