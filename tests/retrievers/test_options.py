@@ -1,15 +1,22 @@
-"""What options may be, which of them change a fingerprint, what a model costs, and which key it needs."""
+"""What options may be, which change a fingerprint, what a model costs, which key and which package it needs."""
 
+import sys
+from collections.abc import Callable
 from functools import partial
+from pathlib import Path
+from typing import Any
 
 import pytest
 
+from harness.answers.overlap import needs_sacrebleu
+from harness.dataset import load, reference_of
 from retrievers.bm25 import BM25
 from retrievers.encoders.bedrock import BedrockEncoder
 from retrievers.encoders.cohere import CohereEncoder
 from retrievers.encoders.gemini import GeminiEncoder
 from retrievers.encoders.openai import OpenAIEncoder
 from retrievers.errors import InputError
+from retrievers.external import SavedRun
 from retrievers.rerankers.cross_encoder import CrossEncoderReranker
 from retrievers.rerankers.http_reranker import HttpReranker
 from retrievers.search_endpoint import Endpoint
@@ -125,3 +132,26 @@ def test_the_key_is_needed_for_the_providers_own_server_alone(made, own, variabl
             made("m", **where).check()
     for elsewhere in (own.replace("https", "http"), "https://elsewhere.example.org"):  # a key is not sent in the clear
         made("m", base_url=elsewhere).check()
+
+
+def read(folder: Path, name: str) -> None:
+    (folder / name).write_bytes(b"PAR1")
+    load(reference_of(str(folder / name)))
+
+
+WANTED: dict[str, tuple[str, str, Callable[[Path], Any]]] = {
+    "python_calamine": ("python-calamine", "formats", lambda folder: read(folder, "questions.xlsx")),
+    "datasets": ("datasets", "formats", lambda _: load(reference_of("hf:org/name"))),
+    "ir_datasets": ("ir_datasets", "formats", lambda _: load(reference_of("irds:vaswani"))),
+    "pyarrow": ("pyarrow", "formats", lambda folder: SavedRun(path="tests/none.parquet").check()),
+    "sacrebleu": ("sacrebleu", "answers", lambda _: needs_sacrebleu()),
+}
+
+
+@pytest.mark.parametrize("module", WANTED)
+def test_the_message_names_the_package_and_its_extra(tmp_path, monkeypatch, module):
+    package, extra, act = WANTED[module]
+    monkeypatch.setitem(sys.modules, module, None)
+    said = rf'needs the package {package} \(pip install {package}, or the extra "{extra}"\)'
+    with pytest.raises(InputError, match=said):
+        act(tmp_path)

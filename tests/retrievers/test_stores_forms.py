@@ -47,6 +47,10 @@ def embedded(tmp_path_factory):
     return vectors
 
 
+def vectors_of(form, rows):
+    return SparseVectors.of(rows[:, 0]) if form == "sparse" else TokenVectors.of(list(rows))
+
+
 def products(queries, documents):
     """Every score, in 64 bits, by NumPy."""
     if isinstance(queries, SparseVectors):
@@ -102,7 +106,7 @@ def test_what_shares_nothing_with_the_query_is_no_answer(places, location):
 def test_ties_at_the_limit_are_resolved_by_id(places, form, location):
     base = np.random.default_rng(8).random((3, 4, 6)) + 0.1
     rows = np.repeat(base, 15, axis=0)  # each 15 times
-    vectors = SparseVectors.of(rows[:, 0]) if form == "sparse" else TokenVectors.of(list(rows))
+    vectors = vectors_of(form, rows)
     ids = [f"{i:02}" for i in range(45)]
     (ranking,) = fill(places(location, form), ids, vectors).search(vectors[:1], 7)
     scores = products(vectors[:1], vectors)[0]
@@ -112,8 +116,7 @@ def test_ties_at_the_limit_are_resolved_by_id(places, form, location):
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("location", (*KEEPING, *REAL))
 def test_a_collection_that_is_kept_is_found_again(places, form, location):
-    rows = np.random.default_rng(8).random((20, 3, 6))
-    vectors = SparseVectors.of(rows[:, 0]) if form == "sparse" else TokenVectors.of(list(rows))
+    vectors = vectors_of(form, np.random.default_rng(8).random((20, 3, 6)))
     ids = [str(i) for i in range(20)]
     first = fill(places(location, form), ids, vectors, {"numbers": ["20", "120"]})
     before = first.search(vectors[:5], 20)
@@ -125,8 +128,7 @@ def test_a_collection_that_is_kept_is_found_again(places, form, location):
 
 @pytest.mark.parametrize(("form", "location"), PLACES)
 def test_only_what_is_wanted_is_an_answer(places, form, location):
-    rows = np.random.default_rng(8).random((40, 3, 6))
-    vectors = SparseVectors.of(rows[:, 0]) if form == "sparse" else TokenVectors.of(list(rows))
+    vectors = vectors_of(form, np.random.default_rng(8).random((40, 3, 6)))
     ids = [f"{i:02}" for i in range(40)]
     fields = [{"language": ("de", "ja", "en")[i % 3]} for i in range(40)]
     store = places(location, form)
@@ -142,8 +144,7 @@ def test_only_what_is_wanted_is_an_answer(places, form, location):
 
 @pytest.mark.parametrize("form", ("sparse", "multivector"))
 def test_an_upload_is_taken_up_again(places, form):
-    rows = np.random.default_rng(8).random((20, 3, 6))
-    vectors = SparseVectors.of(rows[:, 0]) if form == "sparse" else TokenVectors.of(list(rows))
+    vectors = vectors_of(form, np.random.default_rng(8).random((20, 3, 6)))
     ids = [str(i) for i in range(20)]
     cut = places("server", form)
     cut.create(6)
