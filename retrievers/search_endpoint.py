@@ -16,7 +16,7 @@ from retrievers.ids import hit_id
 from retrievers.meter import Call, Meter, Stop, single_call
 from retrievers.options import NotNegative, Positive, Whole
 from retrievers.placeholders import as_line, expand, hide_values, shown
-from retrievers.remote.calling import Caller, Charge, Refused, close_later, wait_for
+from retrievers.remote.calling import Caller, Charge, close_later, wait_for
 from retrievers.remote.clients import JsonClient, check_address, sent_headers
 from retrievers.resources import Resources
 from retrievers.retrying import answers
@@ -138,10 +138,7 @@ class Endpoint(ExternalRetriever):
             body = b"" if self.body is None else json.dumps(_filled(expand(self.body), query.text, depth)).encode()
             return await client.send(self.method, url, body), Charge(0, 0.0)
 
-        try:
-            answer = wait_for(self._caller.call(attempt, Charge(0, 0.0), call, 0), call.stopped)
-        except Refused as refusal:
-            raise BackendError(str(refusal)) from None
+        answer = wait_for(self._caller.call(attempt, Charge(0, 0.0), call, 0), call.stopped)
         ids, scores = self._read(answer, query)
         if len(set(ids)) < len(ids):
             call.meter.note("repeated-hit-query", query.id)

@@ -122,10 +122,7 @@ class RemoteEncoder(RemoteModel, Encoder):
         self._client()
         prompted = self._prompted(texts, role)
         sent = [text[: self.characters or None] for text in prompted]
-        try:
-            embedded = wait_for(self._taken(sent, role, call), call.stopped)
-        except Refused as refusal:
-            raise BackendError(str(refusal)) from None
+        embedded = wait_for(self._taken(sent, role, call), call.stopped)
         beyond = [_beyond(*pair) for pair in zip(prompted, sent, embedded.tokens.tolist(), strict=True)]
         return embedded._replace(truncated_tokens=embedded.truncated_tokens + np.asarray(beyond, dtype=np.int64))
 

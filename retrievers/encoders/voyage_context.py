@@ -8,10 +8,9 @@ from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
 from retrievers.encoders.remote_encoder import EmbeddingReply, RemoteEncoder
-from retrievers.errors import BackendError
 from retrievers.meter import Call
 from retrievers.placeholders import expand
-from retrievers.remote.calling import Refused, readable, wait_for
+from retrievers.remote.calling import readable, wait_for
 from retrievers.remote.clients import Access
 from retrievers.types import Embedded, Role
 
@@ -48,10 +47,7 @@ class VoyageContextEncoder(RemoteEncoder):
     def embed_passages(self, passages: Sequence[str], documents: Sequence[str], call: Call) -> Embedded:
         """Embed the passages of one document; one that is refused is sent in two parts."""
         self._client()
-        try:
-            return wait_for(self._taken(list(passages), "document", call), call.stopped)
-        except Refused as refusal:
-            raise BackendError(str(refusal)) from None
+        return wait_for(self._taken(list(passages), "document", call), call.stopped)
 
     async def _send(self, texts: list[str], role: Role) -> EmbeddingReply:
         inputs = [texts] if role == "document" else [[text] for text in texts]

@@ -132,12 +132,18 @@ class Caller:
 
 
 def wait_for(request: Coroutine[Any, Any, Answer], stopped: Stop) -> Answer:
-    """Run a request on the event loop and return its answer; it is cancelled where the run is interrupted."""
+    """Run a request on the event loop and return its answer; it is cancelled where the run is interrupted.
+
+    Raises:
+        BackendError: what the request raises; in place of Refused, too.
+    """
     future = asyncio.run_coroutine_threadsafe(request, _event_loop())
     try:
         while not stopped.interrupted:
             if wait([future], LOOK).done:
                 return future.result()
+    except Refused as refused:
+        raise BackendError(str(refused)) from None
     finally:
         future.cancel()
     raise BackendError(_STOPPED)

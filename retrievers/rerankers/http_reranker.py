@@ -140,20 +140,16 @@ class HttpReranker(RemoteModel, Reranker):
         query = pairs[0][0]
         whole = [document for _, document in pairs]
         sent = [beginning(document, self._limits.tokens) for document in whole]
-        try:
-            scores, tokens = wait_for(self._taken(query, sent, call), call.stopped)
-        except Refused as refusal:
-            remedy = f"set max_tokens below {self._limits.tokens}"
-            raise BackendError(f"{refusal}; {remedy}") from None
+        scores, tokens = wait_for(self._taken(query, sent, call), call.stopped)
         return PairScores(scores, tokens, estimate(whole) - estimate(sent))
 
     async def _taken(self, query: str, documents: list[str], call: Call) -> tuple[Floats, Counts]:
-        """Send documents in as few requests as the service takes; raises Refused where it does not take one."""
+        """Send documents in as few requests as the service takes; raises BackendError where it does not take one."""
         try:
             return await self._whole(query, documents, call)
-        except Refused:
+        except Refused as refusal:
             if len(documents) == 1:
-                raise
+                raise BackendError(f"{refusal}; set max_tokens below {self._limits.tokens}") from None
         half = (len(documents) + 1) // 2
         parts = [await self._taken(query, some, call) for some in (documents[:half], documents[half:])]
         scores, tokens = (np.concatenate(column) for column in zip(*parts, strict=True))
