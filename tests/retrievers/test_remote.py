@@ -261,6 +261,7 @@ BEDROCK = {
     "expired": (["", "expired"], "", r"is expired: \*\*\*; renew the credentials"),
     "denied": (["", "denied"], "", "ask for access to the model"),
 }
+FAKES = {"openai": OpenAIProvider, "bedrock": BedrockProvider}
 CASES = [(service, name) for service, faults in (("openai", OPENAI), ("bedrock", BEDROCK)) for name in faults]
 
 
@@ -283,8 +284,7 @@ def encoder(service, provider, **more):
 @pytest.mark.parametrize(("service", "name"), CASES)
 def test_a_fault_ends_right_or_with_one_line_in_time(service, name, tmp_path):
     script, always, told = {"openai": OPENAI, "bedrock": BEDROCK}[service][name]
-    fake = {"openai": OpenAIProvider, "bedrock": BedrockProvider}[service]
-    with serving(fake(script, always=always)) as provider, Cache(tmp_path / "c") as cache:
+    with serving(FAKES[service](script, always=always)) as provider, Cache(tmp_path / "c") as cache:
         embedder, meter = Embedder(encoder(service, provider), cache), Meter()
         embedder.one("warm", "query", meter) if not script and not always else None
         started = time.monotonic()
@@ -301,17 +301,15 @@ def test_a_fault_ends_right_or_with_one_line_in_time(service, name, tmp_path):
 
 @pytest.mark.parametrize("service", ["openai", "bedrock"])
 def test_a_zero_vector_is_handed_on(service):
-    fake = {"openai": OpenAIProvider, "bedrock": BedrockProvider}[service]
-    with serving(fake(["zero"])) as provider:
+    with serving(FAKES[service](["zero"])) as provider:
         found = Embedder(encoder(service, provider), None).embed(TEXTS[:1], "document", Meter())
         assert not found.vectors.any() and found.vectors.shape == (1, 128)
 
 
 @pytest.mark.parametrize("service", ["openai", "bedrock"])
 def test_a_text_that_is_refused_is_halved_and_counted_and_its_batch_goes_on(service):
-    fake = {"openai": OpenAIProvider, "bedrock": BedrockProvider}[service]
     long = "many words of a long text " * 20  # 120 of the servers' tokens
-    with serving(fake(max_tokens=50)) as provider:
+    with serving(FAKES[service](max_tokens=50)) as provider:
         found = Embedder(encoder(service, provider), None).embed([TEXTS[0], long], "document", Meter())
         assert tokens_of(provider.embedded[-1]) == 30
         assert np.array_equal(found.vectors, real_vectors([TEXTS[0], long[: len(long) // 4]]))
@@ -320,8 +318,7 @@ def test_a_text_that_is_refused_is_halved_and_counted_and_its_batch_goes_on(serv
 
 @pytest.mark.parametrize("service", ["openai", "bedrock"])
 def test_what_cannot_be_halved_enough_is_told_in_the_first_words(service):
-    fake = {"openai": OpenAIProvider, "bedrock": BedrockProvider}[service]
-    with serving(fake(max_tokens=0)) as provider:
+    with serving(FAKES[service](max_tokens=0)) as provider:
         with pytest.raises(BackendError, match=r"400 .*6"):
             Embedder(encoder(service, provider), None).embed(["one two three four five six"], "document", Meter())
         assert len(provider.requests) in {5, 6}
