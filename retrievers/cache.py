@@ -68,10 +68,11 @@ class Cache:
         try:
             if readable:
                 place = f"{path.absolute().as_uri()}?mode=ro&immutable=1"
-                self._db = sqlite3.connect(place, uri=True, isolation_level=None)
+                self._db = sqlite3.connect(place, uri=True, isolation_level=None, check_same_thread=False)
                 return
             path.parent.mkdir(parents=True, exist_ok=True)
-            self._db = sqlite3.connect(path, timeout=_PATIENCE, isolation_level=None)
+            # Any thread may close it: the one that collects a retriever that no run gave a cache.
+            self._db = sqlite3.connect(path, timeout=_PATIENCE, isolation_level=None, check_same_thread=False)
         except (OSError, sqlite3.Error) as failure:
             raise InputError(Problem(str(path), f"cannot be opened: {failure}", "set HARNESS_CACHE")) from None
         try:

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
 
@@ -162,6 +163,12 @@ def test_the_environment_says_where_the_cache_lies(monkeypatch, tmp_path):
     monkeypatch.delenv("HARNESS_CACHE")
     assert default_path().name == "cache.sqlite"
     assert "retriever-harness" in str(default_path())
+
+
+def test_any_thread_may_close_it(cache):
+    """Garbage is collected by whichever thread runs: that of a server, or of a notebook."""
+    with ThreadPoolExecutor(1) as pool:
+        pool.submit(cache.close).result()
 
 
 def test_a_file_is_prepared_by_one_process_at_a_time(monkeypatch, tmp_path):
