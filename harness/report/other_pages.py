@@ -9,7 +9,7 @@ from typing import Any
 
 from harness.english import asked
 from harness.evaluation.across_sets import COLUMNS, ON, SetsTogether
-from harness.evaluation.conclusions import first_lines, sets_sentences
+from harness.evaluation.conclusions import FEW_SETS, first_lines, sets_sentences
 from harness.evaluation.csv_views import comparison_rows, summary_rows
 from harness.evaluation.evaluation import Evaluation
 from harness.evaluation.set_folders import SETS, results_together
@@ -92,11 +92,18 @@ def _besides(found: SetsTogether, sets: Sequence[Results]) -> dict[str, Any]:
     """What the page has besides: the pairs, and which sets have a report beside it."""
     colors = retriever_colors(sets[0])
     style = styled(environment(), declared_shades(colors))
+    of = [{pair.a, pair.b} for pair in found.pairs]
+    leads = sum(found.ranked[0] in names for names in of) == len(found.ranked) - 1
+    reference = found.ranked[0] if leads else found.pairs[0].b
+    turned = [pair if pair.b == reference else pair.swapped for pair in found.pairs if reference in (pair.a, pair.b)]
     return {
         "colors": colors,
         "reported": {one.manifest.name: (one.folder / "report.html").is_file() for one in sets},
         "best": {name: max(found.mean(name, one) for one in found.ranked) for name in found.sets},
         "pairs": sorted((pair.leading for pair in found.pairs), key=lambda pair: -abs(pair.mean_difference)),
+        "rows": {pair.a: pair for pair in turned},
+        "reference": reference,
+        "few": FEW_SETS,
         "beyond": all(pair.like is not None for pair in found.pairs),
         "signs": SIGNS,
         "style": style,

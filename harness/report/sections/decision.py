@@ -48,8 +48,9 @@ class Screen(NamedTuple):
 
     @property
     def signs(self) -> list[tuple[str, str]]:
-        """The signs of the leaderboard, each with its word; a row without a mean says its own."""
-        shown = dict.fromkeys(self.standings[row.standing] for row in self.board.rows if row.mean is not None)
+        """The signs of the leaderboard, each with its word; the first row and one without a mean need none."""
+        rows = [row for row in self.board.rows if row.mean is not None and row.standing != "leader"]
+        shown = dict.fromkeys(self.standings[row.standing] for row in rows)
         return [(sign, word) for sign, word in shown if sign]
 
     @property
