@@ -134,8 +134,8 @@ def gate_sentence(gate: Gate) -> str:
     if gate.needed is None:
         shown = "not shown, the measure's range is unknown"
     elif gate.too_few:
-        needed = f"{gate.needed:,} {'queries' if gate.clusters is None else 'different questions'}"
-        shown = f"{queries} of at least {needed} that it takes"
+        needed = f"{gate.needed:,}{'' if gate.clusters is None else ' different questions'}"
+        shown = f"{queries}, at least {needed} needed"
     else:
         shown = f"{'shown' if gate.passed else 'not shown'} on {queries}"
         numbers = f"{numbers}, p {_p(gate.p_value)}"

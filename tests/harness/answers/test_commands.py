@@ -236,7 +236,7 @@ def test_answers_are_checked_judged_and_scored(club, answers, capsys) -> None:
     assert scores["careful", "q1", "ragchecker.recall"] == repr(2 / 3)
     assert scores["lazy", "q2", "ragchecker.recall"] == "0.0" and scores["lazy", "q2", "ragchecker.precision"] == ""
     html = page.read_text(encoding="utf-8")
-    assert "Retriever or generator?" in html and "not used" in html and "held by fees" in html
+    assert "Retriever or generator?" in html and "not used" in html and "supported by fees" in html
     assert harness("answers", "score", experiment, answers, "-m", "ROUGE-L", "--tokenizer", "char", "--json") == 0
     told = json.loads(capsys.readouterr().out)
     assert {row["measure"] for row in told["summary"]} == {"ROUGE-L"} and told["comparisons"][0]["n"] == 2

@@ -259,7 +259,7 @@ def test_a_run_is_planned_paid_for_and_told(paid, tmp_path, capsys) -> None:
     # bm25 finds no word of "how is the fee paid" in what the students pay.
     assert results.scores["value"].tolist() == [0.5, 1.0, 1.0, 1.0]
     page = (results.folder / "report.html").read_text(encoding="utf-8")
-    assert f'<th scope="row">all of them</th><td>judge</td><td class="n">{row["calls"]:,}</td>' in page
+    assert f'<th scope="row">all</th><td>judge</td><td class="n">{row["calls"]:,}</td>' in page
     capsys.readouterr()
     again = judge_row(json.loads(ends(capsys, 0, "check", "paid.toml", "--json").out))
     assert (again["calls"], again["usd"], again["cached"]) == (0, 0.0, again["texts"])
@@ -273,7 +273,7 @@ def test_the_limit_of_dollars_holds_for_the_judge_and_needs_prices(paid, tmp_pat
     assert (tmp_path / "results" / "paid.unfinished" / "rankings" / "bm25.jsonl").is_file()
     text = (tmp_path / "paid.toml").read_text(encoding="utf-8").replace(PRICES, "")
     (tmp_path / "free.toml").write_text(text.replace("${JUDGE_URL}", "https://example.org/v1"), encoding="utf-8")
-    assert "price of judge-1 is not known" in ends(capsys, 2, "run", "free.toml", "--quiet", "--max-cost", "1").err
+    assert "price of judge-1 is unknown" in ends(capsys, 2, "run", "free.toml", "--quiet", "--max-cost", "1").err
     assert judge_row(json.loads(ends(capsys, 0, "check", "free.toml", "--json").out))["usd"] is None
 
 

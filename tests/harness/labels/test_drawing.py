@@ -57,7 +57,7 @@ def test_what_was_judged_is_not_asked_again(results):
     # A model is still asked: its grades beside people's are what the combined estimate rests on.
     assert draw(material, Drawing(depth=2, audience="llm"), known).pairs == first.pairs
     everything = [judgment(query.query_id, document.id) for query in first.queries for document in query.documents]
-    with pytest.raises(InputError, match="nothing is left to be judged"):
+    with pytest.raises(InputError, match="nothing is left to judge"):
         draw(material, Drawing(depth=2), everything)
 
 
@@ -75,12 +75,12 @@ def test_results_over_other_documents_are_refused(results, tmp_path):
     path = small.experiment(tmp_path)
     (tmp_path / "data" / "apple.md").write_text("# apple\n\nsomething else", encoding="utf-8")
     other = harness.run(path, harness.Options(results=tmp_path / "results")).folder
-    with pytest.raises(InputError, match="over other documents"):
+    with pytest.raises(InputError, match="has other documents"):
         gather([results, other], 2)
 
 
 def test_a_sample_beyond_the_questions_is_refused(results):
-    with pytest.raises(InputError, match="--sample: 7 questions of 6"):
+    with pytest.raises(InputError, match="--sample: 7 queries of 6"):
         draw(gather([results], 2), Drawing(sample=7))
 
 

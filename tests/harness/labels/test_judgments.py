@@ -180,10 +180,10 @@ def export(capsys, *words):
 
 def test_people_alone_are_exported_unless_a_model_is_asked_for(mixed, capsys):
     said = export(capsys, "--output", "q.trec")
-    assert "labels of 1 question; 2 that a model judged are left out (--with-model" in said
+    assert "labels of 1 query; 2 that a model judged are omitted (--with-model" in said
     assert trec.read_qrels("q.trec") == {"q-fruit": {"apple": 3}}
     said = export(capsys, "--output", "all.trec", "--with-model")
-    assert "labels of 3 questions, 2 of them judged by a model, wholly or in part" in said
+    assert "labels of 3 queries, 2 of them judged by a model, completely or in part" in said
     assert set(trec.read_qrels("all.trec")) == {"q-fruit", "q-swim", "q-rails"}
     before = (mixed / NAME).read_bytes()
     told = small.told(capsys, "labels", "export", "data", "--output", f"data/{NAME}", code=2)
@@ -193,7 +193,7 @@ def test_people_alone_are_exported_unless_a_model_is_asked_for(mixed, capsys):
 def test_a_model_alone_is_exported_and_named(mixed, capsys):
     lines = (mixed / NAME).read_text(encoding="utf-8").splitlines(keepends=True)
     (mixed / NAME).write_text(lines[-1], encoding="utf-8")
-    assert "labels of 1 question, 1 of them judged by a model" in export(capsys, "--output", "q.trec")
+    assert "labels of 1 query, 1 of them judged by a model" in export(capsys, "--output", "q.trec")
 
 
 def test_a_model_stays_a_model_when_the_export_is_read_again(mixed, capsys):

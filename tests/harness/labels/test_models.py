@@ -93,7 +93,7 @@ def test_a_judge_that_was_stopped_goes_on_where_it_was(tmp_path):
         with pytest.raises(BackendError, match="the key was refused"):
             judge(provider, tmp_path, made)
         assert len(read_judgments([path])) == 2
-        with locked(path, "", ""), pytest.raises(InputError, match="is written by another judging"):
+        with locked(path, "", ""), pytest.raises(InputError, match="is in use by another process"):
             judge(provider, tmp_path, made)
         path.write_text(path.read_text().removesuffix("\n"))  # as some editors leave it
         # Another cache: the file alone says what is done.
@@ -129,7 +129,7 @@ def test_a_long_document_is_read_to_a_stated_length_counted_and_planned(tmp_path
     with serving(ChatProvider(schemas="json_schema is not known")) as provider:
         found = judge(provider, tmp_path, made, manner=AskingOptions(longest=200))
         sent = [request["body"]["messages"][1]["content"] for request in provider.requests]
-        with pytest.raises(InputError, match="by another --longest"):  # it said that all was judged
+        with pytest.raises(InputError, match="prompt or --longest"):  # it said that all was judged
             judge(provider, tmp_path, made)
         options = ChatModel("judge-1", base_url=provider.url)
         with Cache(tmp_path / "other") as held:
@@ -139,7 +139,7 @@ def test_a_long_document_is_read_to_a_stated_length_counted_and_planned(tmp_path
     assert max(map(len, sent)) < 200 * 5 + 200 and plans[0] < plans[1] - 1_000
     notes = [one.note for one in read_judgments([tmp_path / "llm.jsonl"])]
     assert sorted(notes) == ["", "read to 200 tokens"]
-    assert "1 by the beginning of a longer document" in found.sentence()
+    assert "1 by the start of a longer document" in found.sentence()
     assert "2 replies came without a schema" in found.sentence()
     assert prompt_digest("a", 200) != prompt_digest("a", 201)
 

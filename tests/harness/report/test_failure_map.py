@@ -79,7 +79,7 @@ def test_truncated_answers_are_a_group_of_their_own(view):
          "At least two retrievers find a relevant document among their first 3 hits for every query."),
         ([[1, 1, 1], [0, 0, 0]], 1,
          "Every retriever finds a relevant document among its first 3 hits for every query that has labels."),
-        ([[0, 0, 0], [0, 0, 0]], 0, "No query has labels of documents, so nothing tells which queries fail."),
+        ([[0, 0, 0], [0, 0, 0]], 0, "No query has document labels, so it is unknown which queries fail."),
     ],
 )  # fmt: skip
 def test_a_page_without_groups_says_why(monkeypatch, found, labelled, said):

@@ -245,7 +245,7 @@ def test_beyond_the_budget_the_evidence_is_thinned_and_says_so(attacked, monkeyp
     assert kept.letters == 0
     assert 0 < kept.queries < 20
     assert len(thinned.context["evidence"]) < 2_000
-    assert "To keep the page light" in html_page.page(view, [decision.section(view), thinned], "")
+    assert "This page has" in html_page.page(view, [decision.section(view), thinned], "")
     assert thinned.context["rest"] == queries.REST
     _, section = queries.rest(view, thinned)
     held = {view.ids[place] for place in thinned.context["places"]}

@@ -196,7 +196,7 @@ def test_the_leaders_pairs_come_first_and_a_pair_that_is_turned_says_the_same(vi
     monkeypatch.setattr(tests_of, "ROWS", 2)
     few = section_of_tests(view)
     assert (few.context["rows"], few.context["left"]) == (whole["rows"][:2], 1)
-    assert markdown(view, [few]).count("1 row about neither the leader nor the baseline") == 1
+    assert markdown(view, [few]).count("1 row without the leader and the baseline") == 1
     for row in whole["rows"]:
         told = known.get((row.a, row.b)) or known[row.b, row.a].swapped
         assert row == told

@@ -6,7 +6,7 @@ const drawCharts = () => {
   }
   for (const row of found("[data-slice]")) row.classList.toggle("looked", row.dataset.slice === state.slice);
 };
-// A mark stands for a slice.
+// A mark belongs to a slice.
 for (const plot of found("figure.chart .plot")) {
   on(plot, "click", ({ target }) => {
     const { slice } = target.closest("[data-slice]")?.dataset ?? {};

@@ -1,4 +1,4 @@
-// The filter: A against B, a slice, a measure, a group, a query. It stands in the address, by names.
+// The filter: A against B, a slice, a measure, a group, a query. The address holds it, by names.
 let data, evidence, evidenceOf, beside, places, known, inside; // from start on
 const bar = $("client-filter"), state = {};
 const selects = Object.fromEntries(found("[data-key]").map((select) => [select.dataset.key, select]));

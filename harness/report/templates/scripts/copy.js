@@ -21,7 +21,7 @@ const copied = async (text) => {
 for (const quoted of found(".quoted")) quoted.before(button("Copy", () => copied(quoted.textContent)));
 on($("quote"), "toggle", () => { $("address").textContent = location.href; });
 const copiedRows = (rows) => copied(rows.map((row) => `${row.map(cell).join("\t")}\n`).join(""));
-// A head of several rows stands in each of them.
+// A head of several rows is repeated in each.
 const tableRows = (table) => {
   let group = "";
   return [...table.rows].map(({ cells }) => {
@@ -43,7 +43,7 @@ const copyFigure = (figure) => {
   const alike = heads.every((head) => head[0] === heads[0][0]);
   copiedRows(alike ? [...heads.slice(0, 1), ...facts.map((row) => row.map(([, value]) => value))] : facts.flat());
 };
-// The picture as a file that stands alone, on white paper.
+// The picture as a self-contained file on white.
 const save = async (figure, kind) => {
   const shown = shownOf(figure), { width, height } = shown.getBoundingClientRect(), copy = shown.cloneNode(true);
   put(copy, { xmlns: SVG, width, height, "font-family": getComputedStyle(shown).fontFamily });

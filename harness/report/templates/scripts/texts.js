@@ -1,7 +1,7 @@
 // Texts of documents with the words of a query marked, in any script.
 const WINDOW = 170;
 const UNSPACED = /[\u0e00-\u0e7f\u3040-\u30ff\u3400-\u9fff]/u;
-// The words of a text in any script; where none has spaces, every two letters that stand together.
+// The words of a text in any script; without spaces, every two adjacent letters.
 const wordsOf = (text) => [...text.matchAll(/[\p{L}\p{N}][\p{L}\p{N}\p{M}]*/gu)].flatMap(({ 0: word, index }) => {
   const part = (letters, from) => ({ word: fold(letters), from, to: from + letters.length });
   const letters = UNSPACED.test(word) ? [...word.matchAll(/.(?=(.))/gu)] : [];
