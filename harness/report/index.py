@@ -131,7 +131,7 @@ def write_index(place: Path) -> Listing:
     temporary = place / f".{NAME}.{os.getpid()}"
     with writing(path):
         if path.exists() and not is_overview(path):
-            raise InputError(Problem(str(path), "was not written by harness; it is kept", "move it elsewhere"))
+            raise InputError(Problem(str(path), "is not a page of harness", "move it elsewhere"))
         read = listing(place)
         with records.create(temporary) as file:
             file.write(page(read, place.resolve().name))

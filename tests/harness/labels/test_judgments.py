@@ -187,7 +187,7 @@ def test_people_alone_are_exported_unless_a_model_is_asked_for(mixed, capsys):
     assert set(trec.read_qrels("all.trec")) == {"q-fruit", "q-swim", "q-rails"}
     before = (mixed / NAME).read_bytes()
     told = small.told(capsys, "labels", "export", "data", "--output", f"data/{NAME}", code=2)
-    assert f"data/{NAME}: is there already (name another file)" in told and (mixed / NAME).read_bytes() == before
+    assert f"data/{NAME}: already exists (name another file)" in told and (mixed / NAME).read_bytes() == before
 
 
 def test_a_model_alone_is_exported_and_named(mixed, capsys):

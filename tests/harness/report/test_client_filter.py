@@ -308,4 +308,4 @@ def test_a_page_without_labels_has_no_empty_table_and_a_failure_reads_as_a_sente
     assert driver.execute_script(shown, ".board .failed td") == "block"
     assert driver.execute_script(shown, "#look-detail [aria-label^=Relevant]") == "none"
     assert complaints(driver) == []
-    assert "No query has labels of documents" in claimed.read_text(encoding="utf-8")
+    assert "No query has document labels" in claimed.read_text(encoding="utf-8")

@@ -126,7 +126,7 @@ def test_a_retriever_is_known_again_where_its_table_has_more_keys(place: Path) -
 def test_a_page_that_is_none_of_ours_is_left_alone(tmp_path: Path, call: Call, place: Path) -> None:
     shutil.copytree(place / "small", tmp_path / "small")
     (tmp_path / "index.html").write_text("<p>My own</p>", encoding="utf-8")
-    with pytest.raises(InputError, match="is not one of ours"):
+    with pytest.raises(InputError, match="is not a page of harness"):
         write_index(tmp_path)
     assert (tmp_path / "index.html").read_text(encoding="utf-8") == "<p>My own</p>"
     assert [path.name for path in tmp_path.iterdir()] != [".index.html"]
@@ -183,8 +183,8 @@ def test_a_run_writes_the_page_and_its_own_results_do_not_hang_on_it(tmp_path: P
     (tmp_path / "out" / "index.html").write_text("mine", encoding="utf-8")
     harness.run(small.experiment(tmp_path, retrievers=RENAMED), options)
     assert lines == [
-        f"the page of all results is not written: {tmp_path / 'out' / 'index.html'}: is not one of ours, "
-        "and is not written over (move it elsewhere)"
+        f"the page of all results is not written: {tmp_path / 'out' / 'index.html'}: is not a page of harness "
+        "(move it elsewhere)"
     ]
 
 
