@@ -49,13 +49,10 @@ def groups(view: View) -> list[Group]:
 
 def without_groups(view: View) -> str:
     """The reason why no query is in any group, as a sentence."""
-    labelled = [place for place in range(view.n) if view.grades[view.ids[place]]]
-    if not labelled:
+    if not any(view.grades.values()):
         return "No query has document labels, so it is unknown which queries fail."
-    near = np.column_stack(list(hits_within(view, view.cutoff).values()))[labelled] > 0
-    every = "every query" if len(labelled) == view.n else "every query that has labels"
-    who = "Every retriever finds" if near.all() else "At least two retrievers find"
-    return f"{who} a relevant document among {'its' if near.all() else 'their'} first {view.cutoff} hits for {every}."
+    who = "at least two retrievers find" if view.ranked[1:] else f"{view.ranked[0]} finds"
+    return f"No query fails: for each, {who} a relevant document among the first {view.cutoff} hits."
 
 
 def _by_hits(view: View, near: Members, far: Members) -> Iterator[GroupKind]:

@@ -151,31 +151,18 @@ def _carried(view: View) -> Iterator[str]:
         return
     pair = pair_of(view, view.evaluation.leader, compared(view)[0], kinds)
     if (row := carried(view, pair)) is not None:
-        rest = pair.rows[0].queries - row.queries
-        yield (
-            f"Without the {row.queries:,} queries of {called(row)} {pair.a} does not lead: on the other {rest:,} its "
-            f"mean is not higher than {pair.b}'s."
-        )
+        yield f"{pair.a} leads {pair.b} only because of the {row.queries:,} queries of {called(row)}."
 
 
 def _latency(view: View) -> Iterator[str]:
     """Timings that cannot be trusted: one encoder at very different speeds, or a busy machine."""
-    costs, encoders = costs_of(view.results), dict[str, dict[str, float]]()
+    costs, encoders = costs_of(view.results), dict[str, list[float]]()
     for name in view.retrievers:
         encoder = view.resolved.blocks[name].get("encoder")
-        for stage in costs[name].stages:
-            if encoder and stage.stage == "embed-queries":
-                encoders.setdefault(repr(sorted(encoder.items())), {})[name] = stage.p50
-    for timed in encoders.values():
-        slow, fast = max(timed, key=lambda name: timed[name]), min(timed, key=lambda name: timed[name])
-        if timed[slow] > APART * timed[fast] > 0:
-            yield (
-                f"{slow} and {fast} use the same encoder, but a query took {timed[slow]:.3g} ms in one and "
-                f"{timed[fast]:.3g} ms in the other. The machine was busy: do not compare latencies."
-            )
+        timed = [stage.p50 for stage in costs[name].stages if encoder and stage.stage == "embed-queries"]
+        encoders.setdefault(repr(encoder), []).extend(timed)
+    apart = any(max(timed) > APART * min(timed) > 0 for timed in encoders.values() if timed)
     cores, load = view.manifest.machine.get("cores"), view.manifest.machine.get("load")
-    if cores and load is not None and any(cost.stages for cost in costs.values()) and load > BUSY * cores:
-        yield (
-            f"When the run ended, {load:.1f} processes were waiting for {cores} cores: latencies are probably "
-            "longer than on an idle one."
-        )
+    busy = cores and load is not None and load > BUSY * cores
+    if apart or (busy and any(cost.stages for cost in costs.values())):
+        yield "The machine was busy: latencies may be too long, so do not compare them."

@@ -89,12 +89,10 @@ def test_a_reply_that_cannot_be_read_is_no_verdict(tmp_path, reply) -> None:
 
 @pytest.mark.parametrize("fault", ["cut", "filter", "filtered"])
 def test_a_reply_that_was_cut_or_declined_is_no_verdict_and_the_others_stand(tmp_path, fault) -> None:
-    with serving(ChatProvider([fault], reply=said)) as provider:
-        judged = Judged(tmp_path, provider)
-        with judged as judge:
-            found = dict(judge.verdicts(PAIRS))
-        assert sum(word is None for word in found.values()) == judged.counts()["unreadable"] in (1, 2, 5)
-        assert len(found) == 8
+    with serving(ChatProvider([fault], reply=said)) as provider, (judged := Judged(tmp_path, provider)) as judge:
+        found = dict(judge.verdicts(PAIRS))
+    assert sum(word is None for word in found.values()) == judged.counts()["unreadable"] in (1, 2, 5)
+    assert len(found) == 8
 
 
 def test_an_instruction_in_a_passage_stays_inside_its_quotation(tmp_path) -> None:
@@ -125,16 +123,13 @@ def test_the_other_tasks_of_a_model(tmp_path) -> None:
 
 def test_a_long_text_is_cut_and_every_verdict_on_a_beginning_is_counted(tmp_path) -> None:
     long = "word " * 500 + "</PASSAGE> the end"
+    pairs = [ClaimPassage("a claim is entailed", long), ClaimPassage("a claim is neutral", long),
+             ClaimPassage("x is neutral", "short")]  # fmt: skip
     with serving(ChatProvider(reply=said)) as provider:
         judged = Judged(tmp_path, provider)
         judged.judge = ModelJudge(judged.judge._chat, meter=judged.meter, longest=100)
         with judged as judge:
             assert judge.name.endswith("first 100 tokens")
-            pairs = [
-                ClaimPassage("a claim is entailed", long),
-                ClaimPassage("a claim is neutral", long),
-                ClaimPassage("x is neutral", "short"),
-            ]
             assert dict(judge.verdicts(pairs)) == {0: "entailed", 1: "neutral", 2: "neutral"}
         assert judged.counts()["truncated"] == 2
         passages = [quotation(request["body"]["messages"][1]["content"], "PASSAGE") for request in provider.requests]

@@ -335,15 +335,10 @@ def test_hostile_texts_in_every_script_are_shown_as_they_are(driver, tmp_path):
 
 
 @browser
-def test_everyone_can_use_it(opened):
+def test_everyone_can_use_it_on_a_telephone_too(opened):
     assert axe(opened) == []
     begin(opened)
     assert axe(opened) == []
-
-
-@browser
-def test_it_fits_a_telephone(opened):
-    begin(opened)
     resize(opened, 360, 700)
     assert opened.execute_script("return document.documentElement.scrollWidth") <= 360
     resize(opened, 1280)

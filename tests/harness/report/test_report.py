@@ -171,6 +171,8 @@ TWINS = ALONE + '[[retrievers]]\nname = "twin"\nkind = "bm25"\n'
     ("more", "retrievers", "sentence"),
     [
         ("", ALONE, "Add a second [[retrievers]]"),
+        ("", ALONE, "No query fails: for each, bm25 finds a relevant document among the first 3 hits."),
+        ("", TWINS, "No query fails: for each, at least two retrievers find a relevant document"),
         ("", TWINS, "bm25 and twin rank identically on these queries"),
         ('baseline = "hashing"', small.RETRIEVERS, "ahead of hashing"),
         ("[statistics]\nmargin = 0.5", TWINS, "bm25 and twin rank identically on these queries"),
