@@ -25,22 +25,17 @@ def folder(tmp_path):
     return data
 
 
+TEXTS = [text for _, text, _ in small.QUERIES]
+ROWS = [{"id": id_, "query": text} for id_, text, _ in small.QUERIES]
+FORMS = {"txt": "\n".join(TEXTS) + "\n\n", "csv": "\n".join(["query", *TEXTS]) + "\n",
+         "jsonl": "\n".join(map(json.dumps, ROWS)), "json": json.dumps(ROWS)}  # fmt: skip
+
+
 def questions(folder, form):
-    texts = [text for _, text, _ in small.QUERIES]
-    match form:
-        case "txt":
-            (folder / "queries.txt").write_text("\n".join(texts) + "\n\n", encoding="utf-8")
-        case "csv":
-            (folder / "queries.csv").write_text("query\n" + "\n".join(texts) + "\n", encoding="utf-8")
-        case "jsonl":
-            lines = [json.dumps({"id": id_, "query": text}) for id_, text, _ in small.QUERIES]
-            (folder / "queries.jsonl").write_text("\n".join(lines), encoding="utf-8")
-        case "json":
-            rows = [{"id": id_, "query": text} for id_, text, _ in small.QUERIES]
-            (folder / "queries.json").write_text(json.dumps(rows), encoding="utf-8")
+    (folder / f"queries.{form}").write_text(FORMS[form], encoding="utf-8")
 
 
-@pytest.mark.parametrize("form", ["txt", "csv", "jsonl", "json"])
+@pytest.mark.parametrize("form", FORMS)
 def test_questions_without_labels_are_a_beginning(folder, tmp_path, form):
     questions(folder, form)
     written = write_experiment(folder, tmp_path / "begun.toml")
