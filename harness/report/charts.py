@@ -64,7 +64,7 @@ def _title(facts: Mapping[str, object]) -> Markup:
 
 def _dot(
     span: tuple[float, float, float, float], point: tuple[float, float], color: str, facts: Mapping[str, object],
-    beside: Markup, slice_: str = "",
+    beside: str = "", slice_: str = "",
 ) -> Markup:  # fmt: skip
     """A point on its interval.
 
@@ -125,29 +125,19 @@ def forest(panels: Mapping[str, Sequence[ForestRow]], title: str, margin: float 
 
 def _forest(rows: Sequence[ForestRow], axis: Axis, held: Rows, margin: float | None) -> list[Markup]:
     """The band, the zero and the rows of one panel."""
-    body = []
+    zero, ends = axis.at(0), {"y1": held.top, "y2": held.bottom}
+    body = [drawn("line", class_="zero", x1=zero, x2=zero, **ends, stroke=MUTED.light)]
     if margin:
-        body.append(_band((axis.at(-margin), held.top), (axis.at(margin), held.bottom)))
-    body.append(_zero((axis.at(0), held.top), (axis.at(0), held.bottom)))
+        left, height = axis.at(-margin), held.bottom - held.top
+        size = {"x": left, "y": held.top, "width": axis.at(margin) - left, "height": height}
+        body.insert(0, drawn("rect", class_="margin", **size, fill=RULE.light, opacity="0.6"))
     for i, row in enumerate(rows):
         y, (low, high) = held.y(i), (row.difference if end is None else end for end in (row.low, row.high))
         facts = {"slice": row.slice, "difference": row.difference, "low": low, "high": high, "queries": row.queries,
-                 "better / equal / worse": row.record}  # fmt: skip
-        ends_of = (axis.at(low), axis.at(high), y, y)
+                 "won / tied / lost": row.record}  # fmt: skip
         point = axis.at(row.difference), y
-        body.append(_dot(ends_of, point, row.color or INK.light, facts, Markup(""), row.slice))
+        body.append(_dot((axis.at(low), axis.at(high), y, y), point, row.color or INK.light, facts, slice_=row.slice))
     return body
-
-
-def _band(start: tuple[float, float], end: tuple[float, float]) -> Markup:
-    """The margin: left, top, right, bottom."""
-    size = {"width": end[0] - start[0], "height": end[1] - start[1]}
-    return drawn("rect", class_="margin", x=start[0], y=start[1], **size, fill=RULE.light, opacity="0.6")
-
-
-def _zero(start: tuple[float, float], end: tuple[float, float]) -> Markup:
-    """The line at 0."""
-    return drawn("line", class_="zero", x1=start[0], x2=end[0], y1=start[1], y2=end[1], stroke=MUTED.light)
 
 
 class PriceAxis(NamedTuple):
