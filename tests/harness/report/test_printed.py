@@ -1,10 +1,10 @@
 """The report on paper: the quickstart and twelve retrievers are whole on A4 and Letter, read back from the PDF."""
 
 import base64
-import json
 import re
 import shutil
 import subprocess
+import tomllib
 
 import pytest
 
@@ -24,18 +24,7 @@ SIZES = {"A4": (8.27, 11.69), "Letter": (8.5, 11.0)}
 @pytest.fixture(scope="module")
 def page(tmp_path_factory):
     """Sixty queries, twelve retrievers."""
-    folder = tmp_path_factory.mktemp("print")
-    data = small.dataset(folder / "data")
-    texts = list(small.TEXTS)
-    queries = [
-        {"id": f"query{i:02}", "query": f"{small.TEXTS[texts[i % 6]]} {i}", "relevant_documents": [texts[i % 6]]}
-        for i in range(60)
-    ]
-    (data / "queries.json").write_text(json.dumps(queries), encoding="utf-8")
-    blocks = "".join(
-        f'\n[[retrievers]]\nname = "{name}"\nkind = "bm25"\nk1 = {i / 10:.1f}\n' for i, name in enumerate(NAMES, 1)
-    )
-    return (small.ran(folder, retrievers=blocks, report=True).folder / "report.html").as_uri()
+    return small.many(tmp_path_factory.mktemp("print"), NAMES, 60).as_uri()
 
 
 @pytest.fixture(scope="module")
@@ -108,13 +97,9 @@ def test_the_quickstart_is_whole_on_paper(driver, quickstart, tmp_path, size):
 def sweep(tmp_path_factory, project):
     """The sweep of the examples, twelve configurations in the place of its nine."""
     written = (project / "experiments" / "bm25-grid.toml").read_text(encoding="utf-8")
-    folder = tmp_path_factory.mktemp("sweep")
-    path = folder / "bm25-grid.toml"
-    data = (project / "datasets" / "survey-templates-en").as_posix()
-    text = written.replace("datasets/survey-templates-en", data).replace("[0.6, 0.9, 1.2]", "[0.6, 0.9, 1.2, 1.5]")
-    assert text.count("1.5") == 1
-    path.write_text(text, encoding="utf-8")
-    return harness.run(path, harness.Options(results=folder / "results"))
+    tables = tomllib.loads(written.replace("datasets/", f"{project.as_posix()}/datasets/"))
+    tables["sweep"]["k1"].append(1.5)
+    return harness.run(tables, harness.Options(results=tmp_path_factory.mktemp("sweep")))
 
 
 def bm25(count):
