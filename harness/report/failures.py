@@ -58,7 +58,7 @@ def without_groups(view: View) -> str:
 def _by_hits(view: View, near: Members, far: Members) -> Iterator[GroupKind]:
     """The queries that no retriever finds, that none finds early enough, that one alone finds."""
     k, hits = view.cutoff, np.asarray(near.sum(axis=1))
-    yield "nobody", "Found by nobody", f"no retriever has a relevant document among its first {k} hits", hits == 0
+    yield "nobody", "Found by none", f"no retriever has a relevant document among its first {k} hits", hits == 0
     yield (
         "deep", f"Found only at {k + 1} to {view.resolved.depth}",
         f"no retriever has a relevant document among the first {k} hits, but one has it further down",

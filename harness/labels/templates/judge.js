@@ -168,7 +168,7 @@
     setTimeout(() => URL.revokeObjectURL(link.href), 1000);
   };
 
-  // A file is taken whole or not at all: the first line that does not fit is told, with its number.
+  // A file is imported completely or not at all; the message shows the first line that does not fit.
   const taken = (text) => {
     const known = {};
     for (const item of data.items) {

@@ -1,9 +1,9 @@
-// The grid of queries: a row each, sorted and filtered; the chosen one's rankings side by side, what moved, and texts.
+// The grid of queries, sorted and filtered; the rankings of the selected one side by side, with moves and texts.
 const MOST = 50;
 const browser = first(".browser"), listed = $("look-list"), box = $("look-text"), detail = $("look-detail");
 const sorts = found(".queries thead th"), rankings = found(".ranking", detail), heads = found("thead .n", detail).slice(1);
 const gap = first(".gap", detail), { lang } = first("h3", detail);
-// A column of the grid and a direction; at first the queries that differ most.
+// A column of the grid and a direction; at first the largest differences.
 let order = { column: null, down: true };
 let current = null, most = MOST;
 
@@ -76,7 +76,7 @@ const show = (query) => {
   drawShifts();
 };
 
-// The part of the row's colour that a score takes of the highest.
+// The colour of a score: its share of the highest score in the row.
 const shaded = (value, most) => {
   const cell = make("td", "n", round(value));
   cell.style.setProperty("--share", `${Math.round(100 * Math.max(0, value / most) || 0)}%`);
@@ -137,7 +137,7 @@ const drawQueries = () => {
   list();
 };
 on(box, "input", () => { state.q = ""; list(); });
-// A press sorts downwards, a second upwards, a third gives the first order back.
+// A press sorts down, a second up, a third restores the order.
 sorts.forEach((head, column) => on(first("button", head), "click", () => {
   const again = order.column === column;
   order = again && !order.down ? { column: null, down: true } : { column, down: !again };
@@ -148,5 +148,5 @@ sorts.forEach((head, column) => on(first("button", head), "click", () => {
 // An opened text moves the rows below it.
 const moved = new ResizeObserver(drawShifts);
 found("ol", detail).forEach((one) => moved.observe(one));
-// What cannot be unpacked leaves the page as it is without scripts.
+// If unpacking fails, the page stays as without scripts.
 setTimeout(() => start().catch((error) => { root.classList.remove("js"); throw error; }));
