@@ -63,7 +63,7 @@ def test_the_hooks_before_a_commit_are_the_tools_of_the_lock() -> None:
 
 def test_what_the_versions_call_public_is_all_that_is() -> None:
     page = text_of("docs", "commands.md")
-    (listed,) = re.findall(r"`harness.__all__` lists: ([^-]*)", page)
+    (listed,) = re.findall(r"`harness.__all__`: ([^-]*)", page)
     assert re.findall(r"`(\w+)`", listed) == harness.__all__
     groups = {f"retriever_harness.{what}" for what in ("encoders", "rerankers", "retrievers", "stores")}
     assert set(re.findall(r"retriever_harness\.\w+", page)) == groups

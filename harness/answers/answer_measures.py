@@ -1,4 +1,4 @@
-"""Every measure of answers: its name, what computes it from one case, how it is to be read; and what systems score."""
+"""Every measure of answers: its name, its function of one case, its description; and the scores of systems."""
 
 import math
 from collections.abc import Callable, Mapping, Sequence
@@ -22,7 +22,7 @@ from retrievers.types import Query, Vectors
 
 
 class Reading(NamedTuple):
-    """A case with what its measures are computed by."""
+    """A case with tokenizer and vectors."""
 
     case: Case
     tokenizer: Tokenizer
@@ -31,15 +31,15 @@ class Reading(NamedTuple):
 
 
 class AnswerMeasure(NamedTuple):
-    """All that is known of one measure of answers."""
+    """One measure of answers."""
 
     compute: Callable[[Reading], float | None]
-    """The value of one answer, None where it is undefined."""
+    """The value of one answer, None if it is undefined."""
     meaning: str
-    """In words for the report."""
+    """The description in the report."""
     low_is_good: bool = False
     judged: bool = True
-    """Whether it rests on a judge's verdicts."""
+    """Whether it needs a judge's verdicts."""
 
 
 def _words(compute: Callable[[str, tuple[str, ...], Tokenizer], float | None]) -> Callable[[Reading], float | None]:
@@ -89,14 +89,14 @@ def _context_utilization(reading: Reading) -> float | None:
 
 
 def _context_relevancy(reading: Reading) -> float | None:
-    """The article's form, which RAGAS 0.1 had: sentences that help / all; undefined without a sentence."""
+    """The form of the article and RAGAS 0.1: sentences that help / all; undefined without a sentence."""
     case = reading.case
     parts = [one for context in case.answer.contexts for one in sentences(context.text)]
     return share([case.readings.opinion("helps", case.query.text, one) for one in parts])
 
 
 def _context_relevance(reading: Reading) -> float | None:
-    """Of the contexts: the mean over those whose rating was read; undefined where none was."""
+    """The mean over contexts with a rating; undefined without one."""
     case = reading.case
     rated = [case.readings.opinion("relevance", case.query.text, context.text) for context in case.answer.contexts]
     values = [value for ratings in rated if ratings and (value := ragas.context_relevance(ratings)) is not None]
@@ -120,7 +120,7 @@ def _text(compute: Callable[[Reading], float | None], meaning: str) -> AnswerMea
 
 MEASURES: Mapping[str, AnswerMeasure] = MappingProxyType(
     {
-        "BLEU": _text(_words(overlap.bleu), "n-grams of the answer that the reference has, short answers punished"),
+        "BLEU": _text(_words(overlap.bleu), "n-grams of the answer in the reference, with a brevity penalty"),
         "chrF": _text(_words(lambda r, refs, _: overlap.chrf(r, refs)), "runs of letters in common with the reference"),
         "ROUGE-1": _text(_rouge(1, "f1"), "words in common with the reference, F1"),
         "ROUGE-2": _text(_rouge(2, "f1"), "pairs of words in common with the reference, F1"),
@@ -128,8 +128,8 @@ MEASURES: Mapping[str, AnswerMeasure] = MappingProxyType(
         "ROUGE-1-recall": _text(_rouge(1, "recall"), "share of the reference's words that the answer has"),
         "ROUGE-2-recall": _text(_rouge(2, "recall"), "share of the reference's pairs of words that the answer has"),
         "ROUGE-L-recall": _text(_rouge(None, "recall"), "longest common subsequence / words of the reference"),
-        "ExactMatch": _text(_words(lambda r, refs, _: overlap.exact_match(r, refs)), "1 where it is a reference"),
-        "TokenF1": _text(_words(overlap.token_f1), "words in common with the best reference, articles left out, F1"),
+        "ExactMatch": _text(_words(lambda r, refs, _: overlap.exact_match(r, refs)), "1 if it equals a reference"),
+        "TokenF1": _text(_words(overlap.token_f1), "words in common with the best reference, without articles, F1"),
         **{
             f"ragas.{compute.__name__.removeprefix('_')}": AnswerMeasure(compute, meaning)
             for compute, meaning in (
@@ -138,8 +138,8 @@ MEASURES: Mapping[str, AnswerMeasure] = MappingProxyType(
                 (_context_utilization, "whether the contexts useful to the answer rank first"),
                 (_context_recall, "share of the reference's claims that a context supports"),
                 (_context_relevancy, "share of the contexts' sentences that help (2023)"),
-                (_context_relevance, "rating of the contexts for the question (today's form)"),
-                (_answer_relevancy, "likeness of the question and of those made from the answer"),
+                (_context_relevance, "rating of the contexts for the query (current form)"),
+                (_answer_relevancy, "similarity of the query and questions generated from the answer"),
             )
         },
         **{
@@ -149,13 +149,13 @@ MEASURES: Mapping[str, AnswerMeasure] = MappingProxyType(
                 (ragchecker.recall, "share of the reference's claims that the answer makes", False),
                 (ragchecker.f1, "harmonic mean of precision and recall", False),
                 (ragchecker.claim_recall, "share of the reference's claims that were retrieved", False),
-                (ragchecker.context_precision, "share of the contexts that hold a claim of the reference", False),
+                (ragchecker.context_precision, "share of the contexts that support a claim of the reference", False),
                 (ragchecker.context_utilization, "share of the retrieved claims that the answer uses", False),
                 (ragchecker.noise_sensitivity_in_relevant, "wrong claims taken from relevant contexts", True),
                 (ragchecker.noise_sensitivity_in_irrelevant, "wrong claims taken from irrelevant contexts", True),
-                (ragchecker.hallucination, "wrong claims that are in no context", True),
-                (ragchecker.self_knowledge, "right claims that are in no context", False),
-                (ragchecker.faithfulness, "share of the answer's claims that are in a context", False),
+                (ragchecker.hallucination, "wrong claims that no context supports", True),
+                (ragchecker.self_knowledge, "right claims that no context supports", False),
+                (ragchecker.faithfulness, "share of the answer's claims that a context supports", False),
             )
         },
     }
@@ -170,17 +170,17 @@ def score_answers(
     tokenizer: Tokenizer,
     vectors: Mapping[str, Vectors],
 ) -> Scores:
-    """Compute every measure of every system; nothing is asked, and nothing is sent.
+    """Compute every measure of every system; no request is sent.
 
     Args:
-        queries: those with a reference answer or claims; one that a system did not answer is an empty answer.
+        queries: with a reference answer or claims; a missing answer counts as an empty one.
         systems: at least one.
-        readings: what the judge said.
+        readings: of the judge.
         tokenizer: of BLEU, ROUGE and token F1.
         vectors: text -> vector, for answer relevancy; empty without an encoder.
 
     Returns:
-        Only measures that are defined for some query of some system.
+        Only measures that are defined for at least one query of one system.
     """
     needs_sacrebleu()
     rows = {}
@@ -195,7 +195,7 @@ def score_answers(
 
 
 def bleu_notes(queries: Sequence[Query], systems: Sequence[System], tokenizer: Tokenizer) -> list[str]:
-    """BLEU of each system over all its answers, as papers print it, and the signature of single queries' values."""
+    """BLEU of each system over all its answers, as in papers, and the signature of the values per query."""
     references = [query.reference.answers for query in queries]
     numbers = {len(answers) for answers in references if answers}
     notes = []
@@ -207,10 +207,10 @@ def bleu_notes(queries: Sequence[Query], systems: Sequence[System], tokenizer: T
 
 
 def vectors_of(encoder: Embedder, texts: Sequence[str], meter: Meter) -> dict[str, Vectors]:
-    """Embed questions, through the cache: text -> vector.
+    """Embed texts through the cache: text -> vector.
 
     Raises:
-        BackendError: the encoder failed for good.
+        BackendError: the encoder failed permanently.
     """
     distinct = sorted({text for text in texts if text.strip()})
     with meter.stage("answers"):
@@ -219,7 +219,7 @@ def vectors_of(encoder: Embedder, texts: Sequence[str], meter: Meter) -> dict[st
 
 
 def questions_of(queries: Sequence[Query], systems: Sequence[System], readings: Readings) -> list[str]:
-    """The questions of the data set, and those that were made from answers: what answer relevancy compares."""
+    """The texts for answer relevancy: the queries, and the questions generated from answers."""
     texts = [query.text for query in queries]
     for system in systems:
         for answer in system.answers.values():

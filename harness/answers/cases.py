@@ -1,12 +1,12 @@
-"""Everything that is asked about answers, and what the judge said to it: the only inputs of the measures.
+"""All requests about answers and the judge's replies: the only inputs of the measures.
 
-And for every claim of a reference answer, retriever or generator: where it was lost.
+For every claim of a reference answer it shows where it was lost: in the retriever or in the generator.
 
 answered         the response states it
-contradicted     the response says otherwise (noise)
-not retrieved    no context holds it, and the response does not state it (the retriever's)
-not used         a context holds it, and the response does not state it (the generator's)
-unknown          a verdict that decides it is missing
+contradicted     the response contradicts it (noise)
+not retrieved    no context supports it, and the response does not state it (the retriever's loss)
+not used         a context supports it, and the response does not state it (the generator's loss)
+unknown          a verdict is missing
 """
 
 from collections import Counter
@@ -33,7 +33,7 @@ Given = TypeVar("Given", bound=tuple[str, ...])
 
 
 class Case(NamedTuple):
-    """One answer to one query, with what the judge said."""
+    """One answer to one query, with the judge's verdicts."""
 
     query: Query
     answer: Answer
@@ -51,7 +51,7 @@ class Case(NamedTuple):
 
     @property
     def made(self) -> tuple[str, ...] | None:
-        """The claims of the response; None where they could not be read."""
+        """The claims of the response; None if they could not be read."""
         return self.readings.claims.get(self.answer.response) if self.answer.response.strip() else ()
 
     @property
@@ -78,7 +78,7 @@ class Case(NamedTuple):
         return [tuple(self.entails(context.text, claim) for context in self.answer.contexts) for claim in claims]
 
     def entailments(self) -> Entailments | None:
-        """All that RAGChecker counts; None where the claims of the response could not be read."""
+        """The verdicts for RAGChecker; None if the claims of the response could not be read."""
         made, wanted = self.made, self.wanted
         if made is None:
             return None
@@ -100,16 +100,16 @@ def reference_text(query: Query) -> str:
 
 
 def judge_answers(folder: Path, judge: Judge, queries: Sequence[Query], systems: Sequence[System]) -> Readings:
-    """Ask the judge for everything that is not known yet, and keep what it says in the folder, task by task.
+    """Ask the judge for everything that is unknown, and store its replies in the folder, task by task.
 
     Args:
-        folder: of the answers; claims.jsonl, verdicts.jsonl and opinions.jsonl lie beside them.
-        judge: who reads.
+        folder: of the answers; claims.jsonl, verdicts.jsonl and opinions.jsonl are written there.
+        judge: to ask.
         queries: of the data set, with their reference answers.
-        systems: whose answers are judged.
+        systems: with the answers.
 
     Raises:
-        BackendError: the judge failed for good; the tasks before are kept, and a chat model's replies are in the cache.
+        BackendError: the judge failed permanently; earlier tasks are stored, a chat model's replies are cached.
     """
     by = signed(judge)
     known = readings.read_readings(folder, by)
@@ -129,14 +129,14 @@ def judge_answers(folder: Path, judge: Judge, queries: Sequence[Query], systems:
 
 
 def texts_to_split(queries: Sequence[Query], systems: Sequence[System]) -> list[str]:
-    """The texts whose claims have to be taken out, each once: responses, and references that came without claims."""
+    """The texts to extract claims from, each once: responses, and references without claims."""
     responses = (system.answer(query.id).response for query in queries for system in systems)
     bare = (q.reference.answers[0] for q in queries if q.reference.answers and not q.reference.claims)
     return list(dict.fromkeys([*(text for text in responses if text.strip()), *bare]))
 
 
 def pairs_of(case: Case) -> Iterator[ClaimPassage]:
-    """Every claim and text on which the measures want a verdict; nothing is asked about an empty text."""
+    """Every pair of claim and text that the measures need a verdict on, without empty texts."""
     contexts = [context.text for context in case.answer.contexts]
     made = case.made or ()
     asked = [*((case.wanted, text) for text in contexts), *((made, text) for text in contexts)]
@@ -146,14 +146,14 @@ def pairs_of(case: Case) -> Iterator[ClaimPassage]:
 
 
 def _ask_verdicts(folder: Path, judge: Judge, pairs: Iterable[ClaimPassage], known: Readings) -> None:
-    words: dict[ClaimPassage, Word | None] = {}  # its type, which mypy would not find by itself
+    words: dict[ClaimPassage, Word | None] = {}  # the type, for mypy
     words |= asked_once(pairs, lambda pair: known.word(*pair) is not None, judge.verdicts)
     known.verdicts.update({(claim, readings.digest_of(text)): word for (claim, text), word in words.items()})
     readings.append_verdicts(folder, signed(judge), words)
 
 
 def _ask_opinions(folder: Path, judge: Judge, cases: Sequence[Case], known: Readings) -> None:
-    """The other tasks, each answer kept as JSON under the texts that it is about."""
+    """The other tasks; each reply is stored as JSON with its texts."""
     responses = [(case.answer.response,) for case in cases if case.answer.response.strip()]
     passages = [(case, context) for case in cases for context in case.answer.contexts if context.text.strip()]
     helps = [Inquiry(case.query.text, one) for case, context in passages for one in sentences(context.text)]
@@ -162,7 +162,7 @@ def _ask_opinions(folder: Path, judge: Judge, cases: Sequence[Case], known: Read
     def ask(task: str, wanted: Iterable[Given], read: Callable[[Sequence[Given]], Replies[Any]]) -> None:
         try:
             replies = asked_once(wanted, lambda texts: known.opinion(task, *texts) is not None, read)
-        except Unreadable:  # a model that fails at this task has done others: its measures alone are undefined
+        except Unreadable:  # if a model fails at one task, only the measures of that task are undefined
             return
         if not any(answer is not None for answer in replies.values()):
             return
@@ -176,7 +176,7 @@ def _ask_opinions(folder: Path, judge: Judge, cases: Sequence[Case], known: Read
 
 
 def _plain(answer: Any) -> Any:
-    """An answer as JSON has it."""
+    """A reply as JSON."""
     if isinstance(answer, Questions):
         return {"questions": list(answer.questions), "noncommittal": list(answer.noncommittal)}
     return list(answer) if isinstance(answer, tuple) else answer
@@ -187,7 +187,7 @@ FATES: tuple[Fate, ...] = get_args(Fate)
 
 
 class Traced(NamedTuple):
-    """One claim of a reference answer and what became of it."""
+    """One claim of a reference answer and its fate."""
 
     claim: str
     fate: Fate
@@ -201,14 +201,14 @@ class TracedAnswer(NamedTuple):
     query: Query
     response: str
     contexts: tuple[tuple[str, str], ...]
-    """Id and text of each context."""
+    """The id and text of each context."""
     claims: tuple[Traced, ...]
     made: tuple[tuple[str, str], ...]
-    """The claims of the response, each with what it rests on: reference, contexts, both, nothing, or unknown."""
+    """The claims of the response, each with its support: reference, contexts, both, nothing, or unknown."""
 
 
 class FateShare(NamedTuple):
-    """How often claims met one fate: the mean over queries of the share of their claims."""
+    """The frequency of one fate: the mean share of claims over queries."""
 
     fate: Fate
     claims: int
@@ -217,7 +217,7 @@ class FateShare(NamedTuple):
 
 
 def trace(case: Case) -> TracedAnswer:
-    """Follow every claim of one answer's reference."""
+    """Trace every claim of one answer's reference."""
     wanted, made = (
         tuple(_traced(case, claim) for claim in case.wanted),
         [(c, _basis(case, c)) for c in case.made or ()],
@@ -230,7 +230,7 @@ def shares(traced: Sequence[TracedAnswer], scores: Scores, level: float = 0.95) 
 
     Args:
         traced: one system's answers.
-        scores: what is known of the queries: how much each counts, and which belong together.
+        scores: with the weights and clusters of the queries.
         level: confidence.
     """
     counted = {one.query.id: Counter(claim.fate for claim in one.claims) for one in traced if one.claims}

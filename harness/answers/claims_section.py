@@ -1,4 +1,4 @@
-"""The section of a page that shows what became of the claims of answers."""
+"""The section of a page about the fate of the claims of answers."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -10,18 +10,18 @@ from retrievers.types import Query
 TracedSystems = Mapping[str, Sequence[TracedAnswer]]
 """System -> its answers, claim by claim."""
 LISTED = 200
-"""Queries whose answers are shown in full: those that lost most claims."""
+"""Most queries whose answers are shown in full, those that lost the most claims."""
 MEANINGS = {
     "answered": "the response states it",
-    "contradicted": "the response says otherwise: noise",
-    "not retrieved": "no retrieved text holds it: the retriever lost it",
-    "not used": "a retrieved text holds it, the response does not: the generator lost it",
+    "contradicted": "the response contradicts it: noise",
+    "not retrieved": "no retrieved text supports it: the retriever lost it",
+    "not used": "a retrieved text supports it, the response does not state it: the generator lost it",
     "unknown": "a verdict is missing",
 }
 
 
 def section_of(traced: TracedSystems, scores: Scores, level: float) -> dict[str, Any]:
-    """What the template shows: the share of each fate by system, and the answers that lost most claims."""
+    """The variables of the template: the share of each fate by system, and the answers that lost the most claims."""
     beside = side_by_side(traced)
     return {
         "fates": FATES,
@@ -33,7 +33,7 @@ def section_of(traced: TracedSystems, scores: Scores, level: float) -> dict[str,
 
 
 def side_by_side(traced: TracedSystems) -> list[tuple[Query, dict[str, TracedAnswer]]]:
-    """Query -> system -> its answer, the queries on which most claims were lost first."""
+    """Query -> system -> its answer, queries with the most lost claims first."""
     found: dict[str, tuple[Query, dict[str, TracedAnswer]]] = {}
     for name, answers in traced.items():
         for one in answers:

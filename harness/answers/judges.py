@@ -1,4 +1,4 @@
-"""The judge that an experiment names, and what asking it would take: the same code asks, and nothing is sent."""
+"""The judge of an experiment, and the forecast of its requests by the same code, without sending any."""
 
 from collections.abc import Sequence
 from itertools import islice
@@ -23,7 +23,7 @@ from retrievers.placeholders import expand
 
 
 def chat_of(table: JudgeOptions, cache: Cache) -> Chat:
-    """The chat model that an experiment names as its judge; nothing is sent."""
+    """The chat model that an experiment declares as judge; nothing is sent."""
     model = ChatModel(
         model=table.model, base_url=table.base_url, key_name=table.key_name, max_tokens=1000,
         concurrency=table.concurrency, rpm=table.rpm, tpm=table.tpm,
@@ -33,16 +33,16 @@ def chat_of(table: JudgeOptions, cache: Cache) -> Chat:
 
 
 def build_judge(table: JudgeOptions, cache: Cache, meter: Meter, *, chat: ReplySource | None = None) -> Judge:
-    """Make a judge; no model is loaded and nothing is sent before its first question.
+    """Make a judge; no model is loaded and nothing is sent before the first request.
 
     Args:
-        table: what the experiment says.
-        cache: keeps the replies of a chat model.
-        meter: where counts and dollars go.
-        chat: who is asked in the place of the chat model that the table names.
+        table: of the experiment.
+        cache: of a chat model's replies.
+        meter: counts calls and dollars.
+        chat: replaces the chat model of the table.
 
     Raises:
-        InputError: an option does not fit.
+        InputError: an option is invalid.
     """
     if table.kind == "lexical":
         return LexicalJudge(threshold=table.threshold or THRESHOLD)
@@ -55,10 +55,10 @@ def build_judge(table: JudgeOptions, cache: Cache, meter: Meter, *, chat: ReplyS
 
 
 class ClaimsForecast(NamedTuple):
-    """What the judge of a run would be asked."""
+    """The forecast of a run's judging."""
 
     judge: str
-    """As every verdict names it."""
+    """Its name in every verdict."""
     pairs: int
     """Claims against documents."""
     requests: ChatForecast
@@ -67,15 +67,15 @@ class ClaimsForecast(NamedTuple):
 def forecast_claims(
     table: JudgeOptions, dataset: Dataset, measures: Sequence[Measure], retrievers: int, cache: Cache
 ) -> ClaimsForecast:
-    """Count what a chat model would be asked if no two retrievers found the same document.
+    """Forecast the requests to a chat model if no two retrievers found the same document.
 
-    The data set's first documents stand for those that will be retrieved, and the cache is taken to be empty.
+    The data set's first documents are used as retrieved ones, and the cache is assumed to be empty.
 
     Args:
         table: the judge, of kind "openai".
-        dataset: its queries with claims, or with references to take them from.
+        dataset: with claims, or references to extract them from.
         measures: of the experiment.
-        retrievers: how many answer.
+        retrievers: their number.
         cache: of the chat model.
     """
     depth = depth_of(measures)
@@ -91,13 +91,13 @@ def forecast_claims(
 
 
 def check_price(table: JudgeOptions, measures: Sequence[Measure], cache: Cache) -> None:
-    """Refuse a limit of dollars that cannot be kept, before anything is sent.
+    """Refuse a dollar limit without known prices, before anything is sent.
 
     Raises:
-        InputError: the prices of the chat model are not known.
+        InputError: the prices of the chat model are unknown.
     """
     asked = table.kind == "openai" and any(measure.claimed for measure in measures)
     if asked and not chat_of(table, cache).model.priced:
-        unknown = f"the price of {table.model} is not known, so that --max-cost cannot be kept"
-        remedy = "write input_price and output_price: dollars for a million tokens"
+        unknown = f"the price of {table.model} is unknown, so --max-cost cannot be checked"
+        remedy = "write input_price and output_price: dollars per million tokens"
         raise InputError(Problem("[judge]", unknown, remedy))

@@ -1,7 +1,6 @@
-"""What is asked of a judge of answers and what it may say; and the judge without a model, which compares words.
+"""The interface of a judge of answers; and the judge without a model, which compares words.
 
-That one is weak, offline and always the same: it sees words and no meaning, so that a paraphrase is missed, a negation
-is overlooked, and nothing is ever contradicted.
+That judge is weak, offline and deterministic: it misses paraphrases and negations, and never reports a contradiction.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -16,23 +15,22 @@ from retrievers.words import RULE, tokenize
 Answer = TypeVar("Answer")
 Given = TypeVar("Given")
 Replies = Iterator[tuple[int, Answer | None]]
-"""Places of what was asked, each with its answer, in any order: None where it could not be read; a place that does not
-come was not answered."""
+"""Indices of requests with their replies, in any order: None if unreadable; a missing index has no reply."""
 THRESHOLD = 0.8
-"""The share of a claim's distinct tokens that have to stand in a passage."""
+"""The share of a claim's distinct tokens that a passage must contain."""
 HELPS = 0.5
-"""The share of a question's distinct tokens from which a sentence is taken to help with it."""
+"""The share of a query's distinct tokens that a helpful sentence contains."""
 
 
 class Inquiry(NamedTuple):
-    """A question, and a text that may help to answer it."""
+    """A query, and a text that may help to answer it."""
 
     question: str
     text: str
 
 
 class Questions(NamedTuple):
-    """What a model would have to be asked to give an answer."""
+    """Questions that an answer would answer."""
 
     questions: tuple[str, ...]
     noncommittal: tuple[bool, ...]
@@ -40,19 +38,19 @@ class Questions(NamedTuple):
 
 
 class Judge(Protocol):
-    """Reads texts and gives verdicts on them."""
+    """Gives verdicts on texts."""
 
     @property
     def name(self) -> str:
-        """Kind, model and threshold: all that changes a verdict, but for the prompt."""
+        """Kind, model and threshold: everything that affects a verdict, except the prompt."""
 
     @property
     def prompt(self) -> str:
-        """A digest of the prompts; "" where no model is prompted."""
+        """A digest of the prompts; "" without prompts."""
 
     @property
     def unread(self) -> str:
-        """The first reply that could not be read, as a message shows it: "such as …"; "" where there was none."""
+        """The first unreadable reply, for a message: "such as …"; "" if there was none."""
 
     def verdicts(self, pairs: Sequence[ClaimPassage]) -> Replies[Word]:
         """Whether each text entails its claim."""
@@ -61,32 +59,32 @@ class Judge(Protocol):
         """The claims that each text makes."""
 
     def helps(self, asked: Sequence[Inquiry]) -> Replies[bool]:
-        """Whether each sentence helps to answer its question."""
+        """Whether each sentence helps to answer its query."""
 
     def relevance(self, asked: Sequence[Inquiry]) -> Replies[tuple[int | None, ...]]:
-        """Ratings 0, 1 or 2 of each passage for its question; nothing from a judge that is no language model."""
+        """Ratings 0, 1 or 2 of each passage for its query; none from a judge that is not a language model."""
 
     def questions(self, texts: Sequence[str]) -> Replies[Questions]:
-        """The questions that each text answers; nothing from a judge that is no language model."""
+        """The questions that each text answers; none from a judge that is not a language model."""
 
 
 def signed(judge: Judge) -> By:
-    """What stands in every row that a judge wrote."""
+    """The fields of every row of a judge."""
     return By(judge.name, judge.prompt)
 
 
 def asked_once(
     wanted: Iterable[Given], known: Callable[[Given], bool], ask: Callable[[Sequence[Given]], Replies[Answer]]
 ) -> dict[Given, Answer | None]:
-    """Ask for what is not known yet, each thing once.
+    """Request everything that is unknown, once each.
 
-    A judge of whom something is known was readable before: where the rest cannot be read, it stays without an answer.
+    If a judge's earlier replies are known, unreadable replies now are not an error.
 
     Returns:
-        What came back, in the order in which it was wanted; None where it could not be read or did not come.
+        The replies in the order of the requests; None if unreadable or missing.
 
     Raises:
-        Unreadable: nothing is known, and nothing that came back can be read.
+        Unreadable: there are no earlier replies, and every reply is unreadable.
 
     >>> asked_once(["a", "b", "a"], {"b"}.__contains__, lambda missing: iter([(0, len(missing))]))
     {'a': 1}
@@ -103,13 +101,13 @@ def asked_once(
 
 
 class UnpromptedJudge:
-    """What judges share that are not chat models: a text's claims are its sentences; no ratings, and no questions."""
+    """The base of judges that are not chat models: a text's claims are its sentences; no ratings, no questions."""
 
     prompt = ""
     unread = ""
 
     def __init__(self, threshold: float) -> None:
-        """Check the threshold from which a claim is entailed, above 0 and at most 1."""
+        """Check the threshold of entailment, above 0 and at most 1."""
         if not 0 < threshold <= 1:
             raise InputError(Problem("judge.threshold", f"{threshold} is not above 0 and at most 1"))
         self.threshold = threshold
@@ -129,13 +127,13 @@ class UnpromptedJudge:
 
 
 class LexicalJudge(UnpromptedJudge):
-    """Calls a claim entailed where at least `threshold` of its distinct BM25 tokens stand in the passage, else neutral.
+    """A claim is entailed if the passage has at least `threshold` of its distinct BM25 tokens, else neutral.
 
-    A sentence helps with a question where it holds half of the question's distinct tokens.
+    A sentence helps if it has half of the query's distinct tokens.
     """
 
     def __init__(self, *, threshold: float = THRESHOLD) -> None:
-        """Ask for a share of tokens, above 0 and at most 1."""
+        """Use a share of tokens, above 0 and at most 1."""
         super().__init__(threshold)
         self.name = f"lexical {RULE} {threshold:g}"
 
@@ -146,14 +144,14 @@ class LexicalJudge(UnpromptedJudge):
             yield place, None if share is None else "entailed" if share >= self.threshold else "neutral"
 
     def helps(self, asked: Sequence[Inquiry]) -> Replies[bool]:
-        """Whether each sentence holds half of its question's tokens."""
+        """Whether each sentence has half of its query's tokens."""
         for place, one in enumerate(asked):
             share = held(one.question, one.text)
             yield place, None if share is None else share >= HELPS
 
 
 def held(claim: str, passage: str) -> float | None:
-    """The share of a claim's distinct tokens that stand in a passage; None for a claim without a token.
+    """The share of a claim's distinct tokens in a passage; None for a claim without a token.
 
     >>> held("the fee is monthly", "It asks whether the fee of 300 yen is paid in advance.")
     0.75

@@ -1,4 +1,4 @@
-"""A judge on this machine: a cross-encoder trained on natural language inference reads passage and claim together."""
+"""A local judge: a cross-encoder trained on natural language inference reads passage and claim together."""
 
 from collections.abc import Mapping, Sequence
 
@@ -13,22 +13,21 @@ from retrievers.types import Floats
 
 THRESHOLD = 0.5
 LABELS: Mapping[str, Word] = {"entailment": "entailed", "contradiction": "contradicted", "neutral": "neutral"}
-"""What models call their outputs -> our verdicts."""
+"""Output names of models -> verdicts."""
 
 
 class NliJudge(UnpromptedJudge):
-    """Calls a claim entailed, or contradicted, where the model gives that at least the probability `threshold`.
+    """A claim is entailed, or contradicted, if the model gives that at least the probability `threshold`.
 
-    A sentence helps with a question where the model takes the question to follow from it, which such models were not
-    trained for.
+    A sentence helps if the model finds that the query follows from it, for which such models were not trained.
     """
 
     def __init__(self, model: str, *, meter: Meter, threshold: float = THRESHOLD) -> None:
-        """Describe the model; nothing is loaded before the first pair.
+        """Configure the model, which is loaded for the first pair.
 
         Args:
             model: a folder, or a name of the hub, with the outputs entailment, neutral and contradiction.
-            meter: where counts go: texts, calls, tokens, lost_tokens.
+            meter: counts texts, calls, tokens, lost_tokens.
             threshold: the least probability, above 0 and at most 1.
         """
         super().__init__(threshold)
@@ -42,14 +41,14 @@ class NliJudge(UnpromptedJudge):
         return f"nli {weights.name} {weights.revision[:12]} {self.threshold:g}"
 
     def verdicts(self, pairs: Sequence[ClaimPassage]) -> Replies[Word]:
-        """The verdict on each pair, pairs of like length together."""
+        """The verdict on each pair; pairs of similar length are batched."""
         order = sorted(range(len(pairs)), key=lambda i: (len(pairs[i].text) + len(pairs[i].claim), pairs[i]))
         for start in range(0, len(order), self._model.request_size):
             places = order[start : start + self._model.request_size]
             yield from zip(places, self._read([(pairs[i].text, pairs[i].claim) for i in places]), strict=True)
 
     def helps(self, asked: Sequence[Inquiry]) -> Replies[bool]:
-        """Whether the model takes each question to follow from its sentence."""
+        """Whether each query follows from its sentence according to the model."""
         for place, word in self.verdicts([ClaimPassage(one.question, one.text) for one in asked]):
             yield place, word == "entailed"
 
@@ -66,7 +65,7 @@ class NliJudge(UnpromptedJudge):
 
 
 def _words(named: Mapping[int, str], name: str) -> list[Word]:
-    """What each output of the model means, by the names in its configuration."""
+    """The verdict of each output of the model, by the names in its configuration."""
     meanings = [LABELS.get(str(named[place]).lower()) for place in sorted(named)]
     words = [word for word in meanings if word is not None]
     if sorted(words) != sorted(LABELS.values()) or len(meanings) != len(words):

@@ -1,4 +1,4 @@
-"""An answer beside its reference answers, word by word: tokens of any language, BLEU, chrF, ROUGE, token F1."""
+"""Overlap of an answer with its reference answers: tokens of any language, BLEU, chrF, ROUGE, token F1."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ if TYPE_CHECKING:
     from sacrebleu.metrics.bleu import BLEU
 
 Tokenizer = Literal["13a", "intl", "char", "zh", "ja-mecab", "ko-mecab"]
-"""Tokenizers of sacrebleu that download nothing; "flores200" and the like fetch a model, and are left out."""
+"""Tokenizers of sacrebleu that download nothing; others, such as "flores200", download a model and are excluded."""
 TOKENIZERS: tuple[str, ...] = get_args(Tokenizer)
 EXTRAS = {"ja-mecab": "ja", "ko-mecab": "ko"}
-"""Tokenizers with a dictionary of their own: the extra of this project that installs it."""
+"""Tokenizers that need a dictionary -> the extra that installs it."""
 UNSPACED = re.compile(
     "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af]"
 )
-"""Thai, Lao, Burmese, Khmer, kana, kanji and hangul: tokens at spaces say little or nothing there."""
+"""Thai, Lao, Burmese, Khmer, kana, kanji and hangul: splitting at spaces does not give words."""
 LETTER = re.compile(r"[^\W\d_]")
 SENTENCE_END = re.compile(r"(?<=[。！？!?])(?![」』）)\"'。！？!?\[])|(?<=[.])\s+|\n+")
 WORD = regex.compile(rf"(?V1)[{KEPT}_]")
@@ -34,9 +34,9 @@ PUNCTUATION = regex.compile(rf"(?V1)[^{KEPT}\s]")
 
 
 def tokenizer_of(texts: Iterable[str]) -> Tokenizer:
-    """Choose a tokenizer by the script: characters where a fifth of the letters need no spaces, else 13a.
+    """Choose a tokenizer by the script: "char" if a fifth of the letters need no spaces, else "13a".
 
-    It never depends on what is installed: dictionaries are used where they are asked for by name.
+    It does not depend on installed packages: dictionaries are used only if they are named.
 
     >>> tokenizer_of(["survey on customer satisfaction"]), tokenizer_of(["顧客満足度に関する NPS"])
     ('13a', 'char')
@@ -49,7 +49,7 @@ def tokenizer_of(texts: Iterable[str]) -> Tokenizer:
 
 
 def words(text: str, tokenizer: Tokenizer) -> list[str]:
-    """Split a text into sacrebleu's tokens, lower-cased, without those that are punctuation alone.
+    """Split a text into sacrebleu's tokens, lower-cased, without punctuation.
 
     Raises:
         InputError: the tokenizer needs a package that is not installed.
@@ -68,7 +68,7 @@ def splitter(tokenizer: Tokenizer) -> Callable[[str], str]:
         InputError: sacrebleu or the tokenizer's dictionary is not installed, or there is no such tokenizer.
     """
     if tokenizer not in TOKENIZERS:
-        raise InputError(Problem("tokenizer", f"there is none named {tokenizer!r}", f"known: {', '.join(TOKENIZERS)}"))
+        raise InputError(Problem("tokenizer", f"no tokenizer {tokenizer!r}", f"known: {', '.join(TOKENIZERS)}"))
     needs_sacrebleu()
     from sacrebleu.metrics.bleu import BLEU
 
@@ -82,7 +82,7 @@ def splitter(tokenizer: Tokenizer) -> Callable[[str], str]:
 
 
 def needs_sacrebleu() -> None:
-    """Refuse to go on without sacrebleu, naming the extra that installs it."""
+    """Raise an error without sacrebleu, with the extra that installs it."""
     with needing("BLEU, chrF and ROUGE", "sacrebleu", "answers"):
         import sacrebleu  # noqa: F401
 
@@ -99,7 +99,7 @@ def sentences(text: str) -> list[str]:
 
 
 class TextOverlap(NamedTuple):
-    """What two texts share, seen from both sides."""
+    """The overlap of two texts, relative to each of them."""
 
     precision: float
     """The share of the answer's items that the reference has."""
@@ -117,7 +117,7 @@ def bleu(response: str, references: Sequence[str], tokenizer: Tokenizer, *, orde
     """BLEU of one answer: brevity penalty x geometric mean of the clipped n-gram precisions, n = 1 to `order`.
 
     Range 0 to 1 (sacrebleu's figure divided by 100). sacrebleu 2 with effective order, since a short answer has no
-    4-grams, and its exponential smoothing. All references are given at once, each as one whole text. Undefined (None)
+    4-grams, and its exponential smoothing. All references are used at once, each as one text. Undefined (None)
     without a reference; 0 for an empty answer. Papineni et al. 2002; Post 2018.
 
     >>> round(bleu("the cat is on the mat", ["there is a cat on the mat"], "13a", order=2), 6)
@@ -132,9 +132,9 @@ def bleu(response: str, references: Sequence[str], tokenizer: Tokenizer, *, orde
 
 
 def corpus_bleu(responses: Sequence[str], references: Sequence[Sequence[str]], tokenizer: Tokenizer) -> float | None:
-    """BLEU of all answers together, as papers print it (0 to 100): n-grams are summed before they are divided.
+    """BLEU of all answers together, as in papers (0 to 100): n-grams are summed before the division.
 
-    Undefined (None) where there is no answer with a reference. Answers without a reference are left out; with
+    Undefined (None) if no answer has a reference. Answers without a reference are excluded; with
     several references, those of every answer are used.
     """
     pairs = [(response, refs) for response, refs in zip(responses, references, strict=True) if refs]
@@ -144,31 +144,31 @@ def corpus_bleu(responses: Sequence[str], references: Sequence[Sequence[str]], t
     from sacrebleu.metrics.bleu import BLEU
 
     width = max(len(refs) for _, refs in pairs)
-    # A list for each position; an answer with fewer references has its first one there again, which changes nothing.
+    # One list per position; an answer with fewer references repeats its first one, which changes nothing.
     streams = [[refs[i] if i < len(refs) else refs[0] for _, refs in pairs] for i in range(width)]
     scored = BLEU(tokenize=tokenizer).corpus_score([response for response, _ in pairs], streams)
     return float(scored.score)
 
 
 def bleu_signature(tokenizer: Tokenizer, references: int | None = None) -> str:
-    """What sacrebleu prints so that a BLEU score can be computed again by others.
+    """The signature of sacrebleu, with which others can reproduce a BLEU score.
 
     Args:
         tokenizer: the tokenizer of the scores.
-        references: how many each answer has; None where that varies.
+        references: number per answer; None if that varies.
 
     >>> bleu_signature("char", 1).partition("|version:")[0]
     'nrefs:1|case:mixed|eff:yes|tok:char|smooth:exp'
     """
     metric = _bleu(tokenizer, 4)
-    metric.num_refs = "var" if references is None else references  # type: ignore[assignment]  # as sacrebleu does
+    metric.num_refs = "var" if references is None else references  # type: ignore[assignment]  # as in sacrebleu
     return str(metric.get_signature())
 
 
 def chrf(response: str, references: Sequence[str]) -> float | None:
-    """chrF: F2 of character n-grams, n = 1 to 6, white space left out; the best reference counts.
+    """chrF: F2 of character n-grams, n = 1 to 6, without white space; the best reference counts.
 
-    Range 0 to 1 (sacrebleu's figure divided by 100); needs no tokens, hence the same in every language. Undefined
+    Range 0 to 1 (sacrebleu's figure divided by 100); needs no tokens, so it is the same in every language. Undefined
     (None) without a reference. Popović 2015.
 
     >>> chrf("価格を聞く", ["価格を聞く"]), chrf("", ["価格を聞く"])
@@ -187,8 +187,8 @@ def chrf(response: str, references: Sequence[str]) -> float | None:
 def rouge_n(response: str, reference: str, n: int, tokenizer: Tokenizer) -> TextOverlap:
     """ROUGE-N against one reference: clipped n-grams in common / those of the answer, and of the reference.
 
-    Lin 2004. Tokens are sacrebleu's, lower-cased, punctuation left out: the usual package keeps only a-z and 0-9, and
-    gives two identical texts in Japanese, Korean or Russian 0.
+    Lin 2004. Tokens are sacrebleu's, lower-cased, without punctuation: the usual package keeps only a-z and 0-9, and
+    scores two identical texts in Japanese, Korean or Russian as 0.
 
     >>> dog = rouge_n("The brown fox jumped over the dog.", "The quick brown fox jumps over the lazy dog.", 2, "13a")
     >>> dog.recall == 2 / 8, dog.precision == 2 / 6
@@ -217,7 +217,7 @@ def best(overlaps: Sequence[TextOverlap]) -> TextOverlap | None:
 
 
 def exact_match(response: str, references: Sequence[str]) -> float | None:
-    """Exact match: 1 where the answer equals a reference after folding, else 0; undefined (None) without a reference.
+    """Exact match: 1 if the answer equals a reference after folding, else 0; undefined (None) without a reference.
 
     Folding as for SQuAD (Rajpurkar et al. 2016): lower case, without punctuation, English articles and superfluous
     white space; here also NFKC, so that full-width letters equal the others.
@@ -231,10 +231,10 @@ def exact_match(response: str, references: Sequence[str]) -> float | None:
 
 
 def token_f1(response: str, references: Sequence[str], tokenizer: Tokenizer) -> float | None:
-    """Token F1: the harmonic mean of clipped token precision and recall, English articles left out; best reference.
+    """Token F1: the harmonic mean of clipped token precision and recall, without English articles; best reference.
 
     Range 0 to 1; undefined (None) without a reference. Two texts without a token are equal: 1. Rajpurkar et al. 2016,
-    with the tokens of `rouge_n`, so that languages without spaces can be scored.
+    with the tokens of `rouge_n`, which support languages without spaces.
 
     >>> token_f1("a cat on the mat", ["the cat sat on mats"], "13a") == 2 * (2 / 3) * (2 / 4) / (2 / 3 + 2 / 4)
     True
@@ -278,7 +278,7 @@ def _longest_common(first: Sequence[str], second: Sequence[str]) -> int:
 
 
 def _bleu(tokenizer: Tokenizer, order: int) -> BLEU:
-    splitter(tokenizer)  # says in our words what is missing
+    splitter(tokenizer)  # raises our own message
     from sacrebleu.metrics.bleu import BLEU
 
     return BLEU(tokenize=tokenizer, effective_order=True, max_ngram_order=order)

@@ -1,8 +1,8 @@
-"""RAGChecker's eleven measures (Ru et al. 2024): what retriever and generator each did to the claims of an answer.
+"""RAGChecker's eleven measures (Ru et al. 2024): the effect of retriever and generator on the claims of an answer.
 
 Checked against `computation.py` of the project (amazon-science/RAGChecker, commit of December 2024). There a measure
-without anything to divide by is 0, so that an empty answer has perfect hallucination; here it is undefined (None).
-So is a measure that rests on an unknown verdict.
+with a zero divisor is 0, so an empty answer has perfect hallucination; here it is undefined (None).
+So is a measure with an unknown verdict.
 """
 
 from collections.abc import Sequence
@@ -27,7 +27,7 @@ class Entailments:
     reference_in: Sequence[ClaimRow]
     """For each claim of the reference, for each passage: whether the passage entails it."""
     passages: int
-    """How many passages were retrieved: the length of every row of the two tables."""
+    """Number of retrieved passages: the length of every row of the two tables."""
 
     @property
     def retrieved(self) -> list[Truth]:
@@ -64,7 +64,7 @@ def recall(entailments: Entailments) -> float | None:
 def f1(entailments: Entailments) -> float | None:
     """F1: the harmonic mean of precision and recall of the query; 0 where both are 0.
 
-    Range 0 to 1; undefined where one of the two is.
+    Range 0 to 1; undefined if one of the two is.
     """
     p, r = precision(entailments), recall(entailments)
     if p is None or r is None:
@@ -75,13 +75,13 @@ def f1(entailments: Entailments) -> float | None:
 def claim_recall(entailments: Entailments) -> float | None:
     """Claim recall: claims of the reference that any passage entails / claims of the reference.
 
-    The retriever's recall. Range 0 to 1; undefined for a reference without a claim; 0 where nothing was retrieved.
+    The retriever's recall. Range 0 to 1; undefined for a reference without a claim; 0 if nothing was retrieved.
     """
     return share(entailments.retrieved)
 
 
 def context_precision(entailments: Entailments) -> float | None:
-    """Context precision: passages that entail any claim of the reference / passages. No ranks are looked at.
+    """Context precision: passages that entail any claim of the reference / passages. Ranks do not count.
 
     Range 0 to 1; undefined without passages, or without claims of the reference.
     """
@@ -91,8 +91,8 @@ def context_precision(entailments: Entailments) -> float | None:
 def context_utilization(entailments: Entailments) -> float | None:
     """Context utilisation: claims of the reference both retrieved and in the response / those retrieved.
 
-    The share of what the retriever brought that the generator used. Range 0 to 1; undefined where no claim of the
-    reference was retrieved.
+    The share of the retrieved claims that the generator used. Range 0 to 1; undefined if no claim of the reference was
+    retrieved.
     """
     retrieved = entailments.retrieved
     if None in retrieved:
@@ -119,7 +119,7 @@ def hallucination(entailments: Entailments) -> float | None:
 def self_knowledge(entailments: Entailments) -> float | None:
     """Self-knowledge: right claims of the response that no passage entails / claims of the response.
 
-    Range 0 to 1; undefined for a response without a claim. Neither high nor low is good in itself.
+    Range 0 to 1; undefined for a response without a claim. Neither high nor low is better.
     """
     return share([both(negated(faithful), right) for faithful, right in _claims(entailments)])
 
@@ -127,7 +127,7 @@ def self_knowledge(entailments: Entailments) -> float | None:
 def noise_sensitivity_in_relevant(entailments: Entailments) -> float | None:
     """Noise sensitivity to relevant passages: wrong claims that a relevant passage entails / claims of the response.
 
-    A passage is relevant where it entails any claim of the reference. Range 0 to 1, low is good; undefined for a
+    A passage is relevant if it entails any claim of the reference. Range 0 to 1, low is good; undefined for a
     response or a reference without a claim.
     """
     return share(_noise(entailments)) if entailments.reference_in else None

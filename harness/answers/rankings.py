@@ -1,4 +1,4 @@
-"""Judges what was retrieved: which documents entail the claims of the reference answers?"""
+"""Judges retrieved documents: which ones entail the claims of the reference answers?"""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -19,20 +19,20 @@ _UNDEFINED = "measures by claims are undefined"
 def judge_rankings(
     folder: Path, judge: Judge, queries: Sequence[Query], retrieved: Mapping[str, Mapping[str, str]], known: Readings
 ) -> dict[str, Claimed]:
-    """Judge every claim against every document that was retrieved for its query, and keep what was said in a folder.
+    """Judge every claim against every document retrieved for its query, and store the verdicts in a folder.
 
     Args:
         folder: where claims.jsonl, verdicts.jsonl and passages.jsonl are written.
-        judge: who decides.
-        queries: those that were asked.
-        retrieved: query id -> document id -> its text, for the documents that measures look at.
-        known: what this judge said in an earlier run.
+        judge: to ask.
+        queries: of the run.
+        retrieved: query id -> document id -> its text, for the documents that measures use.
+        known: this judge's replies in an earlier run.
 
     Returns:
         The claims of each query that has any, with the verdicts.
 
     Raises:
-        BackendError: the judge failed for good; a chat model's replies until then are in the cache.
+        BackendError: the judge failed permanently; a chat model's replies so far are in the cache.
     """
     by, read = signed(judge), Readings()
     read.claims = _claims(folder, by, judge, queries, known)
@@ -51,16 +51,16 @@ def judge_rankings(
 def judge_run(
     folder: Path, earlier: Path, judge: Judge, dataset: Dataset, rankings: Rankings, measures: Sequence[Measure]
 ) -> ClaimsJudging:
-    """Judge what a run retrieved, as deep as its measures look; what an earlier run's judge said is taken over.
+    """Judge the hits of a run, down to the deepest cutoff of its measures; replies of an earlier run are reused.
 
-    A judge that fails leaves its measures undefined, with a warning: the rankings are there all the same.
+    If the judge fails, its measures are undefined, with a warning; the rankings are kept.
 
     Args:
         folder: where claims and verdicts are written.
-        earlier: where those of an earlier run lie.
+        earlier: folder of an earlier run.
         judge: who decides.
         dataset: its queries with claims, or with references to take them from.
-        rankings: what was retrieved.
+        rankings: of the run.
         measures: those by claims.
     """
     by = signed(judge)
@@ -72,21 +72,21 @@ def judge_run(
     try:
         claims = judge_rankings(folder, judge, dataset.queries, retrieved, known)
     except BackendError as error:
-        return ClaimsJudging({}, facts, f"claims were not judged, so that {_UNDEFINED}: {error}")
+        return ClaimsJudging({}, facts, f"claims were not judged: {_UNDEFINED}: {error}")
     verdicts = readings.read_readings(folder, by).verdicts
     unreadable = sum(word is None for word in verdicts.values())
     if judge.unread and unreadable == len(verdicts):
         gave = f"the judge gave {len(verdicts):,} verdicts, none of them readable ({judge.unread})"
-        return ClaimsJudging({}, facts, f"{gave}, so that {_UNDEFINED}: look at the judge's model and its server")
+        return ClaimsJudging({}, facts, f"{gave}, so that {_UNDEFINED}: check the judge's model and its server")
     counts = {"queries": len(claims), "claims": sum(len(one.claims) for one in claims.values()),
               "verdicts": len(verdicts), "unreadable": unreadable}  # fmt: skip
     return ClaimsJudging(claims, facts | {key: str(number) for key, number in counts.items()})
 
 
 def judged_documents(queries: Sequence[Query], rankings: Rankings, measures: Sequence[Measure]) -> dict[str, set[str]]:
-    """Which documents the measures by claims look at: query id -> document ids, over all retrievers.
+    """The documents that measures by claims use: query id -> document ids, over all retrievers.
 
-    The deepest cutoff among the measures counts; without a cutoff, all that was kept.
+    The deepest cutoff of the measures counts; without a cutoff, all stored hits.
     """
     depth = depth_of(measures)
     documents_of = {query.id: set[str]() for query in queries if query.reference.claims or query.reference.answers}
@@ -98,7 +98,7 @@ def judged_documents(queries: Sequence[Query], rankings: Rankings, measures: Seq
 
 
 def depth_of(measures: Sequence[Measure]) -> int | None:
-    """The deepest cutoff of the measures by claims; None where one has none."""
+    """The deepest cutoff of the measures by claims; None if one has none."""
     cutoffs = [measure.cutoff for measure in measures if measure.claimed]
     return None if None in cutoffs else max((cutoff for cutoff in cutoffs if cutoff), default=0)
 
@@ -106,7 +106,7 @@ def depth_of(measures: Sequence[Measure]) -> int | None:
 def _claims(
     folder: Path, by: By, judge: Judge, queries: Sequence[Query], known: Readings
 ) -> dict[str, tuple[str, ...] | None]:
-    """The claims of reference answers that came without: taken out by the judge. All are kept, each text once."""
+    """The claims that the judge extracts from references without claims. All are stored, each text once."""
     authored = {
         " ".join(query.reference.answers[:1]): [claim.text for claim in query.reference.claims]
         for query in queries

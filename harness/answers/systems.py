@@ -1,7 +1,7 @@
-"""What systems answered: one file a system, `answers/<system>.jsonl`, one answer a line.
+"""The answers of systems: one file per system, `answers/<system>.jsonl`, one answer per line.
 
-A line holds `query_id`, `response`, `contexts` (a list of `{id, text}`, in the order in which the generator read them)
-and, where marks such as [1] are not citations of theirs, `citations`, which nothing measures.
+A line has `query_id`, `response`, `contexts` (a list of `{id, text}` in the order of the prompt)
+and, if marks such as [1] are not citations of contexts, `citations`, which no measure uses.
 """
 
 import re
@@ -19,26 +19,26 @@ from retrievers.options import Strict, checked
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 MARK = re.compile(r"(?<!\s)\s*+\[(\d{1,9})\]")
-"""A citation, with all white space before it; what lies beyond nine digits is not a number of a context."""
+"""A citation with the white space before it; a number of more than nine digits is not a citation."""
 
 
 class Context(NamedTuple):
-    """One text that a generator was given."""
+    """One text in the prompt of a generator."""
 
     id: str
     text: str
 
 
 class Answer(NamedTuple):
-    """What a system answered to one query."""
+    """A system's answer to one query."""
 
     response: str = ""
-    """Without its marks, where these are its citations."""
+    """The response without citation marks."""
     contexts: tuple[Context, ...] = ()
 
 
 NO_ANSWER = Answer()
-"""Stands for a query that a system did not answer: an empty answer, which counts."""
+"""A missing answer, which counts as an empty one."""
 
 
 class System(NamedTuple):
@@ -49,7 +49,7 @@ class System(NamedTuple):
     """By query id."""
 
     def answer(self, query_id: str) -> Answer:
-        """The answer to a query, an empty one where there is none."""
+        """The answer to a query, or an empty one."""
         return self.answers.get(query_id, NO_ANSWER)
 
 
@@ -57,15 +57,15 @@ def read_systems(folder: Path, queries: Collection[str]) -> list[System]:
     """Read the files of a folder, in the order of their names.
 
     Args:
-        folder: where `<system>.jsonl` lie.
+        folder: with `<system>.jsonl`.
         queries: the ids of the data set's queries.
 
     Raises:
-        InputError: with every problem of every file; there is no file, or a name is not a system's.
+        InputError: with every problem of every file; there is no file, or a name is invalid.
     """
     if not folder.is_dir():
         form = '{"query_id": …, "response": …, "contexts": […]}'
-        remedy = f"give the folder with <system>.jsonl, one answer a line: {form}"
+        remedy = f"use a folder with <system>.jsonl, one answer per line: {form}"
         raise InputError(Problem(str(folder), "is not a folder", remedy))
     problems = Findings()
     systems = []
@@ -73,22 +73,22 @@ def read_systems(folder: Path, queries: Collection[str]) -> list[System]:
         if path.stem in RESERVED:
             continue
         if not NAME.fullmatch(path.stem):
-            problems.append(Problem(str(path), "is not a name of a system", "letters, digits, '.', '_' and '-'"))
+            problems.append(Problem(str(path), "is not a valid system name", "letters, digits, '.', '_' and '-'"))
             continue
         if not path.is_file():
-            problems.append(Problem(str(path), "is not a file", "one file a system, <system>.jsonl"))
+            problems.append(Problem(str(path), "is not a file", "one file per system, <system>.jsonl"))
             continue
         systems.append(System(path.stem, _answers(path, queries, problems)))
     if not systems and not problems:
-        what = f"holds no answers: {', '.join(sorted(RESERVED))} are not names of systems"
-        problems.append(Problem(str(folder), what, "one file a system, <system>.jsonl"))
+        what = f"has no answers: {', '.join(sorted(RESERVED))} are not valid system names"
+        problems.append(Problem(str(folder), what, "one file per system, <system>.jsonl"))
     if problems:
         raise InputError(problems.problems)
     return systems
 
 
 class _ContextRow(Strict):
-    """A context as it is written: a text alone, or with an id."""
+    """A context in a file: a text, or a text with an id."""
 
     text: str
     id: str = ""
@@ -106,13 +106,13 @@ class _AnswerRow(Strict):
     response: str
     contexts: tuple[_ContextRow, ...] = ()
     citations: Any = None
-    """Not measured; where it is given, marks such as [1] are words of the answer."""
+    """Not measured; if given, marks such as [1] are part of the answer."""
 
     def read(self) -> Answer:
-        """The answer; InputError where two contexts have the same id."""
+        """The answer; InputError if two contexts have the same id."""
         contexts = tuple(Context(one.id or str(place), one.text) for place, one in enumerate(self.contexts, start=1))
         if len({one.id for one in contexts}) < len(contexts):
-            raise InputError(Problem("contexts", "two of them have the same id", "give each an id of its own"))
+            raise InputError(Problem("contexts", "two of them have the same id", "give each a different id"))
         has_marks = contexts and self.citations is None
         return Answer(MARK.sub("", self.response) if has_marks else self.response, contexts)
 
@@ -126,7 +126,7 @@ def _answers(path: Path, queries: Collection[str], problems: Findings) -> dict[s
                 what = f"{row.query_id!r} is not a query of the data set"
                 raise InputError(Problem("query_id", what, did_you_mean(row.query_id, queries)))
             if row.query_id in answers:
-                raise InputError(Problem("query_id", f"{row.query_id!r} is answered twice", "one answer a query"))
+                raise InputError(Problem("query_id", f"{row.query_id!r} is answered twice", "one answer per query"))
             answers[row.query_id] = row.read()
         except InputError as error:
             problems.extend(
@@ -134,5 +134,5 @@ def _answers(path: Path, queries: Collection[str], problems: Findings) -> dict[s
                 for one in error.problems
             )
     if not answers and not problems:
-        problems.wrong(path, "holds no answer", "one JSON object a line")
+        problems.wrong(path, "has no answer", "one JSON object per line")
     return answers

@@ -36,35 +36,35 @@ from retrievers.placeholders import made
 from retrievers.types import Query
 
 PRIMARY = ("ragchecker.recall", "ROUGE-L")
-"""What decides where no measure is named: the first of these that is defined."""
+"""The default primary measure: the first of these that is defined."""
 
 
 @dataclass(frozen=True, slots=True)
 class Inputs:
-    """A checked folder of answers with the questions that they answer."""
+    """A checked folder of answers with their queries."""
 
     loaded: Loaded
     queries: tuple[Query, ...]
-    """Those with a reference answer or claims: only they can be measured."""
+    """Queries with a reference answer or claims: only these can be measured."""
     systems: tuple[System, ...]
     bare: int
     """Queries of the data set without a reference answer and without claims."""
 
     @property
     def judge(self) -> JudgeOptions:
-        """The judge that the experiment declares; words alone where it declares none."""
+        """The judge of the experiment; by default the lexical one."""
         return self.loaded.experiment.judge or JudgeOptions()
 
 
 class SystemCounts(NamedTuple):
-    """What one system's file holds."""
+    """The contents of one system's file."""
 
     system: str
     answers: int
     missing: int
-    """Queries with a reference that it did not answer: each counts as an empty answer."""
+    """Queries with a reference but no answer: each counts as an empty answer."""
     empty: int
-    """Answers without a word."""
+    """Empty answers."""
     without_contexts: int
 
 
@@ -72,7 +72,7 @@ def read_inputs(experiment: Path, folder: Path, *, code: bool = True) -> Inputs:
     """Read an experiment's data set and a folder of answers; `code` as for `harness.experiment.load`.
 
     Raises:
-        InputError: with every problem that was found; no query has a reference answer or claims.
+        InputError: with every problem; or no query has a reference answer or claims.
     """
     loaded = load(experiment, code=code)
     dataset = load_dataset(loaded.dataset, drop_dangling=loaded.experiment.relevance.dangling == "drop")
@@ -80,13 +80,13 @@ def read_inputs(experiment: Path, folder: Path, *, code: bool = True) -> Inputs:
     systems = read_systems(folder, known.keys())
     measured = tuple(q for q in known.values() if q.reference.answers or q.reference.claims)
     if not measured:
-        remedy = 'give queries a "reference" (a right answer) or "claims" (what it states) in the file of queries'
+        remedy = 'give queries a "reference" (a right answer) or "claims" (its statements) in the file of queries'
         raise InputError(Problem(dataset.path, "no query has a reference answer or claims", remedy))
     return Inputs(loaded, measured, tuple(systems), len(known) - len(measured))
 
 
 def answer_counts(inputs: Inputs) -> list[SystemCounts]:
-    """Count what each system's file holds."""
+    """Count the contents of each system's file."""
     asked = [query.id for query in inputs.queries]
     return [
         SystemCounts(
@@ -101,7 +101,7 @@ def answer_counts(inputs: Inputs) -> list[SystemCounts]:
 
 
 def lines_of(inputs: Inputs) -> Iterator[str]:
-    """What `harness answers check` prints."""
+    """The output of `harness answers check`."""
     claims = counted(sum(len(query.reference.claims) for query in inputs.queries), "claim")
     answers = counted(sum(bool(query.reference.answers) for query in inputs.queries), "reference answer")
     have = f"{count(len(inputs.queries))} to measure: {answers}, {claims}; with neither, ignored: {inputs.bare:,}"
@@ -111,39 +111,39 @@ def lines_of(inputs: Inputs) -> Iterator[str]:
             f"{one.system}: {counted(one.answers, 'answer')}, {one.missing:,} missing "
             f"(each counts as an empty answer), {one.empty:,} empty, {one.without_contexts:,} without contexts"
         )
-    yield "nothing is wrong"
+    yield "no problem found"
 
 
 class VerdictCounts(NamedTuple):
-    """What a judge said of a folder, in numbers."""
+    """The counts of a judge's verdicts."""
 
     judge: str
     verdicts: int
     unreadable: int
-    """Pairs without a verdict: null, never a no."""
+    """Pairs without a verdict: null, which is not "no"."""
     claims_missing: int
     """Texts whose claims could not be read."""
     truncated: int = 0
-    """Items for which a chat model was shown only the beginning of a text, in this call."""
+    """Items with a truncated text, in this call."""
     without_schema: int = 0
-    """Replies of a server that takes no schema for them, in this call."""
+    """Replies of a server that supports no schema, in this call."""
 
     def lines(self) -> Iterator[str]:
-        """What `harness answers judge` prints."""
+        """The output of `harness answers judge`."""
         yield f"{self.judge}: {counted(self.verdicts, 'verdict')}, {self.unreadable:,} unreadable (undefined, never 0)"
         if self.claims_missing:
             yield f"the claims of {counted(self.claims_missing, 'text')} could not be read"
         if self.truncated:
-            longer = "a text that is longer than the model is shown ([judge] longest)"
-            yield f"{self.truncated:,} were judged by the beginning of {longer}"
+            longer = "a text longer than [judge] longest"
+            yield f"{self.truncated:,} were judged by the start of {longer}"
         if self.without_schema:
-            yield f"the server takes no schema for its replies: {self.without_schema:,} replies came without one"
+            yield f"the server supports no schema: {self.without_schema:,} replies came without one"
         if self.judge.startswith("lexical"):
-            yield "weak: words are compared, no meaning; a paraphrase is missed and nothing is ever contradicted"
+            yield "weak: it compares words only, misses paraphrases and never finds a contradiction"
 
 
 def judged(inputs: Inputs, judge: Judge, readings: Readings) -> VerdictCounts:
-    """Count what a judge said of the pairs that the measures need."""
+    """Count the verdicts on the pairs that the measures need."""
     cases = cases_of(inputs.queries, inputs.systems, readings)
     pairs = list(dict.fromkeys(pair for case in cases for pair in pairs_of(case)))
     words = [readings.word(*pair) for pair in pairs]
@@ -161,38 +161,38 @@ def cases_of(queries: Sequence[Query], systems: Sequence[System], readings: Read
 
 
 class JudgingForecast(NamedTuple):
-    """What judging would take: every task, as if each text whose claims are not known yet made five."""
+    """The forecast of judging: every task, with five claims per text whose claims are unknown."""
 
     judge: str
     verdicts: int
-    """Pairs of a claim and a text that are not judged yet."""
+    """Pairs of claim and text without a verdict."""
     texts: int
-    """Texts whose claims have to be taken out first."""
+    """Texts without extracted claims."""
     calls: int | None
-    """Requests of all tasks; None for a judge on this machine."""
+    """Requests of all tasks; None for a local judge."""
     tokens: int | None
     usd: float | None
 
     def sentence(self) -> str:
-        """What `harness answers judge --plan` prints."""
-        first = f"claims to be taken out of {counted(self.texts, 'text')} first"
+        """The output of `harness answers judge --plan`."""
+        first = f"claims to extract from {counted(self.texts, 'text')} first"
         work = f"{self.judge}: {counted(self.verdicts, 'verdict')} to give; {first}"
         if self.calls is None:
             return work + "; on this machine"
         cost = "at an unknown price" if self.usd is None else f"about ${self.usd:.4f}"
-        guess = f", each taken to make {CLAIMS_TAKEN}" if self.texts else ""
+        guess = f", assumed to make {CLAIMS_TAKEN}" if self.texts else ""
         tokens = f"about {self.tokens:,} tokens for all tasks, replies at their longest"
         return f"{work}{guess}; {counted(self.calls, 'request')} and {tokens}, {cost}"
 
 
 class AnswerOptions(NamedTuple):
-    """What is decided on the command line."""
+    """The options of the command line."""
 
     measures: tuple[str, ...] = ()
-    """The first decides; all that are defined where none is named."""
+    """The first decides; by default all that are defined."""
     baseline: str | None = None
     tokenizer: str | None = None
-    """None: chosen by the script of the reference answers."""
+    """None: by the script of the reference answers."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -207,7 +207,7 @@ class AnswerScores:
 
 
 def forecast_judging(experiment: Path, folder: Path, *, code: bool = True) -> JudgingForecast:
-    """Count what judging would take, by a dry run; nothing is sent, no model is loaded, the folder stays as it is."""
+    """Forecast the judging by a dry run; nothing is sent, no model is loaded, the folder is unchanged."""
     inputs = read_inputs(experiment, folder, code=code)
     by_model = inputs.judge.kind == "openai"
     with Cache(default_path()) as cache:
@@ -224,7 +224,7 @@ def forecast_judging(experiment: Path, folder: Path, *, code: bool = True) -> Ju
 
 
 def _dry_run(folder: Path, asked: Judge, inputs: Inputs) -> Readings:
-    """Judge in a copy of the folder, by a judge that asks nobody."""
+    """Judge in a copy of the folder, by a judge that sends nothing."""
     with TemporaryDirectory() as copy:
         for name in RESERVED:
             if (file := folder / f"{name}.jsonl").is_file():
@@ -233,18 +233,18 @@ def _dry_run(folder: Path, asked: Judge, inputs: Inputs) -> Readings:
 
 
 def judge(experiment: Path, folder: Path, *, max_cost: float | None = None, code: bool = True) -> VerdictCounts:
-    """Ask the judge for all that is missing, and keep it in the folder.
+    """Ask the judge for all that is missing, and store it in the folder.
 
     Raises:
-        InputError: something is wrong with the experiment, the data or the answers.
-        BackendError: the judge failed for good, or nothing that it said can be read; OverBudget before more is spent
-            than allowed.
+        InputError: a problem with the experiment, the data or the answers.
+        BackendError: the judge failed permanently, or every reply is unreadable; OverBudget before more is spent than
+            allowed.
     """
     inputs = read_inputs(experiment, folder, code=code)
     meter = Meter(budget=Budget(max_cost))
     verdicts = folder / "verdicts.jsonl"
     with writing(verdicts):
-        alone = locked(verdicts, "is written by another judging", "wait for it, and run again")
+        alone = locked(verdicts, "is in use by another process", "wait for it, and run again")
     with Cache(default_path()) as cache, alone, meter.stage("judge"):
         asked = build_judge(inputs.judge, cache, meter)
         readings = judge_answers(folder, asked, inputs.queries, inputs.systems)
@@ -252,25 +252,25 @@ def judge(experiment: Path, folder: Path, *, max_cost: float | None = None, code
     found = judged(inputs, asked, readings)
     if asked.unread and not found.verdicts:
         what = f"{asked.name} gave {found.unreadable:,} verdicts, none of them readable ({asked.unread})"
-        raise BackendError(f"{what}: nothing was judged; look at the model and its server, and run again")
-    meter.budget.check(f"what was judged is kept in {folder}")
+        raise BackendError(f"{what}: nothing was judged; check the model and its server, and run again")
+    meter.budget.check(f"verdicts so far are in {folder}")
     truncated, without_schema = (int(counts.get(name, 0)) for name in ("truncated", "without_schema"))
     return found._replace(truncated=truncated, without_schema=without_schema)
 
 
 def score(experiment: Path, folder: Path, wanted: AnswerOptions, *, code: bool = True) -> AnswerScores:
-    """Compute every measure from what the judge said, compare the systems, and write the tables into the folder.
+    """Compute every measure from the verdicts, compare the systems, and write the tables into the folder.
 
     Raises:
-        InputError: the judge said nothing there yet; there is no such measure, system or tokenizer.
+        InputError: there are no verdicts; there is no such measure, system or tokenizer.
     """
     inputs = read_inputs(experiment, folder, code=code)
     meter = Meter()
     with Cache(default_path()) as cache:
         asked = build_judge(inputs.judge, cache, meter)
         if not (readings := read_readings(folder, signed(asked))).verdicts:
-            remedy = "first: harness answers judge EXPERIMENT ANSWERS"
-            raise InputError(Problem(str(folder), f"holds no verdict of the judge {asked.name!r}", remedy))
+            remedy = "first run: harness answers judge EXPERIMENT ANSWERS"
+            raise InputError(Problem(str(folder), f"has no verdicts of the judge {asked.name!r}", remedy))
         vectors = {}
         if (kind := inputs.judge.encoder) is not None:
             encoder = Embedder(made(encoder_class(kind.kind), kind.options), cache)
@@ -282,7 +282,7 @@ def score(experiment: Path, folder: Path, wanted: AnswerOptions, *, code: bool =
         raise InputError([Problem(f"measure {name!r}", what, did_you_mean(name, MEASURES)) for name in unknown])
     declared = inputs.loaded.experiment
     settings = at_look(Settings.of(asdict(declared.statistics), declared.seed), scores.n)
-    queries = sorted(inputs.queries, key=lambda query: query.id)  # as scores have them
+    queries = sorted(inputs.queries, key=lambda query: query.id)  # the order of scores
     clusters, weights = clusters_of(queries, settings.cluster), weights_of(queries, settings.weight)
     kept = replace(scores.selected(wanted.measures), clusters=clusters, weights=weights)
     primary = wanted.measures[0] if wanted.measures else next(n for n in (*PRIMARY, *kept.values) if n in kept.values)
@@ -308,7 +308,7 @@ def _tokenizer(inputs: Inputs, named: str | None) -> Tokenizer:
 
 
 def _notes(inputs: Inputs, scores: Scores, tokenizer: Tokenizer, judged_: VerdictCounts) -> list[str]:
-    """What a reader of the numbers must know."""
+    """Warnings about the numbers."""
     notes = bleu_notes(inputs.queries, inputs.systems, tokenizer) if "BLEU" in scores.values else []
     notes += judged_.lines()
     alike: dict[str, list[str]] = {}

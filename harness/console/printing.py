@@ -118,7 +118,7 @@ def agree(question: str, option: str) -> None:
 def print_results(results: Results, *, quiet: bool, as_json: bool, explain: bool = False) -> None:
     """The verdict in words, what may change it, the paired leaderboard, and where to read on."""
     if as_json:
-        from harness.evaluation.conclusions import incomplete
+        from harness.evaluation.conclusions import headline
         from harness.evaluation.evaluate import evaluation_of
 
         failed = [{"retriever": name, "error": error} for name, error in results.manifest.failed.items()]
@@ -126,7 +126,8 @@ def print_results(results: Results, *, quiet: bool, as_json: bool, explain: bool
         evaluation = evaluation_of(results) if results.scored else None
         choice = None if evaluation is None else evaluation.sweep
         sweep = {} if choice is None else {"sweep": asdict(choice)}
-        print_json(**rows, failed=failed, incomplete="" if evaluation is None else incomplete(evaluation), **sweep)
+        incomplete = "" if evaluation is None or not failed else headline(evaluation)
+        print_json(**rows, failed=failed, incomplete=incomplete, **sweep)
     elif not quiet:
         show(tables.results, results, explain)
         warn(*(f"warning: {warning}" for warning in results.manifest.warnings))

@@ -55,8 +55,11 @@ class PairOnSets:
     @property
     def leading(self) -> PairOnSets:
         """The same with the one of the higher mean as `a`."""
-        if self.mean_difference >= 0:
-            return self
+        return self if self.mean_difference >= 0 else self.swapped
+
+    @property
+    def swapped(self) -> PairOnSets:
+        """The same with `a` and `b` in each other's place."""
         turned = tuple(-value for value in self.differences)
         like = None if self.like is None else self.like.turned
         return replace(self, a=self.b, b=self.a, differences=turned, mean_difference=-self.mean_difference,

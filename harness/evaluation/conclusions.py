@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, NamedTuple
 
-from harness.english import asked, counted, few_names, format_p, join, minus, related, short_p, these
+from harness.english import asked, counted, few_names, format_p, join, minus, related, short_p
 from harness.evaluation.evaluation import FEWEST_QUERIES, Evaluation, SweepChoice, WarningKind
 from harness.evaluation.verdict import Reason, Verdict
 from harness.evaluation.wording import look_step, opposite_warning, warning_sentence
@@ -18,15 +18,15 @@ if TYPE_CHECKING:
 
 
 class FirstLines(NamedTuple):
-    """What stands above the leaderboard, none of whose numbers it repeats, and what is behind `--explain`."""
+    """The lines above the leaderboard, which repeat none of its numbers, and the details of `--explain`."""
 
     headline: str
     reason: str
-    """Why, in one sentence; "" where the headline says it."""
+    """Why, in one sentence; "" if the headline shows it."""
     step: str
-    """What to do next; "" where nothing follows."""
+    """What to do next; "" if nothing follows."""
     details: tuple[str, ...]
-    """How far the best mean is ahead, what is equal, what a sweep found, by what queries are weighted."""
+    """The lead, the retrievers that are as good, the sweep's gain, the weights."""
     alerts: tuple[str, ...]
     """What may change the verdict."""
 
@@ -39,11 +39,9 @@ def first_lines(found: Evaluation, *, complete: bool = True) -> FirstLines:
     pairs = found.against_baseline if found.baseline else tuple(found.against.values())
     warning = opposite_warning(pairs, found.settings) if found.measured and found.sweep is None else ""
     fragile = [warning_sentence(one) for one in found.warnings if one.kind is WarningKind.FRAGILE and found.measured]
-    older = RECOMPUTED if found.recomputed else ""
-    alerts = filter(None, [*([warning] if warning else fragile), older])
+    alerts = [*([warning] if warning else fragile), *([RECOMPUTED] if found.recomputed else [])]
     details = _details(found) if found.measured and found.settings.by_people else ()
-    step = _step(found, complete)
-    return FirstLines(headline(found), _reason(found), step, tuple(filter(None, details)), tuple(alerts))
+    return FirstLines(*_lines(found, complete), tuple(filter(None, details)), tuple(alerts))
 
 
 def sentences(found: Evaluation) -> list[str]:
@@ -52,49 +50,48 @@ def sentences(found: Evaluation) -> list[str]:
     return [f"{said.headline}.", *filter(None, [said.reason, said.step]), *said.details, *said.alerts]
 
 
-def incomplete(found: Evaluation) -> str:
-    """Return what is missing and who leads among the others, as a head line; "" where every retriever finished."""
-    if not found.failed:
-        return ""
-    head = f"Incomplete: {len(found.failed)} of {len(found.failed) + len(found.means)} retrievers failed"
-    return f"{head}; among those that ran, {found.leader} leads" if found.others else head
-
-
 def headline(found: Evaluation) -> str:
     """Return the conclusion in one line."""
-    leader, choice = found.leader, found.sweep
-    if found.failed:
-        return incomplete(found)
+    return first_lines(found).headline
+
+
+def _lines(found: Evaluation, complete: bool) -> tuple[str, str, str]:
+    """Headline, reason and step of the first case that holds."""
+    leader, missing = found.leader, len(found.failed)
+    if missing:
+        head = f"Incomplete: {missing} of {missing + len(found.means)} retrievers failed"
+        head += f"; {leader} leads the others" if found.others else ""
+        return head, "", "Nothing is recommended: run it again."
     if not found.measured:
-        return f"Nothing was measured: every score of {found.measure} is 0"
+        check = "Check that the labels name documents by the ids that the retrievers return."
+        return f"Nothing was measured: every score of {found.measure} is 0", "", check
     if not found.others:
-        return f"{leader} ran alone: there is nothing to compare it with"
+        return f"{leader} ran alone: there is nothing to compare it with", "", "Add a second [[retrievers]]."
     if not found.settings.by_people:
-        return f"A model alone judged {_asked(found)}: its labels put {leader} first, and decide nothing"
-    if choice is not None:
-        few = f"Too few queries to choose among {counted(choice.configurations, 'configuration')}"
-        return few if choice.too_few else f"Take {choice.chosen}" if choice.beats else f"Keep {choice.default}"
+        head = f"Only a model judged these queries, which decides nothing; {leader} leads"
+        return head, "", "Let people judge a random part of these queries."
+    if found.sweep is not None:
+        return *_of_sweep(found.sweep), _alike_sentence(found.sweep)
+    head, reason = _against_leader(found), _why(found)
     if any(row.verdict.separates for row in found.against_baseline):
-        return baseline_words(found)
-    return _against_leader(found)
+        told = list(found.plans) == [found.baseline] or (found.plans and leader == found.baseline)
+        head, reason = _against_baseline(found), "" if told else f"{head}."
+    return head, reason, _step(found, complete)
 
 
-def _reason(found: Evaluation) -> str:
-    leader, others, plans, choice = found.leader, found.others, list(found.plans), found.sweep
-    if found.failed or not found.measured or not others or not found.settings.by_people:
-        return ""
-    if choice is not None:
-        best = f"of {counted(choice.configurations, 'configuration')}"
-        if choice.too_few:
-            return f"That takes {FEWEST_QUERIES}."
-        if choice.beats:
-            return f"It has the highest mean {best}, and is shown to beat {choice.default}."
-        if choice.gain <= 0:
-            return f"None {best} has a higher mean."
-        return f"{choice.chosen} has the highest mean {best}, but is not shown to beat it."
-    if any(row.verdict.separates for row in found.against_baseline):
-        told = plans == [found.baseline] or (plans and leader == found.baseline)
-        return "" if told else f"{_against_leader(found)}."
+def _of_sweep(choice: SweepChoice) -> tuple[str, str]:
+    tried = counted(choice.configurations, "configuration")
+    if choice.too_few:
+        return f"Too few queries to choose among {tried}", f"That takes {FEWEST_QUERIES}."
+    if choice.beats:
+        return f"Take {choice.chosen}", f"The best of {tried}, it is shown to beat {choice.default}."
+    if choice.gain <= 0:
+        return f"Keep {choice.default}", f"None of {tried} has a higher mean."
+    return f"Keep {choice.default}", f"The best of {tried}, {choice.chosen}, is not shown to beat it."
+
+
+def _why(found: Evaluation) -> str:
+    others, plans = found.others, found.plans
     if len(found.shown_worse) == len(others):
         if found.settings.test == "wilcoxon":
             return f"On the typical query it is better than {few_names(others)}."
@@ -102,26 +99,7 @@ def _reason(found: Evaluation) -> str:
         whose = join([f"{name}'s" for name in others]) if len(others) < 4 else f"those of the {len(others)} others"
         return f"Its mean is {of} than {whose}."
     few = len(plans) == len(others) and all(found.against[name].reason is Reason.TOO_FEW for name in plans)
-    return f"{these(found.n, found.clusters).capitalize()} could not have shown any." if few else ""
-
-
-def _step(found: Evaluation, complete: bool) -> str:
-    if found.failed:
-        return "Nothing is recommended: a retriever that failed might be better. Run the experiment again."
-    if not found.measured:
-        return "Check that the labels name documents by the ids that the retrievers return."
-    if not found.settings.by_people:
-        return "Nothing is recommended: let people judge a random part of these queries."
-    if not found.others:
-        return "Add a second [[retrievers]] to the experiment, of another kind or model, and run it again."
-    if found.sweep is not None:
-        return _alike_sentence(found.sweep)
-    if found.look is not None:
-        return look_step(found)
-    if undecided := [name for name in found.plans if name not in (*_alike(found), *found.ahead)]:
-        return _plan(found, undecided)
-    close = found.within_margin if complete else ()
-    return f"Among {join(close)}, choose by cost and speed." if close[1:] else ""
+    return f"{asked(found.n, found.clusters)} {'is' if found.n == 1 else 'are'} too few to show one." if few else ""
 
 
 def _details(found: Evaluation) -> list[str]:
@@ -130,8 +108,7 @@ def _details(found: Evaluation) -> list[str]:
         said = [_sweep_sentence(found.sweep, found.settings)]
     if found.effective is not None:
         alike = counted(round(found.effective), "query" if found.clusters is None else "question")
-        tell = f"{_asked(found)} tell{'s' * (found.n == 1)} as much as about {alike} of equal weight"
-        said.append(f"Means are weighted by {found.settings.weight}: {tell}.")
+        said.append(f"Means are weighted by {found.settings.weight}, which leaves about {alike} of equal weight.")
     if same := [name for name in close if found.against[name].reason is Reason.IDENTICAL]:
         said.append(f"Identical to {leader} on these queries, ranking by ranking: {join(same)}.")
     if shown := [name for name in close if name not in same]:
@@ -139,30 +116,23 @@ def _details(found: Evaluation) -> list[str]:
     return said
 
 
-def _asked(found: Evaluation) -> str:
-    return asked(found.n, found.clusters)
-
-
-def _alike(found: Evaluation) -> list[str]:
-    """Those that rank as the leader does on every query, and are not shown to be equivalent."""
-    return [name for name in found.plans if found.against[name].reason is Reason.IDENTICAL]
-
-
-def _plan(found: Evaluation, undecided: list[str]) -> str:
-    """What a true difference of the declared size would take; nothing where no number of queries would do."""
-    reasons = {other: found.against[other].reason for other in undecided}
-    rows = {other: found.plans[other] for other, why in reasons.items() if why is None or why.helped_by_queries}
-    needed = {other: queries for other, queries in rows.items() if queries is not None}
-    if not needed:
-        few = "One query is too few" if found.n == 1 else "Too few of the queries differ"
-        return f"{few} to say how many would be needed." if rows else ""
-    # To tell all of them apart takes as many queries as the hardest pair.
-    hardest = max(needed, key=lambda other: needed[other])
-    units, true = found.clusters or found.n, f"a true difference of {found.difference:g} from {hardest}"
-    if needed[hardest] <= units:
-        return f"These queries would reliably find {true}."
-    words = needed_words(needed[hardest], clusters=found.clusters is not None)
-    return f"Reliably finding {true} takes {words} like these {units:,}."
+def _step(found: Evaluation, complete: bool) -> str:
+    """The next look, or how many queries detect the declared difference for every undecided pair, or the choice."""
+    why = {name: found.against[name].reason for name in found.plans if name not in found.ahead}
+    undecided = [name for name, reason in why.items() if reason is not Reason.IDENTICAL]
+    helped = [name for name in undecided if (one := why[name]) is None or one.helped_by_queries]
+    needed = max((queries for name in helped if (queries := found.plans[name]) is not None), default=0)
+    if found.look is not None:
+        return look_step(found)
+    if needed > (found.clusters or found.n):
+        words = needed_words(needed, clusters=found.clusters is not None)
+        return f"Label more: {words} reliably detect a difference of {found.difference:g}."
+    if needed:
+        return f"These queries would probably have shown a difference of {found.difference:g}."
+    if undecided:
+        return "Label more queries." if helped else ""
+    close = found.within_margin if complete else ()
+    return f"Among {join(close)}, choose by cost and speed." if close[1:] else ""
 
 
 def needed_words(needed: int, *, clusters: bool = False) -> str:
@@ -178,22 +148,11 @@ def needed_words(needed: int, *, clusters: bool = False) -> str:
     return f"about {math.ceil(needed / unit) * unit:,} {things}"
 
 
-def baseline_words(found: Evaluation) -> str:
-    """Return what was shown of the others against the declared baseline, those that were shown better first."""
-    parts = []
-    for verdict, words in (
-        (Verdict.BETTER, f"better than the baseline {found.baseline}"),
-        (Verdict.WORSE, f"worse than {found.baseline}"),
-        (Verdict.EQUIVALENT, f"as good as {found.baseline} within {found.settings.margin}"),
-    ):
-        names = [row.a for row in found.against_baseline if row.verdict is verdict]
-        if names:
-            parts.append(f"{join(names)} {'is' if len(names) == 1 else 'are'} {words}")
-        elif verdict is Verdict.BETTER:
-            parts.append(f"Nothing is shown to be {words}")
-    if undecided := [row.a for row in found.against_baseline if row.verdict is Verdict.UNDECIDED]:
-        parts.append(f"no difference from it is shown for {join(undecided)}")
-    return "; ".join(parts)
+def _against_baseline(found: Evaluation) -> str:
+    better = [row.a for row in found.against_baseline if row.verdict is Verdict.BETTER]
+    if not better:
+        return f"Keep {found.baseline}: nothing is shown to beat it"
+    return f"{few_names(better)} {'beat' if better[1:] else 'beats'} the baseline {found.baseline}"
 
 
 def lead_sentence(found: Evaluation) -> str:
@@ -207,24 +166,20 @@ def lead_sentence(found: Evaluation) -> str:
 
 
 def _against_leader(found: Evaluation) -> str:
-    leader, others, close, on = found.leader, found.others, found.within_margin, these(found.n, found.clusters)
+    leader, others, close, plans = found.leader, found.others, found.within_margin, list(found.plans)
     every = f"the {len(found.means)} retrievers" if others[1:] else join(list(found.means))
     if found.ahead:
         ahead = f"{join(found.ahead)} {'is' if len(found.ahead) == 1 else 'are'}"
         return f"{leader} has the highest mean, but {ahead} shown to be better on the typical query"
-    if len(_alike(found)) == len(others):
-        return f"{every.replace('the ', 'The ', 1) if others[1:] else every} rank identically on {on}"
-    if len(found.plans) == len(others):
-        if any(row.verdict.separates for row in found.comparisons[found.measure]):
-            return f"{leader} leads; undecided against all others on {_asked(found)}"
-        return f"Undecided: {_asked(found)} show{'s' * (found.n == 1)} no difference between {every}"
-    if found.plans:
-        return f"{leader} leads; undecided against {few_names(list(found.plans), 2)} on {_asked(found)}"
-    if len(close) == 1:
-        return f"Use {leader}"
-    if all(found.against[name].reason is Reason.IDENTICAL for name in close[1:]):
-        return f"{few_names(close, 2)} rank identically on {on}"
-    return f"{few_names(close, 2)} are equally good within {found.settings.margin:g}"
+    same = [name for name in others if found.against[name].reason is Reason.IDENTICAL]
+    if same and (len(same) == len(others) or (not plans and len(same) == len(close[1:]))):
+        return f"{few_names([leader, *same], 2)} rank identically on these queries"
+    if plans == list(others) and not any(row.verdict.separates for row in found.comparisons[found.measure]):
+        return f"Undecided: no difference is shown between {every}"
+    if plans:
+        against = "all others" if plans == list(others) else few_names(plans, 2)
+        return f"{leader} leads; undecided against {against}"
+    return f"{few_names(close, 2)} are equally good within {found.settings.margin:g}" if close[1:] else f"Use {leader}"
 
 
 def _sweep_sentence(choice: SweepChoice, settings: Settings) -> str:
@@ -234,10 +189,8 @@ def _sweep_sentence(choice: SweepChoice, settings: Settings) -> str:
     expected = "" if choice.expected is None else f"; on new queries expect {signed(choice.expected)} (cross-fitted)"
     sure = f"{100 * (1 - settings.alpha / 2):.3g} % confidence"
     least = "" if choice.low is None else f"; its true gain is above {signed(choice.low)} with {sure}"
-    return (
-        f"{choice.chosen} scores {signed(choice.gain)} against {choice.default}{expected}{least}; "
-        f"p {related(format_p(choice.p_value))} by the max-T test (one-sided, level {settings.alpha / 2:.3g})."
-    )
+    test = f"p {related(format_p(choice.p_value))} by the max-T test (one-sided, level {settings.alpha / 2:.3g})"
+    return f"{choice.chosen} scores {signed(choice.gain)} against {choice.default}{expected}{least}; {test}."
 
 
 def _alike_sentence(choice: SweepChoice) -> str:
@@ -247,19 +200,21 @@ def _alike_sentence(choice: SweepChoice) -> str:
     return f"{counted(len(others), 'other')} may be as good; cheapest: {others[0]}."
 
 
+FEW_SETS = "Nothing follows for other data sets: that takes five sets or more."
+
+
 def sets_sentences(found: SetsTogether, most: int) -> list[str]:
-    """Return who leads on several data sets, the result of each pair, and that few sets say nothing of others."""
+    """Return who leads on several data sets, the result of each pair, and whether the sets are too few."""
     first, sets = found.ranked[0], len(found.sets)
     best = {name: max(found.mean(name, one) for one in found.retrievers) for name in found.sets}
     leads = sum(found.mean(name, first) >= mean - SLACK for name, mean in best.items())
     shown = sorted(found.pairs, key=lambda pair: (not pair.verdict.separates, -abs(pair.mean_difference)))
-    few = f"{counted(sets, 'set')} say nothing of others: that takes five or more."
-    head = f"On {found.measure}, {first} has the highest mean on {leads} of {counted(sets, 'data set')}."
-    return [head, *map(sets_sentence, shown[:most]), *([few] if shown and not shown[0].like else [])]
+    head = f"{first} has the highest mean on {leads} of {counted(sets, 'data set')}."
+    return [head, *map(sets_sentence, shown[:most]), *([FEW_SETS] if shown and not shown[0].like else [])]
 
 
 def sets_sentence(pair: PairOnSets) -> str:
-    """Return the result of two retrievers on several data sets; on other sets only from five sets on."""
+    """Return the result of two retrievers on several data sets; from five sets on, also on sets like these."""
     pair = pair.leading
     sets = len(pair.differences)
     head = f"{pair.a} is ahead of {pair.b} on {pair.ahead} of {sets} sets, mean {pair.mean_difference:+z.3f}"

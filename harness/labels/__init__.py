@@ -1,1 +1,1 @@
-"""From rankings to labels that can be trusted: pools, judges, agreement, merging, and what to judge next."""
+"""From rankings to labels: pools, judges, agreement, merging."""

@@ -1,4 +1,4 @@
-"""How far the judges agree: two by two, all together, and each with a second round of their own."""
+"""Agreement of judges: in pairs, all together, and each with their own second round."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
@@ -21,19 +21,19 @@ Ratings = Mapping[str, Mapping[PairKey, int]]
 
 
 class PairOfJudges(NamedTuple):
-    """Two judges on the pairs, or the lists, that both judged."""
+    """Two judges on the pairs, or lists, that both judged."""
 
     a: str
     b: str
     queries: int
     units: int
-    """Documents that both judged; for lists every document of the corpus, for each query."""
+    """Documents that both judged; for lists, every document of the corpus for each query."""
     kappa: Agreement
     """Cohen's."""
     weighted: Agreement | None
-    """Cohen's with quadratic weights; None for lists, which have two categories."""
+    """Cohen's kappa with quadratic weights; None for lists, which have two categories."""
     positive: Agreement
-    """Dice: of what either called relevant, how much both did."""
+    """Dice coefficient of the documents that each called relevant."""
     rbo: float | None
     """The mean rank-biased overlap of ordered lists; None for grades."""
     table: tuple[tuple[int, ...], ...]
@@ -50,7 +50,7 @@ class AllJudges(NamedTuple):
 
 
 class SelfAgreement(NamedTuple):
-    """One judge on the pairs that were asked twice, without the first grade in sight."""
+    """One judge on the pairs that were shown twice, the second time without the first grade."""
 
     judge: str
     pairs: int
@@ -60,16 +60,16 @@ class SelfAgreement(NamedTuple):
 
 
 class Agreements(NamedTuple):
-    """What `harness labels agree` finds."""
+    """The result of `harness labels agree`."""
 
     pairs: tuple[PairOfJudges, ...]
     together: AllJudges | None
     themselves: tuple[SelfAgreement, ...]
-    """Each judge with an earlier answer of their own."""
+    """Each judge with their own earlier grades."""
     disputed: tuple[Dispute, ...]
-    """People's pairs that lie two grades or more apart."""
+    """Pairs on which people differ by two grades or more."""
     apart: tuple[Dispute, ...] = ()
-    """Pairs on which people and a model lie so far apart."""
+    """Pairs on which people and a model differ by as much."""
 
 
 def agree(paths: Sequence[Path]) -> Agreements:
@@ -90,7 +90,7 @@ def agree(paths: Sequence[Path]) -> Agreements:
 
 
 def agreement_of(judgments: Sequence[Judgment]) -> Agreements:
-    """Measure the agreement of judgments; InputError where fewer than two opinions meet anywhere."""
+    """Measure the agreement of judgments; InputError if no pair has two grades."""
     first = _ratings(one for one in judgments if one.round == 1 and one.design != "adjudication")
     pairs = tuple(pair for a, b in combinations(sorted(first), 2) if (pair := _pair(first, a, b)) is not None)
     repeated = tuple(_self_agreements(judgments))
@@ -119,7 +119,7 @@ def _pair(ratings: Ratings, a: str, b: str) -> PairOfJudges | None:
 
 
 def _compared(judges: tuple[str, str], tables: Floats) -> PairOfJudges:
-    """What confusion tables say of two judges, one for each query; units are all that stands in them."""
+    """The agreement of two judges from one confusion table per query."""
     whole = tables.sum(axis=0).astype(int)
     return PairOfJudges(
         *judges, len(tables), int(whole.sum()),
@@ -129,7 +129,7 @@ def _compared(judges: tuple[str, str], tables: Floats) -> PairOfJudges:
 
 
 def _tables(rated: Sequence[tuple[PairKey, int, int]]) -> Floats:
-    """One confusion table for each query: (queries, 4, 4)."""
+    """One confusion table per query: (queries, 4, 4)."""
     by: dict[str, tuple[list[int], list[int]]] = {}
     for (query, _), *grades in rated:
         for given, grade in zip(by.setdefault(query, ([], [])), grades, strict=True):
@@ -172,7 +172,7 @@ def _self_agreements(judgments: Sequence[Judgment]) -> list[SelfAgreement]:
 
 
 def _of_lists(folder: Path) -> list[PairOfJudges]:
-    """The labellers of a folder's files of lists; what a list does not name is not relevant."""
+    """The labellers of a folder's files of lists; documents outside a list are not relevant."""
     lists: dict[str, dict[str, tuple[str, ...]]] = {}
     documents = 0
     for file in sorted(folder.glob("*.json")):

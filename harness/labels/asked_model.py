@@ -1,4 +1,4 @@
-"""The chat model that a command line names: how it is called and paid, and what asking it would take."""
+"""The chat model of a command line: its options, its prices, and a forecast of calls."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,15 +13,15 @@ from retrievers.errors import InputError, Problem
 from retrievers.meter import Budget, Meter
 
 LONGEST_NAME = 200
-"""Characters of a judge's name, in every judgment."""
+"""Most characters of a judge's name."""
 
 
 class AskedModel(NamedTuple):
-    """Which model the command line names, and what may be spent."""
+    """The model of the command line, and the budget."""
 
     model: str
     base_url: str = ""
-    """May name the environment as `${NAME}`, which is put in at the moment of use and never written down."""
+    """May contain `${NAME}` of the environment, which is expanded on use and never written."""
     key_name: str = ""
     """The environment variable that holds the key."""
     price: str = ""
@@ -34,13 +34,15 @@ def opened_chat(asked: AskedModel) -> Iterator[tuple[Chat, Meter]]:
     """Open the cache, and describe the model; nothing is sent.
 
     Raises:
-        InputError: the prices cannot be read, a `${NAME}` is not set, or the cache cannot be opened.
-        OverBudget: at the end, where more was billed than allowed.
+        InputError: the prices are invalid, a `${NAME}` is not set, or the cache cannot be opened.
+        OverBudget: at the end, if more was billed than allowed.
     """
     sent, received = _prices(asked.price)
     problems = list(unset({"--base-url": asked.base_url}))
     if not 0 < len(asked.model) <= LONGEST_NAME:
-        problems.append(Problem("--llm", f"{asked.model[:20]!r} is not a name of a model", "as its server calls it"))
+        problems.append(
+            Problem("--llm", f"{asked.model[:20]!r} is not a name of a model", "use its name on the server")
+        )
     if problems:
         raise InputError(problems)
     model = ChatModel(model=asked.model, base_url=asked.base_url, key_name=asked.key_name,
@@ -48,11 +50,11 @@ def opened_chat(asked: AskedModel) -> Iterator[tuple[Chat, Meter]]:
     with Cache(default_path()) as cache:
         meter = Meter(budget=Budget(asked.max_cost))
         yield Chat(model, cache), meter
-    meter.budget.check("what was answered is kept")
+    meter.budget.check("replies so far are kept")
 
 
 def forecast_sentence(forecast: ChatForecast) -> str:
-    """What asking would take, in words."""
+    """The forecast as a sentence."""
     dollars = "at an unknown price (--price IN,OUT)" if forecast.usd is None else f"about ${forecast.usd:.4f}"
     if forecast.calls and forecast.usd == 0:  # a server on this machine is free until a price is given
         dollars = "at no price (--price IN,OUT)"

@@ -1,4 +1,4 @@
-"""Where judges disagree: people with each other, people with a model; and corrections that somebody else sent."""
+"""Disagreement between people, or between people and a model; and corrections sent by others."""
 
 from collections.abc import Collection, Iterable, Iterator
 from typing import NamedTuple
@@ -6,20 +6,20 @@ from typing import NamedTuple
 from harness.dataset.judgments import Judgment, Placed, by_pair, grades_by_document
 
 SPREAD = 2
-"""People's grades that lie so far apart are a matter to talk about."""
+"""A difference of people's grades that needs a decision."""
 
 
 class Dispute(NamedTuple):
-    """A pair on which people differ by two grades or more, not yet adjudicated."""
+    """A pair on which people differ by two grades or more, without an adjudicated grade."""
 
     query_id: str
     document_id: str
     grades: tuple[tuple[str, int], ...]
-    """Who gave what."""
+    """Judge -> grade."""
 
 
 def disputes(judgments: Iterable[Judgment]) -> list[Dispute]:
-    """List the pairs whose people's grades lie two or more apart, and which nobody has adjudicated."""
+    """List the pairs on which people differ by two grades or more, without an adjudicated grade."""
     adjudicated = {one.key for one in judgments if one.design == "adjudication" and one.grade is not None}
     open_disputes = []
     for key, given in by_pair(one for one in judgments if one.kind == "human" and one.design == "sample").items():
@@ -30,10 +30,9 @@ def disputes(judgments: Iterable[Judgment]) -> list[Dispute]:
 
 
 def apart(judgments: Iterable[Judgment]) -> list[Dispute]:
-    """List the pairs on which people and a model lie two grades or more apart, the farthest first.
+    """List the pairs on which people and a model differ by two grades or more, the largest difference first.
 
-    Documents that bring a model to a grade stand out here. People's own disputes, which `disputes` lists, are left to
-    them: their median counts.
+    Documents that manipulate a model appear here. Of people who disagree (see `disputes`) the median counts.
     """
     found: list[tuple[int, Dispute]] = []
     for key, given in by_pair(one for one in judgments if one.design != "next").items():
@@ -46,14 +45,14 @@ def apart(judgments: Iterable[Judgment]) -> list[Dispute]:
 
 
 def as_opinions(before: Iterable[Judgment], placed: Iterable[Placed], corrected: Collection[str]) -> Iterator[Placed]:
-    """Yield judgments, with corrections of what somebody else may have sent as answers of a second round.
+    """Yield judgments; a correction that another person may have sent becomes a second round.
 
-    A correction counts where its judge is named, and where a model gave no grade before; else anybody could write over
-    another's grades with a file that bears his name.
+    A correction counts if its judge is in `corrected`, or if a model gave no grade before; otherwise anyone could
+    overwrite another person's grades with a file in their name.
 
     Args:
-        before: what is there already, settled.
-        placed: the lines that are to join it.
+        before: the existing judgments, with corrections resolved.
+        placed: the lines to add.
         corrected: judges whose corrections count.
     """
     known = {(*one.key, one.judge, one.design, one.round): one for one in before}

@@ -1,6 +1,6 @@
-"""Questions written by a model from sampled documents: a beginning where no real ones are at hand, and marked as such.
+"""Queries written by a model from sampled documents, for a start without real queries; marked as drafts.
 
-No retriever takes part: a filter by what some retriever finds would favour that retriever.
+No retriever is involved: a filter by the results of a retriever would favour it.
 """
 
 import json
@@ -36,10 +36,10 @@ has not seen it: {style}. Do not copy a phrase of the document. Write in the doc
 {examples}
 Answer with one JSON object and nothing else: {{"query": "..."}}"""
 SAME, NEAR = 0.8, 0.5
-"""Overlap of character trigrams from which two queries are duplicates, and from which they are one need."""
+"""Smallest overlap of character trigrams of duplicates, and of paraphrases."""
 WORD = regex.compile(rf"(?V1)[{KEPT}]+")
 LONGEST = 300
-"""Characters of a query."""
+"""Most characters of a query."""
 FORM = form_of(query={"type": "string"})
 """The form of a reply, as a JSON schema."""
 KEEP = (
@@ -54,11 +54,11 @@ class Draft(NamedTuple):
     query: str
     style: str
     need: str
-    """Paraphrases share it."""
+    """Shared by paraphrases."""
     origin: str
     """`llm:MODEL`."""
     document_id: str
-    """What it was written from."""
+    """Id of its document."""
 
     def line(self) -> str:
         """The draft as one line of a file, and of a table of queries."""
@@ -74,15 +74,15 @@ class Drafted(NamedTuple):
 
 
 def prompts_for(dataset: Dataset, count: int, examples: Sequence[str], seed: int) -> list[tuple[Document, str, Prompt]]:
-    """Choose documents by chance, styles in turn, and write the prompt of each.
+    """Choose random documents, styles in turn, and write the prompt of each.
 
     Raises:
-        InputError: there are fewer documents than queries wanted.
+        InputError: there are fewer documents than requested queries.
     """
     ids = sorted((document.id for document in dataset.documents() if document.content.strip()),
                  key=lambda id_: shuffled_place(seed, "draft", id_))  # fmt: skip
     if count > len(ids):
-        raise InputError(Problem("--count", f"{count} queries from {len(ids):,} documents", "ask for fewer"))
+        raise InputError(Problem("--count", f"{count} queries from {len(ids):,} documents", "request fewer"))
     texts = dataset.texts(ids[:count])
     shown, _ = shown_of("\n".join(f"- {' '.join(example.split())}" for example in examples))  # a log may be long
     tone = (
@@ -98,11 +98,11 @@ def prompts_for(dataset: Dataset, count: int, examples: Sequence[str], seed: int
 
 
 def draft(dataset: Dataset, asked: Sequence[tuple[Document, str, Prompt]], chat: Chat, meter: Meter) -> Drafted:
-    """Ask a model for a query of each document; near-duplicates are refused, paraphrases get the same need.
+    """Ask a model for a query per document; near-duplicates are dropped, paraphrases share a need.
 
     Raises:
-        BackendError: the endpoint failed for good, the budget ends, or no reply held a query; what could be read is in
-            the cache.
+        BackendError: the endpoint failed permanently, the budget is spent, or no reply has a query; replies are in the
+            cache.
     """
     requests = [ChatRequest(prompt) for _, _, prompt in asked]
     with meter.stage("draft", total=len(asked)):
@@ -128,14 +128,14 @@ def draft(dataset: Dataset, asked: Sequence[tuple[Document, str, Prompt]], chat:
 
 
 def read_query(reply: str, _: int = 1) -> str | None:
-    """The query that a reply holds; None where it holds none, or one that is too long."""
+    """The query in a reply; None if there is none, or one that is too long."""
     query = (one_object(reply) or {}).get("query")
     text = " ".join(query.split()) if isinstance(query, str) else ""
     return text if 0 < len(text) <= LONGEST else None
 
 
 def overlap(a: str, b: str) -> float:
-    """Return the Jaccard overlap of the character trigrams of two texts, case, marks and white space aside.
+    """Return the Jaccard overlap of the character trigrams of two texts, ignoring case, marks and white space.
 
     >>> overlap("Late fees", "late  fees"), overlap("late fees", "wheels")
     (1.0, 0.0)
@@ -151,12 +151,12 @@ def keeping_pool(drafts: Sequence[Draft], texts: Mapping[str, Document]) -> Pool
 
 
 def write_drafts(path: Path, drafts: Iterable[Draft]) -> None:
-    """Write drafts as lines; InputError where the file is there already or cannot be written."""
+    """Write drafts as lines; InputError if the file exists or cannot be written."""
     write_new(path, (one.line() for one in drafts))
 
 
 def kept_drafts(path: Path, judgments: Sequence[Path]) -> list[Draft]:
-    """The drafts that a person kept.
+    """Return the drafts that a person kept.
 
     Raises:
         InputError: a file cannot be read, or the judgments are of other drafts.
@@ -165,7 +165,7 @@ def kept_drafts(path: Path, judgments: Sequence[Path]) -> list[Draft]:
     judged = read_judgments(judgments)
     if foreign := next((one for one in judged if one.query_id not in drafts), None):
         what = f"query {foreign.query_id!r} is not one of the drafts"
-        raise InputError(Problem(str(path), what, "give the judgments of this file's page"))
+        raise InputError(Problem(str(path), what, "use the judgments of this file's page"))
     kept = {one.query_id for one in judged if one.round == 1 and one.grade == 1}
     return [one for id_, one in drafts.items() if id_ in kept]
 
@@ -174,7 +174,7 @@ def _read(path: Path) -> Iterator[Draft]:
     problems = Findings()
     for place, row in read_jsonl(path, problems):
         if row.keys() != set(Draft._fields) or not all(isinstance(value, str) for value in row.values()):
-            problems.wrong(place, "is not a draft", "give what `harness queries draft` wrote")
+            problems.wrong(place, "is not a draft", "use a file of `harness queries draft`")
         else:
             yield Draft(**row)
     if problems:

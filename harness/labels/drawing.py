@@ -1,6 +1,6 @@
-"""What is drawn into a pool: the union of the top documents of every retriever.
+"""Draws a pool: the union of the top documents of every retriever.
 
-The sample of questions, and the order of judging, follow from hashes of the seed and the ids alone.
+The sample of queries and the order of judging depend only on hashes of the seed and the ids.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -19,83 +19,83 @@ from retrievers.types import Query
 
 @dataclass(frozen=True, slots=True)
 class Drawing:
-    """How a pool is to be drawn."""
+    """The options of a pool."""
 
     depth: int = 10
-    """Documents of each ranking that are taken."""
+    """Documents taken from each ranking."""
     sample: int | None = None
-    """Questions to draw; all of them if left out."""
+    """Queries to draw; by default all."""
     seed: int = 0
     audience: Literal["human", "llm"] = "human"
-    """Whose earlier judgments are not asked for again: people's, or models'."""
+    """Whose judged pairs are excluded: people's, or models'."""
     policy: str = DEFAULT
     next_look: bool = False
-    """Draw as many questions as the next planned look lacks, beside those that are labelled."""
+    """Draw as many queries as the next planned look needs in addition to the labelled ones."""
 
 
 @dataclass(frozen=True, slots=True)
 class FoundDocuments:
-    """What several results folders over the same documents have found."""
+    """The rankings of several results folders over the same documents."""
 
     dataset: Dataset
     queries: Mapping[str, Query]
-    """Every question that was asked."""
+    """All queries."""
     tops: Mapping[str, frozenset[str]]
-    """Question -> documents that some retriever ranked down to the depth."""
+    """Query -> documents that a retriever ranked within the depth."""
     planned: tuple[int, ...] = ()
-    """Queries in all at each planned look of the experiment."""
+    """Number of queries at each planned look of the experiment."""
 
 
 def draw(material: FoundDocuments, drawing: Drawing, known: Iterable[Judgment] = ()) -> Pool:
-    """Draw a pool; a larger sample with the same seed holds every question of a smaller one.
+    """Draw a pool; a larger sample with the same seed includes every query of a smaller one.
 
     Args:
         material: rankings and texts.
-        drawing: how; of questions that are equal but for case and white space, one is drawn.
-        known: judgments that were made already: their pairs are left out.
+        drawing: options; of queries that differ only in case and white space, one is drawn.
+        known: existing judgments, whose pairs are excluded.
 
     Raises:
-        InputError: the sample is larger than the number of questions, or nothing is left to be judged.
+        InputError: the sample is larger than the number of queries, or nothing is left to judge.
     """
-    questions = distinct(material.queries, drawing.seed)
-    population = len(questions)
+    candidates = distinct(material.queries, drawing.seed)
+    population = len(candidates)
     labelled = []
     wanted = population if drawing.sample is None else drawing.sample
     if drawing.next_look:
         given = material.dataset.labels
-        labelled = [query for query in questions if query in given and given[query].judged]
-        questions = [*labelled, *(query for query in questions if query not in {*labelled})]
+        labelled = [query for query in candidates if query in given and given[query].judged]
+        candidates = [*labelled, *(query for query in candidates if query not in {*labelled})]
         wanted = _next_look(material.planned, len(labelled))
     if not 1 <= wanted <= population:
         option = "--next-look" if drawing.next_look else "--sample"
-        raise InputError(Problem(option, f"{wanted} questions of {population:,} cannot be drawn"))
+        raise InputError(Problem(option, f"{wanted} queries of {population:,} cannot be drawn"))
     done = {one.key for one in known if one.kind == drawing.audience and one.round == 1}
-    drawn_now = questions[len(labelled) : wanted]
+    drawn_now = candidates[len(labelled) : wanted]
     asked = {query: _shuffled(query, material.tops[query], done, drawing.seed) for query in drawn_now}
     queries = pooled(material, asked, wanted / population)
     if not queries:
-        what = "nothing is left to be judged" if done else "no retriever found a document"
-        raise InputError(Problem("", what, "a larger --sample or --depth asks for more" if done else ""))
+        what = "nothing is left to judge" if done else "no retriever found a document"
+        raise InputError(Problem("", what, "use a larger --sample or --depth" if done else ""))
     drawn = DrawnPool(depth=drawing.depth, seed=drawing.seed, population=population, sampled=wanted - len(labelled),
                   audience=drawing.audience)  # fmt: skip
     return pool_of(drawing.policy, drawn, queries)
 
 
 def _next_look(planned: Sequence[int], labelled: int) -> int:
-    """The number of queries of the first planned look that is not reached; InputError where there is none."""
+    """The number of queries of the next planned look; InputError if there is none."""
     if not planned:
         remedy = "declare looks = { queries = [30, 60, 100] } under [statistics] of the experiment, and run it"
         raise InputError(Problem("--next-look", "no look is planned", remedy))
     if (found := next((number for number in planned if number > labelled), None)) is None:
         what = f"{labelled:,} queries are labelled, and the last look is planned at {planned[-1]:,}"
-        raise InputError(Problem("--next-look", what, "harness run says what they decide"))
+        raise InputError(Problem("--next-look", what, "harness run shows the verdict"))
     return found
 
 
 def distinct(queries: Mapping[str, Query], seed: int) -> list[str]:
-    """The questions in the order that a seed draws; of those that differ in case and white space alone, the first.
+    """The queries in the order of a seed; of those that differ only in case and white space, the first.
 
-    Nobody should judge the same question twice, and a sample that holds it twice counts one query as two.
+    A duplicate would be judged twice, and count as two queries.
     """
     first: dict[str, str] = {}
     for id_ in sorted(queries, key=lambda id_: shuffled_place(seed, id_)):
@@ -109,9 +109,9 @@ def _shuffled(query: str, documents: frozenset[str], done: set[PairKey], seed: i
 
 
 def pooled(material: FoundDocuments, asked: Mapping[str, Sequence[str]], inclusion: float) -> tuple[PooledQuery, ...]:
-    """The lines of a pool: questions with their documents in the given order, those without any left out.
+    """The lines of a pool: queries with their documents in the given order; queries without documents are omitted.
 
-    Hits that are not documents of the data set, as another system may give them, cannot be judged.
+    Hits with unknown ids, which another retriever may return, cannot be judged.
     """
     texts = material.dataset.texts({document for documents in asked.values() for document in documents})
     there = {query: [texts[id_] for id_ in documents if id_ in texts] for query, documents in asked.items()}
@@ -126,8 +126,8 @@ def gather(folders: Sequence[Path], depth: int) -> FoundDocuments:
     """Read the rankings of results folders, and the texts of their data set.
 
     Raises:
-        InputError: a folder cannot be read, the folders are over different documents or ask other questions under
-            the same id, or the data set is no longer what it was.
+        InputError: a folder cannot be read, the folders have different documents or different queries with the
+            same id, or the data set has changed.
     """
     runs = [records.read(folder) for folder in folders]
     dataset = dataset_of(runs[0])
@@ -135,12 +135,12 @@ def gather(folders: Sequence[Path], depth: int) -> FoundDocuments:
     tops: dict[str, set[str]] = {}
     for results in runs:
         if results.manifest.dataset.corpus_digest != dataset.corpus_digest:
-            what = f"is over other documents than {runs[0].folder}, or they have changed since"
+            what = f"has other documents than {runs[0].folder}, or they have changed since"
             raise InputError(Problem(str(results.folder), what, "run the experiment again"))
         for id_, labelled in results.queries.items():
             if queries.setdefault(id_, labelled.query).text != labelled.query.text:
-                what = f"asks another question as {id_!r} than {runs[0].folder}"
-                raise InputError(Problem(str(results.folder), what, "pool results of the same questions"))
+                what = f"has another query as {id_!r} than {runs[0].folder}"
+                raise InputError(Problem(str(results.folder), what, "use results of the same queries"))
         for name in results.retrievers:
             for id_, ranking in results.answers(name):
                 tops.setdefault(id_, set()).update(ranking.doc_ids[:depth])
@@ -150,6 +150,6 @@ def gather(folders: Sequence[Path], depth: int) -> FoundDocuments:
 
 
 def known_judgments(material: FoundDocuments, paths: Sequence[Path]) -> list[Judgment]:
-    """The judgments that were made already: of the named files, and those beside the data set's queries."""
+    """The existing judgments: those of the given files, and those of the data set."""
     beside = Path(material.dataset.path) / NAME
     return read_judgments([*paths, *([beside] if beside.is_file() else [])])

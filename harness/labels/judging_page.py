@@ -1,4 +1,4 @@
-"""The judging page, one HTML file that needs no network, and the order in which a judge meets the pairs of a pool."""
+"""The judging page, one HTML file that needs no network, and the order in which it shows the pairs of a pool."""
 
 import math
 from collections.abc import Mapping
@@ -16,29 +16,29 @@ from retrievers.errors import InputError, Problem
 from retrievers.opening import text_file, writing
 
 REPEATED = 0.1
-"""The share of the pairs that a person is asked twice, to measure how far a judge agrees with an earlier answer."""
+"""The share of the pairs that a person sees twice, to measure self-agreement."""
 APART = 3
-"""A pair comes again after so many further questions, or at the end."""
+"""A pair is repeated after this many further queries, or at the end."""
 
 
 class OrderedPair(NamedTuple):
-    """One place in the order of judging."""
+    """One step in the order of judging."""
 
     query: int
-    """Place of the question in the pool."""
+    """Index of the query in the pool."""
     document: int
-    """Place of the document within its question."""
+    """Index of the document within its query."""
     round: int
-    """1, and 2 or more where the pair comes again."""
+    """1; 2 or more if the pair is repeated."""
 
     def shown(self, pool: Pool) -> tuple[PooledQuery, PooledDocument]:
-        """What the judge reads."""
+        """The text to read."""
         query = pool.queries[self.query]
         return query, query.documents[self.document]
 
 
 class Signature(NamedTuple):
-    """Who judges, and by which words."""
+    """The judge, and the digest of the instructions."""
 
     judge: str
     kind: JudgeKind
@@ -49,8 +49,8 @@ class Signature(NamedTuple):
 def in_order(pool: Pool, *, repeated: float = REPEATED) -> list[OrderedPair]:
     """Return the pairs of a pool in the order of judging, some of them twice.
 
-    Question after question, so that a judge who stops early leaves few of them half done. Which pairs come again is
-    drawn by a hash; they come after three further questions.
+    Query by query, so that a judge who stops early leaves few half done. A hash decides which pairs are repeated;
+    they come after three further queries.
     """
     pairs = round_of(pool, 1)
     by_chance = sorted(pairs, key=lambda one: shuffled_place(pool.drawn.seed, "again", *ids(pool, one)[:2]))
@@ -65,7 +65,7 @@ def in_order(pool: Pool, *, repeated: float = REPEATED) -> list[OrderedPair]:
 
 
 def twice_sentence(pool: Pool) -> str:
-    """How many of a pool's pairs come twice, and how many judgments that makes: the number that the page counts to."""
+    """The number of pairs that come twice, and the number of judgments, which the page counts to."""
     judgments = len(in_order(pool))
     return f"{judgments - pool.pairs:,} of them twice, which makes {counted(judgments, 'judgment')}"
 
@@ -76,13 +76,13 @@ def round_of(pool: Pool, number: int) -> list[OrderedPair]:
 
 
 def ids(pool: Pool, one: OrderedPair) -> tuple[str, str, int]:
-    """Query id, document id, round: what a judge answers once."""
+    """Query id, document id, round: judged once."""
     query, document = one.shown(pool)
     return query.query_id, document.id, one.round
 
 
 def judgment_of(pool: Pool, one: OrderedPair, grade: int | None, by: Signature, **more: object) -> Judgment:
-    """Make the judgment of one pair; `more` are further fields, such as the note and the time."""
+    """Make the judgment of one pair; `more` has further fields, such as the note and the time."""
     query, document = one.shown(pool)
     who = {"query_id": query.query_id, "document_id": document.id, "grade": grade, **by._asdict(), "round": one.round}
     drawn = {"design": pool.drawn.design, "inclusion": query.inclusion, "population": pool.drawn.population}
@@ -94,8 +94,8 @@ def judging_page(pool: Pool, *, choices: Mapping[int, str] | None = None) -> str
     """Return the page as one HTML text.
 
     Args:
-        pool: what is to be judged.
-        choices: the grades that can be given, with their words; the scale from 0 to 3 if left out.
+        pool: to judge.
+        choices: the grades with their words; by default the scale from 0 to 3.
     """
     words = choices or GRADE_WORDS
     env = jinja2.Environment(
@@ -111,17 +111,17 @@ def judging_page(pool: Pool, *, choices: Mapping[int, str] | None = None) -> str
 
 
 def write_page(path: Path, pool: Pool, *, choices: Mapping[int, str] | None = None) -> None:
-    """Write the page of a pool; InputError where that cannot be done, or a file that is no page would be lost."""
+    """Write the page of a pool; InputError if it cannot be written, or would overwrite another kind of file."""
     with writing(path):
         if path.is_file() and not path.read_bytes().startswith((b"<!doctype html>", b"<!DOCTYPE html>")):
-            what = "is there already, and is not a page"
+            what = "exists, and is not a judging page"
             raise InputError(Problem(str(path), what, "name another file with --output"))
     with writing(path), text_file(path, "w") as file:
         file.write(judging_page(pool, choices=choices))
 
 
 def _data(pool: Pool, words: Mapping[int, str]) -> dict[str, object]:
-    """What the script reads; each document's text stands once, however often it is asked."""
+    """The data of the script; each document's text is included once."""
     first = {(one.query, one.document): number for number, one in enumerate(round_of(pool, 1))}
     return {
         "pool": pool.digest,

@@ -1,4 +1,4 @@
-"""Judgments into a data set, and out of it: checked as a whole, written as a whole."""
+"""Merges judgments into a data set, and exports its labels; all or nothing."""
 
 import json
 import os
@@ -19,36 +19,36 @@ from retrievers.opening import text_file, writing
 
 
 class Merged(NamedTuple):
-    """The result of merging."""
+    """The result of a merge."""
 
     path: Path
     judgments: int
     added: int
     people: int
-    """Questions that people judged whole."""
+    """Queries that people judged completely."""
     mixed: int
-    """Questions that people began and did not finish."""
+    """Queries that people did not finish."""
     model: int
-    """Questions that a model alone judged."""
+    """Queries that only a model judged."""
     disputed: tuple[Dispute, ...]
     opinions: tuple[str, ...]
-    """Judges in whose name something would have been corrected; it is kept as a second answer."""
+    """Judges whose corrections were not accepted and are kept as a second round."""
 
 
 def merge_into(paths: Sequence[Path], reference: DatasetReference, corrected: Collection[str] = ()) -> Merged:
-    """Write judgments beside the queries of a data set, with those that stand there already; all of them or none.
+    """Add judgments to a data set's own; all of them or none.
 
     Args:
         paths: files of judgments.
         reference: the data set.
-        corrected: people whose corrections of their own grades count; those of others are second answers.
+        corrected: people whose corrections of their own grades count; other corrections are second rounds.
 
     Raises:
-        InputError: a line cannot be read, judges a question, a document or a text that the data set does not have, or
-            contradicts another judgment of the same judge; nothing is written then.
+        InputError: a line cannot be read, judges a query, document or text that the data set does not have, or
+            contradicts another judgment of the same judge; then nothing is written.
     """
     if reference.scheme or not reference.folder.is_dir():
-        raise InputError(Problem(reference.name, "is not a folder", "judgments are written beside its queries"))
+        raise InputError(Problem(reference.name, "is not a folder", "judgments are stored in the data set's folder"))
     path = reference.folder / NAME
     dataset, seen = load(reference), Findings()
     there = list(read_file(path, seen)) if path.is_file() else []
@@ -71,7 +71,7 @@ def merge_into(paths: Sequence[Path], reference: DatasetReference, corrected: Co
 
 
 def adjudication_pool(disputed: Sequence[Dispute], reference: DatasetReference, policy: str) -> Pool:
-    """The disputed pairs as a pool of their own: its judgments go before all others."""
+    """The disputed pairs as a pool, whose judgments take precedence."""
     dataset = load(reference)
     queries = {query.id: query for query in dataset.recorded}
     texts = dataset.texts({one.document_id for one in disputed})
@@ -81,38 +81,38 @@ def adjudication_pool(disputed: Sequence[Dispute], reference: DatasetReference, 
 
 
 class Exported(NamedTuple):
-    """How many questions' labels were written."""
+    """Queries with labels."""
 
     people: int
     model: int
-    """By a model, wholly or in part."""
+    """Queries that a model judged, completely or in part."""
     left: int
-    """A model's labels that were left out, since there are people's."""
+    """Queries of a model that were omitted, because people judged others."""
 
     def sentence(self) -> str:
-        """The same in words."""
-        of_model = f", {self.model:,} of them judged by a model, wholly or in part" if self.model else ""
-        left = f"; {self.left:,} that a model judged are left out (--with-model writes them too)" if self.left else ""
-        return f"labels of {counted(self.people + self.model, 'question')}{of_model}{left}"
+        """The result as a sentence."""
+        of_model = f", {self.model:,} of them judged by a model, completely or in part" if self.model else ""
+        left = f"; {self.left:,} that a model judged are omitted (--with-model writes them too)" if self.left else ""
+        return f"labels of {counted(self.people + self.model, 'query')}{of_model}{left}"
 
 
 def export_labels(dataset: Dataset, path: Path, form: Literal["trec", "json"], *, with_model: bool = False) -> Exported:
     """Write the labels of a data set as TREC qrels, or as `queries.json`.
 
     Args:
-        dataset: whose labels.
-        path: the file to write, which is not there yet.
-        form: of the file; JSON says of each question who labelled it, models as `llm:NAME`.
-        with_model: also write what a model judged where there are people's labels; else those alone are written, as
-            those alone make a score.
+        dataset: with the labels.
+        path: a new file.
+        form: of the file; JSON has the labellers of each query, models as `llm:NAME`.
+        with_model: also write the labels of models if there are labels of people; by default those are omitted, as in
+            scores.
 
     Raises:
-        InputError: the file is there already or cannot be written, or there are no labels.
+        InputError: the file exists or cannot be written, or there are no labels.
     """
-    check_new(path)  # it may be that of the judgments themselves
+    check_new(path)  # it may be the file of judgments
     there = {query: given for query, given in dataset.labels.items() if given.judged}
     if not there:
-        raise InputError(Problem(dataset.path, "has no labels", "harness labels merge brings judgments into it"))
+        raise InputError(Problem(dataset.path, "has no labels", "use harness labels merge to add judgments"))
     labels = there if with_model else labels_that_count(there)
     with writing(path):
         if form == "trec":
@@ -132,7 +132,7 @@ def export_labels(dataset: Dataset, path: Path, form: Literal["trec", "json"], *
 
 
 def _labellers(dataset: Dataset, labels: Mapping[str, Labels]) -> dict[str, str]:
-    """Who gave the labels of each query: people by name, models as `llm:NAME`."""
+    """The labellers of each query: people by name, models as `llm:NAME`."""
     beside = Path(dataset.path) / NAME
     people: dict[str, set[str]] = {}
     models: dict[str, set[str]] = {}
@@ -159,21 +159,21 @@ def _written(labels: Labels) -> object:
 
 
 def _check(judgments: Sequence[Judgment], dataset: Dataset) -> None:
-    """Refuse judgments of questions, documents or texts that the data set does not have."""
+    """Refuse judgments of queries, documents or texts that the data set does not have."""
     queries = {query.id: query for query in dataset.recorded}
     texts = dataset.texts({one.document_id for one in judgments})
     seen = Findings()
     for one in judgments:
         where = f"query {one.query_id!r}, document {one.document_id!r}"
         if one.prompt == digest_of(KEEP):
-            seen.wrong(where, "keeps or drops a draft, and grades no document", "harness queries keep")
+            seen.wrong(where, "keeps or drops a draft; it is not a grade of a document", "harness queries keep")
         elif one.query_id not in queries:
             remedy = did_you_mean(one.query_id, queries) if len(queries) <= 2_000 else ""
             seen.wrong(where, f"the data set has no such query: a pool of other queries? {remedy}")
         elif one.document_id not in texts:
             seen.wrong(where, "the data set has no such document: a pool of another corpus?")
         elif one.text != text_digest(queries[one.query_id].text, texts[one.document_id]):
-            what = "the question or the document has changed since it was judged"
+            what = "the query or the document has changed since it was judged"
             seen.wrong(where, what, "make a new pool and judge it again")
     if seen:
         raise InputError(seen.problems)

@@ -1,6 +1,6 @@
-"""A language model as a judge of a pool: what it is told, how its grades are read, and where it goes on.
+"""A language model as a judge of a pool: its prompt, its replies, and how it resumes.
 
-Change a word of the prompt and it is another one: its digest stands with every judgment.
+The digest of the prompt is stored with every judgment.
 """
 
 from collections import Counter
@@ -25,7 +25,7 @@ VERSION = "relevance-1"
 FORM = form_of(grade={"type": "integer", "enum": list(GRADES)})
 """The form of a reply, as a JSON schema."""
 UNREADABLE = "unreadable"
-"""How the note of a judgment begins whose reply held no grade: it is asked again at the next call."""
+"""Start of the note of a judgment without a grade, which the next call requests again."""
 SYSTEM = """\
 You judge how far documents answer questions, for a test of search engines.
 
@@ -42,7 +42,7 @@ Answer with one JSON object and nothing else: {{"grade": G}}, where G is 0, 1, 2
 
 
 def system_prompt(policy: str) -> str:
-    """The instructions, with the policy and the grades in them; without what people do where they cannot tell."""
+    """The instructions with the policy and the grades, without the instruction to skip."""
     grades = "\n".join(f"{grade}: {words}" for grade, words in GRADE_WORDS.items())
     return SYSTEM.format(policy=policy.replace(CANNOT_TELL, ""), grades=grades)
 
@@ -50,22 +50,22 @@ def system_prompt(policy: str) -> str:
 def asked_of(
     policy: str, query: PooledQuery, document: PooledDocument, round: int = 1, longest: int = LONGEST
 ) -> ChatRequest:
-    """Ask for the grade of one document; question and document are quoted, and cannot end their quotation."""
+    """Ask for the grade of one document; query and document are quoted, and cannot end their quotation."""
     text, cut = shown_of(f"{document.title}\n\n{document.text}" if document.title else document.text, longest)
     question, material = quoted(query.query, "QUESTION", "DOCUMENT"), quoted(text, "DOCUMENT", "QUESTION")
     return ChatRequest(Prompt(system_prompt(policy), f"{question}\n\n{material}", round, FORM), cut=cut)
 
 
 def prompt_digest(policy: str, longest: int = LONGEST, server: str = "") -> str:
-    """The digest that stands with each judgment: of the version, the policy, every word around it, and the limit.
+    """The digest that each judgment has: of the version, the policy, the prompt, and the limit.
 
-    The server is in it, too: two may have models of one name.
+    It includes the server: two servers may have models of the same name.
     """
     return digest_of(VERSION, system_prompt(policy), f"{longest:,} tokens", *([server] if server else ()))
 
 
 def read_grade(reply: str, _: int = 1) -> int | None:
-    """Read the grade of a reply; None where it holds none, never a grade by accident.
+    """Read the grade of a reply; None if it has none.
 
     >>> read_grade('{"grade": 2}'), read_grade('{"grade": 7}'), read_grade("2")
     (2, None, None)
@@ -75,26 +75,26 @@ def read_grade(reply: str, _: int = 1) -> int | None:
 
 
 def why_none(reply: Reply) -> str:
-    """Why a reply gave no grade, for the note of its judgment."""
+    """The reason for a missing grade, for the note of the judgment."""
     return f"declined: {reply.declined}" if reply.declined else f"{UNREADABLE}: {' '.join(reply.text.split())[:200]}"
 
 
 def judged_before(path: Path, pool: Pool, by: Signature) -> dict[tuple[str, str, int], Judgment]:
-    """Read what a judge has said about a pool: (query id, document id, round) -> judgment; empty without a file.
+    """Read a judge's judgments of a pool: (query id, document id, round) -> judgment; empty without a file.
 
     Raises:
-        InputError: a line cannot be read, judges another pool, or comes of another server or after another prompt.
+        InputError: a line cannot be read, judges another pool, or has another server or prompt.
     """
     if not path.exists():
         return {}
     judgments = read_judgments([path])
     if foreign := next((one for one in judgments if one.pool != pool.digest), None):
         what = f"holds judgments of pool {foreign.pool}, and this is pool {pool.digest}"
-        raise InputError(Problem(str(path), what, "give each pool a file of its own: --output FILE"))
+        raise InputError(Problem(str(path), what, "use one file per pool: --output FILE"))
     mine = {(*one.key, one.round): one for one in judgments if one.judge == by.judge}
     if any(one.prompt != by.prompt for one in mine.values()):
-        what = f"holds judgments of {by.judge} of another server, after another prompt or by another --longest"
-        raise InputError(Problem(str(path), what, "go on as they were made, or give these a file: --output FILE"))
+        what = f"holds judgments of {by.judge} of another server, prompt or --longest"
+        raise InputError(Problem(str(path), what, "use the same options, or another file: --output FILE"))
     return mine
 
 
@@ -102,80 +102,80 @@ class ModelJudging(NamedTuple):
     """The result of a model's judging."""
 
     asked: int
-    """Prompts, those that the cache answered too."""
+    """Prompts, including those from the cache."""
     graded: int
     unreadable: int
-    """Answers that hold no grade of the scale: their judgments are null."""
+    """Replies without a grade of the scale: their judgments are null."""
     declined: int
-    """Prompts that the endpoint would not answer: null, too."""
+    """Prompts that the endpoint declined: null, too."""
     cached: int
     usd: float
     truncated: int = 0
-    """Pairs that were judged by the beginning of a document; each says so in its note."""
+    """Pairs that were judged by the start of a document, as their notes state."""
     without_schema: int = 0
-    """Replies of a server that takes no schema for them."""
+    """Replies of a server that supports no schema."""
 
     def sentence(self) -> str:
         """The same in words."""
         nulls = f", {self.unreadable:,} unreadable and {self.declined:,} declined (null, never 0)"
-        cut = f"; {self.truncated:,} by the beginning of a longer document (--longest)" if self.truncated else ""
+        cut = f"; {self.truncated:,} by the start of a longer document (--longest)" if self.truncated else ""
         plain = f"; {self.without_schema:,} replies came without a schema" if self.without_schema else ""
         whole = f"{counted(self.asked, 'pair')} asked, {self.cached:,} of them from the cache: {self.graded:,} graded"
         return f"{whole}{nulls}{cut}{plain}"
 
 
 class AskingOptions(NamedTuple):
-    """How a model is asked."""
+    """The options of model judging."""
 
     repeat: int = 1
-    """Rounds; 2 asks for everything twice, which measures the model's own noise."""
+    """Rounds; 2 judges everything twice, which measures the model's noise."""
     longest: int = LONGEST
-    """Tokens of a document that it is shown, as estimated."""
+    """Estimated tokens of a document that the model gets."""
 
 
 ONCE = AskingOptions()
 
 
 def plan_judging(pool: Pool, path: Path, chat: Chat, manner: AskingOptions = ONCE) -> ChatForecast:
-    """Forecast what is left to ask, in calls, tokens and dollars; no network."""
+    """Forecast the remaining calls, tokens and dollars; no network."""
     waiting, _ = _left(pool, path, _signature(pool, chat, manner), manner.repeat)
     prompts = [one.prompt for one in _asked(pool, waiting, manner.longest)]
     return chat.forecast(prompts, lambda _, reply: read_grade(reply.text) is not None)
 
 
 def judge_by_model(pool: Pool, path: Path, chat: Chat, meter: Meter, manner: AskingOptions = ONCE) -> ModelJudging:
-    """Ask a model for a grade of each pair of a pool, and append its judgments to a file as they come.
+    """Ask a model for a grade of each pair of a pool, and append the judgments to a file as they arrive.
 
-    What stands in the file already is not asked again, nor paid for: a run that was stopped goes on where it was. Only
-    what could not be read is asked once more at the next call, and its judgment corrects the one before.
+    Judgments in the file are not requested or paid again: a stopped run resumes. Only unreadable replies are requested
+    again at the next call; the new judgment corrects the earlier one.
 
     Args:
-        pool: what is to be judged.
-        path: the file of judgments, made where absent.
+        pool: to judge.
+        path: the file of judgments, created if absent.
         chat: the model, and the cache.
-        meter: counts, and holds the budget.
-        manner: rounds, and how much of a document is shown.
+        meter: counts, and has the budget.
+        manner: rounds, and the tokens of a document.
 
     Raises:
         InputError: the file holds judgments of another pool or prompt, or the key is not set.
-        BackendError: the endpoint failed for good, the budget ends, or no reply held a grade; what was judged is in
-            the file.
+        BackendError: the endpoint failed permanently, the budget is spent, or no reply has a grade; the file has the
+            judgments so far.
     """
     by = _signature(pool, chat, manner)
     outcomes: Counter[str] = Counter()
     example = ""
     with writing(path):
-        path.parent.stat()  # a lock would make the folder
-        alone = locked(path, "is written by another judging", "wait for it, or name another file with --output")
+        path.parent.stat()  # a lock would create the folder
+        alone = locked(path, "is in use by another process", "wait for it, or name another file with --output")
     with alone:
         waiting, before = _left(pool, path, by, manner.repeat)
         asked = _asked(pool, waiting, manner.longest)
         whole = path.read_bytes() if path.exists() else b""
         with writing(path), meter.stage("judge", total=len(waiting)):
             replies = answers_of(chat, meter, asked, read_grade)
-            first = list(islice(replies, 1))  # what is refused leaves no empty file
+            first = list(islice(replies, 1))  # a refusal leaves no empty file
             with text_file(path, "a") as file:
-                file.write("\n" if whole and not whole.endswith(b"\n") else "")  # as some editors leave it
+                file.write("\n" if whole and not whole.endswith(b"\n") else "")  # an editor's last line
                 for place, reply, grade in chain(first, replies):
                     why = "" if grade is not None else why_none(reply)
                     example = example or ("" if grade is not None else example_of(reply))
@@ -199,7 +199,7 @@ def _signature(pool: Pool, chat: Chat, manner: AskingOptions) -> Signature:
 
 
 def _left(pool: Pool, path: Path, by: Signature, repeat: int) -> tuple[list[OrderedPair], set[tuple[str, str, int]]]:
-    """What is still to be asked, and which of it was asked before and could not be read."""
+    """The pairs that are left, and those of them with an unreadable reply."""
     before = judged_before(path, pool, by)
     again = {key for key, one in before.items() if one.grade is None and one.note.startswith(UNREADABLE)}
     done = before.keys() - again

@@ -1,7 +1,7 @@
-"""A pool: the questions and documents that are to be judged, and nothing of who retrieved them.
+"""A pool: the queries and documents to judge, without the retrievers that found them.
 
-The first line of `pool.jsonl` says what the pool is (its digest, how it was drawn, the policy); each further line is a
-question with its documents, in the order in which they are judged.
+The first line of `pool.jsonl` describes the pool (digest, drawing, policy); each further line is a query with its
+documents, in the order of judging.
 """
 
 import hashlib
@@ -27,10 +27,10 @@ GRADE_WORDS = {
     2: "answers it in part, or the answer is unclear or hidden among other things",
     3: "dedicated to the question and answers it",
 }
-"""The four grades of TREC's passage tracks, in our words."""
+"""The four grades of TREC's passage tracks, in other words."""
 
 CANNOT_TELL = " Where you cannot tell, skip the document and write a note."
-"""To people alone: the reply of a model is always a grade."""
+"""For people only: the reply of a model is always a grade."""
 DEFAULT = f"""\
 Somebody typed the question into a search box. Grade each document by how far it would help that person.
 
@@ -41,7 +41,7 @@ VERSION = 1
 
 
 def read_policy(path: Path | None) -> str:
-    """Read the labelling policy of a file; the default one where none is named.
+    """Read the labelling policy of a file; the default one without a file.
 
     Raises:
         InputError: the file cannot be read, or is blank.
@@ -50,7 +50,7 @@ def read_policy(path: Path | None) -> str:
         return DEFAULT
     text = read_text(path).strip()
     if not text:
-        raise InputError(Problem(str(path), "holds no policy", "say when a document deserves which grade"))
+        raise InputError(Problem(str(path), "holds no policy", "describe when a document gets which grade"))
     return text
 
 
@@ -64,27 +64,27 @@ def digest_of(*parts: str) -> str:
 
 
 class PooledDocument(Strict):
-    """One document that is to be judged."""
+    """One document to judge."""
 
     id: str
     title: str
     text: str
     digest: str
-    """Of what a judge reads: question, title and text."""
+    """Digest of the query, title and text."""
 
 
 class PooledQuery(Strict):
-    """One question with the documents that are to be judged for it."""
+    """One query with the documents to judge."""
 
     query_id: str
     query: str
     inclusion: float = Field(gt=0, le=1)
-    """The probability with which the question came into the pool."""
+    """The sampling probability of the query."""
     documents: tuple[PooledDocument, ...] = Field(strict=False)
 
 
 def pooled_query(query_id: str, query: str, documents: Iterable[Document], inclusion: float = 1.0) -> PooledQuery:
-    """Make one line of a pool: a question with its documents, each with the digest of what a judge reads."""
+    """Make one line of a pool: a query with its documents and their digests."""
     shown = tuple(
         PooledDocument(id=one.id, title=one.title, text=one.text, digest=text_digest(query, one)) for one in documents
     )
@@ -95,19 +95,19 @@ class DrawnPool(Strict):
     """How a pool was drawn."""
 
     depth: int
-    """Documents of each ranking that were taken."""
+    """Documents taken from each ranking."""
     seed: int
     population: int
-    """Questions that could have been drawn."""
+    """Queries to draw from."""
     sampled: int
-    """Questions that were drawn, those without an unjudged document too."""
+    """Queries that were drawn, including those without a document to judge."""
     design: Design = "sample"
     audience: Literal["human", "llm"] = "human"
-    """Whose judgments were not asked for again."""
+    """Whose judged pairs were excluded."""
 
 
 class Pool(NamedTuple):
-    """What is to be judged."""
+    """The queries with the documents to judge."""
 
     digest: str
     policy: str
@@ -116,12 +116,12 @@ class Pool(NamedTuple):
 
     @property
     def pairs(self) -> int:
-        """How many documents are to be judged, over all questions."""
+        """Number of documents to judge, over all queries."""
         return sum(len(query.documents) for query in self.queries)
 
 
 def pool_of(policy: str, drawn: DrawnPool, queries: tuple[PooledQuery, ...]) -> Pool:
-    """Make a pool, its digest computed."""
+    """Make a pool with its digest."""
     return Pool(_digest(policy, drawn, queries), policy, drawn, queries)
 
 
@@ -133,39 +133,39 @@ def lines_of(pool: Pool) -> Iterator[str]:
 
 
 def write_pool(path: Path, pool: Pool) -> None:
-    """Write a pool; InputError where the file is there already, or cannot be written."""
-    write_new(path, lines_of(pool), "judgments may refer to it; name another file with --output")
+    """Write a pool; InputError if the file exists, or cannot be written."""
+    write_new(path, lines_of(pool), "judgments may belong to it; name another file with --output")
 
 
 def write_new(path: Path, lines: Iterable[str], remedy: str = "name another file") -> None:
-    """Write a file that is not there yet.
+    """Write a new file.
 
     Raises:
-        InputError: it is there already, or cannot be written.
+        InputError: it exists, or cannot be written.
     """
     with writing(path, remedy), text_file(path, "x") as file:
         file.writelines(lines)
 
 
 def check_new(path: Path) -> None:
-    """Look whether a file can be written before anything is asked and paid for.
+    """Check that a file can be written before any paid request.
 
     Raises:
-        InputError: it is there already, or its folder is not there or cannot be written to.
+        InputError: it exists, or its folder is missing or cannot be written to.
     """
     if path.exists() or path.is_symlink():
-        raise InputError(Problem(str(path), "is there already", "name another file"))
+        raise InputError(Problem(str(path), "already exists", "name another file"))
     if not path.parent.is_dir():
-        raise InputError(Problem(str(path), "cannot be written: there is no such folder", f"make {path.parent}"))
+        raise InputError(Problem(str(path), "cannot be written: the folder does not exist", f"make {path.parent}"))
     if not os.access(path.parent, os.W_OK):
-        raise InputError(Problem(str(path), "cannot be written: its folder takes no files", "name another --output"))
+        raise InputError(Problem(str(path), "cannot be written: its folder is not writable", "name another --output"))
 
 
 def read_pool(path: Path) -> Pool:
     """Read a pool.
 
     Raises:
-        InputError: it is none, cannot be read whole, or was changed after it was made.
+        InputError: it is not a pool, is damaged, or was changed after it was made.
     """
     problems = Findings()
     rows = list(read_jsonl(path, problems))
@@ -173,22 +173,22 @@ def read_pool(path: Path) -> Pool:
         raise InputError(problems.problems)
     if not rows or rows[0][1].get("pool") != VERSION:
         what = "is not a pool" if not rows or "pool" not in rows[0][1] else f"is not a pool of version {VERSION}"
-        raise InputError(Problem(str(path), what, "harness pool RESULTS makes one"))
+        raise InputError(Problem(str(path), what, "make one with harness pool RESULTS"))
     head = rows[0][1]
     try:
         drawn = checked(DrawnPool, head.get("drawn") or {}, f"{rows[0][0]}: drawn")
         queries = tuple(checked(PooledQuery, row, str(place)) for place, row in rows[1:])
     except InputError as error:
-        remedy = "the pool is damaged: make it anew with harness pool"
+        remedy = "the pool is damaged: make a new one with harness pool"
         raise InputError([one._replace(remedy=remedy) for one in error.problems]) from None
     pool = pool_of(str(head.get("policy", "")), drawn, queries)
     if pool.digest != head.get("digest"):
-        raise InputError(Problem(str(path), "was changed after it was made", "make it anew with harness pool"))
+        raise InputError(Problem(str(path), "was changed after it was made", "make a new one with harness pool"))
     return pool
 
 
 def shuffled_place(seed: int, *ids: str) -> bytes:
-    """The place of a question, or of a document of a question, in the order that a seed draws."""
+    """The sort key of a query, or of a document of a query, for a seed."""
     return hashlib.sha256("\0".join((str(seed), *ids)).encode("utf-8", "surrogatepass")).digest()
 
 

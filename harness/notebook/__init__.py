@@ -1,1 +1,1 @@
-"""What Python calls, in a notebook or not: models and data that are in memory, experiments, and what came out."""
+"""The Python API, for notebooks too: models and data in memory, experiments, and results."""

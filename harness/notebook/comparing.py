@@ -1,4 +1,4 @@
-"""Runs and judgments at hand in Python, and several results, scored and compared."""
+"""Scores and compares runs and labels in memory, and several results."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class ComparedRuns:
-    """Some runs against each other."""
+    """The comparison of several runs."""
 
     scores: pd.DataFrame
     """The columns of scores.csv: retriever, query_id, measure, value."""
@@ -39,9 +39,9 @@ class ComparedRuns:
     comparisons: pd.DataFrame
     """The columns of comparisons.csv."""
     sentences: tuple[str, ...]
-    """The result in words."""
+    """The verdict in words."""
     notes: tuple[str, ...]
-    """What a reader of the numbers must know: queries that are missing or unjudged."""
+    """Warnings: queries that are missing or have no labels."""
 
     def __repr__(self) -> str:
         primary = str(self.summary["measure"].iloc[0])
@@ -75,16 +75,16 @@ def compare(
             doc_id and score (or qid and docno), or a TREC file.
         qrels: {query: {document: grade}}, {query: relevant documents}, a frame with query_id, doc_id and relevance, or
             a TREC file.
-        measures: what is computed, one name or several; the first one decides.
-        baseline: each other run is compared with it; left out, all pairs.
-        progress: whether it is shown on standard error; left out, in a terminal or a notebook.
+        measures: one name or several; the first one decides.
+        baseline: each other run is compared with it; without it, all pairs.
+        progress: whether it is shown on standard error; by default in a terminal or a notebook.
         settings: of the statistics: test, correction, alpha, margin, seed.
 
     Returns:
         Frames as in a results folder, and the verdict in words.
 
     Raises:
-        InputError: fewer than two runs, a shape that is none of these, an unknown measure or setting.
+        InputError: fewer than two runs, another type of input, an unknown measure or setting.
 
     >>> qrels = {"q1": {"a": 1}, "q2": {"b": 1}}
     >>> compare({"x": {"q1": ["a"], "q2": ["b"]}, "y": {"q1": ["b", "a"], "q2": ["b"]}}, qrels, ["RR"])
@@ -107,7 +107,7 @@ def compare(
 
 
 def compare_folders(folders: Sequence[Path], baseline: str | None, settings: Mapping[str, Any]) -> ComparedRuns:
-    """Compare the retrievers of several results folders on the queries that they share, as `harness compare` does."""
+    """Compare the retrievers of several results folders on their common queries, as `harness compare` does."""
     scores, declared = score_folders(folders, ()), declared_settings(folders)
     chosen = at_look(_settings(settings, declared.settings), scores.n)
     scores = replace(scores, notes=(*filter(None, [declared.note]), *scores.notes))

@@ -1,6 +1,6 @@
-"""What is in memory: dicts, lists and frames as documents, queries, judgments and runs.
+"""Data in memory: dicts, lists and frames as documents, queries, labels and runs.
 
-Where a row, or a text, has no id, its place stands for one: the index of a frame, else 0, 1, 2 and so on.
+A row or text without an id gets its position as id: the index of a frame, else 0, 1, 2 and so on.
 """
 
 import math
@@ -30,19 +30,19 @@ GRADE = ("relevance", "grade", "label", "score", "rel")
 SHAPES = "{id: text}, a list of texts, a frame with id and text, or a path"
 Value = TypeVar("Value")
 OpenSource = Callable[[Mapping[str, str]], Source]
-"""Opens a data set, its columns called as declared."""
+"""Opens a data set with declared columns."""
 
 
 def source_of(documents: Any, queries: Any, qrels: Any) -> OpenSource:
-    """What opens a data set of what is in memory; each of the parts may be a path, too.
+    """Return the opener of a data set in memory; each part may also be a path.
 
     Args:
         documents: {id: text}, texts, {id: {"title": …, "text": …}}, rows, or a frame with id, text and title.
-        queries: the same; None: those of the path that `documents` is.
-        qrels: see `judgments_of`, or a table of labels; None: what the rows of the queries say, else nothing.
+        queries: the same; None: those of the path in `documents`.
+        qrels: see `judgments_of`, or a table of labels; None: those in the rows of the queries, if any.
 
     Raises:
-        InputError: one of them has none of these shapes.
+        InputError: one of them has another type.
     """
     if documents is None or (queries is None and not _is_path(documents)):
         raise InputError(Problem("documents" if documents is None else "queries", "is None", SHAPES))
@@ -57,14 +57,14 @@ def source_of(documents: Any, queries: Any, qrels: Any) -> OpenSource:
             return parts._replace(labels=TableSource(rows_of(), rows_of(), table, Columns(columns)).labels)
         return parts if judgments is None else parts._replace(labels=partial(_labels, parts, judgments, qrels))
 
-    opened({})  # what is of no shape is refused here
+    opened({})  # other types are refused here
     return opened
 
 
 def _labels(
     source: Source, judgments: Qrels, qrels: Any, problems: Findings
 ) -> Iterator[tuple[SourceLocation, str, Labels]]:
-    """The labels; those of a list belong to the queries in their order."""
+    """The labels; a list is in the order of the queries."""
     names: dict[str, str] = {}
     if isinstance(qrels, list | tuple):
         ids = [query.id for _, query in source.queries(Findings())]
@@ -78,7 +78,7 @@ def _labels(
 
 
 def _opened(given: Any, where: str, labels: RowSource | None, columns: Mapping[str, str]) -> Source:
-    """What holds documents or queries: rows of any shape; or what a reader opens of a path, or of a name."""
+    """Documents or queries: rows of any type, or the data set of a path or a name."""
     if _is_path(given) and not _is_table(given):
         reference = reference_of(given if isinstance(given, str) else Path(given))
         return open_source(replace(reference, columns=columns))[1]
@@ -95,14 +95,14 @@ def _is_table(given: Any) -> bool:
 
 
 def _rows(given: Any, where: str) -> RowSource:
-    """Rows with an id each, of any shape."""
-    if getattr(given, "ndim", 0) == 1 and hasattr(given, "items"):  # a series of pandas
+    """Rows with an id each, of any type."""
+    if getattr(given, "ndim", 0) == 1 and hasattr(given, "items"):  # a pandas series
         given = dict(given.items())
     if getattr(given, "ndim", 0) == 1 and hasattr(given, "tolist"):
         given = given.tolist()
     if isinstance(given, Mapping):
         return partial(_of_items, given.items, where)
-    if hasattr(given, "to_pylist"):  # a table of pyarrow
+    if hasattr(given, "to_pylist"):  # a pyarrow table
         given = given.to_pylist()
     if hasattr(given, "columns"):
         return partial(_of_frame, given, where)
@@ -115,7 +115,7 @@ def _rows(given: Any, where: str) -> RowSource:
 def _of_items(
     items: Callable[[], Iterable[tuple[Any, Any]]], where: str, problems: Findings
 ) -> Iterator[tuple[SourceLocation, Row]]:
-    """Rows of ids and what they have: a text, or a table of columns."""
+    """Rows of ids with a text or columns."""
     path = Path(where)
     for number, (key, value) in enumerate(items(), 1):
         if isinstance(value, str):
@@ -129,7 +129,7 @@ def _of_items(
 
 
 def _of_frame(frame: Any, where: str, problems: Findings) -> Iterator[tuple[SourceLocation, Row]]:
-    """Rows of a frame, whichever library made it; a cell that is not there is None."""
+    """Rows of a frame of any library; a missing cell is None."""
     path, names = Path(where), [str(name) for name in frame.columns]
     if named_twice(names, where, problems):
         return
@@ -144,16 +144,15 @@ def _of_frame(frame: Any, where: str, problems: Findings) -> Iterator[tuple[Sour
 
 
 def judgments_of(qrels: Any, *, by_place: bool = False) -> Qrels:
-    """Judgments as query id -> document id -> grade.
+    """Labels as query id -> document id -> grade.
 
     Args:
-        qrels: {query: {document: grade}}, {query: relevant documents} (each of grade 1), the same as a list with an
-            entry a query, a frame with query_id, doc_id and relevance (1 where it has none), a table in a file, or a
-            TREC file.
-        by_place: whether a list belongs to queries in their order, so that their ids are not known here.
+        qrels: {query: {document: grade}}, {query: relevant documents} (each of grade 1), the same as a list with one
+            entry per query, a frame with query_id, doc_id and relevance (default 1), a table in a file, or a TREC file.
+        by_place: whether a list is in the order of the queries, whose ids are unknown here.
 
     Raises:
-        InputError: they have none of these shapes, a grade is not a whole number, or something occurs twice.
+        InputError: another type, a grade that is not a whole number, or a duplicate.
 
     >>> judgments_of({"q1": {"d1": 2}, "q2": ["d2", "d3"]})
     {'q1': {'d1': 2}, 'q2': {'d2': 1, 'd3': 1}}
@@ -173,19 +172,19 @@ def judgments_of(qrels: Any, *, by_place: bool = False) -> Qrels:
 
 
 def run_of(source: Any, where: str) -> RunScores:
-    """A run from any of the shapes of `harness.compare`; InputError where it has none of them."""
+    """A run from any type that `harness.compare` takes; InputError for other types."""
     if _is_path(source) and not _is_table(source):
         return read_run(str(source))
     return _by_query(source, where, SCORE)
 
 
 def _by_query(given: Any, where: str, values: tuple[str, ...]) -> dict[str, dict[str, Any]]:
-    """Each query's documents, each with a value.
+    """The documents of each query with their values.
 
     Args:
         given: {query: {document: value}}, {query: documents}, a table in a file, or a frame.
         where: its place in a message.
-        values: what the column of values may be called: grades, of which a document without one has 1, or scores.
+        values: names of the value column: grades (default 1), or scores.
     """
     read = _grade if values is GRADE else _score
     held: dict[str, list[tuple[Any, Any]]] = {}
@@ -203,7 +202,7 @@ def _by_query(given: Any, where: str, values: tuple[str, ...]) -> dict[str, dict
 
 
 def _held(held: Any, where: str, values: tuple[str, ...]) -> list[tuple[Any, Any]]:
-    """The documents of one query with their values; those of a list have grade 1, or scores that fall."""
+    """The documents of one query with their values; in a list they have grade 1, or descending scores."""
     if isinstance(held, Mapping):
         return list(held.items())
     if isinstance(held, str | bytes) or not isinstance(held, Iterable) or (values is SCORE and isinstance(held, Set)):
@@ -216,7 +215,7 @@ def _held(held: Any, where: str, values: tuple[str, ...]) -> list[tuple[Any, Any
 
 
 def once(pairs: Iterable[tuple[Any, Value]], where: str, what: str) -> dict[str, Value]:
-    """A table by id, as text; InputError where an id occurs twice, as 1 and "1" do too."""
+    """A table by id, as text; InputError for duplicates, such as 1 and "1"."""
     table: dict[str, Value] = {}
     for key, value in pairs:
         id_ = _id(key, where)
@@ -234,12 +233,12 @@ def _id(value: Any, where: str) -> str:
 
 
 def _is_missing(cell: Any) -> bool:
-    """Whether a cell is empty, as each library says it: None, a float that is none, NA or NaT of pandas."""
+    """Whether a cell is empty: None, NaN, pandas' NA or NaT."""
     return cell is None or (isinstance(cell, float) and cell != cell) or type(cell).__name__ in ("NAType", "NaTType")
 
 
 def _shown(value: Any) -> str:
-    """A value as messages show it."""
+    """A value for messages."""
     return " ".join(repr(value).split())[:80]
 
 
@@ -260,7 +259,7 @@ def _score(given: Any, document: Any, where: str) -> float:
 
 
 def _columns(given: Any, where: str, values: tuple[str, ...]) -> tuple[list[Any], ...]:
-    """Query, document and value of each row of a table or a frame; without a grade it is 1."""
+    """Query, document and value of each row of a table or a frame; the default grade is 1."""
     seen = Findings()
     read = rows_of(File(Path(given))) if _is_path(given) else _rows(given, where)
     rows = [row for _, row in read(seen)]
@@ -277,7 +276,7 @@ def _columns(given: Any, where: str, values: tuple[str, ...]) -> tuple[list[Any]
 
 
 def _id_column(column: list[Any], where: str, name: str) -> list[str]:
-    """A column of ids; what is not one becomes a problem that shows the first."""
+    """A column of ids; other values become a problem that shows the first."""
     if set(map(type, column)) <= {str} and all(map(str.isascii, column)) and all(column):
         return column
     if several := [cell for cell in column if isinstance(cell, Collection) and not isinstance(cell, str)]:

@@ -1,4 +1,4 @@
-"""Results as a notebook handles them: shown, looked into, saved, logged."""
+"""Results in a notebook: shown, inspected, saved, logged."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ BAD_NAME = "is not a name: letters, digits, '.', '_' and '-', at most 64"
 
 
 class Picture(str):
-    """A chart of the report: a text of SVG, which notebooks show."""
+    """A chart of the report: SVG text, which notebooks show."""
 
     __slots__ = ()
 
@@ -40,16 +40,16 @@ class Picture(str):
 
 
 class QueryTable(dict[str, LabelledQuery]):
-    """Queries by id; called, those that one retriever answers worse than another, the largest loss first."""
+    """Queries by id; a call returns those on which one retriever loses to another, the largest loss first."""
 
     def __init__(self, results: Results) -> None:
-        """Take the queries of results."""
+        """Use the queries of results."""
         super().__init__(results.queries)
         self._scores, self._names = results.scores, results.retrievers
         self._primary = primary_of(results.manifest.resolved)
 
     def __call__(self, *, lost_by: str, to: str) -> pd.DataFrame:
-        """The queries that `lost_by` answers worse than `to`: id, text, both primary values, the difference.
+        """The queries on which `lost_by` loses to `to`: id, text, both primary values, the difference.
 
         Raises:
             InputError: there is no such retriever.
@@ -69,7 +69,7 @@ class QueryTable(dict[str, LabelledQuery]):
 
 
 class NotebookResults(Results):
-    """The results of a run: frames, sentences, and what can be done with them.
+    """The results of a run: frames, sentences, charts, comparison, export.
 
     >>> import harness
     >>> found = harness.evaluate(["red", "green"], {"q": "red"}, {"q": ["0"]}, {"bm25": "bm25"}, primary="RR")
@@ -81,21 +81,21 @@ class NotebookResults(Results):
 
     @classmethod
     def of(cls, results: Results, place: str | None = None) -> Self:
-        """The same results; where a place is given, it goes with them."""
+        """The same results; a temporary folder is deleted with them."""
         table = {field.name: getattr(results, field.name) for field in fields(Results)}
         made = cls(**{**table, "queries": QueryTable(results)})
-        made.__dict__.update({name: getattr(results, name) for name in records.TABLES})  # a later run takes its place
+        made.__dict__.update({name: getattr(results, name) for name in records.TABLES})  # a later run replaces it
         if place is not None:
             weakref.finalize(made, shutil.rmtree, place, ignore_errors=True)
         return made
 
     @cached_property
     def sentences(self) -> tuple[str, ...]:
-        """The verdict in words, most important first; nothing where nobody labelled anything."""
+        """The verdict in words, most important first; empty without labels."""
         return tuple(sentences(evaluation_of(self))) if self.scored else ()
 
     def __str__(self) -> str:
-        """What the terminal shows at the end of a run."""
+        """The terminal's output at the end of a run."""
         return tables.as_text(tables.results, self, False)
 
     def _repr_html_(self) -> str:
@@ -103,10 +103,10 @@ class NotebookResults(Results):
         return first_screen(self)
 
     def report(self, path: str | Path | None = None) -> Path:
-        """Write the page; to a file of its own, which needs no other, where a path is given.
+        """Write the page; if a path is given, to that self-contained file.
 
         Returns:
-            Where it is.
+            The path of the page.
         """
         page = self.folder / records.LAST_FILE
         if not page.exists():
@@ -118,16 +118,16 @@ class NotebookResults(Results):
         return Path(path)
 
     def save(self, folder: str | Path) -> Path:
-        """Write a results folder, report and all, which every command reads; its last part is the results' name.
+        """Write a results folder with its report, for every command; its last part is the results' name.
 
-        Results there of another experiment or of other data are kept beside it, as NAME.1.
+        Results of another experiment or other data in that folder are kept as NAME.1.
 
         Raises:
-            InputError: the name is none, or the folder cannot be written.
+            InputError: the name is invalid, or the folder cannot be written.
         """
         place = Path(folder)
         if not re.fullmatch(NAME, place.name):
-            raise InputError(Problem(f"folder {place.name!r}", BAD_NAME, "call it otherwise"))
+            raise InputError(Problem(f"folder {place.name!r}", BAD_NAME, "choose another name"))
         with records.unfinished_folder(place) as staging_dir:
             shutil.copytree(self.folder, staging_dir, dirs_exist_ok=True)
             (staging_dir / records.LAST_FILE).unlink(missing_ok=True)
@@ -142,24 +142,24 @@ class NotebookResults(Results):
         return place
 
     def compare(self, *others: Results | str | Path, baseline: str | None = None, **settings: Any) -> ComparedRuns:
-        """Compare these retrievers with those of other results, on the queries that all share.
+        """Compare these retrievers with those of other results, on their common queries.
 
         Args:
             others: results, or their folders.
-            baseline: each other retriever is compared with it; left out, all pairs.
+            baseline: each other retriever is compared with it; without it, all pairs.
             settings: of the statistics, as for `harness.compare`.
         """
         folders = [one.folder if isinstance(one, Results) else Path(one) for one in others]
         return compare_folders([self.folder, *folders], baseline, settings)
 
     def to_mteb(self) -> dict[str, dict[str, Any]]:
-        """A result of each retriever in the shape of MTEB's files."""
+        """A result of each retriever in MTEB's format."""
         self.report()
         files = {name: self.folder / "tables" / f"{name}.mteb.json" for name in self.retrievers}
         return {name: json.loads(file.read_text(encoding="utf-8")) for name, file in files.items()}
 
     def plot(self, chart: str = "leaderboard") -> Picture:
-        """A chart of the report, by the name of its file under figures/; left out, the paired leaderboard."""
+        """A chart of the report, by the name of its file under figures/; by default the paired leaderboard."""
         self.report()
         drawn = {file.stem: file for file in sorted((self.folder / "figures").glob("*.svg"))}
         if chart not in drawn:
@@ -167,14 +167,14 @@ class NotebookResults(Results):
         return Picture(drawn[chart].read_text(encoding="utf-8"))
 
     def log_to(self, tracker: str, **options: Any) -> str:
-        """Log parameters, means and the page to "mlflow" or "wandb", into the run that is active, else a new one.
+        """Log parameters, means and the page to "mlflow" or "wandb", in the active run, else in a new one.
 
         Args:
-            tracker: which of them; its package must be installed.
-            options: of `mlflow.start_run` or `wandb.init`, where a new run is begun.
+            tracker: "mlflow" or "wandb"; its package must be installed.
+            options: of `mlflow.start_run` or `wandb.init`, for a new run.
 
         Returns:
-            The id of the run.
+            The run's id.
         """
         self.report()
         return log_to(self, tracker, **options)

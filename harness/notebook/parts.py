@@ -1,4 +1,4 @@
-"""What stands for retrievers in Python -> the tables that would stand for them in an experiment file."""
+"""Converts retrievers in Python to the tables of an experiment file."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -17,13 +17,13 @@ RetrieverTable = dict[str, Any]
 
 
 def tables_of(retrievers: Mapping[str, Any]) -> list[RetrieverTable]:
-    """Return the table of each retriever; a part that is one of them, by its name.
+    """Return the table of each retriever; a part that is one of the retrievers is given by its name.
 
     Args:
         retrievers: by name.
 
     Raises:
-        InputError: a name is none, or something is no retriever.
+        InputError: a name is invalid, or a value is not a retriever.
 
     >>> from retrievers import BM25, Dense, Fused
     >>> words = BM25()
@@ -40,7 +40,7 @@ def tables_of(retrievers: Mapping[str, Any]) -> list[RetrieverTable]:
 
 
 def _by_name(table: RetrieverTable, tables: Mapping[str, RetrieverTable]) -> RetrieverTable:
-    """A table whose parts are named where they are retrievers of their own."""
+    """A table in which parts that are retrievers of the experiment are names."""
 
     def part(one: Any) -> Any:
         if not isinstance(one, Mapping):
@@ -55,7 +55,7 @@ def _by_name(table: RetrieverTable, tables: Mapping[str, RetrieverTable]) -> Ret
 
 def _table(value: Any, name: Any) -> RetrieverTable:
     if not isinstance(name, str) or not re.fullmatch(NAME, name):
-        raise InputError(Problem(f"retrievers[{name!r}]", BAD_NAME, "call it otherwise"))
+        raise InputError(Problem(f"retrievers[{name!r}]", BAD_NAME, "choose another name"))
     if isinstance(value, Retriever):
         return value.written()
     if isinstance(value, Mapping):
@@ -73,7 +73,7 @@ def _table(value: Any, name: Any) -> RetrieverTable:
 
 
 def objects_in(value: Any) -> Iterator[NamedObject]:
-    """Yield the objects of this process that stand in a table."""
+    """Yield the Python objects in a table."""
     if isinstance(value, NamedObject):
         yield value
     inner = value.values() if isinstance(value, Mapping) else value if isinstance(value, list | tuple) else ()
@@ -82,7 +82,7 @@ def objects_in(value: Any) -> Iterator[NamedObject]:
 
 
 def named(value: Any, names: Mapping[int, str]) -> Any:
-    """A table whose objects have the name of the retriever that they are first part of."""
+    """A table whose objects are named after the first retriever that has them."""
     if isinstance(value, NamedObject):
         return NamedObject.of(value.value, names[id(value.value)])
     if isinstance(value, Mapping):

@@ -1,4 +1,4 @@
-"""Experiments that are run from Python: those of files, and those of what is in memory."""
+"""Runs experiments from Python: from files, or from data in memory."""
 
 import re
 import shutil
@@ -20,9 +20,9 @@ from retrievers.errors import InputError, Problem
 from retrievers.user_objects import OBJECT, NamedObject
 
 WHERE = re.compile(r"retrievers\[(\d+)\]")
-"""How an experiment names the table of a retriever."""
+"""The experiment's name of a retriever's table."""
 BUILT = "experiment: "
-"""How messages begin of an experiment that is no file."""
+"""The start of messages about an experiment without a file."""
 
 
 def run(
@@ -35,15 +35,15 @@ def run(
 
     Args:
         experiment: its file; or its tables as a dict, or an `Experiment`.
-        options: where results go, and what to run; a `watch` of one's own sees the progress instead.
-        progress: whether it is shown on standard error; left out, in a terminal or a notebook.
+        options: the folder of results, and what to run; your own `watch` replaces the progress display.
+        progress: whether it is shown on standard error; by default in a terminal or a notebook.
 
     Returns:
         The results, read back from their folder.
 
     Raises:
-        InputError: the experiment, its data or its environment is at fault; nothing was embedded.
-        BackendError: every retriever failed; earlier results are untouched.
+        InputError: a problem with the experiment, its data or its environment; nothing was embedded.
+        BackendError: every retriever failed; earlier results are unchanged.
 
     >>> with tempfile.TemporaryDirectory() as place:
     ...     run("experiments/japanese.toml", Options(place), progress=False)
@@ -59,7 +59,7 @@ def run_sets(
     *,
     progress: bool | None = None,
 ) -> dict[str, NotebookResults]:
-    """Run an experiment on each of its data sets, as `harness run` does, and write what they say together.
+    """Run an experiment on each of its data sets, as `harness run` does, and write the common page.
 
     Args:
         experiment: its file; or its tables as a dict.
@@ -67,11 +67,11 @@ def run_sets(
         progress: as for `run`.
 
     Returns:
-        The results of each data set by its name; `data_sets.csv` and the common page lie in the folder above theirs.
+        The results of each data set by its name; `data_sets.csv` and the common page are in the parent folder.
 
     Raises:
         InputError: as for `run`; all sets are checked before anything is embedded.
-        BackendError: every retriever failed on a set; what finished before is kept.
+        BackendError: every retriever failed on a set; earlier sets are kept.
 
     >>> tables = {"name": "two", "retrievers": [{"name": "bm25", "kind": "bm25"}], "primary": "RR", "measures": ["RR"]}
     >>> sets = ["datasets/survey-templates-en", "datasets/survey-templates-ja"]
@@ -85,7 +85,7 @@ def run_sets(
 
 @contextmanager
 def _watched(options: Options, progress: bool | None) -> Iterator[Options]:
-    """The options with somebody who watches: their own, or what shows the progress."""
+    """The options with a watcher: the given one, or the progress display."""
     if options.watch is not Options().watch:
         yield options
         return
@@ -97,7 +97,7 @@ def open_results(folder: str | Path) -> NotebookResults:
     """Read a results folder.
 
     Raises:
-        InputError: it is none, or a part of it is missing or cannot be read.
+        InputError: it is not a results folder, or a part of it is missing or cannot be read.
 
     >>> found = evaluate(["red", "green"], {"q": "red"}, {"q": ["0"]}, {"bm25": "bm25"}, primary="RR")
     >>> open_results(found.folder)
@@ -121,31 +121,31 @@ def evaluate(
     progress: bool | None = None,
     **more: Any,
 ) -> NotebookResults:
-    """Compare retrievers on documents and queries that are in memory, as an experiment file does on files.
+    """Compare retrievers on documents and queries in memory, like an experiment on files.
 
     Args:
         documents: {id: text}, a list of texts (their ids are 0, 1, 2, …), a frame with id, text and title, a `Dataset`
             of Hugging Face, or a path.
         queries: the same; None: those of the path.
         qrels: {query: {document: grade}}, {query: relevant documents}, a frame with query_id, doc_id and relevance, or
-            a path; None: what the queries say, else nobody has labelled anything yet.
-        retrievers: by name: what `retrievers` has (`BM25()`, `Dense(model)`, `Fused([...])`, `Reranked(..., model)`,
+            a path; None: the labels in the queries, if any.
+        retrievers: by name: classes of `retrievers` (`BM25()`, `Dense(model)`, `Fused([...])`, `Reranked(..., model)`,
             `Endpoint`, `Function`, `SavedRun`, `Filtered`); a model's name or folder, an object with `encode`, a
             function of texts (or of texts and their role) that returns (n, d); or a table as in a file.
         primary: the measure that decides.
-        measures: what is measured beside it; names, or what `harness.measure` returns.
-        baseline: the retriever with which each other one is compared; left out, all pairs.
-        margin: a difference that does not matter; nothing is called equivalent without it.
+        measures: further measures; names, or what `harness.measure` returns.
+        baseline: each other retriever is compared with it; without it, all pairs.
+        margin: the largest difference that does not matter; needed to call retrievers equivalent.
         name: of the results.
-        columns: what columns of frames and tables are called, such as {"text": "description"}.
-        progress: whether it is shown on standard error; left out, in a terminal or a notebook.
+        columns: names of columns of frames and tables, such as {"text": "description"}.
+        progress: whether it is shown on standard error; by default in a terminal or a notebook.
         more: further keys of an experiment file: depth=10, relevance={"dangling": "drop"}, statistics={"alpha": 0.01}.
 
     Returns:
-        The results, kept until they are no longer used, or saved.
+        The results in a temporary folder; save them to keep them.
 
     Raises:
-        InputError: an argument is at fault: with the argument's name; nothing was embedded.
+        InputError: a problem with an argument, which it names; nothing was embedded.
         BackendError: every retriever failed.
 
     >>> documents = {"d1": "a red apple", "d2": "a green pear"}
@@ -182,7 +182,7 @@ def evaluate(
 
 
 def _by_name(error: InputError, names: Sequence[str]) -> InputError:
-    """The same problems, each with the argument's name: a retriever's, where an experiment has a number."""
+    """The same problems with the names of arguments, and of retrievers instead of their numbers."""
 
     def renamed(where: str) -> str:
         return WHERE.sub(lambda place: f"retrievers[{names[int(place[1])]!r}]", where).removeprefix(BUILT)
@@ -193,7 +193,7 @@ def _by_name(error: InputError, names: Sequence[str]) -> InputError:
 
 
 def in_python(remedy: str) -> str:
-    """What to do in the words of Python, not of a file or the command line.
+    """The fix in terms of Python arguments.
 
     >>> in_python('say which: columns = { grade = "stars" } (--columns grade=stars)')
     'say which: columns={"grade": "stars"}'
@@ -207,7 +207,7 @@ def in_python(remedy: str) -> str:
 
 
 def _dataset(documents: Any, queries: Any, qrels: Any, columns: dict[str, str]) -> dict[str, Any]:
-    """The data set's table: a path alone is what it is in a file."""
+    """The data set's table; a single path as in a file."""
     named = {"columns": columns} if columns else {}
     if queries is None and qrels is None and isinstance(documents, str | Path):
         return {"path": str(documents), **named}

@@ -1,4 +1,4 @@
-"""Results -> what people read: one page, Markdown, LaTeX, figures; from the results folder alone."""
+"""The report of a results folder: one page, Markdown, LaTeX, figures."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -14,14 +14,14 @@ def write_report(results: Results) -> None:
 
 
 def first_screen(results: Results) -> str:
-    """Return the verdict, what may change it, and the paired leaderboard as HTML that stands alone, without scripts."""
+    """Return the verdict, the warnings and the paired leaderboard as self-contained HTML without scripts."""
     from harness.report.write import fragment
 
     return fragment(results)
 
 
 def write_sets(place: Path, sets: Sequence[Results], *, report: bool = True) -> None:
-    """Write data_sets.csv of several data sets' results into the folder that holds theirs, and the report if asked."""
+    """Write data_sets.csv of several data sets into their common folder, and the report if `report` is set."""
     from harness.report import other_pages
 
     other_pages.write_sets(place, sets, report=report)

@@ -1,4 +1,4 @@
-"""Axes of charts as SVG: where values, rows and names lie in pixels, and ticks whose labels all differ."""
+"""Axes of charts as SVG: pixel positions of values, rows and names, and ticks with distinct labels."""
 
 from __future__ import annotations
 
@@ -16,24 +16,24 @@ from harness.report.theme import INK, PAPER, RULE
 LINE = 16.0
 """Pixels of a line of text."""
 STEP = 24.0
-"""Pixels that a row takes."""
+"""Height of a row in pixels."""
 
 TickLabels = Callable[[Sequence[float]], list[str]]
-"""Ticks -> how they read."""
+"""Ticks -> their labels."""
 
 
 class Axis(NamedTuple):
-    """Where values lie."""
+    """Maps values to pixels."""
 
     low: float
     high: float
     start: float
-    """Pixels of the lowest value; those of the highest are `end`, which is above it on an upright axis."""
+    """Pixel of the lowest value; `end` is that of the highest, which is above it on a vertical axis."""
     end: float
     logarithmic: bool = False
 
     def at(self, value: float) -> float:
-        """Where a value lies, in pixels.
+        """The position of a value in pixels.
 
         >>> Axis(0.0, 2.0, 100.0, 300.0).at(0.5), Axis(1.0, 100.0, 0.0, 200.0, logarithmic=True).at(10.0)
         (150.0, 100.0)
@@ -43,7 +43,7 @@ class Axis(NamedTuple):
         return self.start + (self.end - self.start) * ((place - low) / ((high - low) or 1.0))
 
     def ticks(self, apart: float) -> list[float]:
-        """Round values of the axis, so many pixels apart or a little more."""
+        """Round values of the axis, at least `apart` pixels from each other."""
         most = max(2, int(abs(self.end - self.start) / apart))
         if self.logarithmic:
             return _powers(self.low, self.high)
@@ -53,7 +53,7 @@ class Axis(NamedTuple):
 
 
 def steps(low: float, high: float, most: int) -> list[float]:
-    """Return the multiples of a round step between two values, `most` of them or a few less.
+    """Return the multiples of a round step between two values, at most about `most`.
 
     >>> steps(0.12, 0.68, 4), steps(-0.4, 0.4, 4)
     ([0.2, 0.4, 0.6], [-0.4, -0.2, 0.0, 0.2, 0.4])
@@ -66,7 +66,7 @@ def steps(low: float, high: float, most: int) -> list[float]:
 
 
 def _powers(low: float, high: float) -> list[float]:
-    """Powers of ten, with 2 and 5 between them where there are few; else round values."""
+    """Powers of ten, with 2 and 5 between them if there are few; else round values."""
     powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
     for factors in ((1,), (1, 2, 5)):
         found = [factor * 10.0**power for power in powers for factor in factors]
@@ -77,7 +77,7 @@ def _powers(low: float, high: float) -> list[float]:
 
 
 ROOM = 0.06
-"""On either side of an axis, as a share of what its values span."""
+"""Room on either side of an axis, as a share of the range of its values."""
 
 
 def reach(values: Iterable[float], *, bounded: bool = True) -> tuple[float, float]:
@@ -85,7 +85,7 @@ def reach(values: Iterable[float], *, bounded: bool = True) -> tuple[float, floa
 
     Args:
         values: at least one.
-        bounded: of scores: room that none could use, below 0 or above 1, is not given.
+        bounded: whether values are scores: the axis then ends at 0 and 1.
 
     >>> reach([0.02, 0.52]), reach([-0.5, 0.5], bounded=False), reach([0.5, 1.0])
     ((0.0, 0.55), (-0.56, 0.56), (0.47, 1.0))
@@ -121,11 +121,11 @@ PRICED: dict[str, TickLabels] = {
     "ms": lambda ticks: [text.plain(value) for value in ticks],
     "bytes": lambda ticks: [text.size(value) for value in ticks],
 }
-"""TickLabels of an axis of prices by its unit: half a dollar is $0.5, never 500m."""
+"""TickLabels of a price axis by unit: half a dollar is $0.5, not 500m."""
 
 
 def long(words: str) -> float:
-    """Return how wide a text may be, in pixels, in the widest font that a page is shown in."""
+    """Return the largest width of a text in pixels, for the widest font of a page."""
     return sum(map(_width, words))
 
 
@@ -136,12 +136,12 @@ def _width(letter: str) -> float:
 
 
 def px(pixels: float) -> str:
-    """Return a place with a decimal where it needs one: finer is not seen, and a page has thousands of them."""
+    """Return a position with at most one decimal: more is not visible, and a page has thousands of them."""
     return f"{pixels:.1f}".removesuffix(".0")
 
 
 def drawn(tag: str, body: str | Markup | None = None, /, **attributes: object) -> Markup:
-    """An element of SVG: numbers in pixels, a name's underscores as dashes, texts escaped; None is left out.
+    """An SVG element: numbers in pixels, underscores in names as dashes, texts escaped; None is omitted.
 
     >>> drawn("text", "a<b", x=1.26, text_anchor="end", class_="name")
     Markup('<text x="1.3" text-anchor="end" class="name">a&lt;b</text>')
@@ -157,7 +157,7 @@ def drawn(tag: str, body: str | Markup | None = None, /, **attributes: object) -
 
 
 def joined(parts: Iterable[Markup]) -> Markup:
-    """Elements one after the other."""
+    """Join elements."""
     return Markup("").join(parts)
 
 
@@ -165,10 +165,10 @@ def horizontal(axis: Axis, across: tuple[float, float], title: str, labels: Tick
     """An axis below a chart, with its rules.
 
     Args:
-        axis: its values and where they lie.
-        across: from where to where its rules run, in pixels from the top.
-        title: beneath it; a long one stands in lines.
-        labels: how its ticks read.
+        axis: its values and their positions.
+        across: both ends of its rules, in pixels from the top.
+        title: below it; a long one is wrapped.
+        labels: of its ticks.
     """
     top, bottom = across
     ticks = axis.ticks(90)
@@ -176,7 +176,7 @@ def horizontal(axis: Axis, across: tuple[float, float], title: str, labels: Tick
     free = -1e9
     for value, shown in zip(ticks, labels(ticks), strict=True):
         half = long(shown) / 2
-        if axis.at(value) - half >= free:  # those that would lie on another are left out
+        if axis.at(value) - half >= free:  # labels that would overlap are omitted
             parts.append(drawn("text", shown, x=axis.at(value), y=bottom + LINE, text_anchor="middle"))
             free = axis.at(value) + half + 6
     middle = (axis.start + axis.end) / 2
@@ -188,7 +188,7 @@ def horizontal(axis: Axis, across: tuple[float, float], title: str, labels: Tick
 
 
 def upright(axis: Axis, across: tuple[float, float], labels: TickLabels = numbers) -> Markup:
-    """An axis that stands at the left of a chart; `across` says from where to where its rules run."""
+    """A vertical axis at the left of a chart; `across` are both ends of its rules."""
     left, right = across
     ticks = axis.ticks(44)
     parts = [
@@ -200,7 +200,7 @@ def upright(axis: Axis, across: tuple[float, float], labels: TickLabels = number
 
 
 def lines_of(title: str, width: float) -> list[str]:
-    """The words of a title in lines no wider than the chart."""
+    """The title, wrapped to the width of the chart."""
     lines: list[str] = []
     for word in text.visible(title).split():
         if lines and long(f"{lines[-1]} {word}") <= width:
@@ -211,17 +211,17 @@ def lines_of(title: str, width: float) -> list[str]:
 
 
 class Rows(NamedTuple):
-    """Where the rows of a chart lie: names beside them, or above them where these are too long for that."""
+    """The layout of a chart's rows: names beside them, or above if they are too long."""
 
     left: float
-    """0 where the names stand above."""
+    """0 if the names are above."""
     step: float
     top: float
     number: int
 
     @property
     def bottom(self) -> float:
-        """Where the last row ends."""
+        """The end of the last row."""
         return self.top + self.step * self.number
 
     def y(self, row: int) -> float:
@@ -236,13 +236,13 @@ class Rows(NamedTuple):
             drawn("text", text.visible(word), class_="name", x=x, y=self.y(i) + up, text_anchor=end)
             for i, word in enumerate(words)
         )
-        # Rules run under names that stand above their rows: a rim of paper keeps these legible.
+        # Rules cross names that are above their rows: an outline in the page's colour keeps these legible.
         rim = {"stroke": PAPER.light, "stroke_width": 4, "paint_order": "stroke"} if above else {}
         return drawn("g", shown, fill=INK.light, font_size=13, **rim)
 
 
 def rows_of(words: Sequence[str], width: float, top: float = 4.0) -> Rows:
-    """Return where the rows with these names lie in a chart; `top` is where the first begins, in pixels."""
+    """Return the layout of rows with these names; `top` is the start of the first, in pixels."""
     left = max(map(long, words), default=0.0) * 13 / 12 + 12
     return Rows(left, STEP, top, len(words)) if left <= 0.5 * width else Rows(0.0, STEP + LINE, top, len(words))
 
@@ -266,12 +266,12 @@ class _Box(NamedTuple):
 
 
 def placed_names(centres: Mapping[str, tuple[float, float]], left: float, right: float) -> dict[str, str]:
-    """Return name -> the side on which it stands, for the points that have room; the best choose first.
+    """Return name -> its side, for the points that have room; the best points choose first.
 
     Args:
-        centres: name -> where its point lies, in pixels; the highest is the best.
-        left: where the chart begins.
-        right: where it ends.
+        centres: name -> position of its point in pixels; the highest is the best.
+        left: start of the chart.
+        right: end of the chart.
     """
     marks = {name: _Box(x - MARK, x + MARK, y - MARK, y + MARK) for name, (x, y) in centres.items()}
     taken: dict[str, tuple[str, _Box]] = {}

@@ -1,4 +1,4 @@
-"""Every chart as SVG at a given width: marks at their places, which the page's filter moves."""
+"""Every chart as SVG at a given width; the page's filter moves its marks."""
 
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
@@ -11,15 +11,15 @@ from harness.report.text import visible
 from harness.report.theme import INK, MUTED, RULE
 
 WIDE, NARROW = 700.0, 336.0
-"""Pixels that charts take on a screen, and on a telephone."""
+"""Width of charts in pixels, on a screen and on a telephone."""
 FACET = 230.0
-"""Pixels that one panel of several takes at least."""
+"""Smallest width of one panel of several, in pixels."""
 PADDING = 24.0
-"""What is left beside the outermost points of a trade-off: pixels."""
+"""Room beside the outermost points of a trade-off, in pixels."""
 
 
 class Plot(NamedTuple):
-    """What stands in an SVG element."""
+    """The content of an SVG element."""
 
     width: float
     height: float
@@ -32,7 +32,7 @@ class Dot(NamedTuple):
     retriever: str
     mean: float
     low: float
-    """The mean itself where there is no interval: the point stands alone."""
+    """The mean itself if there is no interval."""
     high: float
     price: float = 0.0
 
@@ -41,40 +41,40 @@ class ForestRow(NamedTuple):
     """One difference of a forest plot."""
 
     label: str
-    """What stands beside it."""
+    """The text beside it."""
     slice: str
-    """What it is a difference of: a slice, or the other retriever."""
+    """The slice, or the other retriever."""
     difference: float
     low: float | None
-    """None where no interval can be estimated: the point stands alone."""
+    """None if no interval can be estimated."""
     high: float | None
     queries: int
     record: str
     """Wins, ties and losses."""
     beside: str = ""
     color: str = ""
-    """Of the point; that of text where it stands for no retriever."""
+    """Of the point; the colour of text if it belongs to no retriever."""
 
 
 def _title(facts: Mapping[str, object]) -> Markup:
-    """What a mark tells who points at it, and a spreadsheet: a line a fact."""
+    """The tooltip of a mark, one line per fact; a spreadsheet gets it, too."""
     lines = [f"{key}: {f'{value:.4f}' if isinstance(value, float) else value}" for key, value in facts.items()]
     return drawn("title", visible("\n".join(lines)))
 
 
 def _dot(
     span: tuple[float, float, float, float], point: tuple[float, float], color: str, facts: Mapping[str, object],
-    beside: Markup, slice_: str = "",
+    beside: str = "", slice_: str = "",
 ) -> Markup:  # fmt: skip
     """A point on its interval.
 
     Args:
         span: both ends of the interval: x, x, y, y.
         point: x, y.
-        color: of both.
-        facts: what it tells.
-        beside: what stands beside it.
-        slice_: which slice it stands for: a click chooses it.
+        color: of point and interval.
+        facts: of the tooltip.
+        beside: the text beside it.
+        slice_: its slice, which a click selects.
     """
     body = Markup(
         '<line class="span" x1="{}" x2="{}" y1="{}" y2="{}" stroke="{}" stroke-width="2"/>'
@@ -89,10 +89,10 @@ def _beside(words: str, x: float, y: float, anchor: str = "start", color: str = 
 
 
 def forest(panels: Mapping[str, Sequence[ForestRow]], title: str, margin: float | None, width: float) -> Plot:
-    """Differences in the order given, a row each; the margin is a band at 0.
+    """Differences in the given order, one row each; the margin is a band at 0.
 
     Args:
-        panels: head -> rows, the same parts in each; they share the names of the rows and the axis.
+        panels: head -> rows; all panels share the names of the rows and the axis.
         title: of the axis.
         margin: None or 0 for none.
         width: of the chart.
@@ -125,33 +125,23 @@ def forest(panels: Mapping[str, Sequence[ForestRow]], title: str, margin: float 
 
 def _forest(rows: Sequence[ForestRow], axis: Axis, held: Rows, margin: float | None) -> list[Markup]:
     """The band, the zero and the rows of one panel."""
-    body = []
+    zero, ends = axis.at(0), {"y1": held.top, "y2": held.bottom}
+    body = [drawn("line", class_="zero", x1=zero, x2=zero, **ends, stroke=MUTED.light)]
     if margin:
-        body.append(_band((axis.at(-margin), held.top), (axis.at(margin), held.bottom)))
-    body.append(_zero((axis.at(0), held.top), (axis.at(0), held.bottom)))
+        left, height = axis.at(-margin), held.bottom - held.top
+        size = {"x": left, "y": held.top, "width": axis.at(margin) - left, "height": height}
+        body.insert(0, drawn("rect", class_="margin", **size, fill=RULE.light, opacity="0.6"))
     for i, row in enumerate(rows):
         y, (low, high) = held.y(i), (row.difference if end is None else end for end in (row.low, row.high))
         facts = {"slice": row.slice, "difference": row.difference, "low": low, "high": high, "queries": row.queries,
-                 "better / equal / worse": row.record}  # fmt: skip
-        ends_of = (axis.at(low), axis.at(high), y, y)
+                 "won / tied / lost": row.record}  # fmt: skip
         point = axis.at(row.difference), y
-        body.append(_dot(ends_of, point, row.color or INK.light, facts, Markup(""), row.slice))
+        body.append(_dot((axis.at(low), axis.at(high), y, y), point, row.color or INK.light, facts, slice_=row.slice))
     return body
 
 
-def _band(start: tuple[float, float], end: tuple[float, float]) -> Markup:
-    """The margin, from its left upper corner to the other."""
-    size = {"width": end[0] - start[0], "height": end[1] - start[1]}
-    return drawn("rect", class_="margin", x=start[0], y=start[1], **size, fill=RULE.light, opacity="0.6")
-
-
-def _zero(start: tuple[float, float], end: tuple[float, float]) -> Markup:
-    """Where differences are 0."""
-    return drawn("line", class_="zero", x1=start[0], x2=end[0], y1=start[1], y2=end[1], stroke=MUTED.light)
-
-
 class PriceAxis(NamedTuple):
-    """What a trade-off's axis of prices says."""
+    """The title of a trade-off's price axis."""
 
     title: str
     unit: str
@@ -160,13 +150,13 @@ class PriceAxis(NamedTuple):
 
 def trade_off(dots: Sequence[Dot], edge: Sequence[tuple[float, float]], colors: Mapping[str, str], price: PriceAxis,
               width: float) -> Plot:  # fmt: skip
-    """Quality against a price, with the frontier: what nothing else beats on both.
+    """Quality against a price, with the frontier: the retrievers that no other beats on both.
 
     Args:
         dots: the retrievers with their prices.
         edge: price and mean of the corners of the frontier, cheapest first.
         colors: of the retrievers.
-        price: what the axis says.
+        price: the axis.
         width: of the chart.
     """
     left, top, high = 44.0, 22.0, 260.0

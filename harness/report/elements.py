@@ -1,4 +1,4 @@
-"""The parts of a section: tables, and charts as SVG, on the page wide and narrow, as a file that stands alone."""
+"""The parts of a section: charts as SVG, wide and narrow on the page, and as a file."""
 
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -16,22 +16,22 @@ class Figure(NamedTuple):
     name: str
     """Of its file."""
     title: str
-    """What it shows, in a few words."""
+    """A short title."""
     description: str
-    """What is to be seen, for those who do not see it."""
+    """The description for screen readers."""
     wide: Plot
     narrow: Plot
-    """The same for a telephone; it may be the wide one."""
+    """The drawing for a telephone; may equal the wide one."""
 
 
 def figure(name: str, title: str, description: str, draw: Callable[[float], Plot], *, wide: float = WIDE) -> Figure:
     """Draw a chart for both widths.
 
     Args:
-        name: of its file; what a file name cannot hold becomes a dash.
-        title: what it shows.
-        description: what is to be seen.
-        draw: draws it at a width in pixels.
+        name: of its file; characters that a file name cannot hold become dashes.
+        title: a short title.
+        description: for screen readers.
+        draw: returns the drawing for a width in pixels.
         wide: the larger width.
     """
     broad, narrow = draw(wide), draw(NARROW)
@@ -40,7 +40,7 @@ def figure(name: str, title: str, description: str, draw: Callable[[float], Plot
 
 
 def svg(figure: Figure) -> str:
-    """Return a figure as an SVG file that stands alone, on white paper, described for screen readers."""
+    """Return a figure as a self-contained SVG file on white, with a description for screen readers."""
     words = f"<title>{escape(figure.title)}</title><desc>{escape(figure.description)}</desc>"
     paper = f'<rect width="100%" height="100%" fill="{PAPER.light}"/>'
     head = f'xmlns="http://www.w3.org/2000/svg" role="img" font-family="{FONT}"'
@@ -48,7 +48,7 @@ def svg(figure: Figure) -> str:
 
 
 def inline(figure: Figure) -> str:
-    """Return it for the page: on the page's paper, named by the figure that holds it."""
+    """Return it for the page, without background; the surrounding figure names it."""
     hidden = 'aria-hidden="true" focusable="false"'
     if figure.narrow is figure.wide:
         return _element(figure.wide, hidden)
@@ -68,20 +68,20 @@ class Section(NamedTuple):
     id: str
     title: str
     context: Mapping[str, Any]
-    """What the template reads."""
+    """The variables of the template."""
     figures: tuple[Figure, ...] = ()
 
 
 Panels = Mapping[str, Sequence[charts.ForestRow]]
 FACETED = 1080.0
-"""Pixels of a forest with several panels."""
+"""Width of a forest with several panels, in pixels."""
 
 
 def forest(words: tuple[str, str, str, str], panels: Panels, margin: float | None) -> Figure:
-    """Draw differences in the order given; the margin is a band around zero, None or 0 for none.
+    """Draw differences in the given order; the margin is a band around zero, None or 0 for none.
 
     Args:
-        words: name, title, description, and what the axis says.
+        words: name, title, description, and the title of the axis.
         panels: head -> rows.
         margin: of the measure.
     """

@@ -1,4 +1,4 @@
-"""Which queries fail, and why: groups of failures, and a cause for each miss."""
+"""The queries that fail: groups of failures, and a cause for each miss."""
 
 import re
 from collections.abc import Iterator
@@ -13,12 +13,12 @@ from retrievers.types import Floats
 
 WORD = re.compile(r"[^\W_]+")
 UNSPACED = re.compile("[\u0e00-\u0e7f\u3040-\u30ff\u3400-\u9fff]")
-"""Scripts without spaces between words: there two letters in a row stand for a word."""
+"""Scripts without spaces between words: pairs of letters are used as words."""
 
 
 Members = np.ndarray[tuple[int, ...], np.dtype[np.bool_]]
 GroupKind = tuple[str, str, str, Members]
-"""Key, title, meaning, and which queries belong to it."""
+"""Key, title, meaning, and its queries."""
 
 
 class Group(NamedTuple):
@@ -28,7 +28,7 @@ class Group(NamedTuple):
     title: str
     meaning: str
     places: tuple[int, ...]
-    """Places of its queries in the order of the arrays."""
+    """Indices of its queries in the arrays."""
 
 
 def hits_within(view: View, depth: int) -> dict[str, Floats]:
@@ -37,7 +37,7 @@ def hits_within(view: View, depth: int) -> dict[str, Floats]:
 
 
 def groups(view: View) -> list[Group]:
-    """The groups that have queries, in words and counts; a query may be in several."""
+    """The groups that have queries; a query may be in several."""
     near, far = (np.column_stack(list(hits_within(view, k).values())) > 0 for k in (view.cutoff, view.resolved.depth))
     every = [*_by_hits(view, near, far), *_by_text(view, near), *_cut(view, near), *_unjudged(view)]
     return [
@@ -48,23 +48,20 @@ def groups(view: View) -> list[Group]:
 
 
 def without_groups(view: View) -> str:
-    """Why no query is in any group, in a sentence."""
-    labelled = [place for place in range(view.n) if view.grades[view.ids[place]]]
-    if not labelled:
-        return "No query has labels of documents, so nothing tells which queries fail."
-    near = np.column_stack(list(hits_within(view, view.cutoff).values()))[labelled] > 0
-    every = "every query" if len(labelled) == view.n else "every query that has labels"
-    who = "Every retriever finds" if near.all() else "At least two retrievers find"
-    return f"{who} a relevant document among {'its' if near.all() else 'their'} first {view.cutoff} hits for {every}."
+    """The reason why no query is in any group, as a sentence."""
+    if not any(view.grades.values()):
+        return "No query has document labels, so it is unknown which queries fail."
+    who = "at least two retrievers find" if view.ranked[1:] else f"{view.ranked[0]} finds"
+    return f"No query fails: for each, {who} a relevant document among the first {view.cutoff} hits."
 
 
 def _by_hits(view: View, near: Members, far: Members) -> Iterator[GroupKind]:
-    """Whom the queries are found by: nobody, nobody early enough, one alone."""
+    """The queries that no retriever finds, that none finds early enough, that one alone finds."""
     k, hits = view.cutoff, np.asarray(near.sum(axis=1))
-    yield "nobody", "Found by nobody", f"no retriever has a relevant document among its first {k} hits", hits == 0
+    yield "nobody", "Found by none", f"no retriever has a relevant document among its first {k} hits", hits == 0
     yield (
         "deep", f"Found only at {k + 1} to {view.resolved.depth}",
-        f"nobody has a relevant document among the first {k} hits, but somebody has one further down",
+        f"no retriever has a relevant document among the first {k} hits, but one has it further down",
         (hits == 0) & far.any(axis=1),
     )  # fmt: skip
     for at, name in enumerate(view.ranked if len(view.ranked) > 1 else ()):
@@ -73,41 +70,41 @@ def _by_hits(view: View, near: Members, far: Members) -> Iterator[GroupKind]:
 
 
 def _by_text(view: View, near: Members) -> Iterator[GroupKind]:
-    """Queries that share no word with what answers them, where somebody missed it."""
+    """Queries without a word in common with a relevant document, if a retriever missed it."""
     missed = np.asarray(near.sum(axis=1)) < len(view.ranked)
     mask = np.array([bool(missed[i]) and _no_word_in_common(view, i) for i in range(view.n)])
-    meaning = "somebody missed them, and they share no word with what the results keep of a relevant document"
+    meaning = "a retriever missed them, and they share no word with the stored text of a relevant document"
     yield "words", "No word in common", meaning, mask
 
 
 def _cut(view: View, near: Members) -> Iterator[GroupKind]:
-    """For each retriever that cut documents: what it missed although every relevant document was cut."""
+    """For each retriever that truncated documents: the queries whose relevant documents it truncated and missed."""
     relevant = [frozenset(_relevant(view, i)) for i in range(view.n)]
     for at, name in enumerate(view.ranked):
         cut = frozenset(inherited(view.manifest, name).notes.get("truncated", ()))
         if cut:
-            meaning = f"nothing relevant among its first {view.cutoff} hits; its model read only the beginning of each"
+            meaning = f"nothing relevant among its first {view.cutoff} hits; its model read only the start of each"
             mask = np.array([documents <= cut for documents in relevant]) & ~near[:, at]
             yield f"cut-{name}", f"Missed by {name}, truncated", meaning, mask
 
 
 def _unjudged(view: View) -> Iterator[GroupKind]:
-    """Queries whose first hit of the leader nobody judged, where labels say what is irrelevant at all."""
+    """Queries whose first hit of the leader has no label, if labels also name irrelevant documents."""
     leader = view.evaluation.leader
     if _negatives(view):
         tops = [view.answers[leader].heads.get(query_id, ())[:1] for query_id in view.ids]
         mask = np.array([bool(top) and top[0] not in view.grades[query_id]
                          for top, query_id in zip(tops, view.ids, strict=True)])  # fmt: skip
-        yield "unjudged", f"Unjudged on top of {leader}", "nobody judged its first hit: it counts as irrelevant", mask
+        yield "unjudged", f"No label on top of {leader}", "its first hit has no label: it counts as irrelevant", mask
 
 
 def causes(view: View) -> dict[int, dict[str, str]]:
-    """Place of a query -> retriever -> why nothing relevant is among its first hits, as far as that can be reckoned."""
+    """Index of a query -> retriever -> why nothing relevant is among its first hits, if that can be computed."""
     k, depth = view.cutoff, view.resolved.depth
     near, far = hits_within(view, k), hits_within(view, depth)
     cut = {name: frozenset(inherited(view.manifest, name).notes.get("truncated", ())) for name in view.ranked}
     found: dict[int, dict[str, str]] = {}
-    negatives = _negatives(view)  # it looks through all labels
+    negatives = _negatives(view)  # it reads all labels
     for i in view.shown:
         relevant = _relevant(view, i)
         for name in view.ranked if relevant else ():
@@ -121,11 +118,11 @@ def causes(view: View) -> dict[int, dict[str, str]]:
             elif far[name][i] > 0:
                 why = f"below the cutoff: rank {min(ranks)}"
             elif cut[name].issuperset(relevant):
-                why = "the model read only the beginning of every relevant document"
+                why = "the model read only the start of every relevant document"
             elif _no_word_in_common(view, i):
                 why = "no word in common with a relevant document"
             elif negatives and top and top[0] not in view.grades[view.ids[i]]:
-                why = "nobody judged its first hit"
+                why = "its first hit has no label"
             else:
                 why = f"not among the first {depth} hits"
             found.setdefault(i, {})[name] = why
@@ -133,12 +130,12 @@ def causes(view: View) -> dict[int, dict[str, str]]:
 
 
 def _negatives(view: View) -> bool:
-    """Whether labels say what is irrelevant at all."""
+    """Whether labels also name irrelevant documents."""
     return any(grade <= 0 for judged in view.grades.values() for grade in judged.values())
 
 
 def words(text: str) -> set[str]:
-    """The words of a text, in small letters; pairs of letters where the script has no spaces.
+    """The words of a text in lower case; pairs of letters if the script has no spaces.
 
     >>> sorted(words("Two cats, 休暇は"))
     ['cats', 'two', '休暇', '暇は']

@@ -1,4 +1,4 @@
-"""The page: one file that needs no network, and no trust in what it shows."""
+"""The page: one file that needs no network; all texts are escaped."""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -22,21 +22,21 @@ NUMBERS = (text.score, text.signed, text.between, text.between_signed, text.p_va
 FILTERS = {one.__name__: one for one in (*NUMBERS, short_p, counted, text.shortened)}
 TEMPLATES = Path(__file__).with_name("templates")
 FIXED = Markup(
-    '<p class="note fixed">This part does not follow the filter: it is of all queries, as they were measured '
+    '<p class="note fixed">The filter does not change this part: it covers all queries, as they were measured '
     "and tested.</p>"
 )
-"""What stands in a part of the page that the filter leaves as it is."""
+"""The note in parts of the page that the filter does not change."""
 SCRIPTS = ("start", "copy", "client_filter", "sort", "charts", "texts", "look")
-"""What runs on the page, in this order, all in one scope."""
+"""The scripts of the page, in this order, all in one scope."""
 
 
 def page(view: View, sections: Sequence[Section], files: Iterable[str] = ()) -> str:
     """Return the report as one HTML file.
 
     Args:
-        view: what it is of.
+        view: the results.
         sections: in the order of the page.
-        files: those beside it, which it names.
+        files: the files in the same folder, to link to.
     """
     env, scores = environment(), client_filter(view)
     style = styled(env, theme.declared_shades(view.colors))
@@ -58,7 +58,7 @@ def rendered(env: jinja2.Environment, section: Section, block: str, **variables:
 
 
 def retriever(colors: Mapping[str, str], name: str) -> Markup:
-    """A retriever after its dot."""
+    """A retriever's name after its dot."""
     return Markup('<span class="name">{}{}</span>').format(dot(colors, name), text.visible(name))
 
 
@@ -69,7 +69,7 @@ def dot(colors: Mapping[str, str], name: str) -> Markup:
 
 
 def measure(name: MeasureName) -> Markup:
-    """A measure with what its name leaves open."""
+    """A measure with its parameters."""
     return Markup("{} <small>{}</small>").format(name.short, name.gloss) if name.gloss else Markup.escape(name.short)
 
 
@@ -88,14 +88,14 @@ def chart(figure: Figure, kind: str = "") -> Markup:
 
 
 def styled(env: jinja2.Environment, declared: Sequence[theme.Shade] = ()) -> Markup:
-    """The style sheet of every page, with our colours in it and those that an experiment declares."""
+    """The style sheet of every page, with our colours and those that an experiment declares."""
     own = {"paper": theme.PAPER, "ink": theme.INK, "muted": theme.MUTED, "rule": theme.RULE, "font": _ours(theme.FONT)}
     return _ours(env.get_template("style.css").render(own, shades=(*theme.SHADES, *declared)) + source("board.css"))
 
 
 @cache
 def environment() -> jinja2.Environment:
-    """The templates, autoescaped; strings are made visible as they are written."""
+    """The templates, autoescaped; invisible characters are made visible."""
     env = _environment(without="markdown", autoescape=True, finalize=_visible)
     env.filters |= FILTERS
     env.globals |= {"head": head, "grade_chip": grade_chip, "retriever": retriever, "dot": dot, "measure": measure}
@@ -105,7 +105,7 @@ def environment() -> jinja2.Environment:
 
 @cache
 def plain_environment(escape: Any) -> jinja2.Environment:
-    """The same for a text format: every string is escaped unless it is a number of ours."""
+    """The same for a text format: every string is escaped, except our numbers."""
     env = _environment(without="html", autoescape=False, finalize=escape)
     env.filters |= {name: partial(_trusted, function) for name, function in FILTERS.items()}
     env.filters["shortened"] = text.shortened
@@ -114,7 +114,7 @@ def plain_environment(escape: Any) -> jinja2.Environment:
 
 @cache
 def source(name: str) -> str:
-    """The text of a template; of scripts and styles without indents and lines of comment, which weigh a tenth."""
+    """The text of a template; scripts and styles without indents and comment lines, a tenth of their size."""
     lines = TEMPLATES.joinpath(name).read_text(encoding="utf-8").splitlines(keepends=True)
     if not name.endswith((".js", ".css")):
         return "".join(lines)
@@ -122,13 +122,13 @@ def source(name: str) -> str:
 
 
 def _source_without(block: str, name: str) -> str:
-    """A template without one of its two blocks, which would be compiled in vain; the lines keep their numbers."""
+    """A template without one of its two blocks, which is not needed; line numbers stay the same."""
     block_of = re.compile(rf"{{% block {block} %}}.*?{{% endblock %}}", re.DOTALL)
     return block_of.sub(lambda match: "\n" * match[0].count("\n"), source(name))
 
 
 def grade_chip(grade: int | None) -> Markup:
-    """A grade as the lists show it; a dash for a document that nobody judged."""
+    """A grade as the lists show it; a dash for a document without a label."""
     kind = " hit" if grade and grade > 0 else ""
     return Markup('<span class="grade{}">{}</span>').format(kind, "–" if grade is None else grade)
 
@@ -142,9 +142,9 @@ def _environment(without: str, autoescape: bool, finalize: Any) -> jinja2.Enviro
         trim_blocks=True,
         lstrip_blocks=True,
         keep_trailing_newline=True,
-        optimized=False,  # each template is rendered once: looking for constants costs more than it saves
+        optimized=False,  # each template is rendered once: searching for constants costs more than it saves
     )
-    # A summary in Markdown is HTML; what is trusted there are digests and names that were checked.
+    # A summary in Markdown is HTML; only digests and checked names are trusted.
     env.filters |= {"html": escape, "trusted": Markup, "listed": join}
     return env
 
@@ -154,7 +154,7 @@ def _visible(value: Any) -> Any:
 
 
 def _ours(code: str) -> Markup:
-    """What we wrote, or drew with its text escaped: not to be escaped again."""
+    """Our own text, or a drawing whose text is escaped: not escaped again."""
     return Markup(code)  # noqa: S704
 
 

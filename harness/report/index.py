@@ -1,4 +1,4 @@
-"""Many results folders on one page, which needs no network: what is whole is listed, all else with the reason."""
+"""The index of many results folders: one page that lists complete ones, and the reason for each other folder."""
 
 import os
 import shlex
@@ -41,24 +41,24 @@ class Entry:
     manifest: Manifest
     primary: str
     queries: int
-    """How many have scores."""
+    """Number of queries with scores."""
     standings: tuple[RetrieverMean, ...]
-    """Highest mean first; empty where nobody judged."""
+    """Highest mean first; empty without labels."""
     verdict: str
-    """Of the first, in words; "" where it was compared with nobody."""
+    """Of the first, in words; "" without a comparison."""
     reported: bool = False
-    """Whether there is a report in the folder to link to."""
+    """Whether the folder has a report."""
 
 
 class Unread(NamedTuple):
-    """A folder that is none of the list, and why."""
+    """A folder that is not listed, and why."""
 
     folder: str
     reason: str
 
 
 class Listing(NamedTuple):
-    """What a folder of results holds."""
+    """The content of a folder of results folders."""
 
     entries: tuple[Entry, ...]
     """Newest first."""
@@ -66,7 +66,7 @@ class Listing(NamedTuple):
 
 
 def listing(place: Path) -> Listing:
-    """Read every folder of a folder; what cannot be read is not an error, and stands there with its reason."""
+    """Read every folder of a folder; one that cannot be read is listed with the reason."""
     entries, unread = [], []
     for folder in _folders(place):
         name = folder.relative_to(place).as_posix()
@@ -79,11 +79,11 @@ def listing(place: Path) -> Listing:
 
 
 def _folders(place: Path) -> Iterator[Path]:
-    """The folders of a folder, in the place of those that hold the results of several data sets what they hold."""
+    """The folders of a folder; a folder of several data sets is replaced by its own folders."""
     for folder in sorted(path for path in place.iterdir() if path.is_dir() and not path.name.startswith(".")):
         if records.holds_results(folder):
             yield from _folders(folder)
-        elif folder.name != "export" or (folder / "manifest.json").exists():  # what `harness export` wrote
+        elif folder.name != "export" or (folder / "manifest.json").exists():  # written by `harness export`
             yield folder
 
 
@@ -99,7 +99,7 @@ def _entry(folder: Path, name: str, manifest: Manifest) -> Entry:
 
 
 def _verdict(evaluation: Evaluation) -> str:
-    """What the pairs show of the highest mean; "" where it was compared with nobody."""
+    """The result of the highest mean against the others; "" without a comparison."""
     first = evaluation.leader
     pairs = [row for row in evaluation.comparisons[evaluation.measure] if first in (row.a, row.b)]
     verdicts = {row.b: row.verdict for row in (one if one.a == first else one.swapped for one in pairs)}
@@ -125,17 +125,17 @@ def write_index(place: Path) -> Listing:
     """Write index.html into a folder of results folders.
 
     Raises:
-        InputError: it cannot be written, or there is an index.html that is not one of ours.
+        InputError: it cannot be written, or an index.html exists that harness did not write.
     """
     path = place / NAME
     temporary = place / f".{NAME}.{os.getpid()}"
     with writing(path):
         if path.exists() and not is_overview(path):
-            raise InputError(Problem(str(path), "is not one of ours, and is not written over", "move it elsewhere"))
+            raise InputError(Problem(str(path), "is not a page of harness", "move it elsewhere"))
         read = listing(place)
         with records.create(temporary) as file:
             file.write(page(read, place.resolve().name))
-        temporary.replace(path)  # at once: two runs may end together
+        temporary.replace(path)  # atomic: two runs may end at the same time
     return read
 
 
@@ -143,8 +143,8 @@ def page(read: Listing, place: str) -> str:
     """Return the page as one HTML text.
 
     Args:
-        read: what stands in it.
-        place: the name of the folder that holds the results, as commands would name it.
+        read: its content.
+        place: the folder of the results, as commands name it.
     """
     env = environment()
     style = styled(env) + Markup(source("index.css"))  # noqa: S704 - ours

@@ -1,4 +1,4 @@
-"""For a paper: a citation; tables, the best value bold, superscript letters for what the tests showed."""
+"""For a paper: a citation, and tables with the best value in bold and superscript letters for significant pairs."""
 
 import math
 import re
@@ -19,7 +19,7 @@ from harness.report.view import View, second
 
 
 def citation(view: View) -> Mapping[str, str]:
-    """What is copied, by its name: the leader against the next, with n, test, interval and adjusted p."""
+    """The texts to copy, by name: the leader against the next, with n, test, interval and adjusted p."""
     leader, other, manifest = view.evaluation.leader, second(view), view.manifest
     queries = asked(view.n, view.evaluation.clusters)
     if other == leader:
@@ -72,7 +72,7 @@ def _escaped(value: object) -> object:
 
 
 def superscripts(view: View, measure: str) -> dict[str, str]:
-    """Return, for each retriever, the letters of those that it was shown to be better than on a measure."""
+    """Return, for each retriever, the letters of the retrievers that it was shown to beat on a measure."""
     letters = letters_of(view)
     beaten: dict[str, set[str]] = {name: set() for name in view.ranked}
     for row in view.comparisons[measure]:
@@ -84,7 +84,7 @@ def superscripts(view: View, measure: str) -> dict[str, str]:
 
 
 def letters_of(view: View) -> dict[str, str]:
-    """Name each retriever by a letter, in the order of the table; numbers where there are too many."""
+    """Name each retriever by a letter, in the order of the table; by a number if there are too many."""
     few = len(view.ranked) <= len(ascii_lowercase)
     return {name: ascii_lowercase[i] if few else f"{i + 1} " for i, name in enumerate(view.ranked)}
 

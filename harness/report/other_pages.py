@@ -1,4 +1,4 @@
-"""The pages without scripts: per-query scores of any tool, with where answers lost their claims; several data sets."""
+"""Pages without scripts: per-query scores of any tool, the claims of answers, several data sets."""
 
 import csv
 import io
@@ -9,7 +9,7 @@ from typing import Any
 
 from harness.english import asked
 from harness.evaluation.across_sets import COLUMNS, ON, SetsTogether
-from harness.evaluation.conclusions import first_lines, sets_sentences
+from harness.evaluation.conclusions import FEW_SETS, first_lines, sets_sentences
 from harness.evaluation.csv_views import comparison_rows, summary_rows
 from harness.evaluation.evaluation import Evaluation
 from harness.evaluation.set_folders import SETS, results_together
@@ -21,9 +21,9 @@ from harness.report.theme import declared_shades
 from harness.report.view import retriever_colors
 
 ClaimsSection = Mapping[str, Any]
-"""Names of a template -> what stands there."""
+"""Variables of a template."""
 MOST = 20
-"""Pairs whose sentence stands on the page; the CSV file has all."""
+"""Pairs with a sentence; the CSV file has all."""
 
 
 def write_scores(
@@ -38,9 +38,9 @@ def write_scores(
     Args:
         path: the file.
         title: of the page.
-        evaluation: what it shows.
-        notes: what a reader of the numbers must know.
-        section: of answers, what became of their claims: see `harness.answers.claims_section`.
+        evaluation: its content.
+        notes: warnings about the numbers.
+        section: for answers, the fate of their claims: see `harness.answers.claims_section`.
 
     Raises:
         InputError: the file cannot be written.
@@ -68,7 +68,7 @@ def write_scores(
 
 
 def write_sets(place: Path, sets: Sequence[Results], *, report: bool) -> None:
-    """Write data_sets.csv beside the folders of the sets, and if asked report.html and report.md.
+    """Write data_sets.csv next to the folders of the sets, and report.html and report.md if `report` is set.
 
     Raises:
         InputError: the sets have nothing in common, or a file cannot be written.
@@ -83,20 +83,27 @@ def write_sets(place: Path, sets: Sequence[Results], *, report: bool) -> None:
         shown = {"title": place.name, "found": found, "sentences": sets_sentences(found, MOST)}
         page = environment().get_template("data_sets.html").render(**shown, **_besides(found, sets))
         files = {"report.md": environment().get_template("data_sets.md").render(**shown), "report.html": page}
-    for name, content in {**files, SETS: out.getvalue()}.items():  # last the table: by it the folder is known
+    for name, content in {**files, SETS: out.getvalue()}.items():  # the table last: it marks the folder as complete
         with create(place / name) as file:
             file.write(content)
 
 
 def _besides(found: SetsTogether, sets: Sequence[Results]) -> dict[str, Any]:
-    """What the page has besides: the pairs, and which sets have a report beside it."""
+    """The other variables of the page: the pairs, and the sets that have a report."""
     colors = retriever_colors(sets[0])
     style = styled(environment(), declared_shades(colors))
+    of = [{pair.a, pair.b} for pair in found.pairs]
+    leads = sum(found.ranked[0] in names for names in of) == len(found.ranked) - 1
+    reference = found.ranked[0] if leads else found.pairs[0].b
+    turned = [pair if pair.b == reference else pair.swapped for pair in found.pairs if reference in (pair.a, pair.b)]
     return {
         "colors": colors,
         "reported": {one.manifest.name: (one.folder / "report.html").is_file() for one in sets},
         "best": {name: max(found.mean(name, one) for one in found.ranked) for name in found.sets},
         "pairs": sorted((pair.leading for pair in found.pairs), key=lambda pair: -abs(pair.mean_difference)),
+        "rows": {pair.a: pair for pair in turned},
+        "reference": reference,
+        "few": FEW_SETS,
         "beyond": all(pair.like is not None for pair in found.pairs),
         "signs": SIGNS,
         "style": style,

@@ -1,4 +1,4 @@
-"""Does the winner depend on what nobody can prove: the grade rule, the gain, the labeller?"""
+"""Does the winner depend on the grade rule, the gain or the labeller?"""
 
 from typing import Any
 
@@ -13,7 +13,7 @@ from retrievers.options import checked
 
 
 def readings(view: View) -> dict[str, Any] | None:
-    """The means under other grade rules and gains, and verdicts under each labeller; None where there is no other."""
+    """The means under other grade rules and gains, and verdicts under each labeller; None if there are none."""
     if len(view.retrievers) < 2:
         return None
     relevance = checked(Relevance, view.resolved.relevance, "resolved.relevance")
@@ -21,12 +21,12 @@ def readings(view: View) -> dict[str, Any] | None:
     primary = parse(view.primary)
     weights = view.table.weight_of
     heads = ((name, view.answers[name].heads) for name in view.retrievers)
-    # A measure by claims has no grades that could be read otherwise.
+    # A measure by claims has no grades.
     rows = [] if primary.claimed else sensitivity(primary, alternatives(labels, relevance), heads, weights)
     changed = [row for row in rows if row.changed]
     if len(rows) > 1 and changed:
         others = ", ".join(f"{' and '.join(row.winners)} under {row.rule} grades ({row.measure})" for row in changed)
-        verdict = f"The highest mean changes hands under other rules: {others}."
+        verdict = f"Another retriever has the highest mean under other rules: {others}."
     elif len(rows) > 1:
         have = "has" if len(rows[0].winners) == 1 else "share"
         verdict = f"{' and '.join(rows[0].winners)} {have} the highest mean under each of these {len(rows)} readings."

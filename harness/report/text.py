@@ -1,11 +1,11 @@
-"""Numbers and strangers' words, made fit for a page."""
+"""Numbers and untrusted text, formatted for a page."""
 
 import html
 import math
 import re
 
 from harness.english import format_p, minus
-from harness.pages import visible as visible  # the report's own word for it
+from harness.pages import visible as visible  # re-exported
 from harness.records import as_cell
 
 FORMULA = re.compile(r"[\s\0]*[=+\-@|%]|[\t\r\n]")
@@ -52,7 +52,7 @@ def signed(value: float | None) -> str:
 
 
 def between(ends: tuple[float | None, float | None]) -> str:
-    """Return an interval, or that there is none.
+    """Return an interval, or "not estimable".
 
     >>> between((0.2, 0.41)), between((None, None))
     ('0.200 to 0.410', 'not estimable')
@@ -61,7 +61,7 @@ def between(ends: tuple[float | None, float | None]) -> str:
 
 
 def between_signed(ends: tuple[float | None, float | None]) -> str:
-    """Return an interval of a difference, or that there is none.
+    """Return an interval of a difference, or "not estimable".
 
     >>> between_signed((-0.01, 0.2))
     '−0.010 to +0.200'
@@ -84,7 +84,7 @@ def p_value(p: float | None) -> str:
 
 
 def plain(value: float | None) -> str:
-    """Return a number in as few digits as it needs, six at most.
+    """Return a number with at most six digits.
 
     >>> plain(51.5), plain(20.0), plain(None)
     ('51.5', '20', '–')
@@ -93,7 +93,7 @@ def plain(value: float | None) -> str:
 
 
 def dollars(value: float | None) -> str:
-    """Return an amount of money; a price that nobody knows is not the same as none.
+    """Return an amount of money; an unknown price is not 0.
 
     >>> dollars(0.0), dollars(0.00004), dollars(12.3), dollars(None)
     ('$0', '$0.00004', '$12.30', 'unknown')
@@ -159,13 +159,13 @@ def count(value: float) -> str:
 
 
 def markdown(text: str) -> str:
-    r"""Return a text that GitHub shows as it is, on one line, in a list or a table too.
+    r"""Return a text that GitHub shows literally, on one line, also in a list or a table.
 
     >>> print(markdown("a|b <i>*x* nDCG@10 @you"))
     a\|b &lt;i&gt;\*x\* nDCG@10 &#64;you
     """
     line = MARKDOWN.sub(r"\\\1", html.escape(" ".join(visible(text).split()), quote=False))
-    # Entities begin no list, no mention and no link.
+    # Entities start no list, mention or link.
     line = re.sub(r"^(\d+)([.)])", lambda match: f"{match[1]}&#{ord(match[2])};", line)
     return re.sub(r"^[-+]|(?<!\w)@|(?<=\w):(?=//)|(?<=www)\.", lambda match: f"&#{ord(match[0])};", line)
 

@@ -11,7 +11,7 @@ FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Noto Sans', 'Helvetica Ne
 
 
 class Shade(NamedTuple):
-    """A colour on paper and its twin on a dark screen."""
+    """A colour on paper and its counterpart on a dark screen."""
 
     light: str
     dark: str
@@ -34,18 +34,18 @@ SERIES = (
     Shade("#7b5a48", "#b58f78"),
 )
 """At least 3 : 1 against their paper (WCAG 2.2, 1.4.11). The first five are 20 apart or more (CIE 1976) to readers with
-any one of the three colour deficiencies; a name stands beside every one. None comes near the hues of the verdicts."""
+each of the three colour deficiencies; each appears with a name. None is close to the hues of the verdicts."""
 SHADES = (PAPER, INK, MUTED, RULE, *SERIES)
 
 
 def colors_of(identities: Mapping[str, str], declared: Mapping[str, str] | None = None) -> dict[str, str]:
-    """Give each retriever a colour that follows from what it is, not from where it stands.
+    """Give each retriever a colour that depends on its identity, not on its rank.
 
-    The same retriever looks the same in every report. Where two would have one colour, the one whose name comes first
-    keeps it, and the other takes the next that is free; beyond ten, colours repeat.
+    The same retriever has the same colour in every report. If two would share one, the first by name keeps it, and
+    the other gets the next free one; beyond ten, colours repeat.
 
     Args:
-        identities: retriever -> what it is, whatever it is called.
+        identities: retriever -> its identity, without its name.
         declared: retriever -> the colour that its table declares, "" for none.
     """
     declared = declared or {}
@@ -59,6 +59,6 @@ def colors_of(identities: Mapping[str, str], declared: Mapping[str, str] | None 
 
 
 def declared_shades(drawn: Mapping[str, str]) -> list[Shade]:
-    """The colours that are not ours, with their twins on a dark screen."""
+    """The colours that an experiment declares, with their counterparts on a dark screen."""
     ours = {shade.light for shade in SERIES}
     return [Shade(color, on_dark(color)) for color in sorted(set(drawn.values()) - ours)]

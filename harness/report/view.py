@@ -1,4 +1,4 @@
-"""What every section of a report reads: the results, once put in order."""
+"""The view that every section of a report reads: the results in reading order."""
 
 import re
 from collections import Counter
@@ -27,17 +27,17 @@ from retrievers.words import NAMES, load_language_model, shared_language
 
 
 class MeasureName(NamedTuple):
-    """A measure as people read it."""
+    """A measure's names."""
 
     full: str
-    """As in the CSV files."""
+    """The name in the CSV files."""
     short: str
     gloss: str
-    """What the short name leaves open: the gain, the ideal, the depth; may be empty."""
+    """Parameters that the short name omits: gain, ideal, depth; may be empty."""
 
 
 def names_of(measures: Sequence[str], depth: int, largest: int) -> dict[str, MeasureName]:
-    """Short names, and what they leave open; where two are the same, that becomes part of the name."""
+    """Short names with their parameters, which become part of the name if two short names are equal."""
     names = {}
     for full in measures:
         measure = parse(full)
@@ -65,14 +65,13 @@ def _with_parameters(name: MeasureName) -> MeasureName:
 
 CODE = re.compile(r"[A-Za-z]{2,3}(-[A-Za-z0-9]{1,8})*")
 READ = 40
-"""Documents that are read to tell the language."""
+"""Documents that are read to detect the language."""
 
 
 def known_language(results: Results) -> str:
-    """The BCP 47 code of the data's language, without a look at the texts; "" where nothing names it.
+    """The BCP 47 code of the data's language from declarations alone; "" if there is none.
 
-    What the queries' field `language` or `lang` says is believed, if it is the same for all of them; so is the language
-    that the run took words for.
+    The queries' field `language` or `lang` is used if all have the same value; else the language of the run's stemmer.
     """
     declared = {_declared(labelled.query.fields) for labelled in results.queries.values()}
     if len(declared) == 1 and (code := declared.pop()):
@@ -82,7 +81,7 @@ def known_language(results: Results) -> str:
 
 
 def _told_language(results: Results) -> str:
-    """The same by the first documents' texts; the model of languages is loaded for it."""
+    """The same from the first documents' texts, by the language model."""
     return shared_language(document.content for document in islice(results.documents.values(), READ))
 
 
@@ -92,21 +91,21 @@ def _declared(fields: Mapping[str, str]) -> str:
 
 
 TIE = 1e-9
-"""Scores this near, relative to the larger, are one: rankings carry rounded scores."""
+"""Scores with a smaller relative difference are equal: rankings have rounded scores."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Answers:
-    """What one retriever answered to the queries that were scored, in the order of their ids where it is an array."""
+    """One retriever's rankings of the scored queries; arrays are in the order of the ids."""
 
     heads: Mapping[str, tuple[str, ...]]
-    """Query id -> the hits that the primary measure looks at."""
+    """Query id -> the hits that the primary measure uses."""
     top: Mapping[str, Ranking]
     """Query id -> its first hits, as many as a page shows."""
     places: Mapping[str, Mapping[str, int]]
-    """Query id -> relevant document -> rank; absent where it was not retrieved."""
+    """Query id -> relevant document -> rank; absent if it was not retrieved."""
     first: Floats
-    """(n,) rank of the first relevant hit; infinite where there is none."""
+    """(n,) rank of the first relevant hit; infinite if there is none."""
     tied: int
     """Queries whose last hit within the primary cutoff has the score of the next: the order of ids decided."""
     short: int
@@ -120,7 +119,7 @@ def read_answers(results: Results, grades: trec.Qrels, primary: Measure) -> dict
     """Read every retriever's rankings.
 
     Args:
-        results: where they lie.
+        results: with the rankings.
         grades: query id -> document id -> grade; only these queries count.
         primary: the measure that decides.
     """
@@ -129,7 +128,7 @@ def read_answers(results: Results, grades: trec.Qrels, primary: Measure) -> dict
     looked_at = depth if primary.get("ideal") == "retrieved-all" else cutoff
     judged = {query: grades[query] for query in sorted(grades)}
     relevant = {query: frozenset(doc for doc, grade in of.items() if grade > 0) for query, of in judged.items()}
-    ids: dict[str, str] = {}  # one text for each document that is kept, however often it is a hit
+    ids: dict[str, str] = {}  # one string per document
     answers = {}
     for name in results.retrievers:
         heads: dict[str, tuple[str, ...]] = {}
@@ -164,38 +163,38 @@ def _tied(scores: Floats, cutoff: int) -> bool:
 
 
 RANKINGS = 10_000
-"""A page holds so many: the queries of all retrievers, or those where they differ most."""
+"""The most rankings of a page: all queries, or those on which the retrievers differ most."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class View:
-    """A results folder in the order of reading."""
+    """A results folder in reading order."""
 
     results: Results
     evaluation: Evaluation
     table: Scores
-    """Of the queries for which everyone has a value of the primary measure."""
+    """Scores of the queries for which every retriever has a value of the primary measure."""
     names: Mapping[str, MeasureName]
-    """Measure -> what people call it."""
+    """Measure -> its names."""
     order: tuple[int, ...]
-    """Places in `ids`, in the order of the data set's file."""
+    """Indices into `ids`, in the order of the data set's file."""
     colors: Mapping[str, str]
-    """Each retriever keeps its colour wherever it stands."""
+    """Retriever -> its colour."""
     grades: trec.Qrels
     shown: tuple[int, ...]
-    """Places of the queries that a page lists, in the order of the file."""
+    """Indices of the queries that a page lists, in the order of the file."""
     answers: Mapping[str, Answers]
     language: str
-    """Of the data, a BCP 47 code; "" where it is not clear."""
+    """BCP 47 code of the data; "" if unknown."""
 
     @property
     def settings(self) -> Settings:
-        """The statistics that the run was made with."""
+        """The statistics settings of the run."""
         return self.evaluation.settings
 
     @property
     def primary(self) -> str:
-        """The measure that decides."""
+        """The primary measure."""
         return self.evaluation.measure
 
     @property
@@ -205,7 +204,7 @@ class View:
 
     @property
     def retrievers(self) -> tuple[str, ...]:
-        """Those that finished, as declared."""
+        """The retrievers that finished, in the order of the experiment."""
         return self.results.retrievers
 
     @property
@@ -220,12 +219,12 @@ class View:
 
     @property
     def comparisons(self) -> Mapping[str, tuple[Comparison, ...]]:
-        """Measure -> its family; those of which a value is defined."""
+        """Measure -> its family, for measures with a value."""
         return {measure: self.evaluation.comparisons[measure] for measure in self.table.values}
 
     @property
     def manifest(self) -> Manifest:
-        """What ran, on what."""
+        """The manifest."""
         return self.results.manifest
 
     @property
@@ -246,12 +245,12 @@ class View:
 
     @property
     def cutoff(self) -> int:
-        """The primary measure's cutoff; the depth where it has none."""
+        """The primary measure's cutoff, or the depth if it has none."""
         return parse(self.primary).cutoff or self.resolved.depth
 
     @property
     def n(self) -> int:
-        """How many queries were scored."""
+        """Number of scored queries."""
         return len(self.ids)
 
     def mean(self, measure: str, retriever: str) -> float:
@@ -259,7 +258,7 @@ class View:
         return self.table.mean(measure, retriever)
 
     def spoken(self, sentence: str) -> str:
-        """A sentence with the measures' short names; a p in brackets and a percent sign stay with their values."""
+        """A sentence with short names of measures; no line break before a percent sign or after "(p"."""
         sentence = sentence.replace("(p ", "(p\N{NO-BREAK SPACE}").replace(" %", "\N{NO-BREAK SPACE}%")
         for full in sorted(self.measures, key=len, reverse=True):
             if "(" in full and full in sentence:
@@ -267,7 +266,7 @@ class View:
         return sentence
 
     def query(self, place: int) -> LabelledQuery:
-        """The query at a place of the arrays."""
+        """The query at an index of the arrays."""
         return self.results.queries[self.ids[place]]
 
 
@@ -298,7 +297,7 @@ def view_of(results: Results) -> View:
 
 
 def retriever_colors(results: Results) -> dict[str, str]:
-    """The colour of each retriever: what its table declares, else what follows from what it is."""
+    """The colour of each retriever: declared, or derived from its identity."""
     blocks = results.manifest.resolved.blocks
     return colors_of(
         {name: results.manifest.identity(name) for name in results.retrievers},
@@ -307,14 +306,14 @@ def retriever_colors(results: Results) -> dict[str, str]:
 
 
 def second(view: View) -> str:
-    """The retriever that the leader is compared with first: the baseline, else the next by their means, else itself."""
+    """The first to compare the leader with: the baseline, else the next by mean, else itself."""
     if view.baseline not in (None, view.evaluation.leader):
         return str(view.baseline)
     return next(iter(view.ranked[1:]), view.evaluation.leader)
 
 
 def _declared_color(block: Mapping[str, Any]) -> str:
-    """A manifest may come from anywhere: what is no colour stays out of the style sheet."""
+    """A manifest is not trusted: only a colour gets into the style sheet."""
     color = block.get("color")
     return color if isinstance(color, str) and is_color(color) else ""
 

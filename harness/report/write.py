@@ -1,4 +1,4 @@
-"""Everything that a report consists of, written into the results folder: page, Markdown, tables for other programs."""
+"""Writes a report into the results folder: page, Markdown, tables for other programs."""
 
 import csv
 import gc
@@ -33,7 +33,7 @@ MOST = 200
 
 
 def markdown(view: View, sections: Sequence[Section]) -> str:
-    """Return report.md, every section from the context that the page shows; images are the files under figures/."""
+    """Return report.md, from the same contexts as the page; images are the files under figures/."""
     env = plain_environment(escaped)
     env.globals |= {"image": _image, "most": MOST}
     return "\n".join(rendered(env, section, "markdown", view=view).strip("\n") + "\n" for section in sections)
@@ -45,16 +45,16 @@ def _image(figure: Figure) -> Markup:
 
 
 def escaped(value: Any) -> Any:
-    """A value as Markdown shows it: text escaped, all else as it is."""
+    """A value for Markdown: text is escaped."""
     return text.markdown(value) if isinstance(value, str) and not isinstance(value, Markup) else value
 
 
 MTEB = {"nDCG": "ndcg", "AP": "map", "R": "recall", "P": "precision", "RR": "mrr", "Success": "hit_rate"}
-"""Measures that MTEB computes alike, under its own names."""
+"""Measures that MTEB computes in the same way, with its names."""
 
 
 def mteb(view: View) -> dict[str, str]:
-    """Return a result for each retriever in the shape of MTEB's files: what MTEB defines otherwise is left out.
+    """Return a result for each retriever in MTEB's format, without measures that MTEB defines differently.
 
     `main_score` is the primary measure.
     """
@@ -77,7 +77,7 @@ def mteb(view: View) -> dict[str, str]:
 
 
 def spreadsheet(view: View) -> str:
-    """Return the scores of every query as CSV for spreadsheets: nothing that stands in it is run as a formula."""
+    """Return the scores of every query as CSV for spreadsheets, in which no cell is run as a formula."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     columns = [(measure, name) for measure in view.measures for name in view.retrievers]
@@ -86,12 +86,12 @@ def spreadsheet(view: View) -> str:
     for i in view.order:
         values = ("" if math.isnan(values[i]) else repr(values[i]) for values in scored)
         writer.writerow([cell(view.ids[i]), cell(view.query(i).query.text), *values])
-    # Spreadsheets take UTF-8 for what it is by its byte order mark.
+    # Spreadsheets detect UTF-8 by its byte order mark.
     return "\ufeff" + out.getvalue()
 
 
 def fragment(results: Results) -> str:
-    """Return the first screen as HTML that stands alone; of a folder without labels, the next step."""
+    """Return the first screen as self-contained HTML; without labels, the next step."""
     if not results.scored:
         return str(Markup("<p>No query has labels. Next: {}</p>").format(text.visible(next_step(results))))
     view, style = view_of(results), Markup(source("board.css"))  # noqa: S704 - ours
@@ -124,7 +124,7 @@ def unlabelled(results: Results) -> dict[str, str]:
 
 
 def write(results: Results) -> None:
-    """Write report.html, report.md, tables and figures; what an earlier report left is removed.
+    """Write report.html, report.md, tables and figures, and remove those of an earlier report.
 
     Raises:
         InputError: the folder cannot be written to.
@@ -142,7 +142,7 @@ def write(results: Results) -> None:
 
 @contextmanager
 def _uncollected() -> Iterator[None]:
-    """Without the search for cycles: there are none, and it takes a fifth of the time of a large report."""
+    """Without garbage collection of cycles: there are none, and it takes a fifth of the time of a large report."""
     enabled = gc.isenabled()
     gc.disable()
     try:

@@ -323,7 +323,7 @@ def test_a_system_whose_ids_are_all_foreign_fails_and_many_foreign_hits_are_told
     assert said.startswith("12 of 12 hits have unknown ids, such as 'ghost 0'; ids of documents look like 'apple': ")
     print_results(results, quiet=False, as_json=False)
     told = " ".join(capsys.readouterr().out.split())
-    assert "some returned 12 of 18 hits with unknown ids, such as 'ghost 0'" in told
+    assert "some returned 12 of 18 hits with unknown ids (e.g. 'ghost 0')" in told
 
 
 ASKED = Query("q", "wörter")

@@ -110,6 +110,21 @@ def ran(folder: Path, **options: Any) -> Results:
     return run(experiment(folder, **options), Options(folder / "out"))
 
 
+def many(folder: Path, names: Sequence[str], queries: int, more: str = "") -> Path:
+    """The page of many BM25 retrievers over many queries."""
+    texts = list(TEXTS)
+    rows = [
+        {"id": f"q{i:02}", "query": f"{TEXTS[texts[i % 6]]} {i}", "relevant_documents": [texts[i % 6]]}
+        for i in range(queries)
+    ]
+    (dataset(folder / "data") / "queries.json").write_text(json.dumps(rows), encoding="utf-8")
+    blocks = "".join(
+        f'\n[[retrievers]]\nname = "{name}"\nkind = "bm25"\nk1 = {i / 10:.1f}\nb = {i % 3 / 2:.1f}\n'
+        for i, name in enumerate(names, 1)
+    )
+    return ran(folder, retrievers=blocks, more=more, report=True).folder / "report.html"
+
+
 def by_claims(path: Path, data: Path, measures: Sequence[str], *, judge: str = LEXICAL, more: str = "") -> Path:
     """An experiment file of two retrievers that are measured by claims, too; the first measure decides."""
     hashing = '[[retrievers]]\nname = "hashing"\nencoder = { kind = "hashing" }\n'

@@ -41,7 +41,7 @@
       window.localStorage.setItem(store, JSON.stringify({ judge }));
     } catch {
       lasting = false;
-      complain("This browser keeps nothing more: export your judgments now, before you close the page.");
+      complain("This browser's storage is full: export your judgments now, before you close the page.");
     }
   };
 
@@ -112,7 +112,7 @@
     shownAt = performance.now();
   };
 
-  // The policy, a long question or a small window may hide what is to be judged: nobody grades what is out of sight.
+  // A policy, a long query or a small window may hide the document: nobody grades what is not visible.
   const inSight = () => {
     const { top, bottom, height } = article.getBoundingClientRect();
     const end = Math.min(bottom, window.innerHeight, document.querySelector(".answer").getBoundingClientRect().top);
@@ -123,7 +123,7 @@
     if (at < 0 || !judge) return;
     if (!inSight()) {
       $("policy").open = false;
-      complain("The text was out of sight, so that nothing was judged. Read it, then judge.");
+      complain("The text was not visible, so nothing was judged. Read it, then judge.");
       article.scrollIntoView({ block: "start" });
       return;
     }
@@ -168,7 +168,7 @@
     setTimeout(() => URL.revokeObjectURL(link.href), 1000);
   };
 
-  // A file is taken whole or not at all: the first line that does not fit is told, with its number.
+  // A file is imported completely or not at all; the message shows the first line that does not fit.
   const taken = (text) => {
     const known = {};
     for (const item of data.items) {
@@ -180,18 +180,18 @@
       if (!line.trim()) return;
       const wrong = (what) => { throw new Error(`line ${number + 1}: ${what}. Nothing was imported.`); };
       let row;
-      try { row = JSON.parse(line); } catch { wrong("it is not JSON, perhaps a line that was cut"); }
-      if (row?.pool !== data.pool) wrong(`it judges pool ${row?.pool}, and this page is of pool ${data.pool}`);
+      try { row = JSON.parse(line); } catch { wrong("it is not JSON; it may be incomplete"); }
+      if (row?.pool !== data.pool) wrong(`it belongs to pool ${row?.pool}; this page shows pool ${data.pool}`);
       const place = known[`${row.query_id}\t${row.document_id}\t${row.round || 1}`];
-      if (!place) wrong("its question or document is not on this page");
+      if (!place) wrong("its query or document is not on this page");
       if (row.grade !== null && !data.choices.some((choice) => choice.value === row.grade)) {
         wrong(`grade ${JSON.stringify(row.grade)} is not on the scale`);
       }
-      if (who && row.judge !== who) wrong(`it is by ${row.judge}, and this page is ${who}'s`);
+      if (who && row.judge !== who) wrong(`it is by ${row.judge}; this page belongs to ${who}`);
       who = row.judge;
       const said = { grade: row.grade, seconds: row.seconds ?? null, note: row.note || "", at: row.at || "" };
       if ((place in kept && kept[place].grade !== said.grade) || (place in found && found[place].grade !== said.grade)) {
-        wrong("it contradicts a judgment that is already here");
+        wrong("it contradicts a judgment on this page");
       }
       found[place] = said;
     });
@@ -276,7 +276,7 @@
 
   const before = load();
   kept = before.kept;
-  if (!lasting) complain("This browser keeps nothing for this file: export your judgments before you close the page.");
+  if (!lasting) complain("This browser stores nothing for this file: export your judgments before you close the page.");
   if (before.judge) begin(before.judge);
   else show();
 })();

@@ -1,7 +1,6 @@
-"""The sections of a report: a file here and its template in `templates/` make one, and nothing lists them.
+"""The sections of a report: each is a file here and its template in `templates/`; there is no list of them.
 
-Each file has `PLACE`, which orders the page (the decision, what it costs, where it comes from, why, what it hangs on,
-the evidence), and `section(view)`, which is None where there is nothing to show.
+Each file has `PLACE`, which orders the page, and `section(view)`, which is None if there is nothing to show.
 """
 
 from collections.abc import Callable

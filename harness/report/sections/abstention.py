@@ -1,4 +1,4 @@
-"""Queries that nothing answers: how well each retriever's scores tell them, and at which floor."""
+"""Queries without an answer: how well each retriever's scores detect them, and at which floor."""
 
 from harness.report.elements import Section
 from harness.report.view import View
@@ -7,7 +7,7 @@ PLACE = 46
 
 
 def section(view: View) -> Section | None:
-    """Areas, floors and pairs; None where every query is answerable, or no scores can be compared between queries."""
+    """Areas, floors and pairs; None if every query is answerable, or no scores can be compared between queries."""
     found = view.evaluation.abstention
     if found is None:
         return None

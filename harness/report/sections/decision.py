@@ -1,4 +1,4 @@
-"""The first screen: the verdict, one reason, one next step, what may change it, and the paired leaderboard."""
+"""The first screen: the verdict, one reason, one next step, warnings, and the paired leaderboard."""
 
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
@@ -19,13 +19,13 @@ from harness.report.view import View
 PLACE = 10
 
 APART = 2.0
-"""Times that the latency of one and the same encoder may differ before the measurement is doubted."""
+"""Largest credible ratio of two latencies of the same encoder."""
 BUSY = 1.0
-"""Waiting processes a core, from which on a machine was busy."""
+"""Waiting processes per core of a busy machine."""
 
 
 class Screen(NamedTuple):
-    """What the first screen says, in its order."""
+    """The content of the first screen, in its order."""
 
     headline: str
     reason: str
@@ -33,23 +33,24 @@ class Screen(NamedTuple):
     step: str
     """What to do next; may be empty."""
     alerts: tuple[str, ...]
-    """What may change the decision, the gravest first."""
+    """What may change the decision, most important first."""
     board: Board
     beginning: str
-    """What all names begin with, which the head says once; "" for nothing."""
+    """The shared start of all names, which the head shows once; "" for none."""
     failed: Mapping[str, str]
     first: int = 6
-    """Rows of the leaderboard that are shown unasked."""
+    """Rows of the leaderboard that are shown at first."""
     standings: Mapping[str, tuple[str, str]] = STANDINGS
 
     def short(self, name: str) -> str:
-        """A name without what all begin with."""
+        """A name without the shared start."""
         return name.removeprefix(self.beginning)
 
     @property
     def signs(self) -> list[tuple[str, str]]:
-        """The signs of the leaderboard, each with its word; a row without a mean says its own."""
-        shown = dict.fromkeys(self.standings[row.standing] for row in self.board.rows if row.mean is not None)
+        """The signs of the leaderboard with their words, except the leader's and those of failed retrievers."""
+        rows = [row for row in self.board.rows if row.mean is not None and row.standing != "leader"]
+        shown = dict.fromkeys(self.standings[row.standing] for row in rows)
         return [(sign, word) for sign, word in shown if sign]
 
     @property
@@ -61,26 +62,26 @@ class Screen(NamedTuple):
 
     @property
     def folded(self) -> frozenset[str]:
-        """The retrievers that the leaderboard shows on demand: of many, all but the first ones and the baseline."""
+        """The retrievers that the leaderboard shows on demand."""
         rest = [row.retriever for row in self.board.rows[self.first :] if row.standing not in ("baseline", "failed")]
         return frozenset(rest if len(rest) > 2 else ())
 
     @property
     def ticks(self) -> list[tuple[float, str]]:
-        """The axis's round values, and how they read."""
+        """The round values of the axis, with labels."""
         values = steps(*self.axis, 5)
         return list(zip(values, numbers(values, "-"), strict=True))
 
 
 def section(view: View) -> Section:
-    """The verdict, why, what next, and the paired leaderboard."""
+    """The verdict, the reason, the next step, and the paired leaderboard."""
     screen = screen_of(view)
     drawn = (_figure(view, screen),) if screen.board.paired else ()
     return Section("decision", "Decision", {"screen": screen}, drawn)
 
 
 def _figure(view: View, screen: Screen) -> Figure:
-    """The paired forest as a figure that stands alone, with the figures of each row beside it."""
+    """The paired forest as a figure, with the counts of each row."""
     board, name = screen.board, view.names[view.primary].short
     rows = [
         ForestRow(
@@ -107,7 +108,7 @@ def screen_of(view: View) -> Screen:
     said, beginning = first_lines(view.evaluation), shared_beginning(list(view.evaluation.means))
 
     def short(sentence: str) -> str:
-        # The head of the leaderboard says once what all names begin with.
+        # The head of the leaderboard shows the shared start of all names once.
         spoken = view.spoken(sentence)
         return spoken.replace(beginning, "…") if beginning else spoken
 
@@ -124,7 +125,7 @@ def screen_of(view: View) -> Screen:
 
 
 def _cheapest(view: View) -> str:
-    """The fastest, cheapest and smallest of those that are shown to be as good as the leader."""
+    """The fastest, cheapest and smallest of the retrievers that are shown to be as good as the leader."""
     result, costs, said = view.evaluation, costs_of(view.results), ""
     if result.plans or result.failed or result.sweep or not result.measured or not result.settings.by_people:
         return ""  # nothing is recommended, or another step comes first
@@ -137,44 +138,31 @@ def _cheapest(view: View) -> str:
 
 
 def alerts(view: View) -> list[str]:
-    """Everything that is large enough to change the decision, the gravest first."""
-    left_out = (WarningKind.FRAGILE, WarningKind.JUDGED_GAP)  # of the conclusion, and of the labels
+    """Everything that may change the decision, most important first."""
+    left_out = (WarningKind.FRAGILE, WarningKind.JUDGED_GAP)  # shown by the conclusion and by Trust
     known = [warning_sentence(one) for one in view.evaluation.warnings if one.kind not in left_out]
     return [*known, *_carried(view), *_latency(view)]
 
 
 def _carried(view: View) -> Iterator[str]:
-    """One slice that carries the whole difference between the leader and the next, where a difference is shown."""
+    """The slice that makes up the whole difference between the leader and the next, if a difference is shown."""
     kinds = labels_of(view)
     if len(view.retrievers) < 2 or not kinds or view.ranked[1] not in view.evaluation.shown_worse:
         return
     pair = pair_of(view, view.evaluation.leader, compared(view)[0], kinds)
     if (row := carried(view, pair)) is not None:
-        rest = pair.rows[0].queries - row.queries
-        yield (
-            f"Without the {row.queries:,} queries of {called(row)} {pair.a} does not lead: on the other {rest:,} its "
-            f"mean is not higher than {pair.b}'s."
-        )
+        yield f"{pair.a} leads {pair.b} only because of the {row.queries:,} queries of {called(row)}."
 
 
 def _latency(view: View) -> Iterator[str]:
-    """Timings that cannot be trusted: the same encoder at very different speeds, or a busy machine."""
-    costs, encoders = costs_of(view.results), dict[str, dict[str, float]]()
+    """Timings that cannot be trusted: one encoder at very different speeds, or a busy machine."""
+    costs, encoders = costs_of(view.results), dict[str, list[float]]()
     for name in view.retrievers:
         encoder = view.resolved.blocks[name].get("encoder")
-        for stage in costs[name].stages:
-            if encoder and stage.stage == "embed-queries":
-                encoders.setdefault(repr(sorted(encoder.items())), {})[name] = stage.p50
-    for timed in encoders.values():
-        slow, fast = max(timed, key=lambda name: timed[name]), min(timed, key=lambda name: timed[name])
-        if timed[slow] > APART * timed[fast] > 0:
-            yield (
-                f"{slow} and {fast} use the same encoder, yet a query took {timed[slow]:.3g} ms in one and "
-                f"{timed[fast]:.3g} ms in the other: the machine was busy, so do not compare the latencies."
-            )
+        timed = [stage.p50 for stage in costs[name].stages if encoder and stage.stage == "embed-queries"]
+        encoders.setdefault(repr(encoder), []).extend(timed)
+    apart = any(max(timed) > APART * min(timed) > 0 for timed in encoders.values() if timed)
     cores, load = view.manifest.machine.get("cores"), view.manifest.machine.get("load")
-    if cores and load is not None and any(cost.stages for cost in costs.values()) and load > BUSY * cores:
-        yield (
-            f"When the run ended, {load:.1f} processes wanted the {cores} cores of the machine: latencies are likely "
-            "longer than on an idle one."
-        )
+    busy = cores and load is not None and load > BUSY * cores
+    if apart or (busy and any(cost.stages for cost in costs.values())):
+        yield "The machine was busy: latencies may be too long, so do not compare them."

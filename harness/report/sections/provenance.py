@@ -1,4 +1,4 @@
-"""What ran, and the line that runs it again."""
+"""The versions and machine of the run, and the command that repeats it."""
 
 import shlex
 from collections.abc import Mapping
@@ -23,11 +23,11 @@ def section(view: View) -> Section:
 
 
 def place_of(results: Results) -> str:
-    """The results folder as a command line names it, seen from here; a run moves it there at its end."""
+    """The path of the results folder for commands; a run moves it there at its end."""
     folder = results.folder.with_name(results.folder.name.removesuffix(".unfinished")).resolve()
     here = Path.cwd()
     path = shlex.quote((folder.relative_to(here) if folder.is_relative_to(here) else folder).as_posix())
-    # Between the backquotes of Markdown nothing can be escaped.
+    # Nothing can be escaped between the backquotes of Markdown.
     return f"results/{results.manifest.name}" if "`" in path or text.visible(path) != path else path
 
 

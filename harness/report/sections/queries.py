@@ -1,4 +1,4 @@
-"""The workbench of queries: who finds which, why the others miss it, and what its scripts look into, packed."""
+"""The queries: which retriever finds which document, why others miss it, and the packed data of the page's scripts."""
 
 import base64
 import json
@@ -27,13 +27,13 @@ from harness.stats.differences import SLACK, Floats
 PLACE = 30
 
 PRINTED = 2
-"""Queries that are shown without scripts."""
+"""Queries shown without scripts."""
 HITS = 5
-"""Hits of each ranking there, and ids of a group."""
+"""Hits of each ranking shown there, and ids per group."""
 
 
 REST = "queries.html"
-"""The page beside the report that holds the queries for which it has no room."""
+"""The second page, with the queries for which the report has no room."""
 
 
 def gold(view: View, place: int) -> list[tuple[str, int]]:
@@ -43,14 +43,14 @@ def gold(view: View, place: int) -> list[tuple[str, int]]:
 
 
 def rest(view: View, shown: Section) -> tuple[View, Section] | None:
-    """The section of the queries that the page had no room for; None where it holds all of them."""
+    """The section of the queries for which the page has no room; None if it has all."""
     left = tuple(place for place in view.order if place not in shown.context["places"])
     others = replace(view, shown=left)
     return (others, section(others, whole=True)) if left else None
 
 
 def section(view: View, *, whole: bool = False) -> Section:
-    """The groups of failures, and the evidence for the grid of queries."""
+    """The groups of failures, and the data of the query grid."""
     distances, alike = spread(view), groups(view)
     held = browsed(view, alike, whole=whole)
     most = sorted(view.shown, key=lambda i: (-distances[i], view.ids[i]))[:PRINTED]
@@ -76,7 +76,7 @@ def section(view: View, *, whole: bool = False) -> Section:
 
 
 LARGE = 500_000
-"""Characters from which on the last hundredths of room are not worth several times the seconds."""
+"""Characters from which on fast compression is used: the best takes several times longer and saves little."""
 
 
 def packed(value: Any) -> str:
@@ -91,24 +91,24 @@ def packed(value: Any) -> str:
 
 
 def unpacked(text: str) -> Any:
-    """Return what was packed."""
+    """Unpack JSON."""
     return json.loads(zlib.decompress(base64.b64decode(text)))
 
 
 Causes = Mapping[int, Mapping[str, str]]
-"""Place of a query -> retriever -> why it missed."""
+"""Index of a query -> retriever -> why it missed."""
 
 
 BUDGET = 1_000_000
-"""Bytes of evidence that a page may hold, deflated."""
+"""Largest size of a page's evidence, deflated, in bytes."""
 DEFLATED, OF_SCORES, OF_HITS = 0.5, 4.0, 5.0
-"""What is left of a letter of text, of a score and of the rest of a hit about, deflated and written in letters."""
+"""Approximate packed size of a letter of text, of a score and of the rest of a hit."""
 STEPS = ((SHOWN, LENGTHS[0]), (SHOWN, 2_000), (SHOWN, 600), (SHOWN, 200), (SHOWN, 0), (SHOWN // 2, 0))
-"""Hits per ranking and characters per document, tried in this order until the budget holds."""
+"""Hits per ranking and characters per document, tried in this order until the budget is met."""
 
 
 class EvidenceKept(NamedTuple):
-    """How much of the evidence the page holds."""
+    """The amount of evidence on the page."""
 
     hits: int
     letters: int
@@ -125,16 +125,16 @@ class Browsed(NamedTuple):
     """The texts of the evidence's documents and the scores of its hits, packed."""
     kept: EvidenceKept
     places: tuple[int, ...]
-    """Of its queries."""
+    """Number of queries."""
 
 
 def browsed(view: View, alike: Sequence[Group], *, whole: bool = False) -> Browsed:
-    """The evidence that fits the budget: shorter texts first, then fewer queries, those that differ most kept.
+    """The evidence that fits the budget: first texts are shortened, then queries that differ least are dropped.
 
     Args:
-        view: what is shown of it.
-        alike: the groups of queries that fail alike.
-        whole: on a page of its own there is four times the room, and no query is left out.
+        view: the results.
+        alike: the groups of failures.
+        whole: whether it has its own page, with four times the room and every query.
     """
     budget = 4 * BUDGET if whole else BUDGET
     distances, about = spread(view), (alike, reranked(view), causes(view))
@@ -162,25 +162,25 @@ def browsed(view: View, alike: Sequence[Group], *, whole: bool = False) -> Brows
 
 
 def _scores(view: View, place: int, hits: int) -> list[list[float]]:
-    """What each retriever gave its hits for a query, to three digits."""
+    """Each retriever's scores of its hits for a query, with three digits."""
     tops = (view.answers[name].top.get(view.ids[place], NOTHING) for name in view.ranked)
     return [[float(f"{score:.3g}") for score in top.scores[:hits].tolist()] for top in tops]
 
 
 def spread(view: View) -> list[float]:
-    """How far the retrievers lie apart on each query, on the primary measure."""
+    """The range of the retrievers' scores on each query, on the primary measure."""
     distances: list[float] = np.ptp(np.column_stack(list(view.scores[view.primary].values())), axis=1).tolist()
     return distances
 
 
 def document(view: View, doc: str) -> list[str]:
-    """Id and title, as the lists show them."""
+    """The id and title of a document."""
     kept = view.results.documents.get(doc)
     return [text.visible(doc), text.shortened(kept.title, 120) if kept else ""]
 
 
 def fields_of(view: View, query_id: str) -> list[str]:
-    """A query's fields as the filters name them; several tags in one field stand apart."""
+    """A query's fields as the filters name them; tags in one field are separate."""
     fields = view.results.queries[query_id].query.fields
     return [
         text.shortened(f"{key}: {part.strip()}", 80)
@@ -193,9 +193,9 @@ def fields_of(view: View, query_id: str) -> list[str]:
 def _evidence(
     view: View, places: Sequence[int], about: tuple[Sequence[Group], Mapping[str, Rerun], Causes], hits: int
 ) -> tuple[dict[str, Any], list[str]]:
-    """The queries at some places, and the documents that stand in their lists."""
+    """Some queries, and the documents in their lists."""
     failing, reruns, why = about
-    numbers = defaultdict[str, int](numbered().__next__)  # each document has the number of its first appearance
+    numbers = defaultdict[str, int](numbered().__next__)  # each document is numbered by its first appearance
     scored = [view.scores[view.primary][name] for name in view.ranked]
     members = {group.key: frozenset(group.places) for group in failing}
     ceilings = [(view.ranked.index(name), rerun.ceiling) for name, rerun in reruns.items() if rerun.ceiling is not None]
@@ -246,9 +246,9 @@ def _text(view: View, doc: str, letters: int) -> str:
 
 
 VALUES = 120_000
-"""Scores that a page holds; beyond, it keeps the first measures: the primary one always."""
+"""Most scores of a page; if there are more, it keeps the first measures."""
 SLICES = 80
-"""Slices that can be chosen: those of the tests, then the most frequent values of fields."""
+"""Most slices to choose from: those of the tests, then the most frequent values of fields."""
 
 
 def client_filter(view: View) -> dict[str, Any]:
@@ -275,10 +275,10 @@ def client_filter(view: View) -> dict[str, Any]:
 
 
 def told_apart(values: Floats) -> Floats:
-    """Round scores to as few digits as keep apart what differs; what float noise alone tells apart is made equal.
+    """Round scores to the fewest digits that keep different scores different; differences of float noise become 0.
 
     Args:
-        values: (retrievers, queries); two scores are compared on one query alone.
+        values: (retrievers, queries); scores are compared within a query.
 
     >>> told_apart(np.array([[0.1 + 0.2], [0.3], [1 / 3], [np.nan], [np.nan]])).ravel().tolist()
     [0.3, 0.3, 0.333333, nan, nan]
@@ -294,7 +294,7 @@ def told_apart(values: Floats) -> Floats:
 
 
 def _differing(values: npt.NDArray[Any]) -> int:
-    """How many different values the queries have, beyond one each."""
+    """The number of different values per query, minus one, summed."""
     return int((np.diff(np.sort(np.nan_to_num(values, nan=1e300), axis=0), axis=0) > 0).sum())
 
 

@@ -1,4 +1,4 @@
-"""What rerankers make of what they are given: means before and after, and the ceiling."""
+"""Rerankers: means before and after, and the best possible order."""
 
 from typing import NamedTuple
 
@@ -14,18 +14,18 @@ PLACE = 45
 
 
 class Rerun(NamedTuple):
-    """A retriever whose first hits were put into another order."""
+    """A retriever whose first hits were reranked."""
 
     before: str
     """The retriever that gave the candidates."""
     depth: int
-    """Candidates that were read again."""
+    """Candidates that were reranked."""
     ceiling: Floats | None
-    """(n,) scores of the candidates in the order of their grades; None where grades alone do not make the measure."""
+    """(n,) scores of the candidates sorted by grade; None if the measure needs more than grades."""
 
 
 def reranked(view: View) -> dict[str, Rerun]:
-    """Reranked retriever -> what it used, where that is in the results too."""
+    """Reranked retriever -> its first stage, if the results include it."""
     pairs = {}
     for name in view.ranked:
         block = view.resolved.blocks[name]
@@ -49,17 +49,17 @@ def _ceiling(view: View, before: str, depth: int) -> Floats | None:
 
 
 class RerunRow(NamedTuple):
-    """One reranker beside what it reads again."""
+    """One reranker with its first stage."""
 
     retriever: str
     of: str
     """The retriever that gave the candidates."""
     depth: int
-    """Candidates that are read again."""
+    """Candidates that are reranked."""
     before: float
     after: float
     ceiling: float | None
-    """The mean of the best order of the candidates; None where grades alone do not make the measure."""
+    """The mean of the best order of the candidates; None if the measure needs more than grades."""
     better: int
     """Queries that score higher after than before."""
     equal: int
@@ -67,7 +67,7 @@ class RerunRow(NamedTuple):
 
 
 def section(view: View) -> Section | None:
-    """A row for each reranker; None where no reranker stands beside what it reranks."""
+    """A row for each reranker; None if no reranker's first stage is in the results."""
     rows = rerun_rows(view)
     return Section("reranked", "Rerankers", {"rows": rows}) if rows else None
 

@@ -1,4 +1,4 @@
-"""Where the difference comes from: the leader against the others within each part of the queries."""
+"""Slices: the leader against the others within each part of the queries."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -18,27 +18,27 @@ from harness.stats.intervals import mean, student
 PLACE = 20
 
 FEWEST = 10
-"""Queries below which a slice has no row: the tests leave it out as well."""
+"""Fewest queries of a slice, here and in the tests."""
 DRAWN = 3
-"""Pairs that have a panel; the tables have every pair with the leader."""
+"""Pairs with a panel; the tables have every pair with the leader."""
 ALL = "all queries"
 BY_LENGTH, LENGTHS = "query length", ("short", "medium", "long")
-"""The family of slices that the length of a query makes, and what their names begin with."""
+"""The family of slices by query length, and the start of their names."""
 ONE_LENGTH = re.compile(r"\b(\d+) to \1\b")
-"""A range of lengths that holds a single one."""
+"""A range of one length."""
 UNIT = " characters)"
-"""What lengths are counted in: the table says it, and a narrow chart has no room for it."""
+"""The unit of lengths: the table shows it; a chart has no room for it."""
 
 
 class Slice(NamedTuple):
     """One retriever against another within one part of the queries."""
 
     family: str
-    """What the queries are divided by; "" for all of them."""
+    """The field that divides the queries; "" for all queries."""
     slice: str
     queries: int
     weight: float
-    """What they count together: their number, where all count alike."""
+    """The sum of the query weights; their number if all weights are equal."""
     wins: int
     """Queries on which the first scores higher."""
     ties: int
@@ -46,14 +46,14 @@ class Slice(NamedTuple):
     difference: float
     """Mean of the first minus mean of the second."""
     low: float | None
-    """Both ends None where no interval can be estimated."""
+    """Both ends are None if no interval can be estimated."""
     high: float | None
     p_adjusted: float | None = None
-    """Of the deciding test, within the family of slices; None where the pair was not tested."""
+    """Of the deciding test, within the family of slices; None if the pair was not tested."""
     finding: Finding | None = None
-    """What was shown of the first, by the rule of every verdict; None where nothing was tested."""
+    """The finding about the first, by the rule of every verdict; None if nothing was tested."""
     p_wilcoxon: float | None = None
-    """Of the exact signed-rank test, adjusted alike."""
+    """Of the exact signed-rank test, adjusted in the same way."""
 
 
 class SlicePair(NamedTuple):
@@ -66,7 +66,7 @@ class SlicePair(NamedTuple):
 
 
 def section(view: View) -> Section | None:
-    """The leader against the others in every part of the queries; None where there is no part or nobody else."""
+    """The leader against the others in every part of the queries; None without parts or others."""
     kinds = labels_of(view)
     if len(view.retrievers) < 2 or not kinds:
         return None
@@ -84,7 +84,7 @@ def labels_of(view: View) -> dict[str, list[str]]:
 
 
 def compared(view: View) -> list[str]:
-    """Those compared with the leader: the runner-up, then the baseline, then the others by their means."""
+    """The retrievers compared with the leader: the runner-up, the baseline, then the others by mean."""
     others = list(view.ranked[1:])
     second = [name for name in (view.baseline,) if name in others[1:]]
     return [*others[:1], *second, *(name for name in others[1:] if name not in second)]
@@ -102,7 +102,7 @@ def pair_of(view: View, a: str, b: str, kinds: Mapping[str, Sequence[str]]) -> S
 
 
 def turns(view: View, pair: SlicePair) -> Iterator[str]:
-    """The slices that are shown to go the other way than the whole."""
+    """The slices with a significant difference opposite to that of all queries."""
     whole, name = pair.rows[0], view.names[view.primary].short
     for row in pair.rows[1:]:
         if row.finding is None or row.difference * whole.difference >= 0:
@@ -111,11 +111,11 @@ def turns(view: View, pair: SlicePair) -> Iterator[str]:
         where, gap = f"On the {row.queries:,} queries of {called(row)}, {high}", f"{abs(row.difference):.3f}"
         if row.finding.verdict.separates:
             p = text.p_value(row.p_adjusted)
-            yield f"{where} is ahead by {gap} in {name}, against the direction of all queries (adjusted p {p})."
+            yield f"{where} is ahead by {gap} in {name}, opposite to all queries (adjusted p {p})."
 
 
 def carried(view: View, pair: SlicePair) -> Slice | None:
-    """The slice without which the leader would not be ahead: at most half of the weight; the smallest such."""
+    """The smallest slice, of at most half the weight, without which the leader would not be ahead."""
     whole = pair.rows[0]
     total, least = whole.difference * whole.weight, SLACK * whole.weight
     small = (row for row in pair.rows[1:] if 2 * row.weight <= whole.weight)
@@ -124,7 +124,7 @@ def carried(view: View, pair: SlicePair) -> Slice | None:
 
 
 def called(row: Slice) -> str:
-    """A slice in a sentence.
+    """The name of a slice in a sentence.
 
     >>> called(Slice("field tags", "typo", 20, 20.0, 1, 18, 1, 0.0, None, None, None))
     'tags: typo'
@@ -133,7 +133,7 @@ def called(row: Slice) -> str:
 
 
 def label_of(family: str, kind: str) -> str:
-    """A slice of a family, wherever the page names it.
+    """The name of a slice with its family.
 
     >>> label_of("field tags", "typo"), label_of("query length", "medium (20 to 20)")
     ('tags: typo', 'query length: medium (20 characters)')
@@ -141,12 +141,12 @@ def label_of(family: str, kind: str) -> str:
     if family == BY_LENGTH:
         kind = ONE_LENGTH.sub(r"\1", kind).replace(")", UNIT)
     kind = text.shortened(kind, 4_000)
-    ends = kind if len(kind) <= 60 else f"{kind[:30].rstrip()}…{kind[-29:]}"  # long ones often differ at the end alone
+    ends = kind if len(kind) <= 60 else f"{kind[:30].rstrip()}…{kind[-29:]}"  # long ones often differ only at the end
     return f"{text.shortened(divided(family), 40)}: {ends}"
 
 
 def divided(family: str) -> str:
-    """What a family of slices divides the queries by, wherever the page names it.
+    """The field of a family of slices.
 
     >>> divided("field tags"), divided("query length")
     ('tags', 'query length')
@@ -155,7 +155,7 @@ def divided(family: str) -> str:
 
 
 def kinds_of(family: str, labels: Sequence[str]) -> list[str]:
-    """The slices of a family as they are read: lengths from short to long, others in the order of their first query.
+    """The slices of a family: lengths from short to long, others in the order of their first query.
 
     >>> kinds_of("query length", ["long (3 or more)", "", "short (up to 1)"])
     ['short (up to 1)', 'long (3 or more)']
@@ -173,9 +173,9 @@ def slice_of(view: View, pair: tuple[str, str], places: list[int], name: tuple[s
     """One pair within some of the queries.
 
     Args:
-        view: where the scores are.
-        pair: whom to compare.
-        places: of the queries, in any order.
+        view: with the scores.
+        pair: of retrievers.
+        places: indices of the queries, in any order.
         name: the family, and the slice.
     """
     kept = np.zeros(view.n, dtype=np.bool_)
@@ -188,7 +188,7 @@ def slice_of(view: View, pair: tuple[str, str], places: list[int], name: tuple[s
 
 
 def _tests(view: View, a: str, b: str) -> dict[tuple[str, str], dict[str, Any]]:
-    """The tests of a pair, in either order: (family, slice) -> what was tested."""
+    """The tests of a pair, in either order: (family, slice) -> result."""
     slices = {}
     for row in view.evaluation.tests:
         if {row.a, row.b} == {a, b} and row.note:
@@ -199,7 +199,7 @@ def _tests(view: View, a: str, b: str) -> dict[tuple[str, str], dict[str, Any]]:
 
 
 def _forest(view: View, pairs: Sequence[SlicePair]) -> Figure:
-    """One panel a pair, on one axis."""
+    """One panel per pair, on one axis."""
     name, leader = view.names[view.primary].short, pairs[0].a
     panels = {
         f"ahead of {text.shortened(pair.b, 30)}" if len(pairs) > 1 else "": [

@@ -1,4 +1,4 @@
-"""The grid of a sweep and what to take instead; the first screen says what the choice is worth."""
+"""The grid of a sweep, and the configurations that may be as good."""
 
 from collections.abc import Iterator
 from itertools import combinations
@@ -15,15 +15,15 @@ from harness.report.view import View
 PLACE = 12
 
 MAPS = 6
-"""Pairs of axes that are drawn."""
+"""Most pairs of axes that are drawn."""
 SHOWN = 20
-"""Configurations of the table."""
+"""Most configurations of the table."""
 SHADES = 5
-"""Steps of colour from the lowest to the highest cell."""
+"""Number of colours from the lowest to the highest cell."""
 
 
 class GridCell(NamedTuple):
-    """One configuration of a map; its own mean is shown."""
+    """One configuration of a map, with its mean."""
 
     name: str
     mean: float
@@ -37,13 +37,13 @@ class GridMap(NamedTuple):
     across: str
     columns: tuple[str, ...]
     rows: dict[str, list[GridCell | None]]
-    """Value of the first axis -> a cell for each value of the second; None where it failed."""
+    """Value of the first axis -> a cell for each value of the second; None if it failed."""
     fixed: str
     """The other axes and their values; may be empty."""
 
 
 def section(view: View) -> Section | None:
-    """The grid and its choice; None where the experiment has no sweep, or nothing could be chosen."""
+    """The grid and its choice; None if the experiment has no sweep, or nothing could be chosen."""
     choice, written = view.evaluation.sweep, view.resolved.sweep
     if choice is None or written is None:
         return None

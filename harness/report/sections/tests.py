@@ -18,17 +18,17 @@ from harness.stats.heterogeneity import small_slices
 PLACE = 80
 
 FAMILIES = {"equivalence": "Equivalence within the margin", "rerank uplift": "Reranked against its first stage"}
-"""The families of tests.csv that stand here; the slices' have a section of their own."""
+"""The families of tests.csv that are shown here; slices have their own section."""
 LOOKED_AT = 4_000
-"""Pairs times queries that the page looks at: half a second; `harness compare --json` has more of them."""
+"""Most pairs times queries that the page computes, in half a second; `harness compare --json` has more."""
 ROWS = 200
-"""Rows of an exploratory family that the page shows, or those of the leader and the baseline: it is not an archive."""
+"""Most rows that the page shows; if there are more, only those of the leader and the baseline."""
 SMALL = 20
-"""Slices that are too small to be tested and are named: a field may have another value for each query."""
+"""Most small slices that are named: a field may have a different value for each query."""
 
 
 def section(view: View) -> Section:
-    """The means of every measure; of two retrievers or more their tests."""
+    """The means of every measure, and the tests if there are two or more retrievers."""
     summary = view.evaluation.summary
     means = {name: {one: summary[one][name] for one in view.measures if name in summary[one]} for name in view.ranked}
     best = {measure: max(row.mean for row in summary[measure].values()) for measure in view.measures}
@@ -44,7 +44,7 @@ def section(view: View) -> Section:
 
 
 def tests(view: View) -> dict[str, Any]:
-    """The comparisons of the primary measure, what stands beside them, the other tests."""
+    """The comparisons of the primary measure, further evidence, the other tests."""
     beside, small, families = pair_evidence(view), _small_slices(view), other_families(view)
     rows = _listed(view, view.comparisons[view.primary])
     return {
@@ -66,7 +66,7 @@ def tests(view: View) -> dict[str, Any]:
 
 
 def other_families(view: View) -> dict[str, list[TestRow]]:
-    """The rows of the families that no other section shows, of many those of the leader and the baseline."""
+    """The rows of the families that no other section shows; only those of the leader and the baseline."""
     found: dict[str, list[TestRow]] = {}
     for row in view.evaluation.tests:
         if row.family in FAMILIES and _about(view, row.a, row.b):
@@ -75,17 +75,17 @@ def other_families(view: View) -> dict[str, list[TestRow]]:
 
 
 def _listed(view: View, rows: Sequence[Comparison]) -> list[Comparison]:
-    """The rows of the primary measure that the page lists: of many those of the leader and the baseline."""
+    """The rows of the primary measure that the page lists; of many, those of the leader and the baseline."""
     return in_reading_order(view, [row for row in rows if len(rows) <= ROWS or _about(view, row.a, row.b)])
 
 
 def _about(view: View, a: object, b: object) -> bool:
-    """Whether a row is of the leader or of the baseline."""
+    """Whether a row includes the leader or the baseline."""
     return not {view.evaluation.leader, view.baseline}.isdisjoint((a, b))
 
 
 def _small_slices(view: View) -> list[tuple[str, int]]:
-    """The slices with too few queries to be tested, and how many these are."""
+    """The slices with too few queries for a test, with the number of queries."""
     kinds = slices_of([view.query(place).query for place in range(view.n)], view.settings.cluster)
     return [
         (label_of(family, kind), number)
@@ -103,6 +103,6 @@ def in_reading_order(view: View, rows: Sequence[Comparison]) -> list[Comparison]
 
 
 def pair_evidence(view: View) -> list[PairEvidence]:
-    """Return the evidence on the pairs, the leader's first; on all of them unless the page would wait for it."""
+    """Return the evidence on the pairs, the leader's first; on all pairs unless that takes too long."""
     pairs = pairs_by_weight(view.ranked, view.baseline, view.n, LOOKED_AT)
     return evidence(view.table, pairs)

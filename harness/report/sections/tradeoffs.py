@@ -14,13 +14,13 @@ PLACE = 15
 
 
 class CostKind(NamedTuple):
-    """One way to be the cheapest."""
+    """One kind of cost."""
 
     short: str
     axis: charts.PriceAxis
     of: Callable[[Cost], float | None]
     word: str
-    """What the cheapest is called."""
+    """Superlative: the word for the lowest."""
 
 
 PRICES = {
@@ -31,11 +31,11 @@ PRICES = {
     "bytes": CostKind("bytes", charts.PriceAxis("bytes of vectors", "bytes"), lambda cost: cost.vector_bytes,
                       "Smallest"),
 }  # fmt: skip
-"""In the order in which the page offers them: the first that was measured of all is drawn first."""
+"""In the order of the page: the first that was measured for all retrievers is drawn first."""
 
 
 def section(view: View) -> Section:
-    """Quality against each price that was measured, and what each retriever costs."""
+    """Quality against each measured cost, and the costs of each retriever."""
     costs = costs_of(view.results)
     plots = [plot for key in PRICES if (plot := _plot(view, key, costs)) is not None]
     context = {
@@ -51,7 +51,7 @@ def section(view: View) -> Section:
 
 
 def _priced(view: View, costs: Mapping[str, Cost], price: CostKind) -> dict[str, float]:
-    """What each retriever costs; nothing where one was not measured: it might be what the frontier rests on."""
+    """The cost of each retriever; empty if one was not measured: it could be on the frontier."""
     prices = {name: price.of(costs[name]) for name in view.ranked}
     priced = {name: value for name, value in prices.items() if value is not None}
     return priced if len(priced) == len(prices) else {}
@@ -78,23 +78,23 @@ def _plot(view: View, key: str, costs: Mapping[str, Cost]) -> Figure | None:
 
 
 COUNTED = {"sparse": ("nonzeros", "numbers that are not 0"), "multivector": ("tokens", "vectors, one a token")}
-"""Kind -> the key of the manifest, and what is counted."""
+"""Kind -> the key of the manifest, and the unit."""
 
 
 class VectorSize(NamedTuple):
     """The vectors of one retriever."""
 
     counted: str
-    """What is counted."""
+    """The unit."""
     per_text: float
-    """Of a document, or of a passage, on average."""
+    """Mean per document or passage."""
     per_query: float
     dimensions: int
     bytes_per_document: float
 
 
 def vector_sizes(results: Results) -> dict[str, VectorSize]:
-    """Return the retrievers by vectors of unequal size, in the order of the experiment."""
+    """Return the retrievers whose vectors vary in size, in the order of the experiment."""
     sizes = {}
     for name in results.retrievers:
         facts = results.manifest.retrievers[name].provenance
@@ -116,14 +116,14 @@ class Approximation(NamedTuple):
     recall: float
     """The same for all hits of the depth."""
     bytes: float
-    """Bytes of vectors and graph that a search needs at hand."""
+    """Bytes of vectors and graph that a search loads."""
     exact_bytes: float
-    """Bytes of the vectors in 32 bits, which exact search needs."""
+    """Bytes of the 32-bit vectors, which exact search needs."""
     ms: float
-    """Milliseconds of a query, in batches."""
+    """Milliseconds per query, in batches."""
     exact_ms: float
     unindexed: str = ""
-    """What the engine did not do of what was asked for, in a sentence; "" where it did all, or does not say."""
+    """Requested index features that the engine did not build, as a sentence; "" if none, or unknown."""
 
 
 def approximations(results: Results) -> dict[str, Approximation]:
@@ -156,7 +156,7 @@ def _approximation(results: Results, name: str, counts: Mapping[str, float]) -> 
 
 
 def _unindexed(facts: Mapping[str, str]) -> str:
-    """Say which vectors an engine has left out of its index, since their segments are below its thresholds.
+    """Return which vectors are not in an engine's index, because their segments are below its thresholds.
 
     >>> _unindexed({"points": "9", "indexed_points": "0", "dimensions": "384", "indexing_threshold_kb": "10000"})
     '9 of 9 vectors (13.8 kB) are neither in a graph nor compressed: below the threshold of 10.2 MB all are compared'

@@ -1,4 +1,4 @@
-"""What to know before the verdict is believed: labels, judged claims, what was counted, the data."""
+"""Trust: labels, judged claims, counts and the data."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -29,24 +29,24 @@ KINDS = {
     "zero-vector-query": "queries with zero vectors",
     "not-in-corpus": "hits with unknown ids",
     "matched-hit": "ids of hits that were matched by file name, folder or title",
-    "not-answered-query": "queries that the saved run lacks",
-    "repeated-hit-query": "queries answered with a document twice",
+    "not-answered-query": "queries missing in the saved run",
+    "repeated-hit-query": "queries with a document returned twice",
     "nothing-matches-query": "queries whose filter no document matches",
     "no-hit-query": "queries with which no document that is searched shares a dimension of its sparse vector",
-    "collapsed": "hits beside another of the same page, file or section",
+    "collapsed": "further hits of the same page, file or section",
     "lost_tokens": "tokens lost by truncation",
     "retries": "retries",
-    "unanswered": "requests without a usable answer, which may be billed: their cost is an estimate",
+    "unanswered": "requests without a usable response, which may be billed (estimated cost)",
 }
-"""What a ledger's kinds are called; any other kind is shown under its own name."""
+"""The names of a ledger's kinds; any other kind has its own name."""
 INTERNAL = ("cached_tokens", "shared_hits", "exact_hits", "shared_hits_at_10", "exact_hits_at_10")
-"""Counts that other sections show as costs and as recall: nothing is wrong where they are high."""
+"""Counts that other sections show as costs and as recall; high ones are no problem."""
 IDS = 20
-"""Ids of one kind, or values of one field, that are listed."""
+"""Most ids of one kind, or values of one field, that are listed."""
 
 
 def section(view: View) -> Section:
-    """Warnings of the run and of the labels; in one fold all that was looked at."""
+    """Warnings of the run and of the labels; all counts are in one fold."""
     other = readings(view)
     notes = [*screen_of(view).alerts, *caveats(view, other)]
     known = {"readings": other, "ceilings": _ceilings(view), "labels": labels(view), "counted": integrity(view)}
@@ -59,7 +59,7 @@ def _ceilings(view: View) -> list[str]:
 
 
 def caveats(view: View, other: Mapping[str, Any] | None) -> list[str]:
-    """Warnings of the run, short intervals, labels that may favour someone, another winner under other readings."""
+    """Warnings of the run, intervals that are too short, biased labels, another winner under other rules."""
     notes = [text.visible(warning) for warning in view.manifest.warnings]
     failed = view.manifest.failed.items()
     notes += [f"{name} failed and is not compared: {text.visible(error)}" for name, error in failed]
@@ -75,7 +75,7 @@ def caveats(view: View, other: Mapping[str, Any] | None) -> list[str]:
     if few:
         pairs = join([f"{row.a} and {row.b}" for row in few[:3]] + (["other pairs"] if few[3:] else []))
         notes.append(f"Fewer than {FEWEST} queries differ between {pairs}: the intervals there are likely too short.")
-    others = [row for row in rows if view.evaluation.reference not in (row.a, row.b)]  # the board's are told above
+    others = [row for row in rows if view.evaluation.reference not in (row.a, row.b)]  # others than the board's
     notes += [opposite_warning(others, view.settings), *_judged(view)]
     if other:
         notes += [other["verdict"] if other["changed"] else "", other["by_people"]]
@@ -83,19 +83,19 @@ def caveats(view: View, other: Mapping[str, Any] | None) -> list[str]:
 
 
 def _judged(view: View) -> list[str]:
-    """Whether unjudged documents may favour someone; a measure by claims needs no judged documents."""
+    """Whether missing labels may favour a retriever; a measure by claims needs no document labels."""
     if parse(view.primary).claimed:
         return []
-    if not view.table.tells_unjudged:  # Judged is precision then, and says nothing of pooling
+    if not view.table.tells_unjudged:  # then Judged equals precision, and does not show pooling
         return [
-            "The labels name relevant documents only: every other document counts as irrelevant, read or not. "
-            "That favours retrievers whose results were read when the labels were made."
+            "Labels name relevant documents only; every other document counts as irrelevant. "
+            "That favours retrievers whose results were read during labelling."
         ]
     return [warning_sentence(one) for one in view.evaluation.warnings if one.kind is WarningKind.JUDGED_GAP]
 
 
 def labels(view: View) -> dict[str, Any] | None:
-    """Judged@k beside each mean, and who judged; None without labels."""
+    """Judged@k of each retriever, and the labellers; None without labels."""
     if parse(view.primary).claimed:
         return None
     sources = [labelled.labels.source for labelled in view.results.queries.values()]
@@ -103,7 +103,7 @@ def labels(view: View) -> dict[str, Any] | None:
 
 
 def integrity(view: View) -> dict[str, Any]:
-    """The ledger: what was left out, cut, empty, tied or tried again, for the data and for each retriever."""
+    """The ledger: what was excluded, truncated, empty, tied or retried, for the data and each retriever."""
     counts: dict[str, dict[str, float]] = {}
     ids: dict[str, dict[str, Sequence[str]]] = {}
     for name in view.retrievers:
@@ -133,7 +133,7 @@ def integrity(view: View) -> dict[str, Any]:
 
 
 def claims_sentence(judge: Mapping[str, str], queries: int) -> str:
-    """Who judged claims, how much, and how far to trust it; "" where nobody did.
+    """Which judge judged how many claims, and its weakness; "" if none did.
 
     >>> claims_sentence({}, 138)
     ''
@@ -141,7 +141,7 @@ def claims_sentence(judge: Mapping[str, str], queries: int) -> str:
     if "verdicts" not in judge:
         return ""
     weak = judge["judge"].startswith("lexical")
-    trust = "; it compares words and no meaning: a weak judge, which misses paraphrases" if weak else ""
+    trust = "; it compares words only: a weak judge, which misses paraphrases" if weak else ""
     return (
         f"Measures by claims rest on {counted(int(judge['verdicts']), 'verdict')} of the judge {judge['judge']} on "
         f"{counted(int(judge['claims']), 'claim')} of {int(judge['queries']):,} of {count(queries)}, "
@@ -150,9 +150,9 @@ def claims_sentence(judge: Mapping[str, str], queries: int) -> str:
 
 
 def unjudged(view: View) -> dict[str, float]:
-    """Retriever -> share of its hits within the primary cutoff that nobody judged, a mean over queries with a hit.
+    """Retriever -> share of its hits within the primary cutoff without a label, a mean over queries with a hit.
 
-    Empty where only relevant documents are listed: there nothing tells an unjudged document from an irrelevant one.
+    Empty if labels list relevant documents only: then no label and irrelevant are the same.
     """
     if not view.table.tells_unjudged:
         return {}
@@ -160,7 +160,7 @@ def unjudged(view: View) -> dict[str, float]:
 
 
 def inherited(manifest: Manifest, retriever: str) -> RetrieverLedger:
-    """Return a retriever's ledger with those of all that it uses: ids once, counts summed."""
+    """Return a retriever's ledger with those of its parts: ids once, counts summed."""
     notes: dict[str, tuple[str, ...]] = {}
     counts: dict[str, dict[str, float]] = {}
     for part in manifest.resolved.parts(retriever):
@@ -179,7 +179,7 @@ def _called(kind: str) -> str:
 
 
 def data(view: View) -> dict[str, Any]:
-    """What the data set holds."""
+    """The contents of the data set."""
     labels = [len([g for g in view.grades[qid].values() if g > 0]) for qid in view.ids]
     grades = Counter(grade for judged in view.grades.values() for grade in judged.values())
     lengths = [len(view.results.queries[qid].query.text) for qid in view.ids if qid in view.results.queries]

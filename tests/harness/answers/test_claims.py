@@ -24,31 +24,22 @@ FEE = Claimed(
 )
 
 
-def measured(name: str, ranking: list[str], claimed: Claimed = FEE) -> float:
-    return float(score([parse(name)], {"q": {}}, {"q": ranking}, claims={"q": claimed}).values[0, 0])
-
-
-def test_recall_counts_a_claim_once_wherever_it_stands() -> None:
-    assert measured("ClaimRecall@1", ["b", "a", "c"]) == 0
-    assert measured("ClaimRecall@2", ["b", "a", "c"]) == 1 / 3
-    assert measured("ClaimRecall@3", ["b", "a", "c"]) == measured("ClaimRecall", ["b", "a", "c"]) == 2 / 3
-    assert measured("ClaimRecall@3", []) == 0
-
-
-def test_precision_by_claims() -> None:
-    assert measured("ClaimPrecision@3", ["b", "a", "c"]) == 2 / 3
-    assert measured("ContextPrecision(by='claims')@3", ["b", "a", "c"]) == (1 / 2 + 2 / 3) / 2
-    assert measured("ContextPrecision(by='claims')@1", ["b"]) == 0
-    assert math.isnan(measured("ClaimPrecision@3", []))
-
-
-def test_a_missing_verdict_is_not_a_no() -> None:
-    assert math.isnan(measured("ClaimRecall@1", ["d"]))  # "in advance" has no readable verdict
-    assert measured("ClaimRecall@2", ["d", "c"]) == 2 / 3  # c entails it, whatever d says
-    assert math.isnan(measured("ClaimRecall@2", ["a", "never judged"]))
-    assert math.isnan(measured("ClaimPrecision@1", ["d"]))
-    assert math.isnan(measured("ContextPrecision(by='claims')@2", ["d", "a"]))
-    assert measured("ContextPrecision(by='claims')@2", ["a", "d"]) == 1  # either verdict makes it 1
+@pytest.mark.parametrize(
+    ("name", "ranking", "value"),
+    [
+        ("ClaimRecall@1", "bac", 0), ("ClaimRecall@2", "bac", 1 / 3), ("ClaimRecall@3", "bac", 2 / 3),
+        ("ClaimRecall", "bac", 2 / 3), ("ClaimRecall@3", "", 0),
+        ("ClaimPrecision@3", "bac", 2 / 3), ("ClaimPrecision@3", "", math.nan),
+        ("ContextPrecision(by='claims')@3", "bac", (1 / 2 + 2 / 3) / 2), ("ContextPrecision(by='claims')@1", "b", 0),
+        # A missing verdict is not a no: of d, "in advance" has none, and x was never judged.
+        ("ClaimRecall@1", "d", math.nan), ("ClaimRecall@2", "dc", 2 / 3), ("ClaimRecall@2", "ax", math.nan),
+        ("ClaimPrecision@1", "d", math.nan), ("ContextPrecision(by='claims')@2", "da", math.nan),
+        ("ContextPrecision(by='claims')@2", "ad", 1),  # either verdict makes it 1
+    ],
+)  # fmt: skip
+def test_measures_by_claims(name: str, ranking: str, value: float) -> None:
+    found = score([parse(name)], {"q": {}}, {"q": [*ranking]}, claims={"q": FEE}).values[0, 0]
+    assert found == pytest.approx(value, abs=1e-15, nan_ok=True)
 
 
 def test_a_query_without_claims_is_undefined_and_the_mean_is_of_the_others() -> None:
@@ -68,24 +59,21 @@ def test_labels_alone_are_refused() -> None:
 
 
 def test_the_lexical_judge_counts_distinct_tokens() -> None:
-    judge = LexicalJudge()
     passage = "Guests rate the cleanliness of the room, the breakfast and the staff."
-    pairs = [
-        ClaimPassage("guests rate the cleanliness of their room", passage),  # 6 of 7
-        ClaimPassage("guests rate the pool and the room", passage),  # 5 of 6, 'pool' missing
-        ClaimPassage("guests rate the lobby and the pool", passage),  # 4 of 6
-        ClaimPassage("…", passage),
-    ]
-    assert dict(judge.verdicts(pairs)) == {0: "entailed", 1: "entailed", 2: "neutral", 3: None}
+    claims = {
+        "guests rate the cleanliness of their room": "entailed",  # 6 of 7
+        "guests rate the pool and the room": "entailed",  # 5 of 6
+        "guests rate the lobby and the pool": "neutral",
+        "…": None,
+    }  # 4 of 6
+    judge, pairs = LexicalJudge(), [ClaimPassage(claim, passage) for claim in claims]
+    assert list(dict(judge.verdicts(pairs)).values()) == list(claims.values())
     assert dict(LexicalJudge(threshold=0.6).verdicts(pairs))[2] == "entailed"
-    assert dict(judge.helps([Inquiry("rate the staff", passage), Inquiry("price of parking", passage)])) == {
-        0: True,
-        1: False,
-    }
+    helps = judge.helps([Inquiry("rate the staff", passage), Inquiry("price of parking", passage)])
+    assert dict(helps) == {0: True, 1: False}
     assert list(judge.relevance([])) == list(judge.questions([])) == []
-    assert dict(
-        judge.verdicts([ClaimPassage("宿泊客が部屋の清潔さを評価する", "部屋の清潔さを宿泊客が評価する。")])
-    ) == {0: "entailed"}
+    japanese = ClaimPassage("宿泊客が部屋の清潔さを評価する", "部屋の清潔さを宿泊客が評価する。")
+    assert dict(judge.verdicts([japanese])) == {0: "entailed"}
     with pytest.raises(InputError, match="threshold"):
         LexicalJudge(threshold=0)
 

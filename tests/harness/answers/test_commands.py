@@ -8,8 +8,10 @@ import runpy
 import pytest
 
 from harness import records
+from harness.answers.judging import LexicalJudge
 from harness.report import write_report
 from harness.reproduce import reproduce
+from retrievers.errors import BackendError
 from tests.support import small
 from tests.support.browser import needs_browser
 from tests.support.small import ended as harness
@@ -70,18 +72,14 @@ def test_claims_are_measured_in_a_run_and_undefined_values_have_their_rows(resul
     assert reproduce(results.folder).differing == ()
 
 
-def test_the_report_says_who_judged_and_how_far_to_trust_it(results) -> None:
+def test_the_report_says_who_judged_and_the_folder_keeps_what_was_said(results) -> None:
     write_report(results)
     for name in ("report.html", "report.md"):
         page = (results.folder / name).read_text(encoding="utf-8")
         assert "4 claims of 2 of 3 queries" in page and "a weak judge" in page, name
-
-
-def test_the_folder_keeps_claims_and_verdicts(results) -> None:
     folder = results.folder / records.readings.FOLDER
-    claims = [json.loads(line) for line in (folder / "claims.jsonl").read_text().splitlines()]
+    claims, verdicts = (list(records.read_jsonl(folder / f"{name}.jsonl")) for name in ("claims", "verdicts"))
     assert [(row["judge"], len(row["claims"])) for row in claims] == [("people", 3), ("lexical uax29-3 0.8", 1)]
-    verdicts = [json.loads(line) for line in (folder / "verdicts.jsonl").read_text().splitlines()]
     assert {row["verdict"] for row in verdicts} == {"entailed", "neutral"}
     assert set(records.readings.read_passages(folder)) <= set(DOCUMENTS)
 
@@ -103,23 +101,17 @@ def test_saved_rankings_are_scored_by_other_cutoffs_and_not_deeper_than_was_judg
     assert "no further hits were judged" in ends(capsys, 2, "score", results.folder, "-m", "ClaimRecall@3").err
 
 
-def test_a_second_run_takes_the_verdicts_over(club, results, monkeypatch) -> None:
-    from harness.answers.judging import LexicalJudge
-
-    before = (results.folder / records.readings.FOLDER / "verdicts.jsonl").read_bytes()
-    monkeypatch.setattr(LexicalJudge, "verdicts", lambda *_: pytest.fail("asked again"))
-    assert harness("run", club / "club.toml", "--results", club / "results", "--quiet") == 0
-    assert (results.folder / records.readings.FOLDER / "verdicts.jsonl").read_bytes() == before
-
-
-def test_a_judge_that_fails_leaves_its_measures_undefined_and_the_rest_whole(club, monkeypatch) -> None:
-    from harness.answers.judging import LexicalJudge
-    from retrievers.errors import BackendError
-
+def test_a_second_run_takes_the_verdicts_over_and_a_failing_judge_leaves_its_measures_undefined(
+    club, results, monkeypatch
+) -> None:
     def fail(*_):
         raise BackendError("the judge is out")
 
+    verdicts = results.folder / records.readings.FOLDER / "verdicts.jsonl"
+    before = verdicts.read_bytes()
     monkeypatch.setattr(LexicalJudge, "verdicts", fail)
+    assert harness("run", club / "club.toml", "--results", club / "results", "--quiet") == 0
+    assert verdicts.read_bytes() == before and not records.read(results.folder).manifest.warnings
     assert harness("run", club / "club.toml", "--results", club / "failed", "--quiet") == 0
     found = records.read(club / "failed" / "club")
     assert "the judge is out" in found.manifest.warnings[-1]
@@ -236,7 +228,7 @@ def test_answers_are_checked_judged_and_scored(club, answers, capsys) -> None:
     assert scores["careful", "q1", "ragchecker.recall"] == repr(2 / 3)
     assert scores["lazy", "q2", "ragchecker.recall"] == "0.0" and scores["lazy", "q2", "ragchecker.precision"] == ""
     html = page.read_text(encoding="utf-8")
-    assert "Retriever or generator?" in html and "not used" in html and "held by fees" in html
+    assert "Retriever or generator?" in html and "not used" in html and "supported by fees" in html
     assert harness("answers", "score", experiment, answers, "-m", "ROUGE-L", "--tokenizer", "char", "--json") == 0
     told = json.loads(capsys.readouterr().out)
     assert {row["measure"] for row in told["summary"]} == {"ROUGE-L"} and told["comparisons"][0]["n"] == 2

@@ -43,32 +43,21 @@ def entailed(verdicts: str) -> tuple[bool, ...]:
 @pytest.mark.parametrize("example", EXAMPLES)
 def test_ragchecker_gives_the_figures_of_its_own_example(example) -> None:
     right, covered, response_in, reference_in, figures = example
-    found = Entailments(
-        entailed(right),
-        entailed(covered),
-        [entailed(row) for row in response_in],
-        [entailed(row) for row in reference_in],
-        len(response_in[0]),
-    )
+    tables = ([entailed(row) for row in rows] for rows in (response_in, reference_in))
+    found = Entailments(entailed(right), entailed(covered), *tables, len(response_in[0]))
     for name, figure in zip(ELEVEN, figures, strict=True):
         assert getattr(ragchecker, name)(found) == pytest.approx(figure, rel=1e-12), name
 
 
 @st.composite
 def verdicts(draw, values=None):
-    values = values if values is not None else st.booleans()
+    def table(rows: int, columns: int):
+        row = st.lists(st.booleans() if values is None else values, min_size=columns, max_size=columns)
+        return draw(st.lists(row, min_size=rows, max_size=rows))
+
     claims, wanted, passages = draw(st.integers(1, 6)), draw(st.integers(1, 5)), draw(st.integers(0, 4))
-
-    def row(size: int):
-        return draw(st.lists(values, min_size=size, max_size=size))
-
-    return Entailments(
-        row(claims),
-        row(wanted),
-        [row(passages) for _ in range(claims)],
-        [row(passages) for _ in range(wanted)],
-        passages,
-    )
+    rows = (*table(1, claims), *table(1, wanted), table(claims, passages), table(wanted, passages))
+    return Entailments(*rows, passages)
 
 
 @given(verdicts())
@@ -82,20 +71,15 @@ def test_ragcheckers_shares_add_up(found: Entailments) -> None:
 @given(verdicts(st.sampled_from([True, False, None])))
 def test_an_unknown_verdict_never_counts_as_a_value(found: Entailments) -> None:
     """Where a measure is given despite unknown verdicts, every way of filling them in gives that same value."""
-    for name in ELEVEN:
-        value = getattr(ragchecker, name)(found)
-        if value is None:
-            continue
-        for filler in (True, False):
+    known = {name: value for name in ELEVEN if (value := getattr(ragchecker, name)(found)) is not None}
+    for filler in (True, False):
 
-            def fill(row, filler=filler):
-                return [filler if one is None else one for one in row]
+        def fill(row, filler=filler):
+            return [filler if one is None else one for one in row]
 
-            filled = Entailments(
-                fill(found.right), fill(found.covered),
-                [fill(row) for row in found.response_in], [fill(row) for row in found.reference_in], found.passages,
-            )  # fmt: skip
-            assert getattr(ragchecker, name)(filled) == pytest.approx(value), name
+        tables = ([fill(row) for row in rows] for rows in (found.response_in, found.reference_in))
+        filled = Entailments(fill(found.right), fill(found.covered), *tables, found.passages)
+        assert {name: getattr(ragchecker, name)(filled) for name in known} == pytest.approx(known)
 
 
 def test_an_empty_answer_is_undefined_and_not_free_of_hallucination() -> None:
@@ -177,11 +161,8 @@ def test_rouge_agrees_with_rouge_score_on_ascii(ours: list[str], theirs: list[st
 
     answer, reference = f"{' '.join(ours)}.", f"{' '.join(theirs).capitalize()}!"
     oracle = RougeScorer(["rouge1", "rouge2", "rougeL"]).score(reference, answer)
-    mine = {
-        "rouge1": overlap.rouge_n(answer, reference, 1, "13a"),
-        "rouge2": overlap.rouge_n(answer, reference, 2, "13a"),
-        "rougeL": overlap.rouge_l(answer, reference, "13a"),
-    }
+    mine = {f"rouge{n}": overlap.rouge_n(answer, reference, n, "13a") for n in (1, 2)}
+    mine["rougeL"] = overlap.rouge_l(answer, reference, "13a")
     for name, found in mine.items():
         expected = (oracle[name].precision, oracle[name].recall, oracle[name].fmeasure)
         assert (*found, found.f1) == pytest.approx(expected), name
@@ -212,9 +193,6 @@ def test_measures_of_words_without_a_reference_are_undefined() -> None:
     assert overlap.bleu("x", [], "13a") is overlap.chrf("x", []) is overlap.exact_match("x", []) is None
     assert overlap.token_f1("x", [], "13a") is overlap.best([]) is None
     assert overlap.bleu(" ", ["x"], "13a") == overlap.chrf("", ["x"]) == 0
-
-
-def test_an_unknown_tokenizer_is_refused() -> None:
     with pytest.raises(InputError, match="ja-mecab"):
         words("x", "flores200")  # type: ignore[arg-type]
 

@@ -77,7 +77,7 @@ def test_what_is_no_folder_of_answers_is_refused(tmp_path) -> None:
         read_systems(tmp_path, {"q1"})
     with pytest.raises(InputError, match="twice"):
         read(tmp_path, a=[GOOD, GOOD])
-    with pytest.raises(InputError, match="not a name"):
+    with pytest.raises(InputError, match="not a valid system name"):
         read_systems(answers(tmp_path, **{"my system!": [GOOD]}), {"q1"})
 
 

@@ -325,7 +325,7 @@ def test_numbers_name_the_columns_of_a_table_without_a_header(here: Path) -> Non
 
 def test_the_report_says_that_labels_are_clicks(here: Path) -> None:
     assert ended("init", *click_log(here), "--output", "made.toml") == ended("run", "made.toml", "--quiet") == 0
-    said = "The labels of 20 queries are clicks: what people opened of what some search showed them"
+    said = "The labels of 20 queries are clicks: they favour the search that showed the documents"
     assert said in Path("results/made/report.md").read_text()
     assert said in Path("results/made/report.html").read_text()
 

@@ -123,6 +123,6 @@ def test_answers_of_which_no_verdict_can_be_read_fail_with_an_example(paid, tmp_
 def test_nothing_is_asked_and_paid_for_where_the_answer_could_not_be_kept(paid, tmp_path, capsys):
     (tmp_path / "drafts.jsonl").write_text("", encoding="utf-8")
     draft = ("queries", "draft", "data", "--llm", "m", "--base-url", paid.url, "--count", "2")
-    assert "drafts.jsonl: is there already" in harness(capsys, *draft, code=2)
-    assert "no such folder" in harness(capsys, *draft, "--output", "none/drafts.jsonl", code=2)
+    assert "drafts.jsonl: already exists" in harness(capsys, *draft, code=2)
+    assert "the folder does not exist" in harness(capsys, *draft, "--output", "none/drafts.jsonl", code=2)
     assert paid.requests == []

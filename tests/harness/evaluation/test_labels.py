@@ -69,7 +69,7 @@ def test_the_tests_rest_on_peoples_queries_and_the_page_says_so(both):
 def test_comparing_says_what_nobody_judged_as_a_run_does(ran, capsys):
     results = ran(lambda folder: judged(folder, ALL, depth=4))
     (caution,) = warning_sentences(evaluation_of(results).warnings)
-    assert "unjudged documents count as irrelevant" in caution
+    assert "documents without a label count as irrelevant" in caution
     assert caution in small.told(capsys, "compare", results.folder)
 
 
@@ -79,11 +79,11 @@ def test_where_no_person_judged_nothing_is_claimed(ran, capsys):
     assert set(results.comparisons["verdict"]) == {"undecided: judged by a model alone"}
     for text in (shown_text(results), (results.folder / "report.md").read_text(encoding="utf-8")):
         assert "shown" not in text.lower().replace("no person", "")
-        assert "judged by a model alone" in text or "A model alone judged" in text
+        assert "judged by a model alone" in text or "Only a model judged" in text
     gate = ("gate", results.folder, "--baseline", "bm25", "--challenger", "hashing", "--margin", "0.1")
     assert "no person judged" in small.told(capsys, *gate, code=1)
     assert "shown" not in small.told(capsys, "report", results.folder)
-    assert "A model alone judged" in small.told(capsys, "compare", results.folder)
+    assert "Only a model judged" in small.told(capsys, "compare", results.folder)
 
 
 def test_what_people_did_not_finish_makes_no_score(ran):
@@ -130,9 +130,9 @@ def test_the_verdict_under_each_labeller_is_the_one_that_his_labels_alone_give(r
         (
             "better",
             "undecided",
-            "Verdicts depend on whose labels are taken: a and b: better under the merge, undecided",
+            "Verdicts depend on whose labels are used: a and b: better under the merge, undecided",
         ),
-        ("better", "better", "Every verdict is the same under the labels of ann and under the merge of them."),
+        ("better", "better", "Verdicts are the same under the labels of ann and under the merge of them."),
         ("undecided: too few queries", "undecided", "No verdict is reversed under the labels of ann"),
     ],
 )

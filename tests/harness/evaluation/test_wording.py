@@ -59,9 +59,9 @@ def test_a_conclusion_says_who_leads_and_never_more_than_was_shown(by_people, ma
     result = concluded(scores, rows, settings=settings)
     words, line = " ".join(sentences(result)), headline(result)
     assert result.leader in words
-    assert result.leader in line or "retrievers apart" in line
+    assert result.leader in line or "no difference is shown" in line
     if not by_people:
-        assert "decide nothing" in line
+        assert "decides nothing" in line
     if not result.within_margin[1:]:
         assert "as good as" not in words
     for other in result.plans:

@@ -25,22 +25,17 @@ def folder(tmp_path):
     return data
 
 
+TEXTS = [text for _, text, _ in small.QUERIES]
+ROWS = [{"id": id_, "query": text} for id_, text, _ in small.QUERIES]
+FORMS = {"txt": "\n".join(TEXTS) + "\n\n", "csv": "\n".join(["query", *TEXTS]) + "\n",
+         "jsonl": "\n".join(map(json.dumps, ROWS)), "json": json.dumps(ROWS)}  # fmt: skip
+
+
 def questions(folder, form):
-    texts = [text for _, text, _ in small.QUERIES]
-    match form:
-        case "txt":
-            (folder / "queries.txt").write_text("\n".join(texts) + "\n\n", encoding="utf-8")
-        case "csv":
-            (folder / "queries.csv").write_text("query\n" + "\n".join(texts) + "\n", encoding="utf-8")
-        case "jsonl":
-            lines = [json.dumps({"id": id_, "query": text}) for id_, text, _ in small.QUERIES]
-            (folder / "queries.jsonl").write_text("\n".join(lines), encoding="utf-8")
-        case "json":
-            rows = [{"id": id_, "query": text} for id_, text, _ in small.QUERIES]
-            (folder / "queries.json").write_text(json.dumps(rows), encoding="utf-8")
+    (folder / f"queries.{form}").write_text(FORMS[form], encoding="utf-8")
 
 
-@pytest.mark.parametrize("form", ["txt", "csv", "jsonl", "json"])
+@pytest.mark.parametrize("form", FORMS)
 def test_questions_without_labels_are_a_beginning(folder, tmp_path, form):
     questions(folder, form)
     written = write_experiment(folder, tmp_path / "begun.toml")
@@ -137,7 +132,7 @@ def test_the_next_look_draws_what_it_lacks_and_the_looks_nest(folder, tmp_path, 
     assert list(map(len, drawn)) == [2, 2] and not drawn[0] & drawn[1]
     found = harness.run(path, harness.Options(results=tmp_path / "results"))
     said.append(first_lines(evaluation_of(found)).step)
-    assert re.fullmatch(r"Go on to 4 queries: harness pool RESULTS --next-look. It has power \d+ % .*", said[0])
-    assert re.fullmatch(r"The last look is taken, with \d+ labels of 4 queries: undecided.", said[1])
+    assert re.fullmatch(r"Go on to 4 queries \(\d+ % power\): harness pool RESULTS --next-look\.", said[0])
+    assert re.fullmatch(r"The planned looks are over after \d+ labels of 4 queries: undecided\.", said[1])
     told = call("pool", tmp_path / "results" / "small", "--next-look", "--output", tmp_path / "p.jsonl", code=2)
     assert "4 queries are labelled, and the last look is planned at 4" in told.err

@@ -214,7 +214,7 @@ def test_pairs_on_which_people_and_a_model_lie_far_apart_are_listed(begun, capsy
     assert "settle.jsonl is not written" in harness(capsys, *merge)
     Path("settle.jsonl").write_text("", encoding="utf-8")
     (begun / "judgments.jsonl").unlink()
-    assert "settle.jsonl: is there already" in harness(capsys, *merge, code=2)
+    assert "settle.jsonl: already exists" in harness(capsys, *merge, code=2)
     assert not (begun / "judgments.jsonl").exists()
 
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.dataset import DatasetReference, load, reference_of, trec
-from harness.dataset.judgments import NAME, Judgment, merge, read_judgments
+from harness.dataset.judgments import NAME, merge, read_judgments
 from harness.evaluation.grading import labels_that_count
 from harness.labels.disagreement import disputes
 from retrievers.errors import DataChanged, InputError
@@ -24,6 +24,7 @@ def test_what_is_written_is_read_back(tmp_path):
         judgment("q 1", "d%", 3, design="next"),
     ]  # fmt: skip
     assert read_judgments([write(tmp_path / "j", said)]) == said
+    assert set(row()) == {"query_id", "document_id", "grade", "judge", "kind", "pool", "text"}  # without defaults
 
 
 @pytest.mark.parametrize(
@@ -61,50 +62,38 @@ def test_a_judge_who_contradicts_himself_is_refused_unless_he_corrects(tmp_path)
     assert len(read_judgments([twice])) == 2
 
 
-def test_people_by_the_median_and_the_lower_of_two():
-    said = [judgment(judge=name, grade=grade) for name, grade in (("a", 1), ("b", 2))]
-    assert merge(said)["q0"].grades == {"d0": 1}
-    said.append(judgment(judge="c", grade=3))
-    found = merge(said)["q0"]
-    assert found.grades == {"d0": 2}
-    assert (found.by, found.source) == ("a, b, c", "people")
+def graded(judge, grade, query="q0", document="d0", **more):
+    return judgment(query, document, grade, judge, kind="llm" if judge == "m" else "human", **more)
 
 
-def test_people_and_models_are_never_averaged():
-    said = [judgment(grade=0), judgment(judge="m", kind="llm", grade=3), judgment("q1", judge="m", kind="llm", grade=3)]
-    found = merge(said)
-    assert found["q0"].grades == {"d0": 0}
-    assert found["q0"].model == {"d0": 3}
-    assert (found["q1"].grades, found["q1"].source, found["q1"].model) == ({"d0": 3}, "model", {})
+MODEL = [graded("m", 3, document=f"d{i}") for i in range(3)]
+BEGUN = graded("ann", 0, asked=2)
 
 
-def test_a_query_is_peoples_only_where_they_finished_it():
-    model = [judgment(document=f"d{i}", judge="m", kind="llm", grade=3) for i in range(3)]
-    begun = [judgment(grade=0, asked=2)]
-    mixed = merge([*begun, *model])["q0"]
-    assert (mixed.source, mixed.grades) == ("mixed", {"d0": 0, "d1": 3, "d2": 3})
-    # A document that was skipped is answered: it stays without a grade, and the model does not fill it in.
-    finished = merge([*begun, judgment(document="d1", grade=None, asked=2), *model])["q0"]
-    assert (finished.source, finished.grades) == ("people", {"d0": 0})
+@pytest.mark.parametrize(
+    ("said", "merged"),
+    [  # query -> who gave its labels, and the grades that count
+        ([graded("a", 1), graded("b", 2)], {"q0": ("people", {"d0": 1})}),  # the lower of two
+        ([graded("a", 1), graded("b", 2), graded("c", 3)], {"q0": ("people", {"d0": 2})}),  # the median
+        ([graded("ann", 0), graded("m", 3), graded("m", 3, "q1")],  # people and models are never averaged
+         {"q0": ("people", {"d0": 0}), "q1": ("model", {"d0": 3})}),
+        ([BEGUN, *MODEL], {"q0": ("mixed", {"d0": 0, "d1": 3, "d2": 3})}),  # a person did not finish
+        ([BEGUN, graded("ann", None, document="d1", asked=2), *MODEL], {"q0": ("people", {"d0": 0})}),  # skipped
+        ([graded("ann", 1), graded("ann", 3, round=2)], {"q0": ("people", {"d0": 1})}),  # a second round measures
+        ([graded("ann", 3, design="next"), graded("ann", 3, "q1"), graded("ann", 2, "q1", "d1", design="next")],
+         {"q1": ("people", {"d0": 3})}),  # chosen for their effect
+    ],
+)  # fmt: skip
+def test_judgments_become_labels_by_one_rule(said, merged):
+    assert {query: (labels.source, labels.grades) for query, labels in merge(said).items()} == merged
 
 
 def test_a_spread_of_two_is_listed_until_it_is_adjudicated():
-    said = [judgment(judge="a", grade=0), judgment(judge="b", grade=2), judgment(document="d1", grade=1)]
-    (dispute,) = disputes(said)
-    assert dispute.grades == (("a", 0), ("b", 2))
-    assert merge(said)["q0"].grades == {"d0": 0, "d1": 1}
-    said.append(judgment(judge="c", grade=2, design="adjudication"))
-    assert disputes(said) == []
-    assert merge(said)["q0"].grades == {"d0": 2, "d1": 1}
-
-
-def test_a_second_round_measures_and_does_not_count():
-    assert merge([judgment(grade=1), judgment(grade=3, round=2)])["q0"].grades == {"d0": 1}
-
-
-def test_pairs_chosen_for_their_effect_make_no_label():
-    found = merge([judgment(grade=3, design="next"), judgment("q1", grade=3), judgment("q1", "d1", 2, design="next")])
-    assert {query: labels.grades for query, labels in found.items()} == {"q1": {"d0": 3}}
+    said = [graded("a", 0), graded("b", 2), graded("ann", 1, document="d1")]
+    assert [one.grades for one in disputes(said)] == [(("a", 0), ("b", 2))]
+    assert merge(said)["q0"].by == "a, ann, b"
+    said.append(graded("c", 2, design="adjudication"))
+    assert disputes(said) == [] and merge(said)["q0"].grades == {"d0": 2, "d1": 1}
 
 
 PEOPLE = st.lists(
@@ -125,11 +114,6 @@ def test_the_order_of_lines_and_files_changes_no_grade(said, random):
 def test_labels_survive_their_own_json():
     for labels in merge([judgment(inclusion=0.5), judgment(judge="m", kind="llm"), judgment(design="next")]).values():
         assert type(labels).from_json(json.loads(json.dumps(labels.as_json()))) == labels
-
-
-def test_a_line_leaves_out_what_is_usual():
-    assert set(json.loads(judgment().line())) == {"query_id", "document_id", "grade", "judge", "kind", "pool", "text"}
-    assert Judgment.model_validate(json.loads(judgment().line())) == judgment()
 
 
 BOTH = ("labels-a.json", "labels-b.json")
@@ -180,20 +164,20 @@ def export(capsys, *words):
 
 def test_people_alone_are_exported_unless_a_model_is_asked_for(mixed, capsys):
     said = export(capsys, "--output", "q.trec")
-    assert "labels of 1 question; 2 that a model judged are left out (--with-model" in said
+    assert "labels of 1 query; 2 that a model judged are omitted (--with-model" in said
     assert trec.read_qrels("q.trec") == {"q-fruit": {"apple": 3}}
     said = export(capsys, "--output", "all.trec", "--with-model")
-    assert "labels of 3 questions, 2 of them judged by a model, wholly or in part" in said
+    assert "labels of 3 queries, 2 of them judged by a model, completely or in part" in said
     assert set(trec.read_qrels("all.trec")) == {"q-fruit", "q-swim", "q-rails"}
     before = (mixed / NAME).read_bytes()
     told = small.told(capsys, "labels", "export", "data", "--output", f"data/{NAME}", code=2)
-    assert f"data/{NAME}: is there already (name another file)" in told and (mixed / NAME).read_bytes() == before
+    assert f"data/{NAME}: already exists (name another file)" in told and (mixed / NAME).read_bytes() == before
 
 
 def test_a_model_alone_is_exported_and_named(mixed, capsys):
     lines = (mixed / NAME).read_text(encoding="utf-8").splitlines(keepends=True)
     (mixed / NAME).write_text(lines[-1], encoding="utf-8")
-    assert "labels of 1 question, 1 of them judged by a model" in export(capsys, "--output", "q.trec")
+    assert "labels of 1 query, 1 of them judged by a model" in export(capsys, "--output", "q.trec")
 
 
 def test_a_model_stays_a_model_when_the_export_is_read_again(mixed, capsys):

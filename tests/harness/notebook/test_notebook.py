@@ -4,6 +4,7 @@ import json
 import sys
 import weakref
 from types import SimpleNamespace
+from unittest.mock import MagicMock
 
 import numpy as np
 import pandas as pd
@@ -93,13 +94,9 @@ def test_every_shape_is_the_same_data(results, shape):
         assert found.manifest.dataset.digest == results.manifest.dataset.digest
     bm25 = results.scores[results.scores["retriever"] == "bm25"]
     assert found.scores["value"].tolist() == bm25["value"].tolist()
-
-
-def test_queries_may_bring_their_labels(results):
-    queries = pd.DataFrame([{"qid": q, "query": QUERIES[q], "relevant": docs} for q, docs in QRELS.items()])
-    found = evaluated({"bm25": "bm25"}, queries=queries, qrels=None, primary="RR")
-    bm25 = results.scores[(results.scores["retriever"] == "bm25") & (results.scores["measure"] == "RR")]
-    assert found.scores["value"].tolist() == bm25["value"].tolist()
+    labelled = pd.DataFrame([{"qid": q, "query": QUERIES[q], "relevant": docs} for q, docs in QRELS.items()])
+    found = evaluated({"bm25": "bm25"}, documents, labelled, None, primary="RR")  # queries may bring their labels
+    assert found.scores["value"].tolist() == bm25[bm25["measure"] == "RR"]["value"].tolist()
 
 
 def test_lists_are_named_by_their_places(results):
@@ -261,27 +258,15 @@ def test_a_named_version_is_kept_on_disk_and_an_unnamed_one_is_not():
     assert kept == [0, len(DOCUMENTS) + len(QUERIES), 0, 0]
 
 
-class OfMteb:
-    """As MTEB asks models."""
-
-    def encode(self, texts, *, prompt_type=None):
-        return letters(texts) * (-1 if prompt_type == "query" else 1)
-
-
-class InTwoWays:
-    __slots__ = ()
-
-    def encode_query(self, texts):
-        return -letters(texts)
-
-    def encode_document(self, texts):
-        return letters(texts)
-
-
 def test_objects_are_asked_in_their_own_way(results):
+    turned = {"query": -1, "document": 1, None: 1}
     table = {"encoder": {"kind": "python", "call": NamedObject.of(letters, "x")}}
-    by_role = {"role": lambda texts, role: letters(texts) * (-1 if role == "query" else 1)}
-    found = evaluated({"mteb": OfMteb(), "two": InTwoWays(), **by_role, "table": table})
+    asked = {
+        "role": lambda texts, role: letters(texts) * turned[role],
+        "mteb": SimpleNamespace(encode=lambda texts, *, prompt_type=None: letters(texts) * turned[prompt_type]),
+        "two": SimpleNamespace(encode_query=lambda texts: -letters(texts), encode_document=letters),
+    }
+    found = evaluated({**asked, "table": table})
     worst = found.rankings("role")
     assert found.rankings("mteb") == found.rankings("two") == worst
     assert found.rankings("table") == results.rankings("letters") != worst
@@ -453,46 +438,26 @@ def test_results_are_logged_to_mlflow(results, tmp_path, monkeypatch):
         assert results.log_to("mlflow") == active.info.run_id
 
 
-class FakeRun(SimpleNamespace):
-    """What `wandb.init` returns, as far as it is used."""
-
-    def __init__(self, **options):
-        super().__init__(id="w1", options=options, logged={}, config={}, finished=False)
-        self.log = self.logged.update
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        self.finished = True
-
-
 def test_results_are_logged_to_wandb(results, monkeypatch):
-    begun = []
-    fake = SimpleNamespace(run=None, init=lambda **options: begun.append(FakeRun(**options)) or begun[-1],
-                           Html=lambda page, inject: page)  # fmt: skip
-    monkeypatch.setitem(sys.modules, "wandb", fake)
+    wandb = MagicMock(run=None, Html=lambda page, inject: page)
+    run = wandb.init.return_value.__enter__.return_value
+    run.id, run.config = "w1", {}
+    monkeypatch.setitem(sys.modules, "wandb", wandb)
     assert results.log_to("wandb", project="p") == "w1"
-    assert begun[0].options == {"name": "evaluation", "project": "p"}
-    assert begun[0].config["baseline"] == "bm25"
-    assert begun[0].logged["report"].startswith("<!doctype html>")
-    assert begun[0].finished
+    wandb.init.assert_called_once_with(name="evaluation", project="p")
+    assert run.config["baseline"] == "bm25"
+    assert run.log.call_args.args[0]["report"].startswith("<!doctype html>")
+    wandb.init.return_value.__exit__.assert_called_once()
 
 
-@pytest.mark.parametrize(
-    ("tracker", "told"), [("mlfow", "did you mean 'mlflow'"), ("wandb", r"needs the package wandb")]
-)
-def test_trackers_that_are_not_there(results, monkeypatch, tracker, told):
-    monkeypatch.setitem(sys.modules, "wandb", None)
-    with pytest.raises(harness.InputError, match=told):
-        results.log_to(tracker)
-
-
-def test_a_tracker_that_lacks_what_its_store_needs_is_one_message(results, monkeypatch):
-    lacks = SimpleNamespace(run=None, init=lambda **_: (_ for _ in ()).throw(ModuleNotFoundError("x", name="alembic")))
-    monkeypatch.setitem(sys.modules, "wandb", lacks)
-    with pytest.raises(harness.InputError, match=r"wandb needs the package alembic .pip install wandb"):
-        results.log_to("wandb")
+def test_trackers_that_are_not_there(results, monkeypatch):
+    lacks = MagicMock(run=None)
+    lacks.init.side_effect = ModuleNotFoundError("x", name="alembic")
+    for tracker, module, told in (("mlfow", None, "did you mean 'mlflow'"), ("wandb", None, "needs the package wandb"),
+                                  ("wandb", lacks, "wandb needs the package alembic .pip install wandb")):  # fmt: skip
+        monkeypatch.setitem(sys.modules, "wandb", module)
+        with pytest.raises(harness.InputError, match=told):
+            results.log_to(tracker)
 
 
 def test_names_are_all_that_there_is():
@@ -560,15 +525,6 @@ def test_every_model_of_a_part_without_a_name_is_looked_at(monkeypatch):
     assert [one.where for one in caught.value.problems] == ["retriever 'inner': OPENAI_API_KEY"] * 2
 
 
-class Foreign(Retriever):
-    """One that says nothing of how it is written."""
-
-    def index(self, documents, meter):
-        raise AssertionError
-
-    search = index
-
-
 @pytest.mark.parametrize(
     ("retriever", "table"),
     [
@@ -592,6 +548,9 @@ def test_a_retriever_says_how_it_would_be_written(retriever, table):
 
 
 def test_a_retriever_that_does_not_say_how_it_is_written_is_one_message():
+    class Foreign(Retriever):
+        index = search = None
+
     with pytest.raises(harness.InputError, match="a Foreign does not say how it is written"):
         evaluated({"mine": Foreign()})
     with pytest.raises(harness.InputError, match="an object of type int is no model"):

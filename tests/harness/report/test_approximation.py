@@ -12,34 +12,29 @@ from tests.support.qdrant_fake import fake_qdrant
 
 pytestmark = pytest.mark.slow
 
-EXPERIMENT = """
-name = "approximate"
-dataset = { path = %s, queries = ["queries.json"] }
-primary = "nDCG@10"
-measures = ["nDCG@10"]
-[[retrievers]]
-name = "exact"
-encoder = { kind = "hashing", dimensions = 64 }
-store = "edge"
-[[retrievers]]
-name = "int8"
-encoder = { kind = "hashing", dimensions = 64 }
-store = { location = "edge", quantization = "scalar" }
-[[retrievers]]
-name = "bit"
-encoder = { kind = "hashing", dimensions = 64 }
-store = { location = "edge", quantization = "binary", oversampling = 1.0 }
-"""
+DATA = Path(__file__).parents[3] / "datasets" / "survey-templates-en"
+
+
+def ran(place, retrievers, depth=100):
+    """The results of hashing encoders, each with its dimensions and its store; then what more there is."""
+    place.mkdir(exist_ok=True)
+    tables = {"name": "approximate", "dataset": {"path": str(DATA), "queries": ["queries.json"]}, "depth": depth}
+    blocks = [
+        one if "kind" in one else {**one, "encoder": {"kind": "hashing", "dimensions": one.get("dimensions", 64)}}
+        for one in retrievers
+    ]
+    blocks = [{key: value for key, value in one.items() if key != "dimensions"} for one in blocks]
+    written = {**tables, "primary": "nDCG@10", "measures": ["nDCG@10"], "retrievers": blocks}
+    return harness.run(written, harness.Options(place / "results"))
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     pytest.importorskip("qdrant_edge", reason="the extra `edge` is not installed")
-    place = tmp_path_factory.mktemp("approximate")
-    data = Path(__file__).parents[3] / "datasets" / "survey-templates-en"
-    (place / "e.toml").write_text(EXPERIMENT % f"'{data.as_posix()}'", encoding="utf-8")
-    harness.run(place / "e.toml", harness.Options(place / "results"))
-    return place / "results" / "approximate"
+    quantized = {"location": "edge", "quantization": "binary", "oversampling": 1.0}
+    stores = {"exact": "edge", "int8": {"location": "edge", "quantization": "scalar"}, "bit": quantized}
+    blocks = [{"name": name, "store": store} for name, store in stores.items()]
+    return ran(tmp_path_factory.mktemp("approximate"), blocks).folder
 
 
 def test_recall_is_that_of_the_saved_rankings(folder):
@@ -73,31 +68,12 @@ def test_the_pages_show_it(folder):
     assert f'<td class="n">{one.recall_at_10:.3f}</td>' in page
 
 
-SERVER = """
-name = "server"
-dataset = { path = %s, queries = ["queries.json"] }
-primary = "nDCG@10"
-measures = ["nDCG@10"]
-[[retrievers]]
-name = "as-asked"
-encoder = { kind = "hashing", dimensions = 64 }
-store = { location = "%s", quantization = "scalar", m = 8 }
-[[retrievers]]
-name = "production"
-encoder = { kind = "hashing", dimensions = 64 }
-store = { location = "%s", quantization = "scalar", m = 8, indexing_threshold = 10000 }
-[[retrievers]]
-name = "full-scan"
-encoder = { kind = "hashing", dimensions = 64 }
-store = { location = "%s", m = 8, full_scan_threshold = 10000 }
-"""
-
-
 def test_what_a_server_did_not_index_is_said_and_takes_the_bytes_that_it_takes(tmp_path):
-    data = Path(__file__).parents[3] / "datasets" / "survey-templates-en"
     with fake_qdrant() as server:
-        (tmp_path / "e.toml").write_text(SERVER % (f"'{data.as_posix()}'", *[server.url] * 3), encoding="utf-8")
-        results = harness.run(tmp_path / "e.toml", harness.Options(tmp_path / "results"))
+        scalar = {"location": server.url, "quantization": "scalar", "m": 8}
+        full = {"location": server.url, "m": 8, "full_scan_threshold": 10000}
+        stores = {"as-asked": scalar, "production": {**scalar, "indexing_threshold": 10000}, "full-scan": full}
+        results = ran(tmp_path, [{"name": name, "store": store} for name, store in stores.items()])
     facts = {name: one.provenance for name, one in results.manifest.retrievers.items()}
     assert {one["server"] for one in facts.values()} == {"Qdrant 1.18.3"}
     measured = approximations(read(results.folder))
@@ -115,32 +91,12 @@ def test_what_a_server_did_not_index_is_said_and_takes_the_bytes_that_it_takes(t
         assert told.count("no graph is searched") == 1
 
 
-GRAPH = """
-name = "graph"
-dataset = { path = %s, queries = ["queries.json"] }
-primary = "nDCG@10"
-measures = ["nDCG@10"]
-depth = 10
-[[retrievers]]
-name = "graph"
-encoder = { kind = "hashing", dimensions = %d }
-store = { location = "edge", m = 4, ef_construct = 4, ef = 4 }
-[[retrievers]]
-name = "words"
-kind = "bm25"
-[[retrievers]]
-name = "both"
-kind = "fusion"
-of = ["graph", "words"]
-"""
-
-
 def graph(place, dimensions):
     pytest.importorskip("qdrant_edge", reason="the extra `edge` is not installed")
-    place.mkdir()
-    data = Path(__file__).parents[3] / "datasets" / "survey-templates-en"
-    (place / "e.toml").write_text(GRAPH % (f"'{data.as_posix()}'", dimensions), encoding="utf-8")
-    return harness.run(place / "e.toml", harness.Options(place / "results"))
+    store = {"location": "edge", "m": 4, "ef_construct": 4, "ef": 4}
+    fused = {"name": "both", "kind": "fusion", "of": ["graph", "words"]}
+    graph = {"name": "graph", "dimensions": dimensions, "store": store}
+    return ran(place, [graph, {"name": "words", "kind": "bm25"}, fused], depth=10)
 
 
 def test_an_index_that_is_made_anew_may_find_others_and_is_reproduced(tmp_path):

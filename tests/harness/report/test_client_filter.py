@@ -98,20 +98,6 @@ def test_the_lens_says_what_the_scores_say_of_a_slice_and_a_measure(driver, resu
     assert complaints(driver) == []
 
 
-def test_a_link_to_a_query_restores_everything(driver, results):
-    query = "q-rails/names 2"
-    words = f"#a=hashing&b=bm25&slice={quote('tags: names')}&measure=RR&q={quote(query)}"
-    look(driver, results, words)
-    assert driver.execute_script("return document.querySelector('#look-list input:checked + .i').textContent") == query
-    assert driver.execute_script(
-        "return ['a', 'b', 'slice', 'measure']"
-        ".map((x) => document.querySelector('#client-filter-' + x).selectedOptions[0].text)"
-    ) == ["hashing", "bm25", "tags: names (24)", "RR"]
-    link = driver.current_url
-    look(driver, results, "#" + link.partition("#")[2])
-    assert driver.current_url == link
-
-
 def test_what_a_link_names_and_the_page_lacks_is_passed_over(driver, results):
     look(driver, results, "#a=nobody&b=<script>&slice=__proto__&measure=X&q=<img src=x>&group=constructor")
     assert "all 48 queries" in text_of(driver, "#client-filter-reading")
@@ -308,4 +294,4 @@ def test_a_page_without_labels_has_no_empty_table_and_a_failure_reads_as_a_sente
     assert driver.execute_script(shown, ".board .failed td") == "block"
     assert driver.execute_script(shown, "#look-detail [aria-label^=Relevant]") == "none"
     assert complaints(driver) == []
-    assert "No query has labels of documents" in claimed.read_text(encoding="utf-8")
+    assert "No query has document labels" in claimed.read_text(encoding="utf-8")

@@ -2,14 +2,11 @@
 
 import re
 from dataclasses import replace
-from types import SimpleNamespace
 
-import numpy as np
 import pytest
 
 import harness
 from harness import records
-from harness.report import failures
 from harness.report.failures import causes, groups, words
 from harness.report.view import view_of
 from tests.support import small
@@ -68,23 +65,3 @@ def test_truncated_answers_are_a_group_of_their_own(view):
     members = {group.key: len(group.places) for group in groups(altered)}
     assert members.get("cut-hashing", 0) == int((~near).sum())
     assert "cut-bm25" not in members
-
-
-@pytest.mark.parametrize(
-    ("found", "labelled", "said"),
-    [
-        ([[1, 1, 1], [1, 1, 1]], 2,
-         "Every retriever finds a relevant document among its first 3 hits for every query."),
-        ([[1, 1, 0], [1, 1, 1]], 2,
-         "At least two retrievers find a relevant document among their first 3 hits for every query."),
-        ([[1, 1, 1], [0, 0, 0]], 1,
-         "Every retriever finds a relevant document among its first 3 hits for every query that has labels."),
-        ([[0, 0, 0], [0, 0, 0]], 0, "No query has labels of documents, so nothing tells which queries fail."),
-    ],
-)  # fmt: skip
-def test_a_page_without_groups_says_why(monkeypatch, found, labelled, said):
-    near = dict(zip("abc", np.array(found).T, strict=True))
-    monkeypatch.setattr(failures, "hits_within", lambda view, depth: near)
-    grades = {"x": {"d": 1} if labelled else {}, "y": {"d": 1} if labelled == 2 else {}}
-    view = SimpleNamespace(n=2, ids=["x", "y"], grades=grades, cutoff=3)
-    assert failures.without_groups(view) == said

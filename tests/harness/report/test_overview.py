@@ -12,7 +12,6 @@ import harness
 from harness import records
 from harness.dataset import DatasetReference
 from harness.dataset.load import load
-from harness.records import holds_results
 from harness.report.index import listing, write_index
 from retrievers.errors import InputError
 from tests.support import small
@@ -69,6 +68,10 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_what_is_whole_is_listed_and_the_rest_has_its_reason(place: Path) -> None:
     read = listing(place)
     assert [entry.folder for entry in read.entries] == ["fewer", "other", "small", "small.1", "third"]
+    page = (place / "index.html").read_text(encoding="utf-8")
+    linked = re.findall('href="([^"]*)/report.html"', page)
+    assert linked == [entry.folder for entry in read.entries if entry.reported] == ["small", "small.1", "third"]
+    assert "<bdi>fewer</bdi></th>" in page
     reasons = dict(read.unread)
     assert list(reasons) == ["cut", "damaged", "notes", "small.unfinished"]
     assert reasons["cut"].startswith("rankings/bm25.jsonl: is missing")
@@ -76,13 +79,6 @@ def test_what_is_whole_is_listed_and_the_rest_has_its_reason(place: Path) -> Non
     assert reasons["notes"] == "is not a results folder (it holds no manifest.json)"
     assert reasons["small.unfinished"] == "a run that was stopped, or is under way; 1 finished ranking"
     assert str(place) not in " ".join(reasons.values())
-
-
-def test_a_link_leads_to_a_report_that_is_there(place: Path) -> None:
-    assert [entry.folder for entry in listing(place).entries if entry.reported] == ["small", "small.1", "third"]
-    page = (place / "index.html").read_text(encoding="utf-8")
-    assert re.findall('href="([^"]*)/report.html"', page) == ["small", "small.1", "third"]
-    assert "<bdi>fewer</bdi></th>" in page
 
 
 def test_means_are_those_of_the_summaries(place: Path) -> None:
@@ -126,7 +122,7 @@ def test_a_retriever_is_known_again_where_its_table_has_more_keys(place: Path) -
 def test_a_page_that_is_none_of_ours_is_left_alone(tmp_path: Path, call: Call, place: Path) -> None:
     shutil.copytree(place / "small", tmp_path / "small")
     (tmp_path / "index.html").write_text("<p>My own</p>", encoding="utf-8")
-    with pytest.raises(InputError, match="is not one of ours"):
+    with pytest.raises(InputError, match="is not a page of harness"):
         write_index(tmp_path)
     assert (tmp_path / "index.html").read_text(encoding="utf-8") == "<p>My own</p>"
     assert [path.name for path in tmp_path.iterdir()] != [".index.html"]
@@ -168,13 +164,6 @@ def test_the_command_line_lists_and_says_what_is_not_listed(call: Call, place: P
     assert [one["folder"] for one in told["not_listed"]] == ["cut", "damaged", "notes", "small.unfinished"]
 
 
-def test_a_folder_without_any_results_is_a_mistake(call: Call, tmp_path: Path) -> None:
-    assert not holds_results(tmp_path)
-    said = call("report", tmp_path)
-    assert (said.code, said.out) == (2, "")
-    assert "is not a results folder" in said.err
-
-
 def test_a_run_writes_the_page_and_its_own_results_do_not_hang_on_it(tmp_path: Path) -> None:
     lines: list[str] = []
     options = harness.Options(tmp_path / "out", on_message=lines.append)
@@ -183,8 +172,8 @@ def test_a_run_writes_the_page_and_its_own_results_do_not_hang_on_it(tmp_path: P
     (tmp_path / "out" / "index.html").write_text("mine", encoding="utf-8")
     harness.run(small.experiment(tmp_path, retrievers=RENAMED), options)
     assert lines == [
-        f"the page of all results is not written: {tmp_path / 'out' / 'index.html'}: is not one of ours, "
-        "and is not written over (move it elsewhere)"
+        f"the page of all results is not written: {tmp_path / 'out' / 'index.html'}: is not a page of harness "
+        "(move it elsewhere)"
     ]
 
 
@@ -221,17 +210,10 @@ def test_runs_are_sorted_and_filtered(driver, place: Path) -> None:  # type: ign
 
 @needs_browser
 @pytest.mark.parametrize("width", [320, 400, 1280, 1920])
-def test_the_page_fits_every_width(driver, place: Path, width: int) -> None:  # type: ignore[no-untyped-def]
+def test_the_page_fits_every_width_and_everyone_can_read_it(driver, place: Path, width: int) -> None:  # type: ignore[no-untyped-def]
     resize(driver, width)
     driver.get((place / "index.html").as_uri())
     assert driver.execute_script("return document.documentElement.scrollWidth") <= width
     dates = "return [...document.querySelectorAll('.runs time')].map((time) => time.getClientRects().length)"
     assert width < 721 or set(driver.execute_script(dates)) == {1}
-
-
-@needs_browser
-@pytest.mark.parametrize("width", [400, 1280])
-def test_everyone_can_read_it(driver, place: Path, width: int) -> None:  # type: ignore[no-untyped-def]
-    resize(driver, width)
-    driver.get((place / "index.html").as_uri())
     assert axe(driver) == []

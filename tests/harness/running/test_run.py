@@ -211,7 +211,7 @@ def test_empty_documents_and_queries_without_answers_score_zero_and_stay(tmp_pat
 
 def test_the_report_says_whether_the_winner_depends_on_the_grade_rule(finished: Results) -> None:
     said = (finished.folder / "report.md").read_text(encoding="utf-8")
-    readings = said.partition("## Other readings")[2].partition("\n## ")[0]
+    readings = said.partition("## Other grade rules")[2].partition("\n## ")[0]
     assert readings.count("\n| linear | ") == 2
     assert readings.count("\n| binary | ") == 2
     assert readings.count("\n| reciprocal | ") == 1

@@ -1,4 +1,4 @@
-// The filter: A against B, a slice, a measure, a group, a query. It stands in the address, by names.
+// The filter: A against B, a slice, a measure, a group, a query. The address holds it, by names.
 let data, evidence, evidenceOf, beside, places, known, inside; // from start on
 const bar = $("client-filter"), state = {};
 const selects = Object.fromEntries(found("[data-key]").map((select) => [select.dataset.key, select]));
@@ -7,7 +7,7 @@ const pair = () => (selects.a ? [placeOf("a"), placeOf("b")] : [0, 0]);
 const values = (r) => data.values[placeOf("measure")][r];
 const explored = () => placeOf("slice") > 0 || placeOf("measure") > 0;
 
-// Over the places that have a value; NaN without any.
+// Over the queries with a value; NaN without any.
 const weighted = (places, valueAt) => {
   let sum = 0, total = 0;
   for (const i of places) {
@@ -42,20 +42,20 @@ const draw = () => {
   inside = new Set(slice ? data.slices[slice - 1][1] : data.ids.keys());
   for (const key in selects) selects[key].selectedIndex = placeOf(key);
   $("client-filter-reading").textContent = reading();
-  // What was tested stays as it was: it says so while another choice is looked at.
+  // Tests do not change: a note says so while another selection is shown.
   root.classList.toggle("explored", explored());
   drawCharts();
   drawQueries();
 };
 const initial = () => Object.fromEntries(Object.entries(known).map(([key, choices]) => [key, data.pair[key] ?? choices[0]]));
-// Each choice is a step of the history: Back takes it back.
+// Each selection is a step of the history: Back undoes it.
 const change = (choice, redraw = draw) => {
   Object.assign(state, choice);
   redraw();
   const address = `#${new URLSearchParams(Object.entries(state).filter(([, value]) => value))}`;
   if (location.hash !== address) history.pushState(null, "", address);
 };
-// A link says what it changes; what the page does not have is passed over.
+// A link names its changes; unknown names are ignored.
 const restore = () => {
   const words = new URLSearchParams(location.hash.slice(1));
   Object.assign(state, initial());
@@ -63,7 +63,7 @@ const restore = () => {
   draw();
 };
 
-// Packed JSON; rejected where the browser cannot unpack it.
+// Packed JSON; rejected if the browser cannot unpack it.
 const unpacked = async (id) => {
   const bytes = Uint8Array.from(atob($(id).textContent), (letter) => letter.charCodeAt(0));
   return new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"))).json();
@@ -88,7 +88,7 @@ const start = async () => {
   root.classList.add("filter-ready");
 };
 $("print")?.addEventListener("click", () => print());
-// A way within the page leaves the address, which holds the state; a fold that it leads to opens.
+// A link within the page keeps the address, which has the state; a fold at its target opens.
 addEventListener("click", (event) => {
   const link = event.target.closest('a[href^="#"]'), target = link && $(decodeURIComponent(link.hash.slice(1)));
   if (!target) return;

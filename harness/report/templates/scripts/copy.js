@@ -1,4 +1,4 @@
-// Figures and tables as others take them: tab-separated values, SVG, PNG.
+// Figures and tables for other programs: tab-separated values, SVG, PNG.
 // No spreadsheet runs a text as a formula; numbers stay numbers.
 const cell = (value) => {
   const line = value.replace(/\s+/g, " "), plain = line.replace("\u2212", "-");
@@ -21,7 +21,7 @@ const copied = async (text) => {
 for (const quoted of found(".quoted")) quoted.before(button("Copy", () => copied(quoted.textContent)));
 on($("quote"), "toggle", () => { $("address").textContent = location.href; });
 const copiedRows = (rows) => copied(rows.map((row) => `${row.map(cell).join("\t")}\n`).join(""));
-// A head of several rows stands in each of them.
+// A head of several rows is repeated in each.
 const tableRows = (table) => {
   let group = "";
   return [...table.rows].map(({ cells }) => {
@@ -35,15 +35,15 @@ for (const table of found(".scroll > table:not(.board, .gold, .queries)")) {
 }
 
 const shownOf = (figure) => found(".plot svg", figure).find((svg) => svg.clientWidth) ?? first("svg", figure);
-// A mark's title has a line a fact.
+// A mark's title has one line per fact.
 const factsOf = ({ textContent }) => textContent.split("\n").map((line) => line.split(/: (.*)/s, 2));
 const copyFigure = (figure) => {
   const facts = found("title", shownOf(figure)).map(factsOf), heads = facts.map((row) => row.map(([key]) => key));
-  // A cell of a heat map has one fact, named by its place.
+  // A cell of a heat map has one fact, named by its position.
   const alike = heads.every((head) => head[0] === heads[0][0]);
   copiedRows(alike ? [...heads.slice(0, 1), ...facts.map((row) => row.map(([, value]) => value))] : facts.flat());
 };
-// The picture as a file that stands alone, on white paper.
+// The picture as a self-contained file on white.
 const save = async (figure, kind) => {
   const shown = shownOf(figure), { width, height } = shown.getBoundingClientRect(), copy = shown.cloneNode(true);
   put(copy, { xmlns: SVG, width, height, "font-family": getComputedStyle(shown).fontFamily });

@@ -1,9 +1,9 @@
-// The grid of queries: a row each, sorted and filtered; the chosen one's rankings side by side, what moved, and texts.
+// The grid of queries, sorted and filtered; the rankings of the selected one side by side, with moves and texts.
 const MOST = 50;
 const browser = first(".browser"), listed = $("look-list"), box = $("look-text"), detail = $("look-detail");
 const sorts = found(".queries thead th"), rankings = found(".ranking", detail), heads = found("thead .n", detail).slice(1);
 const gap = first(".gap", detail), { lang } = first("h3", detail);
-// A column of the grid and a direction; at first the queries that differ most.
+// A column of the grid and a direction; at first the largest differences.
 let order = { column: null, down: true };
 let current = null, most = MOST;
 
@@ -13,7 +13,7 @@ const spoken = (tag, className, ...inside) => {
   return node;
 };
 const gradeOf = (value, best) => {
-  const title = value > 0 ? `grade ${value} of ${best}` : value === undefined ? "nobody judged it" : "judged irrelevant";
+  const title = value > 0 ? `grade ${value} of ${best}` : value === undefined ? "no label" : "irrelevant";
   const kind = value > 0 ? (value === best ? " hit best" : " hit") : "";
   return put(make("span", `grade${kind}`, make("span", "", value ?? "–")), { title, role: "img", "aria-label": title });
 };
@@ -32,7 +32,7 @@ const hit = (number, rank, { graded, best, wanted, given }) => {
   const score = given === undefined ? "" : make("span", "s", minus(String(given)));
   return make("li", "", make("span", "r", rank + 1), gradeOf(graded.get(number), best), inside, score);
 };
-// Lines from where a document stands in the one ranking to where it stands in the other.
+// Lines between a document's positions in two rankings.
 const drawShifts = () => {
   if (!gap || !current) return;
   const [x, y] = pair(), [left, right] = [x, y].map((r) => found("li", rankings[r]));
@@ -61,7 +61,7 @@ const show = (query) => {
     put(make("th", "", titled(number)), { scope: "row" }),
     ...columns.map((r) => make("td", "n", ranks[r] || "missed"))));
   fill("tbody", relevant);
-  first(".scroll", detail).hidden = !relevant.length; // Where claims alone are judged, no document is relevant.
+  first(".scroll", detail).hidden = !relevant.length; // With claims only, no document is relevant.
   first("thead tr", detail).append(...columns.map((r) => heads[r]));
   first(".columns", detail).append(...columns.map((r) => rankings[r]));
   for (const r of columns) {
@@ -76,7 +76,7 @@ const show = (query) => {
   drawShifts();
 };
 
-// The part of the row's colour that a score takes of the highest.
+// The colour of a score: its share of the highest score in the row.
 const shaded = (value, most) => {
   const cell = make("td", "n", round(value));
   cell.style.setProperty("--share", `${Math.round(100 * Math.max(0, value / most) || 0)}%`);
@@ -116,7 +116,7 @@ const list = () => {
     && [query?.text ?? "", id].some((text) => id === q || fold(text).includes(asked))));
   const elsewhere = q && !evidenceOf.has(q);
   $("look-count").textContent = `${count(matching.length)} of ${queries(data.ids.length)}${elsewhere ? `; ${q} is not on this page` : ""}`;
-  // A query that was asked for is listed, however far down it stands; another stays where it is in sight.
+  // A query in the address is listed, however far down; another stays if it is visible.
   const at = matching.findIndex(({ id }) => id === q), shown = matching.slice(0, at < most ? most : Infinity);
   show(elsewhere ? null : (matching[at]?.query ?? shown.find(({ query }) => query && query === current)?.query ?? shown.find(({ query }) => query)?.query));
   const highest = Math.max(...data.retrievers.flatMap((_, r) => matching.map(({ place }) => values(r)[place] ?? 0)));
@@ -137,7 +137,7 @@ const drawQueries = () => {
   list();
 };
 on(box, "input", () => { state.q = ""; list(); });
-// A press sorts downwards, a second upwards, a third gives the first order back.
+// A press sorts down, a second up, a third restores the order.
 sorts.forEach((head, column) => on(first("button", head), "click", () => {
   const again = order.column === column;
   order = again && !order.down ? { column: null, down: true } : { column, down: !again };
@@ -145,8 +145,8 @@ sorts.forEach((head, column) => on(first("button", head), "click", () => {
   if (order.column !== null) head.setAttribute("aria-sort", order.down === Boolean(column) ? "descending" : "ascending");
   list();
 }));
-// An opened text moves what stands below it.
+// An opened text moves the rows below it.
 const moved = new ResizeObserver(drawShifts);
 found("ol", detail).forEach((one) => moved.observe(one));
-// What cannot be unpacked leaves the page as it is without scripts.
+// If unpacking fails, the page stays as without scripts.
 setTimeout(() => start().catch((error) => { root.classList.remove("js"); throw error; }));

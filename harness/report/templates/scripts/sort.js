@@ -1,4 +1,4 @@
-// Tables: a button in each header sorts by its column; a third press gives the first order back.
+// Tables: a button in each header sorts by its column; a third press restores the order.
 for (const table of found("table.sortable")) {
   const body = table.tBodies[0], rows = [...body.rows], heads = [...table.tHead.rows[0].cells];
   heads.forEach((head, column) => {
@@ -13,7 +13,7 @@ for (const table of found("table.sortable")) {
       heads.forEach((other) => other.removeAttribute("aria-sort"));
       if (next) head.setAttribute("aria-sort", next);
       const keyed = rows.map((row) => [key(row.cells[column]), row]);
-      // What is not a number comes last either way.
+      // Values that are not numbers come last in both directions.
       if (next) keyed.sort(([x], [y]) => Number.isNaN(x) - Number.isNaN(y) || sign * order(x, y));
       body.append(...keyed.map(([, row]) => row));
     });

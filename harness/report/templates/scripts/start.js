@@ -1,4 +1,4 @@
-// What every other script uses. All text goes in as text.
+// Helpers of all scripts. Texts are inserted as text.
 const root = document.documentElement;
 root.classList.add("js");
 const $ = (id) => document.getElementById(id);
@@ -29,7 +29,7 @@ const button = (text, act) => {
 const minus = (text) => text.replace("-", "\u2212");
 const count = (number) => number.toLocaleString("en");
 const queries = (number) => `${count(number)} ${number === 1 ? "query" : "queries"}`;
-// Rounded as Python rounds.
+// Rounded as in Python.
 const decimals = (signDisplay) => {
   const digits = { minimumFractionDigits: 3, maximumFractionDigits: 3, roundingMode: "halfEven", signDisplay };
   const { format } = new Intl.NumberFormat("en", digits);
@@ -38,7 +38,7 @@ const decimals = (signDisplay) => {
 const round = decimals("negative"), signed = decimals("exceptZero");
 const fold = (text) => text.normalize("NFKC").toLocaleLowerCase();
 
-// What scrolls is reached by the keyboard; what fits is no stop on the way.
+// An element that scrolls gets a tab stop; others get none.
 const SCROLLS = ".scroll, .columns, .full, pre";
 const fits = (node) => node.scrollWidth <= node.clientWidth + 1 && node.scrollHeight <= node.clientHeight + 1;
 const sizes = new ResizeObserver((seen) => {

@@ -1,16 +1,16 @@
 // Texts of documents with the words of a query marked, in any script.
 const WINDOW = 170;
 const UNSPACED = /[\u0e00-\u0e7f\u3040-\u30ff\u3400-\u9fff]/u;
-// The words of a text in any script; where none has spaces, every two letters that stand together.
+// The words of a text in any script; without spaces, every two adjacent letters.
 const wordsOf = (text) => [...text.matchAll(/[\p{L}\p{N}][\p{L}\p{N}\p{M}]*/gu)].flatMap(({ 0: word, index }) => {
   const part = (letters, from) => ({ word: fold(letters), from, to: from + letters.length });
   const letters = UNSPACED.test(word) ? [...word.matchAll(/.(?=(.))/gu)] : [];
   return letters.length ? letters.map(({ 0: one, 1: next, index: at }) => part(one + next, index + at)) : [part(word, index)];
 });
-// Two words are alike where one is the other or its beginning of four letters or more.
+// Two words match if they are equal, or one is a prefix of the other with four letters or more.
 const begins = (x, y) => y.length >= 4 && x.startsWith(y) && x.length - y.length <= 3 && !UNSPACED.test(x);
 const alike = (x, y) => x === y || begins(x, y) || begins(y, x);
-// The query's words, without those that more than a quarter of the shown documents have, unless none is left.
+// The query's words, without those in more than a quarter of the shown documents, unless none is left.
 const wantedWords = (query, texts) => {
   const words = [...new Set(wordsOf(query).map(({ word }) => word))];
   const bags = texts.map((text) => new Set(wordsOf(text.slice(0, 4000)).map(({ word }) => word)));
@@ -28,7 +28,7 @@ const marked = (text, wanted) => {
   }
   return [...parts, text.slice(at)];
 };
-// The part of a text around the first of the wanted words.
+// The part of a text around the first match.
 const snippet = (text, wanted) => {
   const found = hitsIn(text, wanted)[0]?.from ?? 0;
   const near = Math.max(0, Math.min(found - 24, text.length - WINDOW)), space = text.indexOf(" ", near);
