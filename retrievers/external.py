@@ -303,19 +303,22 @@ class SavedRun(ExternalRetriever):
             if self._path.exists() and not self._path.is_file():  # it is read twice, which a pipe cannot be
                 raise InputError(Problem(str(self._path), "is not a regular file", "write it to a file first"))
             rows = {".jsonl": _json_rows, ".ndjson": _json_rows, ".parquet": _parquet_rows}.get(self._path.suffix)
-            read = stream_run(self._path) if rows is None else _gathered(self._path, rows(self._path)).items()
+            if rows is not None:
+                self._run = _as_arrays(_gathered(self._path, rows(self._path)))
+                return self._run
             # Runs are kept until the last one was asked: as arrays, whose documents they share, they take a fraction.
-            self._run = {}
-            for query, hits in read:
-                if query in self._run:  # its lines do not stand together
-                    self._run = {query: _as_arrays(hits) for query, hits in read_run(self._path).items()}
+            run: dict[str, tuple[tuple[str, ...], Floats]] = {}
+            for query, documents, scores in stream_run(self._path):
+                if query in run:  # its lines do not stand together
+                    run = _as_arrays(read_run(self._path))
                     break
-                self._run[query] = _as_arrays(hits)
+                run[query] = documents, scores
+            self._run = run
         return self._run
 
 
-def _as_arrays(hits: Mapping[str, float]) -> tuple[tuple[str, ...], Floats]:
-    return tuple(map(sys.intern, hits)), np.array(list(hits.values()))
+def _as_arrays(run: RunScores) -> dict[str, tuple[tuple[str, ...], Floats]]:
+    return {query: (tuple(map(sys.intern, hits)), np.array(list(hits.values()))) for query, hits in run.items()}
 
 
 def _gathered(path: Path, rows: Iterable[tuple[int, Any]]) -> RunScores:

@@ -9,15 +9,18 @@ from __future__ import annotations
 
 import gzip
 import re
+import sys
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
-from itertools import groupby
+from itertools import chain, groupby
+from operator import attrgetter, itemgetter
 from pathlib import Path
-from typing import Generic, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 from urllib.parse import quote, unquote
 
 import numpy as np
+import numpy.typing as npt
 
 from retrievers.errors import InputError, Problem
 from retrievers.ids import nfc
@@ -29,16 +32,19 @@ LARGEST = float(np.finfo(np.float32).max)
 BLOCK, LONGEST_LINE = 1 << 20, 1 << 20
 """Bytes that are read at once, and of a line, at most."""
 NEWLINE_BYTE = b"\n"
-UNUSUAL = (b"%", b"\0", b"\x1c", b"\x1d", b"\x1e", b"\x1f")
-"""What may stand for other characters, what marks ends of lines here, and what only Python takes for white space."""
+SPACES = bytes(byte in b" \t\n\v\f\r" for byte in range(256))
+"""For each byte, whether it separates fields."""
+WIDEST = 1 << 24
+"""Bytes of a column, each field padded to the longest: a block with longer ones is read line by line."""
+KNOWN = 1 << 18
+"""Ids of which one text is kept each, however often and in however many files they occur."""
 LONGEST_SHOWN = 60
 """Bytes of a field that a message shows."""
 SHOWN = 20
 """How many problems of one file are listed; the rest is counted."""
 RunScores = dict[str, dict[str, float]]
 Qrels = dict[str, dict[str, int]]
-Number = TypeVar("Number", int, float)
-Line = tuple[int, str, str, Number]
+Numbers = npt.NDArray[Any]
 
 
 @lru_cache(maxsize=1 << 16)  # a document is a hit of many queries, and of many retrievers
@@ -67,7 +73,7 @@ def read_run(path: str | Path) -> RunScores:
         InputError: malformed lines, scores that are no number, or a document ranked twice for a query, each
             with its line; or the file cannot be read or holds nothing.
     """
-    return _by_query(path, RUN, "ranked")
+    return _by_query(path, RUN)
 
 
 def read_qrels(path: str | Path) -> Qrels:
@@ -77,20 +83,22 @@ def read_qrels(path: str | Path) -> Qrels:
         InputError: malformed lines, grades that are no whole number, or a document judged twice for a
             query, each with its line; or the file cannot be read or holds nothing.
     """
-    return _by_query(path, QRELS, "judged")
+    return _by_query(path, QRELS)
 
 
-def _by_query(path: str | Path, form: LineForm[Number], done: str) -> dict[str, dict[str, Number]]:
-    found: dict[str, dict[str, Number]] = {}
+def _by_query(path: str | Path, form: LineForm) -> dict[str, dict[str, Any]]:
+    found: dict[str, dict[str, Any]] = {}
     problems = LineProblems(path)
     for some in _stretches(path, form, problems):
-        some.add_to(found.setdefault(some.query, {}), problems, done)
+        known = found.setdefault(some.query, {})
+        some.refuse_twice(known, problems, form.done)
+        known.update(zip(some.documents, some.values.tolist(), strict=True))
     problems.refuse(nothing=not found)
     return found
 
 
-def stream_run(path: str | Path) -> Iterator[tuple[str, dict[str, float]]]:
-    """Read a run query by query, as far as its lines stand together: pairs of query id and document id -> score.
+def stream_run(path: str | Path) -> Iterator[tuple[str, tuple[str, ...], Floats]]:
+    """Read a run query by query, as far as its lines stand together: query id, documents and their scores.
 
     Only one query's hits are in memory at a time. A query whose lines do not stand together comes again.
 
@@ -98,17 +106,11 @@ def stream_run(path: str | Path) -> Iterator[tuple[str, dict[str, float]]]:
         InputError: as `read_run`, after the last query.
     """
     problems = LineProblems(path)
-    current: str | None = None
-    hits: dict[str, float] = {}
+    some = None
     for some in _stretches(path, RUN, problems):
-        if some.query != current:
-            if current is not None:
-                yield current, hits
-            current, hits = some.query, {}
-        some.add_to(hits, problems, "ranked")
-    problems.refuse(nothing=current is None)
-    if current is not None:
-        yield current, hits
+        some.refuse_twice((), problems, RUN.done)
+        yield some.query, some.documents, some.values
+    problems.refuse(nothing=some is None)
 
 
 def write_run(path: str | Path, run: Iterable[tuple[str, Ranking]], *, tag: str) -> None:
@@ -170,55 +172,66 @@ def write_qrels(path: str | Path, judgments: Mapping[str, Mapping[str, int]]) ->
             file.writelines(f"{encode(query)} 0 {encode(document)} {grade}\n" for document, grade in judged.items())
 
 
-class Stretch(NamedTuple, Generic[Number]):
+class Stretch(NamedTuple):
     """Lines of one query that follow each other."""
 
     query: str
-    first: int
-    """The number of the first line."""
-    documents: Sequence[str]
-    values: Sequence[Number]
+    lines: Sequence[int]
+    """Their numbers."""
+    documents: tuple[str, ...]
+    values: Numbers
 
-    def add_to(self, known: dict[str, Number], problems: LineProblems, done: str) -> None:
-        """Add the documents to those of earlier lines; one that comes again is a problem."""
-        before = len(known)
-        known.update(zip(self.documents, self.values, strict=True))
-        if len(known) - before < len(self.documents):
-            seen = set(list(known)[:before])
-            for number, document in enumerate(self.documents, self.first):
+    def refuse_twice(self, earlier: Collection[str], problems: LineProblems, done: str) -> None:
+        """Note each document that was in an earlier line."""
+        seen = set(earlier)
+        if len(seen.union(self.documents)) < len(seen) + len(self.documents):
+            for number, document in zip(self.lines, self.documents, strict=True):
                 if document in seen:
                     problems.add(number, f"document {document!r} is {done} twice for query {self.query!r}")
                 seen.add(document)
 
 
-def _stretches(path: str | Path, form: LineForm[Number], problems: LineProblems) -> Iterator[Stretch[Number]]:
+def _stretches(path: str | Path, form: LineForm, problems: LineProblems) -> Iterator[Stretch]:
     """The lines of a file, those of one query together; what is malformed goes to `problems`."""
-    for first, block in blocks_of(path):
-        columns = columns_of(block, form.width)
-        values = None if columns is None else form.numbers(columns[form.column])
-        if columns is None or values is None:
-            if first == 1 and form.width == QRELS.width:
-                _refuse_other_kinds(path, block)
-            for number, query, document, value in lines_one_by_one(first, block, form, problems.add):
-                yield Stretch(query, number, [document], [value])
+    for query, parts in groupby(_parts(path, form, problems), attrgetter("query")):
+        first, *others = parts
+        if not others:
+            yield first
             continue
-        start = 0
-        for query, lines in groupby(columns[0]):
-            stop = start + len(list(lines))
-            yield Stretch(query, first + start, columns[2][start:stop], values[start:stop])
+        _, lines, documents, values = zip(first, *others, strict=True)
+        yield Stretch(query, [*chain(*lines)], (*chain(*documents),), np.concatenate(values))
+
+
+def _parts(path: str | Path, form: LineForm, problems: LineProblems) -> Iterator[Stretch]:
+    """The same, cut where a block ends."""
+    begun = form is not QRELS
+    for first, block in blocks_of(path):
+        columns = columns_of(block, form)
+        if columns is None:
+            if not begun:
+                _refuse_other_kinds(path, block)
+            for query, some in groupby(lines_one_by_one(first, block, form, problems.add), itemgetter(1)):
+                lines, _, documents, numbers = zip(*some, strict=True)
+                yield Stretch(query, lines, documents, np.array(numbers))
+            begun = begun or not block.isspace()
+            continue
+        queries, names, values = columns
+        begun, start = True, 0
+        for query, stop in queries:
+            yield Stretch(query, range(first + start, first + stop), names[start:stop], values[start:stop])
             start = stop
 
 
 def lines_one_by_one(
-    first: int, block: bytes, form: LineForm[Number], add: Callable[[int, str, str], None]
-) -> Iterator[Line[Number]]:
+    first: int, block: bytes, form: LineForm, add: Callable[[int, str, str], None]
+) -> Iterator[tuple[int, str, str, Any]]:
     """The lines of a block that may hold any; one that is malformed goes to `add`."""
     raw, query = b"", ""
     for number, line in enumerate(block.split(NEWLINE_BYTE), start=first):
         fields = line.split()
         if not fields or (fields[0].startswith(b"#") and len(fields) != form.width):  # blank, or a comment
             continue
-        values = form.numbers([fields[form.column].decode("ascii", "replace")]) if form.column < len(fields) else None
+        values = _numbers(fields[form.column : form.column + 1], form)
         if len(fields) < form.width or (form is QRELS and len(fields) > form.width):
             tabs = line.count(b"\t") == form.width - 1
             remedy = "an id with white space: write a space as %20" if tabs else form.fields
@@ -229,7 +242,7 @@ def lines_one_by_one(
             try:
                 if fields[0] != raw:
                     raw, query = fields[0], id_of(fields[0])
-                yield number, query, id_of(fields[2]), values[0]
+                yield number, query, id_of(fields[2]), values.item()
             except UnicodeDecodeError:
                 add(number, "an id is not UTF-8", "save the file as UTF-8")
 
@@ -241,59 +254,88 @@ def _refuse_other_kinds(path: str | Path, block: bytes) -> None:
     if len(fields) == RUN.width and fields[1].upper() == b"Q0":
         raise InputError(Problem(str(path), "is a run, not judgments", "give the qrels first, then the runs"))
     kind = kind_of(line.decode("utf-8", "replace"))
-    if kind == "JSON" and len(fields) == 4 and _grades([fields[3].decode("utf-8", "replace")]) is not None:
+    if kind == "JSON" and len(fields) == 4 and _numbers(fields[3:], QRELS) is not None:
         return  # a query's id may begin with a brace
     if kind == "JSON" or (kind and len(fields) not in NUMBERS_OF_FIELDS):  # an id may hold a comma
         remedy = f"expected four fields a line: {QRELS.fields}"
         raise InputError(Problem(str(path), f"holds no TREC judgments: it looks like {kind}", remedy))
 
 
-def _grades(fields: list[str]) -> list[int] | None:
-    """The fields as whole numbers below 2^31; None where one is none."""
+def _numbers(fields: Sequence[bytes], form: LineForm) -> Numbers | None:
+    """The fields as whole or finite numbers; None where one is none, or too large."""
     try:
-        grades = list(map(int, fields))
+        values = np.array(list(map(form.number, fields)))
     except ValueError:
         return None
-    return grades if max(map(abs, grades)) < 2**31 and "_" not in "".join(fields) else None
+    fit = (values >= -form.largest) & (values <= form.largest)
+    return values if fit.all() and b"_" not in b"".join(fields) else None
 
 
-def _finite(fields: list[str]) -> list[float] | None:
-    """The fields as numbers; None where one is none, or is not finite."""
-    try:
-        scores = list(map(float, fields))
-    except ValueError:
-        return None
-    return scores if np.isfinite(scores).all() and "_" not in "".join(fields) else None
-
-
-class LineForm(NamedTuple, Generic[Number]):
+class LineForm(NamedTuple):
     """What stands in the lines of a kind of file."""
 
     fields: str
     width: int
     column: int
     """The field that holds a number."""
-    numbers: Callable[[list[str]], list[Number] | None]
+    number: type[int] | type[float]
+    largest: float
     value: str
     remedy: str
+    done: str
+    """What a line does with its document."""
 
 
-RUN = LineForm("query Q0 document rank score tag", 6, 4, _finite, "score", "a score is a finite number")
-QRELS = LineForm("query iteration document grade", 4, 3, _grades, "grade", "a grade is a whole number below 2^31")
+RUN = LineForm("query Q0 document rank score tag", 6, 4, float, sys.float_info.max, "score",
+               "a score is a finite number", "ranked")  # fmt: skip
+QRELS = LineForm("query iteration document grade", 4, 3, int, 2**31 - 1, "grade",
+                 "a grade is a whole number below 2^31", "judged")  # fmt: skip
 
 
-def columns_of(block: bytes, width: int) -> list[list[str]] | None:
-    """The columns of a block in which every line has so many fields, all plain ASCII and nothing percent-encoded.
+class _Ids(dict[bytes, str]):
+    """Fields that are ids -> one text each."""
 
-    Several times as fast as line by line. None for any other block, which is to be read line by line.
+    def __missing__(self, field: bytes) -> str:
+        if len(self) >= KNOWN:
+            self.clear()
+        return self.setdefault(field, sys.intern(id_of(field)))
+
+
+IDS = _Ids()
+
+
+def columns_of(block: bytes, form: LineForm) -> tuple[list[tuple[str, int]], tuple[str, ...], Numbers] | None:
+    """The columns of a block in which every line has so many fields: queries, each with its end, documents, numbers.
+
+    Ten times as fast as line by line. None for any other block, which is to be read line by line.
     """
-    if not block.isascii() or any(letter in block for letter in UNUSUAL):
+    edges = np.flatnonzero(np.diff(np.frombuffer(block.translate(SPACES), np.bool_), prepend=True))
+    ends = np.flatnonzero(np.frombuffer(block, np.uint8) == NEWLINE_BYTE[0])
+    if len(edges) != 2 * form.width * len(ends) or b"\0" in block:
         return None
-    fields = block.replace(NEWLINE_BYTE, b" \0 ").decode("ascii").split()
-    every, lines = width + 1, block.count(NEWLINE_BYTE)
-    if len(fields) != every * lines or fields[width::every].count("\0") != lines:
+    fields = edges.reshape(-1, form.width, 2)
+    if (fields[:, -1, 1] > ends).any() or (fields[1:, 0, 0] < ends[:-1]).any():
         return None
-    return [fields[column::every] for column in range(width)]
+    if int(np.diff(fields).max()) * len(ends) > WIDEST:
+        return None
+    queries, documents, numbers = (_column(block, fields[:, place]) for place in (0, 2, form.column))
+    last = [*np.flatnonzero(queries[1:] != queries[:-1]).tolist(), len(queries) - 1]
+    values = _numbers(numbers.tolist(), form)
+    try:
+        named = [(IDS[queries[place].item()], place + 1) for place in last]
+        return None if values is None else (named, tuple(map(IDS.__getitem__, documents.tolist())), values)
+    except UnicodeDecodeError:
+        return None
+
+
+def _column(block: bytes, edges: npt.NDArray[np.intp]) -> npt.NDArray[np.bytes_]:
+    """The bytes between edges, (n, 2)."""
+    lengths = edges[:, 1] - edges[:, 0]
+    width = int(lengths.max())
+    # A field of that width begins at every byte of the block: those wanted are copied, and what follows them is erased.
+    column = np.ndarray((len(block),), f"S{width}", block + bytes(width), strides=(1,))[edges[:, 0]]
+    column.view(np.uint8).reshape(-1, width)[np.arange(width) >= lengths[:, None]] = 0
+    return column
 
 
 def blocks_of(
@@ -354,20 +396,21 @@ class LineProblems:
 
     def __init__(self, path: str | Path) -> None:
         self._path = str(path)
-        self._first: list[Problem] = []
+        self._first: list[tuple[int, Problem]] = []
         self._count = 0
 
     def add(self, line: int, what: str, remedy: str = "") -> None:
         """Take in the problem of a line."""
         self._count += 1
         if self._count <= SHOWN:
-            self._first.append(Problem(f"{self._path}:{line}", what, remedy))
+            self._first.append((line, Problem(f"{self._path}:{line}", what, remedy)))
 
     def refuse(self, *, nothing: bool) -> None:
         """Raise InputError if there was any problem, or nothing in the file at all."""
-        if more := self._count - len(self._first):
-            self._first.append(Problem(self._path, f"and {more} more lines like these", stands_for=more))
-        if self._first:
-            raise InputError(self._first)
-        if nothing:
-            raise InputError(Problem(self._path, "there is no line in this file"))
+        listed = [problem for _, problem in sorted(self._first)]
+        if more := self._count - len(listed):
+            listed.append(Problem(self._path, f"and {more} more lines like these", stands_for=more))
+        if nothing and not listed:
+            listed = [Problem(self._path, "there is no line in this file")]
+        if listed:
+            raise InputError(listed)

@@ -187,7 +187,8 @@ def _streamed(
 ) -> tuple[MeasureValues, _SeenQueries]:
     seen = _SeenQueries(judgments)
     try:
-        values = score_run(measures, judgments, seen.watch(stream_run(path)), precision=precision)
+        run = ((query, dict(zip(docs, hits.tolist(), strict=True))) for query, docs, hits in stream_run(path))
+        values = score_run(measures, judgments, seen.watch(run), precision=precision)
     except _QueryApart:
         if not Path(path).is_file():
             what = "the lines of a query are not together, and the input can be read only once"
