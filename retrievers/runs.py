@@ -150,9 +150,7 @@ def written(scores: Floats) -> list[str]:
     ['0.5', '1e-07']
     """
     numbers: list[float] = scores.tolist()
-    if (
-        numbers and numbers[0] < 1e16 and numbers[-1] >= 1e-4
-    ):  # no exponents: the same, in a third of the time
+    if numbers and numbers[0] < 1e16 and numbers[-1] >= 1e-4:  # no exponents: the same, in a third of the time
         return to_json(numbers).decode()[1:-1].split(",")
     return list(map(repr, numbers))
 

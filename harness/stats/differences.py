@@ -2,15 +2,19 @@
 
 import hashlib
 import math
-from collections.abc import Mapping, Sequence
+import os
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
+Result = TypeVar("Result")
 
 
 ScoreTable = Mapping[str, Floats]
@@ -192,6 +196,21 @@ class Range(NamedTuple):
 
 
 UNIT = Range(0.0, 1.0)
+
+
+def in_parallel(compute: Callable[..., Result], *columns: Iterable[Any]) -> Iterator[Result]:
+    """Yield what a function gives of the rows of some columns, in their order, computed on all cores.
+
+    NumPy lets go of the interpreter while it computes. No more than some rows are read ahead.
+    """
+    cores = os.cpu_count() or 1
+    with ThreadPoolExecutor(cores) as pool:
+        waiting = deque[Future[Result]]()
+        for row in zip(*columns, strict=True):
+            waiting.append(pool.submit(compute, *row))
+            if len(waiting) > 2 * cores:
+                yield waiting.popleft().result()
+        yield from (one.result() for one in waiting)
 
 
 def generator(seed: int, purpose: str, queries: int) -> np.random.Generator:
