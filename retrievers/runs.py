@@ -58,6 +58,12 @@ def encode(id: str) -> str:
     return re.sub(r"[\s%]", lambda character: quote(character[0], safe=""), id)
 
 
+def are_plain(ids: Iterable[str]) -> bool:
+    """Whether ids are written as they are, in TREC files and within the quotes of JSON."""
+    text = "".join(ids)
+    return text.isascii() and text.isprintable() and not any(letter in text for letter in ' %"\\')
+
+
 def decode(id: str) -> str:
     """Undo `encode`; percent signs that it cannot have written stay as they are.
 
@@ -138,7 +144,8 @@ def lines_of(query: str, ranking: Ranking, scores: list[str], *, tag: str) -> st
     lowered = falling(ranking.scores)
     begin, end = f"{encode(query)} Q0 ", f" {tag}\n"
     parts = [end + begin] * (4 * len(scores))  # no step of Python for each line, of which there may be millions
-    parts[0], parts[1::4], parts[2::4] = begin, map(encode, ranking.doc_ids), _ranks(len(scores))
+    ids = ranking.doc_ids if are_plain(ranking.doc_ids) else map(encode, ranking.doc_ids)
+    parts[0], parts[1::4], parts[2::4] = begin, ids, _ranks(len(scores))
     parts[3::4] = scores if lowered is None else map(repr, lowered)
     return "".join(parts) + end
 

@@ -17,7 +17,7 @@ from harness.evaluation.grading import ABSTAIN, GradedLabels, grade_labels, scor
 from harness.evaluation.question_units import clusters_of, weights_of
 from harness.evaluation.scores import Lists, Scores, measured, scores_from_rows
 from harness.experiment import Relevance
-from harness.measures import Claimed, Measure, parse, score
+from harness.measures import Claimed, Measure, MeasureValues, parse, score
 from harness.measures.compute import Judgments
 from harness.records import ResolvedExperiment, Results
 from harness.records.readings import FOLDER, By, claimed, read_passages, read_readings
@@ -57,10 +57,11 @@ def score_lists(judged: Judged, lists: Mapping[str, Callable[[], Lists]]) -> Sco
     labels = judged.labels._replace(grades={query: judged.labels.grades[query] for query in ids})
     values: dict[str, dict[str, Floats]] = {str(measure): {} for measure in judged.measures}
     shares: dict[str, float] = {}
+    share = Measure("Judged", judged.primary.cutoff)
     for name, read in lists.items():
-        computed = scores_of(judged.measures, labels, answers := read())
+        computed = scores_of((*judged.measures, share), labels, answers := read())
         if not judged.primary.claimed:
-            shares[name] = judged_share(judged.primary.cutoff, labels.grades, answers)
+            shares[name] = _mean_share(computed, share, labels.grades, answers)
         for measure in judged.measures:
             values[str(measure)][name] = computed.of(measure)
     queries, of = [judged.queries[query] for query in ids], judged.statistics
@@ -108,11 +109,13 @@ def judged_share(cutoff: int | None, grades: Judgments, lists: Lists) -> float:
     >>> judged_share(2, {"q": {"a": 0}, "r": {"b": 1}}, {"q": ["a", "x"], "r": []})
     0.5
     """
-    answered = {query: documents for query, documents in lists.items() if documents and grades.get(query)}
-    if not answered:
-        return 1.0
     measure = Measure("Judged", cutoff)
-    return float(score([measure], {query: grades[query] for query in answered}, answered).means()[measure])
+    return _mean_share(score([measure], grades, lists), measure, grades, lists)
+
+
+def _mean_share(computed: MeasureValues, share: Measure, grades: Judgments, lists: Lists) -> float:
+    answered = {query for query, documents in lists.items() if documents and grades.get(query)}
+    return float(computed.only(answered).means()[share]) if answered else 1.0
 
 
 def judged_shares(results: Results, primary: str) -> dict[str, float]:

@@ -4,7 +4,6 @@ import csv
 import json
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -80,14 +79,11 @@ def write_run(folder: Path, run: Run) -> None:
     tag, name = runs.encode(run.retriever), run.retriever
     with create(folder / "rankings" / f"{name}.jsonl") as rows, create(folder / "runs" / f"{name}.trec") as lines:
         for query, ranking in run.rankings.items():
-            scores, ids = runs.written(ranking.scores), ", ".join(map(_quoted, ranking.doc_ids))
-            rows.write(f'{{"query_id": {_quoted(query)}, "doc_ids": [{ids}], "scores": [{", ".join(scores)}]}}\n')
+            scores, ids = runs.written(ranking.scores), ranking.doc_ids
+            plain = '["' + '", "'.join(ids) + '"]' if ids and runs.are_plain(ids) else ""
+            head = f'{{"query_id": {json.dumps(query, ensure_ascii=False)}, "doc_ids": '
+            rows.write(f'{head}{plain or json.dumps(ids, ensure_ascii=False)}, "scores": [{", ".join(scores)}]}}\n')
             lines.write(runs.lines_of(query, ranking, scores, tag=tag))
-
-
-@lru_cache(maxsize=1 << 16)  # as of `runs.encode`
-def _quoted(id_: str) -> str:
-    return json.dumps(id_, ensure_ascii=False)
 
 
 def write_evidence(folder: Path, dataset: Dataset, runs: Iterable[Run]) -> None:
