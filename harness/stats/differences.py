@@ -79,7 +79,7 @@ def differences(a: Floats, b: Floats) -> Differences:
     slack = SLACK * max(1.0, float(np.abs(a).max()), float(np.abs(b).max()))
     values = a - b
     sizes = np.abs(values)
-    order = np.argsort(sizes, kind="stable")
+    order = np.argsort(sizes)
     steps = np.diff(sizes[order], prepend=0.0) > slack
     groups = np.empty(len(sizes), dtype=np.int64)
     groups[order] = np.cumsum(steps)

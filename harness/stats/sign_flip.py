@@ -25,7 +25,7 @@ COUNTED = 500
 """Differences of which patterns are counted before they become chances; all 2^500 of them are a number."""
 FEW_HITS = 25
 """Draws as far out as what was observed, below which the tail is computed instead."""
-BLOCK = 1 << 16
+BLOCK = 1 << 17
 """Sums made at once, few enough to stay in a processor's cache; it moves no result."""
 DRAWN = 1 << 22
 """Words of 64 signs, or signs, held at once, which bounds the memory; it moves no result either."""
