@@ -37,8 +37,8 @@ SPACES = bytes(byte in b" \t\n\v\f\r" for byte in range(256))
 """For each byte, whether it separates fields."""
 WIDEST = 1 << 24
 """Bytes of a column, each field padded to the longest: a block with longer ones is read line by line."""
-KNOWN = 1 << 18
-"""Ids of which one text is kept each, however often and in however many files they occur."""
+KNOWN, SLOT_BITS, MIXING = 1 << 18, 17, np.uint64(0x9E3779B97F4A7C15)
+"""Ids of which one text is kept each; bits of the number by which they are found, and what spreads it."""
 LONGEST_SHOWN = 60
 """Bytes of a field that a message shows."""
 SHOWN = 20
@@ -312,13 +312,36 @@ QRELS = LineForm("query iteration document grade", 4, 3, int, 2**31 - 1, "grade"
                  "a grade is a whole number below 2^31", "judged")  # fmt: skip
 
 
-class _Ids(dict[bytes, str]):
-    """Fields that are ids -> one text each."""
+class _Ids:
+    """One text for each id, however often and in however many files it occurs."""
 
-    def __missing__(self, field: bytes) -> str:
-        if len(self) >= KNOWN:
-            self.clear()
-        return self.setdefault(field, sys.intern(id_of(field)))
+    def __init__(self) -> None:
+        self.forget()
+
+    def forget(self) -> None:
+        """Begin anew."""
+        self._codes, self._slots = dict[bytes, int](), np.zeros(1 << SLOT_BITS, np.int32)
+        self._fields, self._names = np.array([b""]), np.array([""], object)
+
+    def of(self, fields: npt.NDArray[np.bytes_]) -> tuple[str, ...]:
+        """Return the ids of some fields; UnicodeDecodeError where one is none."""
+        # Nearly all are found by what their slot holds: looking up each in a dictionary waits for memory each time.
+        words = fields.astype(f"S{-(-fields.itemsize // 8) * 8}").view(np.uint64).reshape(len(fields), -1)
+        mixed = words @ (MIXING * np.arange(1, 2 * words.shape[1], 2, dtype=np.uint64))
+        slots = (mixed ^ (mixed >> np.uint64(32))) * MIXING >> np.uint64(64 - SLOT_BITS)
+        codes = self._slots[slots]
+        if len(others := np.flatnonzero(self._fields[codes] != fields)):
+            some = fields[others].tolist()
+            new = [field for field in dict.fromkeys(some) if field not in self._codes]
+            if len(self._codes) > KNOWN:
+                self.forget()
+                return self.of(fields)
+            self._names = np.concatenate([self._names, np.array(list(map(id_of, new)), object)])
+            self._codes.update(zip(new, range(len(self._fields), len(self._names)), strict=True))
+            self._fields = np.concatenate([self._fields, np.array(new, "S")])
+            codes[others] = list(map(self._codes.__getitem__, some))
+            self._slots[slots[others]] = codes[others]
+        return tuple(self._names[codes].tolist())
 
 
 IDS = _Ids()
@@ -342,8 +365,8 @@ def columns_of(block: bytes, form: LineForm) -> tuple[list[tuple[str, int]], tup
     last = [*np.flatnonzero(queries[1:] != queries[:-1]).tolist(), len(queries) - 1]
     values = _numbers(numbers.tolist(), form)
     try:
-        named = [(IDS[queries[place].item()], place + 1) for place in last]
-        return None if values is None else (named, tuple(map(IDS.__getitem__, documents.tolist())), values)
+        named = [(query, place + 1) for query, place in zip(IDS.of(queries[last]), last, strict=True)]
+        return None if values is None else (named, IDS.of(documents), values)
     except UnicodeDecodeError:
         return None
 
