@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import groupby
+from operator import itemgetter
 from pathlib import Path
 from typing import NamedTuple
 
@@ -15,7 +16,7 @@ from harness.dataset.rows import File, Row, read_rows, read_text
 from harness.dataset.source import Findings
 from harness.evaluation.grading import ABSTAIN, GradedLabels, grade_labels, scores_of
 from harness.evaluation.question_units import clusters_of, weights_of
-from harness.evaluation.scores import Lists, Scores, measured, scores_from_rows
+from harness.evaluation.scores import Lists, Scores, measured, scores_from_rows, table_of
 from harness.experiment import Relevance
 from harness.measures import Claimed, Measure, MeasureValues, parse, score
 from harness.measures.compute import Judgments
@@ -53,17 +54,16 @@ def score_lists(judged: Judged, lists: Mapping[str, Callable[[], Lists]]) -> Sco
         judged: measures and labels; the queries that have labels are scored.
         lists: retriever -> what reads its rankings; a missing answer counts as an empty one.
     """
-    ids = tuple(sorted(judged.labels.grades))
-    labels = judged.labels._replace(grades={query: judged.labels.grades[query] for query in ids})
-    values: dict[str, dict[str, Floats]] = {str(measure): {} for measure in judged.measures}
+    labels = judged.labels._replace(grades=dict(sorted(judged.labels.grades.items())))
+    columns: list[tuple[str, str, Sequence[str], Floats]] = []
     shares: dict[str, float] = {}
     share = Measure("Judged", judged.primary.cutoff)
     for name, read in lists.items():
         computed = scores_of((*judged.measures, share), labels, answers := read())
         if not judged.primary.claimed:
             shares[name] = _mean_share(computed, share, labels.grades, answers)
-        for measure in judged.measures:
-            values[str(measure)][name] = computed.of(measure)
+        columns += [(str(one), name, computed.query_ids, computed.of(one)) for one in judged.measures]
+    ids, values = table_of(columns)
     queries, of = [judged.queries[query] for query in ids], judged.statistics
     return replace(
         measured(values, labels.grades, lists, (ids, list(judged.labels.grades)), str(judged.primary)),
@@ -77,16 +77,10 @@ def score_lists(judged: Judged, lists: Mapping[str, Callable[[], Lists]]) -> Sco
 def scores_of_results(results: Results) -> Scores:
     """Read the scores that a results folder holds; measures that are undefined everywhere are left out."""
     primary, table = primary_of(results.manifest.resolved), results.score_columns
-    ids = tuple(sorted(set(table["query_id"])))
-    place = {query_id: i for i, query_id in enumerate(ids)}
-    values: dict[str, dict[str, Floats]] = {primary: {}}  # it comes first
-    column, value = np.array([place[query] for query in table["query_id"]], dtype=np.int64), np.array(table["value"])
-    start = 0
-    for (measure, retriever), rows in groupby(zip(table["measure"], table["retriever"], strict=True)):
-        stop = start + len(list(rows))
-        row = values.setdefault(measure, {}).setdefault(retriever, np.zeros(len(ids)))
-        row[column[start:stop]] = value[start:stop]
-        start = stop
+    rows = zip(*(table[name] for name in ("measure", "retriever", "query_id", "value")), strict=True)
+    columns = (zip(*some, strict=True) for _, some in groupby(rows, itemgetter(0, 1)))
+    ids, values = table_of((measures[0], names[0], ids, row) for measures, names, ids, row in columns)
+    values = {primary: values.get(primary, {}), **values}
     if set(values[primary]) != set(results.retrievers):
         where, remedy = str(results.folder / "scores.csv"), "run the experiment again"
         raise InputError(Problem(where, f"has no scores of {primary}, which the manifest says decides", remedy))

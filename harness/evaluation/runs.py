@@ -13,14 +13,13 @@ import numpy as np
 from harness.dataset import trec
 from harness.dataset.trec import Qrels
 from harness.english import count
-from harness.evaluation.scores import Lists, Scores, measured
+from harness.evaluation.scores import Lists, Scores, measured, table_of
 from harness.measures import Measure, MeasureValues, score, score_run
 from harness.measures.compute import Judgments, Precision
 from harness.measures.table import row_of
 from retrievers.errors import InputError, Problem
 from retrievers.matching import KnownDocuments, ways_of
 from retrievers.runs import RunScores, read_run, stream_run
-from retrievers.types import Floats
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,15 +101,9 @@ def joined_runs(runs: Sequence[ScoredRun], judgments: Judgments, measures: Seque
     """
     counted_in = {run.name: frozenset(run.values.query_ids) for run in runs}
     scored = [query for query in judgments if any(query in own for own in counted_in.values())]
-    ids = tuple(sorted(scored))
-    place = {query: i for i, query in enumerate(ids)}
-    values: dict[str, dict[str, Floats]] = {str(measure): {} for measure in measures}
-    for run in runs:
-        places = [place[query] for query in run.values.query_ids]
-        for measure in measures:
-            row = np.full(len(ids), np.nan)
-            row[places] = run.values.of(measure)
-            values[str(measure)][run.name] = row
+    ids, values = table_of(
+        (str(measure), run.name, run.values.query_ids, run.values.of(measure)) for measure in measures for run in runs
+    )
     lists = {run.name: run.lists for run in runs if run.lists is not None}
     judged = {query: judgments[query] for query in scored}
     return replace(

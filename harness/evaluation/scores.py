@@ -6,7 +6,7 @@ import hashlib
 import json
 import math
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations
 from typing import NamedTuple
@@ -257,14 +257,33 @@ def measured(
     )
 
 
+def table_of(
+    columns: Iterable[tuple[str, str, Sequence[str], npt.ArrayLike]],
+) -> tuple[tuple[str, ...], dict[str, dict[str, Floats]]]:
+    """Put columns (measure, retriever, queries, values) into one table; what is not there is undefined.
+
+    Returns:
+        The queries, sorted, and measure -> retriever -> (n,).
+    """
+    columns = list(columns)
+    ids = tuple(sorted({query for _, _, queries, _ in columns for query in queries}))
+    place = {query: i for i, query in enumerate(ids)}
+    values: dict[str, dict[str, Floats]] = {}
+    for measure, retriever, queries, row in columns:
+        own = values.setdefault(measure, {})
+        if retriever not in own:
+            own[retriever] = np.full(len(ids), np.nan)
+        own[retriever][[place[query] for query in queries]] = row
+    return ids, values
+
+
 def scores_from_rows(rows: Mapping[tuple[str, str, str], float]) -> Scores:
     """Put (retriever, query id, measure) -> value in order; what is not there is undefined."""
-    ids = tuple(sorted({query for _, query, _ in rows}))
-    place = {query: i for i, query in enumerate(ids)}
-    values: dict[str, dict[str, Floats]] = defaultdict(lambda: defaultdict(lambda: np.full(len(ids), np.nan)))
+    columns: dict[tuple[str, str], dict[str, float]] = defaultdict(dict)
     for (retriever, query, measure), value in rows.items():
-        values[measure][retriever][place[query]] = value
-    return Scores(ids=ids, values={measure: dict(of) for measure, of in values.items()})
+        columns[measure, retriever][query] = value
+    ids, values = table_of((*key, [*column], [*column.values()]) for key, column in columns.items())
+    return Scores(ids=ids, values=values)
 
 
 def by_mean(means: Mapping[str, float], *, low_is_good: bool = False) -> dict[str, float]:
