@@ -61,7 +61,7 @@ def score_lists(judged: Judged, lists: Mapping[str, Callable[[], Lists]]) -> Sco
     for name, read in lists.items():
         computed = scores_of((*judged.measures, share), labels, answers := read())
         if not judged.primary.claimed:
-            shares[name] = _mean_share(computed, share, labels.grades, answers)
+            shares[name] = _judged_share(computed, share, labels.grades, answers)
         columns += [(str(one), name, computed.query_ids, computed.of(one)) for one in judged.measures]
     ids, values = table_of(columns)
     queries, of = [judged.queries[query] for query in ids], judged.statistics
@@ -97,27 +97,17 @@ def scores_of_results(results: Results) -> Scores:
     )
 
 
-def judged_share(cutoff: int | None, grades: Judgments, lists: Lists) -> float:
-    """Return the mean of Judged@k over the queries with labels that have a hit: an empty answer is not unjudged.
-
-    >>> judged_share(2, {"q": {"a": 0}, "r": {"b": 1}}, {"q": ["a", "x"], "r": []})
-    0.5
-    """
-    measure = Measure("Judged", cutoff)
-    return _mean_share(score([measure], grades, lists), measure, grades, lists)
-
-
-def _mean_share(computed: MeasureValues, share: Measure, grades: Judgments, lists: Lists) -> float:
-    answered = {query for query, documents in lists.items() if documents and grades.get(query)}
-    return float(computed.only(answered).means()[share]) if answered else 1.0
-
-
 def judged_shares(results: Results, primary: str) -> dict[str, float]:
     """The share of each retriever's first hits that have a label; empty where claims decide."""
-    measure, grades = parse(primary), results.grades()
-    if measure.claimed:
-        return {}
-    return {name: judged_share(measure.cutoff, grades, read()) for name, read in lists_of(results).items()}
+    share, grades = Measure("Judged", parse(primary).cutoff), results.grades()
+    lists = {} if parse(primary).claimed else {name: read() for name, read in lists_of(results).items()}
+    return {name: _judged_share(score([share], grades, own), share, grades, own) for name, own in lists.items()}
+
+
+def _judged_share(computed: MeasureValues, share: Measure, grades: Judgments, lists: Lists) -> float:
+    """The mean over the queries with labels that have a hit: an empty answer is not unjudged."""
+    answered = {query for query, documents in lists.items() if documents and grades.get(query)}
+    return float(computed.only(answered).means()[share]) if answered else 1.0
 
 
 def rankings_of(results: Results) -> dict[str, Callable[[], Iterator[tuple[str, Ranking]]]]:
