@@ -46,6 +46,11 @@ SHOWN = 20
 RunScores = dict[str, dict[str, float]]
 Qrels = dict[str, dict[str, int]]
 Numbers = npt.NDArray[Any]
+Line = tuple[int, str, str, Any]
+"""Its number, a query, a document, and what it says of them."""
+Add = Callable[[int, str, str], None]
+"""Takes what is wrong with a line: its number, what is wrong, what to do."""
+Lines = Callable[[Add], Iterator[Line]]
 
 
 @lru_cache(maxsize=1 << 16)  # a document is a hit of many queries, and of many retrievers
@@ -73,14 +78,18 @@ def decode(id: str) -> str:
     return re.sub(r"(?:%[0-9A-F]{2})+", _decoded, id)
 
 
-def read_run(path: str | Path) -> RunScores:
+def read_run(path: str | Path, lines: Lines | None = None) -> RunScores:
     """Read a run, plain or gzip: query id -> document id -> score. The rank column is ignored, as by trec_eval.
+
+    Args:
+        path: the file.
+        lines: what reads its lines, where they are not those of TREC files.
 
     Raises:
         InputError: malformed lines, scores that are no number, or a document ranked twice for a query, each
             with its line; or the file cannot be read or holds nothing.
     """
-    return _by_query(path, RUN)
+    return _by_query(path, RUN, lines)
 
 
 def read_qrels(path: str | Path) -> Qrels:
@@ -93,10 +102,10 @@ def read_qrels(path: str | Path) -> Qrels:
     return _by_query(path, QRELS)
 
 
-def _by_query(path: str | Path, form: LineForm) -> dict[str, dict[str, Any]]:
+def _by_query(path: str | Path, form: LineForm, lines: Lines | None = None) -> dict[str, dict[str, Any]]:
     found: dict[str, dict[str, Any]] = {}
     problems = LineProblems(path)
-    for some in _stretches(path, form, problems):
+    for some in _stretches(path, form, problems, lines):
         known = found.setdefault(some.query, {})
         some.refuse_twice(known, problems, form.done)
         known.update(zip(some.documents, some.values.tolist(), strict=True))
@@ -104,17 +113,15 @@ def _by_query(path: str | Path, form: LineForm) -> dict[str, dict[str, Any]]:
     return found
 
 
-def stream_run(path: str | Path) -> Iterator[tuple[str, tuple[str, ...], Floats]]:
+def stream_run(path: str | Path, lines: Lines | None = None) -> Iterator[tuple[str, tuple[str, ...], Floats]]:
     """Read a run query by query, as far as its lines stand together: query id, documents and their scores.
 
-    Only one query's hits are in memory at a time. A query whose lines do not stand together comes again.
-
-    Raises:
-        InputError: as `read_run`, after the last query.
+    Only one query's hits are in memory at a time. A query whose lines do not stand together comes again. Arguments and
+    errors, after the last query, as of `read_run`.
     """
     problems = LineProblems(path)
     some = None
-    for some in _stretches(path, RUN, problems):
+    for some in _stretches(path, RUN, problems, lines):
         some.refuse_twice((), problems, RUN.done)
         yield some.query, some.documents, some.values
     problems.refuse(nothing=some is None)
@@ -207,19 +214,21 @@ class Stretch(NamedTuple):
         if len(seen.union(self.documents)) < len(seen) + len(self.documents):
             for number, document in zip(self.lines, self.documents, strict=True):
                 if document in seen:
-                    problems.add(number, f"document {document!r} is {done} twice for query {self.query!r}")
+                    what = f"document {document!r} is {done} twice for query {self.query!r}"
+                    problems.add(number, what, "keep one")
                 seen.add(document)
 
 
-def _stretches(path: str | Path, form: LineForm, problems: LineProblems) -> Iterator[Stretch]:
+def _stretches(path: str | Path, form: LineForm, problems: LineProblems, lines: Lines | None) -> Iterator[Stretch]:
     """The lines of a file, those of one query together; what is malformed goes to `problems`."""
-    for query, parts in groupby(_parts(path, form, problems), attrgetter("query")):
+    some = _parts(path, form, problems) if lines is None else _of_lines(lines(problems.add))
+    for query, parts in groupby(some, attrgetter("query")):
         first, *others = parts
         if not others:
             yield first
             continue
-        _, lines, documents, values = zip(first, *others, strict=True)
-        yield Stretch(query, [*chain(*lines)], (*chain(*documents),), np.concatenate(values))
+        _, numbers, documents, values = zip(first, *others, strict=True)
+        yield Stretch(query, [*chain(*numbers)], (*chain(*documents),), np.concatenate(values))
 
 
 def _parts(path: str | Path, form: LineForm, problems: LineProblems) -> Iterator[Stretch]:
@@ -230,9 +239,7 @@ def _parts(path: str | Path, form: LineForm, problems: LineProblems) -> Iterator
         if columns is None:
             if not begun:
                 _refuse_other_kinds(path, block)
-            for query, some in groupby(lines_one_by_one(first, block, form, problems.add), itemgetter(1)):
-                lines, _, documents, numbers = zip(*some, strict=True)
-                yield Stretch(query, lines, documents, np.array(numbers))
+            yield from _of_lines(lines_one_by_one(first, block, form, problems.add))
             begun = begun or not block.isspace()
             continue
         queries, names, values = columns
@@ -242,9 +249,13 @@ def _parts(path: str | Path, form: LineForm, problems: LineProblems) -> Iterator
             start = stop
 
 
-def lines_one_by_one(
-    first: int, block: bytes, form: LineForm, add: Callable[[int, str, str], None]
-) -> Iterator[tuple[int, str, str, Any]]:
+def _of_lines(lines: Iterable[Line]) -> Iterator[Stretch]:
+    for query, some in groupby(lines, itemgetter(1)):
+        numbers, _, documents, values = zip(*some, strict=True)
+        yield Stretch(query, numbers, documents, np.array(values))
+
+
+def lines_one_by_one(first: int, block: bytes, form: LineForm, add: Add) -> Iterator[Line]:
     """The lines of a block that may hold any; one that is malformed goes to `add`."""
     raw, query = b"", ""
     for number, line in enumerate(block.split(NEWLINE_BYTE), start=first):
