@@ -12,6 +12,7 @@ import re
 import sys
 import zlib
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import chain, groupby
 from operator import attrgetter, itemgetter
@@ -445,26 +446,24 @@ def shown(field: bytes) -> str:
     return repr(field[:LONGEST_SHOWN].decode(errors="replace")) + ("…" if len(field) > LONGEST_SHOWN else "")
 
 
+@dataclass
 class LineProblems:
     """The problems of one file: the first few in full, all of them counted."""
 
-    def __init__(self, path: str | Path) -> None:
-        self._path = str(path)
-        self._first: list[tuple[int, Problem]] = []
-        self._count = 0
+    path: str | Path
+    listed: list[tuple[int, Problem]] = field(default_factory=list)
+    count: int = 0
 
     def add(self, line: int, what: str, remedy: str = "") -> None:
         """Take in the problem of a line."""
-        self._count += 1
-        if self._count <= SHOWN:
-            self._first.append((line, Problem(f"{self._path}:{line}", what, remedy)))
+        self.count += 1
+        if self.count <= SHOWN:
+            self.listed.append((line, Problem(f"{self.path}:{line}", what, remedy)))
 
     def refuse(self, *, nothing: bool) -> None:
         """Raise InputError if there was any problem, or nothing in the file at all."""
-        listed = [problem for _, problem in sorted(self._first)]
-        if more := self._count - len(listed):
-            listed.append(Problem(self._path, f"and {more} more lines like these", stands_for=more))
-        if nothing and not listed:
-            listed = [Problem(self._path, "there is no line in this file")]
-        if listed:
-            raise InputError(listed)
+        listed = [problem for _, problem in sorted(self.listed)]
+        if more := self.count - len(listed):
+            listed.append(Problem(str(self.path), f"and {more} more lines like these", stands_for=more))
+        if listed or nothing:
+            raise InputError(listed or Problem(str(self.path), "there is no line in this file"))

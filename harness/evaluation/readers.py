@@ -25,10 +25,9 @@ from harness.records.readings import FOLDER, By, claimed, read_passages, read_re
 from harness.stats.settings import Statistics
 from retrievers.errors import InputError, Problem, did_you_mean
 from retrievers.options import checked
-from retrievers.types import Floats, Query, Ranking
+from retrievers.types import Floats, Query
 
 COLUMNS = ("retriever", "query_id", "measure", "value")
-SHOWN = 20
 LARGEST_SCORE = 1e100
 """Of a score; what is summed are squares and cubes of differences, which must stay finite."""
 UNDEFINED = frozenset({"", "nan", "null", "none", "na", "n/a"})
@@ -110,19 +109,13 @@ def _judged_share(computed: MeasureValues, share: Measure, grades: Judgments, li
     return float(computed.only(answered).means()[share]) if answered else 1.0
 
 
-def rankings_of(results: Results) -> dict[str, Callable[[], Iterator[tuple[str, Ranking]]]]:
-    """Retriever -> what reads its rankings with their scores."""
-    return {name: partial(results.answers, name) for name in results.retrievers}
-
-
 def lists_of(results: Results) -> dict[str, Callable[[], Lists]]:
     """Retriever -> what reads its rankings."""
-    return {name: partial(answers_of, results, name) for name in results.retrievers}
 
+    def read(name: str) -> Lists:
+        return {query: ranking.doc_ids for query, ranking in results.rankings(name).items()}
 
-def answers_of(results: Results, retriever: str) -> dict[str, Sequence[str]]:
-    """Return what a retriever answered: query id -> document ids, best first."""
-    return {query: ranking.doc_ids for query, ranking in results.rankings(retriever).items()}
+    return {name: partial(read, name) for name in results.retrievers}
 
 
 def primary_of(resolved: ResolvedExperiment) -> str:
@@ -230,26 +223,24 @@ def read_scores(path: Path) -> Scores:
     Raises:
         InputError: with every line that cannot be read, a score that occurs twice, or a column that is missing.
     """
-    problems: list[Problem] = []
+    problems = Findings()
     rows: dict[tuple[str, str, str], float] = {}
     for number, row in _lines(path):
         where = f"{path}:{number}"
         retriever, query, measure, written = (row.get(name) for name in COLUMNS)
         if not retriever or not query or not measure or written is None:
-            problems.append(Problem(where, "lacks a retriever, a query_id, a measure or a value", "one score a line"))
+            problems.wrong(where, "lacks a retriever, a query_id, a measure or a value", "one score a line")
             continue
         value = _number(written)
         if value is None:
             remedy = f"a number of at most {LARGEST_SCORE:g}; empty where undefined"
-            problems.append(Problem(where, f"{written!r} is not a score", remedy))
+            problems.wrong(where, f"{written!r} is not a score", remedy)
         elif (retriever, query, measure) in rows:
-            problems.append(Problem(where, f"{retriever} has two scores of {measure} for query {query!r}", "keep one"))
+            problems.wrong(where, f"{retriever} has two scores of {measure} for query {query!r}", "keep one")
         else:
             rows[retriever, query, measure] = value
-    if len(problems) > SHOWN:
-        problems = [*problems[:SHOWN], Problem(str(path), f"and {len(problems) - SHOWN} more lines like these")]
     if problems:
-        raise InputError(problems)
+        raise InputError(problems.problems)
     if not rows:
         raise InputError(Problem(str(path), "holds no score", f"a header, {','.join(COLUMNS)}, then one score a line"))
     return scores_from_rows(rows)

@@ -43,8 +43,7 @@ class Scores:
     """Scores of retrievers on the same queries, on one or several measures.
 
     Raises:
-        InputError: a score is infinite or outside the range that was declared; retrievers have scores of different
-            numbers of queries.
+        InputError: a score is outside the range that was declared.
     """
 
     ids: tuple[str, ...]
@@ -84,19 +83,6 @@ class Scores:
     """(retriever, query id): queries that were left out for one retriever alone, which have no row."""
 
     def __post_init__(self) -> None:
-        every = [(measure, name, values) for measure, of in self.values.items() for name, values in of.items()]
-        problems = [
-            Problem(f"{measure} of {name}", f"{int(np.isinf(values).sum())} scores are not finite numbers")
-            for measure, name, values in every
-            if np.isinf(values).any()
-        ]
-        problems += [
-            Problem(measure, f"{name} has scores of {len(values)} queries, not of {self.n}", "score the same queries")
-            for measure, name, values in every
-            if len(values) != self.n
-        ]
-        if problems:
-            raise InputError(problems)
         for measure, declared in self.ranges.items():
             if measure in self.values and declared is not None:
                 self._check_range(measure, declared)

@@ -6,7 +6,6 @@ import math
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from itertools import chain
 from typing import Literal, TypeVar
 
 import numpy as np
@@ -99,9 +98,7 @@ def score(
     by_claims = claims is not None
     plain = tuple(m for m in everything if not m.get("groups") and not m.own and not (by_claims and m.claimed))
     known = _each_once(judgments, rankings)
-    one_portion = len(known) * max(map(len, chain(known, judgments.values())), default=1) <= CELLS
-    portions = [(list(judgments), known)] if one_portion else _portions(judgments, zip(judgments, known, strict=True))
-    scores = _scored(plain, judgments, portions, in_order)
+    scores = _scored(plain, judgments, _portions(judgments, zip(judgments, known, strict=True)), in_order)
     if plain == everything:
         return scores
     rows = dict(zip(plain, scores.values, strict=True))

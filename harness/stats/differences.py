@@ -65,17 +65,9 @@ def differences(a: Floats, b: Floats) -> Differences:
         a: (n,) finite scores of one retriever, n >= 1.
         b: (n,) finite scores of the other on the same queries, in the same order.
 
-    Raises:
-        ValueError: the shapes differ, there is no query, or a score is not finite.
-
     >>> differences(np.array([0.3, 0.4, 0.5]), np.array([0.2, 0.3, 0.5])).groups.tolist()
     [1, 1, 0]
     """
-    a, b = np.asarray(a, dtype=np.float64), np.asarray(b, dtype=np.float64)
-    if a.ndim != 1 or a.shape != b.shape or not a.size:
-        raise ValueError(f"scores of shape {a.shape} and {b.shape}: two equally long rows are needed")
-    if not (np.isfinite(a).all() and np.isfinite(b).all()):
-        raise ValueError("a score is not finite")
     slack = SLACK * max(1.0, float(np.abs(a).max()), float(np.abs(b).max()))
     values = a - b
     sizes = np.abs(values)

@@ -199,15 +199,9 @@ def summarize(
         bounds: the measure's range, which the interval does not leave; None where it is not known.
         units: clusters and weights of the queries, if any.
 
-    Raises:
-        ValueError: no score, or one that is not finite.
-
     >>> summarize(np.array([0.0, 0.5, 1.0])).median
     0.5
     """
-    values = np.asarray(values, dtype=np.float64)
-    if values.ndim != 1 or not values.size or not np.isfinite(values).all():
-        raise ValueError("a row of finite scores is needed")
     low, high, method = mean_interval(values, level, binary=binary, bounds=bounds, units=units)
     q25, median, q75 = np.quantile(values, [0.25, 0.5, 0.75]).tolist()
     return Summary(

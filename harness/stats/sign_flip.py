@@ -76,13 +76,9 @@ def sign_flip(scores: Floats, contrasts: Sequence[Contrast], seed: int = 0) -> l
         return None if (steps := _steps(signed, near)) is None else _convolved(steps)
 
     tests = list(in_parallel(counted, contrasts, slack))
-    if rest := [i for i, test in enumerate(tests) if test is None]:
-        columns = sorted({column for i in rest for column in contrasts[i]})
-        table, place = np.ascontiguousarray(scores[:, columns]), {column: i for i, column in enumerate(columns)}
-        pairs = [Contrast(place[contrasts[i].a], place[contrasts[i].b]) for i in rest]
-        drawn = iter(_drawn(table, pairs, np.array([slack[i] for i in rest]), seed))
-        return [next(drawn) if test is None else test for test in tests]
-    return [test for test in tests if test is not None]
+    rest = [i for i, test in enumerate(tests) if test is None]
+    drawn = iter(_drawn(scores, [contrasts[i] for i in rest], np.array([slack[i] for i in rest]), seed) if rest else ())
+    return [next(drawn) if test is None else test for test in tests]
 
 
 def _enumerated(values: Floats, slack: float) -> FlipTest:
@@ -124,21 +120,19 @@ def _convolved(steps: Integers) -> FlipTest:
 
 def _drawn(scores: Floats, contrasts: Sequence[Contrast], slack: Floats, seed: int) -> list[FlipTest]:
     """Draw patterns: a sum of differences is one of the columns' sums, so that the same sums serve all contrasts."""
-    slack = len(scores) * slack
-    sums = scores.sum(axis=0)
-    observed = [float(sums[c.a] - sums[c.b]) for c in contrasts]
-    edges = [(one - near, abs(one) - near) for one, near in zip(observed, slack.tolist(), strict=True)]
-    above, outside = [0] * len(contrasts), [0] * len(contrasts)
+    columns, places = np.unique(np.array(contrasts), return_inverse=True)
+    scores, pairs = np.ascontiguousarray(scores[:, columns]), places.reshape(-1, 2).tolist()
+    sums, near = scores.sum(axis=0).tolist(), (len(scores) * slack).tolist()
+    edges = [(sums[a] - sums[b] - one, abs(sums[a] - sums[b]) - one) for (a, b), one in zip(pairs, near, strict=True)]
+    above, outside = [0] * len(pairs), [0] * len(pairs)
     for flipped in flipped_sums(scores, seed):
         rows = np.ascontiguousarray(flipped.T)
-        for i, (c, (one, both)) in enumerate(zip(contrasts, edges, strict=True)):
-            values = rows[c.a] - rows[c.b]
+        for i, ((a, b), (one, both)) in enumerate(zip(pairs, edges, strict=True)):
+            values = rows[a] - rows[b]
             above[i] += int(np.count_nonzero(values >= one))
             outside[i] += int(np.count_nonzero(np.abs(values, out=values) >= both))
-    return [
-        _tailed(scores[:, c.a] - scores[:, c.b], both, one)
-        for c, both, one in zip(contrasts, outside, above, strict=True)
-    ]
+    tails = zip(pairs, outside, above, strict=True)
+    return [_tailed(scores[:, a] - scores[:, b], both, one) for (a, b), both, one in tails]
 
 
 def _tailed(values: Floats, outside: int, above: int) -> FlipTest:
