@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import chain
 from typing import Literal, TypeVar
 
 import numpy as np
@@ -219,13 +220,13 @@ def _portions(
     portion: list[Retrieved] = []
     width = 1
     for query_id, answer in answers:
-        needed = max(len(answer), len(judgments[query_id]))
-        if ids and max(width, needed) * (len(ids) + 1) > CELLS:
+        needed = max(width, len(answer), len(judgments[query_id]))
+        if ids and needed * (len(ids) + 1) > CELLS:
             yield ids, portion
-            ids, portion, width = [], [], 1
+            ids, portion, needed = [], [], max(len(answer), len(judgments[query_id]))
         ids.append(query_id)
         portion.append(answer)
-        width = max(width, needed)
+        width = needed
     if ids:
         yield ids, portion
 
@@ -261,7 +262,7 @@ def _largest_grade(measures: Sequence[Measure], judgments: Judgments) -> int:
     Raises:
         InputError: it is above 30 and one of the measures has exponential gain.
     """
-    largest = max((max(judged.values(), default=0) for judged in judgments.values()), default=0)
+    largest = max(chain.from_iterable(judged.values() for judged in judgments.values()), default=0)
     steep = next((m for m in measures if m.get("dcg") == "exp-log2"), None)
     if steep and largest > STEEPEST:
         what = f"exponential gain of grade {largest}: nothing but the best document would count"
