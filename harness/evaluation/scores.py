@@ -251,15 +251,15 @@ def table_of(
     Returns:
         The queries, sorted, and measure -> retriever -> (n,).
     """
-    columns = list(columns)
-    ids = tuple(sorted({query for _, _, queries, _ in columns for query in queries}))
+    columns = [(measure, retriever, tuple(queries), row) for measure, retriever, queries, row in columns]
+    kinds = {queries for _, _, queries, _ in columns}
+    ids = tuple(sorted({query for queries in kinds for query in queries}))
     place = {query: i for i, query in enumerate(ids)}
+    places = {queries: [place[query] for query in queries] for queries in kinds}
     values: dict[str, dict[str, Floats]] = {}
     for measure, retriever, queries, row in columns:
-        own = values.setdefault(measure, {})
-        if retriever not in own:
-            own[retriever] = np.full(len(ids), np.nan)
-        own[retriever][[place[query] for query in queries]] = row
+        own = values.setdefault(measure, {}).setdefault(retriever, np.full(len(ids), np.nan))
+        own[places[queries]] = row
     return ids, values
 
 

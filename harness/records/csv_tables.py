@@ -144,7 +144,7 @@ def _read_texts(cells: Sequence[str], column: str) -> list[Any]:
     texts: dict[str, Any] = {cell: of_cell(cell) for cell in set(cells)}
     if column not in TEXT_COLUMNS and "" in texts:
         texts[""] = math.nan
-    return [texts[cell] for cell in cells]
+    return list(map(texts.__getitem__, cells))
 
 
 def file_digests(folder: Path) -> dict[str, str]:
