@@ -60,7 +60,7 @@ def judgments() -> float:
     import pandas as pd
     import pytrec_eval
 
-    from harness.dataset.in_memory import judgments_of
+    from harness.notebook.in_memory import judgments_of
     from harness.evaluation.runs import scored_run
     from harness.measures import parse_all
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from harness import records
-from harness.dataset import Dataset, reading_line, trec
+from harness.dataset import Dataset, trec
 from harness.evaluation.compare import keys_of
 from harness.evaluation.costs import by_price
 from harness.evaluation.csv_views import tables_of
@@ -18,6 +18,7 @@ from harness.evaluation.evaluate import RunInputs, evaluate_run, write_evaluatio
 from harness.evaluation.grading import GradedLabels, gains
 from harness.evaluation.readers import Judged, score_lists
 from harness.experiment import Experiment, Loaded, load
+from harness.experiment.how_read import reading_line
 from harness.identity import query_of, run_of
 from harness.records import Commit, DatasetFacts, Ledger, Manifest, Results, RetrieverFacts, Run, StageLatency
 from harness.records.readings import FOLDER, ClaimsJudging

@@ -27,12 +27,12 @@ WINGS = [
 ]
 """From what is imported to what imports: a file uses its own wing and the wings before it."""
 FACES = {
-    "harness.dataset": {"harness.dataset", "harness.dataset.corpus", "harness.dataset.in_memory",
-                        "harness.dataset.judgments", "harness.dataset.load", "harness.dataset.markdown_folder",
-                        "harness.dataset.rows", "harness.dataset.source", "harness.dataset.table_folder",
-                        "harness.dataset.trec"},
-    "harness.experiment": {"harness.experiment", "harness.experiment.init", "harness.experiment.option_tables",
-                           "harness.experiment.sweep"},
+    "harness.dataset": {"harness.dataset", "harness.dataset.columns", "harness.dataset.corpus",
+                        "harness.dataset.formats", "harness.dataset.judgments", "harness.dataset.load",
+                        "harness.dataset.markdown_folder", "harness.dataset.rows", "harness.dataset.source",
+                        "harness.dataset.table_folder", "harness.dataset.table_source", "harness.dataset.trec"},
+    "harness.experiment": {"harness.experiment", "harness.experiment.how_read", "harness.experiment.init",
+                           "harness.experiment.option_tables", "harness.experiment.sweep"},
     "harness.records": {"harness.records", "harness.records.export", "harness.records.readings"},
     "harness.report": {"harness.report", "harness.report.axes", "harness.report.html_page", "harness.report.index",
                        "harness.report.other_pages", "harness.report.text", "harness.report.theme",

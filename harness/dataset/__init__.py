@@ -12,7 +12,4 @@ from harness.dataset.dataset_model import refuse_urls as refuse_urls
 from harness.dataset.files import listing_of as listing_of
 from harness.dataset.formats import format_of as format_of
 from harness.dataset.formats import suggestion as suggestion
-from harness.dataset.load import column_lines as column_lines
-from harness.dataset.load import grade_counts as grade_counts
 from harness.dataset.load import load as load
-from harness.dataset.markdown_folder import reading_line as reading_line

@@ -74,11 +74,10 @@ class Archive:
 def unpacked(raw: IO[bytes], path: Path) -> IO[bytes]:
     """Return what a stream holds, unpacked where the suffix of its name says that it is compressed."""
     suffix = path.suffix.lower()
-    if suffix not in COMPRESSED:
-        return raw
-    openers: dict[str, Any] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
-    stream: IO[bytes] = io.BufferedReader(_zstd(raw, path)) if suffix == ".zst" else openers[suffix](raw)
-    return stream
+    if suffix == ".zst":
+        return io.BufferedReader(_zstd(raw, path))
+    opener: Any = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}.get(suffix)
+    return opener(raw) if opener else raw
 
 
 def _zstd(raw: IO[bytes], path: Path) -> Any:

@@ -2,11 +2,12 @@
 
 import re
 from collections.abc import Iterator, Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from harness.dataset.columns import CLICKS, FIELDS, FOLDED, LABELLING, NAMING, PLACES, declaring, folded, keeping
 from harness.dataset.corpus import CheckedDocuments
-from harness.dataset.label_rows import leaves_of, parts_of
+from harness.dataset.dataset_model import Labels
+from harness.dataset.label_rows import holds_grades, leaves_of, read_list
 from harness.dataset.source import Findings, grade_of
 
 STRONG, WEAK = 0.9, 0.5
@@ -96,13 +97,12 @@ def _ask_for_keys(seen: Findings, documents: CheckedDocuments) -> None:
 
 def _candidates(seen: Findings, documents: CheckedDocuments) -> Iterator[Candidate]:
     for file, columns in seen.unused.items():
-        by_path: dict[str, list[Any]] = {}
-        for path, leaf in (
-            one for column, cells in columns.items() for cell in cells for one in leaves_of(cell, column)
-        ):
-            by_path.setdefault(path, []).append(leaf)
-        for column, cells in by_path.items():
-            parts = [[*parts_of(cell, lambda whole: bool(documents.match([whole])))] for cell in cells]
+        leaves = [one for column, cells in columns.items() for cell in cells for one in leaves_of(cell, column)]
+        for column in dict.fromkeys(path for path, _ in leaves):
+            cells = [leaf for path, leaf in leaves if path == column]
+            whole = (cell if isinstance(cell, str | list) or holds_grades(cell) else [cell] for cell in cells)
+            labels = [read_list(cell, seen.names_document) for cell in whole]
+            parts = [one.documents if isinstance(one, Labels) else () for one in labels]
             names = [name for some in parts for name in some]
             matches = documents.match(names)
             named = sum(name in matches for name in names)

@@ -4,15 +4,14 @@ import hashlib
 import json
 import re
 import shlex
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 from harness.dataset.dataset_model import JOINED
 from harness.dataset.rows import Row
 from harness.dataset.source import Findings, SourceLocation, read_history, read_reference, written_value
-from harness.english import join
 from retrievers.errors import InputError, Problem, did_you_mean
 from retrievers.ids import document_id
 from retrievers.types import Document, Query
@@ -56,6 +55,8 @@ KINDS = (*KNOWN, FIELDS)
 WORDS = 4
 """Of the name of a column, at most: a longer one is a text."""
 TEXT = "write it as a string"
+MISSING: Any = object()
+"""Stands for what a row does not have."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,24 +77,20 @@ class Columns:
 
     def name(self, kind: str, row: Row) -> str | None:
         """The column of a kind in this row, None where there is none."""
-        if not self.declared and self.known is None:
-            return _usual(kind, tuple(row))
-        return self.looked_up(kind, row)
+        return self._looked_up(kind, row) if self.declared or self.known else _usual(kind, tuple(row))
 
-    def looked_up(self, kind: str, row: Row) -> str | None:
-        """The same, looked for anew."""
+    def _looked_up(self, kind: str, row: Row) -> str | None:
         if (declared := self.declared.get(kind)) is not None:
             return declared if has_path(row, declared) else None
-        if self.known is None:
+        if self.known is not None:
+            found = next((path for path in self.known.get(kind, ()) if has_path(row, path)), None)
+        else:
             withdrawn = self._withdrawn(kind)
             found = recognised(kind, tuple(name for name in row if name not in withdrawn))
-        else:
-            found = next((path for path in self.known.get(kind, ()) if has_path(row, path)), None)
-        if kind == "contexts" and found is not None and any(self.name(other, row) for other in NAMING[:2]):
-            return None
-        if kind == "label_document" and found is not None and folded(found) in PLACES and self.name("relevant", row):
-            return None
-        return found
+        stronger: Sequence[str] = NAMING[:2] if kind == "contexts" else ()
+        if kind == "label_document" and folded(found or "") in PLACES:
+            stronger = ("relevant",)
+        return None if any(self.name(other, row) is not None for other in stronger) else found
 
     def _withdrawn(self, kind: str) -> set[str]:
         """What is declared as something else of the same rows: it is not read as this kind, too."""
@@ -104,15 +101,6 @@ class Columns:
             others = [other for other in OF_QUERIES if other not in same]
         named = (part for other in others for part in paths_in(self.declared.get(other, "")))
         return {name.partition(".")[0] for name in named}.union(self._fields())
-
-    def value(self, kind: str, row: Row) -> Any:
-        """What stands in the column of a kind; None where there is no such column.
-
-        >>> Columns({"query": "inputs.question"}).value("query", {"inputs": {"question": "why"}})
-        'why'
-        """
-        name = self.name(kind, row)
-        return None if name is None else value_at(row, name)
 
     def labelled(self, row: Row) -> bool:
         """Whether a row has, or is declared to have, a column of labels."""
@@ -141,22 +129,104 @@ class Columns:
         """The kinds whose declared columns a row lacks."""
         return [kind for kind in kinds if kind in self.declared and self.name(kind, row) is None]
 
-    def lacking(self, kind: str, row: Row, *others: str) -> Problem:
-        """A complaint, without its place, that a row has no such column, or none of several that are declared."""
-        declared = self.declared.get(kind)
+    def lacking(self, kind: str, row: Row) -> tuple[str, str]:
+        """A complaint that a row has no such column, and the remedy."""
         names = [path for name, held in row.items() for path in (
             [f"{name}.{key}" for key in held] if isinstance(held, Mapping) and held else [str(name)])]  # fmt: skip
-        if others:
-            told = join([repr(self.declared[one]) for one in (kind, *others)])
-            return Problem("", f"there are no columns {told}", f"there are: {', '.join(names[:8])}")
-        if declared is not None:
-            return Problem("", f"there is no column {declared!r}", did_you_mean(declared, names))
+        if (declared := self.declared.get(kind)) is not None:
+            return f"there is no column {declared!r}", did_you_mean(declared, names)
         if not self.header and any(len(name.split()) > WORDS or name.isdigit() for name in names):
-            first = ", ".join(shown(name) for name in names[:8])
             remedy = "write one above it: query,document; or say header = false (--no-header), or true if it is one"
-            return Problem("", f"the first row is not a header: {first}", remedy)
+            return f"the first row is not a header: {', '.join(map(shown, names[:8]))}", remedy
         remedy = f"there are: {', '.join(names[:8])}; say which: {declaring(kind)}"
-        return Problem("", f"{(self.known or KNOWN)[kind][0]!r} is missing", remedy)
+        return f"{(self.known or KNOWN)[kind][0]!r} is missing", remedy
+
+
+class PlacedRow(NamedTuple):
+    """A row with all that is needed to read it."""
+
+    row: Row
+    place: SourceLocation
+    columns: Columns
+    problems: Findings
+
+    def name(self, kind: str) -> str | None:
+        """The column of a kind, None where there is none."""
+        return self.columns.name(kind, self.row)
+
+    def value(self, kind: str) -> Any:
+        """What stands in it; None where there is no such column.
+
+        >>> row = {"inputs": {"question": "why"}}
+        >>> PlacedRow(row, SourceLocation("q"), Columns({"query": "inputs.question"}), Findings()).value("query")
+        'why'
+        """
+        name = self.name(kind)
+        return None if name is None else value_at(self.row, name)
+
+    def wrong(self, what: str, remedy: str) -> None:
+        """Complain of the row."""
+        self.problems.wrong(self.place, what, remedy)
+
+    def id(self, kind: str) -> str | None:
+        """The id in the column of a kind; None after a complaint."""
+        name = self.name(kind)
+        value = None if name is None else value_at(self.row, name)
+        if (id_ := document_id(value)) is None:
+            empty = value is None or isinstance(value, str)
+            what = "is missing or empty" if empty else f"is not an id but {shown(value)}"
+            self.wrong(*(
+                self.columns.lacking(kind, self.row) if name is None
+                else (f"{name!r} {what}", "an id is text or a whole number")
+            ))  # fmt: skip
+        return id_
+
+    def text(self, kind: str) -> str | None:
+        """The text in the column of a kind; None after a complaint."""
+        name = self.name(kind)
+        value = None if name is None else value_at(self.row, name)
+        if isinstance(value, str):
+            return value
+        if name is None:
+            self.wrong(*self.columns.lacking(kind, self.row))
+        else:
+            inner = next(iter(value), "…") if isinstance(value, Mapping) else None
+            remedy = TEXT if inner is None else f"say what in it is meant: {declaring(kind, f'{name}.{inner}')}"
+            self.wrong(f"{name!r} is not a string but {shown(value)}", remedy)
+        return None
+
+    def document(self) -> Document | None:
+        """Read a document; None after a complaint."""
+        id_, text, title = self.id("document_id"), self.text("text"), self.value("title")
+        if title is not None and not isinstance(title, str):
+            self.wrong(f"'title' is not a string but {shown(title)}", TEXT)
+            return None
+        if id_ is None or text is None:
+            return None
+        return Document(id_, title or "", text, fields_of(self.row, map(self.name, OF_DOCUMENTS)))
+
+    def query(self, unnamed: str, *, labelled: bool) -> Query | None:
+        """Read a query; None after a complaint.
+
+        Args:
+            unnamed: what it is called where there is no column for its id.
+            labelled: whether its labels stand in the row, too: they are not fields of it.
+        """
+        id_ = unnamed if self.name("query_id") is None else self.id("query_id")
+        text = self.text("query")
+        if id_ is None or text is None:
+            return None
+        reference = read_reference(self.value("reference"), self.value("claims"), self.place, self.problems)
+        history = read_history(self.value("history"), self.place, self.problems)
+        kinds = (kind for kind in (ASKED, OF_QUERIES)[labelled] if kind != "label_query")
+        fields = fields_of(self.row, map(self.name, kinds))
+        if history:  # what of one conversation is asked belongs together
+            turn = {
+                "conversation": hashlib.sha256(history[0].encode()).hexdigest()[:8],
+                "turn": str(len(history) // 2 + 1),
+            }
+            fields = turn | fields
+        return Query(id_, text, fields, reference, history)
 
 
 def kind_first(kind: str, name: str) -> tuple[str, str]:
@@ -171,10 +241,10 @@ def kind_first(kind: str, name: str) -> tuple[str, str]:
 @lru_cache(maxsize=1024)
 def _usual(kind: str, names: tuple[str, ...]) -> str | None:
     """The column of a kind where nothing is declared: looked for once, since most rows have the same names."""
-    return Columns().looked_up(kind, dict.fromkeys(names))
+    return Columns()._looked_up(kind, dict.fromkeys(names))
 
 
-@lru_cache(maxsize=256)
+@lru_cache(maxsize=1024)
 def recognised(kind: str, names: tuple[str, ...]) -> str | None:
     """Return the column that holds what is asked for, by the usual names; None where there is none.
 
@@ -214,47 +284,6 @@ def keeping(name: str) -> str:
     return f"if it holds no label, keep it as a field: {declaring(FIELDS, name)}"
 
 
-def document_of(row: Row, place: SourceLocation, columns: Columns, problems: Findings) -> Document | None:
-    """Read a document; None after a complaint."""
-    named = [columns.name(kind, row) for kind in OF_DOCUMENTS]
-    id_ = id_in(row, "document_id", place, columns, problems)
-    text = _text(row, "text", place, columns, problems)
-    title = None if named[1] is None else value_at(row, named[1])
-    if title is not None and not isinstance(title, str):
-        problems.wrong(place, f"'title' is not a string but {shown(title)}", TEXT)
-        return None
-    return None if id_ is None or text is None else Document(id_, title or "", text, fields_of(row, named))
-
-
-def query_of(
-    row: Row, place: SourceLocation, columns: Columns, problems: Findings, *, unnamed: str, labelled: bool
-) -> Query | None:
-    """Read a query; None after a complaint.
-
-    Args:
-        row: of a table of queries.
-        place: where it stands.
-        columns: what they are called.
-        problems: where complaints go.
-        unnamed: what it is called where there is no column for its id.
-        labelled: whether its labels stand in the row, too: they are not fields of it.
-    """
-    named = columns.name("query_id", row) is not None
-    id_ = id_in(row, "query_id", place, columns, problems) if named else unnamed
-    text = _text(row, "query", place, columns, problems)
-    if id_ is None or text is None:
-        return None
-    kinds = ("query_id", "query", "reference", "claims", "history", *(LABELLING if labelled else ()))
-    used = {columns.name(kind, row) for kind in kinds}
-    reference = read_reference(columns.value("reference", row), columns.value("claims", row), place, problems)
-    history = read_history(columns.value("history", row), place, problems)
-    fields = fields_of(row, used)
-    if history:  # what of one conversation is asked belongs together
-        turn = {"conversation": hashlib.sha256(history[0].encode()).hexdigest()[:8], "turn": str(len(history) // 2 + 1)}
-        fields = turn | fields
-    return Query(id_, text, fields, reference, history)
-
-
 def fields_of(row: Row, used: Iterable[str | None]) -> dict[str, str]:
     """Further keys with plain values: those of the row, and those of its `metadata`."""
     taken = {"metadata", "", *used}  # "": a column without a name, such as the index of pandas
@@ -269,21 +298,6 @@ def fields_of(row: Row, used: Iterable[str | None]) -> dict[str, str]:
     }
 
 
-def id_in(row: Row, kind: str, place: SourceLocation, columns: Columns, problems: Findings) -> str | None:
-    """The id in the column of a kind; None after a complaint."""
-    name = columns.name(kind, row)
-    value = None if name is None else value_at(row, name)
-    id_ = document_id(value)
-    if id_ is None:
-        if name is None:
-            problems.append(columns.lacking(kind, row)._replace(where=str(place)))
-        else:
-            empty = value is None or isinstance(value, str)
-            what = "is missing or empty" if empty else f"is not an id but {shown(value)}"
-            problems.wrong(place, f"{name!r} {what}", "an id is text or a whole number")
-    return id_
-
-
 def texts_in(cell: object, name: str, place: SourceLocation, problems: Findings) -> tuple[str, ...]:
     """A list of texts, or one; empty, after a complaint, where it is something else."""
     listed = written_value(cell)
@@ -294,33 +308,28 @@ def texts_in(cell: object, name: str, place: SourceLocation, problems: Findings)
     return ()
 
 
-def _text(row: Row, kind: str, place: SourceLocation, columns: Columns, problems: Findings) -> str | None:
-    name = columns.name(kind, row)
-    if name is None:
-        problems.append(columns.lacking(kind, row)._replace(where=str(place)))
-        return None
-    value = value_at(row, name)
-    if not isinstance(value, str):
-        inner = next(iter(value), "…") if isinstance(value, Mapping) else None
-        remedy = TEXT if inner is None else f"say what in it is meant: {declaring(kind, f'{name}.{inner}')}"
-        problems.wrong(place, f"{name!r} is not a string but {shown(value)}", remedy)
-        return None
-    return value
-
-
 def has_path(row: Row, path: str) -> bool:
     """Whether a row has a key of this name, or one that a path such as `inputs.question` leads to."""
-    return _at(row, path) is not None
+    return value_at(row, path, MISSING) is not MISSING
 
 
-def value_at(row: Row, path: str) -> Any:
-    """What stands there; None where there is nothing.
+def value_at(row: Row, path: str, missing: Any = None) -> Any:
+    """What stands there; another value where there is nothing.
 
     >>> value_at({"inputs": {"question": "why"}}, "inputs.question")
     'why'
     """
-    found = _at(row, path)
-    return None if found is None else found[0]
+    if path in row:
+        return row[path]
+    if "," in path:
+        values = [value_at(row, one, MISSING) for one in paths_in(path)]
+        return missing if any(value is MISSING for value in values) else _joined(values)
+    first, dot, rest = path.partition(".")
+    held = written_value(row.get(first)) if dot else None
+    if isinstance(held, Mapping):
+        return value_at(held, rest, missing)
+    inner = [value_at(one, rest, MISSING) for one in held if isinstance(one, Mapping)] if isinstance(held, list) else []
+    return [value for value in inner if value is not MISSING] or missing
 
 
 def paths_in(declared: str) -> list[str]:
@@ -328,30 +337,12 @@ def paths_in(declared: str) -> list[str]:
     return [path.strip() for path in declared.split(",") if path.strip()]
 
 
-def _at(row: Any, path: str) -> tuple[Any] | None:
-    if path in row:
-        return (row[path],)
-    if "," in path:
-        return _joined([_at(row, one) for one in paths_in(path)])
-    first, dot, rest = path.partition(".")
-    held = row.get(first)
-    if dot and isinstance(held, str):
-        held = written_value(held)
-    if dot and isinstance(held, list) and any(isinstance(one, Mapping) for one in held):
-        found = [_at(one, rest) for one in held if isinstance(one, Mapping)]
-        return ([one[0] for one in found if one is not None],) if any(found) else None
-    return _at(held, rest) if dot and isinstance(held, Mapping) else None
-
-
-def _joined(found: list[tuple[Any] | None]) -> tuple[Any] | None:
-    """Values that together name a document, or lists of them, as one; None if one is not there."""
-    values = [one[0] for one in found if one is not None]
-    if len(values) < len(found):
-        return None
+def _joined(values: Sequence[Any]) -> Any:
+    """Values that together name a document, or lists of them, as one; None where one of them is no id."""
     if all(isinstance(value, list) for value in values):
-        return ([(_joined([(part,) for part in parts]) or (None,))[0] for parts in zip(*values, strict=False)],)
+        return [_joined(parts) for parts in zip(*values, strict=False)]
     ids = [document_id(value) for value in values]
-    return (None,) if None in ids else (JOINED.join(filter(None, ids)),)
+    return None if None in ids else JOINED.join(filter(None, ids))
 
 
 def shown(value: object) -> str:

@@ -22,6 +22,7 @@ from retrievers.opening import cache_folder
 CONVERTED = {".pdf": "PDF", ".html": "HTML", ".htm": "HTML", ".docx": "Word", ".pptx": "PowerPoint", ".xlsx": "Excel",
              ".epub": "EPUB", ".ipynb": "Jupyter"}  # fmt: skip
 """What markitdown is asked to read, and what it is called."""
+REMEDY = 'pip install "markitdown[docx,pdf,pptx,xlsx]", or the extra "documents"'
 
 
 class NotConverted(Exception):

@@ -12,9 +12,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from harness.dataset.columns import declaring, folded
-from harness.dataset.converting import CONVERTED, installed
+from harness.dataset.converting import CONVERTED, REMEDY, installed
 from harness.dataset.dataset_model import JOINED
-from harness.dataset.markdown_folder import REMEDY
 from harness.dataset.source import Findings, Source, SourceLocation, id_problem
 from retrievers.errors import DataChanged, InputError, Problem, nearest
 from retrievers.ids import nfc

@@ -152,21 +152,19 @@ def _files_below(folder: Path, problems: Findings) -> Iterator[Path]:
     What cannot be taken becomes a problem: a folder that cannot be listed, a name that is not UTF-8, a link that
     leads out of the folder, a pipe or a device.
     """
-    root = folder.resolve()
-
-    def unreadable(error: OSError) -> None:
-        problems.append(Problem(str(error.filename), f"cannot be listed: {error.strerror}", READABLE))
-
-    paths = []
-    for place, folders, names in os.walk(folder, onerror=unreadable):
+    root, paths = folder.resolve(), list[Path]()
+    wrong = problems.wrong
+    for place, folders, names in os.walk(
+        folder, onerror=lambda error: wrong(error.filename, f"cannot be listed: {error.strerror}", READABLE)
+    ):
         folders[:] = [name for name in folders if not name.startswith(".") and not is_results(Path(place, name))]
         linked = [name for name in folders if Path(place, name).is_symlink()]
         paths += [Path(place, name) for name in (*names, *linked) if not _is_ours(Path(place, name))]
     for path in sorted(paths):
         if HALF.search(str(path)):
-            problems.append(Problem(ascii(str(path)), "its name is not UTF-8", "rename it"))
+            wrong(ascii(str(path)), "its name is not UTF-8", "rename it")
         elif path.is_symlink() and not Path(os.path.realpath(path)).is_relative_to(root):
-            problems.append(Problem(str(path), "is a link that leads out of the data set", "copy what it points to"))
+            wrong(path, "is a link that leads out of the data set", "copy what it points to")
         else:
             yield path
 

@@ -11,15 +11,13 @@ from __future__ import annotations
 import re
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from itertools import chain
-from typing import Any
+from typing import Any, NamedTuple
 
-from harness.dataset.columns import CLICKS, Columns, declaring, folded, id_in, keeping, recognised, shown, texts_in
+from harness.dataset.columns import CLICKS, PlacedRow, declaring, folded, keeping, recognised, shown, texts_in
 from harness.dataset.dataset_model import Labels
-from harness.dataset.rows import Row
-from harness.dataset.source import WHOLE, Findings, SourceLocation, grade_of, written_value
-from retrievers.errors import Problem
+from harness.dataset.source import WHOLE, SourceLocation, grade_of, written_value
 from retrievers.ids import document_id, nfc
 
 LISTS = "|;\n,"
@@ -31,44 +29,11 @@ HOP = re.compile(r"^\s*<\d+-hop>\s*")
 MOST = 10
 """So many documents of merged lists are kept, or as many as the longest list has."""
 Labelled = tuple[SourceLocation, str, Labels]
+Gathered = tuple[SourceLocation, dict[str, int], "array[int]"]
+"""Judgments of one query that stand one a row: the place of the first, grades by document, and the line of each."""
 
 
-@dataclass(slots=True)
-class Gathered:
-    """Judgments of one query that stand one a row, with the line of each."""
-
-    place: SourceLocation
-    named: bool
-    """Whether queries have ids of their own."""
-    grades: dict[str, int] = field(default_factory=dict)
-    lines: array[int] = field(default_factory=lambda: array("I"))
-
-    def add(
-        self, place: SourceLocation, document: str, grade: int, problems: Findings, graded: str, query: str
-    ) -> None:
-        """Take in one judgment.
-
-        A document that comes again is counted if no column grades it, its clicks are added up, and else it becomes a
-        problem.
-        """
-        if document not in self.grades:
-            self.grades[document] = grade
-            self.lines.append(place.line or 0)
-        elif not graded:
-            problems.note("repeated-label", f"{query} {document}")
-        elif folded(graded) == CLICKS:
-            self.grades[document] += grade
-        else:
-            who = f"query {query!r}" if self.named else "the query"
-            problems.wrong(place, f"{who} and document {document!r} are judged twice", "keep one of the two")
-
-
-def labels_of(
-    rows: Iterable[tuple[SourceLocation, Row]],
-    columns: Columns,
-    problems: Findings,
-    queries: Mapping[str, str] | None = None,
-) -> Iterator[Labelled]:
+def labels_of(lines: Iterable[PlacedRow], queries: Mapping[str, str] | None = None) -> Iterator[Labelled]:
     """Labels in any of three shapes: a row a judgment with a grade, a row a relevant document, or a list a query.
 
     A list is best first, a list of lists are groups of alternatives, an object holds grades; in one cell of text it is
@@ -76,89 +41,130 @@ def labels_of(
     counted once, and clicks on it are added up.
 
     Args:
-        rows: of the labels, or of queries that carry their labels.
-        columns: what they are called.
-        problems: where complaints go.
+        lines: of the labels, or of queries that carry their labels.
         queries: text -> id, where the rows have no column for a query's id.
     """
-    gathered, listed, any_quoted = dict[str, Gathered](), dict[str, SourceLocation](), False
-    lacking: Problem | None = None
-    for place, row in rows:
-        query = _query_named(row, place, columns, problems, queries)
+    gathered: dict[str, Gathered] = {}
+    listed, any_quoted = dict[str, SourceLocation](), False
+    lacking: PlacedRow | None = None
+    for line in lines:
+        query = _query_of(line, queries)
         if query is None:
             continue
-        graded, quoted = columns.name("grade", row), columns.name("contexts", row) is not None
-        named, relevant = columns.value("label_document", row), columns.value("relevant", row)
+        quoted = line.name("contexts") is not None
+        named, relevant = line.value("label_document"), line.value("relevant")
         lists = (cell for cell in map(written_value, (named, relevant)) if isinstance(cell, list))
         objects = next((cell for cell in lists if any(isinstance(one, Mapping) for one in cell)), None)
-        if named is None and graded:
+        if named is None and line.name("grade"):
             named = relevant
         any_quoted |= quoted
         if objects is None and (named is not None or quoted):
-            documents = _texts(row, place, columns, problems) if named is None else _ids_in(named, place, problems)
-            if query not in gathered:
-                gathered[query] = Gathered(place, queries is None)
-            for document, grade in _graded(documents, row, place, columns, problems):
-                gathered[query].add(place, document, grade, problems, graded or "", query)
-        elif objects is None and columns.name("relevant", row) is None:
-            # A query without labels may lack the column where others have lists.
-            lacking = lacking or _without_documents(row, columns)._replace(where=str(place))
+            into = gathered.setdefault(query, (line.place, {}, array("I")))
+            _gather(line, named, into, query, named_query=queries is None)
+        elif objects is None and line.name("relevant") is None:
+            lacking = lacking or line  # a query without labels may lack the column where others have lists
         elif query in listed:
-            problems.wrong(place, f"query {query!r} has labels on two rows", f"also {listed[query]}")
+            line.wrong(f"query {query!r} has labels on two rows", f"also {listed[query]}")
         else:
-            labels = list_of(objects or relevant, place, problems)
-            listed[query] = place
-            if labels is not None:
-                yield place, query, labels
+            labels = read_list(objects or relevant, line.problems.names_document)
+            listed[query] = line.place
+            if isinstance(labels, Labels):
+                yield line.place, query, labels
+            else:
+                line.wrong(*labels)
     if lacking is not None and not listed:
-        problems.append(lacking)
-    for query, judged in gathered.items():
-        yield judged.place._replace(lines=judged.lines), query, Labels(grades=judged.grades, quoted=any_quoted)
+        _refuse_unnamed(lacking)
+    for query, (place, grades, numbers) in gathered.items():
+        yield place._replace(lines=numbers), query, Labels(grades=grades, quoted=any_quoted)
 
 
-def _texts(row: Row, place: SourceLocation, columns: Columns, problems: Findings) -> list[str]:
-    """The passages by which a row names documents."""
-    name = columns.name("contexts", row) or ""
-    return [HOP.sub("", text) for text in texts_in(columns.value("contexts", row), name, place, problems)]
+def _gather(line: PlacedRow, named: Any, into: Gathered, query: str, *, named_query: bool) -> None:
+    """Take in the judgments of one row.
+
+    A document that comes again is counted if no column grades it, its clicks are added up, and else it is a problem.
+    """
+    _, grades, numbers = into
+    graded = line.name("grade")
+    for document, grade in _graded(line, named):
+        if document not in grades:
+            grades[document] = grade
+            numbers.append(line.place.line or 0)
+        elif not graded:
+            line.problems.note("repeated-label", f"{query} {document}")
+        elif folded(graded) == CLICKS:
+            grades[document] += grade
+        else:
+            who = f"query {query!r}" if named_query else "the query"
+            line.wrong(f"{who} and document {document!r} are judged twice", "keep one of the two")
 
 
-def _graded(
-    documents: list[str], row: Row, place: SourceLocation, columns: Columns, problems: Findings
-) -> Iterator[tuple[str, int]]:
-    """The documents of a row with their grades; one for each of them, or one for all, which is 1 if none is there."""
-    name = columns.name("grade", row)
-    written = 1 if name is None else columns.value("grade", row)
+def _query_of(line: PlacedRow, queries: Mapping[str, str] | None) -> str | None:
+    if queries is not None:
+        return queries.get(str(line.value("query")))  # what has no text was told with the queries
+    named = line.name("label_query") or "label_query" in line.columns.declared
+    return line.id("label_query" if named else "query_id")
+
+
+def _graded(line: PlacedRow, named: Any) -> Iterator[tuple[str, int]]:
+    """The documents of a row, by id or by passage, with their grades: one for each, or one for all, else 1."""
+    if named is None:
+        passages = texts_in(line.value("contexts"), line.name("contexts") or "", line.place, line.problems)
+        documents: list[str | None] = [HOP.sub("", text) for text in passages]
+    else:
+        held = _cell(named, line.problems.names_document) if isinstance(named, str) else named
+        documents = [document_id(one) for one in (held if isinstance(held, list) else [held])]
+        if None in documents or not documents:
+            line.wrong(f"the document's id is {shown(named)}", "an id is text")
+            documents = []
+    written = 1 if line.name("grade") is None else line.value("grade")
     several = written if isinstance(written, list) and len(written) == len(documents) else [written] * len(documents)
     grades = list(map(grade_of, several))
     if None in grades:
-        problems.wrong(place, f"grade {shown(written)} is not a whole number", WHOLE)
-        return
-    yield from ((doc, grade or 0) for doc, grade in zip(documents, grades, strict=True))
+        line.wrong(f"grade {shown(written)} is not a whole number", WHOLE)
+    else:
+        yield from ((str(doc), grade or 0) for doc, grade in zip(documents, grades, strict=True))
 
 
-def _without_documents(row: Row, columns: Columns) -> Problem:
-    """A complaint, without its place, that no column names documents."""
-    grades = columns.name("grade", row)
-    if grades is None or columns.name("label_query", row) is not None:
-        return columns.lacking("label_document", row)
-    what = f"{grades!r} could hold grades, and no column names the documents"
-    return Problem("", what, f"say which: {declaring('label_document')}; {keeping(grades)}")
+def _refuse_unnamed(line: PlacedRow) -> None:
+    """Complain that no column names documents."""
+    grades = line.name("grade")
+    if grades is None or line.name("label_query") is not None:
+        line.wrong(*line.columns.lacking("label_document", line.row))
+    else:
+        what = f"{grades!r} could hold grades, and no column names the documents"
+        line.wrong(what, f"say which: {declaring('label_document')}; {keeping(grades)}")
 
 
-def list_of(listed: Any, place: SourceLocation, problems: Findings) -> Labels | None:
-    """Read one query's list of relevant documents: ids best first, groups, or grades by id; None after a complaint."""
+class Refusal(NamedTuple):
+    """Why a list of labels cannot be read, and what to do."""
+
+    what: str
+    remedy: str
+
+
+def read_list(listed: Any, known: Known) -> Labels | Refusal:
+    """Read one query's relevant documents: ids best first, groups, grades by id, or objects that hold these.
+
+    >>> read_list("d1; d2", {"d1"}.__contains__).documents
+    ('d1', 'd2')
+    >>> read_list([{"id": "d1", "grade": 2}, {"id": "d3", "grade": 0}], set().__contains__).grades
+    {'d1': 2, 'd3': 0}
+    """
     if isinstance(listed, str):
-        listed = _cell(listed, problems.names_document)
-    listed = _plain_list(listed)
-    if isinstance(listed, Problem):
-        problems.append(listed._replace(where=str(place)))
-        return None
+        listed = _cell(listed, known)
+    if isinstance(listed, Mapping) and (name := recognised("document_id", tuple(listed))):
+        listed = [listed] if isinstance(listed[name], str) and grade_of(listed[name]) is None else listed
+    if isinstance(listed, list | tuple) and listed and all(isinstance(one, Mapping) for one in listed):
+        pairs = [_object(one) for one in listed]
+        if unknown := next((one for one, (id_, _) in zip(listed, pairs, strict=True) if id_ is None), None):
+            remedy = f"say which key holds the document: {declaring('relevant', 'COLUMN.KEY')}"
+            return Refusal(f"no key of {shown(unknown)} is known to name a document", remedy)
+        graded = any(grade is not None for _, grade in pairs)
+        listed = {id_: 1 if grade is None else grade for id_, grade in pairs} if graded else [id_ for id_, _ in pairs]
     if isinstance(listed, Mapping):
         grades = {nfc(str(doc)): grade_of(grade) for doc, grade in listed.items() if grade is not None}
         if wrong := [doc for doc, grade in grades.items() if grade is None]:
-            what = f"grade {repr(listed[wrong[0]])[:40]} of document {wrong[0]!r} is not a whole number"
-            problems.wrong(place, what, WHOLE)
-            return None
+            return Refusal(f"grade {repr(listed[wrong[0]])[:40]} of document {wrong[0]!r} is not a whole number", WHOLE)
         return Labels(grades={doc: grade for doc, grade in grades.items() if grade is not None})
     listed = () if listed is None else listed
     if isinstance(listed, list | tuple):
@@ -167,30 +173,7 @@ def list_of(listed: Any, place: SourceLocation, problems: Findings) -> Labels | 
         if not any(None in group for group in groups):
             found = tuple(tuple(map(str, group)) for group in groups)
             return Labels(groups=tuple(filter(None, found))) if grouped else Labels(ranked=found[0])
-    problems.wrong(place, f"relevant documents cannot be read: {shown(listed)}", "a list of ids, best first")
-    return None
-
-
-def _plain_list(listed: Any) -> Any:
-    """A list of objects as a list of ids, or as grades by id; anything else as it is; or a problem."""
-    if isinstance(listed, Mapping):
-        name = recognised("document_id", tuple(listed))
-        if name is None or not isinstance(listed[name], str) or grade_of(listed[name]) is not None:
-            return listed
-        listed = [listed]
-    if not isinstance(listed, list) or not listed or not all(isinstance(one, Mapping) for one in listed):
-        return listed
-    ids, grades = [], []
-    for one in listed:
-        id_, grade = _object(one)
-        if id_ is None:
-            remedy = f"say which key holds the document: {declaring('relevant', 'COLUMN.KEY')}"
-            return Problem("", f"no key of {shown(one)} is known to name a document", remedy)
-        ids.append(id_)
-        grades.append(grade)
-    if all(grade is None for grade in grades):
-        return ids
-    return {id_: 1 if grade is None else grade for id_, grade in zip(ids, grades, strict=True)}
+    return Refusal(f"relevant documents cannot be read: {shown(listed)}", "a list of ids, best first")
 
 
 def _object(one: Mapping[str, Any]) -> tuple[str | None, Any]:
@@ -203,27 +186,9 @@ def _object(one: Mapping[str, Any]) -> tuple[str | None, Any]:
     return document_id(one.get(name)), None if grade is None else one[grade]
 
 
-def parts_of(cell: Any, known: Known) -> Iterator[str]:
-    """All that may be an id in a cell: elements of a list, values of objects, parts of a text, or the whole of it.
-
-    >>> list(parts_of("d1; d2", {"d1"}.__contains__)), list(parts_of([{"id": "d1", "grade": 2}], {"d1"}.__contains__))
-    (['d1', 'd2'], ['d1'])
-    """
-    if isinstance(cell, Mapping):
-        yield from cell if _holds_grades(cell) else filter(None, [_object(cell)[0]])
-        return
-    if isinstance(cell, str):
-        cell = _cell(cell, known)
-    if isinstance(cell, list | tuple):
-        for one in cell:
-            yield from [one] if isinstance(one, str) else parts_of(one, known)
-    elif (id_ := document_id(cell)) is not None:
-        yield id_
-
-
-def _holds_grades(cell: Mapping[str, Any]) -> bool:
-    """Whether an object has documents for keys, and their grades."""
-    return all(grade_of(grade) is not None for grade in cell.values())
+def holds_grades(cell: Any) -> bool:
+    """Whether a cell is an object that has documents for keys, and their grades."""
+    return isinstance(cell, Mapping) and all(grade_of(grade) is not None for grade in cell.values())
 
 
 def leaves_of(cell: Any, path: str) -> Iterator[tuple[str, Any]]:
@@ -235,21 +200,11 @@ def leaves_of(cell: Any, path: str) -> Iterator[tuple[str, Any]]:
     if isinstance(cell, list) and any(isinstance(one, Mapping) for one in cell):
         for one in cell:
             yield from leaves_of(one, path)
-    elif isinstance(cell, Mapping) and not _holds_grades(cell) and _object(cell)[0] is None:
+    elif isinstance(cell, Mapping) and not holds_grades(cell) and _object(cell)[0] is None:
         for key, held in cell.items():
             yield from leaves_of(held, f"{path}.{key}")
     else:
         yield path, cell
-
-
-def _ids_in(named: Any, place: SourceLocation, problems: Findings) -> list[str]:
-    """The ids of the documents that a judgment names; none, after a complaint, if something else is among them."""
-    held = _cell(named, problems.names_document) if isinstance(named, str) else named
-    ids = [document_id(one) for one in (held if isinstance(held, list) else [held])]
-    if None in ids or not ids:
-        problems.wrong(place, f"the document's id is {shown(named)}", "an id is text")
-        return []
-    return [id_ for id_ in ids if id_ is not None]
 
 
 def _cell(text: str, known: Known) -> Any:
@@ -278,15 +233,6 @@ def _cell(text: str, known: Known) -> Any:
         pieces = pieces[end:]
     parts = [part for part in parts if part]
     return parts if mark != "," or any(map(known, parts)) else [text]
-
-
-def _query_named(
-    row: Row, place: SourceLocation, columns: Columns, problems: Findings, queries: Mapping[str, str] | None
-) -> str | None:
-    if queries is not None:
-        return queries.get(str(columns.value("query", row)))  # what has no text was told with the queries
-    kind = "label_query" if columns.name("label_query", row) or "label_query" in columns.declared else "query_id"
-    return id_in(row, kind, place, columns, problems)
 
 
 def merged(rows: Iterable[Labelled]) -> Iterator[Labelled]:

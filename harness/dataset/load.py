@@ -1,14 +1,13 @@
-"""From files to a checked Dataset, every fault found in one pass; and what columns were read as, in words."""
+"""From files to a checked Dataset, every fault found in one pass."""
 
 import hashlib
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
 from harness.dataset.candidates import label_column, refuse_overlooked
-from harness.dataset.columns import FIELDS, LABELLING, NAMING, OF_DOCUMENTS, folded
+from harness.dataset.columns import LABELLING, folded
 from harness.dataset.corpus import check_documents, digest_line, read_again, text_key
 from harness.dataset.dataset_model import Dataset, DatasetReference, Labels, reference_as_json, reference_of
 from harness.dataset.formats import open_source
@@ -16,10 +15,10 @@ from harness.dataset.judgments import Judgment, note_changes, overlay, read_over
 from harness.dataset.label_rows import Labelled
 from harness.dataset.matched_labels import columns_taken, match_labels
 from harness.dataset.source import Findings, Source, SourceLocation, id_problem
-from harness.english import counted, first_few
 from retrievers.errors import DataChanged, InputError, Problem
 from retrievers.types import Query
 
+UNLABELLED = "no query has a relevant document", "nothing could be compared"
 CLICK = "click"
 """In the name of a column of labels: nobody judged, somebody clicked."""
 
@@ -64,10 +63,8 @@ def load(reference: DatasetReference | str | Path, *, drop_dangling: bool = Fals
     beginning = judgments is not None or not labels
     asked = tuple(query for query in queries.values() if _is_asked(query, labels.get(query.id), beginning))
     _note_labels(queries, labels, beginning, seen)
-    if not queries and not seen:
-        seen.wrong(reference.name, "there is no query", "nothing could be asked")
     if not asked and not seen:
-        seen.wrong(reference.name, "no query has a relevant document", "nothing could be compared")
+        seen.wrong(reference.name, *(UNLABELLED if queries else ("there is no query", "nothing could be asked")))
     recorded = labels.keys() | {query.id for query in asked}
     for query in asked:
         if text_key(query.text) in documents.asked:
@@ -195,59 +192,3 @@ def _note_labels(queries: dict[str, Query], labels: dict[str, Labels], beginning
             continue
         asked = beginning or _is_measured_by_claims(queries[query_id], labels.get(query_id))
         seen.note("unlabelled-query" if asked else "unjudged-query", query_id)
-
-
-MEANINGS = {
-    "document_id": "the document's id",
-    "title": "the document's title",
-    "text": "the document's text",
-    "query_id": "the query's id",
-    "query": "the query's text",
-    "label_query": "the query's id",
-    "label_document": "the relevant document",
-    "relevant": "the relevant documents",
-    "contexts": "passages of the relevant documents",
-    "grade": "its grade",
-    "reference": "the reference answer",
-    "claims": "the claims of a right answer",
-    "history": "what was said before the query",
-    "": "not used",
-}
-
-
-def column_lines(dataset: Dataset) -> Iterator[str]:
-    """Every table with its rows and all its columns: what each was read as, how many labels; and folders."""
-    for file, columns in dataset.columns.items():
-        rows = dataset.sizes.get(file, {}).get("row")
-        yield f"{file}: {counted(rows, 'row')}" if rows else f"{file}:"
-        names = [" ".join(name.split()) or "(no name)" for name in columns]
-        width = max(map(len, names), default=0)
-        of = "document" if "query" not in columns.values() and set(columns.values()) & set(OF_DOCUMENTS) else "query"
-        for column, kind in zip(names, columns.values(), strict=True):
-            meaning = f"kept as a field of the {of}" if kind == FIELDS else MEANINGS[kind]
-            counts = _counts(dataset, kind)
-            yield f"  {column:<{width}} -> {meaning}{counts and f' ({counts})'}"
-    for folder, kinds in dataset.sizes.items():
-        if folder not in dataset.columns and (len(kinds) > 1 or folder != dataset.path):
-            (first, number), *others = sorted(kinds.items(), key=lambda kind: -kind[1])
-            files = ", ".join([counted(number, f"{first} file"), *(f"{many:,} {kind}" for kind, many in others)])
-            yield f"{folder}: {files} -> {counted(dataset.count, 'document')}"
-
-
-def grade_counts(labels: Iterable[Labels]) -> tuple[tuple[int, int], ...]:
-    """Grade and how often it is given; empty where labels are lists."""
-    counts = Counter(grade for one in labels if one.grades is not None for grade in one.grades.values())
-    return tuple(sorted(counts.items()))
-
-
-def _counts(dataset: Dataset, kind: str) -> str:
-    """A count of the labels of a kind of column; "" for what is no label."""
-    if kind == "grade":
-        return ", ".join(f"{grade}: {number:,}" for grade, number in grade_counts(dataset.labels.values()))
-    if kind not in NAMING:
-        return ""
-    found, unmatched = sum(dataset.matched.values()), len(dataset.ledger.get("unmatched-context", ()))
-    named = first_few([*map(repr, dict.fromkeys(dataset.unknown))])
-    ways = ", ".join(f"{number:,} by {way}" for way, number in dataset.matched.items() if way != "id")
-    missing = f"; not found: {named}" if named else ""
-    return f"matched {found:,} of {found + len(dataset.unknown) + unmatched:,}{ways and f', {ways}'}{missing}"

@@ -10,7 +10,6 @@ is a rule in Markdown, too.
 """
 
 import re
-from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
@@ -21,14 +20,16 @@ import yaml
 
 from harness.dataset import judgments
 from harness.dataset.columns import FIELDS, Columns
-from harness.dataset.converting import CONVERTED, NotConverted, convert, installed
-from harness.dataset.dataset_model import Dataset, DatasetReference, source_named
+from harness.dataset.converting import CONVERTED as CONVERTED
+from harness.dataset.converting import REMEDY as REMEDY
+from harness.dataset.converting import NotConverted, convert
+from harness.dataset.converting import installed as installed
+from harness.dataset.dataset_model import DatasetReference, source_named
 from harness.dataset.files import File, Files, listing
 from harness.dataset.label_rows import Labelled, merged
 from harness.dataset.rows import Row, read_rows
 from harness.dataset.source import Findings, Parts, SourceLocation, decode
 from harness.dataset.table_source import TableSource, rows_of
-from harness.english import first_few
 from retrievers.errors import InputError, Problem
 from retrievers.ids import nfc
 from retrievers.types import Document
@@ -38,7 +39,6 @@ SUFFIXES = {".md": "Markdown", ".markdown": "Markdown", ".rst": "reStructuredTex
 NOT_DOCUMENTS = {"readme", "license", "licence", "changelog"}
 NOT_DOCUMENT_FILES = {"queries.txt", "questions.txt", judgments.NAME}
 """Questions without labels, one a line, and what was judged: at the top of the folder."""
-REMEDY = 'pip install "markitdown[docx,pdf,pptx,xlsx]", or the extra "documents"'
 HEAD = re.compile(r"---[ \t]*\r?\n((?:.*\n)*?)(?:---|\.\.\.)[ \t\r]*(?:\n|\Z)")
 KEY = re.compile(r"[A-Za-z_][\w .-]{0,63}")
 SURVEY_LINE = re.compile(r"[*-]([^::]*)[::](.*)")
@@ -64,46 +64,12 @@ def holds_documents(files: Files) -> bool:
     return any(_readable(name, file, converts=True) for name, file in files.items())
 
 
-def document_names(files: Files) -> list[str]:
-    """The ids of the documents among files, as the reader gives them to files without an id of their own."""
+def documents_among(files: Files) -> tuple[list[str], list[str]]:
+    """The ids of the documents among files, as far as their names say it; and the files that nobody reads."""
     converts = installed()
-    return [_named(name, file) for name, file in files.items() if _readable(name, file, converts=converts)]
-
-
-def unread_line(files: Files) -> str:
-    """How many files of a folder are read, where there is no question yet; "" where all are."""
-    converts = installed()
-    others = [(name, file) for name, file in files.items() if not _readable(name, file, converts=converts)]
-    return reading_sentence(len(files) - len(others), [name for name, file in others if _unread(name, file)])
-
-
-def reading_line(dataset: Dataset) -> str:
-    """How many of a folder's files are read, and what would read the others; "" where all are."""
-    ledger = dataset.ledger
-    return reading_sentence(dataset.count, ledger.get("unread-file", ()), ledger.get("unconverted-file", ()))
-
-
-def reading_sentence(count: int, unread: Sequence[str], failed: Sequence[str] = ()) -> str:
-    """How many files are read, and what would read the others; "" where all are.
-
-    Args:
-        count: documents that are read.
-        unread: names of the files that no reader takes.
-        failed: those that could not be converted.
-    """
-    if not unread and not failed:
-        return ""
-    suffixes = Counter(PurePosixPath(name).suffix.lower() or PurePosixPath(name).name for name in unread)
-    parts = [f"{count:,} of {count + len(unread) + len(failed):,} files are read"]
-    if unread:
-        common = sorted(suffixes.items(), key=lambda item: (-item[1], item[0]))
-        kinds = first_few([f"{suffix} {count:,}" for suffix, count in common])
-        parts.append(f"{len(unread):,} {'is' if len(unread) == 1 else 'are'} not ({kinds})")
-    if failed:
-        parts.append(f"{len(failed):,} could not be converted")
-    if not installed() and suffixes.keys() & CONVERTED:
-        parts.append(REMEDY)
-    return "; ".join(parts)
+    readable = {name for name, file in files.items() if _readable(name, file, converts=converts)}
+    others = [name for name, file in files.items() if name not in readable and _unread(name, file)]
+    return [_named(name, files[name]) for name in files if name in readable], others
 
 
 def read(reference: DatasetReference, files: Files) -> Parts:
@@ -134,16 +100,15 @@ def documents(folder: Path, tables: Collection[Path], problems: Findings) -> Ite
                 problems.note("unread-file", name)
             continue
         try:
-            if file.suffix in CONVERTED:
-                document = Document(_named(name, file), *convert(file))
-            else:
-                document = parse_document(decode(file.read(), SourceLocation(file.path)), _named(name, file))
-            problems.sizes[str(folder)][(CONVERTED | SUFFIXES)[file.suffix]] += 1
-            yield SourceLocation(file.path), document
+            with problems.taking():
+                if file.suffix in CONVERTED:
+                    document = Document(_named(name, file), *convert(file))
+                else:
+                    document = parse_document(decode(file.read(), SourceLocation(file.path)), _named(name, file))
+                problems.sizes[str(folder)][(CONVERTED | SUFFIXES)[file.suffix]] += 1
+                yield SourceLocation(file.path), document
         except NotConverted as failure:
             problems.note("unconverted-file", f"{name}: {failure}")
-        except InputError as error:
-            problems.extend(error.problems)
 
 
 def _questions(files: Sequence[File], problems: Findings) -> Iterator[tuple[SourceLocation, Row]]:

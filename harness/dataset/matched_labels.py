@@ -95,9 +95,10 @@ def _with_ids(
     seen: Findings,
 ) -> Labels:
     """One query's labels under the ids of the documents; what names none is noted, and left out."""
-    dangling = dict[str, int]()
+    names, dangling = dict[str, str](), dict[str, int]()
     for position, doc in enumerate(given.documents):
         if doc in matches:
+            names[doc] = matches[doc].document
             found.ways[matches[doc].by] += 1
         else:
             dangling.setdefault(doc, position)
@@ -110,7 +111,6 @@ def _with_ids(
         found.absent.append((place.of(position), query_id, doc))
         # A line, where the query has no id of its own.
         seen.note("dangling-document", f"{place.of(position) if unnamed(seen, place) else query_id} {doc}")
-    names = {doc: matches[doc].document for doc in given.documents if doc in matches}
     same = not dangling and all(doc == name for doc, name in names.items())
     return replace(given if same else given.renamed(names), quoted=False)
 

@@ -15,7 +15,6 @@ from harness.dataset.source import Findings, Parts, SourceLocation
 from harness.dataset.table_folder import first_row, table_files
 from harness.dataset.table_source import TableSource, rows_of
 from harness.dataset.tool_exports import holds_keys
-from retrievers.errors import InputError
 from retrievers.ids import nfc
 from retrievers.types import Document
 
@@ -79,11 +78,9 @@ def _paragraphs(file: File, problems: Findings) -> Quoted:
 
     A question that its paragraph does not answer (`is_impossible`) has grade 0 for it.
     """
-    try:
+    whole = None
+    with problems.taking():
         whole = read_json(file)
-    except InputError as error:
-        problems.extend(error.problems)
-        return
     for number, article in enumerate(_list(whole, "data")):
         title = article.get("title") if isinstance(article, Mapping) else None
         for position, paragraph in enumerate(_list(article, "paragraphs")):

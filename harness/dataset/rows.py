@@ -5,9 +5,7 @@ document under `_source`, and in a bulk request on the line after its id; RRE (a
 keeps queries in groups that share their ratings.
 """
 
-import codecs
 import csv
-import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -28,7 +26,6 @@ PLAIN = (".txt",)
 SAYS_DELIMITER = re.compile(r'"?sep=(.)"?')
 """Excel's line above a table."""
 VALID = "write it with a JSON library, and see that it is whole"
-UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 QUEPID = ["query", "docid", "rating"]
 """The header of Quepid's export of ratings."""
 Row = Mapping[str, Any]
@@ -52,26 +49,19 @@ def read_rows(file: File, problems: Findings) -> Iterator[tuple[SourceLocation, 
     """
     readers = {".csv": _csv, ".tsv": _csv, ".json": _json, ".txt": _txt, ".yaml": _yaml, ".yml": _yaml}
     readers |= dict.fromkeys(held_tables.COLUMNAR, _columnar) | dict.fromkeys(held_tables.SUFFIXES, _sheet)
-    try:
+    with problems.taking():
         yield from readers.get(file.suffix, _jsonl)(file, problems)
-    except InputError as error:
-        problems.extend(error.problems)
 
 
 def read_lines(file: File, problems: Findings) -> Iterator[tuple[int, str]]:
     """Stream the non-blank lines of a UTF-8 file with their numbers, cut at line feeds alone."""
-    try:
-        with file.open() as handle:
-            for number, line in enumerate(_decoded(handle, file.path), 1):
-                if line and not line.isspace():
-                    yield number, line
-    except InputError as error:
-        problems.extend(error.problems)  # one complaint: in another encoding every line is wrong
+    with problems.taking(), file.open() as handle:  # one complaint: in another encoding every line is wrong
+        for number, line in enumerate(_decoded(handle, file.path), 1):
+            if line and not line.isspace():
+                yield number, line
 
 
 def _text(raw: bytes, path: Path, number: int) -> str:
-    if number == 1 and raw.startswith(UTF16):
-        raise InputError(Problem(f"{path}:1", "is not UTF-8 but UTF-16", "save the file as UTF-8"))
     try:
         text = raw.decode("utf-8")
     except UnicodeDecodeError:
@@ -122,10 +112,9 @@ def read_json(file: File) -> Any:
     text = decode(file.read(), SourceLocation(file.path))
     try:
         return parse_json(text)
-    except json.JSONDecodeError as error:
-        raise InputError(Problem(f"{file.path}:{error.lineno}", f"is not JSON: {error.msg}", VALID)) from None
     except ValueError as error:
-        raise InputError(Problem(str(file.path), f"is not JSON: {error}", VALID)) from None
+        place = SourceLocation(file.path, getattr(error, "lineno", None))
+        raise InputError(Problem(str(place), f"is not JSON: {getattr(error, 'msg', error)}", VALID)) from None
 
 
 def _json(file: File, problems: Findings) -> Iterator[tuple[SourceLocation, Row]]:
@@ -283,10 +272,8 @@ def _decoded(handle: IO[bytes], path: Path) -> Iterator[str]:
 
 
 def _cells(handle: IO[bytes], path: Path) -> Iterator[str]:
-    """The lines of a table, with an end each; a zero byte ends the table."""
+    """The lines of a table, with an end each."""
     for number, line in enumerate(_decoded(handle, path), 1):
-        if "\0" in line:
-            raise InputError(Problem(str(SourceLocation(path, number)), "holds a zero byte", "is this a text file?"))
         yield "\n" if number == 1 and SAYS_DELIMITER.fullmatch(line.strip(" ")) else f"{line}\n"
 
 

@@ -6,11 +6,12 @@ Ids, grades, cells, reference answers and claims mean the same in whatever forma
 from __future__ import annotations
 
 import ast
+import codecs
 import json
 import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from numbers import Real
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
@@ -103,6 +104,14 @@ class Findings:
         """Take in a problem at a place."""
         self.append(Problem(str(place), what, remedy))
 
+    @contextmanager
+    def taking(self) -> Iterator[None]:
+        """Take in the problems with which a file cannot be read."""
+        try:
+            yield
+        except InputError as error:
+            self.extend(error.problems)
+
     def note(self, kind: str, id_: str) -> None:
         """Count something of a kind."""
         self.ledger.setdefault(kind, []).append(id_)
@@ -151,9 +160,11 @@ def decode(raw: bytes, place: SourceLocation) -> str:
     try:
         return raw.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        line = place.line or raw.count(b"\n", 0, error.start) + 1
+        where = SourceLocation(place.path, place.line or raw.count(b"\n", 0, error.start) + 1)
+        if raw.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+            raise InputError(Problem(str(where), "is not UTF-8 but UTF-16", "save the file as UTF-8")) from None
         remedy = f"byte 0x{raw[error.start]:02x}; save the file as UTF-8"
-        raise InputError(Problem(str(SourceLocation(place.path, line)), "is not UTF-8", remedy)) from None
+        raise InputError(Problem(str(where), "is not UTF-8", remedy)) from None
 
 
 def named_twice(header: Sequence[str], where: str, problems: Findings) -> bool:
@@ -253,10 +264,8 @@ def grade_of(value: object) -> int | None:
         return value if abs(value) < 2**31 else None
     if isinstance(value, bool) or not isinstance(value, Real):
         return None
-    with suppress(OverflowError):
-        number = float(value)
-        return int(number) if number.is_integer() and abs(number) < 2**31 else None
-    return None
+    number = float(value)
+    return int(number) if number.is_integer() and abs(number) < 2**31 else None
 
 
 def read_reference(answers: Any, claims: Any, place: SourceLocation, problems: Findings) -> Reference:

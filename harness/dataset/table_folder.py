@@ -143,8 +143,7 @@ def documents_of(
     table = None if reference.documents else named(top, DOCUMENTS)
     if reference.documents:
         place = straight(folder / reference.documents)
-        of_texts = place.is_dir() or (is_zip(place) and markdown_folder.holds_documents(listing(place)))
-        if not of_texts:
+        if not (place.is_dir() or (is_zip(place) and markdown_folder.holds_documents(listing(place)))):
             table = pick(files, reference.documents, folder)
     if table is not None:
         columns = Columns(reference.columns, header=reference.header is True)

@@ -6,18 +6,19 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from statistics import median
 
-from harness.dataset.columns import ASKED, FIELDS, LABELLING, OF_DOCUMENTS, OF_QUERIES, Columns, document_of, query_of
-from harness.dataset.dataset_model import Labels
+from harness.dataset.columns import ASKED, FIELDS, LABELLING, OF_DOCUMENTS, OF_QUERIES, Columns, PlacedRow
 from harness.dataset.files import File
-from harness.dataset.label_rows import labels_of
+from harness.dataset.label_rows import Labelled, labels_of
 from harness.dataset.rows import Row, read_rows
 from harness.dataset.source import Findings, SourceLocation
 from retrievers.errors import did_you_mean
 from retrievers.types import Document, Query
 
 RowSource = Callable[[Findings], Iterable[tuple[SourceLocation, Row]]]
-DOCUMENT, QUERY = ("document_id", "text"), ("query_id", "query")
-"""What each row has, as far as it is declared."""
+QUERY = ("query_id", "query")
+"""What each row of queries has, as far as it is declared."""
+OPTIONAL = ("title", "reference", "claims")
+"""What some row has where it is declared."""
 SAMPLED, LONGEST_CELL = 200, 2_000
 """Rows, and letters of a cell, at most, of which it is seen whether they name documents."""
 PLACEHOLDER = re.compile(r"(?i)to-?do|tbd|tba|n/?a|none|null|unknown|test|xxx*|fixme|question|query|[^\w]*")
@@ -48,75 +49,72 @@ class TableSource:
 
     def documents(self, problems: Findings) -> Iterator[tuple[SourceLocation, Document]]:
         """One document a row."""
-        for place, row in self._used(self.document_rows(problems), problems, OF_DOCUMENTS, DOCUMENT, ("title",)):
-            document = document_of(row, place, self.columns, problems)
+        for line in self._lines(self.document_rows(problems), problems, OF_DOCUMENTS, ("document_id", "text")):
+            document = line.document()
             if document is not None:
-                yield place, document
+                yield line.place, document
 
     def queries(self, problems: Findings) -> Iterator[tuple[SourceLocation, Query]]:
         """One query a row; without ids they are q0, q1, … A text, or id and text, of further labels come again."""
-        seen: dict[str, str] = {}
+        unnamed: dict[str, str] = {}
         rows_of_text = Counter[str]()
         texts: dict[str, str] = {}
         here = self.label_rows is None
         kinds, needed = (OF_QUERIES, (*QUERY, *LABELLING)) if here else (ASKED, QUERY)
-        for place, row in self._used(self.query_rows(problems), problems, kinds, needed, ("reference", "claims")):
-            query = query_of(row, place, self.columns, problems, unnamed=f"q{len(seen)}", labelled=here)
+        for line in self._lines(self.query_rows(problems), problems, kinds, needed):
+            query = line.query(f"q{len(unnamed)}", labelled=here)
             if query is None:
                 continue
-            if self.columns.name("query_id", row) is None:
+            if line.name("query_id") is None:
                 rows_of_text[query.text] += 1
-                if query.text in seen and self.label_rows is None:
+                if here and (first := unnamed.get(query.text)) is not None:
                     if not query.text.strip():
-                        problems.note("blank-query", seen[query.text])
-                    elif not self.columns.labelled(row):  # else it is one more label
-                        problems.note("repeated-row", seen[query.text])
+                        problems.note("blank-query", first)
+                    elif not self.columns.labelled(line.row):  # else it is one more label
+                        problems.note("repeated-row", first)
                     continue
-                seen[query.text] = query.id
-            elif here and self.columns.name("label_document", row) is not None:
+                unnamed[query.text] = query.id
+            elif here and line.name("label_document") is not None:
                 if texts.get(query.id) == query.text:
                     continue  # one more label
                 texts[query.id] = query.text
-            yield place, query
+            yield line.place, query
         usual = median(rows_of_text.values()) if rows_of_text else 0
         for text, number in rows_of_text.items():
             if number > 1 and (PLACEHOLDER.fullmatch(text.strip()) or number >= max(FREQUENT, FREQUENT * usual)):
                 problems.note("placeholder-query", f"{text.strip()[:40]!r} on {number:,} rows")
 
-    def labels(self, problems: Findings) -> Iterator[tuple[SourceLocation, str, Labels]]:
+    def labels(self, problems: Findings) -> Iterator[Labelled]:
         """The rows of labels, gathered by query."""
         if self.label_rows is not None:
-            rows = self._used(self.label_rows(problems), problems, OF_QUERIES, LABELLING)
-            yield from labels_of(rows, self.columns, problems)
+            yield from labels_of(self._lines(self.label_rows(problems), problems, OF_QUERIES, LABELLING))
             return
-        if not any(self.columns.labelled(row) for _, row in self.query_rows(Findings())):
+        lines = [PlacedRow(row, place, self.columns, problems) for place, row in self.query_rows(Findings())]
+        if not any(self.columns.labelled(line.row) for line in lines):
             return  # questions without labels: a beginning
         unnamed: dict[str, str] = {}
-        for _, row in self.query_rows(Findings()):
-            if self.columns.name("query_id", row) is None:
-                unnamed.setdefault(str(self.columns.value("query", row)), f"q{len(unnamed)}")
-        # A row without labels is a slip, unless it has claims: those are measured without labels.
-        rows = (
-            (place, row)
-            for place, row in self.query_rows(Findings())
-            if (self.columns.labelled(row) or not self.columns.value("claims", row))
-            and not self._unrated(row)
-            and not self.columns.absent(row, (*QUERY, *LABELLING))  # told with the queries
-        )
-        yield from labels_of(rows, self.columns, problems, unnamed or None)
+        for line in lines:
+            if line.name("query_id") is None:
+                unnamed.setdefault(str(line.value("query")), f"q{len(unnamed)}")
+        # A row without labels is a slip, unless it has claims: those are measured without labels. A row with room for
+        # a document and its grade that nobody has filled in is none.
+        yield from labels_of(
+            (
+                line for line in lines
+                if (self.columns.labelled(line.row) or not line.value("claims"))
+                and not all(line.value(kind) == "" for kind in ("label_document", "grade"))
+                and not self.columns.absent(line.row, (*QUERY, *LABELLING))  # told with the queries
+            ),
+            unnamed or None,
+        )  # fmt: skip
 
-    def _unrated(self, row: Row) -> bool:
-        """Whether a row has room for a document and its grade, and nobody has filled it in."""
-        return all(self.columns.value(kind, row) == "" for kind in ("label_document", "grade"))
-
-    def _used(
+    def _lines(
         self,
         rows: Iterable[tuple[SourceLocation, Row]],
         problems: Findings,
         kinds: tuple[str, ...],
         needed: tuple[str, ...],
-        wanted: tuple[str, ...] = (),
-    ) -> Iterator[tuple[SourceLocation, Row]]:
+    ) -> Iterator[PlacedRow]:
         """The rows; what their columns are read as is noted, and columns that may hold labels are not passed over.
 
         Args:
@@ -124,35 +122,36 @@ class TableSource:
             problems: where complaints go.
             kinds: of columns that the part may have.
             needed: those of them that each row has, where they are declared; a row without is told of, and left out.
-            wanted: those that some row has, where they are declared.
         """
-        lacking = {kind for kind in wanted if kind in self.columns.declared}
-        known = set[tuple[str, ...]]()
-        path = counted = None
+        lacking = {kind for kind in OPTIONAL if kind in kinds and kind in self.columns.declared}
+        known = dict[tuple[str, ...], dict[str, str]]()
+        path, file = None, ""
         for place, row in rows:
-            if counted is None or place.path is not path:
-                path, counted = place.path, problems.sizes[place.file]
-            counted["row"] += 1
-            if kinds != OF_DOCUMENTS and counted["row"] <= SAMPLED:
-                unused, taken = problems.unused.setdefault(place.file, {}), self.columns.taken(row, kinds)
-                for name in (name for name, kind in taken.items() if kind in ("", FIELDS) and name in row):
-                    if row[name] not in (None, "", [], {}) and len(str(row[name])) <= LONGEST_CELL:
-                        unused.setdefault(name, []).append(row[name])
-            if kinds == ASKED:
-                problems.unlabelled.add(place.file)
+            if place.path is not path:
+                path, file = place.path, place.file
+            problems.sizes[file]["row"] += 1
             if (names := tuple(row)) not in known and len(known) < HEADERS:
-                known.add(names)
+                known[names] = taken = self.columns.taken(row, kinds)
                 lacking = {kind for kind in lacking if self.columns.name(kind, row) is None}
-                there = problems.taken.setdefault(place.file, {})
-                taken = self.columns.taken(row, kinds)
                 if needed == LABELLING:  # of a table of labels nothing else is kept
                     taken = {name: "" if kind == FIELDS else kind for name, kind in taken.items()}
+                there = problems.taken.setdefault(file, {})
                 there.update((name, kind) for name, kind in taken.items() if kind or name not in there)
+            if kinds != OF_DOCUMENTS and problems.sizes[file]["row"] <= SAMPLED:
+                unused = problems.unused.setdefault(file, {})
+                for name, kind in known.get(names, {}).items():
+                    cell = row.get(name) if kind in ("", FIELDS) else None
+                    if cell not in (None, "", [], {}) and len(str(cell)) <= LONGEST_CELL:
+                        unused.setdefault(name, []).append(cell)
+                if kinds == ASKED:
+                    problems.unlabelled.add(file)
+            line = PlacedRow(row, place, self.columns, problems)
             if self.columns.declared and (absent := self.columns.absent(row, needed)):
-                problems.append(self.columns.lacking(absent[0], row, *absent[1:])._replace(where=str(place)))
+                for kind in absent:
+                    line.wrong(*self.columns.lacking(kind, row))
             else:
-                yield place, row
+                yield line
         for kind in lacking if 0 < len(known) < HEADERS else ():
             declared = self.columns.declared[kind]
             remedy = did_you_mean(declared, {str(name) for names in known for name in names})
-            problems.wrong(place.file, f"no row has a column {declared!r}", remedy)
+            problems.wrong(file, f"no row has a column {declared!r}", remedy)

@@ -162,10 +162,8 @@ class KeyedFile(NamedTuple):
             raise InputError(Problem(reference.name, "is not a file", "name the JSON file itself"))
         path, whole = reference.folder, read_json(File(reference.folder))
         held: dict[str, Any] = whole if isinstance(whole, dict) else {}
-        tables = {key: held.get(key) for key in ("corpus", "queries", self.labels)}
-        if wrong := [key for key, table in tables.items() if not isinstance(table, dict)]:
-            what = f"{wrong[0]!r} is {'missing' if tables[wrong[0]] is None else 'not an object'}"
-            raise InputError(Problem(str(path), what, "its keys are ids"))
+        if wrong := [key for key in ("corpus", "queries", self.labels) if not isinstance(held.get(key), dict)]:
+            raise InputError(Problem(str(path), f"{wrong[0]!r} is missing, or not an object", "its keys are ids"))
 
         def rows_under(key: str, row_of: Callable[[Any], Row], _: Findings) -> Iterator[tuple[SourceLocation, Row]]:
             for id_, written in held[key].items():

@@ -101,11 +101,9 @@ def qrels_rows(files: Sequence[File], problems: Findings) -> Iterator[tuple[Sour
         def add(line: int, what: str, remedy: str, file: File = file) -> None:
             problems.wrong(SourceLocation(file.path, line), what, remedy)
 
-        try:
+        with problems.taking():
             for line, *judged in lines_one_by_one(1, file.read().removeprefix(BOM), QRELS, add):
                 yield SourceLocation(file.path, line), dict(zip(("query_id", "doc_id", "score"), judged, strict=True))
-        except InputError as error:
-            problems.extend(error.problems)
 
 
 def _topics(file: File, part: str, problems: Findings) -> Iterator[tuple[SourceLocation, Row]]:

@@ -8,20 +8,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from harness.dataset import (
-    Dataset,
-    DatasetReference,
-    column_lines,
-    format_of,
-    listing_of,
-    load,
-    reading_line,
-    reference_of,
-)
-from harness.dataset.markdown_folder import document_names, unread_line
+from harness.dataset import Dataset, DatasetReference, format_of, listing_of, load, reference_of
+from harness.dataset.markdown_folder import documents_among
 from harness.dataset.rows import File, read_json
 from harness.english import counted
 from harness.experiment import traces
+from harness.experiment.how_read import column_lines, reading_line, reading_sentence
 from retrievers.errors import InputError, Problem
 from retrievers.opening import writing
 from retrievers.types import CONTROL
@@ -141,13 +133,15 @@ def _look(given: DatasetReference) -> tuple[DatasetReference, list[str]]:
     folder, files = given.folder, listing_of(given)
     if format_of(given, files) != "markdown":
         return given, []
-    if not (documents := document_names(files)):
-        raise InputError(Problem(str(folder), "holds no documents", unread_line(files)))
+    documents, others = documents_among(files)
+    unread = reading_sentence(len(documents), others)
+    if not documents:
+        raise InputError(Problem(str(folder), "holds no documents", unread))
     labelled, repeated = _query_files(folder)
     if not labelled and (folder / "queries.json").is_file():
         return given, []  # questions without labels: a beginning
     if not labelled:
-        raise InputError(_missing_labels(folder, documents, unread_line(files)))
+        raise InputError(_missing_labels(folder, documents, unread))
     queries = () if labelled == ["queries.json"] else tuple(labelled)
     return replace(given, queries=queries), repeated
 

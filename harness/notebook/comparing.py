@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from harness.console.progress import progress_shown
-from harness.dataset.in_memory import judgments_of, run_of
 from harness.english import counted
 from harness.evaluation.compare import keys_of
 from harness.evaluation.conclusions import sentences
@@ -19,6 +18,7 @@ from harness.evaluation.runs import joined_runs, scored_run
 from harness.evaluation.scores import Scores
 from harness.experiment import statistics_of
 from harness.measures import parse_all
+from harness.notebook.in_memory import judgments_of, run_of
 from harness.stats.power import at_look
 from harness.stats.settings import Settings
 from retrievers.errors import InputError, Problem

@@ -10,9 +10,9 @@ from typing import Any
 
 from harness import pipeline, records
 from harness.console.progress import progress_shown
-from harness.dataset.in_memory import source_of
 from harness.experiment import Experiment, load_sets
 from harness.measures import parse
+from harness.notebook.in_memory import source_of
 from harness.notebook.notebook_results import NotebookResults
 from harness.notebook.parts import tables_of
 from harness.running.options import Options

@@ -8,13 +8,14 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from harness.build import Built, build, in_block, lacking
-from harness.dataset import Dataset, DatasetReference, column_lines, reading_line, reference_of
+from harness.dataset import Dataset, DatasetReference, reference_of
 from harness.dataset import load as load_dataset
 from harness.english import asked, counted, first_few
 from harness.evaluation.grading import GradedLabels, grade_labels, with_bare_queries
 from harness.evaluation.question_units import weights_of
 from harness.experiment import Loaded, reference_in
 from harness.experiment import load as load_experiment
+from harness.experiment.how_read import column_lines, reading_line
 from harness.measures import score, span
 from harness.running.capacity import Capacity, measured, planned
 from harness.running.dataset_summary import DatasetSummary, dataset_summary

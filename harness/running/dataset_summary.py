@@ -8,9 +8,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from harness.dataset import Dataset, grade_counts
+from harness.dataset import Dataset
 from harness.dataset.corpus import holders_of
 from harness.english import counted, first_few
+from harness.experiment.how_read import grade_counts
 from harness.running.forecast import TruncationEstimate
 from retrievers.costs import estimate
 from retrievers.matching import plain_text

@@ -8,9 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from harness.dataset import converting, load, markdown_folder, reading_line, reference_of
+from harness.dataset import converting, load, markdown_folder, reference_of
 from harness.dataset.converting import NotConverted, convert
 from harness.dataset.files import File
+from harness.experiment import how_read
+from harness.experiment.how_read import reading_line
 from harness.experiment.init import write_experiment
 from retrievers.errors import InputError
 from tests.support.small import ended
@@ -108,6 +110,7 @@ def test_a_label_of_what_could_not_be_converted_says_why(tmp_path):
 def test_without_markitdown_the_files_that_are_not_read_are_told(tmp_path, monkeypatch):
     monkeypatch.setattr(converting, "installed", lambda: False)
     monkeypatch.setattr(markdown_folder, "installed", lambda: False)
+    monkeypatch.setattr(how_read, "installed", lambda: False)
     monkeypatch.chdir(tmp_path)
     place = folder(tmp_path / "d", "plain")
     found = load(reference_of(place))
@@ -121,6 +124,7 @@ def test_without_markitdown_the_files_that_are_not_read_are_told(tmp_path, monke
 def test_a_run_says_first_what_is_not_read(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(converting, "installed", lambda: False)
     monkeypatch.setattr(markdown_folder, "installed", lambda: False)
+    monkeypatch.setattr(how_read, "installed", lambda: False)
     monkeypatch.setattr("harness.console.printing.print_results", lambda *_, **__: None)
     place = folder(tmp_path / "d", "plain")
     path = tmp_path / "e.toml"

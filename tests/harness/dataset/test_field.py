@@ -9,8 +9,8 @@ import pytest
 
 import harness
 from harness.dataset import DatasetReference, load
-from harness.dataset.in_memory import judgments_of, run_of
 from harness.dataset.trec import read_qrels
+from harness.notebook.in_memory import judgments_of, run_of
 from retrievers.errors import BackendError, InputError
 from retrievers.external import Function, SavedRun, recognised
 from retrievers.ids import document_id

@@ -13,6 +13,7 @@ from harness.answers.chat_judge import as_data
 from harness.answers.systems import MARK, read_systems
 from harness.dataset import DatasetReference, files, load, reference_of, rows, trec
 from harness.dataset.markdown_folder import parse_document
+from harness.dataset.source import Findings
 from harness.evaluation.readers import read_scores
 from retrievers.chat import quoted
 from retrievers.errors import InputError
@@ -207,6 +208,7 @@ def test_a_table_with_columns_of_one_name_or_values_that_python_has_not_is_one_m
     path = tmp_path / "corpus.parquet"
     table = pa.table([pa.array(["1", "2"]), pa.array(["a", "b"]), values(pa)], ["_id", *names])
     parquet.write_table(table, path)
-    problems = []
-    assert list(rows.read_rows(files.File(path), problems)) == []
-    assert len(problems) == 1 and what in problems[0].what and problems[0].where == str(path)
+    seen = Findings()
+    assert list(rows.read_rows(files.File(path), seen)) == []
+    [problem] = seen.problems
+    assert what in problem.what and problem.where == str(path)

@@ -154,7 +154,7 @@ KEYED = [
     (whole()[:-20].encode(), r"data.json:1: is not JSON"),
     (b"[]", "'corpus' is missing"),
     (whole(corpus=None).encode(), "'corpus' is missing"),
-    (whole(corpus=["a"]).encode(), "'corpus' is not an object"),
+    (whole(corpus=["a"]).encode(), "'corpus' is missing, or not an object"),
     (whole(corpus={"car": 5}).encode(), r"corpus\['car'\]: 'text' is not a string but 5"),
     (whole(queries=None).encode(), "'queries' is missing"),
     (whole(queries={"q1": None}).encode(), r"queries\['q1'\]: 'text' is not a string"),

@@ -11,9 +11,8 @@ from os import PathLike
 from pathlib import Path
 from typing import Any, TypeVar
 
-from harness.dataset import trec
+from harness.dataset import Labels, reference_of, trec
 from harness.dataset.columns import Columns, recognised
-from harness.dataset.dataset_model import Labels, reference_of
 from harness.dataset.formats import open_source
 from harness.dataset.rows import PLAIN, SUFFIXES, File, Row
 from harness.dataset.source import WHOLE, Findings, Parts, Source, SourceLocation, grade_of, named_twice
