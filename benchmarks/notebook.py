@@ -60,9 +60,9 @@ def judgments() -> float:
     import pandas as pd
     import pytrec_eval
 
-    from harness.notebook.in_memory import judgments_of
     from harness.evaluation.runs import scored_run
     from harness.measures import parse_all
+    from harness.notebook.in_memory import judgments_of
 
     random, queries, deep = np.random.default_rng(0), 3_000, 100
     names = np.array([f"d{number}" for number in range(100_000)])

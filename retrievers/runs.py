@@ -64,12 +64,6 @@ def encode(id: str) -> str:
     return re.sub(r"[\s%]", lambda character: quote(character[0], safe=""), id)
 
 
-def are_plain(ids: Iterable[str]) -> bool:
-    """Whether ids are written as they are, in TREC files and within the quotes of JSON."""
-    text = "".join(ids)
-    return text.isascii() and text.isprintable() and not any(letter in text for letter in ' %"\\')
-
-
 def decode(id: str) -> str:
     """Undo `encode`; percent signs that it cannot have written stay as they are.
 
@@ -152,7 +146,9 @@ def lines_of(query: str, ranking: Ranking, scores: list[str], *, tag: str) -> st
     lowered = falling(ranking.scores)
     begin, end = f"{encode(query)} Q0 ", f" {tag}\n"
     parts = [end + begin] * (4 * len(scores))  # no step of Python for each line, of which there may be millions
-    ids = ranking.doc_ids if are_plain(ranking.doc_ids) else map(encode, ranking.doc_ids)
+    text = "".join(ranking.doc_ids)
+    plain = text.isascii() and text.isprintable() and " " not in text and "%" not in text
+    ids = ranking.doc_ids if plain else map(encode, ranking.doc_ids)
     parts[0], parts[1::4], parts[2::4] = begin, ids, _ranks(len(scores))
     parts[3::4] = scores if lowered is None else map(repr, lowered)
     return "".join(parts) + end
@@ -222,32 +218,28 @@ class Stretch(NamedTuple):
 
 def _stretches(path: str | Path, form: LineForm, problems: LineProblems, lines: Lines | None) -> Iterator[Stretch]:
     """The lines of a file, those of one query together; what is malformed goes to `problems`."""
-    some = _parts(path, form, problems) if lines is None else _of_lines(lines(problems.add))
-    for query, parts in groupby(some, attrgetter("query")):
-        first, *others = parts
-        if not others:
-            yield first
-            continue
-        _, numbers, documents, values = zip(first, *others, strict=True)
-        yield Stretch(query, [*chain(*numbers)], (*chain(*documents),), np.concatenate(values))
+    every = _parts(path, form, problems) if lines is None else _of_lines(lines(problems.add))
+    for query, parts in groupby(every, attrgetter("query")):
+        some, *others = parts
+        if others:
+            _, numbers, documents, values = zip(some, *others, strict=True)
+            some = Stretch(query, [*chain(*numbers)], (*chain(*documents),), np.concatenate(values))
+        yield some
 
 
 def _parts(path: str | Path, form: LineForm, problems: LineProblems) -> Iterator[Stretch]:
     """The same, cut where a block ends."""
     begun = form is not QRELS
     for first, block in blocks_of(path):
-        columns = columns_of(block, form)
-        if columns is None:
+        if columns := columns_of(block, form):
+            queries, names, values = columns
+            for query, at in queries:
+                yield Stretch(query, range(first + at.start, first + at.stop), names[at], values[at])
+        else:
             if not begun:
                 _refuse_other_kinds(path, block)
             yield from _of_lines(lines_one_by_one(first, block, form, problems.add))
-            begun = begun or not block.isspace()
-            continue
-        queries, names, values = columns
-        begun, start = True, 0
-        for query, stop in queries:
-            yield Stretch(query, range(first + start, first + stop), names[start:stop], values[start:stop])
-            start = stop
+        begun = begun or not block.isspace()
 
 
 def _of_lines(lines: Iterable[Line]) -> Iterator[Stretch]:
@@ -286,9 +278,8 @@ def _refuse_other_kinds(path: str | Path, block: bytes) -> None:
     if len(fields) == RUN.width and fields[1].upper() == b"Q0":
         raise InputError(Problem(str(path), "is a run, not judgments", "give the qrels first, then the runs"))
     kind = kind_of(line.decode("utf-8", "replace"))
-    if kind == "JSON" and len(fields) == 4 and _numbers(fields[3:], QRELS) is not None:
-        return  # a query's id may begin with a brace
-    if kind == "JSON" or (kind and len(fields) not in NUMBERS_OF_FIELDS):  # an id may hold a comma
+    judged = len(fields) == QRELS.width and _numbers(fields[3:], QRELS) is not None  # an id may begin with a brace
+    if (kind == "JSON" and not judged) or (kind and len(fields) not in NUMBERS_OF_FIELDS):  # and hold a comma
         remedy = f"expected four fields a line: {QRELS.fields}"
         raise InputError(Problem(str(path), f"holds no TREC judgments: it looks like {kind}", remedy))
 
@@ -328,15 +319,13 @@ class _Ids:
     """One text for each id, however often and in however many files it occurs."""
 
     def __init__(self) -> None:
-        self.forget()
-
-    def forget(self) -> None:
-        """Begin anew."""
         self._codes, self._slots = dict[bytes, int](), np.zeros(1 << SLOT_BITS, np.int32)
         self._fields, self._names = np.array([b""]), np.array([""], object)
 
     def of(self, fields: npt.NDArray[np.bytes_]) -> tuple[str, ...]:
         """Return the ids of some fields; UnicodeDecodeError where one is none."""
+        if len(self._codes) > KNOWN:
+            vars(self).update(vars(_Ids()))
         # Nearly all are found by what their slot holds: looking up each in a dictionary waits for memory each time.
         words = fields.astype(f"S{-(-fields.itemsize // 8) * 8}").view(np.uint64).reshape(len(fields), -1)
         mixed = words @ (MIXING * np.arange(1, 2 * words.shape[1], 2, dtype=np.uint64))
@@ -345,9 +334,6 @@ class _Ids:
         if len(others := np.flatnonzero(self._fields[codes] != fields)):
             some = fields[others].tolist()
             new = [field for field in dict.fromkeys(some) if field not in self._codes]
-            if len(self._codes) > KNOWN:
-                self.forget()
-                return self.of(fields)
             self._names = np.concatenate([self._names, np.array(list(map(id_of, new)), object)])
             self._codes.update(zip(new, range(len(self._fields), len(self._names)), strict=True))
             self._fields = np.concatenate([self._fields, np.array(new, "S")])
@@ -359,8 +345,8 @@ class _Ids:
 IDS = _Ids()
 
 
-def columns_of(block: bytes, form: LineForm) -> tuple[list[tuple[str, int]], tuple[str, ...], Numbers] | None:
-    """The columns of a block in which every line has so many fields: queries, each with its end, documents, numbers.
+def columns_of(block: bytes, form: LineForm) -> tuple[list[tuple[str, slice]], tuple[str, ...], Numbers] | None:
+    """The columns of a block in which every line has so many fields: queries, each with its lines, documents, numbers.
 
     Ten times as fast as line by line. None for any other block, which is to be read line by line.
     """
@@ -369,15 +355,15 @@ def columns_of(block: bytes, form: LineForm) -> tuple[list[tuple[str, int]], tup
     if len(edges) != 2 * form.width * len(ends) or b"\0" in block:
         return None
     fields = edges.reshape(-1, form.width, 2)
-    if (fields[:, -1, 1] > ends).any() or (fields[1:, 0, 0] < ends[:-1]).any():
-        return None
-    if int(np.diff(fields).max()) * len(ends) > WIDEST:
+    apart = (fields[:, -1, 1] > ends).any() or (fields[1:, 0, 0] < ends[:-1]).any()
+    if apart or int(np.diff(fields).max()) * len(ends) > WIDEST:
         return None
     queries, documents, numbers = (_column(block, fields[:, place]) for place in (0, 2, form.column))
-    last = [*np.flatnonzero(queries[1:] != queries[:-1]).tolist(), len(queries) - 1]
+    starts = [0, *(np.flatnonzero(queries[1:] != queries[:-1]) + 1).tolist()]
+    parts = map(slice, starts, [*starts[1:], len(queries)])
     values = _numbers(numbers.tolist(), form)
     try:
-        named = [(query, place + 1) for query, place in zip(IDS.of(queries[last]), last, strict=True)]
+        named = [*zip(IDS.of(queries[starts]), parts, strict=True)]
         return None if values is None else (named, IDS.of(documents), values)
     except UnicodeDecodeError:
         return None

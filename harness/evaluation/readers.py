@@ -16,7 +16,7 @@ from harness.dataset.rows import File, Row, read_rows, read_text
 from harness.dataset.source import Findings
 from harness.evaluation.grading import ABSTAIN, GradedLabels, grade_labels, scores_of
 from harness.evaluation.question_units import clusters_of, weights_of
-from harness.evaluation.scores import Lists, Scores, measured, scores_from_rows, table_of
+from harness.evaluation.scores import Column, Lists, Scores, measured, scores_from_rows
 from harness.experiment import Relevance
 from harness.measures import Claimed, Measure, MeasureValues, parse, score
 from harness.measures.compute import Judgments
@@ -25,7 +25,7 @@ from harness.records.readings import FOLDER, By, claimed, read_passages, read_re
 from harness.stats.settings import Statistics
 from retrievers.errors import InputError, Problem, did_you_mean
 from retrievers.options import checked
-from retrievers.types import Floats, Query
+from retrievers.types import Query
 
 COLUMNS = ("retriever", "query_id", "measure", "value")
 LARGEST_SCORE = 1e100
@@ -54,7 +54,7 @@ def score_lists(judged: Judged, lists: Mapping[str, Callable[[], Lists]]) -> Sco
         lists: retriever -> what reads its rankings; a missing answer counts as an empty one.
     """
     labels = judged.labels._replace(grades=dict(sorted(judged.labels.grades.items())))
-    columns: list[tuple[str, str, Sequence[str], Floats]] = []
+    columns: list[Column] = []
     shares: dict[str, float] = {}
     share = Measure("Judged", judged.primary.cutoff)
     for name, read in lists.items():
@@ -62,10 +62,10 @@ def score_lists(judged: Judged, lists: Mapping[str, Callable[[], Lists]]) -> Sco
         if not judged.primary.claimed:
             shares[name] = _judged_share(computed, share, labels.grades, answers)
         columns += [(str(one), name, computed.query_ids, computed.of(one)) for one in judged.measures]
-    ids, values = table_of(columns)
-    queries, of = [judged.queries[query] for query in ids], judged.statistics
+    found = measured(columns, labels.grades, lists, judged.labels.grades, str(judged.primary))
+    queries, of = [judged.queries[query] for query in found.ids], judged.statistics
     return replace(
-        measured(values, labels.grades, lists, (ids, list(judged.labels.grades)), str(judged.primary)),
+        found,
         clusters=clusters_of(queries, of.cluster),
         weights=weights_of(queries, of.weight),
         by_people=judged.labels.by_people,
@@ -77,20 +77,18 @@ def scores_of_results(results: Results) -> Scores:
     """Read the scores that a results folder holds; measures that are undefined everywhere are left out."""
     primary, table = primary_of(results.manifest.resolved), results.score_columns
     rows = zip(*(table[name] for name in ("measure", "retriever", "query_id", "value")), strict=True)
-    columns = (zip(*some, strict=True) for _, some in groupby(rows, itemgetter(0, 1)))
-    ids, values = table_of((measures[0], names[0], ids, row) for measures, names, ids, row in columns)
-    values = {primary: values.get(primary, {}), **values}
-    if set(values[primary]) != set(results.retrievers):
+    parts = (zip(*some, strict=True) for _, some in groupby(rows, itemgetter(0, 1)))
+    columns = [(measures[0], names[0], ids, row) for measures, names, ids, row in parts]
+    if {name for measure, name, *_ in columns if measure == primary} != set(results.retrievers):
         where, remedy = str(results.folder / "scores.csv"), "run the experiment again"
         raise InputError(Problem(where, f"has no scores of {primary}, which the manifest says decides", remedy))
-    values = {
-        measure: {name: of[name] for name in results.retrievers}
-        for measure, of in values.items()
-        if any(not np.isnan(row).all() for row in of.values())
-    }
-    declared, queries = results.manifest.resolved.statistics, [results.queries[query].query for query in ids]
+    defined = {primary, *(measure for measure, _, _, row in columns if not np.isnan(row).all())}
+    kept = [column for column in columns if column[0] in defined]
+    kept.sort(key=lambda column: (column[0] != primary, results.retrievers.index(column[1])))
+    found = measured(kept, results.grades(), lists_of(results), results.queries, primary)
+    declared, queries = results.manifest.resolved.statistics, [results.queries[query].query for query in found.ids]
     return replace(
-        measured(values, results.grades(), lists_of(results), (ids, list(results.queries)), primary),
+        found,
         clusters=clusters_of(queries, declared.get("cluster")),
         weights=weights_of(queries, declared.get("weight")),
     )

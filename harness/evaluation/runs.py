@@ -13,7 +13,7 @@ import numpy as np
 from harness.dataset import trec
 from harness.dataset.trec import Qrels
 from harness.english import count
-from harness.evaluation.scores import Lists, Scores, measured, table_of
+from harness.evaluation.scores import Lists, Scores, measured
 from harness.measures import Measure, MeasureValues, score, score_run
 from harness.measures.compute import Judgments, Precision
 from harness.measures.table import row_of
@@ -101,16 +101,14 @@ def joined_runs(runs: Sequence[ScoredRun], judgments: Judgments, measures: Seque
     """
     counted_in = {run.name: frozenset(run.values.query_ids) for run in runs}
     scored = [query for query in judgments if any(query in own for own in counted_in.values())]
-    ids, values = table_of(
-        (str(measure), run.name, run.values.query_ids, run.values.of(measure)) for measure in measures for run in runs
-    )
+    columns = ((str(one), run.name, run.values.query_ids, run.values.of(one)) for one in measures for run in runs)
     lists = {run.name: run.lists for run in runs if run.lists is not None}
-    judged = {query: judgments[query] for query in scored}
+    found = measured(columns, {query: judgments[query] for query in scored}, lists, scored, str(measures[0]))
     return replace(
-        measured(values, judged, lists, (ids, scored), str(measures[0])),
+        found,
         tells_unjudged=False,
         notes=tuple(f"{run.name}: {note}" for run in runs for note in run.notes),
-        absent=frozenset((name, query) for name, own in counted_in.items() for query in ids if query not in own),
+        absent=frozenset((name, query) for name, own in counted_in.items() for query in found.ids if query not in own),
     )
 
 
@@ -132,10 +130,7 @@ def _scored_file(
     """Score one file."""
     stream = ((query, dict(zip(docs, scores.tolist(), strict=True))) for query, docs, scores in stream_run(path))
     whole = partial(read_run, path) if Path(path).is_file() else None
-    scored = _scored(name, str(path), (stream, whole), judgments, measures, conventions)
-    steep = dict.fromkeys(measure.name for measure in measures if row_of(measure).by_largest_grade)
-    largest = [f"{one}: the largest grade of the qrels is G = {scored.values.largest_grade}" for one in steep]
-    return scored._replace(notes=(*scored.notes, *largest))
+    return _scored(name, str(path), (stream, whole), judgments, measures, conventions)
 
 
 def scored_run(name: str, run: RunScores, judgments: Qrels, measures: Sequence[Measure]) -> ScoredRun:
@@ -170,7 +165,10 @@ def _scored(
         renamed, matched = matched_run(whole(), judgments, where)
         values, whole = scored(renamed.items()), lambda: renamed
     kept, notes = counted(judgments, seen.met, conventions)
-    notes += [*filter(None, [matched]), *seen.ignored]
+    steep = dict.fromkeys(measure.name for measure in measures if row_of(measure).by_largest_grade)
+    notes += filter(None, [matched])
+    notes += [f"{one}: the largest grade of the qrels is G = {values.largest_grade}" for one in steep]
+    notes += seen.ignored
     if not kept:
         raise InputError(Problem(where, "no query is left to score", "; ".join(notes)))
     values = values if len(kept) == len(judgments) else values.only(kept)

@@ -24,6 +24,8 @@ from retrievers.types import Floats
 
 KeptQueries = npt.NDArray[np.bool_]
 """(n,): which queries stay."""
+Column = tuple[str, str, Sequence[str], npt.ArrayLike]
+"""A measure, a retriever, queries, and the value of each."""
 Lists = Mapping[str, Sequence[str]]
 """Query id -> document ids, best first."""
 
@@ -213,25 +215,25 @@ class Scores:
 
 
 def measured(
-    values: Mapping[str, ScoreTable],
+    columns: Iterable[Column],
     judgments: Judgments,
     lists: Mapping[str, Callable[[], Lists]],
-    about: tuple[Sequence[str], Sequence[str]],
+    source: Iterable[str],
     decides: str,
 ) -> Scores:
     """Put values of measures that we compute ourselves into the table, with all that follows from names and labels.
 
     Args:
-        values: measure -> retriever -> (n,).
+        columns: what `table_of` takes.
         judgments: query id -> document id -> grade.
         lists: retriever -> what reads its rankings.
-        about: the queries as the arrays have them, and in the order of the source.
+        source: the queries in the order of the source.
         decides: the primary measure.
     """
-    ids, source = about
+    ids, values = table_of(columns)
     place = {query: i for i, query in enumerate(ids)}
     return Scores(
-        ids=tuple(ids),
+        ids=ids,
         values=values,
         decides=decides,
         ranges={measure: Range(*bounds(parse(measure), judgments)) for measure in values},
@@ -243,9 +245,7 @@ def measured(
     )
 
 
-def table_of(
-    columns: Iterable[tuple[str, str, Sequence[str], npt.ArrayLike]],
-) -> tuple[tuple[str, ...], dict[str, dict[str, Floats]]]:
+def table_of(columns: Iterable[Column]) -> tuple[tuple[str, ...], dict[str, dict[str, Floats]]]:
     """Put columns (measure, retriever, queries, values) into one table; what is not there is undefined.
 
     Returns:

@@ -238,8 +238,6 @@ def _each_judged(
     waiting = dict.fromkeys(judgments)
     for query_id, hits in run:
         if query_id in judgments:
-            if query_id not in waiting:
-                raise ValueError(f"query {query_id!r} comes twice")
             del waiting[query_id]
             yield query_id, hits
     for query_id in waiting:

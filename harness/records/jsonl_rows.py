@@ -79,10 +79,9 @@ def write_run(folder: Path, run: Run) -> None:
     tag, name = runs.encode(run.retriever), run.retriever
     with create(folder / "rankings" / f"{name}.jsonl") as rows, create(folder / "runs" / f"{name}.trec") as lines:
         for query, ranking in run.rankings.items():
-            scores, ids = runs.written(ranking.scores), ranking.doc_ids
-            plain = '["' + '", "'.join(ids) + '"]' if ids and runs.are_plain(ids) else ""
-            head = f'{{"query_id": {json.dumps(query, ensure_ascii=False)}, "doc_ids": '
-            rows.write(f'{head}{plain or json.dumps(ids, ensure_ascii=False)}, "scores": [{", ".join(scores)}]}}\n')
+            scores = runs.written(ranking.scores)  # once for both
+            row = json.dumps({"query_id": query, "doc_ids": ranking.doc_ids}, ensure_ascii=False)
+            rows.write(f'{row[:-1]}, "scores": [{", ".join(scores)}]}}\n')
             lines.write(runs.lines_of(query, ranking, scores, tag=tag))
 
 
