@@ -40,8 +40,6 @@ WIDEST = 1 << 24
 """Bytes of a column, each field padded to the longest: a block with longer ones is read line by line."""
 KNOWN, SLOT_BITS, MIXING = 1 << 18, 17, np.uint64(0x9E3779B97F4A7C15)
 """Ids of which one text is kept each; bits of the number by which they are found, and what spreads it."""
-LONGEST_SHOWN = 60
-"""Bytes of a field that a message shows."""
 SHOWN = 20
 """How many problems of one file are listed; the rest is counted."""
 RunScores = dict[str, dict[str, float]]
@@ -261,7 +259,7 @@ def lines_one_by_one(first: int, block: bytes, form: LineForm, add: Add) -> Iter
             remedy = "an id with white space: write a space as %20" if tabs else form.fields
             add(number, f"{len(fields)} fields instead of {form.width}", remedy)
         elif values is None:
-            add(number, f"{shown(fields[form.column])} is not a {form.value}", form.remedy)
+            add(number, f"{fields[form.column].decode(errors='replace')!r:.60} is not a {form.value}", form.remedy)
         else:
             try:
                 if fields[0] != raw:
@@ -425,11 +423,6 @@ def id_of(field: bytes) -> str:
 def _decoded(escapes: re.Match[str]) -> str:
     text = unquote(escapes[0], errors="replace")
     return text if re.fullmatch(r"[\s%]+", text) else escapes[0]
-
-
-def shown(field: bytes) -> str:
-    """Return a field as a message shows it."""
-    return repr(field[:LONGEST_SHOWN].decode(errors="replace")) + ("…" if len(field) > LONGEST_SHOWN else "")
 
 
 @dataclass
