@@ -16,7 +16,7 @@ from harness.dataset.rows import File, Row, read_rows, read_text
 from harness.dataset.source import Findings
 from harness.evaluation.grading import ABSTAIN, GradedLabels, grade_labels, scores_of
 from harness.evaluation.question_units import clusters_of, weights_of
-from harness.evaluation.scores import Column, Lists, Scores, measured, scores_from_rows
+from harness.evaluation.scores import Lists, ScoreColumn, Scores, measured, scores_from_rows
 from harness.experiment import Relevance
 from harness.measures import Claimed, Measure, MeasureValues, parse, score
 from harness.measures.compute import Judgments
@@ -54,7 +54,7 @@ def score_lists(judged: Judged, lists: Mapping[str, Callable[[], Lists]]) -> Sco
         lists: retriever -> what reads its rankings; a missing answer counts as an empty one.
     """
     labels = judged.labels._replace(grades=dict(sorted(judged.labels.grades.items())))
-    columns: list[Column] = []
+    columns: list[ScoreColumn] = []
     shares: dict[str, float] = {}
     share = Measure("Judged", judged.primary.cutoff)
     for name, read in lists.items():

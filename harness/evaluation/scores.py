@@ -24,7 +24,7 @@ from retrievers.types import Floats
 
 KeptQueries = npt.NDArray[np.bool_]
 """(n,): which queries stay."""
-Column = tuple[str, str, Sequence[str], npt.ArrayLike]
+ScoreColumn = tuple[str, str, Sequence[str], npt.ArrayLike]
 """A measure, a retriever, queries, and the value of each."""
 Lists = Mapping[str, Sequence[str]]
 """Query id -> document ids, best first."""
@@ -215,7 +215,7 @@ class Scores:
 
 
 def measured(
-    columns: Iterable[Column],
+    columns: Iterable[ScoreColumn],
     judgments: Judgments,
     lists: Mapping[str, Callable[[], Lists]],
     source: Iterable[str],
@@ -245,7 +245,7 @@ def measured(
     )
 
 
-def table_of(columns: Iterable[Column]) -> tuple[tuple[str, ...], dict[str, dict[str, Floats]]]:
+def table_of(columns: Iterable[ScoreColumn]) -> tuple[tuple[str, ...], dict[str, dict[str, Floats]]]:
     """Put columns (measure, retriever, queries, values) into one table; what is not there is undefined.
 
     Returns:
