@@ -200,7 +200,7 @@ def in_parallel(compute: Callable[..., Result], *columns: Iterable[Any]) -> Iter
         waiting = deque[Future[Result]]()
         for row in zip(*columns, strict=True):
             waiting.append(pool.submit(compute, *row))
-            if len(waiting) > 2 * cores:
+            if len(waiting) > cores:
                 yield waiting.popleft().result()
         yield from (one.result() for one in waiting)
 
