@@ -7,6 +7,7 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
+from functools import partial
 from itertools import pairwise
 from numbers import Real
 from pathlib import Path
@@ -23,7 +24,7 @@ from retrievers.opening import file_digest
 from retrievers.options import Configured, Text
 from retrievers.placeholders import expand
 from retrievers.resources import Corpus
-from retrievers.runs import LineProblems, RunScores, blocks_of, read_run, stream_run
+from retrievers.runs import Add, Line, blocks_of, read_run, stream_run
 from retrievers.types import CONTROL, Document, Floats, Query, Ranking, Retriever, collapsed, ranked
 from retrievers.user_objects import NamedObject, called, wrap_user_errors
 
@@ -299,37 +300,29 @@ class SavedRun(ExternalRetriever):
             if self._path.exists() and not self._path.is_file():  # it is read twice, which a pipe cannot be
                 raise InputError(Problem(str(self._path), "is not a regular file", "write it to a file first"))
             rows = {".jsonl": _json_rows, ".ndjson": _json_rows, ".parquet": _parquet_rows}.get(self._path.suffix)
-            read = stream_run(self._path) if rows is None else _gathered(self._path, rows(self._path)).items()
+            lines = None if rows is None else partial(_lines, rows, self._path)
             # Runs are kept until the last one was asked: as arrays, whose documents they share, they take a fraction.
-            self._run = {}
-            for query, hits in read:
-                if query in self._run:  # its lines are not together
-                    self._run = {query: _as_arrays(hits) for query, hits in read_run(self._path).items()}
+            run: dict[str, tuple[tuple[str, ...], Floats]] = {}
+            for query, documents, scores in stream_run(self._path, lines):
+                if query in run:  # its lines do not stand together
+                    whole = read_run(self._path, lines).items()
+                    run = {query: (tuple(map(sys.intern, hits)), np.array([*hits.values()])) for query, hits in whole}
                     break
-                self._run[query] = _as_arrays(hits)
+                run[query] = documents, scores
+            self._run = run
         return self._run
 
 
-def _as_arrays(hits: Mapping[str, float]) -> tuple[tuple[str, ...], Floats]:
-    return tuple(map(sys.intern, hits)), np.array(list(hits.values()))
-
-
-def _gathered(path: Path, rows: Iterable[tuple[int, Any]]) -> RunScores:
-    run: RunScores = {}
-    problems = LineProblems(path)
-    for number, row in rows:
+def _lines(rows: Callable[[Path], Iterator[tuple[int, Any]]], path: Path, add: Add) -> Iterator[Line]:
+    for number, row in rows(path):
         query, document = (document_id(_value(row, names)) for names in (QUERY, DOCUMENT))
         score = _value(row, SCORE)
         if query is None or document is None or score is None:
-            problems.add(number, "has no query, document or score", ROW)
+            add(number, "has no query, document or score", ROW)
         elif not is_score(score):
-            problems.add(number, f"{score!r:.60} is not a score", "a score is a finite number")
-        elif document in run.setdefault(query, {}):
-            problems.add(number, f"document {document!r} is ranked twice for query {query!r}", "keep one")
+            add(number, f"{score!r:.60} is not a score", "a score is a finite number")
         else:
-            run[query][document] = float(score)
-    problems.refuse(nothing=not run)
-    return run
+            yield number, query, document, float(score)
 
 
 def is_score(value: object) -> bool:

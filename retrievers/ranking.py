@@ -6,6 +6,7 @@ import hashlib
 import heapq
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from types import MappingProxyType
 from typing import Literal, NamedTuple, TypeVar
 
@@ -174,14 +175,17 @@ def ranked(doc_ids: Sequence[str], scores: npt.ArrayLike, depth: int | None = No
     if not np.isfinite(values).all():
         raise ValueError("a score is not finite")
     if (values[1:] < values[:-1]).all():  # they stand in their order
-        order = np.arange(len(values))[:depth]
+        ids, kept = doc_ids, values[:depth].copy()
     else:
-        by_id = sorted(range(len(doc_ids)), key=doc_ids.__getitem__, reverse=True)
-        order = np.asarray(by_id, dtype=np.intp)
-        order = order[np.argsort(-values[order], kind="stable")][:depth]
-    kept = values[order]
+        order = np.argsort(-values, kind="stable")
+        kept, ids = values[order], list(map(doc_ids.__getitem__, order.tolist()))
+        edges = [0, *(np.flatnonzero(kept[1:] != kept[:-1]) + 1).tolist(), len(ids)]
+        for start, stop in pairwise(edges):
+            if stop - start > 1:
+                ids[start:stop] = sorted(ids[start:stop], reverse=True)
+        kept = kept[:depth]
     kept.setflags(write=False)
-    return Ranking(tuple(map(doc_ids.__getitem__, order.tolist())), kept)
+    return Ranking(tuple(ids[:depth]), kept)
 
 
 def rounded(scores: npt.ArrayLike) -> Floats:
@@ -221,7 +225,7 @@ def asked_until(
     return [answers[position] for position in range(queries)]
 
 
-def contenders(scores: npt.NDArray[np.floating], depth: int, *, positive: bool = False) -> npt.NDArray[np.intp]:
+def top_k_candidates(scores: npt.NDArray[np.floating], depth: int, *, positive: bool = False) -> npt.NDArray[np.intp]:
     """Return the positions of scores that could stand in the first `depth`, ties at the end included.
 
     Args:
@@ -229,7 +233,7 @@ def contenders(scores: npt.NDArray[np.floating], depth: int, *, positive: bool =
         depth: how many are kept in the end.
         positive: leave out what is not above 0.
 
-    >>> contenders(np.array([0.5, 0.9, 0.0, 0.5]), 2, positive=True).tolist()
+    >>> top_k_candidates(np.array([0.5, 0.9, 0.0, 0.5]), 2, positive=True).tolist()
     [0, 1, 3]
     """
     some = np.flatnonzero(scores > 0) if positive else np.arange(len(scores))
@@ -242,12 +246,12 @@ def contenders(scores: npt.NDArray[np.floating], depth: int, *, positive: bool =
 
 
 def best_of(doc_ids: Sequence[str], scores: npt.NDArray[np.floating], depth: int, *, positive: bool = False) -> Ranking:
-    """Return the best hits among all documents, by scores that were computed here; arguments as of `contenders`.
+    """Return the best hits among all documents, by scores that were computed here; arguments as of `top_k_candidates`.
 
     >>> best_of(["a", "b", "c"], np.array([0.5, 0.9, 0.50000001]), 2).doc_ids
     ('b', 'c')
     """
-    some = contenders(scores, depth, positive=positive)
+    some = top_k_candidates(scores, depth, positive=positive)
     return ranked([doc_ids[i] for i in some.tolist()], rounded(scores[some]), depth)
 
 

@@ -9,15 +9,20 @@ from __future__ import annotations
 
 import gzip
 import re
+import sys
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import lru_cache
-from itertools import groupby
+from itertools import chain, groupby
+from operator import attrgetter, itemgetter
 from pathlib import Path
-from typing import Generic, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 from urllib.parse import quote, unquote
 
 import numpy as np
+import numpy.typing as npt
+from pydantic_core import to_json
 
 from retrievers.errors import InputError, Problem
 from retrievers.ids import nfc
@@ -29,16 +34,22 @@ LARGEST = float(np.finfo(np.float32).max)
 BLOCK, LONGEST_LINE = 1 << 20, 1 << 20
 """Bytes that are read at once, and of a line, at most."""
 NEWLINE_BYTE = b"\n"
-UNUSUAL = (b"%", b"\0", b"\x1c", b"\x1d", b"\x1e", b"\x1f")
-"""What may stand for other characters, what marks ends of lines here, and what only Python takes for white space."""
-LONGEST_SHOWN = 60
-"""Bytes of a field that a message shows."""
+SPACES = bytes(byte in b" \t\n\v\f\r" for byte in range(256))
+"""For each byte, whether it separates fields."""
+WIDEST = 1 << 24
+"""Bytes of a column, each field padded to the longest: a block with longer ones is read line by line."""
+KNOWN, SLOT_BITS, MIXING = 1 << 18, 17, np.uint64(0x9E3779B97F4A7C15)
+"""Ids of which one text is kept each; bits of the number by which they are found, and what spreads it."""
 SHOWN = 20
 """How many problems of one file are listed; the rest is counted."""
 RunScores = dict[str, dict[str, float]]
 Qrels = dict[str, dict[str, int]]
-Number = TypeVar("Number", int, float)
-Line = tuple[int, str, str, Number]
+Numbers = npt.NDArray[Any]
+Line = tuple[int, str, str, Any]
+"""Its number, a query, a document, and what it says of them."""
+Add = Callable[[int, str, str], None]
+"""Takes what is wrong with a line: its number, what is wrong, what to do."""
+Lines = Callable[[Add], Iterator[Line]]
 
 
 @lru_cache(maxsize=1 << 16)  # a document is a hit of many queries, and of many retrievers
@@ -60,14 +71,18 @@ def decode(id: str) -> str:
     return re.sub(r"(?:%[0-9A-F]{2})+", _decoded, id)
 
 
-def read_run(path: str | Path) -> RunScores:
+def read_run(path: str | Path, lines: Lines | None = None) -> RunScores:
     """Read a run, plain or gzip: query id -> document id -> score. The rank column is ignored, as by trec_eval.
+
+    Args:
+        path: the file.
+        lines: what reads its lines, where they are not those of TREC files.
 
     Raises:
         InputError: malformed lines, scores that are no number, or a document ranked twice for a query, each
             with its line; or the file cannot be read or holds nothing.
     """
-    return _by_query(path, RUN, "ranked")
+    return _by_query(path, RUN, lines)
 
 
 def read_qrels(path: str | Path) -> Qrels:
@@ -77,45 +92,39 @@ def read_qrels(path: str | Path) -> Qrels:
         InputError: malformed lines, grades that are no whole number, or a document judged twice for a
             query, each with its line; or the file cannot be read or holds nothing.
     """
-    return _by_query(path, QRELS, "judged")
+    return _by_query(path, QRELS)
 
 
-def _by_query(path: str | Path, form: LineForm[Number], done: str) -> dict[str, dict[str, Number]]:
-    found: dict[str, dict[str, Number]] = {}
+def _by_query(path: str | Path, form: LineForm, lines: Lines | None = None) -> dict[str, dict[str, Any]]:
+    found: dict[str, dict[str, Any]] = {}
     problems = LineProblems(path)
-    for some in _stretches(path, form, problems):
-        some.add_to(found.setdefault(some.query, {}), problems, done)
+    for some in _stretches(path, form, problems, lines):
+        known = found.setdefault(some.query, {})
+        some.refuse_twice(known, problems, form.done)
+        known.update(zip(some.documents, some.values.tolist(), strict=True))
     problems.refuse(nothing=not found)
     return found
 
 
-def stream_run(path: str | Path) -> Iterator[tuple[str, dict[str, float]]]:
-    """Read a run query by query, as far as its lines stand together: pairs of query id and document id -> score.
+def stream_run(path: str | Path, lines: Lines | None = None) -> Iterator[tuple[str, tuple[str, ...], Floats]]:
+    """Read a run query by query, as far as its lines stand together: query id, documents and their scores.
 
-    Only one query's hits are in memory at a time. A query whose lines do not stand together comes again.
-
-    Raises:
-        InputError: as `read_run`, after the last query.
+    Only one query's hits are in memory at a time. A query whose lines do not stand together comes again. Arguments and
+    errors, after the last query, as of `read_run`.
     """
     problems = LineProblems(path)
-    current: str | None = None
-    hits: dict[str, float] = {}
-    for some in _stretches(path, RUN, problems):
-        if some.query != current:
-            if current is not None:
-                yield current, hits
-            current, hits = some.query, {}
-        some.add_to(hits, problems, "ranked")
-    problems.refuse(nothing=current is None)
-    if current is not None:
-        yield current, hits
+    some = None
+    for some in _stretches(path, RUN, problems, lines):
+        some.refuse_twice((), problems, RUN.done)
+        yield some.query, some.documents, some.values
+    problems.refuse(nothing=some is None)
 
 
 def write_run(path: str | Path, run: Iterable[tuple[str, Ranking]], *, tag: str) -> None:
     """Write the lines of rankings, pairs of query id and ranking."""
     with writing(Path(path)), text_file(path, "w") as file:
         for query, ranking in run:
-            file.write(lines_of(query, ranking, list(map(repr, ranking.scores.tolist())), tag=tag))
+            file.write(lines_of(query, ranking, written(ranking.scores), tag=tag))
 
 
 def lines_of(query: str, ranking: Ranking, scores: list[str], *, tag: str) -> str:
@@ -135,9 +144,24 @@ def lines_of(query: str, ranking: Ranking, scores: list[str], *, tag: str) -> st
     lowered = falling(ranking.scores)
     begin, end = f"{encode(query)} Q0 ", f" {tag}\n"
     parts = [end + begin] * (4 * len(scores))  # no step of Python for each line, of which there may be millions
-    parts[0], parts[1::4], parts[2::4] = begin, map(encode, ranking.doc_ids), _ranks(len(scores))
+    text = "".join(ranking.doc_ids)
+    plain = text.isascii() and text.isprintable() and " " not in text and "%" not in text
+    ids = ranking.doc_ids if plain else map(encode, ranking.doc_ids)
+    parts[0], parts[1::4], parts[2::4] = begin, ids, _ranks(len(scores))
     parts[3::4] = scores if lowered is None else map(repr, lowered)
     return "".join(parts) + end
+
+
+def written(scores: Floats) -> list[str]:
+    """Return what `repr` gives of each score, best first.
+
+    >>> written(np.array([0.5, 1e-07]))
+    ['0.5', '1e-07']
+    """
+    numbers: list[float] = scores.tolist()
+    if numbers and numbers[0] < 1e16 and numbers[-1] >= 1e-4:  # no exponents: the same, in a third of the time
+        return to_json(numbers).decode()[1:-1].split(",")
+    return list(map(repr, numbers))
 
 
 @lru_cache
@@ -151,9 +175,9 @@ def falling(scores: Floats) -> list[float] | None:
     >>> falling(np.array([0.5, 0.5]))
     [0.5, 0.4999999701976776]
     """
-    near = np.clip(scores, -LARGEST, LARGEST)
+    near = np.clip(scores, -LARGEST, LARGEST) if max(scores[0], -scores[-1]) > LARGEST else scores
     singles = near.astype(np.float32)
-    if (singles[1:] < singles[:-1]).all() and near[0] == scores[0] and near[-1] == scores[-1]:
+    if near is scores and (singles[1:] < singles[:-1]).all():
         return None
     written: list[float] = near.tolist()
     for i in range(1, len(singles)):
@@ -170,66 +194,77 @@ def write_qrels(path: str | Path, judgments: Mapping[str, Mapping[str, int]]) ->
             file.writelines(f"{encode(query)} 0 {encode(document)} {grade}\n" for document, grade in judged.items())
 
 
-class Stretch(NamedTuple, Generic[Number]):
+class Stretch(NamedTuple):
     """Lines of one query that follow each other."""
 
     query: str
-    first: int
-    """The number of the first line."""
-    documents: Sequence[str]
-    values: Sequence[Number]
+    lines: Sequence[int]
+    """Their numbers."""
+    documents: tuple[str, ...]
+    values: Numbers
 
-    def add_to(self, known: dict[str, Number], problems: LineProblems, done: str) -> None:
-        """Add the documents to those of earlier lines; one that comes again is a problem."""
-        before = len(known)
-        known.update(zip(self.documents, self.values, strict=True))
-        if len(known) - before < len(self.documents):
-            seen = set(list(known)[:before])
-            for number, document in enumerate(self.documents, self.first):
+    def refuse_twice(self, earlier: Collection[str], problems: LineProblems, done: str) -> None:
+        """Note each document that was in an earlier line."""
+        seen = set(earlier)
+        if len(seen.union(self.documents)) < len(seen) + len(self.documents):
+            for number, document in zip(self.lines, self.documents, strict=True):
                 if document in seen:
-                    problems.add(number, f"document {document!r} is {done} twice for query {self.query!r}")
+                    what = f"document {document!r} is {done} twice for query {self.query!r}"
+                    problems.add(number, what, "keep one")
                 seen.add(document)
 
 
-def _stretches(path: str | Path, form: LineForm[Number], problems: LineProblems) -> Iterator[Stretch[Number]]:
+def _stretches(path: str | Path, form: LineForm, problems: LineProblems, lines: Lines | None) -> Iterator[Stretch]:
     """The lines of a file, those of one query together; what is malformed goes to `problems`."""
+    every = _parts(path, form, problems) if lines is None else _of_lines(lines(problems.add))
+    for query, parts in groupby(every, attrgetter("query")):
+        some, *others = parts
+        if others:
+            _, numbers, documents, values = zip(some, *others, strict=True)
+            some = Stretch(query, [*chain(*numbers)], (*chain(*documents),), np.concatenate(values))
+        yield some
+
+
+def _parts(path: str | Path, form: LineForm, problems: LineProblems) -> Iterator[Stretch]:
+    """The same, cut where a block ends."""
+    begun = form is not QRELS
     for first, block in blocks_of(path):
-        columns = columns_of(block, form.width)
-        values = None if columns is None else form.numbers(columns[form.column])
-        if columns is None or values is None:
-            if first == 1 and form.width == QRELS.width:
+        if columns := columns_of(block, form):
+            queries, names, values = columns
+            for query, at in queries:
+                yield Stretch(query, range(first + at.start, first + at.stop), names[at], values[at])
+        else:
+            if not begun:
                 _refuse_other_kinds(path, block)
-            for number, query, document, value in lines_one_by_one(first, block, form, problems.add):
-                yield Stretch(query, number, [document], [value])
-            continue
-        start = 0
-        for query, lines in groupby(columns[0]):
-            stop = start + len(list(lines))
-            yield Stretch(query, first + start, columns[2][start:stop], values[start:stop])
-            start = stop
+            yield from _of_lines(lines_one_by_one(first, block, form, problems.add))
+        begun = begun or not block.isspace()
 
 
-def lines_one_by_one(
-    first: int, block: bytes, form: LineForm[Number], add: Callable[[int, str, str], None]
-) -> Iterator[Line[Number]]:
+def _of_lines(lines: Iterable[Line]) -> Iterator[Stretch]:
+    for query, some in groupby(lines, itemgetter(1)):
+        numbers, _, documents, values = zip(*some, strict=True)
+        yield Stretch(query, numbers, documents, np.array(values))
+
+
+def lines_one_by_one(first: int, block: bytes, form: LineForm, add: Add) -> Iterator[Line]:
     """The lines of a block that may hold any; one that is malformed goes to `add`."""
     raw, query = b"", ""
     for number, line in enumerate(block.split(NEWLINE_BYTE), start=first):
         fields = line.split()
         if not fields or (fields[0].startswith(b"#") and len(fields) != form.width):  # blank, or a comment
             continue
-        values = form.numbers([fields[form.column].decode("ascii", "replace")]) if form.column < len(fields) else None
+        values = _numbers(fields[form.column : form.column + 1], form)
         if len(fields) < form.width or (form is QRELS and len(fields) > form.width):
             tabs = line.count(b"\t") == form.width - 1
             remedy = "an id with white space: write a space as %20" if tabs else form.fields
             add(number, f"{len(fields)} fields instead of {form.width}", remedy)
         elif values is None:
-            add(number, f"{shown(fields[form.column])} is not a {form.value}", form.remedy)
+            add(number, f"{fields[form.column].decode(errors='replace')!r:.60} is not a {form.value}", form.remedy)
         else:
             try:
                 if fields[0] != raw:
                     raw, query = fields[0], id_of(fields[0])
-                yield number, query, id_of(fields[2]), values[0]
+                yield number, query, id_of(fields[2]), values.item()
             except UnicodeDecodeError:
                 add(number, "an id is not UTF-8", "save the file as UTF-8")
 
@@ -241,59 +276,105 @@ def _refuse_other_kinds(path: str | Path, block: bytes) -> None:
     if len(fields) == RUN.width and fields[1].upper() == b"Q0":
         raise InputError(Problem(str(path), "is a run, not judgments", "give the qrels first, then the runs"))
     kind = kind_of(line.decode("utf-8", "replace"))
-    if kind == "JSON" and len(fields) == 4 and _grades([fields[3].decode("utf-8", "replace")]) is not None:
-        return  # a query's id may begin with a brace
-    if kind == "JSON" or (kind and len(fields) not in NUMBERS_OF_FIELDS):  # an id may hold a comma
+    judged = len(fields) == QRELS.width and _numbers(fields[3:], QRELS) is not None  # an id may begin with a brace
+    if (kind == "JSON" and not judged) or (kind and len(fields) not in NUMBERS_OF_FIELDS):  # and hold a comma
         remedy = f"expected four fields a line: {QRELS.fields}"
         raise InputError(Problem(str(path), f"holds no TREC judgments: it looks like {kind}", remedy))
 
 
-def _grades(fields: list[str]) -> list[int] | None:
-    """The fields as whole numbers below 2^31; None where one is none."""
+def _numbers(fields: Sequence[bytes], form: LineForm) -> Numbers | None:
+    """The fields as whole or finite numbers; None where one is none, or too large."""
     try:
-        grades = list(map(int, fields))
+        values = np.array(list(map(form.number, fields)))
     except ValueError:
         return None
-    return grades if max(map(abs, grades)) < 2**31 and "_" not in "".join(fields) else None
+    fit = (values >= -form.largest) & (values <= form.largest)
+    return values if fit.all() and b"_" not in b"".join(fields) else None
 
 
-def _finite(fields: list[str]) -> list[float] | None:
-    """The fields as numbers; None where one is none, or is not finite."""
-    try:
-        scores = list(map(float, fields))
-    except ValueError:
-        return None
-    return scores if np.isfinite(scores).all() and "_" not in "".join(fields) else None
-
-
-class LineForm(NamedTuple, Generic[Number]):
+class LineForm(NamedTuple):
     """What stands in the lines of a kind of file."""
 
     fields: str
     width: int
     column: int
     """The field that holds a number."""
-    numbers: Callable[[list[str]], list[Number] | None]
+    number: type[int] | type[float]
+    largest: float
     value: str
     remedy: str
+    done: str
+    """What a line does with its document."""
 
 
-RUN = LineForm("query Q0 document rank score tag", 6, 4, _finite, "score", "a score is a finite number")
-QRELS = LineForm("query iteration document grade", 4, 3, _grades, "grade", "a grade is a whole number below 2^31")
+RUN = LineForm("query Q0 document rank score tag", 6, 4, float, sys.float_info.max, "score",
+               "a score is a finite number", "ranked")  # fmt: skip
+QRELS = LineForm("query iteration document grade", 4, 3, int, 2**31 - 1, "grade",
+                 "a grade is a whole number below 2^31", "judged")  # fmt: skip
 
 
-def columns_of(block: bytes, width: int) -> list[list[str]] | None:
-    """The columns of a block in which every line has so many fields, all plain ASCII and nothing percent-encoded.
+class _Ids:
+    """One text for each id, however often and in however many files it occurs."""
 
-    Several times as fast as line by line. None for any other block, which is to be read line by line.
+    def __init__(self) -> None:
+        self._codes, self._slots = dict[bytes, int](), np.zeros(1 << SLOT_BITS, np.int32)
+        self._fields, self._names = np.array([b""]), np.array([""], object)
+
+    def of(self, fields: npt.NDArray[np.bytes_]) -> tuple[str, ...]:
+        """Return the ids of some fields; UnicodeDecodeError where one is none."""
+        if len(self._codes) > KNOWN:
+            vars(self).update(vars(_Ids()))
+        # Nearly all are found by what their slot holds: looking up each in a dictionary waits for memory each time.
+        words = fields.astype(f"S{-(-fields.itemsize // 8) * 8}").view(np.uint64).reshape(len(fields), -1)
+        mixed = words @ (MIXING * np.arange(1, 2 * words.shape[1], 2, dtype=np.uint64))
+        slots = (mixed ^ (mixed >> np.uint64(32))) * MIXING >> np.uint64(64 - SLOT_BITS)
+        codes = self._slots[slots]
+        if len(others := np.flatnonzero(self._fields[codes] != fields)):
+            some = fields[others].tolist()
+            new = [field for field in dict.fromkeys(some) if field not in self._codes]
+            self._names = np.concatenate([self._names, np.array(list(map(id_of, new)), object)])
+            self._codes.update(zip(new, range(len(self._fields), len(self._names)), strict=True))
+            self._fields = np.concatenate([self._fields, np.array(new, "S")])
+            codes[others] = list(map(self._codes.__getitem__, some))
+            self._slots[slots[others]] = codes[others]
+        return tuple(self._names[codes].tolist())
+
+
+IDS = _Ids()
+
+
+def columns_of(block: bytes, form: LineForm) -> tuple[list[tuple[str, slice]], tuple[str, ...], Numbers] | None:
+    """The columns of a block in which every line has so many fields: queries, each with its lines, documents, numbers.
+
+    Ten times as fast as line by line. None for any other block, which is to be read line by line.
     """
-    if not block.isascii() or any(letter in block for letter in UNUSUAL):
+    edges = np.flatnonzero(np.diff(np.frombuffer(block.translate(SPACES), np.bool_), prepend=True))
+    ends = np.flatnonzero(np.frombuffer(block, np.uint8) == NEWLINE_BYTE[0])
+    if len(edges) != 2 * form.width * len(ends) or b"\0" in block:
         return None
-    fields = block.replace(NEWLINE_BYTE, b" \0 ").decode("ascii").split()
-    every, lines = width + 1, block.count(NEWLINE_BYTE)
-    if len(fields) != every * lines or fields[width::every].count("\0") != lines:
+    fields = edges.reshape(-1, form.width, 2)
+    apart = (fields[:, -1, 1] > ends).any() or (fields[1:, 0, 0] < ends[:-1]).any()
+    if apart or int(np.diff(fields).max()) * len(ends) > WIDEST:
         return None
-    return [fields[column::every] for column in range(width)]
+    queries, documents, numbers = (_column(block, fields[:, place]) for place in (0, 2, form.column))
+    starts = [0, *(np.flatnonzero(queries[1:] != queries[:-1]) + 1).tolist()]
+    parts = map(slice, starts, [*starts[1:], len(queries)])
+    values = _numbers(numbers.tolist(), form)
+    try:
+        named = [*zip(IDS.of(queries[starts]), parts, strict=True)]
+        return None if values is None else (named, IDS.of(documents), values)
+    except UnicodeDecodeError:
+        return None
+
+
+def _column(block: bytes, edges: npt.NDArray[np.intp]) -> npt.NDArray[np.bytes_]:
+    """The bytes between edges, (n, 2)."""
+    lengths = edges[:, 1] - edges[:, 0]
+    width = int(lengths.max())
+    # A field of that width begins at every byte of the block: those wanted are copied, and what follows them is erased.
+    column = np.ndarray((len(block),), f"S{width}", block + bytes(width), strides=(1,))[edges[:, 0]]
+    column.view(np.uint8).reshape(-1, width)[np.arange(width) >= lengths[:, None]] = 0
+    return column
 
 
 def blocks_of(
@@ -344,30 +425,24 @@ def _decoded(escapes: re.Match[str]) -> str:
     return text if re.fullmatch(r"[\s%]+", text) else escapes[0]
 
 
-def shown(field: bytes) -> str:
-    """Return a field as a message shows it."""
-    return repr(field[:LONGEST_SHOWN].decode(errors="replace")) + ("…" if len(field) > LONGEST_SHOWN else "")
-
-
+@dataclass
 class LineProblems:
     """The problems of one file: the first few in full, all of them counted."""
 
-    def __init__(self, path: str | Path) -> None:
-        self._path = str(path)
-        self._first: list[Problem] = []
-        self._count = 0
+    path: str | Path
+    listed: list[tuple[int, Problem]] = field(default_factory=list)
+    count: int = 0
 
     def add(self, line: int, what: str, remedy: str = "") -> None:
         """Take in the problem of a line."""
-        self._count += 1
-        if self._count <= SHOWN:
-            self._first.append(Problem(f"{self._path}:{line}", what, remedy))
+        self.count += 1
+        if self.count <= SHOWN:
+            self.listed.append((line, Problem(f"{self.path}:{line}", what, remedy)))
 
     def refuse(self, *, nothing: bool) -> None:
         """Raise InputError if there was any problem, or nothing in the file at all."""
-        if more := self._count - len(self._first):
-            self._first.append(Problem(self._path, f"and {more} more lines like these", stands_for=more))
-        if self._first:
-            raise InputError(self._first)
-        if nothing:
-            raise InputError(Problem(self._path, "there is no line in this file"))
+        listed = [problem for _, problem in sorted(self.listed)]
+        if more := self.count - len(listed):
+            listed.append(Problem(str(self.path), f"and {more} more lines like these", stands_for=more))
+        if listed or nothing:
+            raise InputError(listed or Problem(str(self.path), "there is no line in this file"))

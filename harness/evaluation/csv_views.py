@@ -33,19 +33,13 @@ def summary_rows(summary: Mapping[str, Mapping[str, Summary]]) -> CsvRows:
 
 def comparison_rows(evaluation: Evaluation) -> CsvRows:
     """The rows of comparisons.csv."""
-    return [comparison_cells(row) for rows in evaluation.comparisons.values() for row in rows]
+    return [cells_of(row, "comparisons") for rows in evaluation.comparisons.values() for row in rows]
 
 
-def comparison_cells(row: Comparison) -> dict[str, Any]:
-    """A comparison as a row of comparisons.csv."""
-    values = (verdict_cell(row.finding) if one.name == "finding" else getattr(row, one.name) for one in fields(row))
-    return dict(zip(COLUMNS["comparisons"], values, strict=True))
-
-
-def test_cells(row: TestRow) -> dict[str, Any]:
-    """A test of another family as a row of tests.csv."""
-    cells = {name: getattr(row, name) for name in COLUMNS["tests"] if name != "verdict"}
-    return {**cells, "verdict": None if row.finding is None else verdict_cell(row.finding)}
+def cells_of(row: Comparison | TestRow, table: str) -> dict[str, Any]:
+    """A comparison as a row of comparisons.csv, or a test of another family as one of tests.csv."""
+    verdict = None if row.finding is None else verdict_cell(row.finding)
+    return {name: verdict if name == "verdict" else getattr(row, name) for name in COLUMNS[table]}
 
 
 def tables_of(scores: Scores, evaluation: Evaluation | None) -> dict[str, TableColumns]:
@@ -55,7 +49,7 @@ def tables_of(scores: Scores, evaluation: Evaluation | None) -> dict[str, TableC
     rows = {
         "summary": summary_rows(evaluation.summary),
         "comparisons": comparison_rows(evaluation),
-        "tests": [test_cells(row) for row in evaluation.tests],
+        "tests": [cells_of(row, "tests") for row in evaluation.tests],
     }
     columns = {name: {key: [row[key] for row in of] for key in COLUMNS[name]} for name, of in rows.items()}
     parts = [(name, measure) for name in scores.retrievers for measure in scores.values]

@@ -4,7 +4,7 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -17,7 +17,7 @@ from harness.evaluation.costs import Prices, by_price
 from harness.evaluation.evaluation import Abstention, Ceilings, Evaluation, NextLook, SweepChoice
 from harness.evaluation.families import equivalence_family, slice_families, uplift_family
 from harness.evaluation.grading import GradedLabels, grade_labels
-from harness.evaluation.readers import judged_shares, rankings_of, relevance_of, scores_of_results
+from harness.evaluation.readers import judged_shares, relevance_of, scores_of_results
 from harness.evaluation.scores import Scores, by_mean
 from harness.evaluation.verdict import Comparison, Finding, Reason, TestRow, Verdict
 from harness.evaluation.warnings import fragile_warnings, run_warnings
@@ -174,7 +174,8 @@ def evaluation_of(results: Results) -> Evaluation:
     scores = replace(scores, judged=judged_shares(results, scores.primary))
     graded = grade_labels(labels, relevance_of(results))
     prices = by_price(results.manifest, results.cost_rows)
-    found = evaluate_run(RunInputs(results.manifest, scores, graded, queries, prices, rankings_of(results)))
+    answers = {name: partial(results.answers, name) for name in results.retrievers}
+    found = evaluate_run(RunInputs(results.manifest, scores, graded, queries, prices, answers))
     return found.model_copy(update={"recomputed": True})
 
 

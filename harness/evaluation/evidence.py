@@ -6,7 +6,7 @@ from shlex import quote
 from typing import NamedTuple
 
 from harness.english import counted
-from harness.evaluation.readers import answers_of
+from harness.evaluation.readers import lists_of
 from harness.evaluation.scores import Lists, Scores
 from harness.records import Results
 from harness.stats.agreement import mean_overlap
@@ -33,7 +33,7 @@ class RankingsOverlap(NamedTuple):
 
 def overlaps(results: Results) -> Iterator[RankingsOverlap]:
     """Compare each two retrievers of a results folder, in the experiment's order."""
-    lists = {name: answers_of(results, name) for name in results.retrievers}
+    lists = {name: read() for name, read in lists_of(results).items()}
     for a, b in combinations(lists, 2):
         yield overlap_of(a, b, lists)
 
@@ -80,8 +80,8 @@ class ToJudge(NamedTuple):
 def to_judge(results: Results) -> ToJudge:
     """Count what people would judge, and name the queries on which the retrievers differ most."""
     pools: dict[str, set[str]] = {query: set() for query in results.queries}
-    for name in results.retrievers:
-        for query, documents in answers_of(results, name).items():
+    for read in lists_of(results).values():
+        for query, documents in read().items():
             pools[query].update(documents[:CUTOFF])
     order = sorted(pools, key=lambda query: (-len(pools[query]), query))
     return ToJudge(sum(map(len, pools.values())), tuple((query, len(pools[query])) for query in order[:10]))

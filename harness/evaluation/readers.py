@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import groupby
+from operator import itemgetter
 from pathlib import Path
 from typing import NamedTuple
 
@@ -15,19 +16,18 @@ from harness.dataset.rows import File, Row, read_rows, read_text
 from harness.dataset.source import Findings
 from harness.evaluation.grading import ABSTAIN, GradedLabels, grade_labels, scores_of
 from harness.evaluation.question_units import clusters_of, weights_of
-from harness.evaluation.scores import Lists, Scores, measured, scores_from_rows
+from harness.evaluation.scores import Lists, ScoreColumn, Scores, measured, scores_from_rows
 from harness.experiment import Relevance
-from harness.measures import Claimed, Measure, parse, score
+from harness.measures import Claimed, Measure, MeasureValues, parse, score
 from harness.measures.compute import Judgments
 from harness.records import ResolvedExperiment, Results
 from harness.records.readings import FOLDER, By, claimed, read_passages, read_readings
 from harness.stats.settings import Statistics
 from retrievers.errors import InputError, Problem, did_you_mean
 from retrievers.options import checked
-from retrievers.types import Floats, Query, Ranking
+from retrievers.types import Query
 
 COLUMNS = ("retriever", "query_id", "measure", "value")
-SHOWN = 20
 LARGEST_SCORE = 1e100
 """Of a score; what is summed are squares and cubes of differences, which must stay finite."""
 UNDEFINED = frozenset({"", "nan", "null", "none", "na", "n/a"})
@@ -53,19 +53,19 @@ def score_lists(judged: Judged, lists: Mapping[str, Callable[[], Lists]]) -> Sco
         judged: measures and labels; the queries that have labels are scored.
         lists: retriever -> what reads its rankings; a missing answer counts as an empty one.
     """
-    ids = tuple(sorted(judged.labels.grades))
-    labels = judged.labels._replace(grades={query: judged.labels.grades[query] for query in ids})
-    values: dict[str, dict[str, Floats]] = {str(measure): {} for measure in judged.measures}
+    labels = judged.labels._replace(grades=dict(sorted(judged.labels.grades.items())))
+    columns: list[ScoreColumn] = []
     shares: dict[str, float] = {}
+    share = Measure("Judged", judged.primary.cutoff)
     for name, read in lists.items():
-        computed = scores_of(judged.measures, labels, answers := read())
+        computed = scores_of((*judged.measures, share), labels, answers := read())
         if not judged.primary.claimed:
-            shares[name] = judged_share(judged.primary.cutoff, labels.grades, answers)
-        for measure in judged.measures:
-            values[str(measure)][name] = computed.of(measure)
-    queries, of = [judged.queries[query] for query in ids], judged.statistics
+            shares[name] = _judged_share(computed, share, labels.grades, answers)
+        columns += [(str(one), name, computed.query_ids, computed.of(one)) for one in judged.measures]
+    found = measured(columns, labels.grades, lists, judged.labels.grades, str(judged.primary))
+    queries, of = [judged.queries[query] for query in found.ids], judged.statistics
     return replace(
-        measured(values, labels.grades, lists, (ids, list(judged.labels.grades)), str(judged.primary)),
+        found,
         clusters=clusters_of(queries, of.cluster),
         weights=weights_of(queries, of.weight),
         by_people=judged.labels.by_people,
@@ -76,66 +76,44 @@ def score_lists(judged: Judged, lists: Mapping[str, Callable[[], Lists]]) -> Sco
 def scores_of_results(results: Results) -> Scores:
     """Read the scores that a results folder holds; measures that are undefined everywhere are left out."""
     primary, table = primary_of(results.manifest.resolved), results.score_columns
-    ids = tuple(sorted(set(table["query_id"])))
-    place = {query_id: i for i, query_id in enumerate(ids)}
-    values: dict[str, dict[str, Floats]] = {primary: {}}  # it comes first
-    column, value = np.array([place[query] for query in table["query_id"]], dtype=np.int64), np.array(table["value"])
-    start = 0
-    for (measure, retriever), rows in groupby(zip(table["measure"], table["retriever"], strict=True)):
-        stop = start + len(list(rows))
-        row = values.setdefault(measure, {}).setdefault(retriever, np.zeros(len(ids)))
-        row[column[start:stop]] = value[start:stop]
-        start = stop
-    if set(values[primary]) != set(results.retrievers):
+    rows = zip(*(table[name] for name in ("measure", "retriever", "query_id", "value")), strict=True)
+    parts = (zip(*some, strict=True) for _, some in groupby(rows, itemgetter(0, 1)))
+    columns = [(measures[0], names[0], ids, row) for measures, names, ids, row in parts]
+    if {name for measure, name, *_ in columns if measure == primary} != set(results.retrievers):
         where, remedy = str(results.folder / "scores.csv"), "run the experiment again"
         raise InputError(Problem(where, f"has no scores of {primary}, which the manifest says decides", remedy))
-    values = {
-        measure: {name: of[name] for name in results.retrievers}
-        for measure, of in values.items()
-        if any(not np.isnan(row).all() for row in of.values())
-    }
-    declared, queries = results.manifest.resolved.statistics, [results.queries[query].query for query in ids]
+    defined = {primary, *(measure for measure, _, _, row in columns if not np.isnan(row).all())}
+    kept = [column for column in columns if column[0] in defined]
+    kept.sort(key=lambda column: (column[0] != primary, results.retrievers.index(column[1])))
+    found = measured(kept, results.grades(), lists_of(results), results.queries, primary)
+    declared, queries = results.manifest.resolved.statistics, [results.queries[query].query for query in found.ids]
     return replace(
-        measured(values, results.grades(), lists_of(results), (ids, list(results.queries)), primary),
+        found,
         clusters=clusters_of(queries, declared.get("cluster")),
         weights=weights_of(queries, declared.get("weight")),
     )
 
 
-def judged_share(cutoff: int | None, grades: Judgments, lists: Lists) -> float:
-    """Return the mean of Judged@k over the queries with labels that have a hit: an empty answer is not unjudged.
-
-    >>> judged_share(2, {"q": {"a": 0}, "r": {"b": 1}}, {"q": ["a", "x"], "r": []})
-    0.5
-    """
-    answered = {query: documents for query, documents in lists.items() if documents and grades.get(query)}
-    if not answered:
-        return 1.0
-    measure = Measure("Judged", cutoff)
-    return float(score([measure], {query: grades[query] for query in answered}, answered).means()[measure])
-
-
 def judged_shares(results: Results, primary: str) -> dict[str, float]:
     """The share of each retriever's first hits that have a label; empty where claims decide."""
-    measure, grades = parse(primary), results.grades()
-    if measure.claimed:
-        return {}
-    return {name: judged_share(measure.cutoff, grades, read()) for name, read in lists_of(results).items()}
+    share, grades = Measure("Judged", parse(primary).cutoff), results.grades()
+    lists = {} if parse(primary).claimed else {name: read() for name, read in lists_of(results).items()}
+    return {name: _judged_share(score([share], grades, own), share, grades, own) for name, own in lists.items()}
 
 
-def rankings_of(results: Results) -> dict[str, Callable[[], Iterator[tuple[str, Ranking]]]]:
-    """Retriever -> what reads its rankings with their scores."""
-    return {name: partial(results.answers, name) for name in results.retrievers}
+def _judged_share(computed: MeasureValues, share: Measure, grades: Judgments, lists: Lists) -> float:
+    """The mean over the queries with labels that have a hit: an empty answer is not unjudged."""
+    answered = {query for query, documents in lists.items() if documents and grades.get(query)}
+    return float(computed.only(answered).means()[share]) if answered else 1.0
 
 
 def lists_of(results: Results) -> dict[str, Callable[[], Lists]]:
     """Retriever -> what reads its rankings."""
-    return {name: partial(answers_of, results, name) for name in results.retrievers}
 
+    def read(name: str) -> Lists:
+        return {query: ranking.doc_ids for query, ranking in results.rankings(name).items()}
 
-def answers_of(results: Results, retriever: str) -> dict[str, Sequence[str]]:
-    """Return what a retriever answered: query id -> document ids, best first."""
-    return {query: ranking.doc_ids for query, ranking in results.rankings(retriever).items()}
+    return {name: partial(read, name) for name in results.retrievers}
 
 
 def primary_of(resolved: ResolvedExperiment) -> str:
@@ -243,26 +221,24 @@ def read_scores(path: Path) -> Scores:
     Raises:
         InputError: with every line that cannot be read, a score that occurs twice, or a column that is missing.
     """
-    problems: list[Problem] = []
+    problems = Findings()
     rows: dict[tuple[str, str, str], float] = {}
     for number, row in _lines(path):
         where = f"{path}:{number}"
         retriever, query, measure, written = (row.get(name) for name in COLUMNS)
         if not retriever or not query or not measure or written is None:
-            problems.append(Problem(where, "lacks a retriever, a query_id, a measure or a value", "one score a line"))
+            problems.wrong(where, "lacks a retriever, a query_id, a measure or a value", "one score a line")
             continue
         value = _number(written)
         if value is None:
             remedy = f"a number of at most {LARGEST_SCORE:g}; empty where undefined"
-            problems.append(Problem(where, f"{written!r} is not a score", remedy))
+            problems.wrong(where, f"{written!r} is not a score", remedy)
         elif (retriever, query, measure) in rows:
-            problems.append(Problem(where, f"{retriever} has two scores of {measure} for query {query!r}", "keep one"))
+            problems.wrong(where, f"{retriever} has two scores of {measure} for query {query!r}", "keep one")
         else:
             rows[retriever, query, measure] = value
-    if len(problems) > SHOWN:
-        problems = [*problems[:SHOWN], Problem(str(path), f"and {len(problems) - SHOWN} more lines like these")]
     if problems:
-        raise InputError(problems)
+        raise InputError(problems.problems)
     if not rows:
         raise InputError(Problem(str(path), "holds no score", f"a header, {','.join(COLUMNS)}, then one score a line"))
     return scores_from_rows(rows)

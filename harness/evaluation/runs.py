@@ -20,7 +20,6 @@ from harness.measures.table import row_of
 from retrievers.errors import InputError, Problem
 from retrievers.matching import KnownDocuments, ways_of
 from retrievers.runs import RunScores, read_run, stream_run
-from retrievers.types import Floats
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,31 +101,20 @@ def joined_runs(runs: Sequence[ScoredRun], judgments: Judgments, measures: Seque
     """
     counted_in = {run.name: frozenset(run.values.query_ids) for run in runs}
     scored = [query for query in judgments if any(query in own for own in counted_in.values())]
-    ids = tuple(sorted(scored))
-    place = {query: i for i, query in enumerate(ids)}
-    values: dict[str, dict[str, Floats]] = {str(measure): {} for measure in measures}
-    for run in runs:
-        places = [place[query] for query in run.values.query_ids]
-        for measure in measures:
-            row = np.full(len(ids), np.nan)
-            row[places] = run.values.of(measure)
-            values[str(measure)][run.name] = row
+    columns = ((str(one), run.name, run.values.query_ids, run.values.of(one)) for one in measures for run in runs)
     lists = {run.name: run.lists for run in runs if run.lists is not None}
-    judged = {query: judgments[query] for query in scored}
+    found = measured(columns, {query: judgments[query] for query in scored}, lists, scored, str(measures[0]))
     return replace(
-        measured(values, judged, lists, (ids, scored), str(measures[0])),
+        found,
         tells_unjudged=False,
         notes=tuple(f"{run.name}: {note}" for run in runs for note in run.notes),
-        absent=frozenset((name, query) for name, own in counted_in.items() for query in ids if query not in own),
+        absent=frozenset((name, query) for name, own in counted_in.items() for query in found.ids if query not in own),
     )
 
 
-def ordered(
-    run: RunScores | str | Path, queries: Collection[str] | None = None, precision: Precision = "single"
-) -> dict[str, list[str]]:
-    """What a run ranks, best first, of these queries or all; a file is read once more."""
-    every = run if isinstance(run, dict) else read_run(run)
-    return {query: _in_order(hits, precision) for query, hits in every.items() if queries is None or query in queries}
+def _ordered(read: Callable[[], RunScores], queries: Collection[str], precision: Precision) -> dict[str, list[str]]:
+    """What a run ranks, best first, of these queries; a file is read once more."""
+    return {query: _in_order(hits, precision) for query, hits in read().items() if query in queries}
 
 
 def _in_order(hits: Mapping[str, float], precision: Precision) -> list[str]:
@@ -140,21 +128,51 @@ def _scored_file(
     name: str, path: str | Path, judgments: Judgments, measures: Sequence[Measure], conventions: Conventions
 ) -> ScoredRun:
     """Score one file."""
-    values, seen = _streamed(path, judgments, measures, conventions.precision)
-    matched = ""
-    again: RunScores | str | Path | None = path if Path(path).is_file() else None
-    if again is not None and not seen.known:
-        again, matched = matched_run(read_run(path), judgments, str(path))
-        values = score_run(measures, judgments, again.items(), precision=conventions.precision)
+    stream = ((query, dict(zip(docs, scores.tolist(), strict=True))) for query, docs, scores in stream_run(path))
+    whole = partial(read_run, path) if Path(path).is_file() else None
+    return _scored(name, str(path), (stream, whole), judgments, measures, conventions)
+
+
+def scored_run(name: str, run: RunScores, judgments: Qrels, measures: Sequence[Measure]) -> ScoredRun:
+    """Score one run; a judged query that it lacks scores 0 and counts."""
+    return _scored(name, f"runs[{name!r}]", (run.items(), lambda: run), judgments, measures, Conventions())
+
+
+def _scored(
+    name: str, where: str, run: tuple[Iterable[tuple[str, dict[str, float]]], Callable[[], RunScores] | None],
+    judgments: Judgments, measures: Sequence[Measure], conventions: Conventions,
+) -> ScoredRun:  # fmt: skip
+    """Score a run that comes as a stream, with what gives it whole unless it can be read only once."""
+    stream, whole = run
+    seen, matched = _SeenQueries(judgments), ""
+
+    def scored(run: Iterable[tuple[str, dict[str, float]]]) -> MeasureValues:
+        if any(measure.own for measure in measures):  # what is asked by lists of documents
+            return score(measures, judgments, {query: _in_order(hits, conventions.precision) for query, hits in run})
+        return score_run(measures, judgments, run, precision=conventions.precision)
+
+    try:
+        values = scored(seen.watch(stream))
+    except _QueryApart:
+        if whole is None:
+            what = "the lines of a query are not together, and the input can be read only once"
+            raise InputError(Problem(where, what, "write it to a file first")) from None
+        seen = _SeenQueries(judgments)
+        values = scored(seen.watch(whole().items()))
+    if not seen.met:
+        raise _strangers(where, seen.unjudged, judgments)
+    if whole is not None and not seen.known:
+        renamed, matched = matched_run(whole(), judgments, where)
+        values, whole = scored(renamed.items()), lambda: renamed
     kept, notes = counted(judgments, seen.met, conventions)
     steep = dict.fromkeys(measure.name for measure in measures if row_of(measure).by_largest_grade)
     notes += filter(None, [matched])
     notes += [f"{one}: the largest grade of the qrels is G = {values.largest_grade}" for one in steep]
     notes += seen.ignored
     if not kept:
-        raise InputError(Problem(str(path), "no query is left to score", "; ".join(notes)))
+        raise InputError(Problem(where, "no query is left to score", "; ".join(notes)))
     values = values if len(kept) == len(judgments) else values.only(kept)
-    lists = None if again is None else partial(ordered, again, frozenset(values.query_ids), conventions.precision)
+    lists = None if whole is None else partial(_ordered, whole, frozenset(values.query_ids), conventions.precision)
     return ScoredRun(name, values, tuple(notes), lists)
 
 
@@ -180,23 +198,6 @@ class _SeenQueries:
     def ignored(self) -> list[str]:
         number = len(self.unjudged)
         return [f"queries of the run without judgments: {number} (ignored)"] if number else []
-
-
-def _streamed(
-    path: str | Path, judgments: Judgments, measures: Sequence[Measure], precision: Precision
-) -> tuple[MeasureValues, _SeenQueries]:
-    seen = _SeenQueries(judgments)
-    try:
-        values = score_run(measures, judgments, seen.watch(stream_run(path)), precision=precision)
-    except _QueryApart:
-        if not Path(path).is_file():
-            what = "the lines of a query are not together, and the input can be read only once"
-            raise InputError(Problem(str(path), what, "write it to a file first")) from None
-        seen = _SeenQueries(judgments)
-        values = score_run(measures, judgments, seen.watch(read_run(path).items()), precision=precision)
-    if not seen.met:
-        raise _strangers(str(path), seen.unjudged, judgments)
-    return values, seen
 
 
 def _strangers(run: str, queries: Iterable[str], judgments: Judgments) -> UnmatchedRun:
@@ -280,19 +281,3 @@ def run_names(runs: Sequence[str | Path]) -> list[str]:
 def _tag(file: str) -> str:
     plain = file.removesuffix(".gz")
     return plain.removeprefix("input.") if plain.startswith("input.") else Path(plain).stem
-
-
-def scored_run(name: str, run: RunScores, judgments: Qrels, measures: Sequence[Measure]) -> ScoredRun:
-    """Score one run; a judged query that it lacks scores 0 and counts."""
-    seen, where, matched = _SeenQueries(judgments), f"runs[{name!r}]", ""
-    run = dict(seen.watch(run.items()))
-    if not seen.met:
-        raise _strangers(where, run, judgments)
-    if not seen.known:
-        run, matched = matched_run(run, judgments, where)
-    _, notes = counted(judgments, seen.met, Conventions())
-    notes = [*notes, *filter(None, [matched]), *seen.ignored]
-    lists = partial(ordered, run)
-    own = any(measure.own for measure in measures)  # what is asked by lists of documents
-    values = score(measures, judgments, lists()) if own else score_run(measures, judgments, run.items())
-    return ScoredRun(name, values, tuple(notes), lists)

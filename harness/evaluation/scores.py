@@ -6,7 +6,7 @@ import hashlib
 import json
 import math
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations
 from typing import NamedTuple
@@ -24,6 +24,8 @@ from retrievers.types import Floats
 
 KeptQueries = npt.NDArray[np.bool_]
 """(n,): which queries stay."""
+ScoreColumn = tuple[str, str, Sequence[str], npt.ArrayLike]
+"""A measure, a retriever, queries, and the value of each."""
 Lists = Mapping[str, Sequence[str]]
 """Query id -> document ids, best first."""
 
@@ -43,8 +45,7 @@ class Scores:
     """Scores of retrievers on the same queries, on one or several measures.
 
     Raises:
-        InputError: a score is infinite or outside the range that was declared; retrievers have scores of different
-            numbers of queries.
+        InputError: a score is outside the range that was declared.
     """
 
     ids: tuple[str, ...]
@@ -84,19 +85,6 @@ class Scores:
     """(retriever, query id): queries that were left out for one retriever alone, which have no row."""
 
     def __post_init__(self) -> None:
-        every = [(measure, name, values) for measure, of in self.values.items() for name, values in of.items()]
-        problems = [
-            Problem(f"{measure} of {name}", f"{int(np.isinf(values).sum())} scores are not finite numbers")
-            for measure, name, values in every
-            if np.isinf(values).any()
-        ]
-        problems += [
-            Problem(measure, f"{name} has scores of {len(values)} queries, not of {self.n}", "score the same queries")
-            for measure, name, values in every
-            if len(values) != self.n
-        ]
-        if problems:
-            raise InputError(problems)
         for measure, declared in self.ranges.items():
             if measure in self.values and declared is not None:
                 self._check_range(measure, declared)
@@ -227,25 +215,25 @@ class Scores:
 
 
 def measured(
-    values: Mapping[str, ScoreTable],
+    columns: Iterable[ScoreColumn],
     judgments: Judgments,
     lists: Mapping[str, Callable[[], Lists]],
-    about: tuple[Sequence[str], Sequence[str]],
+    source: Iterable[str],
     decides: str,
 ) -> Scores:
     """Put values of measures that we compute ourselves into the table, with all that follows from names and labels.
 
     Args:
-        values: measure -> retriever -> (n,).
+        columns: what `table_of` takes.
         judgments: query id -> document id -> grade.
         lists: retriever -> what reads its rankings.
-        about: the queries as the arrays have them, and in the order of the source.
+        source: the queries in the order of the source.
         decides: the primary measure.
     """
-    ids, source = about
+    ids, values = table_of(columns)
     place = {query: i for i, query in enumerate(ids)}
     return Scores(
-        ids=tuple(ids),
+        ids=ids,
         values=values,
         decides=decides,
         ranges={measure: Range(*bounds(parse(measure), judgments)) for measure in values},
@@ -257,14 +245,31 @@ def measured(
     )
 
 
+def table_of(columns: Iterable[ScoreColumn]) -> tuple[tuple[str, ...], dict[str, dict[str, Floats]]]:
+    """Put columns (measure, retriever, queries, values) into one table; what is not there is undefined.
+
+    Returns:
+        The queries, sorted, and measure -> retriever -> (n,).
+    """
+    columns = [(measure, retriever, tuple(queries), row) for measure, retriever, queries, row in columns]
+    kinds = {queries for _, _, queries, _ in columns}
+    ids = tuple(sorted({query for queries in kinds for query in queries}))
+    place = {query: i for i, query in enumerate(ids)}
+    places = {queries: [place[query] for query in queries] for queries in kinds}
+    values: dict[str, dict[str, Floats]] = {}
+    for measure, retriever, queries, row in columns:
+        own = values.setdefault(measure, {}).setdefault(retriever, np.full(len(ids), np.nan))
+        own[places[queries]] = row
+    return ids, values
+
+
 def scores_from_rows(rows: Mapping[tuple[str, str, str], float]) -> Scores:
     """Put (retriever, query id, measure) -> value in order; what is not there is undefined."""
-    ids = tuple(sorted({query for _, query, _ in rows}))
-    place = {query: i for i, query in enumerate(ids)}
-    values: dict[str, dict[str, Floats]] = defaultdict(lambda: defaultdict(lambda: np.full(len(ids), np.nan)))
+    columns: dict[tuple[str, str], dict[str, float]] = defaultdict(dict)
     for (retriever, query, measure), value in rows.items():
-        values[measure][retriever][place[query]] = value
-    return Scores(ids=ids, values={measure: dict(of) for measure, of in values.items()})
+        columns[measure, retriever][query] = value
+    ids, values = table_of((*key, [*column], [*column.values()]) for key, column in columns.items())
+    return Scores(ids=ids, values=values)
 
 
 def by_mean(means: Mapping[str, float], *, low_is_good: bool = False) -> dict[str, float]:

@@ -99,9 +99,7 @@ def score(
     by_claims = claims is not None
     plain = tuple(m for m in everything if not m.get("groups") and not m.own and not (by_claims and m.claimed))
     known = _each_once(judgments, rankings)
-    one_portion = len(known) * max(map(len, chain(known, judgments.values())), default=1) <= CELLS
-    portions = [(list(judgments), known)] if one_portion else _portions(judgments, zip(judgments, known, strict=True))
-    scores = _scored(plain, judgments, portions, in_order)
+    scores = _scored(plain, judgments, _portions(judgments, zip(judgments, known, strict=True)), in_order)
     if plain == everything:
         return scores
     rows = dict(zip(plain, scores.values, strict=True))
@@ -222,13 +220,13 @@ def _portions(
     portion: list[Retrieved] = []
     width = 1
     for query_id, answer in answers:
-        needed = max(len(answer), len(judgments[query_id]))
-        if ids and max(width, needed) * (len(ids) + 1) > CELLS:
+        needed = max(width, len(answer), len(judgments[query_id]))
+        if ids and needed * (len(ids) + 1) > CELLS:
             yield ids, portion
-            ids, portion, width = [], [], 1
+            ids, portion, needed = [], [], max(len(answer), len(judgments[query_id]))
         ids.append(query_id)
         portion.append(answer)
-        width = max(width, needed)
+        width = needed
     if ids:
         yield ids, portion
 
@@ -240,8 +238,6 @@ def _each_judged(
     waiting = dict.fromkeys(judgments)
     for query_id, hits in run:
         if query_id in judgments:
-            if query_id not in waiting:
-                raise ValueError(f"query {query_id!r} comes twice")
             del waiting[query_id]
             yield query_id, hits
     for query_id in waiting:
@@ -264,7 +260,7 @@ def _largest_grade(measures: Sequence[Measure], judgments: Judgments) -> int:
     Raises:
         InputError: it is above 30 and one of the measures has exponential gain.
     """
-    largest = max((max(judged.values(), default=0) for judged in judgments.values()), default=0)
+    largest = max(chain.from_iterable(judged.values() for judged in judgments.values()), default=0)
     steep = next((m for m in measures if m.get("dcg") == "exp-log2"), None)
     if steep and largest > STEEPEST:
         what = f"exponential gain of grade {largest}: nothing but the best document would count"

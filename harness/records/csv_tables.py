@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -21,9 +21,6 @@ from harness.records.safe_files import create
 from retrievers.meter import StageTotals
 from retrievers.opening import file_digest
 from retrievers.types import CONTROL
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 FORMULA = re.compile(r"""(^|[;,\t])('*)(?=\s*"?(?:=|[+@-][^;,\t]*[(|!]))""")
 QUOTED = re.compile(r"""(^|[;,\t])'('*)(?=\s*"?(?:=|[+@-][^;,\t]*[(|!]))""")
@@ -147,22 +144,7 @@ def _read_texts(cells: Sequence[str], column: str) -> list[Any]:
     texts: dict[str, Any] = {cell: of_cell(cell) for cell in set(cells)}
     if column not in TEXT_COLUMNS and "" in texts:
         texts[""] = math.nan
-    return [texts[cell] for cell in cells]
-
-
-def read_table(path: Path) -> pd.DataFrame:
-    """The same as a frame of pandas; OSError or ValueError where it cannot be read."""
-    import pandas as pd
-
-    with path.open(encoding="utf-8-sig", newline="") as file:
-        header = next(csv.reader(file), [])
-    texts = [column for column in header if column not in NUMBERS]
-    empty: dict[Any, Any] = {column: [""] for column in header if column not in TEXT_COLUMNS}
-    table = pd.read_csv(
-        path, dtype=dict.fromkeys(texts, str), keep_default_na=False, na_values=empty, index_col=False, encoding="utf-8"
-    )
-    changed = {column: table[column].map(of_cell, na_action="ignore") for column in texts}
-    return table.assign(**{column: values for column, values in changed.items() if not values.equals(table[column])})
+    return list(map(texts.__getitem__, cells))
 
 
 def file_digests(folder: Path) -> dict[str, str]:

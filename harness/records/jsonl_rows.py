@@ -77,7 +77,7 @@ def write_run(folder: Path, run: Run) -> None:
     tag, name = runs.encode(run.retriever), run.retriever
     with create(folder / "rankings" / f"{name}.jsonl") as rows, create(folder / "runs" / f"{name}.trec") as lines:
         for query, ranking in run.rankings.items():
-            scores = list(map(repr, ranking.scores.tolist()))  # once for both: that takes longest
+            scores = runs.written(ranking.scores)  # once for both
             row = json.dumps({"query_id": query, "doc_ids": ranking.doc_ids}, ensure_ascii=False)
             rows.write(f'{row[:-1]}, "scores": [{", ".join(scores)}]}}\n')
             lines.write(runs.lines_of(query, ranking, scores, tag=tag))

@@ -12,7 +12,7 @@ from harness.dataset import Dataset, DatasetReference, load, trec
 from harness.experiment import DatasetTable, locate
 from harness.identity import query_of
 from harness.records import jsonl_rows
-from harness.records.csv_tables import TABLES, has_rows, read_columns, read_rows, read_table
+from harness.records.csv_tables import TABLES, has_rows, read_columns, read_rows
 from harness.records.jsonl_rows import LabelledQuery, Run, StageLatency
 from harness.records.manifest import AGAIN, Manifest, read_manifest
 from harness.records.safe_files import CHANGED, read_jsonl, refuse_links
@@ -37,7 +37,9 @@ def _frame(name: str) -> cached_property[pd.DataFrame]:
     """A table as a frame of pandas."""
 
     def read(results: Results) -> pd.DataFrame:
-        return results.table(name, read_table)
+        import pandas as pd
+
+        return pd.DataFrame(results.table(name, read_columns))
 
     return cached_property(read)
 

@@ -85,7 +85,7 @@ def student(
     known = standard_error(values, units)
     if known is None:
         return NONE
-    centre = mean(values, None if units is None else units.weights)
+    centre = known.centre
     reach = float(special.stdtrit(known.freedom, (1 + level) / 2)) * known.error
     low, high = centre - reach, centre + reach
     if bounds is None or (bounds.low <= low and high <= bounds.high):
@@ -104,6 +104,8 @@ class StandardError(NamedTuple):
     error: float
     freedom: float
     """Degrees of freedom of its t distribution."""
+    centre: float
+    """The mean itself."""
 
 
 def standard_error(values: Floats, units: Units | None = None) -> StandardError | None:
@@ -126,9 +128,10 @@ def standard_error(values: Floats, units: Units | None = None) -> StandardError 
     count = len(units)
     if count < 2 or float(np.ptp(units.sums(values) / units.totals)) <= slack:
         return None
-    off = values - mean(values, units.weights)
+    centre = mean(values, units.weights)
+    off = values - centre
     if not units.clustered and units.weights is None:
-        return StandardError(math.sqrt(count / (count - 1) * math.fsum((off**2).tolist())) / count, count - 1)
+        return StandardError(math.sqrt(count / (count - 1) * math.fsum((off**2).tolist())) / count, count - 1, centre)
     totals = units.totals
     weight = math.fsum(totals)
     shares = totals / weight
@@ -136,7 +139,7 @@ def standard_error(values: Floats, units: Units | None = None) -> StandardError 
         return None
     seen = units.sums(off) / weight / (1 - shares)
     small = (count - 1) / count if units.weights is None else 1.0
-    return StandardError(math.sqrt(small * math.fsum(seen**2)), 1 / math.fsum(shares**2) - 1)
+    return StandardError(math.sqrt(small * math.fsum(seen**2)), 1 / math.fsum(shares**2) - 1, centre)
 
 
 def deviation(values: Floats) -> float:
@@ -196,15 +199,9 @@ def summarize(
         bounds: the measure's range, which the interval does not leave; None where it is not known.
         units: clusters and weights of the queries, if any.
 
-    Raises:
-        ValueError: no score, or one that is not finite.
-
     >>> summarize(np.array([0.0, 0.5, 1.0])).median
     0.5
     """
-    values = np.asarray(values, dtype=np.float64)
-    if values.ndim != 1 or not values.size or not np.isfinite(values).all():
-        raise ValueError("a row of finite scores is needed")
     low, high, method = mean_interval(values, level, binary=binary, bounds=bounds, units=units)
     q25, median, q75 = np.quantile(values, [0.25, 0.5, 0.75]).tolist()
     return Summary(

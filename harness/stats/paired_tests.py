@@ -32,7 +32,7 @@ def paired_t(pairs: Differences, units: Units | None = None) -> PairedTest:
     known = standard_error(pairs.values, units)
     if known is None:
         return PairedTest(None, 1.0)
-    t = mean(pairs.values, None if units is None else units.weights) / known.error
+    t = known.centre / known.error
     return PairedTest(t, max(2 * float(special.stdtr(known.freedom, -abs(t))), SMALLEST))
 
 

@@ -13,17 +13,19 @@ import numpy as np
 import numpy.typing as npt
 from scipy import special
 
-from harness.stats.differences import SLACK, Floats, Integers, Units, generator, highest
-from harness.stats.signed_rank import SMALLEST
+from harness.stats.differences import SLACK, Floats, Integers, Units, generator, highest, in_parallel
+from harness.stats.signed_rank import SMALLEST, with_subsets
 
 ENUMERATED = 20
 """Non-zero differences up to which all their sign patterns are tried."""
 DRAWS = 100_000
 STEPS = 20_000
 """Of the sum of all sizes, up to which differences that are multiples of one step are counted."""
+COUNTED = 500
+"""Differences of which patterns are counted before they become chances; all 2^500 of them are a number."""
 FEW_HITS = 25
 """Draws as far out as what was observed, below which the tail is computed instead."""
-BLOCK = 1 << 16
+BLOCK = 1 << 17
 """Sums made at once, few enough to stay in a processor's cache; it moves no result."""
 DRAWN = 1 << 22
 """Words of 64 signs, or signs, held at once, which bounds the memory; it moves no result either."""
@@ -63,20 +65,20 @@ def sign_flip(scores: Floats, contrasts: Sequence[Contrast], seed: int = 0) -> l
         contrasts: what to test.
         seed: of the draws.
     """
-    slack = [SLACK * max(1.0, float(np.abs(scores[:, [c.a, c.b]]).max())) for c in contrasts]
-    tests: dict[int, FlipTest] = {}
-    for i, c in enumerate(contrasts):
+    sizes = np.abs(scores).max(axis=0)
+    slack = [SLACK * max(1.0, float(sizes[c.a]), float(sizes[c.b])) for c in contrasts]
+
+    def counted(c: Contrast, near: float) -> FlipTest | None:
         values = scores[:, c.a] - scores[:, c.b]
-        signed = values[np.abs(values) > slack[i]]
+        signed = values[np.abs(values) > near]
         if len(signed) <= ENUMERATED:
-            tests[i] = _enumerated(signed, len(scores) * slack[i])
-        elif (steps := _steps(signed, slack[i])) is not None:
-            tests[i] = _convolved(steps)
-    rest = [i for i in range(len(contrasts)) if i not in tests]
-    if rest:
-        drawn = _drawn(scores, [contrasts[i] for i in rest], np.array([slack[i] for i in rest]), seed)
-        tests |= dict(zip(rest, drawn, strict=True))
-    return [tests[i] for i in range(len(contrasts))]
+            return _enumerated(signed, len(scores) * near)
+        return None if (steps := _steps(signed, near)) is None else _convolved(steps)
+
+    tests = list(in_parallel(counted, contrasts, slack))
+    rest = [i for i, test in enumerate(tests) if test is None]
+    drawn = iter(_drawn(scores, [contrasts[i] for i in rest], np.array([slack[i] for i in rest]), seed) if rest else ())
+    return [next(drawn) if test is None else test for test in tests]
 
 
 def _enumerated(values: Floats, slack: float) -> FlipTest:
@@ -107,9 +109,10 @@ def _convolved(steps: Integers) -> FlipTest:
     plus, minus = int(steps[steps > 0].sum()), -int(steps[steps < 0].sum())
     chances = np.zeros(max(plus, minus) + 1)
     chances[0] = 1.0
-    for size in np.sort(np.abs(steps)).tolist():
-        chances /= 2
-        chances[size:] += chances[:-size].copy()
+    sizes = np.sort(np.abs(steps))
+    for start in range(0, len(sizes), COUNTED):
+        part = sizes[start : start + COUNTED]
+        chances = np.ldexp(with_subsets(chances, part), -len(part))
     below = min(1.0, float(chances[: minus + 1].sum()))
     outer = float(chances[: min(plus, minus) + 1].sum())
     return FlipTest(max(min(1.0, 2 * outer), SMALLEST), max(below, SMALLEST), "convolved")
@@ -117,21 +120,19 @@ def _convolved(steps: Integers) -> FlipTest:
 
 def _drawn(scores: Floats, contrasts: Sequence[Contrast], slack: Floats, seed: int) -> list[FlipTest]:
     """Draw patterns: a sum of differences is one of the columns' sums, so that the same sums serve all contrasts."""
-    slack = len(scores) * slack
-    sums = scores.sum(axis=0)
-    observed = [float(sums[c.a] - sums[c.b]) for c in contrasts]
-    edges = [(one - near, abs(one) - near) for one, near in zip(observed, slack.tolist(), strict=True)]
-    above, outside = [0] * len(contrasts), [0] * len(contrasts)
+    columns, places = np.unique(np.array(contrasts), return_inverse=True)
+    scores, pairs = np.ascontiguousarray(scores[:, columns]), places.reshape(-1, 2).tolist()
+    sums, near = scores.sum(axis=0).tolist(), (len(scores) * slack).tolist()
+    edges = [(sums[a] - sums[b] - one, abs(sums[a] - sums[b]) - one) for (a, b), one in zip(pairs, near, strict=True)]
+    above, outside = [0] * len(pairs), [0] * len(pairs)
     for flipped in flipped_sums(scores, seed):
         rows = np.ascontiguousarray(flipped.T)
-        for i, (c, (one, both)) in enumerate(zip(contrasts, edges, strict=True)):
-            values = rows[c.a] - rows[c.b]
+        for i, ((a, b), (one, both)) in enumerate(zip(pairs, edges, strict=True)):
+            values = rows[a] - rows[b]
             above[i] += int(np.count_nonzero(values >= one))
             outside[i] += int(np.count_nonzero(np.abs(values, out=values) >= both))
-    return [
-        _tailed(scores[:, c.a] - scores[:, c.b], both, one)
-        for c, both, one in zip(contrasts, outside, above, strict=True)
-    ]
+    tails = zip(pairs, outside, above, strict=True)
+    return [_tailed(scores[:, a] - scores[:, b], both, one) for (a, b), both, one in tails]
 
 
 def _tailed(values: Floats, outside: int, above: int) -> FlipTest:
@@ -189,10 +190,11 @@ def flipped_sums(columns: Floats, seed: int) -> Iterator[Floats]:
     words = -(-n // 64)
     rng = generator(seed, "signs", n)
     rows = max(1, min(BLOCK // k, DRAWN // words) if k <= WIDE else DRAWN // max(n, k))
-    for start in range(0, DRAWS, rows):
-        drawn = rng.integers(0, 2**64, size=(min(rows, DRAWS - start), words), dtype=np.uint64).astype("<u8")
-        bits = drawn.view(np.uint8)
-        yield _looked_up(bits, columns) if k <= WIDE else _signs(bits, n) @ columns
+    drawn = (
+        rng.integers(0, 2**64, size=(min(rows, DRAWS - start), words), dtype=np.uint64).astype("<u8").view(np.uint8)
+        for start in range(0, DRAWS, rows)
+    )
+    yield from in_parallel(lambda bits: _looked_up(bits, columns) if k <= WIDE else _signs(bits, n) @ columns, drawn)
 
 
 def _looked_up(bits: Bytes, columns: Floats) -> Floats:

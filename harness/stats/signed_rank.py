@@ -141,9 +141,18 @@ def subset_sums(ranks: Integers, low: int) -> Floats:
         # A subset and its complement: the counts are symmetric, so that half of the columns will do.
         lower = subset_sums(ranks, total // 2)
         return np.concatenate([lower, lower[total - last : total - total // 2][::-1]])
-    counts, other = np.zeros(last + 1), np.zeros(last + 1)
+    counts = np.zeros(last + 1)
     counts[0] = 1.0
-    reach = 0
+    return with_subsets(counts, ranks)
+
+
+def with_subsets(counts: Floats, ranks: Integers) -> Floats:
+    """Count the same subsets with those of further ranks (ascending), for the same sums.
+
+    >>> with_subsets(np.array([1.0, 1.0, 0.0, 0.0]), np.array([2])).tolist()
+    [1.0, 1.0, 1.0, 1.0]
+    """
+    last, reach, other = len(counts) - 1, int(np.flatnonzero(counts)[-1]), counts.copy()
     for rank in ranks.tolist():
         if rank > last:
             break

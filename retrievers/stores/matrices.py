@@ -11,7 +11,7 @@ import numpy.typing as npt
 from retrievers.errors import BackendError
 from retrievers.filters import FieldValues
 from retrievers.ragged import AnyVectors, SparseVectors, dense, joined, unit_rows
-from retrievers.ranking import contenders
+from retrievers.ranking import top_k_candidates
 from retrievers.stores import Opening
 from retrievers.stores.points import above_zero
 from retrievers.types import FilterValues, Floats, Ranking, Store, Vectors, ranked, rounded
@@ -94,7 +94,7 @@ class CsrStore(_Points):
                 if masks:
                     kept = masks[start + row][documents]
                     scores, documents = scores[kept], documents[kept]
-                best = contenders(scores, limit, positive=True)
+                best = top_k_candidates(scores, limit, positive=True)
                 found = ranked([self._ids[i] for i in documents[best]], rounded(scores[best]), limit)
                 rankings.append(above_zero(found))
         return rankings
@@ -154,7 +154,7 @@ class QuantizedStore(_Points):
                 block = self._scores(asked, codes[start : start + DOCUMENTS])
                 for query, row in enumerate(block):
                     matching = np.flatnonzero(masks[query][start : start + DOCUMENTS]) if masks else np.arange(len(row))
-                    best = matching[contenders(row[matching], limit)]
+                    best = matching[top_k_candidates(row[matching], limit)]
                     positions[query] += (best + start).tolist()
                     scores[query] += row[best].tolist()
         return [

@@ -12,7 +12,7 @@ from pydantic import TypeAdapter
 
 from retrievers.errors import BackendError
 from retrievers.ragged import AnyVectors, Form, SparseVectors, TokenVectors, dense, unit_rows
-from retrievers.ranking import best_of, contenders
+from retrievers.ranking import best_of, top_k_candidates
 from retrievers.retrying import answers
 from retrievers.stores import LOWEST_FULL_SCAN, LOWEST_INDEXING, MEMORY, Opening, StoreOptions, points
 from retrievers.stores.connection import Connection, notes_of
@@ -280,7 +280,7 @@ def _by_blocks(held: Matching, units: Floats, limit: int) -> Iterator[Ranking]:
     for start in range(0, len(units), size):
         block = units[start : start + size]
         for unit, scores in zip(block, block @ held.units.T, strict=True):
-            some = contenders(scores, limit)
+            some = top_k_candidates(scores, limit)
             own = np.einsum("ij,j->i", held.units[some], unit)
             yield ranked([held.ids[i] for i in some], rounded(own), limit)
 

@@ -239,8 +239,6 @@ def test_what_cannot_be_scored_is_refused() -> None:
         score_run([parse("AP")], {"q": {"a": 1}}, [("q", {"a": math.nan})])
     with pytest.raises(InputError, match="no AND/OR groups"):
         score([parse("AP(groups='first')")], {"q": {"a": 1}}, {})
-    with pytest.raises(ValueError, match="comes twice"):
-        score_run([parse("AP")], {"q": {"a": 1}}, [("q", {"a": 1.0}), ("q", {"b": 1.0})])
 
 
 def test_err_takes_the_largest_grade_of_the_whole_qrels() -> None:

@@ -91,8 +91,6 @@ def test_summaries_are_pandas_describe(values):
 def test_one_query_has_no_spread():
     one = summarize(np.array([0.4]))
     assert (one.std, one.ci_low, one.ci_high, one.ci_method) == (None, None, None, "not estimable")
-    with pytest.raises(ValueError, match="finite"):
-        summarize(np.array([]))
 
 
 # The sign-flip test
