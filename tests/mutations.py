@@ -159,13 +159,13 @@ def surroundings(copy: Path) -> dict[str, str]:
     return {**os.environ, "PYTHONPATH": str(copy), "PYTHONDONTWRITEBYTECODE": "1"}
 
 
-def catches(copy: Path, tests: list[str], sizes: Counter[str]) -> bool:
-    """Whether any of the test files fails; those first that spend the largest share of their tests on the line."""
+def catches(copy: Path, changed: str, tests: list[str], sizes: Counter[str]) -> bool:
+    """Whether any test fails: the file's own examples, then those that spend the largest share of their tests on it."""
     share = Counter(test.partition("::")[0] for test in tests)
     files = sorted(share, key=lambda file: (-share[file] / sizes[file], file))[:FILES]
     run = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", "-p", "no:xdist", "-m", "not slow"]
     try:
-        ended = subprocess.run([*run, *files], cwd=copy, env=surroundings(copy), timeout=PATIENCE, check=False,
+        ended = subprocess.run([*run, changed, *files], cwd=copy, env=surroundings(copy), timeout=PATIENCE, check=False,
                                stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)  # fmt: skip
     except subprocess.TimeoutExpired:
         return True
@@ -191,7 +191,7 @@ def main() -> None:
             changed = applied(source, one)
             assert changed is not None
             path.write_bytes(changed)
-            seen = catches(copy, lines[one.file][one.line], sizes)
+            seen = catches(copy, one.file, lines[one.file][one.line], sizes)
             path.write_bytes(source)
             caught[one.kind, seen] += 1
             if not seen:

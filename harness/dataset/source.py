@@ -255,8 +255,8 @@ def id_problem(id_: str) -> str:
 def grade_of(value: object) -> int | None:
     """A grade as an integer, None where it is not a whole number below 2^31.
 
-    >>> grade_of("2"), grade_of(1.0), grade_of("high"), grade_of(0.5), grade_of(True), grade_of("1_0")
-    (2, 1, None, None, None, None)
+    >>> grade_of("2"), grade_of(1.0), grade_of("high"), grade_of(0.5), grade_of(True), grade_of("1_0"), grade_of(3e9)
+    (2, 1, None, None, None, None, None)
     """
     if isinstance(value, str):
         return grade_of(int(float(value))) if len(value) <= 32 and WHOLE_NUMBER.fullmatch(value.strip()) else None

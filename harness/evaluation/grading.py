@@ -106,7 +106,11 @@ def scores_of(
 
 
 def gains(grades: Judgments) -> dict[str, dict[str, int]] | None:
-    """The exponential gains 2^grade - 1; None where a grade is too high for them to mean anything."""
+    """The exponential gains 2^grade - 1; None where a grade is too high for them to mean anything.
+
+    >>> gains({"q": {"a": 2, "b": 30}}), gains({"q": {"a": 31}})
+    ({'q': {'a': 3, 'b': 1073741823}}, None)
+    """
     if any(g > STEEPEST for judged in grades.values() for g in judged.values()):
         return None
     return {q: {doc: gain_of(g, "exponential") for doc, g in judged.items()} for q, judged in grades.items()}

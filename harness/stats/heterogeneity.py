@@ -19,7 +19,11 @@ FEWEST = 10
 
 
 def large_slices(labels: Sequence[str]) -> dict[str, list[int]]:
-    """Return the places of the queries of each slice that is large enough."""
+    """Return the places of the queries of each slice that is large enough.
+
+    >>> large_slices(["en"] * 10 + ["ja"] * 9 + [""] * 10)
+    {'en': [0, 1, 2, 3, 4, 5, 6, 7, 8, 9]}
+    """
     places: dict[str, list[int]] = {}
     for place, kind in enumerate(labels):
         places.setdefault(kind, []).append(place)

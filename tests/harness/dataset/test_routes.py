@@ -47,6 +47,7 @@ def test_ir_datasets_by_name(tmp_path: Path) -> None:
     }
     assert {query.id: query.text for query in found.queries} == written.QUERIES
     assert {query: labels.grades for query, labels in found.labels.items()} == written.GRADES
+    assert all(not one.fields for one in (*found.documents(), *found.queries))
     assert found.format == "ir_datasets"
 
 
