@@ -12,7 +12,7 @@ from harness.dataset import Dataset, DatasetReference, load, trec
 from harness.experiment import DatasetTable, locate
 from harness.identity import query_of
 from harness.records import jsonl_rows
-from harness.records.csv_tables import TABLES, has_rows, read_columns, read_rows
+from harness.records.csv_tables import NUMBERS, TABLES, has_rows, read_columns, read_rows
 from harness.records.jsonl_rows import LabelledQuery, Run, StageLatency
 from harness.records.manifest import AGAIN, Manifest, read_manifest
 from harness.records.safe_files import CHANGED, read_jsonl, refuse_links
@@ -39,7 +39,8 @@ def _frame(name: str) -> cached_property[pd.DataFrame]:
     def read(results: Results) -> pd.DataFrame:
         import pandas as pd
 
-        return pd.DataFrame(results.table(name, read_columns))
+        frame = pd.DataFrame(results.table(name, read_columns))
+        return frame.astype({column: "str" for column in frame if column not in NUMBERS})
 
     return cached_property(read)
 
