@@ -8,8 +8,6 @@ percent-encoded, so that they stay one field.
 from __future__ import annotations
 
 import gzip
-import re
-import sys
 import zlib
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -18,15 +16,16 @@ from itertools import chain, groupby
 from operator import attrgetter, itemgetter
 from pathlib import Path
 from typing import Any, NamedTuple
-from urllib.parse import quote, unquote
 
 import numpy as np
-import numpy.typing as npt
 from pydantic_core import to_json
 
 from retrievers.errors import InputError, Problem
-from retrievers.ids import nfc
 from retrievers.opening import NUMBERS_OF_FIELDS, kind_of, text_file, writing
+from retrievers.trec_columns import QRELS as QRELS
+from retrievers.trec_columns import RUN, LineForm, Numbers, columns_of, id_of, numbers_in
+from retrievers.trec_columns import decode as decode
+from retrievers.trec_columns import encode as encode
 from retrievers.types import Floats, Ranking
 
 BOM = b"\xef\xbb\xbf"
@@ -34,41 +33,15 @@ LARGEST = float(np.finfo(np.float32).max)
 BLOCK, LONGEST_LINE = 1 << 20, 1 << 20
 """Bytes that are read at once, and of a line, at most."""
 NEWLINE_BYTE = b"\n"
-SPACES = bytes(byte in b" \t\n\v\f\r" for byte in range(256))
-"""For each byte, whether it separates fields."""
-WIDEST = 1 << 24
-"""Bytes of a column, each field padded to the longest: a block with longer ones is read line by line."""
-KNOWN, SLOT_BITS, MIXING = 1 << 18, 17, np.uint64(0x9E3779B97F4A7C15)
-"""Ids of which one text is kept each; bits of the number by which they are found, and what spreads it."""
 SHOWN = 20
 """How many problems of one file are listed; the rest is counted."""
 RunScores = dict[str, dict[str, float]]
 Qrels = dict[str, dict[str, int]]
-Numbers = npt.NDArray[Any]
 Line = tuple[int, str, str, Any]
 """Its number, a query, a document, and what it says of them."""
 Add = Callable[[int, str, str], None]
 """Takes what is wrong with a line: its number, what is wrong, what to do."""
 Lines = Callable[[Add], Iterator[Line]]
-
-
-@lru_cache(maxsize=1 << 16)  # a document is a hit of many queries, and of many retrievers
-def encode(id: str) -> str:
-    """Percent-encode the white space and the percent signs of an id.
-
-    >>> encode("a b%")
-    'a%20b%25'
-    """
-    return re.sub(r"[\s%]", lambda character: quote(character[0], safe=""), id)
-
-
-def decode(id: str) -> str:
-    """Undo `encode`; percent signs that it cannot have written stay as they are.
-
-    >>> decode("a%20b%25"), decode("%41")
-    ('a b%', '%41')
-    """
-    return re.sub(r"(?:%[0-9A-F]{2})+", _decoded, id)
 
 
 def read_run(path: str | Path, lines: Lines | None = None) -> RunScores:
@@ -253,7 +226,7 @@ def lines_one_by_one(first: int, block: bytes, form: LineForm, add: Add) -> Iter
         fields = line.split()
         if not fields or (fields[0].startswith(b"#") and len(fields) != form.width):  # blank, or a comment
             continue
-        values = _numbers(fields[form.column : form.column + 1], form)
+        values = numbers_in(fields[form.column : form.column + 1], form)
         if len(fields) < form.width or (form is QRELS and len(fields) > form.width):
             tabs = line.count(b"\t") == form.width - 1
             remedy = "an id with white space: write a space as %20" if tabs else form.fields
@@ -276,105 +249,10 @@ def _refuse_other_kinds(path: str | Path, block: bytes) -> None:
     if len(fields) == RUN.width and fields[1].upper() == b"Q0":
         raise InputError(Problem(str(path), "is a run, not judgments", "give the qrels first, then the runs"))
     kind = kind_of(line.decode("utf-8", "replace"))
-    judged = len(fields) == QRELS.width and _numbers(fields[3:], QRELS) is not None  # an id may begin with a brace
+    judged = len(fields) == QRELS.width and numbers_in(fields[3:], QRELS) is not None  # an id may begin with a brace
     if (kind == "JSON" and not judged) or (kind and len(fields) not in NUMBERS_OF_FIELDS):  # and hold a comma
         remedy = f"expected four fields a line: {QRELS.fields}"
         raise InputError(Problem(str(path), f"holds no TREC judgments: it looks like {kind}", remedy))
-
-
-def _numbers(fields: Sequence[bytes], form: LineForm) -> Numbers | None:
-    """The fields as whole or finite numbers; None where one is none, or too large."""
-    try:
-        values = np.array(list(map(form.number, fields)))
-    except ValueError:
-        return None
-    fit = (values >= -form.largest) & (values <= form.largest)
-    return values if fit.all() and b"_" not in b"".join(fields) else None
-
-
-class LineForm(NamedTuple):
-    """What stands in the lines of a kind of file."""
-
-    fields: str
-    width: int
-    column: int
-    """The field that holds a number."""
-    number: type[int] | type[float]
-    largest: float
-    value: str
-    remedy: str
-    done: str
-    """What a line does with its document."""
-
-
-RUN = LineForm("query Q0 document rank score tag", 6, 4, float, sys.float_info.max, "score",
-               "a score is a finite number", "ranked")  # fmt: skip
-QRELS = LineForm("query iteration document grade", 4, 3, int, 2**31 - 1, "grade",
-                 "a grade is a whole number below 2^31", "judged")  # fmt: skip
-
-
-class _Ids:
-    """One text for each id, however often and in however many files it occurs."""
-
-    def __init__(self) -> None:
-        self._codes, self._slots = dict[bytes, int](), np.zeros(1 << SLOT_BITS, np.int32)
-        self._fields, self._names = np.array([b""]), np.array([""], object)
-
-    def of(self, fields: npt.NDArray[np.bytes_]) -> tuple[str, ...]:
-        """Return the ids of some fields; UnicodeDecodeError where one is none."""
-        if len(self._codes) > KNOWN:
-            vars(self).update(vars(_Ids()))
-        # Nearly all are found by what their slot holds: looking up each in a dictionary waits for memory each time.
-        words = fields.astype(f"S{-(-fields.itemsize // 8) * 8}").view(np.uint64).reshape(len(fields), -1)
-        mixed = words @ (MIXING * np.arange(1, 2 * words.shape[1], 2, dtype=np.uint64))
-        slots = (mixed ^ (mixed >> np.uint64(32))) * MIXING >> np.uint64(64 - SLOT_BITS)
-        codes = self._slots[slots]
-        if len(others := np.flatnonzero(self._fields[codes] != fields)):
-            some = fields[others].tolist()
-            new = [field for field in dict.fromkeys(some) if field not in self._codes]
-            self._names = np.concatenate([self._names, np.array(list(map(id_of, new)), object)])
-            self._codes.update(zip(new, range(len(self._fields), len(self._names)), strict=True))
-            self._fields = np.concatenate([self._fields, np.array(new, "S")])
-            codes[others] = list(map(self._codes.__getitem__, some))
-            self._slots[slots[others]] = codes[others]
-        return tuple(self._names[codes].tolist())
-
-
-IDS = _Ids()
-
-
-def columns_of(block: bytes, form: LineForm) -> tuple[list[tuple[str, slice]], tuple[str, ...], Numbers] | None:
-    """The columns of a block in which every line has so many fields: queries, each with its lines, documents, numbers.
-
-    Ten times as fast as line by line. None for any other block, which is to be read line by line.
-    """
-    edges = np.flatnonzero(np.diff(np.frombuffer(block.translate(SPACES), np.bool_), prepend=True))
-    ends = np.flatnonzero(np.frombuffer(block, np.uint8) == NEWLINE_BYTE[0])
-    if len(edges) != 2 * form.width * len(ends) or b"\0" in block:
-        return None
-    fields = edges.reshape(-1, form.width, 2)
-    apart = (fields[:, -1, 1] > ends).any() or (fields[1:, 0, 0] < ends[:-1]).any()
-    if apart or int(np.diff(fields).max()) * len(ends) > WIDEST:
-        return None
-    queries, documents, numbers = (_column(block, fields[:, place]) for place in (0, 2, form.column))
-    starts = [0, *(np.flatnonzero(queries[1:] != queries[:-1]) + 1).tolist()]
-    parts = map(slice, starts, [*starts[1:], len(queries)])
-    values = _numbers(numbers.tolist(), form)
-    try:
-        named = [*zip(IDS.of(queries[starts]), parts, strict=True)]
-        return None if values is None else (named, IDS.of(documents), values)
-    except UnicodeDecodeError:
-        return None
-
-
-def _column(block: bytes, edges: npt.NDArray[np.intp]) -> npt.NDArray[np.bytes_]:
-    """The bytes between edges, (n, 2)."""
-    lengths = edges[:, 1] - edges[:, 0]
-    width = int(lengths.max())
-    # A field of that width begins at every byte of the block: those wanted are copied, and what follows them is erased.
-    column = np.ndarray((len(block),), f"S{width}", block + bytes(width), strides=(1,))[edges[:, 0]]
-    column.view(np.uint8).reshape(-1, width)[np.arange(width) >= lengths[:, None]] = 0
-    return column
 
 
 def blocks_of(
@@ -413,16 +291,6 @@ def _read_blocks(path: str | Path, remedy: str) -> Iterator[bytes]:
         raise InputError(Problem(str(path), f"cannot be read: {error.strerror or error}", remedy)) from error
     except (EOFError, zlib.error) as error:
         raise InputError(Problem(str(path), f"cannot be read: {error}")) from error
-
-
-def id_of(field: bytes) -> str:
-    """Decode a field that is an id; UnicodeDecodeError where it is not UTF-8."""
-    return nfc(decode(field.decode()) if b"%" in field else field.decode())
-
-
-def _decoded(escapes: re.Match[str]) -> str:
-    text = unquote(escapes[0], errors="replace")
-    return text if re.fullmatch(r"[\s%]+", text) else escapes[0]
 
 
 @dataclass

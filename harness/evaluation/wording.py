@@ -245,7 +245,7 @@ def look_step(found: Evaluation) -> str:
     """Return whether the planned looks are over, and the next one with its power."""
     cost, following = f"{found.judgments:,} labels of {count(found.n)}", found.next_look
     if not found.plans or following is None:
-        return f"The planned looks are over after {cost}: {'un' if found.plans else ''}decided."
+        return f"{'Undecided at the last look' if found.plans else 'Decided'}, with {cost}."
     power = f"{100 * following.power:.0f} % power"
     return f"Go on to {count(following.queries)} ({power}): harness pool RESULTS --next-look."
 

@@ -133,6 +133,6 @@ def test_the_next_look_draws_what_it_lacks_and_the_looks_nest(folder, tmp_path, 
     found = harness.run(path, harness.Options(results=tmp_path / "results"))
     said.append(first_lines(evaluation_of(found)).step)
     assert re.fullmatch(r"Go on to 4 queries \(\d+ % power\): harness pool RESULTS --next-look\.", said[0])
-    assert re.fullmatch(r"The planned looks are over after \d+ labels of 4 queries: undecided\.", said[1])
+    assert re.fullmatch(r"Undecided at the last look, with \d+ labels of 4 queries\.", said[1])
     told = call("pool", tmp_path / "results" / "small", "--next-look", "--output", tmp_path / "p.jsonl", code=2)
     assert "4 queries are labelled, and the last look is planned at 4" in told.err
