@@ -30,7 +30,7 @@ from harness.dataset.label_rows import Labelled, merged
 from harness.dataset.rows import Row, read_rows
 from harness.dataset.source import Findings, Parts, SourceLocation, decode
 from harness.dataset.table_source import TableSource, rows_of
-from retrievers.errors import InputError, Problem
+from retrievers.errors import InputError, Problem, collecting
 from retrievers.ids import nfc
 from retrievers.types import Document
 
@@ -100,7 +100,7 @@ def documents(folder: Path, tables: Collection[Path], problems: Findings) -> Ite
                 problems.note("unread-file", name)
             continue
         try:
-            with problems.taking():
+            with collecting(problems):
                 if file.suffix in CONVERTED:
                     document = Document(_named(name, file), *convert(file))
                 else:

@@ -15,6 +15,7 @@ from harness.dataset.source import Findings, Parts, SourceLocation
 from harness.dataset.table_folder import first_row, table_files
 from harness.dataset.table_source import TableSource, rows_of
 from harness.dataset.tool_exports import holds_keys
+from retrievers.errors import collecting
 from retrievers.ids import nfc
 from retrievers.types import Document
 
@@ -79,7 +80,7 @@ def _paragraphs(file: File, problems: Findings) -> Quoted:
     A question that its paragraph does not answer (`is_impossible`) has grade 0 for it.
     """
     whole = None
-    with problems.taking():
+    with collecting(problems):
         whole = read_json(file)
     for number, article in enumerate(_list(whole, "data")):
         title = article.get("title") if isinstance(article, Mapping) else None

@@ -16,7 +16,7 @@ from harness.dataset.archives import COMPRESSED
 from harness.dataset.files import File as File  # what other rooms give these readers
 from harness.dataset.source import Findings, SourceLocation, decode, named_twice, parse_json
 from harness.english import counted
-from retrievers.errors import InputError, Problem
+from retrievers.errors import InputError, Problem, collecting
 from retrievers.opening import DELIMITERS, kind_of
 
 SUFFIXES = (".jsonl", ".ndjson", ".json", ".yaml", ".yml", ".csv", ".tsv", *held_tables.COLUMNAR, *held_tables.SUFFIXES)
@@ -49,13 +49,13 @@ def read_rows(file: File, problems: Findings) -> Iterator[tuple[SourceLocation, 
     """
     readers = {".csv": _csv, ".tsv": _csv, ".json": _json, ".txt": _txt, ".yaml": _yaml, ".yml": _yaml}
     readers |= dict.fromkeys(held_tables.COLUMNAR, _columnar) | dict.fromkeys(held_tables.SUFFIXES, _sheet)
-    with problems.taking():
+    with collecting(problems):
         yield from readers.get(file.suffix, _jsonl)(file, problems)
 
 
 def read_lines(file: File, problems: Findings) -> Iterator[tuple[int, str]]:
     """Stream the non-blank lines of a UTF-8 file with their numbers, cut at line feeds alone."""
-    with problems.taking(), file.open() as handle:  # one complaint: in another encoding every line is wrong
+    with collecting(problems), file.open() as handle:  # one complaint: in another encoding every line is wrong
         for number, line in enumerate(_decoded(handle, file.path), 1):
             if line and not line.isspace():
                 yield number, line

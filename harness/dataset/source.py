@@ -11,7 +11,7 @@ import json
 import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from numbers import Real
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
@@ -103,14 +103,6 @@ class Findings:
     def wrong(self, place: object, what: str, remedy: str = "") -> None:
         """Take in a problem at a place."""
         self.append(Problem(str(place), what, remedy))
-
-    @contextmanager
-    def taking(self) -> Iterator[None]:
-        """Take in the problems with which a file cannot be read."""
-        try:
-            yield
-        except InputError as error:
-            self.extend(error.problems)
 
     def note(self, kind: str, id_: str) -> None:
         """Count something of a kind."""

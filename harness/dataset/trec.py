@@ -17,7 +17,7 @@ from harness.dataset.files import File, Files, Reader, pick
 from harness.dataset.rows import Row, read_lines
 from harness.dataset.source import Findings, SourceLocation, grade_of
 from harness.dataset.table_source import TableSource
-from retrievers.errors import InputError, Problem
+from retrievers.errors import InputError, Problem, collecting
 from retrievers.runs import BOM, QRELS, lines_one_by_one
 from retrievers.runs import Qrels as Qrels
 from retrievers.runs import read_qrels as read_qrels
@@ -101,7 +101,7 @@ def qrels_rows(files: Sequence[File], problems: Findings) -> Iterator[tuple[Sour
         def add(line: int, what: str, remedy: str, file: File = file) -> None:
             problems.wrong(SourceLocation(file.path, line), what, remedy)
 
-        with problems.taking():
+        with collecting(problems):
             for line, *judged in lines_one_by_one(1, file.read().removeprefix(BOM), QRELS, add):
                 yield SourceLocation(file.path, line), dict(zip(("query_id", "doc_id", "score"), judged, strict=True))
 
