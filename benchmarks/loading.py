@@ -31,7 +31,7 @@ class Clock:
 def judgments(folder: Path) -> str:
     """30,000 queries with 100 judgments each, over 1,000,000 documents."""
     from harness.dataset import DatasetReference, Labels
-    from harness.dataset.formats import open_source
+    from harness.dataset.load import open_source
     from harness.dataset.source import Findings
 
     path, draw = folder / "qrels" / "test.tsv", random.Random(0)

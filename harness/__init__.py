@@ -14,11 +14,11 @@ if _typing.TYPE_CHECKING:
     from harness.dataset import load as load_dataset
     from harness.experiment import Experiment
     from harness.measures.measure import measure
-    from harness.notebook.comparing import compare
     from harness.notebook.notebook_results import NotebookResults as Results
+    from harness.notebook.notebook_results import compare
     from harness.notebook.running import evaluate, run, run_sets
     from harness.notebook.running import open_results as open  # noqa: A004 - harness.open("results/x"), as one says it
-    from harness.running.options import Options
+    from harness.running.forecast import Options
     from retrievers.errors import BackendError, InputError
 
 __all__ = [
@@ -40,9 +40,9 @@ _HOMES = {
     "BackendError": "retrievers.errors:BackendError",
     "Experiment": "harness.experiment:Experiment",
     "InputError": "retrievers.errors:InputError",
-    "Options": "harness.running.options:Options",
+    "Options": "harness.running.forecast:Options",
     "Results": "harness.notebook.notebook_results:NotebookResults",
-    "compare": "harness.notebook.comparing:compare",
+    "compare": "harness.notebook.notebook_results:compare",
     "evaluate": "harness.notebook.running:evaluate",
     "load_dataset": "harness.dataset:load",
     "measure": "harness.measures.measure:measure",

@@ -11,7 +11,6 @@ from functools import partial
 from typing import Any, NamedTuple, TypeVar
 
 from harness import experiment as tables
-from harness.experiment import functions_of
 from harness.experiment.option_tables import Kind
 from retrievers import encoder_class, reranker_class, retriever_class
 from retrievers.dense import Dense, Smaller
@@ -266,3 +265,19 @@ def _model(kind: Kind, find: Any, parts: BuiltOnce, what: str = "encoder") -> An
     model = _once(f"{what} {canonical(written)}", parts, lambda: _built(find(kind.kind), kind.options))
     parts.models[id(model)] = written
     return model
+
+
+def functions_of(block: tables.Block) -> Iterator[tuple[str, str]]:
+    """Yield the user's functions that a retriever calls: the key, and "package.module:function"."""
+    for part in tables.parts_in(block):
+        if isinstance(part, tables.Block):
+            yield from functions_of(part)
+    if isinstance(block, tables.CustomConfig) and block.kind == "python":
+        yield "call", block.options["call"]
+    chunk = block.options.get("chunk") if isinstance(block, tables.CustomConfig) else None
+    if isinstance(chunk, Mapping) and chunk.get("call"):
+        yield "chunk.call", chunk["call"]
+    if isinstance(block, tables.VectorConfig) and block.encoder.kind == "python":
+        yield "encoder.call", block.encoder.options["call"]
+    if isinstance(block, tables.VectorConfig) and block.chunk is not None and block.chunk.call:
+        yield "chunk.call", block.chunk.call

@@ -13,7 +13,7 @@ from typing import Annotated
 import typer
 from typer.exceptions import TyperException
 
-from harness.console import answer_commands, caches, check_commands, label_commands, printing, scoring
+from harness.console import answer_commands, caches, label_commands, printing, scoring, several
 from harness.console import shared_options as shared
 from harness.retired import retired_on
 from retrievers.errors import HarnessError, InputError, Problem
@@ -78,7 +78,7 @@ def run(
     try:
         from harness.console.progress import Progress
         from harness.console.several import load_files, print_runs, run_files
-        from harness.running.options import Options
+        from harness.running.forecast import Options
 
         with Progress(printing.console_of(stderr=True), quiet=quiet) as progress:
             notify = (lambda line: None) if quiet else printing.warn
@@ -118,7 +118,7 @@ def report(
 ) -> None:
     """Write the report of a results folder again, or index.html over many results folders."""
     from harness import records
-    from harness.evaluation.set_folders import holds_sets, read_sets
+    from harness.evaluation.across_sets import holds_sets, read_sets
     from harness.report import write_report
 
     if holds_sets(results):
@@ -155,7 +155,7 @@ def reproduce(
     from harness import records
     from harness.console.progress import Progress
     from harness.reproduce import reproduce as again
-    from harness.running.options import Options
+    from harness.running.forecast import Options
 
     if not trust:
         records.read_manifest(results)  # an unreadable folder is reported before the question
@@ -201,7 +201,7 @@ def export(
 ) -> None:
     """Write a results folder in the format of another program, or log it to an experiment tracker."""
     from harness import records
-    from harness.evaluation.set_folders import holds_sets, read_sets
+    from harness.evaluation.across_sets import holds_sets, read_sets
     from harness.records.export import TRACKERS, export_sets, log_to
     from harness.records.export import export as write
 
@@ -222,7 +222,7 @@ COMPARE, LABEL, MAINTAIN = "Compare", "Label", "Maintain"
 """Headings of `harness --help`."""
 
 for heading, commands in {
-    COMPARE: (demo, init, check_commands.check, run, scoring.score, scoring.compare, scoring.gate, report),
+    COMPARE: (demo, init, several.check, run, scoring.score, scoring.compare, scoring.gate, report),
     LABEL: (label_commands.pool, label_commands.judge),
     MAINTAIN: (caches.embed, export, reproduce),
 }.items():

@@ -25,8 +25,7 @@ from harness.records.readings import FOLDER, ClaimsJudging
 from harness.report import write_report, write_sets
 from harness.running import machine
 from harness.running.check import prepare
-from harness.running.forecast import take_over
-from harness.running.options import Options, RunContext
+from harness.running.forecast import Options, RunContext, take_over
 from harness.running.runner import run_all
 from harness.stats.power import earlier_looks
 from retrievers.cache import Cache, default_path
@@ -230,7 +229,7 @@ def _judged(staging_dir: Path, work: _RunInputs, runs: Sequence[Run], cache: Cac
     if not measures or loaded.experiment.judge is None:
         return ClaimsJudging({}, {})
     from harness.answers.judges import build_judge
-    from harness.answers.rankings import judge_run
+    from harness.answers.judging import judge_run
 
     rankings = {one.retriever: one.rankings for one in runs if not one.error}
     with meter.stage("judge"):

@@ -24,7 +24,7 @@ from harness.experiment import Question, load, strings, with_runs_located
 from harness.pipeline import run
 from harness.records import Results
 from harness.running.check import prepare
-from harness.running.options import Options
+from harness.running.forecast import Options
 from retrievers.errors import InputError, NotShown, Problem
 from retrievers.types import Ranking
 from retrievers.user_objects import OBJECT

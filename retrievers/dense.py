@@ -11,14 +11,12 @@ import numpy.typing as npt
 
 from retrievers import encoder_class
 from retrievers.chunking import Chunk, best_passages, document_of, in_context, pieces
-from retrievers.derived import Cut
-from retrievers.embedding import Embedder, Embeds, windows
+from retrievers.embedding import Cut, Embedder, Embeds, windows
 from retrievers.errors import InputError, Problem
 from retrievers.filters import Condition, shown, wanted
 from retrievers.identity import collection_of
 from retrievers.meter import Meter
-from retrievers.model_tables import encoder_table
-from retrievers.options import checked
+from retrievers.options import checked, encoder_table
 from retrievers.placeholders import made, without_user
 from retrievers.ragged import AnyVectors, form_of, numbers_of, with_direction
 from retrievers.ranking import Document, Query, Ranking, ranked

@@ -17,8 +17,7 @@ import numpy as np
 from pydantic import Field
 
 from retrievers.errors import BackendError, InputError, Problem, needing
-from retrievers.ids import document_id, hit_id
-from retrievers.matching import KnownDocuments
+from retrievers.ids import KnownDocuments, document_id, hit_id
 from retrievers.meter import Meter
 from retrievers.opening import file_digest
 from retrievers.options import Configured, Text

@@ -1,10 +1,14 @@
-"""What an id is, on every road: files, frames, dicts, saved runs, search endpoints and functions.
+"""What an id is, on every road: files, frames, dicts, saved runs, search endpoints and functions; and matching ids.
 
 Text stays as it is written, in NFC (macOS names files in NFD). Numbers are reduced: an integer, and a float that is
-whole, are their digits. Everything else is no id.
+whole, are their digits. Everything else is no id. An id that is none of the documents' is matched by one rule.
 """
 
-from collections.abc import Iterable
+import hashlib
+import re
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from numbers import Integral, Real
 from typing import Any
 from unicodedata import normalize
@@ -51,3 +55,158 @@ def id_column(values: Iterable[Any]) -> list[str | None]:
 def nfc(text: str) -> str:
     """A text in Unicode's composed form, in which ids are compared."""
     return text if text.isascii() else normalize("NFC", text)
+
+
+FILES = (
+    ".md", ".markdown", ".mdx", ".rst", ".adoc", ".org", ".txt", ".text", ".html", ".htm", ".xhtml", ".xml", ".json",
+    ".yaml", ".yml", ".pdf", ".doc", ".docx", ".odt", ".rtf", ".ppt", ".pptx", ".xls", ".xlsx", ".csv", ".tsv",
+    ".epub", ".eml", ".msg", ".ipynb",
+)  # fmt: skip
+"""Suffixes of files that are documents: no other is removed, since `pkg.load` and `pkg.save` are two ids."""
+WHOLE = re.compile(r"([0-9]+)\.0+")
+"""A whole number as a float is written."""
+
+
+def stem(name: str) -> str:
+    r"""A path without the suffix of a file, its folders parted by slashes.
+
+    >>> stem("hr/leave.md"), stem("hr\\leave.final.docx"), stem("7.10"), stem(".env")
+    ('hr/leave', 'hr/leave.final', '7.10', '.env')
+    """
+    path = name.replace("\\", "/").removeprefix("./")
+    before, dot, suffix = path.rpartition(".")
+    return before if before and not before.endswith("/") and f"{dot}{suffix.lower()}" in FILES else path
+
+
+def plain_text(text: str) -> str:
+    """A text without regard to white space and case."""
+    return " ".join(nfc(text).split()).casefold()
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """The document that an id means."""
+
+    document: str
+    by: str
+    """File name, folder, base name, whole number, title; or id."""
+
+
+@dataclass(slots=True)
+class KnownDocuments:
+    """The ids of a corpus, with what else may name its documents."""
+
+    ids: set[str] = field(default_factory=set)
+    _titles: dict[bytes, str] = field(default_factory=dict)
+    """Digest of a title -> the document that has it, "" where several have."""
+    _by_path: dict[str, dict[str, str]] = field(default_factory=dict)
+    """Way -> what names a document -> its id, "" where it names several; made when it is first needed."""
+
+    def add(self, id_: str, title: str = "") -> None:
+        """Take in a document."""
+        self.ids.add(id_)
+        if title and (key := plain_text(title)):
+            digest = _digest(key)
+            self._titles[digest] = id_ if self._titles.get(digest, id_) == id_ else ""
+
+    def match(self, names: Iterable[str]) -> dict[str, Match]:
+        """Return the documents that some ids mean, those that mean none left out.
+
+        The ids are looked at together: a folder that all of them have before them is ignored if nothing else
+        helps, and two folders before the same name mean no document.
+
+        >>> known = KnownDocuments({"hr/leave", "hr/pay", "it/vpn"})
+        >>> {name: match.document for name, match in known.match(["docs/hr/leave.md", "vpn.md", "it/pay"]).items()}
+        {'docs/hr/leave.md': 'hr/leave', 'vpn.md': 'it/vpn'}
+        """
+        names = dict.fromkeys(names)
+        found = {name: Match(name, "id") for name in names if name in self.ids}
+        unknown = [name for name in names if name not in found]
+        if not unknown or not self.ids:
+            return found
+        if not self._by_path:
+            self._by_path = _paths(self.ids)
+        named = {name: match for name in unknown if (match := self._named(name)) is not None}
+        ambiguous = _from_two_folders(named)
+        found |= {name: match for name, match in named.items() if name not in ambiguous}
+        left = [name for name in unknown if name not in found and name not in ambiguous]
+        prefix = common_folder(left) if len(left) > 1 else ""
+        if prefix and not any(stem(id_).startswith(prefix) for id_ in self.ids):
+            inner = {name: self._named(stem(name).removeprefix(prefix)) for name in left}
+            found |= {name: Match(match.document, "folder") for name, match in inner.items() if match is not None}
+        return found
+
+    def named(self, name: str) -> str | None:
+        """The document that one id means, looked at by itself."""
+        match = self.match([name]).get(name)
+        return None if match is None else match.document
+
+    def _named(self, name: str) -> Match | None:
+        path = stem(name)
+        keys = [("file name", path), *(("folder", tail) for tail in _tails(path)), ("base name", path)]
+        if whole := WHOLE.fullmatch(name.strip()):
+            keys.append(("whole number", whole[1]))
+        for way, key in keys:
+            table = self._by_path["base name" if way == "base name" else "file name"]
+            if (document := table.get(key)) is not None:
+                return Match(document, way) if document else None
+        document = self._titles.get(_digest(plain_text(name)), "")
+        return Match(document, "title") if document else None
+
+
+def _paths(ids: Collection[str]) -> dict[str, dict[str, str]]:
+    tables: dict[str, dict[str, str]] = {"file name": {}, "base name": {}}
+    for id_ in ids:
+        path = stem(id_)
+        whole = tables["file name"]
+        whole[path] = "" if path in whole else id_
+        for tail in _tails(path):
+            tables["base name"][tail] = "" if tail in tables["base name"] else id_
+    for id_ in ids:  # an id that another's stem equals still means itself
+        tables["file name"].setdefault(id_, id_)
+    return tables
+
+
+def _tails(path: str) -> Iterator[str]:
+    """A path without its first folder, without its first two, and so on.
+
+    >>> list(_tails("a/b/c"))
+    ['b/c', 'c']
+    """
+    while "/" in path:
+        path = path.partition("/")[2]
+        if path:
+            yield path
+
+
+def _from_two_folders(named: Mapping[str, Match]) -> set[str]:
+    """Ids of several folders of which each, without its folder, would be the same document."""
+    folders: dict[str, set[str]] = {}
+    for name, match in named.items():
+        if match.by == "folder":
+            folders.setdefault(match.document, set()).add(stem(name))
+    return {name for name, match in named.items() if match.by == "folder" and len(folders[match.document]) > 1}
+
+
+def common_folder(names: Collection[str]) -> str:
+    """The folders that all paths begin with, with a slash behind them; "" where there are none.
+
+    >>> common_folder(["docs/hr/a", "docs/b"]), common_folder(["a", "b"])
+    ('docs/', '')
+    """
+    paths = [stem(name).split("/")[:-1] for name in names]
+    shared = []
+    for parts in zip(*paths, strict=False):
+        if len(set(parts)) > 1:
+            break
+        shared.append(parts[0])
+    return "/".join(shared) + "/" if shared else ""
+
+
+def ways_of(matches: Iterable[Match]) -> Counter[str]:
+    """By what ids name their documents -> how many do."""
+    return Counter(match.by for match in matches)
+
+
+def _digest(text: str) -> bytes:
+    return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest()

@@ -12,7 +12,7 @@ from retrievers import reranker_class
 from retrievers.errors import BackendError
 from retrievers.identity import keys
 from retrievers.meter import Call, Meter, Stop, single_call
-from retrievers.model_tables import reranker_table
+from retrievers.options import reranker_table
 from retrievers.placeholders import made
 from retrievers.ranking import RESOLUTION, Document, Floats, Query, Ranking, ranked, rounded
 from retrievers.resources import Resources, standalone

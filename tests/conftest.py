@@ -97,7 +97,7 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> Results:
     The experiment file lies beside the folder `out`, in which the results are.
     """
     from harness.pipeline import run
-    from harness.running.options import Options
+    from harness.running.forecast import Options
     from tests.support import small
 
     folder = tmp_path_factory.mktemp("finished")

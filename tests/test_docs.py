@@ -26,8 +26,8 @@ from harness.evaluation.evaluate import evaluation_of
 from harness.evaluation.readers import scores_of_results
 from harness.evaluation.verdict import Verdict
 from harness.experiment.blocks import KINDS
-from harness.records.jsonl_rows import COSTS
-from harness.running.options import Options
+from harness.records.csv_tables import COSTS
+from harness.running.forecast import Options
 from tests.harness.console.test_cli import commands
 from tests.support import tiny
 from tests.support.qdrant_fake import fake_qdrant

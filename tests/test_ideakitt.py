@@ -11,7 +11,7 @@ import pytest
 
 from harness import experiment, records
 from harness.pipeline import run
-from harness.running.options import Options
+from harness.running.forecast import Options
 from retrievers.cache import Cache, default_path
 from retrievers.costs import estimate
 from tests.harness.running.test_run import digests

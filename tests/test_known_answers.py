@@ -19,7 +19,7 @@ import Stemmer
 
 from harness.pipeline import run
 from harness.records import Results
-from harness.running.options import Options
+from harness.running.forecast import Options
 from tests.support.recompute import verified
 from tests.support.small import BM25
 

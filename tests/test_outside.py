@@ -27,7 +27,7 @@ from harness.measures import parse_all, score, score_run
 from harness.pipeline import run
 from harness.records import Results
 from harness.report import write_report
-from harness.running.options import Options
+from harness.running.forecast import Options
 from retrievers import bm25
 from retrievers.cache import Cache
 from retrievers.meter import Meter

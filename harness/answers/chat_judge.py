@@ -14,9 +14,20 @@ from typing import Any
 
 from harness.answers.judging import Inquiry, Questions, Replies
 from harness.records.readings import WORDS, ClaimPassage, Word
-from retrievers.asking import LONGEST, Answer, ChatRequest, ReplySource, answers_of, form_of, shown_of
 from retrievers.chat import Chat, example_of, one_object, quoted
-from retrievers.chat_model import ChatForecast, ChatModel, Prompt, Reply
+from retrievers.chat_model import (
+    LONGEST,
+    Answer,
+    ChatForecast,
+    ChatModel,
+    ChatRequest,
+    Prompt,
+    Reply,
+    ReplySource,
+    answers_of,
+    form_of,
+    shown_of,
+)
 from retrievers.meter import Meter
 
 MARKS = re.compile(r"<\s*+(/?)\s*+(PASSAGE|CLAIM|ANSWER|QUESTION|SENTENCE|TEXT)", re.IGNORECASE)

@@ -19,7 +19,7 @@ from harness.english import count, counted
 from harness.evaluation.csv_views import tables_of
 from harness.evaluation.evaluate import evaluate
 from harness.evaluation.evaluation import Evaluation
-from harness.evaluation.question_units import clusters_of, weights_of
+from harness.evaluation.grading import clusters_of, weights_of
 from harness.evaluation.scores import Scores
 from harness.experiment import JudgeOptions, Loaded, load
 from harness.records import write_table

@@ -77,7 +77,7 @@ def score_folder(
     print_scores(scored.scores, scored.evaluation, scored.notes, as_json=as_json)
     if report is not None:
         from harness.answers.claims_section import section_of
-        from harness.report.other_pages import write_scores
+        from harness.report.html_page import write_scores
 
         section = section_of(scored.traced, scored.scores, scored.evaluation.settings.level)
         write_scores(report, folder.resolve().name, scored.evaluation, scored.notes, section)

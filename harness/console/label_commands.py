@@ -16,10 +16,8 @@ from harness.english import count, counted
 from retrievers.errors import InputError, Problem
 
 if TYPE_CHECKING:
-    from harness.labels.agree import Agreements, PairOfJudges
-    from harness.labels.asked_model import AskedModel
-    from harness.labels.disagreement import Dispute
-    from harness.labels.model_grades import AskingOptions
+    from harness.labels.agree import Agreements, Dispute, PairOfJudges
+    from harness.labels.model_grades import AskedModel, AskingOptions
     from harness.labels.pool import Pool
     from harness.stats.agreement import Agreement
 
@@ -183,10 +181,10 @@ def draft(
     from harness.dataset import reference_of
     from harness.dataset.load import load_documents
     from harness.evaluation.readers import read_ids
-    from harness.labels.asked_model import AskedModel, forecast_sentence, opened_chat
     from harness.labels.drafts import draft as write
     from harness.labels.drafts import keeping_pool, prompts_for, read_query, write_drafts
     from harness.labels.judging_page import write_page
+    from harness.labels.model_grades import AskedModel, forecast_sentence, opened_chat
     from harness.labels.pool import check_new
     from retrievers.opening import locked
 
@@ -254,8 +252,7 @@ def pool(
     as_json: shared.Json = False,
 ) -> None:
     """Choose what to judge: a sample of the questions, the top documents of every retriever, in hashed order."""
-    from harness.labels.drawing import Drawing, draw, gather, known_judgments
-    from harness.labels.pool import read_policy, write_pool
+    from harness.labels.pool import Drawing, draw, gather, known_judgments, read_policy, write_pool
 
     shared.refuse({"--sample": next_look and sample is not None}, "cannot go with --next-look, which says how many")
     drawing = Drawing(depth, sample, seed, audience, read_policy(policy), next_look)
@@ -291,9 +288,8 @@ def judge(
     as_json: shared.Json = False,
 ) -> None:
     """Write the judging page of a pool (a file, no server), or let a model judge."""
-    from harness.labels.asked_model import AskedModel
     from harness.labels.judging_page import twice_sentence, write_page
-    from harness.labels.model_grades import AskingOptions
+    from harness.labels.model_grades import AskedModel, AskingOptions
     from harness.labels.pool import read_pool
 
     to_judge = read_pool(pool_file)
@@ -317,8 +313,7 @@ def judge(
 def _judge_by_model(
     to_judge: Pool, path: Path, asked: AskedModel, manner: AskingOptions, *, plan: bool, as_json: bool
 ) -> None:
-    from harness.labels.asked_model import forecast_sentence, opened_chat
-    from harness.labels.model_grades import judge_by_model, plan_judging
+    from harness.labels.model_grades import forecast_sentence, judge_by_model, opened_chat, plan_judging
 
     with opened_chat(asked) as (chat, meter):
         if plan:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 from harness.console.printing import Told, console_of
 from harness.english import counted
-from harness.running.options import Watch
+from harness.running.forecast import Watch
 from retrievers.meter import Meter
 
 if TYPE_CHECKING:

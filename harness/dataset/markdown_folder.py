@@ -1,7 +1,7 @@
 """A folder of documents as files with ranked labels, as in iDEAKITT's experiment.
 
 Every `*.md`, `*.markdown`, `*.rst` and `*.txt` below the folder is a document, but for README and LICENSE files at its
-top; so is what the extra `documents` converts (`harness.dataset.converting`). `queries.json` is a list of objects with
+top; so is what the extra `documents` converts (`harness.dataset.corpus`). `queries.json` is a list of objects with
 `query` and `relevant_documents`.
 
 What stands at the head of a file between two lines `---`, as wikis and site generators write it, is YAML: an object of
@@ -20,10 +20,10 @@ import yaml
 
 from harness.dataset import judgments
 from harness.dataset.columns import FIELDS, Columns
-from harness.dataset.converting import CONVERTED as CONVERTED
-from harness.dataset.converting import REMEDY as REMEDY
-from harness.dataset.converting import NotConverted, convert
-from harness.dataset.converting import installed as installed
+from harness.dataset.corpus import CONVERTED as CONVERTED
+from harness.dataset.corpus import REMEDY as REMEDY
+from harness.dataset.corpus import NotConverted, convert
+from harness.dataset.corpus import installed as installed
 from harness.dataset.dataset_model import DatasetReference, source_named
 from harness.dataset.files import File, Files, listing
 from harness.dataset.label_rows import Labelled, merged

@@ -11,7 +11,7 @@ from harness.dataset.label_rows import Labelled
 from harness.dataset.source import Findings, Source, SourceLocation
 from harness.english import counted, first_few
 from retrievers.errors import nearest
-from retrievers.matching import Match, common_folder, plain_text
+from retrievers.ids import Match, common_folder, plain_text
 from retrievers.types import Query
 
 MOST_LOST = 0.1

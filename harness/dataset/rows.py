@@ -11,15 +11,15 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import IO, Any
 
-from harness.dataset import held_tables
-from harness.dataset.archives import COMPRESSED
+from harness.dataset import files
+from harness.dataset.files import COMPRESSED
 from harness.dataset.files import File as File  # what other rooms give these readers
 from harness.dataset.source import Findings, SourceLocation, decode, named_twice, parse_json
 from harness.english import counted
 from retrievers.errors import InputError, Problem, collecting
 from retrievers.opening import DELIMITERS, kind_of
 
-SUFFIXES = (".jsonl", ".ndjson", ".json", ".yaml", ".yml", ".csv", ".tsv", *held_tables.COLUMNAR, *held_tables.SUFFIXES)
+SUFFIXES = (".jsonl", ".ndjson", ".json", ".yaml", ".yml", ".csv", ".tsv", *files.COLUMNAR, *files.SUFFIXES)
 """What tables are read from."""
 PLAIN = (".txt",)
 """Text with one question a line: of queries alone."""
@@ -48,7 +48,7 @@ def read_rows(file: File, problems: Findings) -> Iterator[tuple[SourceLocation, 
         problems: where complaints go.
     """
     readers = {".csv": _csv, ".tsv": _csv, ".json": _json, ".txt": _txt, ".yaml": _yaml, ".yml": _yaml}
-    readers |= dict.fromkeys(held_tables.COLUMNAR, _columnar) | dict.fromkeys(held_tables.SUFFIXES, _sheet)
+    readers |= dict.fromkeys(files.COLUMNAR, _columnar) | dict.fromkeys(files.SUFFIXES, _sheet)
     with collecting(problems):
         yield from readers.get(file.suffix, _jsonl)(file, problems)
 
@@ -207,12 +207,12 @@ def _separated(file: File, delimiter: str) -> Iterator[tuple[int, list[str]]]:
 def _columnar(file: File, problems: Findings) -> Iterator[tuple[SourceLocation, Row]]:
     packed = file.archive is not None or file.twin or file.path.suffix.lower() in COMPRESSED
     kind = "Parquet" if file.suffix == ".parquet" else "Arrow"
-    return held_tables.columnar_rows(file.path, kind, file.read() if packed else None, problems)
+    return files.columnar_rows(file.path, kind, file.read() if packed else None, problems)
 
 
 def _sheet(file: File, problems: Findings) -> Iterator[tuple[SourceLocation, Row]]:
     """The rows of a sheet: of the one that is named, else of the only one that holds anything."""
-    sheets = held_tables.sheets(file.read(), file.path)
+    sheets = files.sheets(file.read(), file.path)
     name = _sheet_of(file, tuple(sheets))
     yield from _table(file, enumerate(sheets[name], 1), problems)
 

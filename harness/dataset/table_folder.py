@@ -16,10 +16,9 @@ from functools import partial
 from pathlib import Path, PurePosixPath
 
 from harness.dataset import judgments, markdown_folder, trec
-from harness.dataset.archives import is_zip
 from harness.dataset.columns import Columns, recognised
 from harness.dataset.dataset_model import DatasetReference, Labels
-from harness.dataset.files import File, Files, holds_files, listing, pick, straight
+from harness.dataset.files import File, Files, holds_files, is_zip, listing, pick, straight
 from harness.dataset.rows import PLAIN, SUFFIXES, Row, read_rows
 from harness.dataset.source import Findings, Parts, SourceLocation, split_among
 from harness.dataset.table_source import RowSource, TableSource, rows_of

@@ -9,7 +9,7 @@ import numpy as np
 from harness.evaluation.evaluation import Abstention, AbstentionPair, ScoreFloor
 from harness.evaluation.grading import Judgments
 from harness.stats.differences import Floats
-from harness.stats.roc import area, compare_areas
+from harness.stats.paired_tests import area, compare_areas
 from retrievers.types import Query, Ranking
 
 KEPT = 0.95

@@ -1,28 +1,17 @@
 """Whose labels are taken: the verdicts under each person's own."""
 
 from collections.abc import Mapping
-from typing import NamedTuple
 
 from harness.dataset import Labels
 from harness.evaluation.compare import compare
 from harness.evaluation.evaluate import settings_of
 from harness.evaluation.grading import by_labeller, grade_labels, labels_that_count
 from harness.evaluation.readers import Judged, lists_of, primary_of, score_lists
-from harness.evaluation.verdict import Comparison
+from harness.evaluation.verdict import LabellerVerdict
 from harness.experiment import Relevance
 from harness.measures import parse
 from harness.records import Results
 from harness.stats.power import at_look
-
-
-class LabellerVerdict(NamedTuple):
-    """What the tests show by one person's labels alone."""
-
-    labeller: str
-    queries: int
-    """Those with a document that this person calls relevant."""
-    rows: Mapping[tuple[str, str], Comparison]
-    """Each pair of the primary measure's family."""
 
 
 def labeller_verdicts(results: Results, relevance: Relevance) -> tuple[LabellerVerdict, ...]:

@@ -14,8 +14,7 @@ import numpy as np
 
 from harness.dataset.rows import File, Row, read_rows, read_text
 from harness.dataset.source import Findings
-from harness.evaluation.grading import ABSTAIN, GradedLabels, grade_labels, scores_of
-from harness.evaluation.question_units import clusters_of, weights_of
+from harness.evaluation.grading import ABSTAIN, GradedLabels, clusters_of, grade_labels, scores_of, weights_of
 from harness.evaluation.scores import Lists, ScoreColumn, Scores, measured, scores_from_rows
 from harness.experiment import Relevance
 from harness.measures import Claimed, Measure, MeasureValues, parse, score

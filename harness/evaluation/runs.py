@@ -18,7 +18,7 @@ from harness.measures import Measure, MeasureValues, score, score_run
 from harness.measures.compute import Judgments, Precision
 from harness.measures.table import row_of
 from retrievers.errors import InputError, Problem
-from retrievers.matching import KnownDocuments, ways_of
+from retrievers.ids import KnownDocuments, ways_of
 from retrievers.runs import RunScores, read_run, stream_run
 
 

@@ -10,8 +10,8 @@ from harness.evaluation.evaluation import FEWEST_QUERIES, AxisEffect, SweepChoic
 from harness.evaluation.scores import Scores, by_mean
 from harness.experiment import Sweep
 from harness.experiment.sweep import words_of
-from harness.stats.cross_fitting import cross_fitted
 from harness.stats.intervals import mean, student
+from harness.stats.multiplicity import cross_fitted
 from harness.stats.settings import Settings
 from harness.stats.sign_flip import max_t, max_t_pairs
 from retrievers.options import checked

@@ -7,16 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from harness.english import asked, count, counted, few_names, format_p, join, minus, related
 from harness.evaluation.evaluation import Abstention, Ceilings, Evaluation, RunWarning, WarningKind
-from harness.evaluation.verdict import Comparison, Finding, Gate, Reason, Verdict
+from harness.evaluation.verdict import Comparison, Finding, Gate, LabellerVerdict, Reason, Verdict
 from harness.stats.power import InterimAnalysis
 from harness.stats.settings import Settings
-
-if TYPE_CHECKING:
-    from harness.evaluation.labellers import LabellerVerdict
 
 REASONS = {
     Reason.IDENTICAL: "identical on these queries",

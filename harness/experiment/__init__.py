@@ -27,7 +27,6 @@ from harness.experiment.model import Relevance as Relevance
 from harness.experiment.model import StoredVectors as StoredVectors
 from harness.experiment.model import parse as parse
 from harness.experiment.model import statistics_of as statistics_of
-from harness.experiment.named_code import functions_of as functions_of
-from harness.experiment.placeholders import strings as strings
-from harness.experiment.placeholders import unset as unset
+from harness.experiment.option_tables import strings as strings
+from harness.experiment.option_tables import unset as unset
 from harness.experiment.variants import Sweep as Sweep

@@ -7,8 +7,7 @@ import pydantic
 from pydantic import Field, SerializeAsAny, ValidationInfo, field_validator, model_serializer, model_validator
 from pydantic_core import CoreSchema
 
-from harness.experiment.option_tables import JsonSchema, Kind, KindOf, options_of, read_as, table_of, union_of
-from harness.experiment.placeholders import unset
+from harness.experiment.option_tables import JsonSchema, Kind, KindOf, options_of, read_as, table_of, union_of, unset
 from harness.pages import VISIBLE, WHITE, contrast, is_color
 from retrievers import encoder_class, encoder_kinds, reranker_class, reranker_kinds, retriever_class, retriever_kinds
 from retrievers.chunking import Chunk

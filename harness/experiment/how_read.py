@@ -6,7 +6,7 @@ from pathlib import PurePosixPath
 
 from harness.dataset import Dataset, Labels
 from harness.dataset.columns import FIELDS, NAMING, OF_DOCUMENTS
-from harness.dataset.markdown_folder import CONVERTED, REMEDY, installed
+from harness.dataset.corpus import CONVERTED, REMEDY, installed
 from harness.english import counted, first_few
 
 MEANINGS = {

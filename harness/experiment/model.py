@@ -8,15 +8,13 @@ from pydantic import Field, SerializeAsAny, field_validator, model_validator
 
 from harness.dataset import refuse_urls
 from harness.experiment import blocks
-from harness.experiment.blocks import Block, Conversation, EncoderTable, Name, check_form, inputs
-from harness.experiment.named_code import code_of
-from harness.experiment.option_tables import Kind, options_of, read_as
-from harness.experiment.placeholders import secrets, too_large, unset
+from harness.experiment.blocks import KINDS, Block, Conversation, EncoderTable, Name, check_form, inputs
+from harness.experiment.option_tables import Kind, options_of, read_as, secrets, too_large, unset
 from harness.experiment.variants import Sweep, SweepTable, written_out
 from harness.measures import Measure
 from harness.retired import retired_in
 from harness.stats.settings import Looks, Statistics, without_retired
-from retrievers import retriever_kinds
+from retrievers import ENCODERS, RERANKERS, RETRIEVERS, STORES, retriever_kinds, store_kinds
 from retrievers.errors import InputError, Problem, collecting, did_you_mean
 from retrievers.options import KEEPS_OBJECT, Strict, as_validation_error, below, checked
 
@@ -335,3 +333,37 @@ def _kind_in(entry: Mapping[str, Any], where: str) -> str:
         what = f"unknown kind {kind!r}" if kind else "has neither an encoder nor a kind"
         raise InputError(Problem(where, what, did_you_mean(str(kind or ""), {*blocks.KINDS, *foreign})))
     return kind
+
+
+def code_of(entry: object) -> str:
+    """Return which code a retriever's table makes run; "" for none. Nothing is imported.
+
+    >>> code_of({"name": "ours", "kind": "python", "call": "search:ask"})
+    'call = search:ask'
+    """
+    if not isinstance(entry, Mapping):
+        return ""
+    if isinstance(chunk := entry.get("chunk"), Mapping) and chunk.get("call"):
+        return f"chunk.call = {chunk['call']}"
+    of = entry.get("of")
+    if runs := next(filter(None, map(code_of, of if isinstance(of, list | tuple) else [of])), ""):
+        return runs
+    kind = entry.get("kind")
+    if kind == "python":
+        return f"call = {entry.get('call')}"
+    if isinstance(kind, str) and kind not in {*KINDS, *RETRIEVERS}:
+        return f"kind = {kind}, of another package"
+    for key, own in (("encoder", ENCODERS), ("rerank", RERANKERS)):
+        table = entry.get(key)
+        if isinstance(table, Mapping):
+            if table.get("kind") == "python":
+                return f"{key}.call = {table.get('call')}"
+            if table.get("kind") not in (*own, None):
+                return f"{key}.kind = {table.get('kind')}, of another package"
+            if table.get("trust_remote_code"):
+                return f"{key}.trust_remote_code"
+    store = entry.get("store")
+    location = store.get("location") if isinstance(store, Mapping) else store
+    if isinstance(location, str) and (name := location.partition("://")[0]) not in STORES and name in store_kinds():
+        return f"store = {location}, of another package"
+    return ""

@@ -1,7 +1,9 @@
-"""Tables of options: a class's arguments are its options, and every complaint names its key."""
+"""Tables as they are written: a class's arguments are its options; names of the environment and secrets."""
 
 import inspect
-from collections.abc import Callable, Iterable, Mapping
+import os
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from typing import Annotated, Any, Literal, Union, get_type_hints
@@ -12,6 +14,7 @@ from pydantic_core import CoreSchema, core_schema
 
 from retrievers.errors import InputError, Problem
 from retrievers.options import Strict, as_validation_error, checked
+from retrievers.placeholders import REFERENCE
 
 JsonSchema = dict[str, Any]
 
@@ -112,3 +115,55 @@ def sentence(text: str) -> str:
     """
     line = " ".join(text.split())
     return line[:1].upper() + line[1:]
+
+
+LARGEST, LARGEST_SEED = 2**31 - 1, 2**63 - 1
+"""Whole numbers of an experiment, at most."""
+_NAMES = "api[_-]?key|authorization|secret|password|passwd|token|credential"
+SECRET_KEY = re.compile(rf"({_NAMES})s?$", re.IGNORECASE)
+SECRET_IN_URL = re.compile(rf"://([^/@\s:]*:[^/@\s]+@|\S*[?&]([\w-]*({_NAMES})|key|sig)=[^&#\s{{])", re.IGNORECASE)
+SCHEME = re.compile(r"^(basic|bearer|apikey|token)\b", re.IGNORECASE)
+"""What comes before a secret in a header."""
+
+
+def walk(value: Any, where: str = "") -> Iterator[tuple[str, Any]]:
+    """Yield a value and all that is in it, each with its place, such as `retrievers[0].name`.
+
+    >>> list(walk({"a": [1]}))
+    [('', {'a': [1]}), ('a', [1]), ('a[0]', 1)]
+    """
+    yield where, value
+    if isinstance(value, Mapping):
+        for key, inner in value.items():
+            yield from walk(inner, f"{where}.{key}" if where else str(key))
+    elif isinstance(value, list | tuple):
+        for number, inner in enumerate(value):
+            yield from walk(inner, f"{where}[{number}]")
+
+
+def strings(value: Any, where: str = "") -> Iterator[tuple[str, str]]:
+    """Yield every text in nested tables, with its place."""
+    return ((place, one) for place, one in walk(value, where) if isinstance(one, str))
+
+
+def too_large(written: Mapping[str, Any]) -> Iterator[Problem]:
+    """Yield the whole numbers that the libraries behind cannot hold; a seed may be longer."""
+    for place, value in walk(written):
+        if isinstance(value, int) and abs(value) > (LARGEST_SEED if place == "seed" else LARGEST):
+            yield Problem(place, "is too large a number", f"at most {LARGEST:,}")
+
+
+def secrets(written: Mapping[str, Any]) -> Iterator[Problem]:
+    """Yield the keys and passwords that are in the file itself."""
+    for place, value in strings(written):
+        plain = SCHEME.sub("", REFERENCE.sub("", value).strip()).strip()
+        if (SECRET_KEY.search(place.rpartition(".")[2]) and plain) or SECRET_IN_URL.search(plain):
+            yield Problem(place, "a secret does not belong in a file", 'put it in the environment, write "${NAME}"')
+
+
+def unset(written: Mapping[str, Any]) -> Iterator[Problem]:
+    """Yield each `${NAME}` that the environment lacks."""
+    for place, value in strings(written):
+        for reference in REFERENCE.finditer(value):
+            if reference[1] not in os.environ:
+                yield Problem(place, f"${{{reference[1]}}} is not set in the environment", f"export {reference[1]}=…")

@@ -23,8 +23,7 @@ from harness.dataset.rows import File, read_rows
 from harness.dataset.source import Findings, SourceLocation, grade_of
 from harness.dataset.table_folder import documents_of, looked_in
 from retrievers.errors import InputError, Problem
-from retrievers.ids import document_id
-from retrievers.matching import plain_text
+from retrievers.ids import document_id, plain_text
 from retrievers.opening import text_file, writing
 from retrievers.ranking import ranked
 from retrievers.runs import write_run

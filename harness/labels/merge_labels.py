@@ -11,7 +11,7 @@ from harness.dataset.judgments import NAME, Judgment, merge, read_file, read_jud
 from harness.dataset.source import Findings
 from harness.english import counted
 from harness.evaluation.grading import labels_that_count
-from harness.labels.disagreement import Dispute, as_opinions, disputes
+from harness.labels.agree import Dispute, as_opinions, disputes
 from harness.labels.drafts import KEEP
 from harness.labels.pool import DrawnPool, Pool, check_new, digest_of, pool_of, pooled_query
 from retrievers.errors import InputError, Problem, did_you_mean

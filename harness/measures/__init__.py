@@ -8,5 +8,5 @@ from harness.measures.compute import score_run as score_run
 from harness.measures.compute import span as span
 from harness.measures.compute import value as value
 from harness.measures.measure import Measure as Measure
-from harness.measures.names import parse as parse
-from harness.measures.names import parse_all as parse_all
+from harness.measures.table import parse as parse
+from harness.measures.table import parse_all as parse_all

@@ -1,23 +1,21 @@
-"""Rankings and judgments in, one row of values per measure out."""
+"""Rankings and labels in, a row of values per measure out; the winner under other grade rules and gains."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain
-from typing import Literal, TypeVar
+from typing import Literal, NamedTuple, TypeVar
 
 import numpy as np
 
 from harness.measures.batch import Batch, Floats, by_score, in_order
 from harness.measures.claims import NONE, Claimed, claim_value
-from harness.measures.grades import STEEPEST
-from harness.measures.groups import Groups, group_value
+from harness.measures.grades import RULES, STEEPEST, Groups, Named, grade, group_value
 from harness.measures.measure import Measure, own_value
-from harness.measures.names import parse
-from harness.measures.table import row_of
+from harness.measures.table import parse, row_of
 from retrievers.errors import InputError, Problem
 
 Judgments = Mapping[str, Mapping[str, int]]
@@ -266,3 +264,87 @@ def _largest_grade(measures: Sequence[Measure], judgments: Judgments) -> int:
         what = f"exponential gain of grade {largest}: nothing but the best document would count"
         raise InputError(Problem(f"measure {str(steep)!r}", what, f"use linear gain, or grades up to {STEEPEST}"))
     return max(largest, 0)
+
+
+EQUAL = 1e-10
+"""Means nearer than this share one place."""
+
+
+class Sensitivity(NamedTuple):
+    """The outcome under one grade rule and gain."""
+
+    rule: str
+    measure: Measure
+    """With the gain of this row."""
+    means: dict[str, float]
+    """Retriever -> mean over the queries."""
+    winners: tuple[str, ...]
+    """The retrievers with the highest mean."""
+    changed: bool
+    """Whether they are others than in the first row."""
+
+
+def sensitivity(
+    measure: Measure,
+    rules: Mapping[str, Judgments],
+    rankings: Iterable[tuple[str, Mapping[str, Sequence[str]]]],
+    weights: Mapping[str, float] | None = None,
+) -> list[Sensitivity]:
+    """Score every retriever under every grade rule, and under both gains where the measure has a gain.
+
+    The first row is the first rule with the measure's own gain. Exponential gain is left out where it is not
+    allowed: under `reciprocal`, and with a grade above 30.
+
+    Args:
+        measure: whose winner is in question; none is found of a function of the user's own.
+        rules: the name of a rule -> judgments under it, the experiment's own rule first; `by_rule` makes them.
+        rankings: each retriever with query id -> document ids, best first; read one after the other.
+        weights: query id -> how much it counts in a mean; left out, all alike.
+
+    >>> rows = sensitivity(
+    ...     Measure("nDCG", 2),
+    ...     by_rule({"q": ["a", "b", "c", "d"]}),
+    ...     {"x": {"q": ["a", "z"]}, "y": {"q": ["b", "c"]}}.items(),
+    ... )
+    >>> [(row.rule, str(row.measure), row.winners) for row in rows[:2]]
+    [('linear', 'nDCG@2', ('y',)), ('linear', "nDCG(dcg='exp-log2')@2", ('x',))]
+    """
+    if measure.own:  # its function may have gone with its process
+        return []
+    variants = {rule: _allowed(measure, rule, judgments) for rule, judgments in rules.items()}
+    means: dict[tuple[str, Measure], dict[str, float]] = {
+        (rule, variant): {} for rule, under in variants.items() for variant in under
+    }
+    for name, run in rankings:
+        for rule, under in variants.items():
+            for variant, mean in score(under, rules[rule], run).means(weights).items():
+                means[rule, variant][name] = mean
+    rows: list[Sensitivity] = []
+    for (rule, variant), of in means.items():
+        top = max(of.values(), default=0.0)
+        winners = tuple(name for name, mean in of.items() if top - mean <= EQUAL)
+        rows.append(Sensitivity(rule, variant, of, winners, bool(rows) and winners != rows[0].winners))
+    return rows
+
+
+def by_rule(lists: Mapping[str, Sequence[str]], first: Named = "linear") -> dict[str, dict[str, dict[str, int]]]:
+    """Grade the ordered lists of all queries under `first` and the other rules.
+
+    >>> by_rule({"q": ["a", "b"]}, first="binary")["binary"]
+    {'q': {'a': 1, 'b': 1}}
+    """
+    ordered = sorted(RULES, key=lambda rule: rule != first)
+    return {rule: {q: grade(documents, rule) for q, documents in lists.items()} for rule in ordered}
+
+
+def _allowed(measure: Measure, rule: str, judgments: Judgments) -> list[Measure]:
+    """The measure with its own gain, then with the other one; without the exponential one where it is not allowed."""
+    largest = max((g for judged in judgments.values() for g in judged.values()), default=0)
+    steep = rule == "reciprocal" or largest > STEEPEST
+    variants = [measure]
+    if "dcg" in row_of(measure).options and not measure.get("groups"):
+        params = dict(measure.params)
+        if params.pop("dcg", None) is None:
+            params["dcg"] = "exp-log2"
+        variants.append(replace(measure, params=tuple(sorted(params.items()))))
+    return [variant for variant in variants if not (steep and variant.get("dcg") == "exp-log2")]

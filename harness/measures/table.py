@@ -1,13 +1,19 @@
-"""Every measure there is, and all that the harness knows of it: one row each."""
+"""Every measure there is, one row each; and from text to a Measure."""
 
-from collections.abc import Callable, Mapping
+import ast
+import math
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from types import MappingProxyType
 from typing import Literal, NamedTuple
 
-from harness.measures import formulas
+from harness.measures import formulas, table
 from harness.measures.batch import Batch, Floats
-from harness.measures.measure import OWN, Measure
-from retrievers.errors import InputError, Problem
+from harness.measures.grades import Gain
+from harness.measures.measure import OWN, Measure, Parameter
+from retrievers.errors import InputError, Problem, did_you_mean
+from retrievers.user_objects import NamedObject
 
 
 class MeasureRow(NamedTuple):
@@ -188,3 +194,167 @@ ELSEWHERE: Mapping[str, str] = MappingProxyType(
     }
 )
 """What other tools call a measure, in lower case: asked for by that name, ours is proposed. Without underscores."""
+
+
+Ideal = Literal["judged", "retrieved", "retrieved-all"]
+
+SHAPE = re.compile(r"\s*([\w.-]+)\s*(?:\((.*)\))?\s*(?:@\s*([0-9]+))?\s*", re.DOTALL)
+CHOICES: Mapping[str, tuple[str, ...]] = MappingProxyType(
+    {
+        "dcg": ("log2", "exp-log2"),
+        "ideal": ("judged", "retrieved", "retrieved-all"),
+        "groups": ("autorag", "first"),
+        "by": ("ids", "claims"),
+    }
+)
+NUMBERS: Mapping[str, tuple[tuple[type, ...], float, float, str]] = MappingProxyType(
+    {
+        "rel": ((int,), 0, 2**31, "a whole number from 1"),
+        "p": ((float,), 0, 1, "a number between 0 and 1"),
+        "residual": ((bool,), -1, 2, "True or False"),
+    }
+)
+"""Types of a parameter, and the numbers between which it is."""
+DEFAULTS: Mapping[str, Parameter] = MappingProxyType(
+    {"dcg": "log2", "ideal": "judged", "rel": 1, "residual": False, "by": "ids", "low": 0.0, "high": 1.0}
+)
+"""The values that are left out of a canonical name."""
+PERSISTENCE = 0.8
+"""The p of RBP; always part of the canonical name."""
+
+LONGEST, SHOWN, DIGITS = 200, 40, 9
+"""Characters of a name, of one in a message, and digits of a cutoff: at most."""
+
+
+def parse(text: str, *, gain: Gain | None = None, ideal: Ideal | None = None) -> Measure:
+    """Read a measure's name, in any case.
+
+    `gain` and `ideal` are what an experiment declares under `[relevance]`: they fill in what the name leaves open,
+    where the measure has that parameter.
+    What people say is read as ours: "MAP", "MRR", "recall", "precision", "hit", "hit_rate". P, R and F1 without a
+    cutoff are their set forms.
+
+    Raises:
+        InputError: there is no such measure or parameter, a value is out of range, or a cutoff is missing.
+
+    >>> str(parse("ndcg@10"))
+    'nDCG@10'
+    >>> str(parse("nDCG@10", gain="exponential", ideal="retrieved"))
+    "nDCG(dcg='exp-log2', ideal='retrieved')@10"
+    >>> str(parse("map(REL=2)")), str(parse("recall@10")), str(parse("hit_rate@5"))
+    ('AP(rel=2)', 'R@10', 'Success@5')
+    """
+    if len(text) > LONGEST:
+        raise _refusal(text[:SHOWN] + "…", f"is longer than {LONGEST} characters", "a measure looks like nDCG@10")
+    shape = SHAPE.fullmatch(text)
+    if shape is not None and len(shape[3] or "") > DIGITS:
+        raise _refusal(text[:SHOWN] + "…", "no ranking is that deep", f"a cutoff has at most {DIGITS} digits")
+    if shape is None:
+        raise _refusal(text, "this is not a measure", "a measure looks like nDCG@10 or P(rel=2)@5")
+    name = _name(text, shape[1])
+    options = row_named(name).options
+    params = {key: _value(text, key, value) for key, value in _arguments(text, name, shape[2] or "").items()}
+    if alone := "groups" if "groups" in params else "by='claims'" if params.get("by") == "claims" else "":
+        if len(params) > 1:
+            written = f"groups={params['groups']!r}" if alone == "groups" else alone
+            raise _refusal(text, f"{alone} goes with no other parameter", f"write {name}({written})")
+        options = ()
+    if gain is not None and "dcg" in options:
+        params.setdefault("dcg", "exp-log2" if gain == "exponential" else "log2")
+    if ideal is not None and "ideal" in options:
+        params.setdefault("ideal", ideal)
+    if "p" in options:
+        params.setdefault("p", PERSISTENCE)
+    kept = tuple(sorted((key, value) for key, value in params.items() if DEFAULTS.get(key) != value))
+    function = text.value if isinstance(text, NamedObject) else None
+    return _at(text, Measure(name, None, kept, function), shape[3])
+
+
+def parse_all(texts: Iterable[str], *, gain: Gain | None = None, ideal: Ideal | None = None) -> tuple[Measure, ...]:
+    """Read several names: each measure once, with what its row puts beside it (the residual of RBP).
+
+    Raises:
+        InputError: as `parse`, with the problems of all names.
+
+    >>> [str(m) for m in parse_all(["AP", "map", "RBP"])]
+    ['AP', 'RBP(p=0.8)', 'RBP(p=0.8, residual=True)']
+    """
+    measures: dict[Measure, None] = {}
+    problems: list[Problem] = []
+    for text in texts:
+        try:
+            measure = parse(text, gain=gain, ideal=ideal)
+        except InputError as error:
+            problems.extend(error.problems)
+            continue
+        measures[measure] = None
+        if beside := row_of(measure).beside:
+            params = {**dict(measure.params), beside: True}
+            measures[replace(measure, params=tuple(sorted(params.items())))] = None
+    if problems:
+        raise InputError(problems)
+    return tuple(measures)
+
+
+def _name(text: str, written: str) -> str:
+    folded = {name.lower(): name for name in table.MEASURES}
+    word = written.lower()
+    if written.startswith(OWN):
+        return written
+    if name := folded.get(ALIASES.get(word.replace("_", ""), word).lower()):
+        return name
+    bare = re.sub(r"(_at)?_?\d*$", "", word).replace("_", "")
+    ours = ALIASES.get(bare) or ELSEWHERE.get(bare)
+    raise _refusal(
+        text, f"there is no measure {written!r}", f"here it is {ours!r}" if ours else did_you_mean(word, table.MEASURES)
+    )
+
+
+def _arguments(text: str, name: str, inside: str) -> dict[str, object]:
+    """The keyword arguments between the parentheses; only literals are read, nothing is evaluated."""
+    try:
+        call = ast.parse(f"f({inside})", mode="eval").body
+        if not isinstance(call, ast.Call) or call.args or not isinstance(call.func, ast.Name):
+            raise ValueError
+        given = {str(k.arg).lower(): ast.literal_eval(k.value) for k in call.keywords}
+        if len(given) < len(call.keywords):
+            raise ValueError
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+        raise _refusal(
+            text, f"cannot read ({inside})", "write parameters as name=value, each once, text in quotes"
+        ) from error
+    for key in given:
+        known = row_named(name).options
+        if key not in known:
+            raise _refusal(
+                text, f"{name} has no parameter {key!r}", did_you_mean(key, known) if known else "it takes none"
+            )
+    return given
+
+
+def _value(text: str, key: str, value: object) -> Parameter:
+    if key in CHOICES:
+        if isinstance(value, str) and value.lower() in CHOICES[key]:
+            return value.lower()
+        raise _refusal(text, f"{key} cannot be {value!r}", did_you_mean(str(value), CHOICES[key]))
+    kinds, least, most, wanted = NUMBERS.get(key, ((int, float), -math.inf, math.inf, "a number"))
+    if isinstance(value, int | float) and type(value) in kinds and least < value < most:
+        return value if key in NUMBERS else float(value)
+    raise _refusal(text, f"{key} cannot be {value!r}", f"it is {wanted}")
+
+
+def _at(text: str, measure: Measure, cutoff: str | None) -> Measure:
+    row = row_of(measure)
+    if cutoff is None:
+        if row.cutoff == "must":
+            raise _refusal(text, f"{measure.name} needs a cutoff", f"for example {measure}@10")
+        return replace(measure, name=row.bare or measure.name)
+    if row.cutoff == "never":
+        raise _refusal(text, f"{measure.name} takes no cutoff", f"write {measure}")
+    if int(cutoff) < 1:
+        raise _refusal(text, "a cutoff is at least 1", f"for example {measure}@10")
+    return replace(measure, cutoff=int(cutoff))
+
+
+def _refusal(text: str, what: str, remedy: str) -> InputError:
+    return InputError(Problem(f"measure {text!r}", what, remedy))

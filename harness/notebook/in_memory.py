@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 
 from harness.dataset import Labels, reference_of, trec
 from harness.dataset.columns import Columns, recognised
-from harness.dataset.formats import open_source
+from harness.dataset.load import open_source
 from harness.dataset.rows import PLAIN, SUFFIXES, File, Row
 from harness.dataset.source import WHOLE, Findings, Parts, Source, SourceLocation, grade_of, named_twice
 from harness.dataset.table_source import RowSource, TableSource, rows_of

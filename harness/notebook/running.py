@@ -1,4 +1,4 @@
-"""Runs experiments from Python: from files, or from data in memory."""
+"""Runs experiments from Python: from files, or from data and retrievers in memory."""
 
 import re
 import shutil
@@ -10,13 +10,15 @@ from typing import Any
 
 from harness import pipeline, records
 from harness.console.progress import progress_shown
-from harness.experiment import Experiment, load_sets
+from harness.experiment import NAME, Experiment, load_sets
 from harness.measures import parse
 from harness.notebook.in_memory import source_of
-from harness.notebook.notebook_results import NotebookResults
-from harness.notebook.parts import tables_of
-from harness.running.options import Options
+from harness.notebook.notebook_results import BAD_NAME, NotebookResults
+from harness.running.forecast import Options
+from retrievers import encoder_class, retriever_kinds
 from retrievers.errors import InputError, Problem
+from retrievers.options import encoder_table
+from retrievers.types import Retriever
 from retrievers.user_objects import OBJECT, NamedObject
 
 WHERE = re.compile(r"retrievers\[(\d+)\]")
@@ -213,3 +215,81 @@ def _dataset(documents: Any, queries: Any, qrels: Any, columns: dict[str, str]) 
         return {"path": str(documents), **named}
     opened = source_of(documents, queries, qrels)
     return {"path": NamedObject(f"{OBJECT}documents and queries in memory", opened), **named}
+
+
+RetrieverTable = dict[str, Any]
+"""A table of [[retrievers]]."""
+
+
+def tables_of(retrievers: Mapping[str, Any]) -> list[RetrieverTable]:
+    """Return the table of each retriever; a part that is one of the retrievers is given by its name.
+
+    Args:
+        retrievers: by name.
+
+    Raises:
+        InputError: a name is invalid, or a value is not a retriever.
+
+    >>> from retrievers import BM25, Dense, Fused
+    >>> words = BM25()
+    >>> tables_of({"words": words, "both": Fused([words, Dense("minilm")])})[1]["of"]
+    ['words', {'kind': 'dense', 'encoder': {'kind': 'sentence-transformers', 'model': 'minilm'}}]
+    """
+    tables = {name: _table(value, name) for name, value in retrievers.items()}
+    called: dict[int, str] = {}
+    for name, table in tables.items():
+        for number, held in enumerate(objects_in(table)):
+            called.setdefault(id(held.value), name if not number else f"{name}-{number + 1}")
+    tables = {name: named(table, called) for name, table in tables.items()}
+    return [{"name": name, **_named_parts(table, tables)} for name, table in tables.items()]
+
+
+def _named_parts(table: RetrieverTable, tables: Mapping[str, RetrieverTable]) -> RetrieverTable:
+    """A table in which parts that are retrievers of the experiment are names."""
+
+    def part(one: Any) -> Any:
+        if not isinstance(one, Mapping):
+            return one
+        return next((name for name, other in tables.items() if other == one), None) or _named_parts(dict(one), tables)
+
+    if "of" not in table:
+        return table
+    of = table["of"]
+    return {**table, "of": list(map(part, of)) if isinstance(of, list) else part(of)}
+
+
+def _table(value: Any, name: Any) -> RetrieverTable:
+    if not isinstance(name, str) or not re.fullmatch(NAME, name):
+        raise InputError(Problem(f"retrievers[{name!r}]", BAD_NAME, "choose another name"))
+    if isinstance(value, Retriever):
+        return value.written()
+    if isinstance(value, Mapping):
+        return dict(value)
+    if isinstance(value, str) and value in retriever_kinds():
+        return {"kind": value}
+    try:
+        encoder = encoder_table(value)
+    except InputError:
+        what = f"an object of type {type(value).__name__} is not a retriever"
+        remedy = "a name, an object with encode, a function of texts; retrievers.Function for a function that searches"
+        raise InputError(Problem(f"retrievers[{name!r}]", what, remedy)) from None
+    form = getattr(encoder_class(encoder["kind"]), "form", "dense")
+    return {"kind": form, "encoder": encoder}
+
+
+def objects_in(value: Any) -> Iterator[NamedObject]:
+    """Yield the Python objects in a table."""
+    if isinstance(value, NamedObject):
+        yield value
+    inner = value.values() if isinstance(value, Mapping) else value if isinstance(value, list | tuple) else ()
+    for one in inner:
+        yield from objects_in(one)
+
+
+def named(value: Any, names: Mapping[int, str]) -> Any:
+    """A table whose objects are named after the first retriever that has them."""
+    if isinstance(value, NamedObject):
+        return NamedObject.of(value.value, names[id(value.value)])
+    if isinstance(value, Mapping):
+        return {key: named(inner, names) for key, inner in value.items()}
+    return [named(one, names) for one in value] if isinstance(value, list | tuple) else value

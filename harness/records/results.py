@@ -11,9 +11,17 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from harness.dataset import Dataset, DatasetReference, load, trec
 from harness.experiment import DatasetTable, locate
 from harness.identity import query_of
-from harness.records import jsonl_rows
-from harness.records.csv_tables import NUMBERS, TABLES, has_rows, read_columns, read_rows
-from harness.records.jsonl_rows import LabelledQuery, Run, StageLatency
+from harness.records import csv_tables
+from harness.records.csv_tables import (
+    NUMBERS,
+    TABLES,
+    LabelledQuery,
+    Run,
+    StageLatency,
+    has_rows,
+    read_columns,
+    read_rows,
+)
 from harness.records.manifest import AGAIN, Manifest, read_manifest
 from harness.records.safe_files import CHANGED, read_jsonl, refuse_links
 from retrievers.errors import InputError, Problem, did_you_mean
@@ -122,7 +130,7 @@ class Results:
         if retriever not in self.retrievers:
             what = f"no retriever is called {retriever!r}"
             raise InputError(Problem(str(self.folder), what, did_you_mean(retriever, self.retrievers)))
-        return _evidence(self.folder, self.manifest, f"rankings/{retriever}.jsonl", jsonl_rows.ranking)
+        return _evidence(self.folder, self.manifest, f"rankings/{retriever}.jsonl", csv_tables.ranking)
 
     def run(self, retriever: str) -> Run:
         """One retriever's run as it was: its rankings, costs, notes and provenance."""
@@ -148,9 +156,9 @@ def read(folder: str | Path) -> Results:
     folder = Path(folder)
     manifest = read_manifest(folder)
     refuse_links(folder)
-    labelled = {row.query.id: row for row in _evidence(folder, manifest, "labels.jsonl", jsonl_rows.labelled)}
+    labelled = {row.query.id: row for row in _evidence(folder, manifest, "labels.jsonl", csv_tables.labelled)}
     _refuse_change(folder, manifest, "qrels.trec")
-    documents = {row.id: row for row in _evidence(folder, manifest, "documents.jsonl", jsonl_rows.document)}
+    documents = {row.id: row for row in _evidence(folder, manifest, "documents.jsonl", csv_tables.document)}
     for name in TABLES:
         _refuse_change(folder, manifest, f"{name}.csv")
     return Results(folder, manifest, labelled, documents)
@@ -267,5 +275,5 @@ def earlier_queries(place: Path, manifest: Manifest, queries: ScoredQueries) -> 
 def _scored(folder: Path, manifest: Manifest) -> ScoredQueries:
     scored = set(read_columns(folder / "scores.csv")["query_id"])
     _refuse_change(folder, manifest, "labels.jsonl")
-    labelled = read_jsonl(folder / "labels.jsonl", jsonl_rows.labelled)
+    labelled = read_jsonl(folder / "labels.jsonl", csv_tables.labelled)
     return frozenset(query_of(row.query) for row in labelled if row.query.id in scored)

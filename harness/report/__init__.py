@@ -22,6 +22,6 @@ def first_screen(results: Results) -> str:
 
 def write_sets(place: Path, sets: Sequence[Results], *, report: bool = True) -> None:
     """Write data_sets.csv of several data sets into their common folder, and the report if `report` is set."""
-    from harness.report import other_pages
+    from harness.report import html_page
 
-    other_pages.write_sets(place, sets, report=report)
+    html_page.write_sets(place, sets, report=report)

@@ -11,7 +11,7 @@ from markupsafe import Markup
 
 from harness.english import minus
 from harness.report import text
-from harness.report.theme import INK, PAPER, RULE
+from harness.report.text import INK, PAPER, RULE
 
 LINE = 16.0
 """Pixels of a line of text."""

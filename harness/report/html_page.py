@@ -1,21 +1,31 @@
-"""The page: one file that needs no network; all texts are escaped."""
+"""The pages, each one file that needs no network; all texts are escaped."""
 
+import csv
+import io
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache, partial
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import jinja2
 from markupsafe import Markup, escape
 
-from harness.english import counted, join, short_p
+from harness.english import asked, counted, join, short_p
+from harness.evaluation.across_sets import COLUMNS, ON, SETS, SetsTogether, results_together
+from harness.evaluation.conclusions import FEW_SETS, first_lines, sets_sentences
+from harness.evaluation.csv_views import comparison_rows, summary_rows
+from harness.evaluation.evaluation import Evaluation
+from harness.evaluation.wording import SIGNS
 from harness.pages import head, policy
-from harness.report import elements, text, theme
-from harness.report.elements import Figure, Section
+from harness.records import Results, create
+from harness.report import charts, text
+from harness.report.charts import Figure, Section
 from harness.report.latex import citation
 from harness.report.sections.queries import client_filter, packed
-from harness.report.view import MeasureName, View
+from harness.report.text import declared_shades
+from harness.report.view import MeasureName, View, retriever_colors
 
 NUMBERS = (text.score, text.signed, text.between, text.between_signed, text.p_value, text.plain, text.dollars,
            text.milliseconds, text.seconds, text.size, text.count)  # fmt: skip
@@ -39,7 +49,7 @@ def page(view: View, sections: Sequence[Section], files: Iterable[str] = ()) -> 
         files: the files in the same folder, to link to.
     """
     env, scores = environment(), client_filter(view)
-    style = styled(env, theme.declared_shades(view.colors))
+    style = styled(env, text.declared_shades(view.colors))
     script = "".join(['"use strict";\n(() => {\n', *(source(f"scripts/{name}.js") for name in SCRIPTS), "})();\n"])
     lang = Markup(' lang="{}"').format(view.language) if view.language not in ("", "en") else ""
     bodies = {one.id: _ours(rendered(env, one, "html", view=view, lang=lang)) for one in sections}
@@ -83,14 +93,14 @@ def chart(figure: Figure, kind: str = "") -> Markup:
         '<button class="look">SVG</button><button class="look">PNG</button></details>\n</figure>\n'
     ).format(
         kind, figure.name, title, title, text.visible(figure.description),
-        _ours(elements.inline(figure)),
+        _ours(charts.inline(figure)),
     )  # fmt: skip
 
 
-def styled(env: jinja2.Environment, declared: Sequence[theme.Shade] = ()) -> Markup:
+def styled(env: jinja2.Environment, declared: Sequence[text.Shade] = ()) -> Markup:
     """The style sheet of every page, with our colours and those that an experiment declares."""
-    own = {"paper": theme.PAPER, "ink": theme.INK, "muted": theme.MUTED, "rule": theme.RULE, "font": _ours(theme.FONT)}
-    return _ours(env.get_template("style.css").render(own, shades=(*theme.SHADES, *declared)) + source("board.css"))
+    own = {"paper": text.PAPER, "ink": text.INK, "muted": text.MUTED, "rule": text.RULE, "font": _ours(text.FONT)}
+    return _ours(env.get_template("style.css").render(own, shades=(*text.SHADES, *declared)) + source("board.css"))
 
 
 @cache
@@ -160,3 +170,94 @@ def _ours(code: str) -> Markup:
 
 def _trusted(function: Any, *given: Any) -> Markup:
     return _ours(function(*given).replace("<", "&lt;"))
+
+
+ClaimsSection = Mapping[str, Any]
+"""Variables of a template."""
+MOST = 20
+"""Pairs with a sentence; the CSV file has all."""
+
+
+def write_scores(
+    path: Path,
+    title: str,
+    evaluation: Evaluation,
+    notes: Sequence[str] = (),
+    section: ClaimsSection = MappingProxyType({}),
+) -> None:
+    """Write the page as one HTML file without scripts.
+
+    Args:
+        path: the file.
+        title: of the page.
+        evaluation: its content.
+        notes: warnings about the numbers.
+        section: for answers, the fate of their claims: see `harness.answers.claims_section`.
+
+    Raises:
+        InputError: the file cannot be written.
+    """
+    env, summary, rows = environment(), summary_rows(evaluation.summary), comparison_rows(evaluation)
+    style = styled(env)
+    measures = list(dict.fromkeys(row["measure"] for row in summary))
+    page = env.get_template("scores.html").render(
+        title=title,
+        said=first_lines(evaluation),
+        primary=evaluation.measure,
+        asked=asked(evaluation.n, evaluation.clusters),
+        measures=measures,
+        names=list(dict.fromkeys(row["retriever"] for row in summary)),
+        means={(row["retriever"], row["measure"]): row for row in summary},
+        low_is_good=evaluation.low_is_good,
+        families={measure: [row for row in rows if row["measure"] == measure] for measure in measures},
+        notes=notes,
+        section=section,
+        style=style,
+        policy=policy([], str(style)),
+    )
+    with create(path) as file:
+        file.write(page)
+
+
+def write_sets(place: Path, sets: Sequence[Results], *, report: bool) -> None:
+    """Write data_sets.csv next to the folders of the sets, and report.html and report.md if `report` is set.
+
+    Raises:
+        InputError: the sets have nothing in common, or a file cannot be written.
+    """
+    found = results_together(sets)
+    out = io.StringIO()
+    writer = csv.DictWriter(out, [*COLUMNS, *(f"{ON}{name}" for name in found.sets)], lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(found.rows())
+    files = {}
+    if report:
+        shown = {"title": place.name, "found": found, "sentences": sets_sentences(found, MOST)}
+        page = environment().get_template("data_sets.html").render(**shown, **_besides(found, sets))
+        files = {"report.md": environment().get_template("data_sets.md").render(**shown), "report.html": page}
+    for name, content in {**files, SETS: out.getvalue()}.items():  # the table last: it marks the folder as complete
+        with create(place / name) as file:
+            file.write(content)
+
+
+def _besides(found: SetsTogether, sets: Sequence[Results]) -> dict[str, Any]:
+    """The other variables of the page: the pairs, and the sets that have a report."""
+    colors = retriever_colors(sets[0])
+    style = styled(environment(), declared_shades(colors))
+    of = [{pair.a, pair.b} for pair in found.pairs]
+    leads = sum(found.ranked[0] in names for names in of) == len(found.ranked) - 1
+    reference = found.ranked[0] if leads else found.pairs[0].b
+    turned = [pair if pair.b == reference else pair.swapped for pair in found.pairs if reference in (pair.a, pair.b)]
+    return {
+        "colors": colors,
+        "reported": {one.manifest.name: (one.folder / "report.html").is_file() for one in sets},
+        "best": {name: max(found.mean(name, one) for one in found.ranked) for name in found.sets},
+        "pairs": sorted((pair.leading for pair in found.pairs), key=lambda pair: -abs(pair.mean_difference)),
+        "rows": {pair.a: pair for pair in turned},
+        "reference": reference,
+        "few": FEW_SETS,
+        "beyond": all(pair.like is not None for pair in found.pairs),
+        "signs": SIGNS,
+        "style": style,
+        "policy": policy([], str(style)),
+    }

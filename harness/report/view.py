@@ -19,7 +19,7 @@ from harness.measures import Measure, parse
 from harness.measures.table import row_of
 from harness.pages import is_color
 from harness.records import SHOWN, LabelledQuery, Manifest, ResolvedExperiment, Results
-from harness.report.theme import colors_of
+from harness.report.text import colors_of
 from harness.stats.differences import ScoreTable
 from harness.stats.settings import Settings
 from retrievers.types import Floats, Ranking

@@ -19,7 +19,7 @@ from harness.measures import parse
 from harness.pages import policy
 from harness.records import Results, create
 from harness.report import text
-from harness.report.elements import Figure, Section, svg
+from harness.report.charts import Figure, Section, svg
 from harness.report.html_page import environment, page, plain_environment, rendered, source, styled
 from harness.report.latex import tables
 from harness.report.sections import sections

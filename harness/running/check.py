@@ -12,16 +12,14 @@ from harness.build import Built, build, in_block, missing_requirements
 from harness.dataset import Dataset, DatasetReference, reference_of
 from harness.dataset import load as load_dataset
 from harness.english import asked, counted, first_few
-from harness.evaluation.grading import GradedLabels, grade_labels, with_bare_queries
-from harness.evaluation.question_units import weights_of
+from harness.evaluation.grading import GradedLabels, grade_labels, weights_of, with_bare_queries
 from harness.experiment import Loaded, reference_in
 from harness.experiment import load as load_experiment
 from harness.experiment.how_read import column_lines, reading_line
 from harness.measures import score, span
-from harness.running.capacity import Capacity, measured, planned
 from harness.running.dataset_summary import DatasetSummary, dataset_summary
 from harness.running.forecast import truncation_estimates
-from harness.running.plan import RunPlan, plan
+from harness.running.plan import Capacity, RunPlan, measured, plan, planned
 from harness.stats.settings import check_margin
 from retrievers.encoders.python_encoder import PythonEncoder
 from retrievers.errors import InputError, Problem, collecting, did_you_mean
@@ -190,7 +188,7 @@ def check(
     warnings = (*unread, *_absent(built), *_lacking(built))
     answered: tuple[str, ...] = ()
     if online:
-        from harness.running.online import ask_services  # and the clients of all services with it
+        from harness.running.forecast import ask_services  # and the clients of all services with it
 
         answered = tuple(ask_services(built, loaded.experiment.judge, dataset))
     name = loaded.experiment.name if loaded.within else ""

@@ -16,8 +16,7 @@ from harness.running.check import prepare
 from harness.running.forecast import unpriced
 from retrievers.cache import Cache, default_path
 from retrievers.chunking import Chunk, pieces
-from retrievers.derived import proof_texts
-from retrievers.embedding import Embedder, windows
+from retrievers.embedding import Embedder, proof_texts, windows
 from retrievers.errors import BackendError, InputError, Problem, needing
 from retrievers.identity import keys
 from retrievers.meter import Budget, Meter

@@ -14,7 +14,7 @@ from harness.english import counted, first_few
 from harness.experiment.how_read import grade_counts
 from harness.running.forecast import TruncationEstimate
 from retrievers.costs import estimate
-from retrievers.matching import plain_text
+from retrievers.ids import plain_text
 from retrievers.types import Document, sample
 from retrievers.words import NAMES, language_of
 

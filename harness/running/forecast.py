@@ -1,20 +1,85 @@
-"""What embedding a data set would take, what models would not read of it, and whether what a run needs is there."""
+"""The options of a run, and what it needs: which services and files are there, what models would not read."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
 from typing import NamedTuple
 
 from harness.build import Built, collecting_of, in_block, missing_requirements
 from harness.dataset import Dataset
 from harness.english import counted, join
-from harness.experiment import StoredVectors
-from harness.running.options import RunContext
-from retrievers.cache import Cache
+from harness.experiment import JudgeOptions, StoredVectors
+from harness.records import StageLatency
+from retrievers.cache import Cache, default_path
+from retrievers.chat_model import Prompt
 from retrievers.chunking import Chunk, document_of, in_context, pieces
 from retrievers.dense import Dense
 from retrievers.embedding import Embedder, Forecast, distinct_passages, windows
-from retrievers.errors import InputError, Problem
+from retrievers.errors import BackendError, HarnessError, InputError, Problem
+from retrievers.meter import Budget, Meter, single_call
 from retrievers.parquet_vectors import import_vectors
+from retrievers.search_endpoint import Endpoint
+from retrievers.stores import StoreOptions
 from retrievers.types import Document, Model, Query, Retriever, Role
+from retrievers.user_objects import wrap_user_errors
+
+Watch = Callable[[str, Meter], None]
+"""Called with the retriever's name and its meter whenever something was counted; the name is "" where a stage, such as
+scoring, is for all of them."""
+
+
+class Options(NamedTuple):
+    """How one run is made.
+
+    >>> Options(results="out", only=("bm25",)).fresh
+    False
+    """
+
+    results: Path | str = Path("results")
+    """The folder under which `<name>/` is written."""
+    only: tuple[str, ...] = ()
+    """Retrievers to run; the others' rankings are taken from the existing folder."""
+    fresh: bool = False
+    """Embed this run's texts anew and replace them in the cache."""
+    max_cost: float | None = None
+    """Dollars."""
+    code: bool = True
+    """Whether the experiment may name code that is run."""
+    on_message: Callable[[str], None] = lambda line: None
+    """Called with each message: how many of a folder's files are not read, and where earlier results went that say
+    something else."""
+    watch: Watch = lambda name, meter: None
+
+    def told_as(self, name: str) -> Options:
+        """The options of one run among several, with its name before what its progress is called by."""
+        return self._replace(watch=lambda part, meter: self.watch(": ".join(filter(None, (name, part))), meter))
+
+
+@dataclass(frozen=True, slots=True)
+class RunContext:
+    """What all retrievers of one run share."""
+
+    dataset: Dataset
+    cache: Cache
+    stores: Path
+    """Where edge collections live from run to run."""
+    depth: int
+    budget: Budget
+    watch: Watch = lambda name, meter: None
+
+    fresh: bool = False
+    """Index anew what a store holds."""
+    exclude_self: bool = False
+    """Keep the document with a query's id out of that query's answers."""
+    sample: int = 0
+    """Queries timed one at a time; 0: none."""
+    latencies: Mapping[str, Mapping[str, StageLatency]] = field(default_factory=dict)
+    """Retriever -> stage -> what was measured before: kept, so that a warm run loads no model."""
+
 
 UNREAD = 0.05
 """Share of documents that a model may cut off before it is a warning."""
@@ -171,3 +236,72 @@ def _reach(name: str, dense: Dense, limit: int, documents: Sequence[Document]) -
     lost = int((tokens.counts - limit).clip(min=0).sum())
     total = int(tokens.counts.sum())
     return TruncationEstimate(name, limit, len(beyond), len(documents), lost, total, tokens.exact)
+
+
+PROMPT = Prompt("Answer with one word.", "Are you there?")
+
+
+def ask_services(built: Sequence[Built], judge: JudgeOptions | None, dataset: Dataset) -> list[str]:
+    """Ask each model behind a network, endpoint, store on a server and judge for one text; past every cache.
+
+    Args:
+        built: the retrievers.
+        judge: who decides whether a text entails a claim, if anybody.
+        dataset: its first query is what is asked.
+
+    Returns:
+        A line for each that answered.
+
+    Raises:
+        BackendError: with a line for each that did not.
+    """
+    lines, failures = [], []
+    for name, what, ask in _services(built, judge, dataset.queries[0]):
+        try:
+            with wrap_user_errors(()):
+                ask()
+            lines.append(f"{name}: its {what} answers")
+        except HarnessError as failure:
+            failures.append(f"{name}: {failure}")
+    if failures:
+        raise BackendError("\n".join(failures))
+    return lines
+
+
+def _services(
+    built: Sequence[Built], judge: JudgeOptions | None, query: Query
+) -> Iterator[tuple[str, str, Callable[[], object]]]:
+    """Each service once, with the first retriever that uses it, what it is, and what asks it."""
+    seen: set[object] = set()
+    for one in built:
+        for encoder in [dense.encoder for dense in one.denses]:
+            if encoder.limits is not None and id(encoder) not in seen:
+                seen.add(id(encoder))
+                yield one.name, "encoder", partial(encoder.embed, [query.text], "query", single_call())
+        for reranker in one.rerankers:
+            if reranker.limits is not None and id(reranker) not in seen:
+                seen.add(id(reranker))
+                yield one.name, "reranker", partial(reranker.score, [(query.text, query.text)], single_call())
+        for whole in one.wholes:
+            if isinstance(whole, Endpoint):
+                yield one.name, "endpoint", partial(whole.answer, query, 1, Meter())
+        for store in [dense.store for dense in one.denses]:
+            if store not in seen and store.on_server:
+                yield one.name, "store", partial(_ask_store, store)
+            seen.add(store)
+    if judge is not None and judge.kind == "openai":
+        yield "judge", "model", partial(_ask_judge, judge)
+
+
+def _ask_store(options: StoreOptions) -> None:
+    from retrievers.stores.connection import Connection, held_collections
+
+    with closing(Connection(options)) as server:
+        held_collections(server)
+
+
+def _ask_judge(table: JudgeOptions) -> None:
+    from harness.answers.judges import chat_of
+
+    with Cache(default_path()) as cache:
+        chat_of(table, cache).model.ask(PROMPT, single_call())

@@ -7,9 +7,8 @@ from dataclasses import dataclass, field, replace
 from harness.build import Built, unfiltered
 from harness.dataset import Dataset
 from harness.records import Run, StageLatency
-from harness.running.forecast import check_needs
+from harness.running.forecast import RunContext, check_needs
 from harness.running.machine import measure, sampled, time_call
-from harness.running.options import RunContext
 from retrievers import is_built_in
 from retrievers.errors import BackendError, DataChanged, HarnessError
 from retrievers.external import accepted, known_documents

@@ -1,10 +1,19 @@
-"""More hypotheses than one: corrections for a family of tests."""
+"""Many hypotheses: corrections, the best of many (cross-fitted), slices of the queries, several data sets."""
 
+from __future__ import annotations
+
+import hashlib
+import math
+from collections import Counter
 from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 import numpy as np
+from scipy import special
 
-from harness.stats.differences import Floats
+from harness.stats.differences import Floats, ScoreTable, Units, highest
+from harness.stats.intervals import NONE, Interval, deviation, mean, student
+from harness.stats.sign_flip import Contrast, FlipTest, sign_flip
 from retrievers.errors import InputError, Problem, did_you_mean
 
 
@@ -78,3 +87,145 @@ def adjusted_floors(p_values: Sequence[float], floors: Sequence[float | None], m
         family = np.insert(np.delete(placed, here), at - (here < at), floor)
         found.append(min(1.0, float(correct(family)[at - (here < at)])))
     return tuple(found)
+
+
+PARTS = 5
+"""Of the queries, for cross-fitting."""
+
+
+def cross_fitted(scores: ScoreTable, ids: Sequence[str], units: Units, *, seed: int = 0) -> float | None:
+    """Estimate the mean, on new queries, of what has the highest mean on these: cross-fitted, never tested.
+
+    The queries fall into five parts by SHA-256 of (seed, id); clusters stay whole, by the id of their first query. The
+    retriever with the highest mean over four parts is measured on the fifth; the estimate is the mean over all queries.
+    None where all queries fall into one part.
+
+    Args:
+        scores: retriever -> (n,) scores of one measure.
+        ids: (n,) the queries.
+        units: clusters and weights of the queries.
+        seed: of the parts.
+    """
+    first: dict[int, str] = {}
+    for unit, query in zip(units.members.tolist(), ids, strict=True):
+        first[unit] = min(query, first.get(unit, query))
+    part = np.array([_part(seed, first[unit]) for unit in units.members.tolist()])
+    table = np.column_stack(list(scores.values()))
+    weights = np.ones(len(ids)) if units.weights is None else units.weights
+    parts = set(part.tolist())
+    if len(parts) < 2:
+        return None
+    left_out = np.zeros(len(ids))
+    for one in sorted(parts):
+        held = part == one
+        chosen = highest(weights[~held] @ table[~held] / weights[~held].sum())
+        left_out[held] = table[held, chosen]
+    return mean(left_out, units.weights)
+
+
+def _part(seed: int, query: str) -> int:
+    return int.from_bytes(hashlib.sha256(f"{seed}/parts/{query}".encode()).digest(), "big") % PARTS
+
+
+FEWEST = 10
+"""Queries below which a slice is not tested."""
+
+
+def large_slices(labels: Sequence[str]) -> dict[str, list[int]]:
+    """Return the places of the queries of each slice that is large enough.
+
+    >>> large_slices(["en"] * 10 + ["ja"] * 9 + [""] * 10)
+    {'en': [0, 1, 2, 3, 4, 5, 6, 7, 8, 9]}
+    """
+    places: dict[str, list[int]] = {}
+    for place, kind in enumerate(labels):
+        places.setdefault(kind, []).append(place)
+    return {kind: places[kind] for kind in sorted(places) if kind and len(places[kind]) >= FEWEST}
+
+
+def small_slices(labels: Sequence[str]) -> dict[str, int]:
+    """Return the slices that are too small to be tested, with their numbers of queries.
+
+    >>> small_slices(["en"] * 12 + ["ja"] * 3)
+    {'ja': 3}
+    """
+    return {kind: count for kind, count in sorted(Counter(labels).items()) if kind and count < FEWEST}
+
+
+def length_slices(texts: Sequence[str]) -> list[str]:
+    """Return each query's slice by its length in characters: thirds, equal lengths together.
+
+    >>> length_slices(["a", "bb", "ccc"])
+    ['short (up to 1)', 'medium (2 to 2)', 'long (3 or more)']
+    """
+    lengths = np.array([len(text) for text in texts])
+    short, medium = (int(x) for x in np.quantile(lengths, [1 / 3, 2 / 3], method="inverted_cdf"))
+    return [
+        f"short (up to {short})"
+        if length <= short
+        else f"medium ({short + 1} to {medium})"
+        if length <= medium
+        else f"long ({medium + 1} or more)"
+        for length in lengths.tolist()
+    ]
+
+
+FEWEST_SETS = 5
+"""Sets from which anything is said of sets like these."""
+
+
+class SetsLikeThese(NamedTuple):
+    """The difference on sets like these, which are treated as a sample of them."""
+
+    t: float
+    p_value: float
+    """Two-sided, of Student's t with one degree of freedom less than there are sets."""
+    interval: Interval
+    """Of the mean over all such sets."""
+    new_set: Interval
+    """Of the difference on one more set (Higgins, Thompson & Spiegelhalter 2009)."""
+
+    @property
+    def turned(self) -> SetsLikeThese:
+        """The same of the opposite difference."""
+        return self._replace(t=-self.t, interval=self.interval.turned, new_set=self.new_set.turned)
+
+
+def sets_like_these(means: Sequence[float], level: float = 0.95) -> SetsLikeThese | None:
+    """Return what the mean differences of several sets say of others; None below five sets, or where all are equal.
+
+    Args:
+        means: the mean difference of each set.
+        level: confidence of the intervals.
+
+    >>> found = sets_like_these([0.02, 0.05, -0.01, 0.04, 0.03, 0.06])
+    >>> round(found.t, 4), round(found.p_value, 5)
+    (3.1236, 0.02615)
+    >>> [round(end, 3) for end in found.interval[:2]], [round(end, 3) for end in found.new_set[:2]]
+    ([0.006, 0.058], [-0.037, 0.101])
+    """
+    values = np.array(means, dtype=np.float64)
+    interval = student(values, level) if len(values) >= FEWEST_SETS else NONE
+    if interval.low is None:
+        return None
+    count, centre, spread = len(values), mean(values), deviation(values)
+    t = centre / spread * math.sqrt(count)
+    reach = float(special.stdtrit(count - 1, (1 + level) / 2)) * spread * math.sqrt(1 + 1 / count)
+    new_set = Interval(centre - reach, centre + reach, "t")
+    return SetsLikeThese(t, 2 * float(special.stdtr(count - 1, -abs(t))), interval, new_set)
+
+
+def these_sets(sets: Sequence[Floats], contrasts: Sequence[Contrast], seed: int = 0) -> list[FlipTest]:
+    """Test the mean of the sets' mean differences by flips within the sets: each set counts alike.
+
+    Args:
+        sets: (units, k) of each set: what each query, or cluster, adds to the mean of each of k retrievers there.
+        contrasts: which retrievers to compare.
+        seed: of the draws.
+
+    >>> one, other = np.array([[0.4, 0.1], [0.6, 0.2]]), np.array([[0.9, 0.5], [0.2, 0.1], [0.3, 0.2]])
+    >>> these_sets([one / 2, other / 3], [Contrast(0, 1)])[0].two_sided * 2**5  # all five differ the same way
+    2.0
+    """
+    scale = sum(map(len, sets)) / len(sets)  # the means' summands are small where float noise is told beside 1
+    return sign_flip(np.concatenate([units * scale for units in sets]), contrasts, seed)

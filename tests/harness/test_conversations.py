@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from harness.dataset import load
-from harness.evaluation.question_units import clusters_of
+from harness.evaluation.grading import clusters_of
 from harness.pipeline import run
-from harness.running.options import Options
+from harness.running.forecast import Options
 from tests.support.small import ended, refusal
 
 DOCUMENTS = {

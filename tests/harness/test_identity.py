@@ -8,7 +8,7 @@ import pytest
 from harness.identity import run_of
 from harness.pipeline import run
 from harness.records import Manifest
-from harness.running.options import Options
+from harness.running.forecast import Options
 from tests.support import small
 
 pytestmark = pytest.mark.usefixtures("own_cache")

@@ -20,7 +20,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from harness.pipeline import run as run_experiment
-from harness.running.options import Options
+from harness.running.forecast import Options
 from retrievers.cache import Cache, default_path
 from retrievers.embedding import Embedder
 from retrievers.encoders.hashing import HashingEncoder

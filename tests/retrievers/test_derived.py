@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from harness.evaluation.costs import costs_of
 from harness.experiment import parse
 from harness.pipeline import run
-from harness.running.options import Options
-from retrievers.derived import cut
+from harness.running.forecast import Options
+from retrievers.embedding import cut
 from retrievers.stores.matrices import QuantizedStore, calibrated, from_bytes, to_bits, to_bytes
 from retrievers.types import Vectors, ranked, rounded
 from tests.support import small, tiny

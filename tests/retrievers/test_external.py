@@ -10,7 +10,7 @@ from harness.console.printing import print_results
 from harness.experiment import load
 from harness.pipeline import run
 from harness.reproduce import reproduce
-from harness.running.options import Options
+from harness.running.forecast import Options
 from retrievers.cache import Cache
 from retrievers.errors import BackendError, InputError
 from retrievers.external import Function, SavedRun

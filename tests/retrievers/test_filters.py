@@ -13,7 +13,7 @@ from harness.dataset import DatasetReference, load
 from harness.pipeline import run
 from harness.records import Results
 from harness.running.check import check
-from harness.running.options import Options
+from harness.running.forecast import Options
 from retrievers.bm25 import BM25
 from retrievers.chunking import Chunk
 from retrievers.embedding import Embeds

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from harness.pipeline import run
 from harness.running.check import check
-from harness.running.options import Options
+from harness.running.forecast import Options
 from retrievers.bm25 import BM25
 from retrievers.cache import Cache
 from retrievers.chunking import Boundary, Chunk, in_context, passages
@@ -285,7 +285,7 @@ def test_voyage_is_sent_the_passages_of_a_document_together_and_queries_alone(tm
 
 @pytest.mark.parametrize("encoder", [{"kind": "hashing"}, {"kind": "openai", "model": "m"}])
 def test_late_chunking_by_an_encoder_without_token_vectors_is_one_clear_error(encoder):
-    from retrievers import Dense
+    from retrievers.dense import Dense
 
     with pytest.raises(InputError, match=r"chunk\.late: needs the vectors of a document's tokens"):
         Dense(encoder, chunk={"size": 100, "late": True})

@@ -16,7 +16,7 @@ from harness.cli import main
 from harness.pipeline import run
 from harness.records import Results
 from harness.running.check import check
-from harness.running.options import Options
+from harness.running.forecast import Options
 from harness.running.plan import RunPlan
 from retrievers.errors import InputError
 

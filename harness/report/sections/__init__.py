@@ -7,7 +7,7 @@ from collections.abc import Callable
 from importlib import import_module
 from pkgutil import iter_modules
 
-from harness.report.elements import Section
+from harness.report.charts import Section
 from harness.report.view import View
 
 

@@ -1,6 +1,6 @@
 """Queries without an answer: how well each retriever's scores detect them, and at which floor."""
 
-from harness.report.elements import Section
+from harness.report.charts import Section
 from harness.report.view import View
 
 PLACE = 46

@@ -10,8 +10,7 @@ from harness.evaluation.evaluation import Board, WarningKind
 from harness.evaluation.wording import STANDINGS, look_sentences, warning_sentence
 from harness.report import text
 from harness.report.axes import numbers, steps
-from harness.report.charts import ForestRow
-from harness.report.elements import Figure, Section, forest
+from harness.report.charts import Figure, ForestRow, Section, paired_forest
 from harness.report.sections.slices import called, carried, compared, labels_of, pair_of
 from harness.report.sections.tradeoffs import PRICES
 from harness.report.view import View
@@ -100,7 +99,7 @@ def _figure(view: View, screen: Screen) -> Figure:
         f"Mean paired difference of {name}, {where}: {differences}.",
         f"{name} {where}",
     )
-    return forest(words, {"": rows}, board.margin)
+    return paired_forest(words, {"": rows}, board.margin)
 
 
 def screen_of(view: View) -> Screen:

@@ -9,7 +9,7 @@ import tomli_w
 
 from harness.records import Results
 from harness.report import text
-from harness.report.elements import Section
+from harness.report.charts import Section
 from harness.report.view import View
 
 PLACE = 100

@@ -17,7 +17,7 @@ import numpy.typing as npt
 from harness.pages import visible
 from harness.records import LENGTHS, SHOWN
 from harness.report import text
-from harness.report.elements import Section
+from harness.report.charts import Section
 from harness.report.failures import Group, causes, groups, without_groups
 from harness.report.sections.reranked import Rerun, reranked
 from harness.report.sections.slices import ALL, kinds_of, label_of, labels_of

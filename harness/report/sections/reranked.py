@@ -2,9 +2,9 @@
 
 from typing import NamedTuple
 
-from harness.evaluation.families import candidates_read, perfect
+from harness.evaluation.csv_views import candidates_read, perfect
 from harness.measures import parse, score
-from harness.report.elements import Section
+from harness.report.charts import Section
 from harness.report.view import View
 from harness.stats.differences import differences
 from harness.stats.intervals import mean

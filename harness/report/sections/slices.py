@@ -6,11 +6,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from harness.evaluation.families import slices_of
+from harness.evaluation.csv_views import slices_of
 from harness.evaluation.verdict import Finding
 from harness.report import text
-from harness.report.charts import ForestRow
-from harness.report.elements import Figure, Section, forest
+from harness.report.charts import Figure, ForestRow, Section, paired_forest
 from harness.report.view import View
 from harness.stats.differences import SLACK, differences
 from harness.stats.intervals import mean, student
@@ -221,4 +220,4 @@ def _forest(view: View, pairs: Sequence[SlicePair]) -> Figure:
         f"Mean difference of each slice, right of zero {leader} is better. {means}.",
         f"{name}: right of 0 {leader} is better",
     )
-    return forest(words, panels, view.settings.margin)
+    return paired_forest(words, panels, view.settings.margin)

@@ -9,7 +9,7 @@ from harness.evaluation.evaluation import SweepChoice
 from harness.evaluation.sweep import sweep_of
 from harness.experiment import Sweep
 from harness.experiment.sweep import words_of
-from harness.report.elements import Section
+from harness.report.charts import Section
 from harness.report.view import View
 
 PLACE = 12

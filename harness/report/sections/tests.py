@@ -4,16 +4,16 @@ from collections.abc import Sequence
 from typing import Any
 
 from harness.evaluation.conclusions import first_lines
+from harness.evaluation.csv_views import slices_of
 from harness.evaluation.evaluation import wilcoxon_floors
 from harness.evaluation.evidence import PairEvidence, evidence, pairs_by_weight
-from harness.evaluation.families import slices_of
 from harness.evaluation.verdict import Comparison, TestRow
 from harness.evaluation.wording import SIGNS, reason_words, settings_sentence, verdict_word
-from harness.report.elements import Section
+from harness.report.charts import Section
 from harness.report.latex import letters_of, superscripts
 from harness.report.sections.slices import label_of
 from harness.report.view import View
-from harness.stats.heterogeneity import small_slices
+from harness.stats.multiplicity import small_slices
 
 PLACE = 80
 

@@ -6,7 +6,7 @@ from typing import NamedTuple
 from harness.evaluation.costs import Cost, costs_of, frontier
 from harness.records import Results
 from harness.report import charts, text
-from harness.report.elements import Figure, Section, figure
+from harness.report.charts import Figure, Section, figure
 from harness.report.text import size
 from harness.report.view import View
 

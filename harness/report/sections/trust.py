@@ -8,15 +8,60 @@ import numpy as np
 
 from harness.english import count, counted, join
 from harness.evaluation.evaluation import WarningKind
-from harness.evaluation.wording import ceiling_sentences, opposite_warning, warning_sentence
+from harness.evaluation.grading import alternatives
+from harness.evaluation.labellers import labeller_verdicts
+from harness.evaluation.wording import (
+    ceiling_sentences,
+    labellers_sentence,
+    opposite_warning,
+    verdict_word,
+    warning_sentence,
+)
+from harness.experiment import Relevance
 from harness.measures import parse
+from harness.measures.compute import sensitivity
 from harness.records import Manifest, RetrieverLedger
 from harness.report import text
-from harness.report.elements import Section
-from harness.report.readings import readings
+from harness.report.charts import Section
 from harness.report.sections.decision import screen_of
 from harness.report.view import View
 from harness.stats.power import FEWEST
+from retrievers.options import checked
+
+
+def readings(view: View) -> dict[str, Any] | None:
+    """The means under other grade rules and gains, and verdicts under each labeller; None if there are none."""
+    if len(view.retrievers) < 2:
+        return None
+    relevance = checked(Relevance, view.resolved.relevance, "resolved.relevance")
+    labels = {query_id: judged.labels for query_id, judged in view.results.queries.items()}
+    primary = parse(view.primary)
+    weights = view.table.weight_of
+    heads = ((name, view.answers[name].heads) for name in view.retrievers)
+    # A measure by claims has no grades.
+    rows = [] if primary.claimed else sensitivity(primary, alternatives(labels, relevance), heads, weights)
+    changed = [row for row in rows if row.changed]
+    if len(rows) > 1 and changed:
+        others = ", ".join(f"{' and '.join(row.winners)} under {row.rule} grades ({row.measure})" for row in changed)
+        verdict = f"Another retriever has the highest mean under other rules: {others}."
+    elif len(rows) > 1:
+        have = "has" if len(rows[0].winners) == 1 else "share"
+        verdict = f"{' and '.join(rows[0].winners)} {have} the highest mean under each of these {len(rows)} readings."
+    else:
+        verdict = ""
+    people = () if primary.claimed else labeller_verdicts(view.results, relevance)
+    family = view.comparisons[view.primary]
+    found = {
+        "verdict": verdict,
+        "changed": bool(changed),
+        "rows": rows if len(rows) > 1 else [],
+        "family": family,
+        "people": people,
+        "word": verdict_word,
+        "by_people": view.spoken(labellers_sentence(family, people)),
+    }
+    return found if verdict or people else None
+
 
 PLACE = 70
 

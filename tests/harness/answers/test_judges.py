@@ -12,8 +12,8 @@ import pytest
 from harness import records
 from harness.answers import chat_judge
 from harness.answers.chat_judge import ModelJudge
+from harness.answers.judges import NliJudge
 from harness.answers.judging import Inquiry, Questions
-from harness.answers.nli import NliJudge
 from harness.records.readings import ClaimPassage
 from retrievers.cache import Cache
 from retrievers.chat import Chat

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harness.answers import overlap, ragas, ragchecker
+from harness.answers import answer_measures, overlap, ragchecker
 from harness.answers.overlap import sentences, tokenizer_of, words
 from harness.answers.ragchecker import Entailments
 from harness.measures.claims import any_of
@@ -204,21 +204,21 @@ def test_sentences_end_where_they_do() -> None:
 
 
 def test_ragas_context_precision_keeps_its_epsilon() -> None:
-    assert ragas.context_precision([True, True]) == 2 / (2 + 1e-10) == pytest.approx(0.9999999999, rel=1e-9)
-    assert ragas.context_precision([False, True]) == 0.5 / (1 + 1e-10)
-    assert ragas.context_precision([None, True]) is None
-    assert ragas.context_precision([True, None]) == 1 / (1 + 1e-10), "either verdict on the second gives this"
+    assert answer_measures.context_precision([True, True]) == 2 / (2 + 1e-10) == pytest.approx(0.9999999999, rel=1e-9)
+    assert answer_measures.context_precision([False, True]) == 0.5 / (1 + 1e-10)
+    assert answer_measures.context_precision([None, True]) is None
+    assert answer_measures.context_precision([True, None]) == 1 / (1 + 1e-10), "either verdict on the second gives this"
 
 
 def test_ragas_answers_without_anything_to_divide_by() -> None:
     import numpy as np
 
-    assert ragas.supported([]) is ragas.context_relevance([]) is None
-    assert ragas.supported([[], []]) == 0
+    assert answer_measures.supported([]) is answer_measures.context_relevance([]) is None
+    assert answer_measures.supported([[], []]) == 0
     question = np.array([1.0, 0.0], dtype=np.float32)
-    assert ragas.answer_relevancy(question, np.zeros((0, 2), dtype=np.float32), []) is None
-    assert ragas.answer_relevancy(question, np.array([[1, 0], [1, 1]], dtype=np.float32), [True, True]) == 0
-    some = ragas.answer_relevancy(question, np.array([[1, 0], [1, 1]], dtype=np.float32), [False, True])
+    assert answer_measures.answer_relevancy(question, np.zeros((0, 2), dtype=np.float32), []) is None
+    assert answer_measures.answer_relevancy(question, np.array([[1, 0], [1, 1]], dtype=np.float32), [True, True]) == 0
+    some = answer_measures.answer_relevancy(question, np.array([[1, 0], [1, 1]], dtype=np.float32), [False, True])
     assert some == pytest.approx((1 + math.sqrt(0.5)) / 2)
 
 

@@ -22,7 +22,7 @@ from harness import pipeline
 from harness.cli import app, main
 from harness.pipeline import run
 from harness.records import Results
-from harness.running.options import Options
+from harness.running.forecast import Options
 from retrievers.cache import Cache
 from retrievers.types import Embedded
 from tests.support import small

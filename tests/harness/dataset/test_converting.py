@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from harness.dataset import converting, load, markdown_folder, reference_of
-from harness.dataset.converting import NotConverted, convert
+from harness.dataset import corpus, load, markdown_folder, reference_of
+from harness.dataset.corpus import NotConverted, convert
 from harness.dataset.files import File
 from harness.experiment import how_read
 from harness.experiment.how_read import reading_line
@@ -95,7 +95,7 @@ def test_what_companies_have_becomes_documents_and_is_converted_once(tmp_path, m
     assert found.ledger["unread-file"] == ("logo.png",)
     assert reading_line(found) == "5 of 7 files are read; 1 is not (.png 1); 1 could not be converted"
     with monkeypatch.context() as patch:
-        patch.setattr(converting, "convert_bytes", lambda *_: pytest.fail("it was kept"))
+        patch.setattr(corpus, "convert_bytes", lambda *_: pytest.fail("it was kept"))
         assert load(reference_of(place)).digest == found.digest
     (place / "leave.html").write_text(HTML.replace("25", "30"))
     assert load(reference_of(place)).digest != found.digest
@@ -108,7 +108,7 @@ def test_a_label_of_what_could_not_be_converted_says_why(tmp_path):
 
 
 def test_without_markitdown_the_files_that_are_not_read_are_told(tmp_path, monkeypatch):
-    monkeypatch.setattr(converting, "installed", lambda: False)
+    monkeypatch.setattr(markdown_folder, "installed", lambda: False)
     monkeypatch.setattr(markdown_folder, "installed", lambda: False)
     monkeypatch.setattr(how_read, "installed", lambda: False)
     monkeypatch.chdir(tmp_path)
@@ -122,7 +122,7 @@ def test_without_markitdown_the_files_that_are_not_read_are_told(tmp_path, monke
 
 
 def test_a_run_says_first_what_is_not_read(tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr(converting, "installed", lambda: False)
+    monkeypatch.setattr(markdown_folder, "installed", lambda: False)
     monkeypatch.setattr(markdown_folder, "installed", lambda: False)
     monkeypatch.setattr(how_read, "installed", lambda: False)
     monkeypatch.setattr("harness.console.printing.print_results", lambda *_, **__: None)

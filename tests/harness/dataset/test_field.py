@@ -13,8 +13,7 @@ from harness.dataset.trec import read_qrels
 from harness.notebook.in_memory import judgments_of, run_of
 from retrievers.errors import BackendError, InputError
 from retrievers.external import Function, SavedRun, recognised
-from retrievers.ids import document_id
-from retrievers.matching import KnownDocuments
+from retrievers.ids import KnownDocuments, document_id
 from retrievers.meter import Meter
 from retrievers.runs import read_run
 from retrievers.types import Query, ranked

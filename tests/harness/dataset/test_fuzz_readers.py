@@ -12,8 +12,8 @@ from hypothesis import given, settings
 
 from harness.answers.systems import read_systems
 from harness.dataset import DatasetReference, load
-from harness.dataset.formats import FORMATS
 from harness.dataset.judgments import read_judgments
+from harness.dataset.load import FORMATS
 from harness.evaluation.readers import read_ids, read_scores
 from harness.labels.drafts import Draft, kept_drafts, write_drafts
 from harness.labels.pool import read_pool, write_pool

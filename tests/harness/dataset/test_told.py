@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.dataset import DatasetReference, converting, corpus, load, markdown_folder, reference_of
+from harness.dataset import DatasetReference, corpus, load, markdown_folder, reference_of
 from harness.dataset.judgments import read_judgments
 from harness.dataset.rows import read_jsonl
 from harness.dataset.source import Findings
@@ -121,7 +121,7 @@ def test_the_worst_of_files_get_one_sentence(variant, tmp_path, monkeypatch, cap
 
 
 def test_the_extra_that_is_missing_is_named_where_nothing_can_be_read(tmp_path, monkeypatch):
-    for room in (converting, corpus, markdown_folder):
+    for room in (corpus, markdown_folder):
         monkeypatch.setattr(room, "installed", lambda: False)
     path = folder(tmp_path / "d", "query\nleave\n")
     (path / "a.md").rename(path / "a.pdf")

@@ -12,8 +12,8 @@ from scipy import stats
 from harness.dataset import load
 from harness.evaluation.evaluate import evaluation_of, read_evaluation
 from harness.pipeline import run
-from harness.running.options import Options
-from harness.stats.roc import area, compare_areas
+from harness.running.forecast import Options
+from harness.stats.paired_tests import area, compare_areas
 from tests.support.small import refusal
 
 SCORES = st.lists(st.sampled_from([-np.inf, 0.0, 0.25, 0.5, 0.75, 1.0]), min_size=2, max_size=9).map(np.array)

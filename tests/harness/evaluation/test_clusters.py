@@ -12,13 +12,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from harness.evaluation.conclusions import sentences
-from harness.evaluation.families import slice_families
-from harness.evaluation.question_units import clusters_of, weights_of
+from harness.evaluation.csv_views import slice_families
+from harness.evaluation.grading import clusters_of, weights_of
 from harness.evaluation.verdict import Verdict
 from harness.evaluation.wording import look_sentences
-from harness.stats.cross_fitting import cross_fitted
 from harness.stats.differences import differences, singles, units_of
 from harness.stats.intervals import mean, standard_error, student, summarize
+from harness.stats.multiplicity import cross_fitted
 from harness.stats.paired_tests import paired_t
 from harness.stats.settings import Settings
 from harness.stats.sign_flip import Contrast, sign_flip

@@ -8,9 +8,9 @@ import pytest
 from scipy import stats
 
 from harness import records
-from harness.evaluation.corpus_change import corpus_change
+from harness.evaluation.gate import corpus_change
 from harness.pipeline import run
-from harness.running.options import Options
+from harness.running.forecast import Options
 from tests.support.small import refusal
 
 TEXTS = {f"d{n}": f"topic{n} is described here in general words" for n in range(12)}

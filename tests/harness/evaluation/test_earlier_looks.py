@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from harness.pipeline import run
-from harness.running.options import Options
+from harness.running.forecast import Options
 from tests.support import small
 
 pytestmark = pytest.mark.slow

@@ -11,7 +11,8 @@ import harness
 from harness.dataset import DatasetReference, load
 from harness.evaluation.evaluate import evaluation_of
 from harness.evaluation.grading import alternatives, by_labeller
-from harness.evaluation.labellers import LabellerVerdict, labeller_verdicts
+from harness.evaluation.labellers import labeller_verdicts
+from harness.evaluation.verdict import LabellerVerdict
 from harness.evaluation.wording import labellers_sentence, verdict_word, warning_sentences
 from harness.experiment import Relevance
 from tests.support import small

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from harness.evaluation.evidence import evidence
 from harness.stats.agreement import mean_overlap, overlap
-from harness.stats.cross_fitting import cross_fitted
 from harness.stats.differences import singles, units_of
+from harness.stats.multiplicity import cross_fitted
 from tests.support.scored import scored
 
 

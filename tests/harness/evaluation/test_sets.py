@@ -14,17 +14,16 @@ import pytest
 
 import harness
 from harness import pipeline
-from harness.evaluation.across_sets import together
+from harness.evaluation.across_sets import _strictest, read_sets, results_together, together
 from harness.evaluation.conclusions import FEW_SETS, sets_sentence, sets_sentences
 from harness.evaluation.scores import Scores
-from harness.evaluation.set_folders import _strictest, read_sets, results_together
 from harness.evaluation.verdict import Verdict
 from harness.experiment import Loaded, load, load_sets
 from harness.records import Results
 from harness.report.index import listing
 from harness.reproduce import reproduce
+from harness.running.forecast import Options
 from harness.running.machine import earlier_runs
-from harness.running.options import Options
 from harness.stats.settings import Settings
 from retrievers.errors import BackendError, InputError
 from tests.support import small

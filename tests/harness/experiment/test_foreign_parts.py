@@ -13,7 +13,7 @@ import pytest
 from harness.experiment import parse
 from harness.experiment.schema import experiment_schema
 from harness.pipeline import run
-from harness.running.options import Options
+from harness.running.forecast import Options
 from retrievers.errors import InputError
 from tests.support import small
 from tests.support.small import planned

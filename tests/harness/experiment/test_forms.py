@@ -15,7 +15,7 @@ from harness.report import write_report
 from harness.report.sections.tradeoffs import vector_sizes
 from harness.report.text import plain, size
 from harness.running.check import check
-from harness.running.options import Options
+from harness.running.forecast import Options
 from harness.running.plan import RunPlan
 from retrievers.errors import InputError
 from retrievers.local_models import LocalModel

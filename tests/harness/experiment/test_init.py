@@ -12,7 +12,7 @@ from harness.dataset import load as load_data
 from harness.experiment import init, load
 from harness.experiment.init import write_experiment
 from harness.pipeline import run
-from harness.running.options import Options
+from harness.running.forecast import Options
 from retrievers.errors import InputError
 from tests.harness.experiment.test_experiment import validator
 from tests.support import layouts, small

@@ -8,7 +8,7 @@ import pytest
 
 from harness.experiment import init
 from harness.pipeline import run
-from harness.running.options import Options
+from harness.running.forecast import Options
 from retrievers.runs import read_run
 from tests.support.small import ended
 

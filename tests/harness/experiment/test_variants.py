@@ -16,7 +16,7 @@ from harness.pipeline import run
 from harness.records import Results
 from harness.report.text import signed
 from harness.reproduce import reproduce
-from harness.running.options import Options
+from harness.running.forecast import Options
 from harness.running.plan import RunPlan
 from retrievers.encoders.gemini import GeminiEncoder
 from retrievers.encoders.openai import OpenAIEncoder

@@ -9,7 +9,7 @@ from harness.dataset import DatasetReference, load, trec
 from harness.labels.agree import agree, agreement_of
 from harness.labels.pool import read_pool
 from harness.pipeline import run
-from harness.running.options import Options
+from harness.running.forecast import Options
 from retrievers.errors import InputError
 from tests.support import small
 from tests.support.chat_fake import ChatProvider, graded, quotation

@@ -8,9 +8,8 @@ from itertools import pairwise
 import pytest
 
 import harness
-from harness.labels.drawing import Drawing, draw, gather
 from harness.labels.judging_page import in_order
-from harness.labels.pool import lines_of, read_pool, write_pool
+from harness.labels.pool import Drawing, draw, gather, lines_of, read_pool, write_pool
 from retrievers.errors import InputError
 from tests.support import small
 from tests.support.labels_small import judgment, pool

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from harness.dataset import DatasetReference, load, reference_of, trec
 from harness.dataset.judgments import NAME, merge, read_judgments
 from harness.evaluation.grading import labels_that_count
-from harness.labels.disagreement import disputes
+from harness.labels.agree import disputes
 from retrievers.errors import DataChanged, InputError
 from tests.support import small
 from tests.support.labels_small import judgment, row, write

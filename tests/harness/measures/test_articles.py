@@ -7,8 +7,7 @@ from math import log2
 import pytest
 
 from harness.measures import parse, value
-from harness.measures.grades import grade
-from harness.measures.groups import group_value
+from harness.measures.grades import grade, group_value
 
 GRADES = [3, 2, 3, 0, 1]
 """The list that the Japanese basics and the Russian article work with."""

@@ -13,8 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from harness.measures import parse, parse_all, score, score_run, span, value
+from harness.measures.compute import by_rule, sensitivity
 from harness.measures.measure import BY_CLAIMS
-from harness.measures.sensitivity import by_rule, sensitivity
 from harness.measures.table import MEASURES, is_binary
 from retrievers.errors import InputError
 from tests.support.small import refusal

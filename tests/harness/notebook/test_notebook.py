@@ -14,25 +14,20 @@ import harness
 from harness import records
 from harness.measures import parse, score
 from harness.pipeline import run
-from harness.running.options import Options
-from retrievers import (
-    BM25,
-    Dense,
-    Endpoint,
-    Filtered,
-    Function,
-    Fused,
-    HashingEncoder,
-    HttpReranker,
-    OpenAIEncoder,
-    PythonEncoder,
-    Reranked,
-    SavedRun,
-)
-from retrievers.encoders.python_encoder import MADE
-from retrievers.filters import Condition
-from retrievers.model_tables import library_kind
+from harness.running.forecast import Options
+from retrievers.bm25 import BM25
+from retrievers.dense import Dense
+from retrievers.encoders.hashing import HashingEncoder
+from retrievers.encoders.openai import OpenAIEncoder
+from retrievers.encoders.python_encoder import MADE, PythonEncoder
+from retrievers.external import Function, SavedRun
+from retrievers.filters import Condition, Filtered
+from retrievers.fused import Fused
+from retrievers.options import library_kind
 from retrievers.ranking import fuse
+from retrievers.reranked import Reranked
+from retrievers.rerankers.http_reranker import HttpReranker
+from retrievers.search_endpoint import Endpoint
 from retrievers.types import Retriever
 from retrievers.user_objects import NamedObject
 from tests.support import small, tiny
@@ -463,7 +458,8 @@ def test_trackers_that_are_not_there(results, monkeypatch):
 def test_names_are_all_that_there_is():
     assert dir(harness) == sorted(harness.__all__)
     assert all(getattr(harness, name).__doc__ for name in harness.__all__)
-    from retrievers import BM25, PythonEncoder
+    from retrievers.bm25 import BM25
+    from retrievers.encoders.python_encoder import PythonEncoder
 
     assert BM25.__module__ == "retrievers.bm25"
     assert PythonEncoder("json:loads").provenance == {"call": "json:loads"}

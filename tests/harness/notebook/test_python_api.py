@@ -9,7 +9,7 @@ from harness.evaluation.runs import score_runs
 from harness.experiment import load
 from harness.measures import parse_all
 from harness.pipeline import run
-from harness.running.options import Options
+from harness.running.forecast import Options
 from harness.stats.settings import Settings
 from retrievers.errors import InputError
 from retrievers.meter import Meter

@@ -12,7 +12,7 @@ from harness import records
 from harness.evaluation.evaluate import FILE, evaluation_of, read_evaluation
 from harness.pipeline import run
 from harness.report.index import listing
-from harness.running.options import Options
+from harness.running.forecast import Options
 from tests.support import small
 
 pytestmark = pytest.mark.usefixtures("own_cache")

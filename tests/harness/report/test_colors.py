@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import harness
-from harness.report import theme
+from harness.report import text
 from harness.report.view import view_of
 from retrievers.errors import InputError
 from tests.support import small
@@ -31,12 +31,12 @@ def contrast(one, other):
 
 
 def test_every_colour_stands_out_from_its_paper():
-    for shade in theme.SERIES:
-        assert contrast(shade.light, theme.PAPER.light) >= 3
-        assert contrast(shade.dark, theme.PAPER.dark) >= 3
-    for shade in (theme.INK, theme.MUTED):
-        assert contrast(shade.light, theme.PAPER.light) >= 4.5
-        assert contrast(shade.dark, theme.PAPER.dark) >= 4.5
+    for shade in text.SERIES:
+        assert contrast(shade.light, text.PAPER.light) >= 3
+        assert contrast(shade.dark, text.PAPER.dark) >= 3
+    for shade in (text.INK, text.MUTED):
+        assert contrast(shade.light, text.PAPER.light) >= 4.5
+        assert contrast(shade.dark, text.PAPER.dark) >= 4.5
 
 
 MACHADO = {
@@ -51,7 +51,7 @@ MACHADO = {
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_the_first_retrievers_differ_for_colour_blind_readers(kind, scheme):
     """CIE 1976 differences of the first five colours, seen with each deficiency; a name stands beside every one."""
-    seen = [lab(np.clip(np.array(MACHADO[kind]) @ linear(getattr(shade, scheme)), 0, 1)) for shade in theme.SERIES[:5]]
+    seen = [lab(np.clip(np.array(MACHADO[kind]) @ linear(getattr(shade, scheme)), 0, 1)) for shade in text.SERIES[:5]]
     apart = [np.linalg.norm(seen[i] - seen[j]) for i in range(5) for j in range(i)]
     assert min(apart) >= 20
 
@@ -70,7 +70,7 @@ def lab(rgb):
 def test_ten_retrievers_have_ten_colours_and_more_share_them():
     names = [f"r{i}" for i in range(40)]
     for few in (names[:10], names):
-        colors = theme.colors_of({name: f"identity of {name}" for name in few})
+        colors = text.colors_of({name: f"identity of {name}" for name in few})
         assert list(colors) == few
         assert Counter(Counter(colors.values()).values()) == {len(few) // 10: 10}
 
@@ -98,7 +98,7 @@ def test_a_declared_colour_is_drawn_on_any_screen_and_is_no_part_of_what_a_retri
     assert declared.manifest.retrievers["a"] == plain.manifest.retrievers["a"]
     shown = (declared.folder / "report.html").read_text(encoding="utf-8")
     (twin,) = re.findall(r'\[fill="#101010"\] \{ fill: (#\w{6}); \}', shown)
-    assert contrast(twin, theme.PAPER.dark) >= 3
+    assert contrast(twin, text.PAPER.dark) >= 3
 
 
 @pytest.mark.parametrize(
@@ -115,4 +115,4 @@ def test_a_manifest_brings_nothing_but_a_colour_into_the_style_sheet(tmp_path):
     first, *others = resolved.retrievers
     tables = ({**first, "color": '#000000"] {} </style><script>'}, *others)
     manifest = replace(results.manifest, resolved=replace(resolved, retrievers=tables))
-    assert view_of(replace(results, manifest=manifest)).colors["a"] in {shade.light for shade in theme.SERIES}
+    assert view_of(replace(results, manifest=manifest)).colors["a"] in {shade.light for shade in text.SERIES}

@@ -5,7 +5,7 @@ import re
 import pytest
 
 from harness.report import charts
-from harness.report.elements import figure, svg
+from harness.report.charts import figure, svg
 from tests.support import small
 from tests.support.browser import needs_browser, resize, scroll_through, settled
 

@@ -14,7 +14,7 @@ pa = pytest.importorskip("pyarrow")
 from pyarrow import parquet  # noqa: E402
 
 from harness import pipeline  # noqa: E402
-from harness.running.options import Options  # noqa: E402
+from harness.running.forecast import Options  # noqa: E402
 from retrievers.cache import Cache  # noqa: E402
 from retrievers.encoders.hashing import HashingEncoder  # noqa: E402
 from retrievers.errors import InputError  # noqa: E402

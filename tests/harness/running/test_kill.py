@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from harness import pipeline
-from harness.running.options import Options
+from harness.running.forecast import Options
 from tests.harness.running.test_run import digests
 from tests.support import layouts
 from tests.support.mortal import NEVER, forking, live

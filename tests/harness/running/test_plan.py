@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from harness.pipeline import run
+from harness.running.forecast import Options
 from harness.running.machine import REQUEST
-from harness.running.options import Options
 from harness.running.plan import RunPlan
 from retrievers.errors import InputError
 from tests.support import small, tiny

@@ -13,7 +13,7 @@ from harness.cli import main
 from harness.pipeline import run
 from harness.records import Results, unfinished
 from harness.reproduce import reproduce
-from harness.running.options import Options
+from harness.running.forecast import Options
 from retrievers.errors import BackendError, InputError, NotShown
 from tests.support import layouts, small, tiny
 from tests.support.disks import small_disk

@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 
 from harness import records
-from harness.labels.drawing import Drawing, draw, gather
+from harness.labels.pool import Drawing, draw, gather
 from harness.pipeline import run
-from harness.running.options import Options
+from harness.running.forecast import Options
 from tests.support import layouts, small
 from tests.support.small import BM25
 

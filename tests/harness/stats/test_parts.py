@@ -17,9 +17,8 @@ from statsmodels.stats.multitest import multipletests
 from statsmodels.stats.proportion import proportion_confint
 
 from harness.stats.differences import differences, generator, singles, units_of
-from harness.stats.heterogeneity import sets_like_these
 from harness.stats.intervals import mean_interval, student, summarize, wilson
-from harness.stats.multiplicity import adjust
+from harness.stats.multiplicity import adjust, sets_like_these
 from harness.stats.paired_tests import paired_t
 from harness.stats.settings import Settings
 from harness.stats.sign_flip import DRAWS, Contrast, flipped_sums, max_t, max_t_pairs, sign_flip
