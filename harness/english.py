@@ -56,14 +56,14 @@ def counted(number: int, noun: str) -> str:
 
 
 def asked(queries: int, clusters: int | None) -> str:
-    """Return a number of queries, and of different questions where several queries ask the same.
+    """Return a number of queries, and of clusters if several queries ask the same.
 
     >>> asked(150, None), asked(150, 30)
-    ('150 queries', '150 queries (30 different questions)')
+    ('150 queries', '150 queries (30 clusters)')
     """
     if clusters is None:
         return count(queries)
-    return f"{count(queries)} ({counted(clusters, 'different question')})"
+    return f"{count(queries)} ({counted(clusters, 'cluster')})"
 
 
 def these(queries: int, clusters: int | None) -> str:

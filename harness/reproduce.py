@@ -191,7 +191,7 @@ def _check_consistency(results: Results, question: Question) -> None:
         followed = pd.DataFrame(right[name]).set_index(keys)[columns].astype(float).sort_index()
         near = partial(np.allclose, rtol=1e-6, atol=slack, equal_nan=True)
         if not written.index.equals(followed.index) or not near(written, followed):
-            what = "does not follow from the rankings and labels beside it"
+            what = "does not follow from the folder's rankings and labels"
             # ContextPrecision by claims, until an unknown verdict that changes nothing left it defined
             if written.index.equals(followed.index) and near(written.fillna(followed), followed):
                 what = "leaves undefined what is defined now; run the experiment again"

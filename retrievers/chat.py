@@ -110,7 +110,7 @@ class Chat:
             if number >= GIVEN_UP and not heard:
                 model, said = self.model.model, example_of(reply)
                 what = f"{number} replies of {model}, and none of them can be read, {said}"
-                raise Unreadable(f"{what}: no more are asked for; look at the model and its server")
+                raise Unreadable(f"{what}: no more are requested; look at the model and its server")
 
     def _answered(self, prompts: Sequence[Prompt], meter: Meter, usable: Readable) -> Iterator[tuple[int, Reply]]:
         known = dict(self.known(prompts, usable))

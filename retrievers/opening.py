@@ -15,7 +15,7 @@ ELSEWHERE = "free disk space, or choose a folder that you may write to"
 TOML = re.compile(r"#|\[\[?[\w.-]+\]\]?\s*$|[\w-]{1,64}\s*=")
 DELIMITERS = ",;\t|"
 """What may part the cells of CSV."""
-NUMBERS_OF_FIELDS = {4: "TREC judgments", 6: "a TREC run"}
+NUMBERS_OF_FIELDS = {4: "TREC qrels", 6: "a TREC run"}
 
 
 def cache_folder() -> Path:
@@ -81,7 +81,7 @@ def kind_of(line: str) -> str:
     """Return what a file that begins with this line seems to be, with its article; "" where that is not clear.
 
     >>> kind_of('name = "e"'), kind_of("id;query"), kind_of('{"a": 1}'), kind_of("q 0 d 1"), kind_of("words")
-    ('an experiment file (TOML)', 'a table (CSV)', 'JSON', 'TREC judgments', '')
+    ('an experiment file (TOML)', 'a table (CSV)', 'JSON', 'TREC qrels', '')
     """
     line = line.strip()
     if line.startswith("{"):

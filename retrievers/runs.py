@@ -247,12 +247,12 @@ def _refuse_other_kinds(path: str | Path, block: bytes) -> None:
     line = block.lstrip().partition(b"\n")[0]
     fields = line.split()  # bytes: only what separates fields in TREC files
     if len(fields) == RUN.width and fields[1].upper() == b"Q0":
-        raise InputError(Problem(str(path), "is a run, not judgments", "give the qrels first, then the runs"))
+        raise InputError(Problem(str(path), "is a run, not qrels", "give the qrels first, then the runs"))
     kind = kind_of(line.decode("utf-8", "replace"))
     judged = len(fields) == QRELS.width and numbers_in(fields[3:], QRELS) is not None  # an id may begin with a brace
     if (kind == "JSON" and not judged) or (kind and len(fields) not in NUMBERS_OF_FIELDS):  # and hold a comma
         remedy = f"expected four fields a line: {QRELS.fields}"
-        raise InputError(Problem(str(path), f"holds no TREC judgments: it looks like {kind}", remedy))
+        raise InputError(Problem(str(path), f"holds no TREC qrels: it looks like {kind}", remedy))
 
 
 def blocks_of(

@@ -41,7 +41,7 @@ def info(store: StoreUrl = None, key: StoreKey = None, as_json: shared.Json = Fa
         lines += [f"{one.points:>10,} points {'' if one.complete else '(unfinished) '} {one.name}" for one in left]
         print_result(lines, as_json=as_json, store=without_user(store), collections=left)
         return
-    shared.refuse({"--key": key}, "is of a server", "write --store URL beside it")
+    shared.refuse({"--key": key}, "is of a server", "add --store URL")
     with Cache(default_path()) as cache:
         held = cache.info()
     models = [{"fingerprint": one.fingerprint, "rows": one.rows, "bytes": one.bytes} for one in held]
@@ -78,7 +78,7 @@ def clear(
                 server.remove(name)
         say(f"{without_user(store)}: {counted(len(chosen), 'collection')} removed")
         return
-    shared.refuse({"--key": key}, "is of a server", "write --store URL beside it")
+    shared.refuse({"--key": key}, "is of a server", "add --store URL")
     with Cache(default_path()) as cache:
         if fingerprint is not None:
             _one_of(fingerprint, [one.fingerprint for one in cache.info()], "in the cache")

@@ -1,4 +1,4 @@
-"""The commands that lead from questions to labels: pool, judge; labels agree, merge, export; queries draft, keep."""
+"""The commands that lead from queries to labels: pool, judge; labels agree, merge, export; queries draft, keep."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ if TYPE_CHECKING:
 LISTED = 10
 """Pairs of one list that are shown; the rest is counted."""
 labels_app = typer.Typer(
-    cls=shared.HelpGroup, help="Compare, merge and export judgments of people and models.", rich_markup_mode=None
+    cls=shared.HelpGroup, help="Compare, merge and export labels by people and models.", rich_markup_mode=None
 )
 
-JudgmentFiles = Annotated[list[Path], typer.Argument(metavar="JUDGMENTS", help="Files of judgments.")]
-Sources = Annotated[list[Path], typer.Argument(metavar="DATASET|JUDGMENTS", help="A data set, or files of judgments.")]
+JudgmentFiles = Annotated[list[Path], typer.Argument(metavar="JUDGMENTS", help="Files of labels.")]
+Sources = Annotated[list[Path], typer.Argument(metavar="DATASET|JUDGMENTS", help="A data set, or files of labels.")]
 queries_app = typer.Typer(
-    cls=shared.HelpGroup, help="Let a model draft questions, and a person keep or drop them.", rich_markup_mode=None
+    cls=shared.HelpGroup, help="Let a model draft queries, and a person keep or drop them.", rich_markup_mode=None
 )
 
 
@@ -53,7 +53,7 @@ def agreement_lines(agreements: Agreements) -> Iterator[str]:
             yield f"  alpha, {level:<16} {_shown(getattr(together, level))}"
     for one in agreements.themselves:
         same = f"{100 * one.same:.0f} % the same, kappa with squared weights"
-        yield f"{one.judge} asked twice, {counted(one.pairs, 'pair')}: {same} {_shown(one.weighted)}"
+        yield f"{one.judge} graded twice, {counted(one.pairs, 'pair')}: {same} {_shown(one.weighted)}"
     yield from _listed("worth talking about", agreements.disputed)
     yield from _listed("people and model far apart", agreements.apart)
 
@@ -95,14 +95,14 @@ def agree(paths: Sources, as_json: shared.Json = False) -> None:
     print_result(agreement_lines(agreements), as_json=as_json, **agreements._asdict())
 
 
-CORRECTS_HELP = "A judge whose later grades replace earlier ones; others' are second answers."
+CORRECTS_HELP = "A judge whose later grades replace earlier ones; otherwise both count."
 Corrects = Annotated[list[str] | None, typer.Option(metavar="JUDGE", help=CORRECTS_HELP)]
 
 
 @labels_app.command()
 def merge(
     paths: JudgmentFiles,
-    into: Annotated[str, typer.Option(metavar="DATASET", help="The data set whose questions were judged.")],
+    into: Annotated[str, typer.Option(metavar="DATASET", help="The data set whose queries were judged.")],
     queries: Annotated[list[str] | None, typer.Option(help="The file of queries in it that was judged.")] = None,
     adjudicate: Annotated[Path | None, typer.Option(help="Write a pool of what people disagree on, to be settled.")] = (
         None
@@ -111,7 +111,7 @@ def merge(
     corrects: Corrects = None,
     as_json: shared.Json = False,
 ) -> None:
-    """Add judgments to a data set, where check, run and report read them; all or none."""
+    """Add labels to a data set, where check, run and report read them; all or none."""
     from harness.dataset import DatasetReference
     from harness.labels.merge_labels import adjudication_pool, merge_into
     from harness.labels.pool import check_new, read_policy, write_pool
@@ -127,13 +127,13 @@ def merge(
     if as_json:
         print_json(**{**merged._asdict(), "path": str(merged.path)})
         return
-    of_people = f"questions judged by people {merged.people:,}, begun by people {merged.mixed:,}"
-    say(f"{merged.path}: {counted(merged.judgments, 'judgment')}, {merged.added:,} of them new")
+    of_people = f"queries judged by people {merged.people:,}, begun by people {merged.mixed:,}"
+    say(f"{merged.path}: {counted(merged.judgments, 'label')}, {merged.added:,} of them new")
     say(f"{of_people}, by a model alone {merged.model:,}")
     if adjudicate is not None and not merged.disputed:
         say(f"people differ by two grades on no document: there is nothing to settle, and {adjudicate} is not written")
     for judge in merged.opinions:
-        warn(f"what corrects {judge} is kept as a second answer; if {judge} sent it: --corrects {quote(judge)}")
+        warn(f"other grades by {judge} count beside the first ones; if they correct them: --corrects {quote(judge)}")
     for one in merged.disputed:
         gave = ", ".join(f"{judge} {grade}" for judge, grade in one.grades)
         warn(f"to adjudicate: {one.query_id} {one.document_id}: {gave}")
@@ -160,14 +160,14 @@ def export(
     say(f"{output}: {export_labels(data, output, form, with_model=with_model).sentence()}")
 
 
-Examples = Annotated[Path | None, typer.Option(help="A file of real questions, one a line, as examples of tone.")]
+Examples = Annotated[Path | None, typer.Option(help="A file of real queries, one per line, as examples of tone.")]
 
 
 @queries_app.command()
 def draft(
-    dataset: Annotated[str, typer.Argument(metavar="DATASET", help="The documents to write questions from.")],
+    dataset: Annotated[str, typer.Argument(metavar="DATASET", help="The documents to write queries from.")],
     llm: Annotated[str, typer.Option(metavar="MODEL", help="The model, behind an OpenAI-compatible endpoint.")],
-    count: Annotated[int, typer.Option(min=1, help="Number of questions, one for each document.")] = 100,
+    count: Annotated[int, typer.Option(min=1, help="Number of queries, one for each document.")] = 100,
     examples: Examples = None,
     seed: Annotated[int, typer.Option(help="Seed of the sample of documents.")] = 0,
     base_url: shared.BaseUrl = "",
@@ -177,7 +177,7 @@ def draft(
     plan: shared.PlanOnly = False,
     output: Annotated[Path, typer.Option(help="File to write; the page is written beside it.")] = Path("drafts.jsonl"),
 ) -> None:
-    """Let a model write questions from sampled documents, and write the page on which a person keeps or drops them."""
+    """Let a model write queries from sampled documents, and write the page on which a person keeps or drops them."""
     from harness.dataset import reference_of
     from harness.dataset.load import load_documents
     from harness.evaluation.readers import read_ids
@@ -218,23 +218,23 @@ def keep(
     judgments: Annotated[list[Path], typer.Argument(metavar="JUDGMENTS", help="Files that its page exported.")],
     output: Annotated[Path, typer.Option(help="File of queries to write.")] = Path("queries.jsonl"),
 ) -> None:
-    """Write the drafts that a person kept as questions without labels, each with who wrote it."""
+    """Write the drafts that a person kept as queries without labels, each with who wrote it."""
     from harness.labels.drafts import kept_drafts, write_drafts
 
     kept = kept_drafts(drafts, judgments)
     write_drafts(output, kept)
-    say(f"{output}: {counted(len(kept), 'question')}")
+    say(f"{output}: {counted(len(kept), 'query')}")
 
 
 ManyResults = Annotated[list[Path], typer.Argument(metavar="RESULTS", help="Results folders over the same documents.")]
 PoolFile = Annotated[Path, typer.Argument(metavar="POOL", help="The file that `harness pool` wrote.")]
-JudgedAlready = Annotated[list[Path] | None, typer.Option(help="Files of earlier judgments; their pairs are left out.")]
+JudgedAlready = Annotated[list[Path] | None, typer.Option(help="Files of earlier labels; their pairs are left out.")]
 Llm = Annotated[str | None, typer.Option(metavar="MODEL", help="Ask this model behind an OpenAI-compatible endpoint.")]
 LONGEST = 8_000
 
 
-Sample = Annotated[int | None, typer.Option(min=1, help="Number of questions, drawn at random; default: all.")]
-NextLook = Annotated[bool, typer.Option("--next-look", help="Draw the questions that the next planned look lacks.")]
+Sample = Annotated[int | None, typer.Option(min=1, help="Number of queries, drawn at random; default: all.")]
+NextLook = Annotated[bool, typer.Option("--next-look", help="Draw the queries that the next planned look lacks.")]
 
 
 def pool(
@@ -251,7 +251,7 @@ def pool(
     output: Annotated[Path, typer.Option(help="File to write.")] = Path("pool.jsonl"),
     as_json: shared.Json = False,
 ) -> None:
-    """Choose what to judge: a sample of the questions, the top documents of every retriever, in hashed order."""
+    """Choose what to judge: a sample of the queries, the top documents of every retriever, in hashed order."""
     from harness.labels.pool import Drawing, draw, gather, known_judgments, read_policy, write_pool
 
     shared.refuse({"--sample": next_look and sample is not None}, "cannot go with --next-look, which says how many")
@@ -260,10 +260,10 @@ def pool(
     drawn_pool = draw(material, drawing, known_judgments(material, judged or ()))
     write_pool(output, drawn_pool)
     drawn, left = drawn_pool.drawn, len(material.queries) - drawn_pool.drawn.population
-    lines = [f"left out: {counted(left, 'question')} that another one asks, but for case and white space"] * bool(left)
+    lines = [f"left out: {counted(left, 'query')} equal to another but for case and white space"] * bool(left)
     to_judge = counted(drawn_pool.pairs, "document")
     lines += [
-        f"{output}: {drawn.sampled:,} of {counted(drawn.population, 'question')}, {to_judge} to judge",
+        f"{output}: {drawn.sampled:,} of {counted(drawn.population, 'query')}, {to_judge} to judge",
         f"next: harness judge {quote(str(output))}" + (" --llm MODEL" if audience == "llm" else ""),
     ]
     print_result(lines, as_json=as_json, path=str(output), digest=drawn_pool.digest, pairs=drawn_pool.pairs,
@@ -284,7 +284,7 @@ def judge(
     max_cost: shared.MaxCost = None,
     price: shared.Prices = "",
     plan: shared.PlanOnly = False,
-    output: Annotated[Path | None, typer.Option(help="File to write: judge.html, or the model's judgments.")] = None,
+    output: Annotated[Path | None, typer.Option(help="File to write: judge.html, or the model's labels.")] = None,
     as_json: shared.Json = False,
 ) -> None:
     """Write the judging page of a pool (a file, no server), or let a model judge."""

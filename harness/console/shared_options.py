@@ -93,7 +93,7 @@ ExperimentFiles = Annotated[
     list[Path], typer.Argument(metavar="EXPERIMENT", help="Experiment files (TOML), run one after another.")
 ]
 Folder = Annotated[Path, typer.Argument(metavar="RESULTS", help="A results folder.")]
-Qrels = Annotated[Path, typer.Argument(metavar="QRELS|RESULTS", help="TREC judgments, or a results folder.")]
+Qrels = Annotated[Path, typer.Argument(metavar="QRELS|RESULTS", help="TREC qrels, or a results folder.")]
 Runs = Annotated[list[Path] | None, typer.Argument(metavar="RUN", help="TREC runs, plain or gzip.")]
 RunsOrFolders = Annotated[
     list[Path] | None, typer.Argument(metavar="RUN|RESULTS", help="TREC runs, plain or gzip; or more results folders.")

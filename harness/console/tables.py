@@ -66,14 +66,14 @@ def results(record: Results, explain: bool, *, width: int) -> Iterator[Renderabl
 
 
 def _unlabelled(record: Results) -> Iterator[RenderableType]:
-    """What rankings say that nobody has judged, and the next step."""
+    """What rankings without labels show, and the next step."""
     from harness.evaluation.evidence import SECONDS, next_step, overlaps, to_judge
 
     judging = to_judge(record)
     yield text_line("No query has labels: there are rankings to judge, and no scores.")
     yield text_line(
-        f"The first ten hits of each retriever make {judging.pairs:,} pairs of question and document: about "
-        f"{judging.time} at {SECONDS} seconds a judgment."
+        f"The first ten hits of each retriever make {judging.pairs:,} pairs of query and document: about "
+        f"{judging.time} at {SECONDS} seconds a label."
     )
     for row in overlaps(record):
         common = f"{row.common:.1f} of the first 10 in common"
@@ -250,7 +250,7 @@ def runs(entries: Sequence[Entry], *, width: int) -> Iterator[RenderableType]:
         Column("data", [entry.manifest.dataset.path for entry in entries], left=True, name=True, rank=4),
         Column("queries", [f"{entry.queries:,}" for entry in entries], rank=3),
         Column("measure", [head_of(entry.primary).replace("\n", "") for entry in entries], left=True, rank=1),
-        Column("highest", [one.retriever if one else "nobody judged" for one in first], left=True, name=True),
+        Column("highest", [one.retriever if one else "no labels" for one in first], left=True, name=True),
         Column("mean", [_shown(one.mean if one else None) for one in first]),
         *([Column("failed", [f"{len(entry.manifest.failed):,}" for entry in entries])] if failed else []),
     ], width))  # fmt: skip

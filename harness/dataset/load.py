@@ -168,7 +168,7 @@ def load(reference: DatasetReference | str | Path, *, drop_dangling: bool = Fals
     asked = tuple(query for query in queries.values() if _is_asked(query, labels.get(query.id), beginning))
     _note_labels(queries, labels, beginning, seen)
     if not asked and not seen:
-        seen.wrong(reference.name, *(UNLABELLED if queries else ("there is no query", "nothing could be asked")))
+        seen.wrong(reference.name, *(UNLABELLED if queries else ("there is no query", "no query to search")))
     recorded = labels.keys() | {query.id for query in asked}
     for query in asked:
         if text_key(query.text) in documents.asked:

@@ -125,7 +125,7 @@ def _refuse_absent_queries(
         return
     for place, query in strangers:
         near = nearest(query, queries) if len(queries) <= COMPARABLE else ""
-        seen.wrong(place, f"judgments name query {query!r}, which does not exist",
+        seen.wrong(place, f"labels name query {query!r}, which does not exist",
                    f"{near} correct the id, or {DROP}".lstrip())  # fmt: skip
 
 

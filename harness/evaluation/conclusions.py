@@ -107,7 +107,7 @@ def _details(found: Evaluation) -> list[str]:
     if found.sweep is not None:
         said = [_sweep_sentence(found.sweep, found.settings)]
     if found.effective is not None:
-        alike = counted(round(found.effective), "query" if found.clusters is None else "question")
+        alike = counted(round(found.effective), "query" if found.clusters is None else "cluster")
         said.append(f"Means are weighted by {found.settings.weight}, which leaves about {alike} of equal weight.")
     if same := [name for name in close if found.against[name].reason is Reason.IDENTICAL]:
         said.append(f"Identical to {leader} on these queries, ranking by ranking: {join(same)}.")
@@ -141,7 +141,7 @@ def needed_words(needed: int, *, clusters: bool = False) -> str:
     >>> needed_words(138), needed_words(MOST + 1)
     ('about 140 queries', 'more than 1,000,000 queries')
     """
-    things = "different questions" if clusters else "queries"
+    things = "clusters" if clusters else "queries"
     if needed > MOST:
         return f"more than {MOST:,} {things}"
     unit = 10 ** max(0, math.floor(math.log10(max(1, needed))) - 1)

@@ -282,10 +282,10 @@ def missing_retrievers(paths: Iterable[Path]) -> list[str]:
 def score_rankings(
     paths: Sequence[Path], named: Sequence[str], *, rule: str | None = None, conventions: Conventions
 ) -> Scores:
-    """Score TREC runs against judgments, or the rankings of results folders by their own labels.
+    """Score TREC runs by qrels, or the rankings of results folders by their own labels.
 
     Args:
-        paths: judgments and TREC runs, one results folder, or several.
+        paths: qrels and TREC runs, one results folder, or several.
         named: measures; none means those of the experiments, or the usual ones.
         rule: another grade rule for results folders.
         conventions: which queries count; of results folders only `queries`, the others are refused.
@@ -296,19 +296,19 @@ def score_rankings(
     first, *runs = paths
     if not first.is_dir():
         if not runs and not first.exists():
-            raise InputError(Problem(str(first), "does not exist", "give a results folder, or judgments and runs"))
+            raise InputError(Problem(str(first), "does not exist", "give a results folder, or qrels and runs"))
         if not runs:
-            remedy = "give runs after the judgments, or a results folder alone"
+            remedy = "give runs after the qrels, or a results folder alone"
             raise InputError(Problem("RUN", "no run was named", remedy))
         if rule is not None:
-            raise InputError(Problem("--grades", "judgments have their grades already", "it is for results folders"))
+            raise InputError(Problem("--grades", "qrels have their grades already", "it is for results folders"))
         return score_runs(first, runs, parse_all(named or USUAL), conventions=conventions)
     _refuse_conventions(conventions)
     queries = None if conventions.queries is None else list(conventions.queries)
     if runs and all(path.is_dir() for path in runs):
         return score_folders(paths, named, rule=rule, queries=queries)
     if absent := [path for path in runs if not path.exists()]:
-        raise InputError(Problem(str(absent[0]), "does not exist", "give results folders, or judgments and runs"))
+        raise InputError(Problem(str(absent[0]), "does not exist", "give results folders, or qrels and runs"))
     if runs:
         raise InputError(Problem(str(first), "is a results folder, which has its own runs", "give its qrels.trec"))
     results = records.read(first)

@@ -73,7 +73,7 @@ def score_runs(
     if again := next((run for run in runs if [*map(Path, runs)].count(Path(run)) > 1), None):
         raise InputError(Problem(str(again), "is named twice", "name each run once"))
     if grouped := [measure for measure in measures if measure.get("groups")]:
-        what, remedy = "there are no AND/OR groups in TREC judgments", "leave out groups="
+        what, remedy = "there are no AND/OR groups in TREC qrels", "leave out groups="
         raise InputError([Problem(f"measure {str(measure)!r}", what, remedy) for measure in grouped])
     judgments = trec.read_qrels(qrels)
     done: list[ScoredRun] = []
@@ -197,7 +197,7 @@ class _SeenQueries:
     @property
     def ignored(self) -> list[str]:
         number = len(self.unjudged)
-        return [f"queries of the run without judgments: {number} (ignored)"] if number else []
+        return [f"queries of the run without labels: {number} (ignored)"] if number else []
 
 
 def _strangers(run: str, queries: Iterable[str], judgments: Judgments) -> UnmatchedRun:

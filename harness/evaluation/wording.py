@@ -127,11 +127,11 @@ def gate_sentence(gate: Gate) -> str:
     if gate.identical:
         missed = min(100, 300 / (gate.clusters or gate.n))
         share = f"{missed:.0f}" if missed >= 10 else f"{missed:.1f}"
-        unchanged = f"; no change was seen; a fault that hits fewer than {share} % of the queries would be missed"
+        unchanged = f"; no change was seen; a defect that affects fewer than {share} % of the queries would be missed"
     if gate.needed is None:
         shown = "not shown, the measure's range is unknown"
     elif gate.too_few:
-        needed = f"{gate.needed:,}{'' if gate.clusters is None else ' different questions'}"
+        needed = f"{gate.needed:,}{'' if gate.clusters is None else ' clusters'}"
         shown = f"{queries}, at least {needed} needed"
     else:
         shown = f"{'shown' if gate.passed else 'not shown'} on {queries}"

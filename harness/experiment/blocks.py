@@ -173,7 +173,7 @@ class DenseTable(VectorConfig):
     @model_validator(mode="after")
     def _one_compression(self) -> Self:
         if self.quantization and (self.store.get("m") or self.store.get("quantization")):
-            raise ValueError("quantization is searched exactly: give the store no m and no quantization beside it")
+            raise ValueError("quantization is searched exactly: give the store neither m nor quantization")
         return self
 
 
@@ -344,7 +344,7 @@ def check_form(encoder: Kind, form: object) -> None:
     given = getattr(encoder_class(encoder.kind), "form", wanted)
     if given != wanted:
         what = f"the encoder {encoder.kind!r} gives {given} vectors, not {wanted} ones"
-        raise InputError(Problem("kind", what, f'it stands in a retriever of kind = "{given}"'))
+        raise InputError(Problem("kind", what, f'it belongs to a retriever of kind = "{given}"'))
 
 
 def _store(table: dict[str, Any], form: str) -> dict[str, Any]:

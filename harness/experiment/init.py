@@ -46,7 +46,7 @@ class NewExperiment:
         yield from column_lines(dataset)
         repeats, blank = (len(dataset.ledger.get(kind, ())) for kind in ("repeated-row", "blank-query"))
         if repeats or blank:
-            yield f"rows of questions that are not asked: {repeats:,} that repeat an earlier one, {blank:,} blank"
+            yield f"rows of queries that are not used: {repeats:,} that repeat an earlier one, {blank:,} blank"
         if self.dropped:
             what = f"{counted(self.dropped, 'label')} of what is not there: left out"
             yield f'{what} by dangling = "drop"; without it, each is an error'
@@ -173,13 +173,13 @@ def _missing_labels(folder: Path, documents: Sequence[str], unread: str) -> str:
     asked = {"query": "what someone would ask", "relevant_documents": documents[:2]}
     example = json.dumps([asked], ensure_ascii=False)
     return (
-        f"{folder}: {counted(len(documents), 'document')}, but no question\n"
+        f"{folder}: {counted(len(documents), 'document')}, but no query\n"
         f"{unread}{unread and chr(10)}"
-        f"write {folder / 'queries.json'}: for each question, the documents that answer it, best first:\n"
+        f"write {folder / 'queries.json'}: for each query, the documents that answer it, best first:\n"
         f"  {example}\n"
         f"or {folder / 'queries.txt'} with one query per line, to be judged later (docs/labels.md);\n"
         f"a search log or another table is named queries.csv, .tsv, .jsonl or .parquet\n"
-        f"20 to 50 real questions are a good start; then: harness init {shlex.quote(str(folder))}"
+        f"20 to 50 real queries are a good start; then: harness init {shlex.quote(str(folder))}"
     )
 
 
@@ -235,9 +235,9 @@ def _english(dataset: Dataset) -> bool:
 
 
 def asked(dataset: Dataset) -> str:
-    """How many questions there are, and whether anybody labelled them."""
+    """How many queries there are, and whether anybody labelled them."""
     number = len(dataset.queries)
-    return counted(number, "labelled query") if dataset.labels else f"{counted(number, 'question')} without labels"
+    return counted(number, "labelled query") if dataset.labels else f"{counted(number, 'query')} without labels"
 
 
 def _quoted(text: str) -> str:

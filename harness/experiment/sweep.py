@@ -75,7 +75,7 @@ def swept(tables: Mapping[str, Any]) -> tuple[dict[str, Any], list[tuple[str, di
     axes = _axes(table.model_extra or {}, of, blocks)
     count = sum(math.prod(len(axis.values) for axis in axes if axis.block in _parts(name, blocks)) for name in of)
     if count > MOST:
-        what = f"stands for {count:,} configurations, and at most {MOST} are run"
+        what = f"makes {count:,} configurations; at most {MOST} are run"
         raise InputError(Problem("sweep", what, "leave out values, or an axis"))
     made: dict[str, dict[str, Any]] = {}
     cells: dict[str, dict[str, int]] = {}

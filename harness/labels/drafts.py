@@ -164,7 +164,7 @@ def kept_drafts(path: Path, judgments: Sequence[Path]) -> list[Draft]:
     judged = read_judgments(judgments)
     if foreign := next((one for one in judged if one.query_id not in drafts), None):
         what = f"query {foreign.query_id!r} is not one of the drafts"
-        raise InputError(Problem(str(path), what, "use the judgments of this file's page"))
+        raise InputError(Problem(str(path), what, "use the labels that this file's page exported"))
     kept = {one.query_id for one in judged if one.round == 1 and one.grade == 1}
     return [one for id_, one in drafts.items() if id_ in kept]
 

@@ -65,9 +65,9 @@ def in_order(pool: Pool, *, repeated: float = REPEATED) -> list[OrderedPair]:
 
 
 def twice_sentence(pool: Pool) -> str:
-    """The number of pairs that come twice, and the number of judgments, which the page counts to."""
+    """The number of pairs that come twice, and the number of labels, which the page counts to."""
     judgments = len(in_order(pool))
-    return f"{judgments - pool.pairs:,} of them twice, which makes {counted(judgments, 'judgment')}"
+    return f"{judgments - pool.pairs:,} of them twice, which makes {counted(judgments, 'label')}"
 
 
 def round_of(pool: Pool, number: int) -> list[OrderedPair]:

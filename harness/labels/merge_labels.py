@@ -48,7 +48,7 @@ def merge_into(paths: Sequence[Path], reference: DatasetReference, corrected: Co
             contradicts another judgment of the same judge; then nothing is written.
     """
     if reference.scheme or not reference.folder.is_dir():
-        raise InputError(Problem(reference.name, "is not a folder", "judgments are stored in the data set's folder"))
+        raise InputError(Problem(reference.name, "is not a folder", "labels are stored in the data set's folder"))
     path = reference.folder / NAME
     dataset, seen = load(reference), Findings()
     there = list(read_file(path, seen)) if path.is_file() else []
@@ -112,7 +112,7 @@ def export_labels(dataset: Dataset, path: Path, form: Literal["trec", "json"], *
     check_new(path)  # it may be the file of judgments
     there = {query: given for query, given in dataset.labels.items() if given.judged}
     if not there:
-        raise InputError(Problem(dataset.path, "has no labels", "use harness labels merge to add judgments"))
+        raise InputError(Problem(dataset.path, "has no labels", "use harness labels merge to add some"))
     labels = there if with_model else labels_that_count(there)
     with writing(path):
         if form == "trec":

@@ -166,11 +166,11 @@ def judged_before(path: Path, pool: Pool, by: Signature) -> dict[tuple[str, str,
         return {}
     judgments = read_judgments([path])
     if foreign := next((one for one in judgments if one.pool != pool.digest), None):
-        what = f"holds judgments of pool {foreign.pool}, and this is pool {pool.digest}"
+        what = f"holds labels of pool {foreign.pool}, and this is pool {pool.digest}"
         raise InputError(Problem(str(path), what, "use one file per pool: --output FILE"))
     mine = {(*one.key, one.round): one for one in judgments if one.judge == by.judge}
     if any(one.prompt != by.prompt for one in mine.values()):
-        what = f"holds judgments of {by.judge} of another server, prompt or --longest"
+        what = f"holds labels of {by.judge} of another server, prompt or --longest"
         raise InputError(Problem(str(path), what, "use the same options, or another file: --output FILE"))
     return mine
 
@@ -197,7 +197,7 @@ class ModelJudging(NamedTuple):
         nulls = f", {self.unreadable:,} unreadable and {self.declined:,} declined (null, never 0)"
         cut = f"; {self.truncated:,} by the start of a longer document (--longest)" if self.truncated else ""
         plain = f"; {self.without_schema:,} replies came without a schema" if self.without_schema else ""
-        whole = f"{counted(self.asked, 'pair')} asked, {self.cached:,} of them from the cache: {self.graded:,} graded"
+        whole = f"{counted(self.asked, 'pair')} requested, {self.cached:,} from the cache: {self.graded:,} graded"
         return f"{whole}{nulls}{cut}{plain}"
 
 

@@ -138,7 +138,7 @@ def lines_of(pool: Pool) -> Iterator[str]:
 
 def write_pool(path: Path, pool: Pool) -> None:
     """Write a pool; InputError if the file exists, or cannot be written."""
-    write_new(path, lines_of(pool), "judgments may belong to it; name another file with --output")
+    write_new(path, lines_of(pool), "labels may belong to it; name another file with --output")
 
 
 def write_new(path: Path, lines: Iterable[str], remedy: str = "name another file") -> None:

@@ -201,7 +201,7 @@ def groups_for(measure: Measure, judgments: Judgments, groups: Mapping[str, Grou
         InputError: there are no groups at all.
     """
     if groups is None:
-        raise InputError(Problem(f"measure {str(measure)!r}", "there are no AND/OR groups in these judgments"))
+        raise InputError(Problem(f"measure {str(measure)!r}", "there are no AND/OR groups in these labels"))
     return {q: groups.get(q) or [[d] for d, g in judged.items() if g > 0] for q, judged in judgments.items()}
 
 

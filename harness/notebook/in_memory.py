@@ -167,7 +167,7 @@ def judgments_of(qrels: Any, *, by_place: bool = False) -> Qrels:
         qrels = dict(enumerate(qrels))
     judgments = _by_query(qrels, "qrels", GRADE)
     if not any(judgments.values()):
-        raise InputError(Problem("qrels", "there is no judgment", '{"q1": {"d1": 1}}'))
+        raise InputError(Problem("qrels", "there are no labels", '{"q1": {"d1": 1}}'))
     return {query: judged for query, judged in judgments.items() if judged}
 
 

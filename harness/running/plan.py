@@ -50,7 +50,7 @@ class Capacity(NamedTuple):
         >>> Capacity(5, comparisons=3).sentence()
         'enough queries? No: 5 queries and 3 comparisons give no corrected p below 0.19; at least 7 are needed'
         """
-        kind = "different question" if self.clusters else "query"
+        kind = "cluster" if self.clusters else "query"
         smallest = min(1.0, self.comparisons * 2.0 ** (1 - self.units))
         if smallest > self.alpha:
             needed = next(n for n in range(1, 100) if self.comparisons * 2.0 ** (1 - n) <= self.alpha)

@@ -137,7 +137,7 @@ class SentenceTransformerEncoder(LocalEncoder):
         """Describe the model; raises InputError."""
         given = super()._prompts
         if both := [role for role in given if given[role] is not None and self._names[role]]:
-            raise InputError(Problem(f"encoder.{both[0]}_prompt", "stands beside a name of one", "write one"))
+            raise InputError(Problem(f"encoder.{both[0]}_prompt", "is given twice: by name and as text", "write one"))
         super().model_post_init(None)
         if self.weights.snapshot is not None:
             for role in given:

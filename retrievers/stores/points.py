@@ -147,7 +147,7 @@ def count_matches(added: int, kept: int) -> None:
     if added != kept:
         raise BackendError(
             f"the collection holds {kept} points for {added} documents: points were lost, or a ULID and a UUID among "
-            "the document ids stand for the same 128 bits"
+            "the document ids have the same 128 bits"
         )
 
 

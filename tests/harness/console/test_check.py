@@ -107,7 +107,7 @@ def test_what_so_many_queries_detect_before_a_run():
 def test_the_capacity_takes_the_level_the_family_and_the_clusters(tmp_path):
     found = check(five_needs(tmp_path, more='[statistics]\nalpha = 0.5\ncluster = "need"'), results=tmp_path / "none")
     assert found.capacity[:4] == (5, True, 3, 0.5)
-    assert "enough queries? 5 different questions" in "\n".join(found.lines())
+    assert "enough queries? 5 clusters" in "\n".join(found.lines())
 
 
 def test_a_long_report_is_cut_and_says_so(tmp_path):
@@ -193,14 +193,14 @@ def test_repeated_questions_are_counted_once_by_check_run_gate_and_report(tmp_pa
     blocks = '[[retrievers]]\nname = "bm25"\nkind = "bm25"\n[[retrievers]]\nname = "hash"\n'
     blocks += 'encoder = { kind = "hashing", dimensions = 64 }\n'
     path = small.experiment(tmp_path, retrievers=blocks, report=True)
-    assert "30 queries (3 different questions)" in check(path).lines()[0]
+    assert "30 queries (3 clusters)" in check(path).lines()[0]
     results = run(path, Options(tmp_path / "out"))
     assert set(results.comparisons["clusters"]) == {3}
     assert results.comparisons["p_value"].min() >= 0.25
-    assert "30 queries (3 different questions)" in (results.folder / "report.md").read_text(encoding="utf-8")
+    assert "30 queries (3 clusters)" in (results.folder / "report.md").read_text(encoding="utf-8")
     words = ("--baseline", "bm25", "--challenger", "hash", "--margin", "0.2")
     assert ended("gate", results.folder, *words) == 1
-    assert "30 queries (3 different questions), at least 14" in "".join(capsys.readouterr())
+    assert "30 queries (3 clusters), at least 14" in "".join(capsys.readouterr())
 
 
 OTHERS = """

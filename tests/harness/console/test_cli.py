@@ -74,7 +74,7 @@ def test_without_words_the_help_is_shown(call: Call) -> None:
         (["rnu"], "Did you mean 'run'?"),
         (["cache", "inf"], "Did you mean 'info'?"),
         (["run", "--quite", "x"], "; did you mean '--quiet'? (see harness run --help)"),
-        (["compare", "r", "--qrels", "q"], "QRELS|RESULTS is given without a name: TREC judgments, or a results"),
+        (["compare", "r", "--qrels", "q"], "QRELS|RESULTS is given without a name: TREC qrels, or a results"),
         (["run"], "Missing argument 'EXPERIMENT' (see harness run --help)"),
         (["cache"], "Missing command (see harness cache --help)"),
         (["run", "x", "--max-cost", "much"], "'--max-cost'"),
@@ -305,10 +305,10 @@ def test_score_shows_every_measure_of_every_run_whatever_the_room(
         (["qrels.txt", "first.run", "-m", "ndgc"], "did you mean 'nDCG'?"),
         (["qrels.txt", "first.run", "--grades", "binary"], "for results folders"),
         (["qrels.txt", "first.run", "--queries", "nowhere"], "cannot be read"),
-        (["first.run", "qrels.txt"], "is a run, not judgments"),
+        (["first.run", "qrels.txt"], "is a run, not qrels"),
         (["qrels.txt", "nope"], "error: nope: cannot be read: No such file or directory (give a file"),
         (["qrels.txt", "first.run", "first.run"], "error: first.run: is named twice (name each run once)"),
-        (["qrels.txt", "first.run", "-m", "P(groups='first')@1"], "there are no AND/OR groups in TREC judgments"),
+        (["qrels.txt", "first.run", "-m", "P(groups='first')@1"], "there are no AND/OR groups in TREC qrels"),
         (["qrels.txt", "first.run", "--format", "csv", "--json"], "cannot go with --format csv"),
     ],
 )
@@ -497,7 +497,7 @@ def test_reproduce_says_what_differs(call: Call, copied: Path) -> None:
     small.signed_anew(copied)
     said = call("reproduce", "--trust", copied)
     assert said.code == 1
-    assert "summary.csv: does not follow from the rankings and labels beside it" in said.err
+    assert "summary.csv: does not follow from the folder's rankings and labels" in said.err
 
 
 def test_reproduce_fails_where_a_retriever_answers_otherwise_or_no_more(

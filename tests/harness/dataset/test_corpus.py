@@ -132,7 +132,7 @@ def test_every_fault_is_told_in_one_pass(tmp_path: Path) -> None:
         r"DATA/qrels/test.tsv:3: grade .high. is not a whole number",
         r"DATA/qrels/test.tsv:5: query '1' and document 'd1' are judged twice",
         r"query '1' names document 'none', which does not exist",
-        r"judgments name query '9', which does not exist",
+        r"labels name query '9', which does not exist",
         r"judged query '1' is blank",
     ):
         assert re.search(expected, told), f"{expected} is not in\n{told}"

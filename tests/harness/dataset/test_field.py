@@ -295,7 +295,7 @@ def test_runs_and_judgments_are_told_apart_and_matched(tmp_path, monkeypatch, ca
     Path("a.run").write_text("q Q0 hr/leave.md 1 2 x\nq Q0 hr/pay.md 2 1 x\n")
     Path("b.run").write_text("q Q0 hr/pay 1 2 x\nq Q0 hr/leave 2 1 x\n")
     Path("c.run").write_text("q Q0 other 1 2 x\n")
-    assert "is a run, not judgments (give the qrels first" in ends(capsys, 2, "score", "a.run", "qrels").err
+    assert "is a run, not qrels (give the qrels first" in ends(capsys, 2, "score", "a.run", "qrels").err
     assert "ids matched: 2 by file name" in ends(capsys, 0, "score", "qrels", "a.run", "-m", "RR").err
     assert "no hit is judged in any query: ids look like 'other'" in ends(capsys, 2, "score", "qrels", "c.run").err
     both = ends(capsys, 3, "score", "qrels", "a.run", "c.run", "-m", "RR")

@@ -70,9 +70,9 @@ BEIR = [
         append('{"_id": "q1", "text": "x"}\n'),
         r"queries.jsonl:4: query id 'q1' occurs twice .*it is at \S*queries.jsonl:1 too",
     ),
-    ("queries.jsonl", empty, "there is no query|judgments name query 'q1'"),
+    ("queries.jsonl", empty, "there is no query|labels name query 'q1'"),
     ("qrels/test.tsv", append("q1\tcra\t1\n"), r"test.tsv:7: query 'q1' names document 'cra', .* \(did you mean 'car'"),
-    ("qrels/test.tsv", append("q9\tcar\t1\n"), r"test.tsv:7: judgments name query 'q9'.* \(did you mean 'q1'|'q"),
+    ("qrels/test.tsv", append("q9\tcar\t1\n"), r"test.tsv:7: labels name query 'q9'.* \(did you mean 'q1'|'q"),
     ("qrels/test.tsv", append("q1 0 car 1\n" * 30), r"test.tsv:7: 4 columns, as at 29 more places .*TREC"),
 ]
 CSV = [
@@ -320,7 +320,7 @@ CORPUS, JUDGED = "corpus/corpus-00000-of-00001.parquet", "default/test-00000-of-
 HUB = [
     (CORPUS, cut(20), "cannot be read"),
     (CORPUS, [{"_id": "car"}], "/corpus:1: 'text' is missing"),
-    (JUDGED, [{**layouts.qrels()[0], "query-id": "q9"}], "/qrels:1: judgments name query 'q9'"),
+    (JUDGED, [{**layouts.qrels()[0], "query-id": "q9"}], "/qrels:1: labels name query 'q9'"),
 ]
 
 

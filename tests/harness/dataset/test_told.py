@@ -152,7 +152,7 @@ def test_a_file_of_another_kind_is_called_so_once(tmp_path, content):
         f"is not JSON Lines: it looks like {CONTENTS[content]}"
     ]
     assert [problem.what for problem in refusal(read_qrels, path).problems] == [
-        f"holds no TREC judgments: it looks like {CONTENTS[content]}"
+        f"holds no TREC qrels: it looks like {CONTENTS[content]}"
     ]
 
 

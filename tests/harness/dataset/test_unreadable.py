@@ -83,10 +83,10 @@ def test_a_model_that_grades_nothing_fails_and_a_mended_one_is_asked_again(tmp_p
         assert "12 replies of m hold no grade, such as" in told and "sorry" in told and "\x1b" not in told
         provider.reply = lambda user: graded(2)
         assert "12 calls" in harness(capsys, *words, "--plan")
-        assert "12 pairs asked, 0 of them from the cache: 12 graded" in harness(capsys, *words)
+        assert "12 pairs requested, 0 from the cache: 12 graded" in harness(capsys, *words)
         assert {one.grade for one in read_judgments([tmp_path / "judgments-llm.jsonl"])} == {2}
-        assert "0 pairs asked" in harness(capsys, *words)
-        assert "12 of them from the cache: 12 graded" in harness(capsys, *words, "--output", "other.jsonl")
+        assert "0 pairs requested" in harness(capsys, *words)
+        assert "12 from the cache: 12 graded" in harness(capsys, *words, "--output", "other.jsonl")
         assert len(provider.requests) == 24
 
 

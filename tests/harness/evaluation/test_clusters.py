@@ -145,7 +145,7 @@ def test_clusters_are_told_wherever_queries_are():
     rows = compare(scores, clusters=tuple(needs))
     found = concluded(scores, rows, clusters=tuple(needs))
     words = " ".join(look_sentences(found))
-    assert "150 queries (30 different questions)" in words
+    assert "150 queries (30 clusters)" in words
     assert rows[0].clusters == found.clusters == 30
     few = {"a": np.array([0.9, 0.8, 0.7, 0.9]), "b": np.zeros(4)}
     row = compare(few, measure="m", clusters=("x", "x", "y", "y"))[0]

@@ -231,7 +231,7 @@ def test_an_encoder_of_another_form_is_refused_with_the_kind_to_write(experiment
     wrong = block(models, "sparse").replace('kind = "sparse"\n', "")
     with pytest.raises(InputError, match="'sparse-encoder' gives sparse vectors, not dense ones") as error:
         load(experiment(wrong))
-    assert 'it stands in a retriever of kind = "sparse"' in str(error.value)
+    assert 'it belongs to a retriever of kind = "sparse"' in str(error.value)
     with pytest.raises(InputError, match="'hashing' gives dense vectors, not multivector ones"):
         load(experiment('[[retrievers]]\nname = "m"\nkind = "multivector"\nencoder = { kind = "hashing" }\n'))
 

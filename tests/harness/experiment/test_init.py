@@ -81,7 +81,7 @@ def test_labels_that_are_missing_are_shown(tmp_path: Path) -> None:
     folder = small.dataset(tmp_path / "d")
     (folder / "queries.json").unlink()
     said = str(refusal(write_experiment, folder)).split("\n")
-    assert said[0].endswith(": 6 documents, but no question")
+    assert said[0].endswith(": 6 documents, but no query")
     assert json.loads(said[2])[0]["relevant_documents"] == ["apple", "boat"]
     assert "queries.txt" in said[3]
     assert said[5].endswith(f"harness init {folder}")

@@ -119,7 +119,7 @@ def test_of_a_local_model_too_and_old_names_stay(model: str) -> None:
 def test_a_prompt_that_the_model_has_not_is_told_with_those_that_it_has(model: str) -> None:
     with pytest.raises(InputError, match=r"query_prompt_name.*no prompt 'slow'.*it has 'document', 'fast', 'query'"):
         SentenceTransformerEncoder(model, query_prompt_name="slow")
-    with pytest.raises(InputError, match="stands beside a name"):
+    with pytest.raises(InputError, match="is given twice"):
         SentenceTransformerEncoder(model, query_prompt_name="fast", query_prompt="x")
 
 
@@ -213,7 +213,7 @@ def test_the_cells_say_which_value_each_has() -> None:
         ({"default": "words", "of": "words", "name": ["a"]}, "sweep.name: cannot be swept"),
         ({"default": "dense", "of": "dense", "encoder.dimensions": [64]}, "the default is its only configuration"),
         ({"default": "words", "of": "words", "k1": list(range(30)), "b": [i / 20 for i in range(20)]},
-         "sweep: stands for 600 configurations, and at most 500 are run"),
+         "sweep: makes 600 configurations; at most 500 are run"),
     ],
 )  # fmt: skip
 def test_a_sweep_that_cannot_be_is_refused(sweep: dict[str, Any], told: str) -> None:

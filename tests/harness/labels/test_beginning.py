@@ -40,7 +40,7 @@ def test_questions_without_labels_are_a_beginning(folder, tmp_path, form):
     questions(folder, form)
     written = write_experiment(folder, tmp_path / "begun.toml")
     said = "\n".join(written.lines())
-    assert "6 questions without labels" in said
+    assert "6 queries without labels" in said
     assert "harness pool results/begun" in said
     assert len(written.dataset.queries) == 6
     assert written.dataset.count == len(small.TEXTS)

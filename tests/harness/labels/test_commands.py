@@ -35,14 +35,14 @@ def begun(answered, tmp_path, monkeypatch):
 
 def test_from_questions_to_labels(begun, capsys):
     said = harness(capsys, "pool", "results/small", "--sample", "4", "--seed", "1")
-    assert "4 of 6 questions" in said
+    assert "4 of 6 queries" in said
     assert "pool.jsonl: " in harness(capsys, "judge", "pool.jsonl").replace("judge.html", "pool.jsonl")
     assert Path("judge.html").is_file() and small.ended("judge", "pool.jsonl") == 0
     assert small.ended("judge", "pool.jsonl", "--output", "pool.jsonl") == 2
     pool = read_pool(Path("pool.jsonl"))
     write(Path("ann.jsonl"), as_person(pool))
     said = harness(capsys, "labels", "merge", "ann.jsonl", "--into", "data")
-    assert "questions judged by people 4, begun by people 0, by a model alone 0" in said
+    assert "queries judged by people 4, begun by people 0, by a model alone 0" in said
     assert {labels.source for labels in load(DatasetReference(begun)).labels.values()} == {"people"}
     harness(capsys, "check", "small.toml")
     harness(capsys, "run", "small.toml", "--quiet")
@@ -107,7 +107,7 @@ def test_judges_are_compared(begun, capsys):
     said = harness(capsys, "labels", "agree", "all.jsonl")
     assert "ann and ben" in said
     assert "alpha, ordinal" in said
-    assert "ann asked twice, 5 pairs: 100 % the same, kappa with squared weights " in said
+    assert "ann graded twice, 5 pairs: 100 % the same, kappa with squared weights " in said
     assert "(no interval below 10 queries)" in said and "95 % interval" not in said
     assert "worth talking about: " in said
     found = json.loads(harness(capsys, "labels", "agree", "all.jsonl", "--json"))
@@ -149,13 +149,13 @@ def test_nobody_corrects_another_by_bearing_his_name(begun, capsys):
     harness(capsys, "labels", "merge", "ann.jsonl", "--into", "data")
     for _ in range(2):  # the same again adds nothing
         said = harness(capsys, "labels", "merge", "forged.jsonl", "--into", "data")
-        assert "what corrects ann is kept as a second answer; if ann sent it: --corrects ann" in said
-        assert f"{len(ann) + 1} judgments" in said and grade() == ann[0].grade
+        assert "other grades by ann count beside the first ones; if they correct them: --corrects ann" in said
+        assert f"{len(ann) + 1} labels" in said and grade() == ann[0].grade
     assert [json.loads(line)["grade"] for line in merged.read_text().splitlines() if '"round": 2' in line] == [
         forged.grade
     ]
     said = harness(capsys, "labels", "merge", "forged.jsonl", "--into", "data", "--corrects", "ann")
-    assert "second answer" not in said and grade() == forged.grade
+    assert "--corrects" not in said and grade() == forged.grade
 
 
 def test_a_model_that_gave_no_grade_is_filled_in(begun, capsys):
@@ -166,7 +166,7 @@ def test_a_model_that_gave_no_grade_is_filled_in(begun, capsys):
     write(Path("unread.jsonl"), [unread])
     write(Path("graded.jsonl"), [unread, graded])
     harness(capsys, "labels", "merge", "unread.jsonl", "--into", "data")
-    assert "second answer" not in harness(capsys, "labels", "merge", "graded.jsonl", "--into", "data")
+    assert "--corrects" not in harness(capsys, "labels", "merge", "graded.jsonl", "--into", "data")
     assert load(DatasetReference(begun)).labels[first.query_id].grades == {first.document_id: 2}
 
 
@@ -195,8 +195,8 @@ def test_a_question_that_stands_twice_is_told(begun, capsys):
     (begun / "queries.json").write_text(json.dumps(rows), encoding="utf-8")
     harness(capsys, "run", "small.toml", "--quiet")
     said = harness(capsys, "pool", "results/small")
-    assert "left out: 1 question that another one asks, but for case and white space" in said
-    assert "6 of 6 questions" in said
+    assert "left out: 1 query equal to another but for case and white space" in said
+    assert "6 of 6 queries" in said
 
 
 def test_pairs_on_which_people_and_a_model_lie_far_apart_are_listed(begun, capsys):

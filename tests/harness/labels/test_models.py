@@ -101,10 +101,10 @@ def test_a_file_of_another_server_or_pool_is_refused(tmp_path):
     made = pool(1, 2)
     with serving(ChatProvider()) as one, serving(ChatProvider()) as other:
         judge(one, tmp_path, made)
-        with pytest.raises(InputError, match="holds judgments of judge-1 of another server"):  # it asked nothing
+        with pytest.raises(InputError, match="holds labels of judge-1 of another server"):  # it asked nothing
             judge(other, tmp_path, made)
         before = write(tmp_path / "llm.jsonl", [judgment()]).read_bytes()
-        with pytest.raises(InputError, match="holds judgments of pool p, and this is"):
+        with pytest.raises(InputError, match="holds labels of pool p, and this is"):
             judge(one, tmp_path, made)
     assert (tmp_path / "llm.jsonl").read_bytes() == before
     assert len({prompt_digest("a"), prompt_digest("a", server="http://a/v1"), prompt_digest("a", server="b")}) == 3

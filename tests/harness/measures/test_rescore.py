@@ -77,7 +77,7 @@ def test_what_a_reader_must_know_is_said(qrels: Path, run: Path) -> None:
     assert notes(scored(qrels, run)) == (
         "judged queries without a relevant document: 1 (they score 0 and count; --skip-no-relevant leaves them out)",
         "judged queries that the run lacks: 1 (they score 0 and count; harness score --intersection leaves them out)",
-        "queries of the run without judgments: 1 (ignored)",
+        "queries of the run without labels: 1 (ignored)",
     )
     assert notes(scored(qrels, run, Conventions(skip_no_relevant=True, intersection=True)))[:2] == (
         "judged queries without a relevant document: 1 (left out)",

@@ -139,7 +139,7 @@ def test_an_experiment_file_comes_to_the_same_figures(tmp_path):
     [({"qrels": {**QRELS, "q-rails": ["trane"], "q-swim": ["fish", "whale"]}},
       "qrels: query 'q-rails' names document 'trane', which does not exist (did you mean 'train'? correct the id, or "
       'set relevance={"dangling": "drop"})'),
-     ({"qrels": {**QRELS, "q-none": ["car"]}}, "qrels: judgments name query 'q-none', which does not exist"),
+     ({"qrels": {**QRELS, "q-none": ["car"]}}, "qrels: labels name query 'q-none', which does not exist"),
      ({"qrels": {"q-rails": 3}}, "qrels['q-rails']: is neither a dict nor a list ({document: grade}, or the relevant"),
      ({"qrels": 3}, "qrels: cannot be read: it is of type int (a dict, a file, or a frame with query_id and doc_id"),
      ({"documents": {"a": 3}}, "documents['a']: is not text but 3 (a text, or {\"title\": …, \"text\": …})"),

@@ -74,7 +74,7 @@ def test_every_shape_scores_as_the_command_does(files, shape):
      ({"a": A, "b": frame({None: {"d1": 1.0}, "q1": {"d1": 1.0}})}, QRELS, r"\['query_id'\]: a row is without an id"),
      ({"a": A, "b": frame({"q1": {pd.NA: 1.0, 7: 2.0}})}, QRELS, r"\['doc_id'\]: a row is without an id"),
      ({"a": A, "b": 5}, QRELS, "it is of type int"),
-     ({"a": A, "b": pd.DataFrame({"x": [1]})}, QRELS, "its columns are _id, x"), ({"a": A, "b": B}, {}, "no judgment"),
+     ({"a": A, "b": pd.DataFrame({"x": [1]})}, QRELS, "its columns are _id, x"), ({"a": A, "b": B}, {}, "no labels"),
      ({"a": A, "b": B}, {"q1": {"d1": 0.5}}, "is not a whole number"),
      ({"a": A, "b": B}, {"q1": {"d1": float("inf")}}, "grade inf of document 'd1' is not a whole number"),
      ({"a": A, "b": B}, {"q1": {"d1": 10**400}}, r"is not a whole number .a grade is a whole number below 2\^31"),
