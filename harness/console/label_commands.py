@@ -95,7 +95,7 @@ def agree(paths: Sources, as_json: shared.Json = False) -> None:
     print_result(agreement_lines(agreements), as_json=as_json, **agreements._asdict())
 
 
-CORRECTS_HELP = "A judge whose later grades replace earlier ones; otherwise both count."
+CORRECTS_HELP = "A judge whose later grades replace earlier ones; without it the first grade stays."
 Corrects = Annotated[list[str] | None, typer.Option(metavar="JUDGE", help=CORRECTS_HELP)]
 
 
@@ -133,7 +133,7 @@ def merge(
     if adjudicate is not None and not merged.disputed:
         say(f"people differ by two grades on no document: there is nothing to settle, and {adjudicate} is not written")
     for judge in merged.opinions:
-        warn(f"other grades by {judge} count beside the first ones; if they correct them: --corrects {quote(judge)}")
+        warn(f"later grades by {judge} do not replace the first ones; if they should: --corrects {quote(judge)}")
     for one in merged.disputed:
         gave = ", ".join(f"{judge} {grade}" for judge, grade in one.grades)
         warn(f"to adjudicate: {one.query_id} {one.document_id}: {gave}")

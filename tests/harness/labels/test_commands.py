@@ -149,7 +149,7 @@ def test_nobody_corrects_another_by_bearing_his_name(begun, capsys):
     harness(capsys, "labels", "merge", "ann.jsonl", "--into", "data")
     for _ in range(2):  # the same again adds nothing
         said = harness(capsys, "labels", "merge", "forged.jsonl", "--into", "data")
-        assert "other grades by ann count beside the first ones; if they correct them: --corrects ann" in said
+        assert "later grades by ann do not replace the first ones; if they should: --corrects ann" in said
         assert f"{len(ann) + 1} labels" in said and grade() == ann[0].grade
     assert [json.loads(line)["grade"] for line in merged.read_text().splitlines() if '"round": 2' in line] == [
         forged.grade
