@@ -1,6 +1,6 @@
 """An experiment and its data set -> retrievers as objects that hold their parts. Nothing is loaded or sent.
 
-`check`, `run` and `embed` call it; after it nobody reads the tables of the experiment's retrievers but the manifest.
+`check`, `run` and `embed` call it; after it only the manifest reads the tables of the experiment's retrievers.
 """
 
 import json

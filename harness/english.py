@@ -28,7 +28,7 @@ def minus(numbers: str) -> str:
 
 
 def related(p: str) -> str:
-    """Return a p-value as it stands after its name: equal, or the bound that it is.
+    """Return a p-value as it follows its name: equal, or below a bound.
 
     >>> related(format_p(0.5)), related(format_p(0.0))
     ('= 0.500', '< 1e-12')

@@ -112,7 +112,7 @@ def _class(what: str, kind: str) -> type:
     """Import the class of a kind; the heavy library behind it is loaded at its first use, not here.
 
     Raises:
-        InputError: nobody has this kind, or several have it, or it cannot be loaded.
+        InputError: no package has this kind, or several have it, or it cannot be loaded.
     """
     table = _with_entry_points(what)
     if kind not in table:

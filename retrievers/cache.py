@@ -63,7 +63,7 @@ class Cache:
         self.path = path
         self._opened = time.time_ns()
         self._fresh = fresh
-        # What is on a disk that takes nothing can be read: no lock is needed where nobody can write.
+        # What is on a disk that takes nothing can be read: no lock is needed if nothing can be written.
         readable = path.is_file() and not os.access(path.parent, os.W_OK)
         try:
             if readable:
@@ -93,11 +93,11 @@ class Cache:
         self._db.close()
 
     def held(self, wanted: Sequence[bytes]) -> set[bytes]:
-        """Return the keys that are held, without looking at what they hold."""
+        """Return the keys in the cache, without their values."""
         return {key for (key,) in self._select("key", wanted)}
 
     def get(self, wanted: Sequence[bytes], form: Form = "dense") -> tuple[Positions, Embedded]:
-        """Return which of the distinct keys are held, as positions, and their rows; (0, 0) vectors if none is."""
+        """Return the positions of the distinct keys that are cached, and their rows; (0, 0) vectors if none is."""
         positions, values, tokens, truncated = self._read(wanted)
         try:
             vectors = unpacked(form, values)

@@ -111,7 +111,7 @@ _SAMPLE = 1000
 
 
 def list_price(provider: str, model: str, host: str = "") -> Price | None:
-    """Return the list price of a model, None where nobody has one; no network.
+    """Return the list price of a model, None if unknown; no network.
 
     A prefix of Bedrock's inference profiles ("us.", "eu.", "apac.", "global.") changes no price.
 

@@ -225,7 +225,7 @@ def windows(items: Iterable[Item], form: Form) -> Iterator[list[Item]]:
 
 
 class Cut:
-    """The vectors of an embedder, of which the leading numbers are kept.
+    """The vectors of an embedder, cut to their leading numbers.
 
     Args:
         embedder: gives the full vectors.

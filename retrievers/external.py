@@ -303,7 +303,7 @@ class SavedRun(ExternalRetriever):
             # Runs are kept until the last one was asked: as arrays, whose documents they share, they take a fraction.
             run: dict[str, tuple[tuple[str, ...], Floats]] = {}
             for query, documents, scores in stream_run(self._path, lines):
-                if query in run:  # its lines do not stand together
+                if query in run:  # its lines are not grouped
                     whole = read_run(self._path, lines).items()
                     run = {query: (tuple(map(sys.intern, hits)), np.array([*hits.values()])) for query, hits in whole}
                     break

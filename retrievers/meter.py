@@ -205,5 +205,5 @@ class Call(NamedTuple):
 
 
 def single_call(meter: Meter | None = None) -> Call:
-    """Return the call of a request that no loop makes and nothing stops; without a meter, nobody reads its counts."""
+    """Return the call of a request that no loop makes and nothing stops; without a meter its counts are not read."""
     return Call(meter or Meter(), Stop())

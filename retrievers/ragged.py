@@ -1,4 +1,4 @@
-"""Vectors of which texts have unequal numbers: sparse ones, and one vector for each token."""
+"""Unequal numbers of vectors per text: sparse ones, and one vector for each token."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -14,14 +14,14 @@ _DENSE = npt.NDArray[np.float32]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Ragged:
-    """Vectors of which texts have unequal numbers, in the order of their texts."""
+    """Unequal numbers of vectors per text, in the order of their texts."""
 
     columns: ClassVar[tuple[str, ...]]
     """The arrays that have a row for each number, or token."""
     starts: npt.NDArray[np.int64]
     """(n + 1,): where the numbers, or tokens, of each text begin, and where the last end."""
     values: _DENSE
-    """Of sparse vectors (numbers,), of which none is 0; else (tokens, dimensions)."""
+    """Of sparse vectors (numbers,), none of them 0; else (tokens, dimensions)."""
 
     def __len__(self) -> int:
         return len(self.starts) - 1
@@ -40,7 +40,7 @@ class _Ragged:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SparseVectors(_Ragged):
-    """Vectors of which only the numbers that are not 0 are kept, in the order of their texts."""
+    """Vectors without their zeros, in the order of their texts."""
 
     columns = "values", "indices"
     indices: npt.NDArray[np.int32]

@@ -1,4 +1,4 @@
-"""Documents, queries and rankings, the one order in which every list of hits stands, and rankings from several."""
+"""Documents, queries and rankings, the one order of every list of hits, and rankings from several."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ class Ranking:
 
     doc_ids: tuple[str, ...]
     scores: Floats
-    """float64, descending, read-only; equal scores stand in descending order of document id."""
+    """float64, descending, read-only; equal scores are in descending order of document id."""
 
     def __len__(self) -> int:
         return len(self.doc_ids)
@@ -174,7 +174,7 @@ def ranked(doc_ids: Sequence[str], scores: npt.ArrayLike, depth: int | None = No
         raise ValueError(f"{len(doc_ids)} ids for {len(values)} scores")
     if not np.isfinite(values).all():
         raise ValueError("a score is not finite")
-    if (values[1:] < values[:-1]).all():  # they stand in their order
+    if (values[1:] < values[:-1]).all():  # they are in their order
         ids, kept = doc_ids, values[:depth].copy()
     else:
         order = np.argsort(-values, kind="stable")
@@ -226,7 +226,7 @@ def asked_until(
 
 
 def top_k_candidates(scores: npt.NDArray[np.floating], depth: int, *, positive: bool = False) -> npt.NDArray[np.intp]:
-    """Return the positions of scores that could stand in the first `depth`, ties at the end included.
+    """Return the positions of scores that could be in the first `depth`, ties at the end included.
 
     Args:
         scores: of one query, not rounded yet.

@@ -112,7 +112,7 @@ class Reranked(Retriever):
         """Rerank every query's hits through the cache, pairs of like length of all queries together.
 
         The first `depth` hits are in the order of their scores, the others keep their order beneath them. The meter
-        counts `texts` (distinct pairs), `cached` and `lost_tokens`, and notes the queries of which a pair was
+        counts `texts` (distinct pairs), `cached` and `lost_tokens`, and notes the queries with a pair that was
         truncated, as "truncated-pair"; the reranker itself counts calls, tokens and dollars in it.
 
         Raises:

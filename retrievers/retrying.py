@@ -161,7 +161,7 @@ def lots_of_answers(
     pool = ThreadPoolExecutor(width)
     try:
         while True:
-            # Half as many again lie ready, so that no thread idles while the caller treats an answer.
+            # Half as many again are ready, so that no thread idles while the caller treats an answer.
             room = 0 if failures else width + width // 2 - len(running)
             running.update((pool.submit(ask, request, stopped), request) for request in islice(waiting, room))
             if not running:

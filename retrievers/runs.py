@@ -80,9 +80,9 @@ def _by_query(path: str | Path, form: LineForm, lines: Lines | None = None) -> d
 
 
 def stream_run(path: str | Path, lines: Lines | None = None) -> Iterator[tuple[str, tuple[str, ...], Floats]]:
-    """Read a run query by query, as far as its lines stand together: query id, documents and their scores.
+    """Read a run query by query, as far as its lines are grouped: query id, documents and their scores.
 
-    Only one query's hits are in memory at a time. A query whose lines do not stand together comes again. Arguments and
+    Only one query's hits are in memory at a time. A query whose lines are not grouped comes again. Arguments and
     errors, after the last query, as of `read_run`.
     """
     problems = LineProblems(path)
@@ -116,7 +116,7 @@ def lines_of(query: str, ranking: Ranking, scores: list[str], *, tag: str) -> st
         return ""
     lowered = falling(ranking.scores)
     begin, end = f"{encode(query)} Q0 ", f" {tag}\n"
-    parts = [end + begin] * (4 * len(scores))  # no step of Python for each line, of which there may be millions
+    parts = [end + begin] * (4 * len(scores))  # no step of Python for each of millions of lines
     text = "".join(ranking.doc_ids)
     plain = text.isascii() and text.isprintable() and " " not in text and "%" not in text
     ids = ranking.doc_ids if plain else map(encode, ranking.doc_ids)

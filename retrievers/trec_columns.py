@@ -18,12 +18,12 @@ SPACES = bytes(byte in b" \t\n\v\f\r" for byte in range(256))
 WIDEST = 1 << 24
 """Bytes of a column, each field padded to the longest: a block with longer ones is read line by line."""
 KNOWN, SLOT_BITS, MIXING = 1 << 18, 17, np.uint64(0x9E3779B97F4A7C15)
-"""Ids of which one text is kept each; bits of the number by which they are found, and what spreads it."""
+"""Ids that keep one text each; bits of the number by which they are found, and what spreads it."""
 Numbers = npt.NDArray[Any]
 
 
 class LineForm(NamedTuple):
-    """What stands in the lines of a kind of file."""
+    """The fields of a kind of file."""
 
     fields: str
     width: int

@@ -173,7 +173,7 @@ class Encoder(Model):
 
     @property
     def reads(self) -> int | None:
-        """Tokens of one text that the model reads, the rest being cut off; None where it reads all, or nobody knows."""
+        """Tokens of one text that the model reads, the rest being cut off; None if it reads all, or that is unknown."""
         return None if self.limits is None else self.limits.tokens
 
     def lengths(self, texts: Sequence[str], role: Role) -> Tokens:
@@ -279,11 +279,11 @@ class Retriever(ABC):
     expands: ClassVar[bool] = False
     """As of a model."""
     own_index: ClassVar[bool] = False
-    """Whether it searches an index that somebody else made, of which no document can be left out from here."""
+    """Whether it searches an index made elsewhere, from which no document can be left out here."""
 
     @property
     def parts(self) -> tuple[Retriever, ...]:
-        """What it uses: other retrievers, each of which indexes and searches by itself; then it has no index."""
+        """What it uses: other retrievers, which index and search by themselves; then it has no index."""
         return ()
 
     @property

@@ -138,7 +138,7 @@ def wrap_user_errors(parts: Iterable[object]) -> Iterator[None]:
     except MemoryError as failure:
         remedy = 'use store = "edge", or run fewer retrievers at once with --only'
         raise BackendError(f"not enough memory ({remedy})") from failure
-    except BaseException as failure:  # SystemExit too: nobody's code ends the program
+    except BaseException as failure:  # SystemExit too: user code does not end the program
         names = " or ".join(name for part in parts if part is not None and (name := _foreign(part)))
         said = " ".join("".join(traceback.format_exception_only(failure)).split())[:300]
         place = _place(failure.__traceback__, ours=not names)

@@ -107,7 +107,7 @@ def agree(question: str, option: str) -> None:
     """Ask a question; without a terminal, the option must be given.
 
     Raises:
-        InputError: nobody agreed.
+        InputError: the answer was no.
     """
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
         raise InputError(Problem(option, "is needed without a terminal", f"read the experiment, add {option}"))

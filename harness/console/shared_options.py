@@ -53,7 +53,7 @@ def corrections(incomplete: str) -> list[str]:
 
 
 def fingerprints(incomplete: str) -> list[str]:
-    """Models of which the cache holds vectors."""
+    """Models whose vectors are in the cache."""
     from retrievers.cache import Cache, default_path
 
     with suppress(HarnessError), Cache(default_path()) as cache:

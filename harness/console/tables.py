@@ -154,7 +154,7 @@ def leaderboard(
         width: cells of the terminal.
         level: confidence of the intervals.
         clusters: of queries, where these are declared.
-        low_is_good: measures of which less is better.
+        low_is_good: measures for which less is better.
     """
     from harness.evaluation.scores import by_mean
 

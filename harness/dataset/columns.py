@@ -47,7 +47,7 @@ NAMING = ("label_document", "relevant", "contexts")
 """What names the documents of a label."""
 OF_DOCUMENTS = ("document_id", "title", "text")
 ASKED = ("query_id", "query", "label_query", "reference", "claims", "history")
-"""What a row of queries holds where the labels stand in a table of their own."""
+"""What a row of queries holds if the labels are in a table of their own."""
 OF_QUERIES = (*ASKED, *LABELLING)
 FIELDS = "fields"
 """Declares the columns, with commas between, that hold no labels whatever they are called."""
@@ -155,7 +155,7 @@ class PlacedRow(NamedTuple):
         return self.columns.name(kind, self.row)
 
     def value(self, kind: str) -> Any:
-        """What stands in it; None where there is no such column.
+        """Its value; None if there is no such column.
 
         >>> row = {"inputs": {"question": "why"}}
         >>> PlacedRow(row, SourceLocation("q"), Columns({"query": "inputs.question"}), Findings()).value("query")
@@ -210,7 +210,7 @@ class PlacedRow(NamedTuple):
 
         Args:
             unnamed: what it is called where there is no column for its id.
-            labelled: whether its labels stand in the row, too: they are not fields of it.
+            labelled: whether its labels are in the row, too: they are not fields of it.
         """
         id_ = unnamed if self.name("query_id") is None else self.id("query_id")
         text = self.text("query")
@@ -259,7 +259,7 @@ def recognised(kind: str, names: tuple[str, ...]) -> str | None:
 
 @lru_cache(maxsize=1024)
 def folded(name: str) -> str:
-    """A name without its case and what stands between its words.
+    """A name without its case and the separators of its words.
 
     >>> folded("Doc ID"), folded("relevant-docs")
     ('docid', 'relevantdocs')
@@ -314,7 +314,7 @@ def has_path(row: Row, path: str) -> bool:
 
 
 def value_at(row: Row, path: str, missing: Any = None) -> Any:
-    """What stands there; another value where there is nothing.
+    """The value there; another one if there is none.
 
     >>> value_at({"inputs": {"question": "why"}}, "inputs.question")
     'why'

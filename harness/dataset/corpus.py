@@ -129,7 +129,7 @@ class CheckedDocuments:
         return self.known.ids
 
     def match(self, labels: Iterable[str]) -> dict[str, Match]:
-        """The documents that labels name: by a field if the data set says so, else by id or by what stands for it."""
+        """The documents that labels name: by a field if the data set says so, else by id or what matches it."""
         if not self.by_field:
             return self.known.match(labels)
         if len(self._values.ids) != len(self.keys):
@@ -255,7 +255,7 @@ def text_key(text: str) -> bytes:
 
 
 def digest_line(row: list[Any]) -> bytes:
-    """A document or a query as one line of JSON, of which a digest is made."""
+    """A document or a query as one line of JSON, for a digest."""
     return _ENCODER.encode(row).encode("utf-8", "surrogatepass") + b"\n"
 
 

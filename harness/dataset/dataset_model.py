@@ -1,4 +1,4 @@
-"""Where a data set lies, and what it is once it has been checked: documents, queries, labels, a digest of them all."""
+"""Where a data set is, and what it is once it has been checked: documents, queries, labels, a digest of them all."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def refuse_urls(*names: str | None) -> None:
 
 @dataclass(frozen=True, slots=True)
 class DatasetReference:
-    """Where a data set lies, and which part of it is meant."""
+    """Where a data set is, and which part of it is meant."""
 
     path: Path | str
     """A folder, a zip archive or a file; a name that begins with one of `SCHEMES`."""
@@ -82,7 +82,7 @@ class DatasetReference:
 
 @dataclass(frozen=True, slots=True)
 class Labels:
-    """What was said about one query, kept as it was said: one of the three forms, none where nobody judged."""
+    """What was said about one query, kept as it was said: one of the three forms, none if it has no labels."""
 
     grades: Mapping[str, int] | None = None
     """Document id -> grade; judged documents that are not relevant have grade 0 or below."""
@@ -176,7 +176,7 @@ def reference_from_json(row: Mapping[str, Any]) -> Reference:
 
 
 def source_named(by: str) -> LabelSource:
-    """Whose labels a file holds, by its `labelled_by`; "" where it names people or nobody.
+    """Whose labels a file holds, by its `labelled_by`; "" if it names people, or no one.
 
     >>> source_named("ann, ben"), source_named("llm:judge-1"), source_named("ann, llm:judge-1")
     ('', 'model', 'mixed')

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 COMPRESSED = (".gz", ".zst", ".bz2", ".xz")
-"""Suffixes that may stand behind a file's own."""
+"""Suffixes that may follow a file's own."""
 OTHER_ARCHIVES = (".tgz", ".tbz2", ".txz", ".7z", ".rar", *(f".tar{suffix}" for suffix in ("", *COMPRESSED)))
 """Suffixes of archives that no reader opens."""
 AGAIN = "fetch or make it again"
@@ -158,7 +158,7 @@ Files = Mapping[str, File]
 
 
 class Reader(NamedTuple):
-    """A format: whether a reference is one, by the files that lie there, and how it is opened."""
+    """A format: whether a reference is one, by its files, and how it is opened."""
 
     matches: Callable[[DatasetReference, Files], bool]
     read: Callable[[DatasetReference, Files], Source]
@@ -249,7 +249,7 @@ def _files_below(folder: Path, problems: Findings) -> Iterator[Path]:
 
 
 def is_results(folder: Path) -> bool:
-    """Whether a run wrote this folder: results are never read as documents, wherever they lie."""
+    """Whether a run wrote this folder: results are never read as documents."""
     if not (folder / "qrels.trec").is_file():
         return False
     return ".unfinished" in folder.name or (folder / "manifest.json").is_file()

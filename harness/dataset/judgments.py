@@ -233,7 +233,7 @@ def _finished(people: list[Judgment]) -> bool:
 
 
 def read_overlay(reference: DatasetReference, seen: Findings) -> list[Judgment] | None:
-    """Read the `judgments.jsonl` that lies over the labels of a folder; None where there is none."""
+    """Read the `judgments.jsonl` that replaces labels of a folder; None if there is none."""
     if reference.scheme or not reference.folder.is_dir() or not (reference.folder / NAME).is_file():
         return None
     return resolve_corrections(list(read_file(reference.folder / NAME, seen)), seen)

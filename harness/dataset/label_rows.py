@@ -21,7 +21,7 @@ from harness.dataset.source import WHOLE, SourceLocation, grade_of, written_valu
 from retrievers.ids import document_id, nfc
 
 LISTS = "|;\n,"
-"""What parts the ids of a list in one cell: the first of these that stands in it."""
+"""What parts the ids of a list in one cell: the first of these that occurs in it."""
 Known = Callable[[str], bool]
 """Whether a text names a document."""
 HOP = re.compile(r"^\s*<\d+-hop>\s*")
@@ -30,14 +30,14 @@ MOST = 10
 """So many documents of merged lists are kept, or as many as the longest list has."""
 Labelled = tuple[SourceLocation, str, Labels]
 Gathered = tuple[SourceLocation, dict[str, int], "array[int]"]
-"""Judgments of one query that stand one a row: the place of the first, grades by document, and the line of each."""
+"""Labels of one query, one per row: the place of the first, grades by document, and the line of each."""
 
 
 def labels_of(lines: Iterable[PlacedRow], queries: Mapping[str, str] | None = None) -> Iterator[Labelled]:
     """Labels in any of three shapes: a row a judgment with a grade, a row a relevant document, or a list a query.
 
     A list is best first, a list of lists are groups of alternatives, an object holds grades; in one cell of text it is
-    JSON, or ids with `|`, `;`, line feeds or commas between. A pair that stands on several rows without a grade is
+    JSON, or ids with `|`, `;`, line feeds or commas between. A pair on several rows without a grade is
     counted once, and clicks on it are added up.
 
     Args:
@@ -192,7 +192,7 @@ def holds_grades(cell: Any) -> bool:
 
 
 def leaves_of(cell: Any, path: str) -> Iterator[tuple[str, Any]]:
-    """What stands in a cell, each with the path that leads to it: further than to an object that names a document.
+    """The values in a cell, each with the path that leads to it: further than to an object that names a document.
 
     >>> list(leaves_of([{"doc": {"ref": "d1"}, "why": "so"}], "gold")), list(leaves_of("d1; d2", "gold"))
     ([('gold.doc', {'ref': 'd1'}), ('gold.why', 'so')], [('gold', 'd1; d2')])

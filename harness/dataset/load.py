@@ -131,7 +131,7 @@ def load(reference: DatasetReference | str | Path, *, drop_dangling: bool = Fals
     """Read and check a data set.
 
     Args:
-        reference: where it lies: a path, a name (`hf:…`, `irds:…`), or what says more.
+        reference: where it is: a path, a name (`hf:…`, `irds:…`), or what says more.
         drop_dangling: count judgments of absent documents or queries instead of refusing them.
         sampled: how many documents the data set keeps of this pass, for who looks at their texts.
 
@@ -276,7 +276,7 @@ def _is_asked(query: Query, labels: Labels | None, beginning: bool) -> bool:
 
 
 def _is_measured_by_claims(query: Query, labels: Labels | None) -> bool:
-    """Whether a query has claims; or an answer to take them from, where nobody labelled it."""
+    """Whether a query has claims; or an answer to take them from, if it has no labels."""
     return bool(query.reference.claims or (labels is None and query.reference.answers))
 
 

@@ -4,8 +4,8 @@ Every `*.md`, `*.markdown`, `*.rst` and `*.txt` below the folder is a document, 
 top; so is what the extra `documents` converts (`harness.dataset.corpus`). `queries.json` is a list of objects with
 `query` and `relevant_documents`.
 
-What stands at the head of a file between two lines `---`, as wikis and site generators write it, is YAML: an object of
-names is read, each value as the text that it is. Whatever else stands there leaves the file as it is: a line of hyphens
+The head of a file between two lines `---`, as wikis and site generators write it, is YAML: an object of
+names is read, each value as the text that it is. Any other head leaves the file as it is: a line of hyphens
 is a rule in Markdown, too.
 """
 
@@ -65,7 +65,7 @@ def holds_documents(files: Files) -> bool:
 
 
 def documents_among(files: Files) -> tuple[list[str], list[str]]:
-    """The ids of the documents among files, as far as their names say it; and the files that nobody reads."""
+    """The ids of the documents among files, as far as their names say it; and the files that are not read."""
     converts = installed()
     readable = {name for name, file in files.items() if _readable(name, file, converts=converts)}
     others = [name for name, file in files.items() if name not in readable and _unread(name, file)]
@@ -73,7 +73,7 @@ def documents_among(files: Files) -> tuple[list[str], list[str]]:
 
 
 def read(reference: DatasetReference, files: Files) -> Parts:
-    """Open a folder of documents; the query files lie in it, `queries.json` if none is named."""
+    """Open a folder of documents; the query files are in it, `queries.json` if none is named."""
     if reference.split is not None:
         raise InputError(Problem("dataset.split", "a folder of Markdown has no splits", "name a file: queries = …"))
     names = reference.queries or ("queries.json",)
@@ -238,7 +238,7 @@ def _entries(head: str) -> dict[str, str]:
 
 
 def _text(node: yaml.Node, head: str) -> str:
-    """A value as text: lists with commas between, and what lies deeper as it is written, in one line."""
+    """A value as text: lists with commas between, and deeper values as they are written, in one line."""
     if isinstance(node, yaml.SequenceNode):
         return ", ".join(text for one in node.value if (text := _text(one, head)))
     if isinstance(node, yaml.ScalarNode):

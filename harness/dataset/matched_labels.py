@@ -157,7 +157,7 @@ def _refuse_absent(
 
 
 def _refuse_losses(found: MatchedLabels, documents: CheckedDocuments, seen: Findings, where: str) -> None:
-    """Refuse labels of which more than one in ten is lost, whatever takes them away."""
+    """Refuse labels if more than one in ten is lost, for any reason."""
     lost = found.lost.total()
     total = lost + sum(found.ways.values())
     if seen or lost <= MOST_LOST * total:

@@ -6,7 +6,7 @@ header, and judgments in TREC's form. Hugging Face: each part a folder of Parque
 `corpus-id`, `score` and may be called `default` (mteb 2.26.24, `retrieval_dataset_loaders.py`). By its name
 (`hf:mteb/scifact`, `hf:mteb/scifact@revision`) the hub is asked, through `datasets`, which keeps what it fetched; code
 of a data set is never run. By another (`irds:beir/scifact/test`) ir_datasets reads what is on this machine, and fetches
-what is not. SQuAD's and HotpotQA's questions stand beside their passages, which are the documents: a passage that
+what is not. SQuAD's and HotpotQA's questions come with their passages, which are the documents: a passage that
 comes again is the same document.
 """
 

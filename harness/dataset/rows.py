@@ -1,6 +1,6 @@
-"""Rows of a table, whatever file they stand in: JSON Lines, JSON, CSV, TSV, Parquet, Arrow, a sheet of a workbook.
+"""Rows of a table in any file: JSON Lines, JSON, CSV, TSV, Parquet, Arrow, a sheet of a workbook.
 
-Of JSON they stand in a list, under one key of an object, or in what searches say: Elasticsearch and OpenSearch keep a
+In JSON they are in a list, under one key of an object, or in what searches say: Elasticsearch and OpenSearch keep a
 document under `_source`, and in a bulk request on the line after its id; RRE (and Quepid, which exports in its form)
 keeps queries in groups that share their ratings.
 """
@@ -244,7 +244,7 @@ def _table(
             continue
         header = header or _names(file.header or (), len(cells))
         none = False
-        if header == QUEPID and len(cells) == 1:  # a query that nobody rated
+        if header == QUEPID and len(cells) == 1:  # a query without ratings
             cells = [*cells, "", ""]
         if len(cells) != len(header):
             remedy = f"{'the header has' if file.header is None else 'expected'} {len(header)}: {', '.join(header[:8])}"
@@ -278,7 +278,7 @@ def _cells(handle: IO[bytes], path: Path) -> Iterator[str]:
 
 
 def listed(whole: Any) -> tuple[str, list[Any]] | None:
-    """Find the rows of a JSON file, and the key under which they stand, "" for a list; None where neither is clear.
+    """Find the rows of a JSON file, and the key of their list, "" for a list; None where neither is clear.
 
     >>> listed({"version": 1, "examples": [{"input": "a"}]})
     ('examples', [{'input': 'a'}])

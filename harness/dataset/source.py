@@ -1,6 +1,6 @@
 """What every format reader gives, and how text is read: UTF-8, with a place for every complaint.
 
-Ids, grades, cells, reference answers and claims mean the same in whatever format they stand.
+Ids, grades, cells, reference answers and claims mean the same in every format.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class SourceLocation(NamedTuple):
     path: Path
     line: int | None = None
     lines: Sequence[int] = ()
-    """Of labels that stand one a line: the line of each document, in their order."""
+    """Of labels, one per line: the line of each document, in their order."""
 
     def __str__(self) -> str:
         return f"{self.path}:{self.line}" if self.line else str(self.path)
@@ -64,7 +64,7 @@ class Findings:
         self.unused: dict[str, dict[str, list[Any]]] = {}
         """File of queries or labels -> column that nothing uses -> its first cells."""
         self.unlabelled = set[str]()
-        """Files of queries whose labels stand in a file of their own."""
+        """Files of queries whose labels are in a file of their own."""
         self.names_document: Callable[[str], bool] = lambda cell: False
         """Whether a whole cell names a document: known when labels are read."""
         self._problems: dict[tuple[str, str, str], Problem] = {}
@@ -264,7 +264,7 @@ def read_reference(answers: Any, claims: Any, place: SourceLocation, problems: F
     """Read a query's reference answers (a text, or several) and claims (a list); empty after a complaint.
 
     A claim is a text, or an object with `text` and `vital`: whether an answer without it would be no answer. In one
-    cell of text, claims are JSON, or stand one a line.
+    cell of text, claims are JSON, or one per line.
 
     >>> claims = ["monthly", {"text": "in advance", "vital": False}]
     >>> rent = read_reference("A fee.", claims, SourceLocation("q"), Findings())

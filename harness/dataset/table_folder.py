@@ -113,7 +113,7 @@ def looked_in(reference: DatasetReference, files: Files) -> tuple[Path, dict[str
     """The folder in which the parts of a data set are looked for, and the files there that may be meant.
 
     Args:
-        reference: where it lies.
+        reference: where it is.
         files: those that may be meant though the reference does not name them.
     """
     folder = Path() if reference.scheme else reference.folder

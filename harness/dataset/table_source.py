@@ -166,7 +166,7 @@ def rows_of(*files: File) -> RowSource:
 
 @dataclass(frozen=True, slots=True)
 class TableSource:
-    """Rows of documents, of queries, and of labels where these do not stand with the queries."""
+    """Rows of documents, of queries, and of labels if these are not with the queries."""
 
     document_rows: RowSource
     query_rows: RowSource

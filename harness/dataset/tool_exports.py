@@ -1,7 +1,7 @@
 """What evaluation tools write: for each tool one row that says under which names it keeps what.
 
 Ragas, LangSmith, Phoenix and Langfuse export questions, with ids or texts of the documents that answer them; the
-documents lie where the reference says. embench, LlamaIndex and AutoRAG write documents and labels, too.
+documents are where the reference says. embench, LlamaIndex and AutoRAG write documents and labels, too.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -30,9 +30,9 @@ class Export(NamedTuple):
     """
 
     recognised: tuple[tuple[str, ...], ...]
-    """Its rows have one name of each; of a JSON object whose rows stand under a key, the object itself."""
+    """Its rows have one name of each; of a JSON object whose rows are under a key, the object itself."""
     names: Mapping[str, tuple[str, ...]]
-    """Kind of column -> its names; where a row has no id, its number stands for one."""
+    """Kind of column -> its names; where a row has no id, its number is used."""
     fields: tuple[str, ...] = ()
     """Further names whose values become fields of the query."""
     objects: tuple[str, ...] = ()
@@ -57,7 +57,7 @@ class Export(NamedTuple):
         return bool(row) and all(any(name in row for name in names) for names in self.recognised)
 
     def read(self, reference: DatasetReference, files: Files) -> Parts:
-        """Open the questions; the documents lie where the reference says.
+        """Open the queries; the documents are where the reference says.
 
         Raises:
             InputError: no documents are named, or they are not there.

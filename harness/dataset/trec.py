@@ -1,7 +1,7 @@
 r"""TREC's collections; qrels and runs are those of `retrievers.runs`.
 
 In a collection documents are
-`<DOC>` … `</DOC>`, topics `<top>` … `</top>` or a line each. Documents lie in a folder `documents` or in files
+`<DOC>` … `</DOC>`, topics `<top>` … `</top>` or a line each. Documents are in a folder `documents` or in files
 `documents.*`, `docs.*`, `corpus.*`; topics in `topics.*` or `queries.*`; judgments in `qrels.*`; or as the experiment
 says. Of a topic its title is asked, or the part that columns = { query = "desc" } names.
 """
@@ -88,7 +88,7 @@ def _document_rows(files: Sequence[File], problems: Findings) -> Iterator[tuple[
 
 
 def topic_rows(files: Sequence[File], part: str, problems: Findings) -> Iterator[tuple[SourceLocation, Row]]:
-    """One query a topic, of which a part is asked, or a line: id, tab, text."""
+    """One query per topic, of which a part is searched, or per line: id, tab, text."""
     for file in files:
         first = next(read_lines(file, Findings()), (0, ""))[1].lstrip().lower()
         yield from _topics(file, part, problems) if first.startswith("<") else _lines(file, problems)
@@ -119,7 +119,7 @@ def _topics(file: File, part: str, problems: Findings) -> Iterator[tuple[SourceL
 
 
 def qrels_files(files: Files) -> list[File]:
-    """The files of judgments in TREC's form, whatever documents and queries stand beside them."""
+    """The files of judgments in TREC's form, whatever documents and queries are there."""
     return [file for file in _files(files, JUDGMENTS) if is_qrels(file)]
 
 
@@ -189,7 +189,7 @@ def _open(block: str, tag: str) -> str:
 
 
 def _body(block: str) -> str:
-    """All that stands outside `DOCNO` and titles."""
+    """All text outside `DOCNO` and titles."""
     return _plain(re.sub(rf"(?is)<(DOCNO|{'|'.join(TITLES)})>.*?</\1>", " ", block))
 
 

@@ -90,7 +90,7 @@ RESIDUAL = "residual=True"
 
 
 def uncounted() -> None:
-    """Stand for what counts pairs where nobody waits for them."""
+    """Count no pairs, if nobody watches."""
 
 
 def compare(

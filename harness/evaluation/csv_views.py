@@ -80,7 +80,7 @@ def uplift_family(scores: Scores, manifest: Manifest, graded: GradedLabels, sett
         and {name, block["of"]} <= set(scores.retrievers)
     }
     for row in _deciding_rows([("", scores)], list(blocks), "rerank uplift", settings) if blocks else ():
-        # Nobody judged the claims against candidates below the cutoff: what could be made of them is not known.
+        # Claims were not judged against candidates below the cutoff: what these could add is unknown.
         note = "no ceiling: the candidates below the cutoff have no verdicts"
         if not parse(scores.primary).claimed:
             note = f"ceiling {_ceiling(graded, scores, row.b, blocks[row.a, row.b]):.4f}"

@@ -49,7 +49,7 @@ def evaluate(
         scores: of two retrievers or more.
         baseline: each other retriever is compared with it; None compares all pairs.
         settings: the tests.
-        low_is_good: measures of which less is better.
+        low_is_good: measures for which less is better.
         step: as for `compare`.
 
     Raises:

@@ -34,7 +34,7 @@ class WarningKind(Enum):
     MATCHED_IDS = "matched ids"
     """A retriever's ids are written otherwise: how many were matched each way; words are the ways, then an example."""
     UNJUDGED = "unjudged"
-    """The share of a retriever's first hits that nobody judged, that of the leader's, and how many hits are first."""
+    """The share of a retriever's first hits without a label, that of the leader's, and how many hits are first."""
     JUDGED_GAP = "judged gap"
     """What the first retriever returned was judged much more than what the second did: both shares."""
     CLICKS = "clicks"
@@ -236,7 +236,7 @@ class Evaluation(BaseModel):
     effective: float | None
     """How many queries (clusters) of equal weight tell as much; None without weights."""
     low_is_good: frozenset[str] = frozenset()
-    """Measures of which the lowest mean leads."""
+    """Measures whose lowest mean leads."""
     summary: Mapping[str, Mapping[str, Summary]]
     """Measure -> retriever -> its statistics."""
     comparisons: Mapping[str, tuple[Comparison, ...]]

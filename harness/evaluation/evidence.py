@@ -88,7 +88,7 @@ def to_judge(results: Results) -> ToJudge:
 
 
 def next_step(results: Results) -> str:
-    """What to do with rankings that nobody has judged."""
+    """What to do with rankings that have no labels."""
     n = len(results.queries)
     sample = f" --sample {min(n, 60)}" if n > 60 else ""
     # A run writes its page before its folder is put in place.

@@ -79,7 +79,7 @@ def score_folders(
         called: what the folders are called; left out, the end of their paths.
 
     Raises:
-        InputError: a folder cannot be read or was scored by nobody, the folders share no query, or a measure cannot be
+        InputError: a folder cannot be read or has no scores, the folders share no query, or a measure cannot be
             computed.
     """
     results = [records.read(folder) for folder in folders]

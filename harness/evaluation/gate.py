@@ -75,7 +75,7 @@ def gate_retrievers(challenger: GateArm, baseline: GateArm, *, margin: float, co
         challenger: the retriever that would take the other's place; its experiment declares measure and tests.
         baseline: the retriever in use.
         margin: the loss of the mean that is still acceptable.
-        corpus_changed: whether the folders may be over two states of a corpus: queries of which a relevant document is
+        corpus_changed: whether the folders may be over two states of a corpus: queries whose relevant document is
             gone are left out.
 
     Raises:
@@ -158,7 +158,7 @@ class ChangedRetriever(NamedTuple):
     comparison: Comparison
     """After (a) with before (b)."""
     displaced: int
-    """Queries of which a relevant document left the first hits while a document that is new entered them."""
+    """Queries that lost a relevant document from the first hits while a document that is new entered them."""
 
 
 class CorpusChange(NamedTuple):
@@ -170,7 +170,7 @@ class CorpusChange(NamedTuple):
     removed: tuple[str, ...]
     changed: tuple[str, ...]
     left_out: tuple[str, ...]
-    """Queries of which a relevant document is gone."""
+    """Queries whose relevant document is gone."""
     queries: tuple[str, ...]
     """Those that are compared: the same text, the same relevant documents."""
     retrievers: tuple[ChangedRetriever, ...]

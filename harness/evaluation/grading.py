@@ -38,7 +38,7 @@ class GradedLabels(NamedTuple):
     unanswerable: frozenset[str] = frozenset()
     """The scored queries that nothing answers."""
     claims: Mapping[str, Claimed] | None = None
-    """Query id -> the claims of its reference answer and what entails them; None where nobody judged claims."""
+    """Query id -> the claims of its reference answer and what entails them; None if no claims were judged."""
 
 
 def grade_labels(labels: Mapping[str, Labels], relevance: Relevance) -> GradedLabels:
@@ -183,7 +183,7 @@ def _grades(query: str, labels: Labels, relevance: Relevance) -> dict[str, int]:
 
 
 def clusters_of(queries: Sequence[Query], name: str | None) -> tuple[str, ...] | None:
-    """Return each query's cluster, "" where it stands alone; None where all do and no field is declared.
+    """Return each query's cluster, "" if it has none; None where all do and no field is declared.
 
     Queries of equal text (after NFKC, case folding and collapsing white space) ask the same question under several
     ids: they belong together always, with all that shares the declared field with one of them. So do the turns of a
@@ -194,7 +194,7 @@ def clusters_of(queries: Sequence[Query], name: str | None) -> tuple[str, ...] |
         name: the declared field.
 
     Raises:
-        InputError: no query has the field: every query would stand alone, and nobody would notice.
+        InputError: no query has the field: no query would have a cluster, unnoticed.
 
     >>> clusters_of([Query("1", "When?"), Query("2", "Who?"), Query("3", " when? ")], None)
     ('1', '', '1')

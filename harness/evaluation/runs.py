@@ -24,7 +24,7 @@ from retrievers.runs import RunScores, read_run, stream_run
 
 @dataclass(frozen=True, slots=True)
 class Conventions:
-    """Which queries count, and how finely scores are compared; as it stands, trec_eval -c."""
+    """Which queries count, and how finely scores are compared; by default as trec_eval -c."""
 
     skip_no_relevant: bool = False
     """Leave out judged queries without a relevant document; else they score 0 and count."""
@@ -37,7 +37,7 @@ class Conventions:
 
 
 class ScoredRun(NamedTuple):
-    """One run's values, before it stands beside others."""
+    """One run's values, before it joins others."""
 
     name: str
     values: MeasureValues
@@ -56,7 +56,7 @@ def score_runs(
 ) -> Scores:
     """Score TREC run files, plain or gzip, against a qrels file.
 
-    A run whose lines stand together by query, as nearly all do, is read as a stream: memory holds the judgments
+    A run whose lines are grouped by query, as nearly all are, is read as a stream: memory holds the judgments
     and the values, never the run. Only runs with the same scores are read once more, whole, to see whether they rank
     the same.
 
@@ -67,7 +67,7 @@ def score_runs(
         conventions: which queries count, and how scores are compared.
 
     Raises:
-        InputError: with the problems of all files: what `trec` finds in them, no run of which a hit is judged, a query
+        InputError: with the problems of all files: what `trec` finds in them, no run with a judged hit, a query
             asked for that is not judged. A run is named twice; a measure asks for groups.
     """
     if again := next((run for run in runs if [*map(Path, runs)].count(Path(run)) > 1), None):
@@ -207,7 +207,7 @@ def _strangers(run: str, queries: Iterable[str], judgments: Judgments) -> Unmatc
 
 
 def matched_run(run: RunScores, judgments: Judgments, where: str) -> tuple[RunScores, str]:
-    """A run of which no hit is judged, its ids matched with those of the judgments, and by what.
+    """A run without a judged hit, its ids matched with those of the judgments, and by what.
 
     Raises:
         UnmatchedRun: they cannot be matched.
@@ -232,7 +232,7 @@ class UnmatchedRun(InputError):
 
 
 class _QueryApart(Exception):
-    """A query's lines do not stand together: the run cannot be read as a stream."""
+    """A query's lines are not grouped: the run cannot be read as a stream."""
 
 
 def counted(judgments: Judgments, met: set[str], conventions: Conventions) -> tuple[set[str], list[str]]:

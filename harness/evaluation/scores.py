@@ -59,9 +59,9 @@ class Scores:
     binary: frozenset[str] = frozenset()
     """Measures that can only be 0 or 1."""
     low_is_good: frozenset[str] = frozenset()
-    """Measures of which less is better: their verdicts are turned round, their numbers stay."""
+    """Measures for which less is better: their verdicts are turned round, their numbers stay."""
     clusters: tuple[str, ...] | None = None
-    """(n,): each query's cluster, "" for none. None: every query stands for itself."""
+    """(n,): each query's cluster, "" for none. None: every query is a unit."""
     weights: tuple[float, ...] | None = None
     """(n,): how much each query counts in a mean; None: all alike."""
     identical: frozenset[frozenset[str]] = frozenset()

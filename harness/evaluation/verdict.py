@@ -30,7 +30,7 @@ class Verdict(Enum):
 
 
 class Reason(Enum):
-    """Why nothing was decided, or why two retrievers are equivalent; its numbers stand in the comparison."""
+    """Why nothing was decided, or why two retrievers are equivalent; its numbers are in the comparison."""
 
     NOTHING_MEASURED = "nothing measured"
     """Every score of the measure is 0."""
@@ -229,7 +229,7 @@ class Gate:
     margin: float
     p_value: float
     needed: int | None
-    """Queries (clusters, where declared) below which it cannot be shown; None: never, for nobody knows the range."""
+    """Queries (clusters, where declared) below which it cannot be shown; None: never, since the range is unknown."""
     measured: bool
     """False where every score is 0."""
     identical: bool

@@ -10,11 +10,11 @@ from harness.records import Manifest
 from harness.stats.differences import fragile
 
 CUT = 0.05
-"""Share of the documents of which a model read only the beginning, from which on the first screen says so."""
+"""The first screen warns from this share of truncated documents on."""
 FOREIGN = 0.05
 """Share of a retriever's hits that are not documents of the data set, from which on the first screen says so."""
 UNJUDGED = 0.1
-"""Share of the first hits that nobody judged, from which on the first screen says so."""
+"""The first screen warns from this share of first hits without a label on."""
 JUDGED_GAP = 0.1
 """Difference of mean Judged@k above which the judgments may favour the better judged of two retrievers."""
 
@@ -37,7 +37,7 @@ def run_warnings(manifest: Manifest, found: Evaluation, scores: Scores) -> Itera
 
 
 def judged_warnings(shares: dict[str, float], cutoff: int) -> Iterator[RunWarning]:
-    """Yield whose hits were judged otherwise than the leader's, where that is much; and whose hits nobody judged.
+    """Yield whose hits were judged otherwise than the leader's, where that is much; and whose hits have no labels.
 
     Args:
         shares: retriever -> share of its first hits that are judged, that of the best mean first.
@@ -56,7 +56,7 @@ def judged_warnings(shares: dict[str, float], cutoff: int) -> Iterator[RunWarnin
 
 
 def fragile_warnings(scores: Scores, found: Evaluation) -> Iterator[RunWarning]:
-    """Yield the pairs of the first screen of which few queries with a large loss would undo what is shown."""
+    """Yield the pairs of the first screen whose verdict a few queries with a large loss would undo."""
     group, units, span = scores.values[scores.primary], scores.units, scores.span_of(scores.primary)
     pairs = found.against_baseline if found.baseline else found.against.values()
     shown = [(row.a, row.b) for row in pairs if row.verdict.separates]
@@ -84,7 +84,7 @@ def _half_read(manifest: Manifest) -> Iterator[RunWarning]:
 
 
 def _foreign_hits(manifest: Manifest) -> Iterator[RunWarning]:
-    """Retrievers with an index of their own whose ids were matched, or of which many hits are unknown."""
+    """Retrievers with an index of their own whose ids were matched, or many of whose hits are unknown."""
     for name in manifest.finished:
         own = manifest.ledger.retrievers[name]
         counts = own.counts.get("search", {})

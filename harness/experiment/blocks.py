@@ -116,7 +116,7 @@ class VectorConfig(Block):
     """The documents whose vectors are nearest to the query's, in one collection."""
 
     kind: Form
-    """What stands for a text: what the encoder gives."""
+    """The form of a text's vectors, which the encoder gives."""
     encoder: EncoderTable
     """What turns texts into vectors."""
     store: StoreTable = Field(default_factory=dict)
@@ -199,7 +199,7 @@ class CustomConfig(Block):
     filter: FieldFilter = Field(default_factory=dict)
     """Documents that are searched, as of a dense retriever; not where the system has an index of its own."""
     options: dict[str, Any] = Field(default_factory=dict)
-    """The keyword arguments of its class, defaults filled in; they stand beside `kind` in the file."""
+    """The keyword arguments of its class, defaults filled in; they follow `kind` in the file."""
     silent = ("unknown_hits",)
 
     @model_validator(mode="before")

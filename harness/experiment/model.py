@@ -188,7 +188,7 @@ class Experiment(Strict):
     latency: LatencyOptions | None = None
     """Whether single queries are timed."""
     vectors: StoredVectors | None = None
-    """Where vectors lie that were embedded elsewhere."""
+    """Where vectors are that were embedded elsewhere."""
     conversation: Conversation = Field(default=Conversation(), exclude=True)
     """What retrievers search with in a conversation; a retriever may have a table of its own."""
     sweep: Annotated[Sweep, read_as(SweepTable)] | None = None

@@ -42,7 +42,7 @@ class KindOf:
     """Annotates a `Kind`: read from a table `{kind = …, option = …}`, whose kind names the class that checks the rest.
 
     To a reader of the schema it is a union that its `kind` tells apart; here a class is looked up, and imported, when
-    its kind stands in a file.
+    its kind is in a file.
     """
 
     name: str
@@ -72,7 +72,7 @@ class KindOf:
 
 
 def read_as(shown: Any, text: str = "") -> BeforeValidator:
-    """Annotate a value that the schema shows as another; a mere text stands for the table with that one key."""
+    """Annotate a value that the schema shows as another; a plain text is the table with that one key."""
     return BeforeValidator(
         lambda value: {text: value} if text and isinstance(value, str) else value, json_schema_input_type=shown
     )

@@ -93,4 +93,4 @@ class Sweep(Strict):
     axes: dict[str, tuple[Any, ...]] = Field(min_length=1)
     """Axis -> its values."""
     cells: dict[str, dict[str, int]]
-    """Configuration -> axis -> the place of its value there; axis "of" says of which retriever it is."""
+    """Configuration -> axis -> the place of its value there; axis "of" is its retriever."""

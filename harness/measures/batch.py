@@ -77,7 +77,7 @@ class Batch:
         return np.arange(1, self.grades.shape[1] + 1)
 
     def returned(self, cutoff: int | None) -> Ints:
-        """(n,): how many documents stand within the cutoff."""
+        """(n,): how many documents are within the cutoff."""
         return self.lengths if cutoff is None else np.minimum(self.lengths, cutoff)
 
     @staticmethod
@@ -105,7 +105,7 @@ def total(terms: Floats) -> Floats:
 
 
 def in_order(judgments: Sequence[Mapping[str, int]], rankings: Sequence[Collection[str]], largest: int) -> Batch:
-    """Look the documents of each ranking up in the judgments of its query; they stand best first."""
+    """Look the documents of each ranking up in the judgments of its query; best first."""
     lengths = _lengths(rankings)
     grades = _flat((map(j.get, d, repeat(UNJUDGED)) for j, d in zip(judgments, rankings, strict=True)), np.int64)
     judged = _flat((j.values() for j in judgments), np.int64)
@@ -150,11 +150,11 @@ def by_score(
 
 
 def _places(table: Array, rows: Ints, wanted: Array) -> tuple[Ints, Bools]:
-    """How many numbers of its row each wanted one exceeds, found by halving, and whether it stands there twice.
+    """How many numbers of its row each wanted one exceeds, found by halving, and whether it is there twice.
 
     Args:
         table: (n, width), in any order.
-        rows: (k,): the row of each wanted number, which stands in it.
+        rows: (k,): the row of each wanted number, which is in it.
         wanted: (k,).
     """
     width = 1 << table.shape[1].bit_length()

@@ -1,4 +1,4 @@
-"""Rankings measured by claims: do the statements of a reference answer stand in what was retrieved?
+"""Rankings measured by claims: does what was retrieved contain the statements of a reference answer?
 
 No document labels are needed, and no generator; and since texts are judged, not ids, the measures survive any new
 way of cutting documents. What entails what was decided elsewhere (`harness.answers`) and is given here as truth values:

@@ -72,7 +72,7 @@ def score(
     groups: Mapping[str, Groups] | None = None,
     claims: Mapping[str, Claimed] | None = None,
 ) -> MeasureValues:
-    """Score rankings whose documents already stand in their order, best first.
+    """Score rankings whose documents are already in their order, best first.
 
     Every judged query gets a value: one that is missing from `rankings` is an empty ranking. Rankings of
     queries without judgments are ignored.
@@ -143,7 +143,7 @@ def score_run(
 
 
 def span(measure: Measure, judgments: Judgments) -> float:
-    """How far apart two values of a measure can lie on these queries: what equivalence calls its range.
+    """How far apart two values of a measure can be on these queries: what equivalence calls its range.
 
     1 for a measure between 0 and 1; for the others the largest value that an ideal ranking reaches.
 

@@ -72,7 +72,7 @@ def f1(batch: Batch, measure: Measure) -> Floats:
 
 
 def success(batch: Batch, measure: Measure) -> Floats:
-    """Success@k, the hit rate: 1 where a relevant document stands within k, else 0.
+    """Success@k, the hit rate: 1 if a relevant document is within k, else 0.
 
     Range 0 or 1. Ties: trec_eval's order. Unjudged documents: not relevant. Short lists: nothing special.
     Source: trec_eval's success; "hit rate" in the RAG literature.
@@ -192,7 +192,7 @@ def share(part: Array, whole: Array) -> Floats:
 
 
 def binary_preference(batch: Batch, measure: Measure) -> Floats:
-    """Bpref: how seldom judged non-relevant documents stand before relevant ones.
+    """Bpref: how seldom judged non-relevant documents come before relevant ones.
 
     The sum over the retrieved relevant documents of 1 - min(n, R) / min(N, R), divided by R: n the judged
     non-relevant documents before it, N all of them, R the relevant ones; 0 where R = 0. Range 0 to 1. Ties:
@@ -342,7 +342,7 @@ def expected_reciprocal_rank(batch: Batch, measure: Measure) -> Floats:
 
     At a document of grade g the reader stops with probability (2^g - 1) / 2^G, G the largest grade of the whole
     qrels (it is printed beside the values; another G is another measure). Range 0 to 1, but never 1, not even
-    for the ideal ranking. Ties: trec_eval's order. Unjudged documents: nobody stops there, nor at
+    for the ideal ranking. Ties: trec_eval's order. Unjudged documents: the user never stops there, nor at
     negative grades.
     Short lists: what is missing adds nothing. Source: Chapelle et al. (2009).
 

@@ -20,7 +20,7 @@ BY_CLAIMS = frozenset({"ClaimRecall", "ClaimPrecision"})
 class Measure:
     """What to compute: a name of the field, a cutoff and parameters, in the grammar of ir_measures.
 
-    `str()` is canonical: parameters that hold their default are left out, the others stand in alphabetical
+    `str()` is canonical: parameters that hold their default are left out, the others are in alphabetical
     order. Made by `parse`, which checks it.
 
     >>> str(Measure("nDCG", 10, (("dcg", "exp-log2"), ("ideal", "retrieved"))))
@@ -81,7 +81,7 @@ def measure(
     function: Callable[[Mapping[str, int], Sequence[str]], float],
     range: tuple[float, float] = (0, 1),
 ) -> str:
-    """A measure of one's own, to stand among `measures`; it is tested as any other.
+    """A measure of one's own, to use among `measures`; it is tested as any other.
 
     Args:
         name: letters, digits and underscores; results call it own.NAME.

@@ -30,7 +30,7 @@ class MeasureRow(NamedTuple):
     binary: Literal["never", "at 1", "always"] = "never"
     """Where its values are 0 or 1 and nothing else: where only the first hit counts, or at any cutoff."""
     bounded: bool = True
-    """Whether its values lie between 0 and 1; else between 0 and its value for the ideal ranking."""
+    """Whether its values are between 0 and 1; else between 0 and its value for the ideal ranking."""
     beside: str = ""
     """A parameter that is True in a second measure, which is computed beside it wherever it is asked for."""
     by_largest_grade: bool = False

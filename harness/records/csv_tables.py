@@ -307,6 +307,6 @@ def _read_texts(cells: Sequence[str], column: str) -> list[Any]:
 def file_digests(folder: Path) -> dict[str, str]:
     """Return name -> SHA-256 of every file of a results folder that is read back, for the manifest."""
     names = [*(f"{name}.csv" for name in TABLES), "labels.jsonl", "documents.jsonl", "qrels.trec"]
-    names += [name for name in ("evaluation.json",) if (folder / name).is_file()]  # nobody judged where it is missing
+    names += [name for name in ("evaluation.json",) if (folder / name).is_file()]  # missing if there are no labels
     names += sorted(f"rankings/{path.name}" for path in (folder / "rankings").glob("*.jsonl"))
     return {name: file_digest(folder / name) for name in names}

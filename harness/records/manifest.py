@@ -183,7 +183,7 @@ class Manifest:
     machine: Table
     git: Commit
     judge: Mapping[str, str] = field(default_factory=dict)
-    """Who judged claims: `judge`, and a digest of its `prompt`; empty where nobody did."""
+    """Who judged claims: `judge`, and a digest of its `prompt`; empty if none did."""
     earlier_looks: tuple[int, ...] = ()
     """How many queries earlier runs asked of the same question and documents, all of which this run asked too."""
     tables: Mapping[str, str] = field(default_factory=dict)
@@ -255,7 +255,7 @@ def read_manifest(folder: Path) -> Manifest:
     if content.get("waiting"):  # an earlier version's --live wrote it while its run went on
         raise InputError(Problem(str(folder), "is of a run that was stopped", "run it again"))
     try:
-        # Through JSON, since only there a list may stand for a tuple in strict mode.
+        # Through JSON, since only there a list may be a tuple in strict mode.
         manifest = _adapter().validate_json(json.dumps(_current(_with_ledger(content))), strict=True)
     except ValidationError as error:
         faults = [f"{'.'.join(map(str, fault['loc']))}: {fault['msg']}" for fault in error.errors()]

@@ -90,7 +90,7 @@ class Checked:
         return [*lines[:fit], verdict, *([f"and {len(lines) - fit:,} more lines (--json)"] if fit < len(lines) else [])]
 
     def _first(self) -> Iterator[str]:
-        """What nobody should miss."""
+        """What must be seen."""
         dataset = self.dataset
         documents = counted(dataset.count, "document")
         queries = asked(len(dataset.queries), self.capacity.units if self.capacity.clusters else None)
@@ -290,7 +290,7 @@ def _unknown_fields(loaded: Loaded, built: Sequence[Built], dataset: Dataset) ->
 
 
 def _unheld_values(loaded: Loaded, built: Sequence[Built], dataset: Dataset) -> Iterator[Problem]:
-    """Constant values of filters of which no document holds one: nothing would be found, and labels be blamed."""
+    """Constant values of filters that no document has: nothing would be found, and labels be blamed."""
     waiting = [(one.name, condition) for one in built for condition in one.conditions if condition.values]
     held: dict[str, set[str]] = {one.field: set() for _, one in waiting}
     documents = dataset.documents() if waiting else iter(())  # mostly the first few tell

@@ -153,7 +153,7 @@ def _lacking_of(one: Built, dense: Dense, shared: RunContext, *, timed: bool) ->
 
 
 def unpriced(name: str, where: str, model: Model) -> list[Problem]:
-    """The problem of a model whose price nobody knows, where no more than so many dollars may be spent."""
+    """The problem of a model whose price is unknown, if no more than so many dollars may be spent."""
     if model.price is not None:
         return []
     called = model.provenance.get("model", "the model")

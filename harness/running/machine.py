@@ -120,7 +120,7 @@ class EarlierRun(NamedTuple):
 
     @property
     def timed(self) -> set[str]:
-        """The retrievers of which single queries were timed."""
+        """The retrievers whose single queries were timed."""
         return {row["retriever"] for row in self.costs if not math.isnan(row["p50_ms"])}
 
 

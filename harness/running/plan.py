@@ -73,7 +73,7 @@ class Capacity(NamedTuple):
 
 
 def measured(dataset: Dataset) -> tuple[Query, ...]:
-    """The queries of which a score can be made: those with a relevant document; all where nobody judged yet."""
+    """The queries that can be scored: those with a relevant document; all if there are no labels yet."""
     found = (query for query in dataset.queries if (given := dataset.labels.get(query.id)) and given.relevant)
     return tuple(found) or dataset.queries
 

@@ -48,7 +48,7 @@ class Held(Retriever):
 
     @property
     def provenance(self) -> Mapping[str, str]:
-        """What the part says of itself, where nobody else says it."""
+        """What the part says of itself, if nothing else does."""
         return {} if self._named else self._answered.provenance
 
     def index(self, documents: object, meter: Meter) -> None:
@@ -135,7 +135,7 @@ def _run(one: Built, state: RunState) -> Run:
         raise
     except HarnessError as failure:
         # What can only be seen now (a model that the hub does not have, a store that another process holds) stops
-        # this retriever and what is made of it, not the others.
+        # this retriever and those that use it, not the others.
         log.debug("%s failed", one.name, exc_info=failure)
         answered, error = StageResult({}), _writable(without_keys(str(failure)))
     answers = answered.answers

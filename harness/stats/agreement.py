@@ -2,7 +2,7 @@
 
 Every coefficient of judges is computed from tables of counts that add up over queries, so that its bootstrap over
 queries is a resampling of tables. Leading axes are kept: (…, k, k) tables in, (…) coefficients out. A coefficient
-is NaN where it is undefined, because nobody used more than one category or nothing was judged twice.
+is NaN where it is undefined, because only one category was used or nothing was judged twice.
 """
 
 import math
@@ -108,7 +108,7 @@ def krippendorff_alpha(table: Floats, categories: Sequence[float], level: Level)
     Args:
         table: from `coincidences`, or sums of such.
         categories: the k categories, in their order.
-        level: how far categories are apart: all alike ("nominal"), by what lies between them ("ordinal"), or as
+        level: how far categories are apart: all alike ("nominal"), by those between them ("ordinal"), or as
             numbers ("interval").
 
     Range up to 1; 0 is what chance would give. Source: Krippendorff (2011).

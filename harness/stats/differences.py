@@ -163,7 +163,7 @@ def singles(n: int, weights: Floats | None = None) -> Units:
 
 
 def units_of(clusters: Sequence[str], weights: Floats | None = None) -> Units:
-    """Return the units of named clusters; a query whose cluster is "" stands alone.
+    """Return the units of named clusters; a query whose cluster is "" is a unit.
 
     >>> units_of(["x", "", "x", ""]).sizes.tolist()
     [2.0, 1.0, 1.0]

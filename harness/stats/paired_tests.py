@@ -80,7 +80,7 @@ class EquivalenceMargin(NamedTuple):
     margin: float
     """In points of the measure."""
     span: float | None
-    """The measure's range, the worst possible loss on one query; None where nobody knows it: nothing is shown then."""
+    """The measure's range, the worst possible loss on one query; None if unknown: nothing is shown then."""
     units: Units
     alpha: float = 0.05
     """Level of the test: it decides how many queries are the fewest."""
@@ -118,7 +118,7 @@ def not_worse(
     of queries, and what is added is a cluster of the mean weight.
     """
     margin, span, units, alpha = within
-    if not span or not pairs:  # nobody knows the range; or nothing can be scored, and nothing was
+    if not span or not pairs:  # the range is unknown; or nothing can be scored, and nothing was
         return [NEVER] * len(pairs)
     place = {name: i for i, name in enumerate(scores)}
     own = units.sums(np.column_stack(list(scores.values())))

@@ -22,7 +22,7 @@ DRAWS = 100_000
 STEPS = 20_000
 """Of the sum of all sizes, up to which differences that are multiples of one step are counted."""
 COUNTED = 500
-"""Differences of which patterns are counted before they become chances; all 2^500 of them are a number."""
+"""Differences whose patterns are counted before they become chances; all 2^500 of them are a number."""
 FEW_HITS = 25
 """Draws as far out as what was observed, below which the tail is computed instead."""
 BLOCK = 1 << 17

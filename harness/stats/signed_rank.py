@@ -43,7 +43,7 @@ class SignedRank:
 
 
 def signed_rank(pairs: Differences) -> SignedRank:
-    """Test whether paired differences lie symmetrically about zero, conditional on their magnitudes.
+    """Test whether paired differences are distributed symmetrically about zero, conditional on their magnitudes.
 
     Equal scores are dropped before ranking (Wilcoxon 1945). Every sign pattern of the non-zero differences is equally
     likely; ties have mid-ranks; the rank sums of all patterns are counted, with a relative error of p below 1e-9 (all
@@ -213,7 +213,7 @@ def saddlepoint_tail(ranks: Integers, low: int) -> float:
         return 1.0 - saddlepoint_tail(ranks, total - low - 1)
     unit = int(np.gcd.reduce(ranks))
     r = (ranks // unit).astype(np.float64)
-    # The sum lies symmetrically: at most `low` is as likely as at least total - low.
+    # The sum is symmetric: at most `low` is as likely as at least total - low.
     edge = total // unit - low // unit - 0.5
 
     def slope(s: float) -> float:
@@ -222,7 +222,7 @@ def saddlepoint_tail(ranks: Integers, low: int) -> float:
     top = 1.0 / r.max()
     while slope(top) < 0:
         top *= 2
-    from scipy import optimize  # a second of waiting for anyone who needs it: nobody below 500 differences
+    from scipy import optimize  # takes a second, and is needed from 500 differences on
 
     s: float = optimize.brentq(slope, 0.0, top, xtol=1e-300, rtol=1e-14)
     above = special.expit(s * r)

@@ -99,7 +99,7 @@ class PythonEncoder(Configured, Encoder):
     def _called(self, texts: list[str], role: Role) -> Vectors:
         with wrap_user_errors((self.call,)):
             returned = self._function(role)(texts)
-            on_a_device = hasattr(returned, "detach")  # a tensor of torch, wherever it lies
+            on_a_device = hasattr(returned, "detach")  # a tensor of torch, on any device
             numbers = np.asarray(returned.detach().cpu().float() if on_a_device else returned)
             if np.iscomplexobj(numbers):
                 raise BackendError(f"{self.call} returned complex numbers: vectors are compared by real ones")

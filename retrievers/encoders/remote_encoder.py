@@ -34,7 +34,7 @@ class EmbeddingReply(NamedTuple):
 
 
 class RemoteEncoder(RemoteModel, Encoder):
-    """An encoder behind an API, of which each provider says what one request is, and what comes back.
+    """An encoder behind an API; each provider defines a request and reads the response.
 
     A batch that is refused is split; a single text is halved until it is taken, and counted as truncated.
     """

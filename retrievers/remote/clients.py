@@ -38,7 +38,7 @@ Part = TypeVar("Part")
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """How a model is reached, as the experiment has it: `${NAME}` stands for what the environment holds."""
+    """How a model is reached, as written in the experiment, with `${NAME}` for values of the environment."""
 
     provider: str
     """As genai-prices calls it, or our own rows of prices."""

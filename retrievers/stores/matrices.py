@@ -24,7 +24,7 @@ Codes = npt.NDArray[np.uint8]
 Mask = npt.NDArray[np.bool_]
 LEVELS = 256
 SEARCH = 32
-"""Queries whose products with all sparse vectors are held at once."""
+"""Queries whose products with all sparse vectors are in memory at once."""
 DOCUMENTS, QUERIES = 16_384, 512
 """Codes of documents, and queries, that are compared at once."""
 
@@ -103,9 +103,9 @@ class CsrStore(_Points):
 class QuantizedStore(_Points):
     """One collection of codes, a byte a dimension or a bit; nothing of the full vectors is kept.
 
-    Scores are cosines of what the codes stand for: of int8 between the query's own numbers and each document's levels;
+    Scores are cosines of what the codes mean: of int8 between the query's own numbers and each document's levels;
     of binary between the bits of both, which is 1 - 2 x Hamming distance / dimensions; of binary-dot between the
-    query's own numbers and each document's bits (1 or -1). The levels of int8 lie between the smallest and the largest
+    query's own numbers and each document's bits (1 or -1). The levels of int8 are between the smallest and the largest
     number of each dimension among the documents that are added first.
     """
 
@@ -120,7 +120,7 @@ class QuantizedStore(_Points):
         self._dimensions, self._buckets = dimensions, None
 
     def _kept(self, vectors: AnyVectors) -> Codes:
-        """Return the codes of documents; of int8 the first of them decide where the levels lie."""
+        """Return the codes of documents; of int8 the first of them decide the levels."""
         units = dense(unit_rows(vectors))
         if self._quantization != "int8":
             return to_bits(units)
@@ -181,7 +181,7 @@ def _csr(vectors: AnyVectors) -> csr_array[np.float64, tuple[int, int]]:
 
 
 class ValueRanges(NamedTuple):
-    """Where the 256 levels of each dimension lie."""
+    """The 256 levels of each dimension."""
 
     starts: Vectors
     """(dimensions,): half a step below the smallest number."""
@@ -205,7 +205,7 @@ def calibrated(vectors: Vectors) -> ValueRanges:
 
 
 def to_bytes(vectors: Vectors, buckets: ValueRanges) -> Codes:
-    """Return each number's level; what lies outside of what was calibrated gets the nearest one.
+    """Return each number's level; values outside the calibrated range get the nearest one.
 
     >>> buckets = calibrated(np.array([[0.0], [255.0]], dtype=np.float32))
     >>> to_bytes(np.array([[-3], [0.5], [254.5], [300]], dtype=np.float32), buckets).ravel().tolist()

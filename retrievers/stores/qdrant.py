@@ -26,7 +26,7 @@ LOCAL = 1024
 READ, ONE_PAGE = 4096, 1 << 30
 """Points that are read at once from the engine in this process, as lists of Python's numbers; and all at once."""
 PRODUCTS = 1 << 22
-"""Products of queries and points that are held at once: 32 MB."""
+"""Products of queries and points in memory at once: 32 MB."""
 UPSERT, SEARCH = 256, 32
 """Points, and queries, in one request to a server."""
 NUMBERS = 1_280_000
@@ -297,7 +297,7 @@ def _vectors(form: Form, dimensions: int, *, on_disk: bool | None) -> dict[str, 
 
 
 def _index(options: StoreOptions) -> dict[str, Any]:
-    """Return the arguments that say how a server indexes, and where its shards lie; nothing for this process.
+    """Return the arguments that say how a server indexes, and where its shards are; nothing for this process.
 
     A server builds graphs and codes only in segments above a threshold, and searches a graph only above another: with
     `m` or `quantization` both are the lowest, so that what is asked for is done whatever the size.
