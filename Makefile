@@ -5,6 +5,8 @@ BIN := .venv/bin
 UV := $(if $(PIP_FIND_LINKS),UV_FIND_LINKS="$(PIP_FIND_LINKS)") $(if $(PIP_INDEX_URL),UV_DEFAULT_INDEX="$(PIP_INDEX_URL)") \
 	$(if $(PIP_CERT),SSL_CERT_FILE="$(PIP_CERT)") $(BIN)/uv pip install --quiet --python $(BIN)/python
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
+# What is imported is compiled once, not again by every process that a test starts.
+export PYTHONDONTWRITEBYTECODE :=
 install = if $(BIN)/uv --version >/dev/null 2>&1; then $(UV) $(1); else $(PIP) $(1); fi
 
 .PHONY: help setup demo test slow fuzz site lock
@@ -20,7 +22,7 @@ test: .venv/.test  ## Lint, types, and the tests that take a moment.
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	$(BIN)/pytest -q -n 2 --dist loadfile -m "not slow"
+	$(BIN)/pytest -q -n 3 --dist loadfile -m "not slow"
 
 slow: .venv/.test  ## The other tests: calibrations, kills, browsers, commands of the docs.
 	$(BIN)/pytest -q -n 2 -m slow

@@ -86,7 +86,7 @@ def packed(value: Any) -> str:
     {'a': [1, '<']}
     """
     code = visible(json.dumps(value, ensure_ascii=False, separators=(",", ":")))
-    level = 9 if len(code) < LARGE else 6
+    level = 9 if len(code) < LARGE else 4
     return base64.b64encode(zlib.compress(code.encode("utf-8"), level)).decode("ascii")
 
 
