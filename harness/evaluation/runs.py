@@ -17,7 +17,7 @@ from harness.evaluation.scores import Lists, Scores, measured
 from harness.measures import Measure, MeasureValues, score, score_run
 from harness.measures.compute import Judgments, Precision
 from harness.measures.table import row_of
-from retrievers.errors import InputError, Problem
+from retrievers.errors import InputError, Problem, collecting
 from retrievers.ids import KnownDocuments, ways_of
 from retrievers.runs import RunScores, read_run, stream_run
 
@@ -80,12 +80,11 @@ def score_runs(
     problems: list[Problem] = []
     unmatched: list[Problem] = []
     for name, run in zip(run_names(runs), runs, strict=True):
-        try:
-            done.append(_scored_file(name, run, judgments, measures, conventions))
-        except UnmatchedRun as error:
-            unmatched.extend(error.problems)
-        except InputError as error:
-            problems.extend(error.problems)
+        with collecting(problems):
+            try:
+                done.append(_scored_file(name, run, judgments, measures, conventions))
+            except UnmatchedRun as error:
+                unmatched.extend(error.problems)
     if problems or not done:
         raise InputError(list(dict.fromkeys([*problems, *unmatched])))
     return replace(joined_runs(done, judgments, measures), unmatched=tuple(unmatched))

@@ -8,11 +8,11 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import Literal, NamedTuple
 
-from harness.measures import formulas, table
+from harness.measures import formulas
 from harness.measures.batch import Batch, Floats
 from harness.measures.grades import Gain
 from harness.measures.measure import OWN, Measure, Parameter
-from retrievers.errors import InputError, Problem, did_you_mean
+from retrievers.errors import InputError, Problem, collecting, did_you_mean
 from retrievers.user_objects import NamedObject
 
 
@@ -282,22 +282,19 @@ def parse_all(texts: Iterable[str], *, gain: Gain | None = None, ideal: Ideal | 
     measures: dict[Measure, None] = {}
     problems: list[Problem] = []
     for text in texts:
-        try:
+        with collecting(problems):
             measure = parse(text, gain=gain, ideal=ideal)
-        except InputError as error:
-            problems.extend(error.problems)
-            continue
-        measures[measure] = None
-        if beside := row_of(measure).beside:
-            params = {**dict(measure.params), beside: True}
-            measures[replace(measure, params=tuple(sorted(params.items())))] = None
+            measures[measure] = None
+            if beside := row_of(measure).beside:
+                params = {**dict(measure.params), beside: True}
+                measures[replace(measure, params=tuple(sorted(params.items())))] = None
     if problems:
         raise InputError(problems)
     return tuple(measures)
 
 
 def _name(text: str, written: str) -> str:
-    folded = {name.lower(): name for name in table.MEASURES}
+    folded = {name.lower(): name for name in MEASURES}
     word = written.lower()
     if written.startswith(OWN):
         return written
@@ -306,7 +303,7 @@ def _name(text: str, written: str) -> str:
     bare = re.sub(r"(_at)?_?\d*$", "", word).replace("_", "")
     ours = ALIASES.get(bare) or ELSEWHERE.get(bare)
     raise _refusal(
-        text, f"there is no measure {written!r}", f"here it is {ours!r}" if ours else did_you_mean(word, table.MEASURES)
+        text, f"there is no measure {written!r}", f"here it is {ours!r}" if ours else did_you_mean(word, MEASURES)
     )
 
 
