@@ -133,11 +133,10 @@ SERVICES = {
 
 
 class Service(Answering):
-    """One service; `failures` are statuses that are answered first."""
+    """One service."""
 
     name: str
     asked: list[tuple[str, dict[str, str], object]]
-    failures: list[int]
 
     def do_POST(self) -> None:
         self._answer(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
@@ -146,25 +145,19 @@ class Service(Answering):
         self._answer(None)
 
     def _answer(self, body) -> None:
+        self.asked.append((self.path, dict(self.headers), body))
         url = urlsplit(self.path)
-        type(self).asked.append((self.path, dict(self.headers), body))
-        if type(self).failures:
-            code = type(self).failures.pop()
-            self._send(code, {"error": f"failure {code} with {KEY}"})
-            return
         given = dict(parse_qsl(url.query, strict_parsing=bool(url.query)))
         try:
-            self._send(200, SERVICES[self.name](self.command, url.path, given, body, self.headers))
+            code, reply = 200, SERVICES[self.name](self.command, url.path, given, body, self.headers)
         except Refused as refusal:
-            self._send(*refusal.args)
-
-    def _send(self, code: int, reply: object) -> None:
+            code, reply = refusal.args
         self.send(code, json.dumps(reply).encode())
 
 
 @contextmanager
-def service(name: str, *failures: int) -> Iterator[tuple[str, type[Service]]]:
+def service(name: str) -> Iterator[tuple[str, type[Service]]]:
     """Yields its URL, and what it was asked."""
-    handler = type("Handler", (Service,), {"name": name, "asked": [], "failures": list(failures)})
+    handler = type("Handler", (Service,), {"name": name, "asked": []})
     with running(handler) as server:
         yield f"http://127.0.0.1:{server.server_port}", handler
