@@ -22,11 +22,13 @@ KEEPING = ("folder", "edge", "server")
 LOCATIONS = (":memory:", *KEEPING, *REAL)
 
 
-def with_first(first, location):
-    """A row of a parametrized test: what comes first, then a location, with its marks."""
-    return (
-        (first, location) if isinstance(location, str) else pytest.param(first, *location.values, marks=location.marks)
-    )
+def rows_of(locations):
+    """Rows of a parametrized test: a form or a model and a location, with its marks; all but dense ones are slow."""
+    return [
+        pytest.param(first, *getattr(place, "values", (place,)),
+                     marks=[*getattr(place, "marks", ()), *([] if first == "dense" else [pytest.mark.slow])])
+        for first, some in locations.items() for place in some
+    ]  # fmt: skip
 
 
 def fill(store, ids, vectors, notes=None):
