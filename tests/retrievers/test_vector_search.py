@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -11,44 +10,33 @@ from retrievers import dense
 from retrievers.cache import Cache
 from retrievers.chunking import Chunk, best_passages, passages
 from retrievers.dense import Dense
-from retrievers.embedding import Embeds
 from retrievers.encoders.hashing import HashingEncoder
 from retrievers.errors import InputError
 from retrievers.meter import Meter
 from retrievers.resources import Corpus, Resources
 from retrievers.stores import StoreOptions, open_store
 from retrievers.stores.matrices import CsrStore
-from retrievers.types import Document, Embedded, Query, ranked
-from tests.support.over_store import OverStore
+from retrievers.types import Document, Query, ranked
+from tests.support.over_store import Numbers, OverStore
 from tests.support.qdrant_fake import store_at
 
-LOST = "ng"
 
-
-class Letters(Embeds):
+def vowels(text):
     """One dimension a vowel; other letters weigh nothing, so that "xyz" has no direction."""
+    return [text.count(vowel) for vowel in "aeiou"]
 
-    def embed(self, texts, role, meter, documents=()):
-        assert all(text.strip() for text in texts)
-        vectors = np.array([[text.count(vowel) for vowel in "aeiou"] for text in texts], dtype=np.float32)
-        lost = np.array([3 if LOST in text else 0 for text in texts])
-        return Embedded(vectors.reshape(-1, 5), np.full(len(texts), 4), lost)
 
-    def one(self, text, role, meter):
-        return self.embed([text], role, meter)
+def letters():
+    return Numbers(vowels, lost=lambda text: 3 if "ng" in text else 0)
 
 
 def documents(*contents):
     return [Document(f"d{i}", "", text) for i, text in enumerate(contents)]
 
 
-def in_memory(meter):
-    return store_at(":memory:")
-
-
 @pytest.fixture
 def retriever():
-    return OverStore(Letters(), in_memory)
+    return OverStore(letters(), lambda _: store_at(":memory:"))
 
 
 @pytest.fixture
@@ -57,32 +45,24 @@ def meter():
 
 
 def test_the_nearest_by_cosine_come_first_and_depth_cuts(retriever, meter):
-    retriever.index(documents("a", "aaae", "e", "ae", "i"), meter)
-    first, second = retriever.search([Query("q0", "aa"), Query("q1", "e")], 3, meter)
+    retriever.index([*documents("a", "aaae", "e", "ae"), Document("titled", "i", "e")], meter)
+    assert retriever.search([], 10, meter) == []
+    first, second = retriever.search([Query("q0", "aa"), Query("q1", "i")], 3, meter)
     assert first.doc_ids == ("d0", "d1", "d3")
     assert first.scores == pytest.approx([1, 3 / 10**0.5, 1 / 2**0.5], abs=1e-6)
-    assert second.doc_ids == ("d2", "d3", "d1")
-
-
-def test_the_title_is_embedded_before_the_text(retriever, meter):
-    retriever.index([Document("a", "e", "i"), Document("b", "", "i")], meter)
-    [ranking] = retriever.search([Query("q", "e")], 2, meter)
-    assert ranking.doc_ids == ("a", "b")
+    assert second.doc_ids[0] == "titled" and second.scores[0] == pytest.approx(1 / 2**0.5, abs=1e-6)
 
 
 def test_blank_documents_and_those_without_direction_are_noted_and_never_retrieved(retriever, meter):
+    with pytest.raises(InputError, match="no document with any content"):
+        retriever.index(documents("", "  "), Meter())
     retriever.index(documents("a", " \n", "xyz", "e", "a long text"), meter)
     blank, _ = retriever.search([Query("none", "xyz"), Query("long query", "long a")], 10, meter)
     assert len(blank) == 0
     [everything] = retriever.search([Query("q", "aeiou")], 10, meter)
     assert set(everything.doc_ids) == {"d0", "d3", "d4"}
-    assert meter.notes() == {
-        "empty": ("d1",),
-        "truncated": ("d4",),
-        "zero-vector": ("d2",),
-        "truncated-query": ("long query",),
-        "zero-vector-query": ("none",),
-    }
+    assert meter.notes() == {"empty": ("d1",), "truncated": ("d4",), "zero-vector": ("d2",),
+                             "truncated-query": ("long query",), "zero-vector-query": ("none",)}  # fmt: skip
     assert meter.stages()["embed-documents"].counts["lost_tokens"] == 3
 
 
@@ -90,37 +70,23 @@ def test_windows_do_not_change_the_answer(monkeypatch, meter):
     answers = []
     for window in (2, 1000):
         monkeypatch.setattr("retrievers.embedding.WINDOW", window)
-        retriever = OverStore(Letters(), in_memory)
+        retriever = OverStore(letters(), lambda _: store_at(":memory:"))
         retriever.index(iter(documents("", "a", "ae", "aei", "aeio", " ", "o", "uu")), meter)
         answers.append(retriever.search([Query("q", "aie"), Query("r", "u")], 4, meter))
     assert answers[0] == answers[1]
 
 
-def test_a_corpus_without_content_is_the_users_mistake(retriever, meter):
-    with pytest.raises(InputError, match="no document with any content"):
-        retriever.index(documents("", "  "), meter)
-
-
-def test_no_queries_give_no_rankings(retriever, meter):
-    retriever.index(documents("a"), meter)
-    assert retriever.search([], 10, meter) == []
-
-
 def test_a_finished_collection_is_used_and_its_notes_are_told_again(tmp_path):
-    def retrieve(embedder):
+    def retrieve():
         meter = Meter()
-        retriever = OverStore(embedder, lambda _: store_at(str(tmp_path)))
+        retriever = OverStore(letters(), lambda _: store_at(str(tmp_path)))
         retriever.index(documents("a", "", "ae", "xyz", "a long e"), meter)
         rankings = retriever.search([Query("q", "a"), Query("r", "ee")], 10, meter)
         retriever._collection.close()
-        return rankings, meter.notes()
+        return rankings, meter.notes(), meter.counts("embed-documents").get("texts", 0)
 
-    class OnlyQueries(Letters):
-        def embed(self, texts, role, meter, documents=()):
-            assert role == "query"
-            return super().embed(texts, role, meter)
-
-    assert retrieve(Letters()) == retrieve(OnlyQueries())
+    first, again = retrieve(), retrieve()
+    assert first[:2] == again[:2] and (first[2], again[2]) == (4, 0)
 
 
 @pytest.mark.parametrize("fresh", [False, True])
@@ -134,7 +100,7 @@ def test_a_store_is_told_whether_all_is_made_anew(fresh, meter):
             pass
 
     told = []
-    OverStore(Letters(), lambda _: Told(None), fresh=fresh).index(documents("a"), meter)
+    OverStore(letters(), lambda _: Told(None), fresh=fresh).index(documents("a"), meter)
     assert told == [fresh]
 
 
@@ -155,18 +121,16 @@ def test_the_texts_of_a_collection_are_counted_once(tmp_path, meter):
     assert retrieve() == retrieve() == "3"  # a blank document is not text; one without direction is
 
 
-def test_an_approximate_search_is_compared_with_the_exact_one(tmp_path):
+def test_an_approximate_search_is_compared_with_the_exact_one(tmp_path, meter):
     pytest.importorskip("qdrant_edge", reason="the extra `edge` is not installed")
     options = StoreOptions("edge", quantization="binary", oversampling=1.0)
     store = open_store(options, "letters", documents=1, folder=tmp_path, meter=Meter())
-    meter = Meter()
-    retriever = OverStore(Letters(), lambda _: store)
+    retriever = OverStore(letters(), lambda _: store)
     words = [a * i + b * j for a in "aeiou" for b in "aeiou" for i in range(1, 5) for j in range(1, 5)]
     retriever.index(documents(*words), meter)
     retriever.search([Query(str(i), word + "a") for i, word in enumerate(words[::2])], 20, meter)
     store.close()
     counts = meter.stages()["search-exact"].counts
-    assert counts["texts"] == dense.COMPARED
     assert counts["exact_hits"] == 20 * dense.COMPARED and counts["exact_hits_at_10"] == 10 * dense.COMPARED
     assert 0 < counts["shared_hits"] < counts["exact_hits"]  # one bit a dimension cannot tell these apart
 
@@ -207,43 +171,19 @@ def test_documents_rank_by_their_best_passage(rows, depth):
     best = {}
     for (document, _), score in zip(rows, scores, strict=True):
         best[f"d{document}"] = max(best.get(f"d{document}", -9), score)
-
-    def search(vectors, limit):
-        return [ranked(ids, scores, limit) for _ in vectors]
-
-    [ranking] = best_passages(search, 1, depth)
+    [ranking] = best_passages(lambda vectors, limit: [ranked(ids, scores, limit) for _ in vectors], 1, depth)
     expected = ranked(list(best), list(best.values()), depth)
     assert ranking.doc_ids == expected.doc_ids
     assert ranking.scores == pytest.approx(expected.scores, abs=2e-6)
 
 
 def test_a_long_document_is_found_by_one_of_its_passages():
-    documents = [
-        Document("mixed", "", "sun sun sun sun moon moon moon moon star star star star"),
-        Document("mostly moon", "", "moon moon sun"),
-        Document("void", "", " "),
-        Document("nothing", "", "lng " * 10),
-    ]
-    whole, cut = (
-        OverStore(Letters(), lambda meter: store_at(":memory:"), chunks=chunks) for chunks in (None, Chunk(size=16))
-    )
-    first = {}
-    for name, retriever in (("whole", whole), ("cut", cut)):
-        meter = Meter()
-        retriever.index(documents, meter)
-        [ranking] = retriever.search([Query("q", "moon")], 10, meter)
-        first[name] = ranking.doc_ids
-    assert first == {"whole": ("mostly moon", "mixed"), "cut": ("mixed", "mostly moon")}
-    assert meter.notes() == {"empty": ("void",), "truncated": ("nothing",), "zero-vector": ("nothing",)}
-
-
-class Ones(Embeds):
-    """Embeds every text as one vector, and counts it as an encoder does."""
-
-    def embed(self, texts, role, meter, documents=()):
-        meter.count(texts=len(texts))
-        none = np.zeros(len(texts), dtype=np.int64)
-        return Embedded(np.ones((len(texts), 2), dtype=np.float32), none, none)
+    corpus = documents("sun sun sun sun moon moon moon moon star star star star", "moon moon sun", " ", "lng " * 10)
+    for chunks, first in ((None, ("d1", "d0")), (Chunk(size=16), ("d0", "d1"))):
+        meter, retriever = Meter(), OverStore(letters(), lambda _: store_at(":memory:"), chunks=chunks)
+        retriever.index(corpus, meter)
+        assert retriever.search([Query("q", "moon")], 10, meter)[0].doc_ids == first
+    assert meter.notes() == {"empty": ("d2",), "truncated": ("d3",), "zero-vector": ("d3",)}
 
 
 @pytest.mark.parametrize("window", [7, 16_384])
@@ -255,11 +195,9 @@ def test_progress_counts_passages_against_passages(window, monkeypatch):
         watch=lambda m: seen.append((m.current, m.counts(m.current).get("texts", 0), m.expected(m.current)))
     )
     texts = ["".join(f"{n:04}{part:06}" for part in range(4)) for n in range(10)]  # no two passages are the same text
-    corpus = [Document(f"d{n}", "", text) for n, text in enumerate(texts)] + [Document("blank", "", " ")]
-    retriever = OverStore(Ones(), lambda _: store_at(":memory:"), chunks=Chunk(size=10))
-    retriever.index(corpus, counted)
+    retriever = OverStore(Numbers(lambda _: [1, 1]), lambda _: store_at(":memory:"), chunks=Chunk(size=10))
+    retriever.index(documents(*texts, " "), counted)
     for stage in ("embed-documents", "index"):
         steps = [(texts, expected) for current, texts, expected in seen if current == stage and texts]
         assert steps[-1] == (40, 40)
-        assert all(texts <= expected for texts, expected in steps)
-        assert all(abs(expected - 40) <= 4 for _, expected in steps)
+        assert all(texts <= expected and abs(expected - 40) <= 4 for texts, expected in steps)
