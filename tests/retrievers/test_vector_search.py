@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from retrievers import dense
 from retrievers.cache import Cache
-from retrievers.chunking import Chunk, best_passages, passages
+from retrievers.chunking import Chunk
 from retrievers.dense import Dense
 from retrievers.encoders.hashing import HashingEncoder
 from retrievers.errors import InputError
@@ -16,7 +14,7 @@ from retrievers.meter import Meter
 from retrievers.resources import Corpus, Resources
 from retrievers.stores import StoreOptions, open_store
 from retrievers.stores.matrices import CsrStore
-from retrievers.types import Document, Query, ranked
+from retrievers.types import Document, Query
 from tests.support.over_store import Numbers, OverStore
 from tests.support.qdrant_fake import store_at
 
@@ -133,48 +131,6 @@ def test_an_approximate_search_is_compared_with_the_exact_one(tmp_path, meter):
     counts = meter.stages()["search-exact"].counts
     assert counts["exact_hits"] == 20 * dense.COMPARED and counts["exact_hits_at_10"] == 10 * dense.COMPARED
     assert 0 < counts["shared_hits"] < counts["exact_hits"]  # one bit a dimension cannot tell these apart
-
-
-sizes = st.integers(1, 60).flatmap(lambda size: st.tuples(st.just(size), st.integers(0, size - 1)))
-
-
-@given(st.lists(st.sampled_from(["", "", "", " ", "。", "\n  "]), max_size=200), sizes)
-def test_passages_cover_the_text_in_order_and_are_never_too_long(gaps, size_and_overlap):
-    """Every letter differs, so that a passage has one place in the text, and a mark alone the next one."""
-    text = "".join(chr(0x4E00 + place) + gap for place, gap in enumerate(gaps))
-    chunks = Chunk(size=size_and_overlap[0], overlap=size_and_overlap[1])
-    found = passages(Document("d", "title", text), chunks)
-    assert [passage.id for passage in found] == [f"d\x1f{number}" for number in range(len(found))]
-    assert all(len(passage.text) <= chunks.size and passage.title == "title" for passage in found)
-    covered = 0
-    for passage in found:
-        begins = text.index(passage.text, max(0, covered - chunks.overlap))
-        assert not text[covered:begins].strip()
-        covered = max(covered, begins + len(passage.text))
-    assert not text[covered:].strip()
-
-
-@pytest.mark.parametrize(
-    ("text", "size", "parts"),
-    [("a" + " " * 50 + "b", 10, ["a", "b"]),  # a gap longer than a passage makes no blank one
-     ("これは一つ。これは二つ。これは三つ。", 15, ["これは一つ。これは二つ。", "これは三つ。"]),
-     ("some words of a text", 12, ["some words", "of a text"]), ("x" * 25, 10, ["x" * 10, "x" * 10, "x" * 5])],
-)  # fmt: skip
-def test_a_passage_ends_where_a_sentence_or_a_word_does_if_there_is_any(text, size, parts):
-    assert [passage.text for passage in passages(Document("d", "", text), Chunk(size=size))] == parts
-
-
-@given(st.lists(st.tuples(st.integers(0, 8), st.integers(-3, 3)), min_size=1, max_size=120), st.integers(1, 6))
-def test_documents_rank_by_their_best_passage(rows, depth):
-    ids = [f"d{document}\x1f{number}" for number, (document, _) in enumerate(rows)]
-    scores = [score / 3 for _, score in rows]
-    best = {}
-    for (document, _), score in zip(rows, scores, strict=True):
-        best[f"d{document}"] = max(best.get(f"d{document}", -9), score)
-    [ranking] = best_passages(lambda vectors, limit: [ranked(ids, scores, limit) for _ in vectors], 1, depth)
-    expected = ranked(list(best), list(best.values()), depth)
-    assert ranking.doc_ids == expected.doc_ids
-    assert ranking.scores == pytest.approx(expected.scores, abs=2e-6)
 
 
 def test_a_long_document_is_found_by_one_of_its_passages():
