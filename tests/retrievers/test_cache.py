@@ -5,13 +5,10 @@ from __future__ import annotations
 import hashlib
 import math
 import sqlite3
-import subprocess
-import sys
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -169,30 +166,20 @@ def test_a_file_is_prepared_by_one_process_at_a_time(monkeypatch, tmp_path):
     assert refused == [path, path]
 
 
-WRITER = """
-import sys
-from pathlib import Path
-import numpy as np
-from retrievers.cache import Cache
-from retrievers.identity import keys
-from retrievers.types import Embedded
-path, who = Path(sys.argv[1]), int(sys.argv[2])
-with Cache(path) as cache:
-    for start in range(0, 400, 8):
-        texts = [str(i) for i in range(start, start + 8)]
-        vectors = np.array([[i, i] for i in range(start, start + 8)], dtype=np.float32)
-        cache.put("model", keys("model", "document", texts), Embedded(vectors, *np.full((2, 8), who)))
-"""
+def test_two_connections_write_at_once(tmp_path):
+    def write(who):
+        with Cache(tmp_path / "cache.sqlite") as cache:
+            for start in range(0, 400, 8):
+                vectors = np.tile(np.arange(start, start + 8, dtype=np.float32)[:, None], 2)
+                names = keys("model", "document", map(str, range(start, start + 8)))
+                cache.put("model", names, Embedded(vectors, *np.full((2, 8), who)))
 
-
-def test_two_processes_write_at_once(tmp_path):
-    path, root = tmp_path / "cache.sqlite", Path(__file__).parents[2]
-    writers = [subprocess.Popen([sys.executable, "-c", WRITER, str(path), str(who)], cwd=root) for who in (1, 2)]
-    assert [writer.wait(600) for writer in writers] == [0, 0]
-    with Cache(path) as cache:
+    with ThreadPoolExecutor(2) as pool:
+        list(pool.map(write, (1, 2)))
+    with Cache(tmp_path / "cache.sqlite") as cache:
         positions, found = cache.get(keys("model", "document", map(str, range(400))))
-        assert len(positions) == 400
-        assert np.array_equal(found.vectors[:, 0], positions.astype(np.float32))
+    assert len(positions) == 400
+    assert np.array_equal(found.vectors[:, 0], positions.astype(np.float32))
 
 
 def test_a_full_cache_on_a_disk_that_takes_nothing_is_read(tmp_path, monkeypatch):

@@ -25,9 +25,7 @@ PRICE = 2e-6
 
 
 def paid(url, more=""):
-    encoder = (
-        f'kind = "openai", model = "text-embedding-3-small", base_url = "{url}", price = 2'
-    )
+    encoder = f'kind = "openai", model = "text-embedding-3-small", base_url = "{url}", price = 2'
     derived = f'dimensions = [64], quantization = ["int8", "binary"]{more}'
     return f'[[retrievers]]\nname = "paid"\nencoder = {{ {encoder} }}\nderive = {{ {derived} }}\n'
 
@@ -119,6 +117,7 @@ def test_one_embedding_pays_for_all(tmp_path):
         assert not provider.requests
         results = run(path, Options(tmp_path / "out", max_cost=1.0))
         asked = [request["body"].get("dimensions") for request in provider.requests]
+        costs, spent = costs_of(results), results.costs.groupby("retriever")["usd"].sum()
         again = run(path, Options(tmp_path / "out"))
         assert len(provider.requests) == len(asked) == 3  # documents, queries, and the documents at 64 as a proof
     assert sorted(asked, key=str) == [64, None, None]
@@ -127,7 +126,6 @@ def test_one_embedding_pays_for_all(tmp_path):
     assert found.total()["calls"] == 3
     assert all(row.usd == pytest.approx(row.tokens * PRICE) for row in found.rows)
     assert tuple(results.retrievers) == ALL
-    costs, spent = costs_of(results), results.costs.groupby("retriever")["usd"].sum()
     assert [name for name in ALL if spent[name] > 0] == ["paid", "paid-64"]
     for name in ALL:
         assert again.rankings(name) == results.rankings(name)

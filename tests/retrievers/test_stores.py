@@ -14,8 +14,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from retrievers.cache import Cache
-from retrievers.embedding import Embedder
-from retrievers.encoders.sentence_transformers import LateInteractionEncoder, LearnedSparseEncoder
 from retrievers.errors import BackendError, InputError
 from retrievers.identity import keys
 from retrievers.meter import Meter
@@ -23,7 +21,6 @@ from retrievers.ragged import SparseVectors, TokenVectors, joined, packed, unpac
 from retrievers.stores import StoreOptions, open_store, qdrant
 from retrievers.stores.points import DOCUMENTS, EngineHits, past_ties, point_id
 from retrievers.types import RESOLUTION, Embedded, ranked
-from tests.support import tiny
 from tests.support.disks import small_disk
 from tests.support.flat_vectors import flat
 from tests.support.store_places import KEEPING, LOCATIONS, REAL, fill, rows_of
@@ -74,69 +71,41 @@ def near_and_equal(count, dimensions):
     return np.concatenate([base, base, base * np.float32(3), base + chance * np.float32(1e-7)])
 
 
-CORPORA = {
-    "random": random_vectors(300, 48),
-    "wide": random_vectors(60, 384),
-    "narrow": random_vectors(100, 2),
-    "tied": near_and_equal(160, 8),
-    "grid": np.array(list(itertools.product((-1, 0, 1), repeat=5)), dtype=np.float32)[np.arange(243) != 121],
-    "one": random_vectors(1, 4),
-    "vast": random_vectors(150, 16) * np.float32(1e37),  # lengths that 32 bits cannot hold
-    "minute": random_vectors(150, 16) * np.float32(1e-37),
-}
+CORPORA = [
+    random_vectors(300, 48),
+    random_vectors(60, 384),
+    random_vectors(100, 2),
+    near_and_equal(160, 8),
+    np.array(list(itertools.product((-1, 0, 1), repeat=5)), dtype=np.float32)[np.arange(243) != 121],
+    random_vectors(1, 4),
+    random_vectors(150, 16) * np.float32(1e37),  # lengths that 32 bits cannot hold
+    random_vectors(150, 16) * np.float32(1e-37),
+]
 
 
-@pytest.mark.parametrize("corpus", CORPORA)
-@pytest.mark.parametrize("location", LOCATIONS)
-def test_every_store_gives_the_exact_answer_in_the_one_order_whatever_the_batch(places, location, corpus):
-    vectors = CORPORA[corpus][: 40 if location == "folder" else None]  # a folder commits each point by itself
-    ids = [f"doc {i}" for i in np.random.default_rng(3).permutation(len(vectors))]
-    store = fill(places(location), ids, vectors)
-    queries = np.concatenate([random_vectors(8, vectors.shape[1], seed=4), vectors[:3]])
-    scores = products(queries, vectors)
-    for limit in (1, 10, 100):
-        together = store.search(queries, limit)
-        check_rankings(together, scores, ids, limit, rounded_sums=1)
-        assert [store.search(query[None], limit)[0] for query in queries] == together
+def ragged(form, count, seed):
+    """Texts of one to six tokens, whose numbers are often 0."""
+    random = np.random.default_rng(seed)
+    rows = np.maximum(random.standard_normal((count, 6, 24)) - 0.5, 0)
+    if form == "multivector":
+        return TokenVectors.of([row[: random.integers(1, 7)] for row in rows])
+    return vectors_of(form, rows)
 
 
-COUNT = 1000
-MODELS = {"splade": tiny.splade, "inference-free": tiny.inference_free, "colbert": tiny.colbert}
-
-
-@pytest.fixture(scope="module")
-def embedded(tmp_path_factory):
-    """The vectors of 1,000 texts and 15 queries by a model."""
-    random = np.random.default_rng(9)
-    texts, queries = (
-        [" ".join(random.choice(tiny.WORDS, random.integers(1, most))) for _ in range(count)]
-        for count, most in ((COUNT, 9), (15, 4))
-    )
-    made = {}
-
-    def vectors(name):
-        if name not in made:
-            cls = LateInteractionEncoder if name == "colbert" else LearnedSparseEncoder
-            embedder = Embedder(cls(str(MODELS[name](tmp_path_factory.mktemp(name))), device="cpu"), None)
-            sides = ((texts, "document"), (queries, "query"))
-            made[name] = tuple(embedder.embed(some, role, Meter()).vectors for some, role in sides)
-        return made[name]
-
-    return vectors
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("limit", (1, 10, COUNT))
-@pytest.mark.parametrize(
-    ("name", "location"), rows_of({name: FORMS["multivector" if name == "colbert" else "sparse"] for name in MODELS})
-)
-def test_rankings_are_those_of_a_product_of_all_with_all(places, embedded, name, location, limit):
-    documents, queries = embedded(name)
-    count = 60 if location == "folder" else COUNT
-    documents, form = documents[:count], "multivector" if name == "colbert" else "sparse"
-    ids = [f"doc {i}" for i in np.random.default_rng(3).permutation(count)]
-    rankings = fill(places(location, form), ids, documents).search(queries, limit)
-    check_rankings(rankings, products(queries, documents), ids, limit, positive=form == "sparse")
+@pytest.mark.parametrize(("form", "location"), PLACES)
+def test_every_store_gives_the_exact_answer_in_the_one_order_whatever_the_batch(places, form, location):
+    for number, vectors in enumerate(CORPORA if form == "dense" else [ragged(form, 1000, 9)]):
+        vectors = vectors[: 40 if location == "folder" else None]  # a folder commits each point by itself
+        ids = [f"doc {i}" for i in np.random.default_rng(3).permutation(len(vectors))]
+        store = fill(places(location, form, content=f"{places.content}-{number}"), ids, vectors)
+        queries = ragged(form, 15, 4)
+        if form == "dense":
+            queries = np.concatenate([random_vectors(8, vectors.shape[1], seed=4), vectors[:3]])
+        scores, sums = products(queries, vectors), 1 if form == "dense" else 2
+        for limit in (1, 10, 100, 1000):
+            together = store.search(queries, limit)
+            check_rankings(together, scores, ids, limit, positive=form == "sparse", rounded_sums=sums)
+            assert [store.search(queries[i : i + 1], limit)[0] for i in range(len(queries))] == together
 
 
 @pytest.mark.slow

@@ -46,12 +46,9 @@ def tokens_of(text):
 
 PAGE = b"<!doctype html><html><body>Sign in to the company network</body></html>"
 BROKEN_BODIES = {
-    "page": PAGE,
-    "nothing": b"",
-    "null": b"null",
-    "deep": b"[" * 100_000,
+    "page": PAGE, "nothing": b"", "null": b"null", "deep": b"[" * 100_000,
     "error-with-200": b'{"error": {"message": "the model is being moved", "code": "moved"}}',
-}
+}  # fmt: skip
 """Fault -> what is answered with status 200 by any service."""
 
 
@@ -102,18 +99,12 @@ class Provider:
         with self.lock:
             self.embedded.extend(texts)
         found = resized(real_vectors(texts), self.dimensions)
-        match fault:
-            case "few":
-                found = found[:-1]
-            case "many":
-                found = np.concatenate([found, found[:1]])
-            case "narrow":
-                found = found[:, :-1]
-            case "nan":
-                found[0, 0] = np.nan
-            case "zero":
-                found[0] = 0
-        return found
+        if fault == "nan":
+            found[0, 0] = np.nan
+        if fault == "zero":
+            found[0] = 0
+        spoiled = {"few": found[:-1], "many": found[[*range(len(found)), 0]], "narrow": found[:, :-1]}
+        return spoiled.get(fault, found)
 
     def refusal(self, fault, headers):
         """What is answered after a fault that is refused, or None."""
@@ -121,14 +112,9 @@ class Provider:
 
 
 BROKEN_ROWS = {
-    "embedding-null": {"embedding": None},
-    "embedding-number": {"embedding": 1},
-    "embedding-words": {"embedding": ["a", "b"]},
-    "embedding-holed": {"embedding": [None] * 128},
-    "embedding-huge": {"embedding": [1e300] * 128},
-    "base64-bad": {"embedding": "@@@@"},
-}
-"""Fault -> what the protocol of OpenAI does not allow, sent with status 200."""
+    "null": None, "number": 1, "words": ["a", "b"], "holed": [None] * 128, "huge": [1e300] * 128, "unpacked": "@@@@",
+}  # fmt: skip
+"""What the protocol of OpenAI does not allow for a vector: "embedding-null" and so on send it with status 200."""
 
 
 class OpenAIProvider(Provider):
@@ -176,8 +162,8 @@ class OpenAIProvider(Provider):
                 data = []
             case "unindexed":
                 data = [{"embedding": row["embedding"]} for row in data]
-        if fault in BROKEN_ROWS:
-            data[0] |= BROKEN_ROWS[fault]
+        if fault.startswith("embedding-"):
+            data[0]["embedding"] = BROKEN_ROWS[fault.removeprefix("embedding-")]
         total = sum(map(tokens_of, texts))
         usage = {"prompt_tokens": total, "total_tokens": total}
         model = "another" if fault == "other-model" else body["model"]

@@ -23,12 +23,11 @@ LOCATIONS = (":memory:", *KEEPING, *REAL)
 
 
 def rows_of(locations):
-    """Rows of a parametrized test: a form or a model and a location, with its marks; all but dense ones are slow."""
-    return [
-        pytest.param(first, *getattr(place, "values", (place,)),
-                     marks=[*getattr(place, "marks", ()), *([] if first == "dense" else [pytest.mark.slow])])
-        for first, some in locations.items() for place in some
-    ]  # fmt: skip
+    """Rows of a parametrized test: a form and a location, with its marks; all but dense vectors are slow."""
+    rows = [(form, getattr(place, "values", (place,)), list(getattr(place, "marks", ())))
+            for form, some in locations.items() for place in some]  # fmt: skip
+    return [pytest.param(form, *place, marks=marks + [pytest.mark.slow] * (form != "dense"))
+            for form, place, marks in rows]  # fmt: skip
 
 
 def fill(store, ids, vectors, notes=None):
