@@ -273,10 +273,10 @@ def test_an_approximate_search_is_narrowed_in_the_graph(dense):
     assert counts["exact_hits"] == counts["shared_hits"] > 0  # so few points are all looked at
 
 
-def test_a_server_is_told_to_index_the_fields_before_any_point(dense, servers):
-    before = len(servers.rest.indexed)
+def test_a_server_is_told_to_index_the_fields_before_any_point(dense, server):
+    before = len(server.indexed)
     dense("server", CONDITIONS["a value"]).index(corpus(20), Meter())
-    [(_, field, _)] = servers.rest.indexed[before:]
+    [(_, field, _)] = server.indexed[before:]
     assert field == "fields"
 
 
