@@ -20,7 +20,7 @@ from retrievers.encoders.bedrock import BedrockEncoder
 from retrievers.encoders.openai import OpenAIEncoder
 from retrievers.errors import BackendError, InputError
 from retrievers.meter import Call, Meter, Stop, single_call
-from retrievers.remote.calling import Caller, Charge, in_thread, wait_for
+from retrievers.remote.calling import Caller, Charge, wait_for
 from retrievers.retrying import RetryLoop, Transient, retry_after
 from retrievers.types import Limits
 from tests.support import small
@@ -64,17 +64,6 @@ def test_a_declared_rate_is_kept(policy, tokens):
     caller, started = Caller(Limits(**{**LIMITS, **policy}), 60, lambda: "it"), time.monotonic()
     sent = [wait_for(caller.call(now, NOTHING, single_call(), tokens), Stop()) for _ in range(4)]
     assert all(at - started >= 0.02 * number for number, at in enumerate(sent))
-
-
-def test_an_attempt_ends_in_time_and_its_thread_is_left_behind():
-    release = threading.Event()
-
-    async def blocks():
-        return await in_thread(lambda: release.wait(60)), NOTHING
-
-    said, took = asked(blocks, timeout=0.2, patience=0.1)
-    release.set()
-    assert "it: no complete response within 0.2 s (timeout)" in said and took < BUSY
 
 
 @pytest.mark.parametrize("how", ["set", "interrupt"])

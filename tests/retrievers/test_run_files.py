@@ -105,7 +105,7 @@ def test_what_is_read(written, name, raw, read):
      ("run", b"q Q0 \xff 1 0.5 t", "an id is not UTF-8")],
 )  # fmt: skip
 def test_what_is_malformed_is_named_with_its_line(written, kind, line, told):
-    first = {"qrels": b"q 0 a 1\n\n", "run": b"\nq Q0 a 1 0.5 t\n"}[kind]
+    first = {"qrels": b"q 0 a 1\nq 0 z 1\n", "run": b"q Q0 a 1 0.5 t\nq Q0 z 2 0.4 t\n"}[kind]
     path = written(first + (line if isinstance(line, bytes) else line.encode()) + b"\n")
     for read in READERS[kind]:
         assert str(refusal(read, path)).startswith(f"{path}:3: {told}")

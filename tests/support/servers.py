@@ -65,9 +65,10 @@ class Provider:
     """What a fake provider is told and what it remembers.
 
     `script` holds the faults of the next requests, one each; `always` is a fault of every request after them.
-    `refusals`: fault -> what a Refusal is made of.
+    `refusals`: fault -> what a Refusal is made of, "{key}" for what the header `secret` holds.
     """
 
+    secret = "Authorization"
     refusals: Mapping[str, tuple] = {}
 
     def __init__(self, script: Iterable[str] = (), *, always="", latency=0.0, max_tokens=8192, dimensions=128):
@@ -80,17 +81,19 @@ class Provider:
         self.at_once = self.most_at_once = 0
         self.url = ""
 
-    def admit(self, body, headers):
-        """Note a request and return its fault."""
+    @contextmanager
+    def admitted(self, body, headers):
+        """Note a request and give its fault."""
         with self.lock:
             self.at_once += 1
             self.most_at_once = max(self.most_at_once, self.at_once)
             self.requests.append({"body": body, "headers": {name.lower(): value for name, value in headers.items()}})
-            return self.script.popleft() if self.script else self.always
-
-    def leave(self):
-        with self.lock:
-            self.at_once -= 1
+            fault = self.script.popleft() if self.script else self.always
+        try:
+            yield fault
+        finally:
+            with self.lock:
+                self.at_once -= 1
 
     def vectors(self, texts, fault):
         for text in texts:
@@ -108,7 +111,10 @@ class Provider:
 
     def refusal(self, fault, headers):
         """What is answered after a fault that is refused, or None."""
-        return Refusal(*self.refusals[fault]) if fault in self.refusals else None
+        if fault not in self.refusals:
+            return None
+        status, kind, message, *more = self.refusals[fault]
+        return Refusal(status, kind, message.format(key=headers.get(self.secret, "").removeprefix("Bearer ")), *more)
 
 
 BROKEN_ROWS = {
@@ -126,6 +132,7 @@ class OpenAIProvider(Provider):
         "500": (500, "server_error", "The server had an error"),
         "503": (503, "server_error", "Overloaded"),
         "quota": (429, "insufficient_quota", "You exceeded your current quota"),
+        "expired": (401, "invalid_api_key", "Incorrect API key provided: {key}."),
         "missing": (404, "model_not_found", "The model does not exist"),
         "batch": (400, "max_tokens_per_request", "Requested 319487 tokens, max 300000 per request"),
     }
@@ -133,12 +140,6 @@ class OpenAIProvider(Provider):
     def too_long(self, tokens):
         said = f"This model's maximum context length is {self.max_tokens} tokens, however you requested {tokens} tokens"
         return Refusal(400, "context_length_exceeded", f"{said} ({tokens} in your prompt). Please reduce your prompt.")
-
-    def refusal(self, fault, headers):
-        if fault == "expired":
-            key = headers.get("Authorization", "").removeprefix("Bearer ")
-            return Refusal(401, "invalid_api_key", f"Incorrect API key provided: {key}.")
-        return super().refusal(fault, headers)
 
     def error(self, refusal):
         kind, param = refusal.kind, refusal.param
@@ -177,12 +178,14 @@ class OpenAIProvider(Provider):
 class BedrockProvider(Provider):
     """POST /model/<id>/invoke, for Titan and Cohere."""
 
+    secret = "X-Amz-Security-Token"
     refusals: Mapping[str, tuple] = {
         "429": (429, "ThrottlingException", "Too many requests, please wait before trying again."),
         "500": (500, "InternalServerException", "An internal server error occurred."),
         "503": (503, "ServiceUnavailableException", "Bedrock is unable to process your request."),
         "quota": (400, "ServiceQuotaExceededException", "Your request exceeds the service quota."),
         "model-timeout": (408, "ModelTimeoutException", "Model has timed out in processing the request."),
+        "expired": (403, "ExpiredTokenException", "The security token included in the request is expired: {key}"),
         "denied": (403, "AccessDeniedException", "You don't have access to the model"),
     }
 
@@ -193,10 +196,6 @@ class BedrockProvider(Provider):
     def refusal(self, fault, headers):
         if not headers.get("Authorization", "").startswith("AWS4-HMAC-SHA256 Credential="):
             return Refusal(403, "MissingAuthenticationTokenException", "Missing Authentication Token")
-        if fault == "expired":
-            token = headers.get("X-Amz-Security-Token", "")
-            said = f"The security token included in the request is expired: {token}"
-            return Refusal(403, "ExpiredTokenException", said)
         return super().refusal(fault, headers)
 
     def error(self, refusal):
@@ -265,11 +264,8 @@ class _Handler(Answering):
         self._asked(self.provider, {})
 
     def _asked(self, provider, body):
-        fault = provider.admit(body, self.headers)
-        try:
+        with provider.admitted(body, self.headers) as fault:
             self._answer(provider, body, fault)
-        finally:
-            provider.leave()
 
     def _answer(self, provider, body, fault):
         if provider.latency:
