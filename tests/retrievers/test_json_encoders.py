@@ -2,7 +2,6 @@
 
 import base64
 import os
-from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -84,36 +83,23 @@ class Gemini(OpenAIProvider):
         return {"error": {"code": refusal.status, "message": refusal.message, "status": refusal.kind}}
 
 
-class Service(NamedTuple):
-    """A provider with a protocol of its own."""
-
-    name: str
-    fake: type[OpenAIProvider]
-    encoder: type
-    model: str
-
-    def __str__(self):
-        return self.name
-
-
-COHERE = Service("Cohere", Cohere, CohereEncoder, "embed-v4.0")
-GEMINI = Service("Gemini", Gemini, GeminiEncoder, "gemini-embedding-001")
-SERVICES = (COHERE, GEMINI)
+SERVICES = {"Cohere": (Cohere, CohereEncoder, "embed-v4.0"), "Gemini": (Gemini, GeminiEncoder, "gemini-embedding-001")}
 
 
 def encoder(service, provider, **more):
-    return service.encoder(service.model, base_url=provider.url, api_key=KEY, **more)
+    _, made, model = SERVICES[service]
+    return made(model, base_url=provider.url, api_key=KEY, **more)
 
 
-@pytest.mark.parametrize("service", SERVICES, ids=str)
+@pytest.mark.parametrize("service", SERVICES)
 def test_the_block_of_the_docs_is_ready(service, tmp_path):
-    check_embeddings(service.name, service.fake, tmp_path)
+    check_embeddings(service, SERVICES[service][0], tmp_path)
 
 
 @pytest.mark.parametrize("kind", ["float", "base64", *BYTES, *BITS])
 def test_every_number_format_keeps_the_neighbours(kind):
     with serving(Cohere()) as provider:
-        vectors = encoder(COHERE, provider, embedding_type=kind).embed(TEXTS, "document", single_call()).vectors
+        vectors = encoder("Cohere", provider, embedding_type=kind).embed(TEXTS, "document", single_call()).vectors
     real = real_vectors(TEXTS)
     meant = np.rint(real * 127) if kind in BYTES else np.where(real > 0, 1, -1) if kind in BITS else real
     assert np.array_equal(vectors, meant)
@@ -121,22 +107,22 @@ def test_every_number_format_keeps_the_neighbours(kind):
 
 def test_the_role_and_the_dimensions_are_told_and_what_is_dropped_without_a_word_is_counted():
     with serving(Cohere()) as provider:
-        assert encoder(COHERE, provider, dimensions=16).embed(["a"], "query", single_call()).vectors.shape == (1, 16)
+        assert encoder("Cohere", provider, dimensions=16).embed(["a"], "query", single_call()).vectors.shape == (1, 16)
         body = provider.requests[0]["body"]
         assert (body["input_type"], body["output_dimension"], body["truncate"]) == ("search_query", 16, "NONE")
     with serving(Gemini()) as provider:
-        vectors = encoder(GEMINI, provider, dimensions=16).embed(["wing flow"], "query", single_call()).vectors
+        vectors = encoder("Gemini", provider, dimensions=16).embed(["wing flow"], "query", single_call()).vectors
         assert np.linalg.norm(vectors) == pytest.approx(1)
         (one,) = provider.requests[0]["body"]["requests"]
         assert (one["taskType"], one["outputDimensionality"]) == ("RETRIEVAL_QUERY", 16)
-        lost = encoder(GEMINI, provider, max_tokens=50).embed(["a", LONG], "document", single_call()).truncated_tokens
+        lost = encoder("Gemini", provider, max_tokens=50).embed(["a", LONG], "document", single_call()).truncated_tokens
         assert lost[0] == 0 and lost[1] >= 70
 
 
 @pytest.mark.parametrize("fault", ["few", "expired", "words"])
-@pytest.mark.parametrize("service", SERVICES, ids=str)
+@pytest.mark.parametrize("service", SERVICES)
 def test_a_lasting_fault_is_one_message_and_what_was_paid_for_is_kept(service, fault, cache):
-    with serving(service.fake(["", fault])) as provider:
+    with serving(SERVICES[service][0](["", fault])) as provider:
         own = encoder(service, provider, batch_size=20, concurrency=1, patience=0.1)
         with pytest.raises(BackendError) as caught:
             Embedder(own, cache).embed(TEXTS, "document", Meter())

@@ -3,7 +3,7 @@
 import re
 import socket
 import threading
-from contextlib import nullcontext
+from contextlib import closing, nullcontext
 from types import SimpleNamespace
 
 import numpy as np
@@ -46,17 +46,9 @@ def fake():
 
 
 @pytest.fixture
-def opened(fake):
-    """Opens a store on the server; closes all at the end."""
-    stores = []
-
-    def one(**options):
-        stores.append(store_at(options.pop("url", fake.url), **options))
-        return stores[-1]
-
-    yield one
-    for store in stores:
-        store.close()
+def opened(fake, meter, stack):
+    """Opens a store on the server."""
+    return lambda **given: stack.enter_context(closing(store_at(given.pop("url", fake.url), meter=meter, **given)))
 
 
 @pytest.fixture
@@ -65,8 +57,8 @@ def meter():
 
 
 @pytest.fixture
-def store(opened, meter):
-    return opened(meter=meter)
+def store(opened):
+    return opened()
 
 
 def build(store, **how):
@@ -140,19 +132,19 @@ def test_a_search_survives_faults_and_a_server_that_is_away_is_named_once(patien
     build(store)
     assert store.finished() is not None
     undisturbed, before = store.search(VECTORS[:50], 5), retries(meter)
-    again = opened(meter=meter)
+    again = opened()
     assert again.finished() is not None
     caplog.clear()
-    fake.faults += [("POST", "/query/batch", fault) for fault in (503, "cut", 502, 503)]
-    assert again.search(VECTORS[:50], 5) == undisturbed
+    for faults in ((503, 503), ("cut", 502)):
+        fake.faults += [("POST", "/query/batch", fault) for fault in faults]
+        assert again.search(VECTORS[:50], 5) == undisturbed
     assert retries(meter) == before + 4
     [said] = [record.getMessage() for record in caplog.records if record.name == retrying.log.name]
     assert re.fullmatch(rf"waiting for {fake.url}: .*503.*, try 2, gives up in 60 s", said)
 
 
-def test_a_server_too_slow_to_answer_is_asked_again(patient, fake, opened, meter, monkeypatch):
+def test_a_server_too_slow_to_answer_is_asked_again(patient, fake, store, meter, monkeypatch):
     monkeypatch.setattr(connection, "TIMEOUT", 0.3)
-    store = opened(meter=meter)
     fake.faults += [(*UPSERTS, "slow")]
     build(store)
     assert retries(meter) >= sent(fake) - COUNT // 10 >= 1

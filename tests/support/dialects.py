@@ -105,20 +105,14 @@ def overlap(query, document):
 
 Voyage = partial(Dialect, most=1000, roles={"input_type": ("document", "query")})
 Vllm = partial(Dialect, header="")
+DEPLOYMENT = "/openai/deployments/embedder?api-version=2024-10-21"
 ALL = {
-    "OpenAI": Dialect,
-    "Azure OpenAI, by deployment": partial(
-        Dialect, base="/openai/deployments/embedder?api-version=2024-10-21", header="api-key"
-    ),
-    "Azure OpenAI, v1": partial(Dialect, base="/openai/v1", header="api-key"),
-    "Voyage": Voyage,
-    "Jina": partial(Dialect, roles={"task": ("retrieval.passage", "retrieval.query")}),
-    "Mistral": Dialect,
+    "OpenAI": Dialect, "Azure OpenAI, by deployment": partial(Dialect, base=DEPLOYMENT, header="api-key"),
+    "Azure OpenAI, v1": partial(Dialect, base="/openai/v1", header="api-key"), "Voyage": Voyage,
+    "Jina": partial(Dialect, roles={"task": ("retrieval.passage", "retrieval.query")}), "Mistral": Dialect,
     "Gemini, compatible endpoint": partial(Dialect, base="/v1beta/openai", packs=False, most=100),
-    "Text Embeddings Inference": partial(Dialect, header="", most=32),
-    "vLLM": Vllm,
-    "Ollama": partial(Dialect, header="", packs=False),
-    "LiteLLM proxy": partial(Dialect, packs=None),
+    "Text Embeddings Inference": partial(Dialect, header="", most=32), "vLLM": Vllm,
+    "Ollama": partial(Dialect, header="", packs=False), "LiteLLM proxy": partial(Dialect, packs=None),
     "llama.cpp": partial(Dialect, header="", packs=False),
-}
+}  # fmt: skip
 """Heading in docs/how-to/providers.md -> the fake that speaks this dialect."""
