@@ -87,7 +87,8 @@ class Provider:
         with self.lock:
             self.at_once += 1
             self.most_at_once = max(self.most_at_once, self.at_once)
-            self.requests.append({"body": body, "headers": {name.lower(): value for name, value in headers.items()}})
+            sent = {name.lower(): value for name, value in headers.items()}
+            self.requests.append({"body": body, "headers": sent, "at": time.monotonic()})
             fault = self.script.popleft() if self.script else self.always
         try:
             yield fault
