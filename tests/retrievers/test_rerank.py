@@ -1,6 +1,8 @@
 """Rerankers: on this machine, against sentence-transformers' own ways, and by services of every protocol."""
 
 import json
+import sqlite3
+from contextlib import closing
 
 import numpy as np
 import pandas as pd
@@ -197,9 +199,13 @@ def test_every_dialect_reranks_and_is_asked_once(dialect, cache):
         assert len(provider.requests) == 3
         assert rerank(provider, cache) == found
         assert len(provider.requests) == 3
+        with closing(sqlite3.connect(cache.path)) as database, database:
+            database.execute("DELETE FROM rows WHERE rowid = 1")
+        assert rerank(provider, cache) == found  # of a list that is not whole, all is asked again
+        assert (len(provider.requests), len(provider.scored)) == (4, 4 * 8)
         shorter = [ranked(one.doc_ids[:4], one.scores[:4]) for one in FOUND]
         rerank(provider, cache, rankings=shorter)  # scores that may depend on companions are kept by list
-        assert len(provider.requests) == 6
+        assert len(provider.requests) == 7
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)
