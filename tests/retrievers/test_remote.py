@@ -174,6 +174,7 @@ SECOND = {
     ("openai", "narrow"): "127 dimensions instead of 128",
     ("openai", "other-model"): "'another' answers now, and 'm' did before",
     ("openai", "quota"): "429 You exceeded your current quota; the quota is used up",
+    ("openai", "unpaid"): "402 The balance is used up; the quota is used up",
     ("openai", "expired"): "401 Incorrect API key provided: .*; the key was refused",
     ("openai", "missing"): "404 The model does not exist; look at the model's name",
     ("bedrock", "nan"): "not finite",

@@ -133,6 +133,7 @@ class OpenAIProvider(Provider):
         "500": (500, "server_error", "The server had an error"),
         "503": (503, "server_error", "Overloaded"),
         "quota": (429, "insufficient_quota", "You exceeded your current quota"),
+        "unpaid": (402, "payment_required", "The balance is used up"),
         "expired": (401, "invalid_api_key", "Incorrect API key provided: {key}."),
         "missing": (404, "model_not_found", "The model does not exist"),
         "batch": (400, "max_tokens_per_request", "Requested 319487 tokens, max 300000 per request"),
