@@ -96,9 +96,7 @@ NO_SCHEMA = "response_format is not supported"
     ("schemas", "temperatures", "refused"),
     [(NO_SCHEMA, "", 1), ("Bad Request", "", 1), ("", HOT, 1), (NO_SCHEMA, HOT, 2), ("Bad Request", HOT, 2)],
 )
-def test_a_server_that_takes_no_schema_or_temperature_is_asked_without_and_that_is_counted_or_said_once(
-    ask, caplog, schemas, temperatures, refused
-):
+def test_a_server_that_takes_no_schema_or_temperature_is_asked_without(ask, caplog, schemas, temperatures, refused):
     with serving(ChatProvider(schemas=schemas, temperatures=temperatures)) as provider:
         meter = Meter()
         assert len(ask(provider, SHAPED, meter)) == 4

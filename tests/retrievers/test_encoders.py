@@ -90,9 +90,7 @@ def test_values_of_the_environment_stay_in_data_and_results(tmp_path, place, ope
 
 
 @pytest.mark.parametrize("debug", [(), ("--debug",)])
-def test_a_key_in_the_error_of_a_function_or_a_provider_is_in_no_file_and_no_traceback(
-    tmp_path, place, openai, monkeypatch, capsys, debug
-):
+def test_a_key_in_an_error_is_in_no_file_and_no_traceback(tmp_path, place, openai, monkeypatch, capsys, debug):
     module = small.module(tmp_path, monkeypatch, MODULE)
     theirs = f'[[retrievers]]\nname = "theirs"\nkind = "python"\ncall = "{module}:raises"\n'
     with serving(OpenAIProvider(always="expired")) as provider:

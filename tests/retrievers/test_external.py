@@ -104,9 +104,7 @@ def test_a_saved_run_is_found_beside_the_experiment_reproduced_and_given_as_an_o
     assert not reproduce(first.folder).differing
 
 
-def test_foreign_hits_are_told_with_the_verdict_and_stop_a_reranker_and_a_system_that_gives_only_these(
-    tmp_path, capsys
-):
+def test_foreign_hits_are_told_and_stop_a_reranker_and_a_system_that_gives_only_these(tmp_path, capsys):
     ghosts = [hit(q.id, f"ghost {n}", 9.0 - n) for q in QUERIES for n in range(2)]
     blocks = BM25 + of_run(tmp_path, "none", ghosts)
     blocks += of_run(tmp_path, "some", [*ghosts, *(hit(q.id, "apple") for q in QUERIES)]) + FOREIGN

@@ -186,9 +186,7 @@ def test_a_model_of_another_sort_is_refused(cls, make, told, tmp_path):
         cls(str(make(tmp_path)), device="cpu").embed(["heat"], "query", single_call())
 
 
-def test_a_model_of_the_hub_on_this_machine_is_named_by_its_commit_and_another_is_estimated(
-    monkeypatch, tmp_path, cache
-):
+def test_a_model_of_the_hub_is_named_by_its_commit_or_estimated(monkeypatch, tmp_path, cache):
     name, commit = "intfloat/multilingual-e5-base", "d13f1b27baf31030b7fd040960d60d909913633f"
     monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path))
     encoder = SentenceTransformerEncoder(name)

@@ -95,9 +95,7 @@ COLD = {
 
 
 @pytest.mark.parametrize("cls", COLD)
-def test_a_warm_run_gives_the_same_and_loads_no_model_and_one_query_bypasses_the_cache(
-    folder, bi_encoder, cache, monkeypatch, cls
-):
+def test_a_warm_run_loads_no_model_and_one_query_bypasses_the_cache(folder, bi_encoder, cache, monkeypatch, cls):
     place = folder if cls is CrossEncoderReranker else bi_encoder
     own, cold, warm = reranker(place, cache, cls, batch_size=2), Meter(), Meter()
     alone = [own.rerank_alone(QUERIES[i], RANKINGS[i], Meter()) for i in (0, 2)]
@@ -138,18 +136,14 @@ def of_its_own(folder, query, text):
 
 
 @pytest.mark.parametrize(("model", "theirs"), [("bi_encoder", max_sim), ("colbert", of_its_own)])
-def test_scores_by_vectors_of_tokens_are_those_of_single_texts_whatever_they_are_padded_with(
-    request, cache, model, theirs
-):
+def test_scores_by_vectors_of_tokens_are_those_of_single_texts(request, cache, model, theirs):
     folder = request.getfixturevalue(model)
     for query, ranking in zip(QUERIES[:2], late(folder, cache).rerank(QUERIES[:2], RANKINGS[:2], Meter()), strict=True):
         for hit in ranking:
             assert hit.score == pytest.approx(theirs(folder, query.text, TEXTS[hit.doc_id]), abs=3e-6)
 
 
-def test_models_that_score_no_pairs_are_refused_and_tokens_counted_as_they_are_read(
-    colbert, cache, tmp_path, monkeypatch
-):
+def test_models_that_score_no_pairs_are_refused_and_tokens_counted(colbert, cache, tmp_path, monkeypatch):
     for own, told in ((reranker(tiny.cross_encoder(tmp_path / "two", outputs=2), cache), "has 2 outputs"),
                       (late(tiny.static(tmp_path / "static"), cache), "has no vectors of tokens")):  # fmt: skip
         with pytest.raises(InputError, match=told):

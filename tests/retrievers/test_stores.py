@@ -260,9 +260,7 @@ def test_on_a_disk_that_is_really_full_one_message_comes(places, tmp_path, stack
      ({"quantization": "product", "oversampling": 8.0}, 0.5, ("quantized.data",)),
      ({"quantization": "binary", "oversampling": 8.0}, 0.6, ("quantized.data",))],
 )  # fmt: skip
-def test_approximate_search_finds_most_reads_what_it_says_and_the_exact_one_stays_at_hand(
-    places, tmp_path, options, least_recall, files
-):
+def test_approximate_search_finds_most_and_reads_what_it_says(places, tmp_path, options, least_recall, files):
     vectors = random_vectors(2000, 128)  # the engine keeps bits in words of 128
     ids, queries = [str(i) for i in range(len(vectors))], random_vectors(50, 128, seed=6)
     approximate, exact = places("edge", **options), fill(places(":memory:"), ids, vectors)

@@ -95,9 +95,7 @@ def test_shards_copies_and_approximation_reach_the_server_and_are_part_of_the_na
      ({"m": 16, "defer_graph": True}, COUNT, (1, 10)),
      ({"m": 16, "indexing_threshold": 10_000, "full_scan_threshold": 5_000}, 0, (10_000, 5_000))],
 )  # fmt: skip
-def test_what_is_asked_for_is_done_in_a_small_collection_and_what_was_not_is_told(
-    fake, opened, options, indexed, thresholds
-):
+def test_what_is_asked_for_is_done_or_told(fake, opened, options, indexed, thresholds):
     """By default a server builds a graph and codes only above 10 MB of vectors; in Edge there is no such limit."""
     store = opened(**options)
     build(store)
@@ -250,9 +248,7 @@ def test_an_answer_that_is_not_of_the_protocol_is_one_error_or_none(fake, store,
         assert len(str(error)) < 1000
 
 
-def test_the_command_line_lists_and_removes_what_runs_have_left_on_a_server_with_its_key(
-    fake, opened, capsys, monkeypatch
-):
+def test_the_command_line_lists_and_removes_what_runs_have_left(fake, opened, capsys, monkeypatch):
     def command(*words, key=("--key", "QDRANT_KEY")):
         return call(capsys, "cache", *words, "--store", fake.url, *key)
 

@@ -242,26 +242,16 @@ def test_documents_rank_by_their_best_passage(rows, depth):
     sizes(8, 40), st.sampled_from([None, *(get_args(Boundary) if find_spec("semantic_text_splitter") else ("words",))]),
     st.sampled_from([None, in_words]), st.sampled_from(["", "the title"]),
 )  # fmt: skip
-def test_no_passage_is_longer_than_its_size_and_with_a_boundary_no_word_is_cut(
-    words, size_and_overlap, by, count, title
-):
+def test_no_passage_is_too_long_and_with_a_boundary_no_word_is_cut(words, size_and_overlap, by, count, title):
     size, overlap = size_and_overlap
     size = size if count and not by else size + 12  # every word fits in it
     text = " ".join(words)
     chunks = tokens(count, size, overlap, by) if count else Chunk(size=size, overlap=overlap, by=by)
     parts = passages(Document("d", title, text), chunks)
     assert max(count([part.content for part in parts]) if count else [len(part.text) for part in parts]) <= size
-    if by:
-        joined = " ".join(part.text for part in parts)
-        assert set(re.findall(r"\w+", joined)) == set(re.findall(r"\w+", text))
-        assert len(joined.split()) >= len(text.split())
-        return
-    covered = 0
-    for part in parts:  # in order, and nothing left out
-        begins = text.index(part.text, max(0, covered - len(part.text)) if overlap else covered)
-        assert not text[covered:begins].strip()
-        covered = max(covered, begins + len(part.text))
-    assert not text[covered:].strip()
+    joined = " ".join(part.text for part in parts)
+    assert len(joined.split()) >= len(text.split())
+    assert not by or set(re.findall(r"\w+", joined)) == set(re.findall(r"\w+", text))
 
 
 PROMPTED = {"document": "passage: "}
