@@ -218,6 +218,7 @@ def test_passages_cover_the_text_in_order_and_are_never_too_long(gaps, size_and_
     ("text", "size", "parts"),
     [("a" + " " * 50 + "b", 10, ["a", "b"]),  # a gap longer than a passage makes no blank one
      ("これは一つ。これは二つ。これは三つ。", 15, ["これは一つ。これは二つ。", "これは三つ。"]),
+     ("abcd efghijklmnop", 10, ["abcd efghi", "jklmnop"]),  # a gap in the first half is too early
      ("some words of a text", 12, ["some words", "of a text"]), ("x" * 25, 10, ["x" * 10, "x" * 10, "x" * 5])],
 )  # fmt: skip
 def test_a_passage_ends_where_a_sentence_or_a_word_does_if_there_is_any(text, size, parts):
