@@ -301,9 +301,8 @@ def fuse(
 
 def _by_distribution(scores: Floats) -> list[float]:
     """(s - m + 3 d) / 6 d, by the mean m and the sample standard deviation d; 0.5 where all are alike, or one."""
-    if len(scores) < 2 or scores[0] == scores[-1]:
+    if len(scores) < 2 or scores[0] == scores[-1] or not (spread := float(scores.std(ddof=1))):
         return [0.5] * len(scores)
-    spread = float(scores.std(ddof=1))
     low = float(scores.mean()) - 3 * spread
     return [(score - low) / (6 * spread) for score in scores.tolist()]
 

@@ -6,7 +6,6 @@ import os
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
-from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -17,6 +16,7 @@ from tests.support.browser import NO_BROWSER, chromium
 if TYPE_CHECKING:
     from harness.records import Results
     from retrievers.cache import Cache
+    from tests.support.qdrant_fake import FakeQdrant
     from tests.support.small import Call, Told
     from tests.support.store_places import Places
 
@@ -164,22 +164,22 @@ def cache(tmp_path: Path) -> Iterator[Cache]:
 
 
 @pytest.fixture(scope="session")
-def servers() -> Iterator[SimpleNamespace]:
-    """Fakes of Qdrant's server, one of each transport."""
-    from tests.support.store_places import fake_servers
+def server() -> Iterator[FakeQdrant]:
+    """A fake of Qdrant's server."""
+    from tests.support.qdrant_fake import fake_qdrant
 
-    with fake_servers() as running:
+    with fake_qdrant() as running:
         yield running
 
 
 @pytest.fixture
 def places(
-    servers: SimpleNamespace, real: Callable[[str], str], request: pytest.FixtureRequest, tmp_path: Path
+    server: FakeQdrant, real: Callable[[str], str], request: pytest.FixtureRequest, tmp_path: Path
 ) -> Iterator[Places]:
     """Opens stores; closes all at the end."""
     from tests.support.store_places import Places
 
-    made = Places(servers, real, request.config.getoption("--qdrant-key"), tmp_path)
+    made = Places(server, real, request.config.getoption("--qdrant-key"), tmp_path)
     yield made
     made.close()
 

@@ -1,10 +1,7 @@
 """What options may be, which change a fingerprint, what a model costs, which key and which package it needs."""
 
 import sys
-from collections.abc import Callable
 from functools import partial
-from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -96,20 +93,19 @@ def test_fingerprints_are_those_of_caches_of_before():
 
 
 small = partial(OpenAIEncoder, model="text-embedding-3-small")
-AZURE = "https://name.openai.azure.com/openai/v1"
+ELSEWHERE = "https://models.example.org/v1"
 
 
 @pytest.mark.parametrize(
     ("model", "usd"),
-    [(small(), 0.02), (small(price=5), 5), (small(base_url="https://api.openai.com/v1/"), 0.02),
-     (small(base_url=AZURE), 0.02), (small(base_url="http://localhost:1/v1"), 0),
-     (small(base_url="http://127.0.0.1:11434/v1"), 0), (small(base_url="http://[::1]:11434/v1"), 0),
-     (small(base_url="https://models.example.org/v1", price=0.5), 0.5),
-     (small(base_url="https://models.example.org/v1"), None), (small(base_url="http://192.168.0.7:8000/v1"), None),
+    [(small(), 0.02), (small(price=5), 5),
+     *((small(base_url=url), 0.02) for url in ("https://api.openai.com/v1/", "https://n.openai.azure.com/openai/v1")),
+     *((small(base_url=f"http://{host}/v1"), 0) for host in ("localhost:1", "127.0.0.1:11434", "[::1]:11434")),
+     (small(base_url=ELSEWHERE, price=0.5), 0.5), (small(base_url=ELSEWHERE), None),
+     (small(base_url="http://192.168.0.7:8000/v1"), None), (HttpReranker("cohere", model="m"), None),
      (HttpReranker("vllm", model="m", base_url="http://gpu.example.org/v1"), None),
      (HttpReranker("vllm", model="m", base_url="http://localhost:8000/v1"), 0),
-     (HttpReranker("voyage", model="rerank-2.5"), 0.05), (HttpReranker("cohere", model="m"), None),
-     (HttpReranker("cohere", model="m", search_price=2.0), 1.0)],
+     (HttpReranker("voyage", model="rerank-2.5"), 0.05), (HttpReranker("cohere", model="m", search_price=2.0), 1.0)],
 )  # fmt: skip
 def test_the_price_is_the_experiments_or_the_list_price_or_nothing_here(model, usd):
     """For a million tokens, and 500 searches."""
@@ -134,23 +130,20 @@ def test_the_key_is_needed_for_the_providers_own_server_alone(made, own, variabl
         made("m", base_url=elsewhere).check()
 
 
-def read(folder: Path, name: str) -> None:
+def read(folder, name):
     (folder / name).write_bytes(b"PAR1")
     load(reference_of(str(folder / name)))
 
 
-WANTED: dict[str, tuple[str, str, Callable[[Path], Any]]] = {
-    "python_calamine": ("python-calamine", "formats", lambda folder: read(folder, "questions.xlsx")),
-    "datasets": ("datasets", "formats", lambda _: load(reference_of("hf:org/name"))),
-    "ir_datasets": ("ir_datasets", "formats", lambda _: load(reference_of("irds:vaswani"))),
-    "pyarrow": ("pyarrow", "formats", lambda folder: SavedRun(path="tests/none.parquet").check()),
-    "sacrebleu": ("sacrebleu", "answers", lambda _: needs_sacrebleu()),
-}
-
-
-@pytest.mark.parametrize("module", WANTED)
-def test_the_message_names_the_package_and_its_extra(tmp_path, monkeypatch, module):
-    package, extra, act = WANTED[module]
+@pytest.mark.parametrize(
+    ("module", "package", "extra", "act"),
+    [("python_calamine", "python-calamine", "formats", lambda folder: read(folder, "questions.xlsx")),
+     ("datasets", "datasets", "formats", lambda _: load(reference_of("hf:org/name"))),
+     ("ir_datasets", "ir_datasets", "formats", lambda _: load(reference_of("irds:vaswani"))),
+     ("pyarrow", "pyarrow", "formats", lambda _: SavedRun(path="tests/none.parquet").check()),
+     ("sacrebleu", "sacrebleu", "answers", lambda _: needs_sacrebleu())],
+)  # fmt: skip
+def test_the_message_names_the_package_and_its_extra(tmp_path, monkeypatch, module, package, extra, act):
     monkeypatch.setitem(sys.modules, module, None)
     said = rf'needs the package {package} \(pip install {package}, or the extra "{extra}"\)'
     with pytest.raises(InputError, match=said):

@@ -1,7 +1,6 @@
-"""Every store: the same questions, the same answers."""
+"""Every store, for vectors of every form: the same questions, the same answers."""
 
 import itertools
-import re
 import subprocess
 import sys
 import uuid
@@ -14,19 +13,55 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from retrievers.cache import Cache
 from retrievers.errors import BackendError, InputError
+from retrievers.identity import keys
 from retrievers.meter import Meter
-from retrievers.stores import StoreOptions, open_store
+from retrievers.ragged import SparseVectors, TokenVectors, joined, packed, unpacked, with_direction
+from retrievers.stores import StoreOptions, open_store, qdrant
 from retrievers.stores.points import DOCUMENTS, EngineHits, past_ties, point_id
-from retrievers.types import RESOLUTION, ranked
+from retrievers.types import RESOLUTION, Embedded, ranked
 from tests.support.disks import small_disk
-from tests.support.store_places import KEEPING, LOCATIONS, fill
+from tests.support.flat_vectors import flat
+from tests.support.store_places import KEEPING, LOCATIONS, REAL, fill, rows_of
 
-PROJECT = Path(__file__).parents[2]
+FORMS = {"dense": LOCATIONS, "sparse": ("csr", *LOCATIONS), "multivector": LOCATIONS}
+PLACES = rows_of(FORMS)
 
 
 def random_vectors(count, dimensions, seed=1):
     return np.random.default_rng(seed).standard_normal((count, dimensions)).astype(np.float32)
+
+
+def vectors_of(form, rows):
+    """Vectors of a form out of texts, tokens and dimensions."""
+    if form == "multivector":
+        return TokenVectors.of(list(rows))
+    return SparseVectors.of(rows[:, 0]) if form == "sparse" else rows[:, 0].astype(np.float32)
+
+
+def products(queries, documents):
+    """Every score, in 64 bits, by NumPy."""
+    if isinstance(queries, TokenVectors):
+        sides = [[row.astype(np.float64) for row in side.rows()] for side in (queries, documents)]
+        return np.array([[(q @ d.T).max(axis=1).sum() for d in sides[1]] for q in sides[0]])
+    q, d = (np.stack(flat(side)).astype(np.float64) for side in (queries, documents))
+    if not isinstance(queries, SparseVectors):
+        q, d = (side / np.linalg.norm(side, axis=1, keepdims=True) for side in (q, d))
+    return q @ d.T
+
+
+def check_rankings(rankings, scores, ids, limit, *, positive=False, rounded_sums=2):
+    """A swap passes where true scores differ by less than 1e-6 of the largest: twice of rounded 32-bit sums."""
+    for row, ranking in zip(scores, rankings, strict=True):
+        expected = ranked(ids, row, limit)
+        count = int((expected.scores > 0).sum()) if positive else len(expected)
+        true = dict(zip(ids, row.tolist(), strict=True))
+        unit = RESOLUTION * np.abs(row).max(initial=0)
+        assert len(set(ranking.doc_ids)) == len(ranking) == count
+        assert ranking.scores == pytest.approx(expected.scores[:count], abs=2 * unit)
+        for ours, theirs in zip(ranking.doc_ids, expected.doc_ids[:count], strict=True):
+            assert ours == theirs or abs(true[ours] - true[theirs]) < rounded_sums * unit
 
 
 def near_and_equal(count, dimensions):
@@ -36,61 +71,73 @@ def near_and_equal(count, dimensions):
     return np.concatenate([base, base, base * np.float32(3), base + chance * np.float32(1e-7)])
 
 
-CORPORA = {
-    "random": random_vectors(300, 48),
-    "wide": random_vectors(60, 384),
-    "narrow": random_vectors(100, 2),
-    "tied": near_and_equal(160, 8),
-    "grid": np.array(list(itertools.product((-1, 0, 1), repeat=5)), dtype=np.float32)[np.arange(243) != 121],
-    "one": random_vectors(1, 4),
-    "vast": random_vectors(150, 16) * np.float32(1e37),  # lengths that 32 bits cannot hold
-    "minute": random_vectors(150, 16) * np.float32(1e-37),
-}
+CORPORA = [
+    random_vectors(300, 48),
+    random_vectors(60, 384),
+    random_vectors(100, 2),
+    near_and_equal(160, 8),
+    np.array(list(itertools.product((-1, 0, 1), repeat=5)), dtype=np.float32)[np.arange(243) != 121],
+    random_vectors(1, 4),
+    random_vectors(150, 16) * np.float32(1e37),  # lengths that 32 bits cannot hold
+    random_vectors(150, 16) * np.float32(1e-37),
+]
 
 
-@pytest.mark.parametrize("corpus", CORPORA)
-@pytest.mark.parametrize("location", LOCATIONS)
-def test_every_store_gives_the_exact_answer_in_the_one_order(places, location, corpus):
-    """The oracle: cosines in 64 bits by NumPy. A swap passes where these differ by less than 1e-6 of the largest."""
-    vectors = CORPORA[corpus][: 40 if location == "folder" else None]  # a folder commits each point by itself
-    ids = [f"doc {i}" for i in np.random.default_rng(3).permutation(len(vectors))]
-    store = places(location)
-    fill(store, ids, vectors)
-    queries = np.concatenate([random_vectors(8, vectors.shape[1], seed=4), vectors[:3]])
-    wide = vectors.astype(np.float64)
-    asked = queries.astype(np.float64)
-    cosines = (asked / np.linalg.norm(asked, axis=1, keepdims=True)) @ (
-        wide / np.linalg.norm(wide, axis=1, keepdims=True)
-    ).T
-    for limit in (1, 10, 100):
-        for scores, ranking in zip(cosines, store.search(queries, limit), strict=True):
-            expected = ranked(ids, scores, limit)
-            true = dict(zip(ids, scores.tolist(), strict=True))
-            unit = RESOLUTION * np.abs(scores).max()
-            assert len(set(ranking.doc_ids)) == len(expected)
-            assert ranking.scores == pytest.approx(expected.scores, abs=2 * unit)
-            for ours, theirs in zip(ranking.doc_ids, expected.doc_ids, strict=True):
-                assert ours == theirs or abs(true[ours] - true[theirs]) < unit
+def ragged(form, count, seed):
+    """Texts of one to six tokens, whose numbers are often 0."""
+    random = np.random.default_rng(seed)
+    rows = np.maximum(random.standard_normal((count, 6, 24)) - 0.5, 0)
+    if form == "multivector":
+        return TokenVectors.of([row[: random.integers(1, 7)] for row in rows])
+    return vectors_of(form, rows)
 
 
-@pytest.mark.parametrize("location", LOCATIONS)
-def test_the_answer_depends_neither_on_the_batch_nor_on_what_was_asked_before(places, location):
-    vectors = random_vectors(60 if location == "folder" else 300, 32)
-    store = places(location)
-    fill(store, [str(i) for i in range(len(vectors))], vectors)
-    queries = random_vectors(12, 32, seed=5)
-    together = store.search(queries, 10)
-    for _ in range(2):
-        assert [store.search(query[None], 10)[0] for query in queries] == together
+@pytest.mark.parametrize(("form", "location"), PLACES)
+def test_every_store_gives_the_exact_answer_in_the_one_order_whatever_the_batch(places, form, location):
+    for number, vectors in enumerate(CORPORA if form == "dense" else [ragged(form, 1000, 9)]):
+        vectors = vectors[: 40 if location == "folder" else None]  # a folder commits each point by itself
+        ids = [f"doc {i}" for i in np.random.default_rng(3).permutation(len(vectors))]
+        store = fill(places(location, form, content=f"{places.content}-{number}"), ids, vectors)
+        queries = ragged(form, 15, 4)
+        if form == "dense":
+            queries = np.concatenate([random_vectors(8, vectors.shape[1], seed=4), vectors[:3]])
+        scores, sums = products(queries, vectors), 1 if form == "dense" else 2
+        for limit in (1, 10, 100, 1000):
+            together = store.search(queries, limit)
+            check_rankings(together, scores, ids, limit, positive=form == "sparse", rounded_sums=sums)
+            assert [store.search(queries[i : i + 1], limit)[0] for i in range(len(queries))] == together
 
 
-@pytest.mark.parametrize("location", LOCATIONS)
-def test_equal_vectors_come_in_descending_order_of_id_however_many_tie(places, location):
-    vectors = np.tile(np.array([[1, 2, 3]], np.float32), (70, 1))
-    store = places(location)
-    fill(store, [f"d{i}" for i in range(70)], vectors)
-    [ranking] = store.search(vectors[:1], 4)
-    assert ranking.doc_ids == ("d9", "d8", "d7", "d69")
+@pytest.mark.slow
+@pytest.mark.parametrize("location", FORMS["sparse"])
+def test_what_shares_nothing_with_the_query_is_no_answer(places, location):
+    rows = np.zeros((6, 9))
+    rows[0, 0], rows[1, [0, 1]], rows[2, 5], rows[3, [0, 1]], rows[4, 0] = 1, (1, -1), 2, (1, -2), 3
+    rows[5, [0, 1]] = 0.5, 0.5
+    query = np.zeros((2, 9))
+    query[0, [0, 1]], query[1, 8] = 1, 1
+    ids = ["one", "cancelled", "other", "negative", "three", "tied"]
+    store = fill(places(location, "sparse"), ids, SparseVectors.of(rows))
+    first, none = store.search(SparseVectors.of(query), 10)
+    assert first.doc_ids == ("three", "tied", "one") and first.scores.tolist() == pytest.approx([3, 1, 1], abs=3e-6)
+    assert none.doc_ids == ()
+
+
+@pytest.mark.parametrize(("form", "location"), PLACES)
+def test_ties_at_the_limit_are_resolved_by_id_and_only_what_is_wanted_is_an_answer(places, form, location):
+    rows = np.repeat(np.random.default_rng(8).random((3, 4, 6)) + 0.1, 15, axis=0)  # each 15 times
+    vectors, ids = vectors_of(form, rows), [f"{i:02}" for i in range(45)]
+    fields = [{"language": ("de", "ja", "en")[i % 3]} for i in range(45)]
+    store = places(location, form)
+    store.create(6)
+    store.upsert(ids, vectors, fields)
+    store.finish({})
+    scores = np.round(products(vectors[::15], vectors), 6)
+    assert store.search(vectors[:1], 7)[0].doc_ids == ranked(ids, scores[0], 7).doc_ids
+    wanted = [(("language", ("de", "en")),), (("language", ("fr",)),), ()]
+    for row, ranking, values in zip(scores, store.search(vectors[::15], 10, wanted=wanted), wanted, strict=True):
+        kept = [i for i in range(45) if not values or fields[i]["language"] in values[0][1]]
+        check_rankings([ranking], row[None, kept], [ids[i] for i in kept], 10)
 
 
 @pytest.mark.parametrize("location", LOCATIONS)
@@ -103,46 +150,29 @@ def test_a_point_sent_twice_is_missed_at_the_end(places, location):
         store.finish({})
 
 
-@pytest.mark.parametrize("location", KEEPING)
-def test_a_finished_collection_is_found_with_its_notes_and_gives_the_same_bytes(places, location):
-    vectors = random_vectors(60, 16)
-    first = places(location)
-    assert first.finished() is None
-    fill(first, [str(i) for i in range(60)], vectors, {"truncated": ["3", "7"], "empty": []})
-    answers = first.search(vectors[:20], 10)
-    first.close()
-    for _ in range(2):
-        again = places(location)
-        assert again.finished() == {"truncated": ("3", "7"), "empty": ()}
-        assert again.search(vectors[:20], 10) == answers
-        again.close()
-
-
-@pytest.mark.parametrize("location", KEEPING)
-def test_a_half_built_collection_is_never_taken_for_a_finished_one(places, location):
-    vectors = random_vectors(60, 16)
-    ids = [str(i) for i in range(60)]
-    half = places(location)
-    half.create(16)
-    half.upsert(ids[:25], vectors[:25])
+@pytest.mark.parametrize(("form", "location"), rows_of(dict.fromkeys(FORMS, (*KEEPING, *REAL))))
+def test_a_collection_is_found_where_it_was_finished_taken_up_where_it_was_not_and_made_anew(places, form, location):
+    vectors = vectors_of(form, np.random.default_rng(8).random((20, 3, 6)) - 0.2)
+    ids, notes = [str(i) for i in range(20)], {"truncated": ("3", "7"), "empty": ()}
+    half = places(location, form)
+    assert half.finished() is None
+    half.create(6)
+    half.upsert(ids[:8], vectors[:8])
     half.close()
-    resumed = places(location)
+    resumed = places(location, form)
     assert resumed.finished() is None
-    fill(resumed, ids, vectors)
-    assert resumed.finished() == {}
-    [ranking] = resumed.search(vectors[50:51], 1)
-    assert ranking.doc_ids == ("50",)
-
-
-@pytest.mark.parametrize("location", KEEPING)
-def test_a_finished_collection_can_be_made_anew(places, location):
-    first = places(location)
-    fill(first, ["a", "b"], np.eye(2, dtype=np.float32))
-    first.close()
-    second = places(location)
-    fill(second, ["c", "d", "e"], np.array([[1, 0, 0], [0, 1, 0], [1, 1, 0]], np.float32))
-    [ranking] = second.search(np.array([[1, 0, 0]], np.float32), 5)
-    assert ranking.doc_ids == ("c", "e", "d")
+    fill(resumed, ids, vectors, {name: list(some) for name, some in notes.items()})
+    answers = resumed.search(vectors[:5], 20)
+    check_rankings(answers, products(vectors[:5], vectors), ids, 20, positive=form == "sparse")
+    resumed.close()
+    for _ in range(2):
+        again = places(location, form)
+        assert again.finished() == notes
+        assert again.search(vectors[:5], 20) == answers
+        again.close()
+    anew = fill(places(location, form), ["c", "d", "e"], vectors[:3])
+    few = products(vectors[:1], vectors[:3])
+    check_rankings(anew.search(vectors[:1], 5), few, ["c", "d", "e"], 5, positive=form == "sparse")
 
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # the refused client leaves a file open
@@ -163,9 +193,8 @@ opened = [open_store(StoreOptions(place), {places.content!r}, **known) for place
 print([one.finished() for one in opened], flush=True)
 sys.stdin.read()
 """
-    process = subprocess.Popen(
-        [sys.executable, "-c", holder], cwd=PROJECT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-    )
+    piped = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True, "cwd": Path(__file__).parents[2]}
+    process = subprocess.Popen([sys.executable, "-c", holder], **piped)
     try:
         assert process.stdout.readline() == f"{[{}] * len(stores)}\n"
         for store in stores.values():
@@ -176,151 +205,84 @@ sys.stdin.read()
     assert all(store.finished() == {} for store in stores.values())
 
 
-def test_a_collection_without_a_list_of_its_documents_is_one_of_an_older_version(places, tmp_path):
-    fill(places("edge"), ["a"], random_vectors(1, 4))
-    [listed] = tmp_path.rglob("ids.json")
-    listed.unlink()
-    assert places("edge").finished() is None
-
-
-def test_retrievers_of_one_process_may_share_a_collection(places):
+def test_retrievers_of_one_process_may_share_a_collection_and_one_of_an_older_version_is_not_finished(places, tmp_path):
     fill(places("edge", m=8), ["a", "b"], random_vectors(2, 4))
     near, far = places("edge", m=8, ef=16), places("edge", m=8, ef=200)
     query = random_vectors(1, 4)
     assert near.search(query, 2) == far.search(query, 2)
     near.close()
     assert len(far.search(query, 2)[0]) == 2
+    [listed] = tmp_path.rglob("ids.json")  # of its documents
+    listed.unlink()
+    assert places("edge", m=8).finished() is None
 
 
 @pytest.mark.parametrize("location", ["folder", "edge"])
 def test_a_file_in_the_place_of_the_folder_is_the_users_mistake(tmp_path, location):
-    (tmp_path / "taken").write_text("")
-    place = {"folder": str(tmp_path / "taken")}.get(location, location)
-    store = open_store(StoreOptions(place), "c", documents=16_384, folder=tmp_path / "taken", meter=Meter())
+    taken = tmp_path / "taken"
+    taken.write_text("")
+    options = StoreOptions(str(taken) if location == "folder" else location)
     with pytest.raises(InputError, match="cannot be written"):
-        fill(store, ["a"], random_vectors(1, 4))
+        fill(open_store(options, "c", documents=9, folder=taken, meter=Meter()), ["a"], random_vectors(1, 4))
 
 
-@pytest.mark.parametrize("moment", ["create", "upsert", "search"])
-def test_a_full_disk_is_told_before_the_engine_dies_of_it(places, monkeypatch, moment):
-    vectors = random_vectors(20, 4)
-    store = places("edge")
+def test_a_full_disk_is_told_before_the_engine_dies_of_it(places, monkeypatch):
+    vectors, store = random_vectors(20, 4), places("edge")
     fill(store, [f"d{i}" for i in range(20)], vectors)
-    if moment == "upsert":
-        store.create(4)
-    if moment == "search":
-        store.close()
-    monkeypatch.setattr("shutil.disk_usage", lambda path: SimpleNamespace(free=50_000_000))
-    acts = {
-        "create": lambda: store.create(4),
-        "upsert": lambda: store.upsert(["a"], vectors[:1]),
-        "search": lambda: store.search(vectors, 1),
-    }
-    with pytest.raises(InputError, match=r"needs \d+ MB of disk, and 50 MB are free \(free disk space"):
-        acts[moment]()
-    monkeypatch.undo()
-    acts[moment]()
+    store.close()
+    for act in (lambda: store.search(vectors, 1), lambda: store.create(4), lambda: store.upsert(["a"], vectors[:1])):
+        with monkeypatch.context() as full:
+            full.setattr("shutil.disk_usage", lambda path: SimpleNamespace(free=50_000_000))
+            with pytest.raises(InputError, match=r"needs \d+ MB of disk, and 50 MB are free \(free disk space"):
+                act()
+        act()
 
 
-REALLY_FULL = """
-import sys
-from pathlib import Path
-import numpy as np
-from retrievers.cache import Cache
-from retrievers.identity import keys
-from retrievers.errors import HarnessError
-from retrievers.meter import Meter
-from retrievers.stores import StoreOptions, open_store
-from retrievers.types import Embedded
-
-vectors = np.random.default_rng(1).standard_normal((4000, 384), dtype=np.float32)
-names = [f"d{i}" for i in range(len(vectors))]
-for kind in sys.argv[2:]:
-    place = Path(sys.argv[1]) / kind
-    try:
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # what failed leaves a file open
+@pytest.mark.parametrize("kind", ["folder", "edge", "cache"])
+def test_on_a_disk_that_is_really_full_one_message_comes(places, tmp_path, stack, kind):
+    place = stack.enter_context(small_disk(tmp_path / "qdrant", "4m"))
+    vectors, names = random_vectors(4000, 384), [f"d{i}" for i in range(4000)]
+    told = "needs .* MB of disk" if kind == "edge" else "database or disk is full"
+    with pytest.raises(BackendError if kind == "cache" else InputError, match=told):
         if kind == "cache":
             with Cache(place / "cache.sqlite") as cache:
                 cache.put("m", keys("m", "document", names), Embedded(vectors, *np.ones((2, 4000), np.int64)))
         else:
             location = "edge" if kind == "edge" else str(place)
-            store = open_store(StoreOptions(location), "c", documents=10, folder=place, meter=Meter())
-            store.create(384)
-            store.upsert(names, vectors)
-    except HarnessError as error:
-        print(f"{kind}: {type(error).__name__}: {error}", flush=True)
-"""
-
-
-def test_on_a_disk_that_is_really_full_one_message_comes(tmp_path, stack):
-    told = {"folder": "InputError: .*database or disk is full", "cache": "BackendError: .*database or disk is full"}
-    if find_spec("qdrant_edge"):
-        told = {"edge": "InputError: .*needs .* MB of disk", **told}
-    for kind in told:
-        stack.enter_context(small_disk(tmp_path / kind, "4m"))
-    command = [sys.executable, "-c", REALLY_FULL, str(tmp_path), *told]
-    said = subprocess.run(command, cwd=PROJECT, capture_output=True, text=True, timeout=600)
-    assert said.returncode == 0, said.stderr
-    lines = said.stdout.splitlines()
-    assert len(lines) == len(told), said.stdout
-    for line, (kind, expected) in zip(lines, told.items(), strict=True):
-        assert re.match(f"{kind}: {expected}", line), said.stdout
+            fill(open_store(StoreOptions(location), "c", documents=9, folder=place, meter=Meter()), names, vectors)
 
 
 @pytest.mark.parametrize(
-    ("options", "least_recall"),
-    [
-        ({"m": 16, "ef": 256}, 0.9),
-        ({"quantization": "scalar"}, 0.95),
-        ({"quantization": "product", "oversampling": 8.0}, 0.5),
-        ({"quantization": "binary", "oversampling": 8.0}, 0.6),
-    ],
-)
-def test_approximate_search_finds_most_and_the_exact_one_stays_at_hand(places, options, least_recall):
-    vectors = random_vectors(3000, 64)
-    ids = [str(i) for i in range(len(vectors))]
-    exact, approximate = places("edge"), places("edge", **options)
-    fill(exact, ids, vectors)
+    ("options", "least_recall", "files"),
+    [({"m": 16, "ef": 256}, 0.9, ("matrix.dat", "links_compressed.bin")),
+     ({"quantization": "scalar"}, 0.95, ("quantized.data",)),
+     ({"quantization": "product", "oversampling": 8.0}, 0.5, ("quantized.data",)),
+     ({"quantization": "binary", "oversampling": 8.0}, 0.6, ("quantized.data",))],
+)  # fmt: skip
+def test_approximate_search_finds_most_and_reads_what_it_says(places, tmp_path, options, least_recall, files):
+    vectors = random_vectors(2000, 128)  # the engine keeps bits in words of 128
+    ids, queries = [str(i) for i in range(len(vectors))], random_vectors(50, 128, seed=6)
+    approximate, exact = places("edge", **options), fill(places(":memory:"), ids, vectors)
     fill(approximate, ids, vectors)
-    queries = random_vectors(50, 64, seed=6)
     expected = exact.search(queries, 10)
     assert approximate.approximate and not exact.approximate
-    assert approximate.search(queries, 10, exact=True) == expected
-    found = approximate.search(queries, 10)
+    again, found = approximate.search(queries, 10, exact=True), approximate.search(queries, 10)
+    assert [one.doc_ids for one in again] == [one.doc_ids for one in expected]
     recall = np.mean([len(set(a.doc_ids) & set(b.doc_ids)) / 10 for a, b in zip(found, expected, strict=True)])
     assert least_recall <= recall
     assert recall < 1 or options.get("quantization") != "binary"
-
-
-@pytest.mark.parametrize(
-    ("options", "files"),
-    [
-        ({"m": 16}, ("matrix.dat", "links_compressed.bin")),
-        ({"quantization": "scalar"}, ("quantized.data",)),
-        ({"quantization": "product"}, ("quantized.data",)),
-        ({"quantization": "binary"}, ("quantized.data",)),
-    ],
-)
-def test_the_bytes_a_search_needs_are_those_of_the_engines_files(places, tmp_path, options, files):
-    vectors = random_vectors(2000, 128)  # the engine keeps bits in words of 128
-    store = places("edge", **options)
-    fill(store, [str(i) for i in range(len(vectors))], vectors)
-    store.close()
+    approximate.close()
     on_disk = sum(path.stat().st_size for name in files for path in tmp_path.rglob(name))
     assert StoreOptions("edge", **options).bytes_read(2000, 128) == pytest.approx(on_disk, rel=0.15)
 
 
-@given(st.uuids())
-def test_a_uuid_stays_as_it_is_and_its_other_spellings_are_other_documents(value):
-    assert point_id(str(value)) == str(value)
+@given(st.sets(st.text(min_size=1), max_size=30), st.uuids())
+def test_point_ids_are_uuids_and_differ_and_a_uuid_stays_as_it_is_spelt(ids, value):
+    assert [point_id(document) for document in ids] == [str(uuid.uuid5(DOCUMENTS, document)) for document in ids]
     spellings = {value.hex, str(value).upper(), f"{{{value}}}"} - {str(value)}
+    assert point_id(str(value)) == str(value)
     assert str(value) not in {point_id(spelling) for spelling in spellings}
-
-
-@given(st.sets(st.text(min_size=1), max_size=30))
-def test_point_ids_are_uuids_and_differ(ids):
-    points = [point_id(document) for document in ids]
-    assert len(set(points)) == len(ids)
-    assert points == [str(uuid.uuid5(DOCUMENTS, document)) for document in ids]
 
 
 @given(st.lists(st.integers(-3, 3), min_size=1, max_size=200), st.integers(1, 20), st.randoms(use_true_random=False))
@@ -328,8 +290,7 @@ def test_a_tie_at_the_limit_is_resolved_however_the_engine_orders_it(scores, lim
     rows = [(f"d{i:03}", score / 3) for i, score in enumerate(scores)]
 
     def ask(queries, size):
-        shuffled = chance.sample(rows, len(rows))
-        best = sorted(shuffled, key=lambda row: -row[1])[:size]
+        best = sorted(chance.sample(rows, len(rows)), key=lambda row: -row[1])[:size]
         return [EngineHits([row[0] for row in best], [row[1] for row in best]) for _ in queries]
 
     [ranking] = past_ties(ask, np.zeros((1, 2), dtype=np.float32), limit)
@@ -337,17 +298,55 @@ def test_a_tie_at_the_limit_is_resolved_however_the_engine_orders_it(scores, lim
     assert ranking.doc_ids == ranked(ids, values, limit).doc_ids
 
 
-def test_a_folder_answers_a_query_that_wants_nothing_beside_one_that_does(places):
-    store, vectors = places("folder"), np.eye(2, dtype=np.float32)
-    store.create(2)
-    store.upsert(["a", "b"], vectors, [{"l": "x"}, {"l": "y"}])
-    store.finish({})
-    found = store.search(vectors, 2, wanted=[(("l", ("y",)),), ()])
-    assert [one.doc_ids for one in found] == [("b",), ("b", "a")]
-
-
 def test_a_collection_without_points_answers_with_nothing_with_a_filter_too(places):
     store = places(":memory:", documents=0)
     store.create(2)
     found = store.search(np.eye(2, dtype=np.float32), 2, wanted=[(("l", ("y",)),), ()])
     assert [one.doc_ids for one in found] == [(), ()]
+
+
+def test_requests_hold_no_more_than_a_server_takes(monkeypatch):
+    monkeypatch.setattr(qdrant, "NUMBERS", 40)
+    vectors = TokenVectors.of([np.ones((count, 4)) for count in (3, 3, 5, 12, 1, 1, 1)])
+    batches = [(batch.start, batch.stop) for batch in qdrant._requests(vectors, 2)]
+    assert batches == [(0, 2), (2, 3), (3, 4), (4, 6), (6, 7)]  # 24, 20, 48 alone, 8, 4 numbers; at most 2 texts
+    sizes = {d: [len(range(9)[batch]) for batch in qdrant._requests(np.ones((9, d)), 4)] for d in (2, 20, 100)}
+    assert sizes == {2: [4, 4, 1], 20: [2, 2, 2, 2, 1], 100: [1] * 9}
+
+
+@pytest.mark.parametrize(
+    ("form", "options", "told"),
+    [("dense", {"location": "csr"}, "'csr' does not keep dense vectors"),
+     ("multivector", {"location": "csr"}, "'csr' does not keep multivector vectors"),
+     ("sparse", {"location": "edge", "m": 16}, "store.m: sparse vectors are searched exactly"),
+     ("multivector", {"location": "edge", "quantization": "binary"}, "multivector vectors are searched exactly"),
+     ("sparse", {"location": "csr"}, "occurs twice")],
+)  # fmt: skip
+def test_options_and_ids_that_do_not_suit_the_vectors_are_refused(form, options, told):
+    with pytest.raises((InputError, BackendError), match=told):
+        store = open_store(StoreOptions(**options), "c", documents=5, folder=Path(), meter=Meter(), form=form)
+        fill(store, ["a", "a"], SparseVectors.of(np.eye(2)))
+
+
+numbers = st.lists(st.lists(st.sampled_from([0.0, 1.0, -2.5, 1e-8]), min_size=5, max_size=5), min_size=1, max_size=12)
+lengths = st.lists(st.integers(0, 4), min_size=12, max_size=12)
+
+
+@given(numbers, lengths, st.data())
+def test_ragged_vectors_are_taken_joined_and_packed_as_lists(rows, lengths, data):
+    whole = np.array(rows, dtype=np.float32)
+    texts = [
+        np.outer(np.arange(length) + 1, row).astype(np.float32) for row, length in zip(rows, lengths, strict=False)
+    ]
+    chosen = data.draw(st.lists(st.integers(0, len(rows) - 1), max_size=20))
+    for form, kept, each in (
+        ("sparse", SparseVectors.of(whole), list(whole)),
+        ("multivector", TokenVectors.of(texts), [text.ravel() for text in texts]),
+    ):
+        for vectors, wanted in (
+            (kept, each), (kept[chosen], [each[i] for i in chosen]), (unpacked(form, packed(kept)), each),
+            (joined([kept[:2], kept[2:], kept]), each + each),
+        ):  # fmt: skip
+            assert len(vectors) == len(wanted)
+            assert all(np.array_equal(a, b) for a, b in zip(flat(vectors), wanted, strict=True))
+        assert with_direction(kept).tolist() == [bool(text.any()) for text in each]

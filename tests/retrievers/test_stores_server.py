@@ -3,7 +3,7 @@
 import re
 import socket
 import threading
-from contextlib import nullcontext
+from contextlib import closing, nullcontext
 from types import SimpleNamespace
 
 import numpy as np
@@ -17,20 +17,20 @@ from tests.support.qdrant_fake import fake_qdrant, store_at
 from tests.support.servers import PATIENCE
 from tests.support.small import call
 
-RNG = np.random.default_rng(11)
 COUNT = 100
 IDS = [f"d{i}" for i in range(COUNT)]
-VECTORS = RNG.standard_normal((COUNT, 8)).astype(np.float32)
+VECTORS = np.random.default_rng(11).standard_normal((COUNT, 8)).astype(np.float32)
 UPSERTS = ("PUT", "/points")
 NAME = collection_name("c")
 
 
 @pytest.fixture(autouse=True)
 def hasty(monkeypatch):
-    monkeypatch.setattr(retrying, "FIRST_PAUSE", 0.005)
-    monkeypatch.setattr(retrying, "PATIENCE", 0.1)
-    monkeypatch.setattr(qdrant, "LOOK_EVERY", 0.005)
-    monkeypatch.setattr(qdrant, "UPSERT", 10)
+    for module, name, value in (
+        (retrying, "FIRST_PAUSE", 0.005), (retrying, "PATIENCE", 0.1), (qdrant, "LOOK_EVERY", 0.005),
+        (qdrant, "UPSERT", 10),
+    ):  # fmt: skip
+        monkeypatch.setattr(module, name, value)
 
 
 @pytest.fixture
@@ -46,17 +46,9 @@ def fake():
 
 
 @pytest.fixture
-def opened(fake):
-    """Opens a store on the server; closes all at the end."""
-    stores = []
-
-    def one(**options):
-        stores.append(store_at(options.pop("url", fake.url), **options))
-        return stores[-1]
-
-    yield one
-    for store in stores:
-        store.close()
+def opened(fake, meter, stack):
+    """Opens a store on the server."""
+    return lambda **given: stack.enter_context(closing(store_at(given.pop("url", fake.url), meter=meter, **given)))
 
 
 @pytest.fixture
@@ -65,57 +57,30 @@ def meter():
 
 
 @pytest.fixture
-def store(opened, meter):
-    return opened(meter=meter)
+def store(opened):
+    return opened()
 
 
-def build(store):
-    store.create(8)
+def build(store, **how):
+    store.create(8, **how)
     store.upsert(IDS, VECTORS)
     store.finish({"truncated": ["d3"]})
+
+
+def sent(fake):
+    """How many requests brought points."""
+    return sum(method == "PUT" and path.endswith("/points") for method, path in fake.requests)
 
 
 def retries(meter):
     return sum(totals.counts.get("retries", 0) for totals in meter.stages().values())
 
 
-def test_shards_copies_and_approximation_reach_the_server(fake, opened):
+def test_shards_copies_and_approximation_reach_the_server_and_are_part_of_the_name(fake, opened):
     opened(shards=3, replication=2, m=24, quantization="product").create(8)
-    assert fake.created["shard_number"] == 3 and fake.created["replication_factor"] == 2
+    assert (fake.created["shard_number"], fake.created["replication_factor"]) == (3, 2)
     assert fake.created["hnsw_config"]["m"] == 24
     assert fake.created["quantization_config"]["product"]["compression"] == "x16"
-
-
-def test_the_graph_is_built_after_the_upload_where_the_block_says_so(fake, opened):
-    store = opened(m=24, defer_graph=True)
-    build(store)
-    assert fake.created["hnsw_config"]["m"] == 0
-    assert [update["hnsw_config"]["m"] for update in fake.updates if update.get("hnsw_config")] == [24]
-    uploads = [place for place, (method, path) in enumerate(fake.requests) if (method, path[-7:]) == ("PUT", "/points")]
-    patches = [place for place, (method, _) in enumerate(fake.requests) if method == "PATCH"]
-    assert max(uploads) < min(patches)
-
-
-@pytest.mark.parametrize(
-    ("options", "indexed", "thresholds"),
-    [
-        ({"m": 16}, COUNT, (1, 10)),
-        ({"quantization": "scalar"}, COUNT, (1, 10)),
-        ({"m": 16, "defer_graph": True}, COUNT, (1, 10)),
-        ({"m": 16, "indexing_threshold": 10_000, "full_scan_threshold": 5_000}, 0, (10_000, 5_000)),
-    ],
-)
-def test_what_is_asked_for_is_done_in_a_small_collection_and_what_was_not_is_told(opened, options, indexed, thresholds):
-    """By default a server builds a graph and codes only above 10 MB of vectors; in Edge there is no such limit."""
-    store = opened(**options)
-    build(store)
-    assert store.facts == {
-        "server": "Qdrant 1.18.3", "points": str(COUNT), "indexed_points": str(indexed), "optimizer": "ok",
-        "indexing_threshold_kb": str(thresholds[0]), "full_scan_threshold_kb": str(thresholds[1]),
-    }  # fmt: skip
-
-
-def test_options_by_which_a_collection_is_built_are_part_of_its_name(opened):
     choices = [{}, {"shards": 3}, {"replication": 2}, {"m": 16}, {"m": 16, "indexing_threshold": 5},
                {"m": 16, "full_scan_threshold": 50}, {"quantization": "binary"}]  # fmt: skip
     names = {opened(**options).collection for options in choices}
@@ -124,16 +89,35 @@ def test_options_by_which_a_collection_is_built_are_part_of_its_name(opened):
     assert opened(m=16, ef=7).collection == opened(m=16).collection  # of a search
 
 
+@pytest.mark.parametrize(
+    ("options", "indexed", "thresholds"),
+    [({"m": 16}, COUNT, (1, 10)), ({"quantization": "scalar"}, COUNT, (1, 10)),
+     ({"m": 16, "defer_graph": True}, COUNT, (1, 10)),
+     ({"m": 16, "indexing_threshold": 10_000, "full_scan_threshold": 5_000}, 0, (10_000, 5_000))],
+)  # fmt: skip
+def test_what_is_asked_for_is_done_or_told(fake, opened, options, indexed, thresholds):
+    """By default a server builds a graph and codes only above 10 MB of vectors; in Edge there is no such limit."""
+    store = opened(**options)
+    build(store)
+    assert store.facts == {
+        "server": "Qdrant 1.18.3", "points": str(COUNT), "indexed_points": str(indexed), "optimizer": "ok",
+        "indexing_threshold_kb": str(thresholds[0]), "full_scan_threshold_kb": str(thresholds[1]),
+    }  # fmt: skip
+    if "defer_graph" in options:
+        assert fake.created["hnsw_config"]["m"] == 0
+        assert [update["hnsw_config"]["m"] for update in fake.updates if update.get("hnsw_config")] == [16]
+        methods = [method for method, path in fake.requests if method == "PATCH" or path.endswith("/points")]
+        assert "PUT" not in methods[methods.index("PATCH") :]
+
+
 PLACES = [UPSERTS, ("PUT", NAME), ("GET", "/exists"), ("POST", "/count"), ("PATCH", NAME)]
 
 
 @pytest.mark.parametrize(
     ("place", "fault"),
-    [
-        *((UPSERTS, fault) for fault in (500, 429, "cut")),
-        *((place, fault) for place in PLACES for fault in (503, "after")),
-    ],
-)
+    [*((UPSERTS, fault) for fault in (500, 429, "cut")),
+     *((place, fault) for place in PLACES for fault in (503, "after"))],
+)  # fmt: skip
 def test_a_fault_that_passes_is_retried_and_counted(patient, fake, store, meter, fault, place):
     fake.faults += [(*place, fault)]
     build(store)
@@ -141,34 +125,27 @@ def test_a_fault_that_passes_is_retried_and_counted(patient, fake, store, meter,
     assert retries(meter) == 1
 
 
-def test_a_server_that_is_away_is_named_once_while_it_is_waited_for(fake, store, caplog):
-    build(store)
-    fake.faults += [("POST", "/query/batch", 503)] * 4
-    store.search(VECTORS[:1], 3)
-    said = [record.getMessage() for record in caplog.records if record.name == retrying.log.name]
-    assert re.fullmatch(rf"waiting for {fake.url}: .*503.*, try 2, gives up in 0 s", "\n".join(said))
-
-
-def test_a_server_too_slow_to_answer_is_asked_again(patient, fake, opened, meter, monkeypatch):
-    monkeypatch.setattr(connection, "TIMEOUT", 1)
-    store = opened(meter=meter)
-    fake.faults += [(*UPSERTS, "slow")]
-    build(store)
-    assert retries(meter) == sum(request[1].endswith("/points") for request in fake.requests) - COUNT // 10 >= 1
-
-
-def test_a_creation_whose_answer_was_lost_is_no_failure(patient, fake, store):
-    fake.faults += [("PUT", NAME, "after"), ("PUT", NAME, 409)]
+def test_a_search_survives_faults_and_a_server_that_is_away_is_named_once(patient, fake, store, opened, meter, caplog):
+    fake.faults += [("PUT", NAME, "after"), ("PUT", NAME, 409)]  # a creation whose answer was lost is no failure
     build(store)
     assert store.finished() is not None
+    undisturbed, before = store.search(VECTORS[:50], 5), retries(meter)
+    again = opened()
+    assert again.finished() is not None
+    caplog.clear()
+    for faults in ((503, 503), ("cut", 502)):
+        fake.faults += [("POST", "/query/batch", fault) for fault in faults]
+        assert again.search(VECTORS[:50], 5) == undisturbed
+    assert retries(meter) == before + 4
+    [said] = [record.getMessage() for record in caplog.records if record.name == retrying.log.name]
+    assert re.fullmatch(rf"waiting for {fake.url}: .*503.*, try 2, gives up in 60 s", said)
 
 
-def test_a_search_survives_cut_connections(patient, fake, store, meter):
+def test_a_server_too_slow_to_answer_is_asked_again(patient, fake, store, meter, monkeypatch):
+    monkeypatch.setattr(connection, "TIMEOUT", 0.3)
+    fake.faults += [(*UPSERTS, "slow")]
     build(store)
-    undisturbed = store.search(VECTORS[:50], 5)
-    fake.faults += [("POST", "/query/batch", "cut"), ("POST", "/query/batch", 502)]
-    assert store.search(VECTORS[:50], 5) == undisturbed
-    assert retries(meter) == 2
+    assert retries(meter) >= sent(fake) - COUNT // 10 >= 1
 
 
 def test_queries_travel_in_several_requests_at_once_and_bring_ids_alone(fake, store, monkeypatch):
@@ -192,33 +169,20 @@ def test_queries_travel_in_several_requests_at_once_and_bring_ids_alone(fake, st
     assert payloads == {"['id']"}
 
 
-def test_a_half_finished_upload_is_taken_up_again_without_sending_twice(fake, store, opened):
+def test_a_half_finished_upload_is_taken_up_again_unless_all_is_to_be_made_anew(fake, store, opened):
+    """Its vectors may be of a model that has changed since."""
     store.create(8)
     store.upsert(IDS[:60], VECTORS[:60])
     fake.faults += [(*UPSERTS, 500)] * 1000
     with pytest.raises(BackendError, match="an upload goes on from where it was cut short"):
         store.upsert(IDS[60:], VECTORS[60:])
-    fake.faults.clear()
-    fake.requests.clear()
-
-    resumed = opened()
-    assert resumed.finished() is None
-    build(resumed)
-    sent = sum(method == "PUT" and path.endswith("/points") for method, path in fake.requests)
-    assert sent == 4  # of ten batches, six were there
-    assert resumed.finished() is not None
-
-
-def test_a_half_finished_upload_is_not_taken_up_where_all_is_to_be_made_anew(fake, store, opened):
-    """Its vectors may be of a model that has changed since."""
-    store.create(8)
-    store.upsert(IDS[:60], VECTORS[:60])
-    fake.requests.clear()
-    again = opened()
-    again.create(8, anew=True)
-    again.upsert(IDS, VECTORS)
-    again.finish({})
-    assert sum(method == "PUT" and path.endswith("/points") for method, path in fake.requests) == 10
+    for anew, requests in ((False, 4), (True, 10)):  # of ten batches, six were there
+        fake.faults.clear()
+        fake.requests.clear()
+        resumed = opened()
+        assert (resumed.finished() is None) == (not anew)
+        build(resumed, anew=anew)
+        assert sent(fake) == requests and resumed.finished() is not None
 
 
 @pytest.mark.parametrize(("scheme", "error"), [("http", "ConnectError"), ("grpc", "UNAVAILABLE")])
@@ -226,9 +190,8 @@ def test_a_server_that_is_not_there_is_one_clear_error(opened, scheme, error):
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         url = f"{scheme}://127.0.0.1:{taken.getsockname()[1]}"
-        with pytest.raises(
-            BackendError, match=rf"^{url}: {error}: .*; is it running\? start it, then run again$"
-        ) as refused:
+        told = rf"^{url}: {error}: .*; is it running\? start it, then run again$"
+        with pytest.raises(BackendError, match=told) as refused:
             opened(url=url).finished()
         assert "\n" not in str(refused.value)
 
@@ -238,34 +201,20 @@ def test_a_server_that_is_not_there_is_one_clear_error(opened, scheme, error):
 )
 def test_a_server_without_metadata_of_collections_or_with_no_version_is_refused(fake, store, version):
     fake.version = version
-    with pytest.raises(
-        InputError, match=r"metadata of collections came with 1\.16 \(use Qdrant 1\.16 or newer"
-    ) as told:
+    with pytest.raises(InputError, match=r"came with 1\.16 \(use Qdrant 1\.16 or newer") as told:
         store.finished()
-    assert len(str(told.value)) < 300
-    assert str(told.value).isprintable()
-
-
-def test_the_key_is_sent_and_never_told(fake, store, opened):
-    fake.api_key = "tell-nobody"
-    with pytest.raises(InputError, match="refuses access \\(401\\)") as refused:
-        store.finished()
-    assert "tell-nobody" not in str(refused.value)
-    assert "tell-nobody" not in repr(StoreOptions(fake.url, api_key="tell-nobody"))
-    assert opened(api_key="tell-nobody").finished() is None
+    assert len(str(told.value)) < 300 and str(told.value).isprintable()
 
 
 def test_search_waits_until_the_server_is_green(fake, store):
     store.create(8)
     store.upsert(IDS, VECTORS)
-    fake.status = ["yellow", "yellow"]
-    store.finish({})
-    assert fake.status == []
-    fake.status = ["grey", "yellow"]
-    fake.updates.clear()
-    store.finish({})
-    assert fake.status == []
-    assert fake.updates == [{"optimizers_config": {}}, {"metadata": {"finished": {}}}]
+    for statuses in (["yellow", "yellow"], ["grey", "yellow"]):
+        fake.status = list(statuses)
+        fake.updates.clear()
+        store.finish({})
+        assert fake.status == []
+    assert fake.updates == [{"optimizers_config": {}}, {"metadata": {"finished": {}}}]  # grey is woken
     fake.status = ["red"]
     with pytest.raises(BackendError, match="indexing failed"):
         store.finish({})
@@ -299,23 +248,26 @@ def test_an_answer_that_is_not_of_the_protocol_is_one_error_or_none(fake, store,
         assert len(str(error)) < 1000
 
 
-def test_the_command_line_lists_and_removes_what_runs_have_left_on_a_server(fake, opened, capsys, monkeypatch):
-    def command(*words):
-        return call(capsys, "cache", *words, "--store", fake.url)
+def test_the_command_line_lists_and_removes_what_runs_have_left(fake, opened, capsys, monkeypatch):
+    def command(*words, key=("--key", "QDRANT_KEY")):
+        return call(capsys, "cache", *words, "--store", fake.url, *key)
 
     build(opened())
     opened(content="half").create(8)
     fake.api_key = "tell-nobody"
-    assert command("info")[0] == 2
-    assert command("info", "--key", "QDRANT_KEY")[0] == 2
+    with pytest.raises(InputError, match="refuses access \\(401\\)"):
+        opened().finished()
+    assert "tell-nobody" not in repr(StoreOptions(fake.url, api_key="tell-nobody"))
+    assert opened(api_key="tell-nobody").finished() is not None
+    assert command("info", key=()).code == command("info").code == 2
     monkeypatch.setenv("QDRANT_KEY", "tell-nobody")
-    code, listed, _ = command("info", "--key", "QDRANT_KEY")
+    code, listed, _ = command("info")
     assert code == 0 and listed.splitlines()[0] == f"{fake.url}: 2 collections of runs"
     assert f"       100 points  {NAME}" in listed and f"(unfinished)  {collection_name('half')}" in listed
-    code, _, told = command("clear", "harness-d", "--key", "QDRANT_KEY")
+    code, _, told = command("clear", "harness-d")
     assert (code, "is not on the server" in told) == (2, True)
-    assert command("clear", NAME, "--key", "QDRANT_KEY")[1] == f"{fake.url}: 1 collection removed\n"
-    assert command("clear", "--all", "--key", "QDRANT_KEY")[1] == f"{fake.url}: 1 collection removed\n"
+    for which in (NAME, "--all"):
+        assert command("clear", which).out == f"{fake.url}: 1 collection removed\n"
     assert fake.engine.get_collections().collections == []
     assert "--key: is of a server" in call(capsys, "cache", "info", "--key", "QDRANT_KEY").err
 
@@ -335,22 +287,17 @@ class Wire(Exception):
 def test_over_grpc_the_client_is_told_where_and_its_errors_are_read(patient, opened, monkeypatch, name, told):
     made, left = [], [Wire(name)]
 
-    class Client:
-        def __init__(self, **options):
-            made.append(options)
+    def exists(collection):
+        if left:
+            raise left.pop()
+        return False
 
-        def info(self):
-            return SimpleNamespace(version="1.18.3")
+    def client(**options):
+        made.append(options)
+        said = SimpleNamespace(version="1.18.3")
+        return SimpleNamespace(info=lambda: said, collection_exists=exists, close=lambda: None)
 
-        def collection_exists(self, collection):
-            if left:
-                raise left.pop()
-            return False
-
-        def close(self):
-            pass
-
-    monkeypatch.setattr("qdrant_client.QdrantClient", Client)
+    monkeypatch.setattr("qdrant_client.QdrantClient", client)
     with pytest.raises((InputError, BackendError), match=told) if told else nullcontext():
         assert opened(url="grpc://host:7").finished() is None
     picked = {key: made[0][key] for key in ("host", "port", "grpc_port", "prefer_grpc", "https")}

@@ -13,9 +13,9 @@ import pytest
 from retrievers import embedding
 from retrievers.meter import Meter
 from retrievers.stores import StoreOptions, open_store
-from retrievers.types import Document, Embedded, Query
+from retrievers.types import Document, Query
 from tests.support.mortal import NEVER, forking, live
-from tests.support.over_store import OverStore
+from tests.support.over_store import Numbers, OverStore
 from tests.support.qdrant_fake import fake_qdrant
 
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(sys.platform == "win32", reason="needs SIGKILL")]
@@ -25,13 +25,9 @@ WAIT = 600
 """Seconds for one run, however busy the machine is."""
 
 
-class Digests(embedding.Embeds):
-    """Vectors that depend on the text alone."""
-
-    def embed(self, texts, role, meter, documents=()):
-        rows = [np.frombuffer(hashlib.shake_128(text.encode()).digest(64), np.uint8) for text in texts]
-        vectors = np.stack(rows).astype(np.float32) - 127.5
-        return Embedded(vectors, np.ones(len(texts), np.int64), np.array([len(text) % 3 for text in texts]))
+def digest(text):
+    """A row that depends on the text alone."""
+    return np.frombuffer(hashlib.shake_128(text.encode()).digest(64), np.uint8) - 127.5
 
 
 def run(place, location, documents, last_call):
@@ -45,7 +41,7 @@ def index_and_search(place, location, documents):
     options = StoreOptions(location)
     store = open_store(options, "hashed-corpus", documents=documents, folder=place, meter=Meter())
     meter = Meter()
-    retriever = OverStore(Digests(), lambda _: store)
+    retriever = OverStore(Numbers(digest, lost=lambda text: len(text) % 3), lambda _: store)
     retriever.index((Document(f"d{i}", "", f"text {i} " + "x" * (i % 5)) for i in range(documents)), meter)
     rankings = retriever.search([Query(str(i), f"question {i}") for i in range(20)], 20, meter)
     store.close()

@@ -11,10 +11,8 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from typer.testing import CliRunner
 
 from harness import records
-from harness.cli import app
 from harness.dataset import load, reference_of
 from harness.running.check import check
 from harness.running.dataset_summary import dataset_summary
@@ -23,31 +21,25 @@ from retrievers.meter import Meter
 from retrievers.types import Document, Query
 from retrievers.words import ASCII_WORD, tokenize
 from tests.support import layouts, small
+from tests.support.small import Call
 
 
 @pytest.mark.parametrize(
     ("script", "text", "terms"),
     [
         ("Devanagari", "हिन्दी भाषा।", "हिन्दी भाषा"),
-        ("Bengali", "বাংলা ভাষা", "বাংলা ভাষা"),
         ("Tamil", "தமிழ் மொழி", "தமிழ் மொழி"),
-        ("Telugu", "తెలుగు భాష", "తెలుగు భాష"),
-        ("Malayalam", "മലയാളം", "മലയാളം"),
-        ("Gurmukhi", "ਪੰਜਾਬੀ ਭਾਸ਼ਾ", "ਪੰਜਾਬੀ ਭਾਸ਼ਾ"),
         ("Sinhala", "සිංහල භාෂාව", "සිංහල භාෂාව"),
         ("Hebrew, pointed", "שָׁלוֹם, עוֹלָם", "שָׁלוֹם עוֹלָם"),
         ("Arabic, with vowel signs", "مُحَمَّد كِتَاب", "مُحَمَّد كِتَاب"),
         ("Tibetan", "བོད་སྐད།", "བོད སྐད"),
         ("Ethiopic", "አማርኛ፡ቋንቋ", "አማርኛ ቋንቋ"),
-        ("Cyrillic", "Русский язык", "русский язык"),
         ("Greek", "Ελληνική γλώσσα", "ελληνική γλώσσα"),
-        ("Georgian", "ქართული ენა", "ქართული ენა"),
         ("Vietnamese", "Tiếng Việt", "tiếng việt"),
         ("Turkish", "İstanbul", "istanbul"),
         ("Yoruba, no letter composed", "ẹ̀kọ́", "ẹ̀kọ́"),
         # Without spaces, cut between what a reader sees as characters.
         ("Thai", "ภาษาไทย", "ภาษ าษา ษาไ าไท ไทย"),
-        ("Lao", "ພາສາລາວ", "ພາສ າສາ ສາລ າລາ ລາວ"),
         ("Khmer", "ភាសាខ្មែរ", "ភាសាខ្មែ សាខ្មែរ"),
         ("Burmese", "မြန်မာ", "မြန်မ န်မာ"),
         ("Thai, short", "รถ", "รถ"),
@@ -63,29 +55,17 @@ def test_words_of_every_script_keep_their_marks(script: str, text: str, terms: s
     assert tokenize(text) == [unicodedata.normalize("NFKC", term) for term in terms.split()], script
 
 
-@pytest.mark.parametrize(
-    ("one", "other"),
-    [
-        ("soft\u00adware", "software"),
-        ("می\u200cروم", "میروم"),
-        ("ශ්\u200dරී", "ශ්රී"),
-        ("葛\U000e0100飾区", "葛飾区"),
-        ("ភាសា\u200bខ្មែរ", "ភាសាខ្មែរ"),
-        ("e\u0301te\u0301", "été"),
-        ("ＡＢＣ", "abc"),
-    ],
-)
-def test_what_looks_the_same_is_the_same(one: str, other: str) -> None:
-    assert tokenize(one) == tokenize(other)
-
-
-def test_what_ends_a_word() -> None:
+def test_what_looks_the_same_is_the_same_and_what_ends_a_word() -> None:
+    same = {"soft\u00adware": "software", "می\u200cروم": "میروم", "ශ්\u200dරී": "ශ්රී", "葛\U000e0100飾区": "葛飾区",
+            "ភាសា\u200bខ្មែរ": "ភាសាខ្មែរ", "e\u0301te\u0301": "été", "ＡＢＣ": "abc"}  # fmt: skip
+    for one, other in same.items():
+        assert tokenize(one) == tokenize(other)
     assert tokenize("'tis rock'n'roll l’homme 3.14 foo_bar a\u200bb na\u00a0\u0308ve") == [
         "tis", "rock'n", "roll", "l", "homme", "3", "14", "foo_bar", "a", "b", "na", "ve",
     ]  # fmt: skip
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(st.text(alphabet=st.characters(max_codepoint=127)))
 def test_the_short_way_for_ascii_finds_the_same(text: str) -> None:
     """A letter outside ASCII, set apart, takes the whole rule."""
@@ -93,13 +73,12 @@ def test_the_short_way_for_ascii_finds_the_same(text: str) -> None:
     assert tokenize(text) == ASCII_WORD.findall(text.lower())
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(st.text())
 def test_no_letter_is_lost(text: str) -> None:
-    found = "".join(tokenize(text))
-    folded = unicodedata.normalize("NFKC", text).lower()
-    assert {c for c in folded if c.isalpha() and unicodedata.category(c) != "Lm"} - set(found) <= {"\u3164", "\uffa0",
-        "\u115f", "\u1160"}  # fmt: skip
+    folded, blank = unicodedata.normalize("NFKC", text).lower(), {"\u3164", "\uffa0", "\u115f", "\u1160"}
+    letters = {c for c in folded if c.isalpha() and unicodedata.category(c) != "Lm"}
+    assert letters - set("".join(tokenize(text))) <= blank
 
 
 ENGLISH = [f"The {thing} of this house is not for sale before May." for thing in small.TEXTS]
@@ -114,23 +93,14 @@ def indexed(texts: Sequence[str], **options) -> BM25:
     return retriever
 
 
-def hits(retriever: BM25, text: str) -> tuple[str, ...]:
-    return retriever.search([Query("q", text)], 10, Meter())[0].doc_ids
-
-
 @pytest.mark.parametrize(
     ("texts", "stemming", "words"),
-    [
-        (ENGLISH, "english", "stemmed as English"),
-        (GERMAN, "german", "stemmed as German"),
-        (ENGLISH * 9 + GERMAN, "english", "stemmed as English"),
-        (ENGLISH * 8 + GERMAN * 2, "none", "not stemmed"),
-        (ENGLISH + JAPANESE, "none", "not stemmed"),
-        (JAPANESE, "none", "not stemmed"),
-        (UKRAINIAN, "none", "not stemmed"),  # a language that Snowball has not
-        (["vacation", "refund policy", "404"], "none", "not stemmed"),  # too short to tell
-    ],
-)
+    [(ENGLISH, "english", "stemmed as English"), (GERMAN, "german", "stemmed as German"),
+     (ENGLISH * 9 + GERMAN, "english", "stemmed as English"), (ENGLISH * 8 + GERMAN * 2, "none", "not stemmed"),
+     (ENGLISH + JAPANESE, "none", "not stemmed"), (JAPANESE, "none", "not stemmed"),
+     (UKRAINIAN, "none", "not stemmed"),  # a language that Snowball has not
+     (["vacation", "refund policy", "404"], "none", "not stemmed")],  # too short to tell
+)  # fmt: skip
 def test_left_out_it_follows_the_documents(texts: list[str], stemming: str, words: str) -> None:
     told = indexed(texts).provenance
     assert told["fingerprint"] == f"bm25 k1=0.9 b=0.4 words=uax29-3 stemming={stemming}"
@@ -139,21 +109,17 @@ def test_left_out_it_follows_the_documents(texts: list[str], stemming: str, word
 
 def test_stems_meet_and_words_as_they_stand_do_not() -> None:
     texts = ["Nobody may smoke in these houses.", "The train leaves at noon from the main station."]
-    assert hits(indexed(texts), "smoking house") == ("0",)
-    assert hits(indexed(texts, stemming="english"), "smoking house") == ("0",)
-    assert hits(indexed(texts, stemming=""), "smoking house") == ()
-    assert hits(indexed(texts, chunk={"size": 20}), "smoking house") == ("0",)
+    for options, found in (({}, ("0",)), ({"stemming": "english"}, ("0",)), ({"stemming": ""}, ()),
+                           ({"chunk": {"size": 20}}, ("0",))):  # fmt: skip
+        [ranking] = indexed(texts, **options).search([Query("q", "smoking house")], 10, Meter())
+        assert ranking.doc_ids == found
 
 
 def test_the_order_of_the_documents_decides_nothing() -> None:
     """Of 2,200 documents 200 are looked at; those of one language stand together."""
     texts = [f"{number} {text}" for number, text in enumerate(ENGLISH * 200 + GERMAN * 20)]
-    documents = [Document(str(number), "", text) for number, text in enumerate(texts)]
-    there, back = BM25(), BM25()
-    there.index(documents, Meter())
-    back.index(documents[::-1], Meter())
-    assert there.fingerprint == back.fingerprint
-    assert there.provenance["words"] == "stemmed as English"
+    there, back = indexed(texts), indexed(texts[::-1])
+    assert there.fingerprint == back.fingerprint and there.provenance["words"] == "stemmed as English"
 
 
 def test_a_language_that_is_given_asks_nobody() -> None:
@@ -167,14 +133,12 @@ def test_a_language_that_is_given_asks_nobody() -> None:
     assert told.stdout.strip() == "False"
 
 
-def test_terminal_page_and_manifest_say_it(tmp_path: Path) -> None:
-    path = small.experiment(tmp_path, report=True)
-    told = CliRunner().invoke(app, ["run", str(path), "--results", str(tmp_path / "out"), "--explain"])
-    assert "bm25: words stemmed as English" in told.stdout
+def test_terminal_page_and_manifest_say_it(tmp_path: Path, call: Call) -> None:
+    told = call("run", small.experiment(tmp_path, report=True), "--results", tmp_path / "out", "--explain", code=0)
+    assert "bm25: words stemmed as English" in told.out
     folder = tmp_path / "out" / "small"
     facts = records.read_manifest(folder).retrievers["bm25"].provenance
-    assert facts["words"] == "stemmed as English"
-    assert facts["fingerprint"].endswith("stemming=english")
+    assert facts["words"] == "stemmed as English" and facts["fingerprint"].endswith("stemming=english")
     assert "<small>words</small> <bdi>stemmed as English</bdi>" in (folder / "report.html").read_text(encoding="utf-8")
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from tests.support.servers import OpenAIProvider, Refusal, tokens_of
 
@@ -29,20 +29,18 @@ class ChatProvider(OpenAIProvider):
     `schemas`: what a server says that takes no schema for its replies; "" for one that does. `temperatures`: likewise.
     """
 
+    refusals: Mapping[str, tuple] = {
+        **OpenAIProvider.refusals,
+        "filter": (400, "content_filter", "The prompt was stopped by the content policy"),
+        "long": (400, "context_length_exceeded", "This model's maximum context length is 8192 tokens"),
+        "unknown-parameter": (400, "unsupported_parameter", "Unsupported parameter: 'max_tokens'"),
+    }
+
     def __init__(self, script=(), *, reply: Callable[[str], str] = lambda user: '{"grade": 1}', schemas="",
                  temperatures="", **more):  # fmt: skip
         super().__init__(script, **more)
         self.reply = reply
         self.schemas, self.temperatures = schemas, temperatures
-
-    def refusal(self, fault, headers):
-        if fault == "filter":
-            return Refusal(400, "content_filter", "The prompt was stopped by the content policy")
-        if fault == "long":
-            return self.too_long(9999)
-        if fault == "unknown-parameter":
-            return Refusal(400, "unsupported_parameter", "Unsupported parameter: 'max_tokens'")
-        return super().refusal(fault, headers)
 
     def answer(self, path, body, headers, fault):
         assert path.endswith("/chat/completions")
@@ -59,10 +57,8 @@ class ChatProvider(OpenAIProvider):
         received = tokens_of(text)
         usage = {"prompt_tokens": sent, "completion_tokens": received, "total_tokens": sent + received}
         said = {"id": "1", "object": "chat.completion", "created": 1, "model": body["model"],
-                "choices": [] if fault == "empty" else choices, "usage": usage}  # fmt: skip
-        if fault == "no-usage":
-            del said["usage"]
-        return said, {}
+                "choices": choices, "usage": usage}  # fmt: skip
+        return {key: value for key, value in said.items() if (fault, key) != ("no-usage", "usage")}, {}
 
 
 def quotation(user: str, mark: str) -> str:

@@ -52,36 +52,26 @@ class Dialect(OpenAIProvider):
 
 
 class RerankProvider(OpenAIProvider):
-    """The rerank routes of every dialect: the score of a document is the share of the query's words that it has.
+    """The rerank routes of every dialect: the score of a document is the share of the query's words that it has."""
 
-    `companions` adds to each score the number of documents that it came with.
-    """
-
-    def __init__(self, script=(), *, dialect, companions=False, most=1000, **more):
+    def __init__(self, script=(), *, dialect, most=1000, **more):
         super().__init__(script, **more)
-        self.dialect = dialect
-        self.companions = companions
-        self.most = most
+        self.dialect, self.most = dialect, most
         self.base = {"cohere": "", "tei": ""}.get(dialect, "/v1")
         self.scored: list[tuple[str, str]] = []
 
     def answer(self, path, body, headers, fault):
         assert path == {"cohere": "/v2/rerank", "tei": "/rerank"}.get(self.dialect, "/v1/rerank"), path
-        needs_key = self.dialect in {"cohere", "voyage", "jina"}
-        if needs_key and headers.get("Authorization") != f"Bearer {KEY}":
+        if self.dialect in {"cohere", "voyage", "jina"} and headers.get("Authorization") != f"Bearer {KEY}":
             raise Refusal(401, "unauthorized", "invalid api token")
         documents = body["texts" if self.dialect == "tei" else "documents"]
         if len(documents) > self.most:
             raise Refusal(422, "Validation", f"batch size {len(documents)} > maximum allowed batch size {self.most}")
         with self.lock:
             self.scored += [(body["query"], document) for document in documents]
-        scores = [overlap(body["query"], document) for document in documents]
-        if self.companions:
-            scores = [score + len(documents) for score in scores]
         name = "score" if self.dialect == "tei" else "relevance_score"
-        results = [{"index": i, name: score} for i, score in enumerate(scores)]
-        results.sort(key=lambda one: -one[name])
-        results = _spoiled(results, name, fault)
+        results = [{"index": i, name: overlap(body["query"], document)} for i, document in enumerate(documents)]
+        results = _spoiled(sorted(results, key=lambda one: -one[name]), name, fault)
         total = sum(tokens_of(body["query"]) + tokens_of(document) for document in documents)
         match self.dialect:
             case "tei":
@@ -100,15 +90,10 @@ def _spoiled(results, name, fault):
     """Results after a fault."""
     first, *rest = results
     spoiled = {
-        "few": results[:-1],
-        "many": [*results, first],
-        "twice": [*results[:-1], first],
-        "empty": [],
-        "nan": [first | {name: float("nan")}, *rest],
-        "index-null": [first | {"index": None}, *rest],
-        "score-null": [first | {name: None}, *rest],
+        "few": results[:-1], "many": [*results, first], "twice": [*results[:-1], first], "empty": [],
+        "nan": [first | {name: float("nan")}, *rest], "index-null": [first | {"index": None}, *rest],
         "score-text": [first | {name: "high"}, *rest],
-    }
+    }  # fmt: skip
     return spoiled.get(fault, results)
 
 
@@ -120,20 +105,14 @@ def overlap(query, document):
 
 Voyage = partial(Dialect, most=1000, roles={"input_type": ("document", "query")})
 Vllm = partial(Dialect, header="")
+DEPLOYMENT = "/openai/deployments/embedder?api-version=2024-10-21"
 ALL = {
-    "OpenAI": Dialect,
-    "Azure OpenAI, by deployment": partial(
-        Dialect, base="/openai/deployments/embedder?api-version=2024-10-21", header="api-key"
-    ),
-    "Azure OpenAI, v1": partial(Dialect, base="/openai/v1", header="api-key"),
-    "Voyage": Voyage,
-    "Jina": partial(Dialect, roles={"task": ("retrieval.passage", "retrieval.query")}),
-    "Mistral": Dialect,
+    "OpenAI": Dialect, "Azure OpenAI, by deployment": partial(Dialect, base=DEPLOYMENT, header="api-key"),
+    "Azure OpenAI, v1": partial(Dialect, base="/openai/v1", header="api-key"), "Voyage": Voyage,
+    "Jina": partial(Dialect, roles={"task": ("retrieval.passage", "retrieval.query")}), "Mistral": Dialect,
     "Gemini, compatible endpoint": partial(Dialect, base="/v1beta/openai", packs=False, most=100),
-    "Text Embeddings Inference": partial(Dialect, header="", most=32),
-    "vLLM": Vllm,
-    "Ollama": partial(Dialect, header="", packs=False),
-    "LiteLLM proxy": partial(Dialect, packs=None),
+    "Text Embeddings Inference": partial(Dialect, header="", most=32), "vLLM": Vllm,
+    "Ollama": partial(Dialect, header="", packs=False), "LiteLLM proxy": partial(Dialect, packs=None),
     "llama.cpp": partial(Dialect, header="", packs=False),
-}
+}  # fmt: skip
 """Heading in docs/how-to/providers.md -> the fake that speaks this dialect."""

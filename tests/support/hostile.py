@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import unicodedata
 from pathlib import Path
 
-from tests.support import small
+from tests.support import layouts, small
 
 ATTACKS = (
     "<script>window.pwned = 1</script>",
@@ -37,26 +36,25 @@ RETRIEVERS = small.RETRIEVERS.replace('"hybrid"', '"hybrid-of-bm25-and-hashing_w
 
 def write(folder: Path, *, queries: int = 20) -> Path:
     """An experiment file on a hostile data set: every id, title, text and tag is one."""
-    data = folder / "data"
-    (data / "qrels").mkdir(parents=True)
-    strings = [*ATTACKS, *SCRIPTS]
+    data, strings = folder / "data", [*ATTACKS, *SCRIPTS]
+    count = len(strings)
     documents = [
-        {"_id": f"d{i}{_part_of_id(strings[i % len(strings)], 12)}",
-         "title": strings[i % len(strings)], "text": f"{strings[(7 * i + 3) % len(strings)]} number {i} {text}"}
+        {"_id": f"d{i}{_part_of_id(strings[i % count], 12)}",
+         "title": strings[i % count], "text": f"{strings[(7 * i + 3) % count]} number {i} {text}"}
         for i, text in enumerate(strings * 3)
     ]  # fmt: skip
     asked = [
-        {"_id": f"q{i}{_part_of_id(strings[i % len(strings)], 8)}",
-         "text": f"{strings[i % len(strings)]} {i}",
-         "metadata": {"tag": strings[(i + 5) % len(strings)], "language": "mul"}}
+        {"_id": f"q{i}{_part_of_id(strings[i % count], 8)}", "text": f"{strings[i % count]} {i}",
+         "metadata": {"tag": strings[(i + 5) % count], "language": "mul"}}
         for i in range(queries)
     ]  # fmt: skip
-    _jsonl(data / "corpus.jsonl", documents)
-    _jsonl(data / "queries.jsonl", asked)
+    layouts.jsonl(data / "corpus.jsonl", documents)
+    layouts.jsonl(data / "queries.jsonl", asked)
     rows = ["query-id\tcorpus-id\tscore"]
     for i, query in enumerate(asked):
-        for step, grade in ((0, 2), (len(strings), 1), (1, 0)):
+        for step, grade in ((0, 2), (count, 1), (1, 0)):
             rows.append(f"{query['_id']}\t{documents[(i + step) % len(documents)]['_id']}\t{grade}")
+    (data / "qrels").mkdir()
     (data / "qrels" / "test.tsv").write_text("\n".join(rows) + "\n", encoding="utf-8")
     path = folder / "hostile.toml"
     path.write_text(
@@ -70,7 +68,3 @@ def write(folder: Path, *, queries: int = 20) -> Path:
 def _part_of_id(text: str, length: int) -> str:
     """The beginning of a text without control characters, which no id may hold."""
     return "".join(letter for letter in text[:length].strip() if unicodedata.category(letter) != "Cc")
-
-
-def _jsonl(path: Path, rows: list[dict[str, object]]) -> None:
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")

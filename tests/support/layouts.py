@@ -54,10 +54,9 @@ def qrels(query: str = "query-id", document: str = "corpus-id", grade: str = "sc
     return [{query: q, document: d, grade: g} for q, judged in of.grades.items() for d, g in judged.items()]
 
 
-def jsonl(path: Path, rows: Iterable[object], *, opener: Callable = open) -> None:
+def jsonl(path: Path, rows: Iterable[object]) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
-    with opener(path, "wt", encoding="utf-8", newline="\n") as file:
-        file.writelines(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
+    path.write_text("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows), encoding="utf-8", newline="\n")
 
 
 def table(path: Path, rows: Rows, *, delimiter: str = ",") -> None:
@@ -108,25 +107,22 @@ def beir(folder: Path, of: Collection = SMALL) -> Path:
     return folder
 
 
-def beir_gz(folder: Path, of: Collection = SMALL) -> Path:
-    jsonl(folder / "corpus.jsonl.gz", corpus(of=of), opener=gzip.open)
-    jsonl(folder / "queries.jsonl.gz", queries(of=of), opener=gzip.open)
-    beir(folder.with_name("plain"), of)
-    (folder / "qrels").mkdir()
-    (folder / "qrels" / "test.tsv").write_bytes((folder.with_name("plain") / "qrels" / "test.tsv").read_bytes())
+def packed(folder: Path, of: Collection, suffix: str, pack: Callable[[bytes], bytes]) -> Path:
+    plain = beir(folder.with_name("plain"), of)
+    shutil.copytree(plain / "qrels", folder / "qrels")
+    for file in ("corpus.jsonl", "queries.jsonl"):
+        (folder / f"{file}{suffix}").write_bytes(pack((plain / file).read_bytes()))
     return folder
+
+
+def beir_gz(folder: Path, of: Collection = SMALL) -> Path:
+    return packed(folder, of, ".gz", gzip.compress)
 
 
 def beir_zst(folder: Path, of: Collection = SMALL) -> Path:
     import zstandard
 
-    for file in ("corpus.jsonl", "queries.jsonl"):
-        source = beir(folder.with_name("plain"), of) / file
-        folder.mkdir(exist_ok=True)
-        (folder / f"{file}.zst").write_bytes(zstandard.ZstdCompressor().compress(source.read_bytes()))
-    (folder / "qrels").mkdir()
-    (folder / "qrels" / "test.tsv").write_bytes((folder.with_name("plain") / "qrels" / "test.tsv").read_bytes())
-    return folder
+    return packed(folder, of, ".zst", zstandard.ZstdCompressor().compress)
 
 
 def beir_zip(folder: Path, of: Collection = SMALL) -> Path:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
+import numpy as np
+
 from retrievers.bm25 import BM25
 from retrievers.cache import Cache
 from retrievers.chunking import Chunk
@@ -14,7 +16,23 @@ from retrievers.filters import Condition
 from retrievers.meter import Meter
 from retrievers.reranked import Reranked
 from retrievers.resources import Corpus, Resources
-from retrievers.types import Document, Reranker, Store
+from retrievers.types import Document, Embedded, Reranker, Store
+
+
+class Numbers(Embeds):
+    """Embeds a text as the numbers that a function gives of it; of its 4 tokens, `lost` are not read."""
+
+    def __init__(self, row: Callable[[str], Sequence[float]], lost: Callable[[str], int] = lambda text: 0) -> None:
+        self._row, self._lost = row, lost
+
+    def embed(self, texts, role, meter, documents=()):
+        assert all(text.strip() for text in texts)
+        meter.count(texts=len(texts))
+        vectors = np.array([self._row(text) for text in texts], dtype=np.float32).reshape(-1, len(self._row("")))
+        return Embedded(vectors, np.full(len(texts), 4), np.array([self._lost(text) for text in texts], dtype=np.int64))
+
+    def one(self, text, role, meter):
+        return self.embed([text], role, meter)
 
 
 class OverStore(Dense):

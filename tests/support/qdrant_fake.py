@@ -7,8 +7,7 @@ clusters.
 
 import json
 import threading
-from contextlib import contextmanager
-from http.server import ThreadingHTTPServer
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -16,7 +15,7 @@ from qdrant_client import QdrantClient, models
 
 from retrievers.meter import Meter
 from retrievers.stores import StoreOptions, open_store
-from tests.support.servers import Answering
+from tests.support.servers import Answering, running
 
 VERSION = "1.18.3"
 OF_INDEX = ("hnsw_config", "optimizers_config", "quantization_config", "shard_number", "replication_factor")
@@ -56,28 +55,15 @@ class Engine(QdrantClient):
         return info
 
 
-class FakeQdrant(ThreadingHTTPServer):
+class FakeQdrant:
     """`faults` holds (method, path ending, fault), each used once: an HTTP status, "cut", "after", "slow",
     or the bytes of an answer with status 200."""
 
-    daemon_threads = True
-
     def __init__(self):
-        super().__init__(("127.0.0.1", 0), Handler)
-        self.engine = Engine()
-        self.lock = threading.Lock()
-        self.closing = threading.Event()
-        self.faults = []
-        self.requests = []
-        self.version = VERSION
-        self.api_key = None
-        self.updates = []
-        self.indexed = []
+        self.engine, self.lock, self.closing = Engine(), threading.Lock(), threading.Event()
+        self.url, self.version, self.api_key = "", VERSION, None
+        self.faults, self.requests, self.updates, self.indexed = [], [], [], []
         self.status = []  # statuses to report before green
-
-    @property
-    def url(self):
-        return f"http://127.0.0.1:{self.server_port}"
 
     def fault(self, method, path):
         with self.lock:
@@ -144,57 +130,49 @@ def dumped(items):
 
 
 class Handler(Answering):
+    fake: FakeQdrant
+
     def handle_any(self):
-        server = self.server
-        path = urlsplit(self.path).path
+        fake, path = self.fake, urlsplit(self.path).path
         body = json.loads(self.rfile.read(int(self.headers.get("content-length") or 0)) or "null")
-        fault = server.fault(self.command, path)
+        fault = fake.fault(self.command, path)
         if fault == "slow":  # not before the client gave up
-            server.closing.wait(300)
-        if fault == "cut":
-            return self.cut()
+            fake.closing.wait(300)
         if isinstance(fault, int):
             return self.send(fault, {"status": {"error": "ordered"}}, {"Retry-After": "0"} if fault == 429 else {})
         if isinstance(fault, bytes):
             return self.send(200, fault)
-        if server.api_key is not None and self.headers.get("api-key") != server.api_key:
+        if fake.api_key is not None and self.headers.get("api-key") != fake.api_key:
             return self.send(401, {"status": {"error": "no key"}})
         try:
-            with server.lock:
-                result = server.answer(self.command, [part for part in path.split("/") if part], body)
+            with fake.lock:
+                parts = [part for part in path.split("/") if part]
+                result = None if fault == "cut" else fake.answer(self.command, parts, body)
         except ValueError as error:
             return self.send(409 if "already exists" in str(error) else 400, {"status": {"error": str(error)}})
-        if fault == "after":  # done, but the answer never arrives
-            return self.cut()
+        if fault in ("cut", "after"):  # not done, or done, but the answer never arrives
+            self.close_connection = True
+            return self.connection.close()
         if path == "/":
-            return self.send(200, {"title": "qdrant", "version": server.version})
+            return self.send(200, {"title": "qdrant", "version": fake.version})
         return self.send(200, {"result": result, "status": "ok", "time": 0.0})
 
     do_GET = do_PUT = do_POST = do_PATCH = do_DELETE = handle_any  # noqa: N815  (the standard library's names)
 
-    def cut(self):
-        self.close_connection = True
-        self.connection.close()
-
     def send(self, status, content, headers=()):
         data = content if isinstance(content, bytes) else json.dumps(content).encode()
-        try:
+        with suppress(OSError):  # the client gave up waiting
             self.head(status, {"content-type": "application/json", "content-length": str(len(data)), **dict(headers)})
             self.wfile.write(data)
-        except OSError:
-            pass  # the client gave up waiting
 
 
 @contextmanager
 def fake_qdrant():
-    server = FakeQdrant()
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
-    thread.start()
-    try:
-        yield server
-    finally:
-        server.closing.set()
-        server.shutdown()
-        thread.join()
-        server.server_close()
-        server.engine.close()
+    fake = FakeQdrant()
+    with running(type("Handler", (Handler,), {"fake": fake})) as server:
+        fake.url = f"http://127.0.0.1:{server.server_port}"
+        try:
+            yield fake
+        finally:
+            fake.closing.set()
+    fake.engine.close()

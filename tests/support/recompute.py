@@ -125,9 +125,10 @@ def randomization(a: list[float], b: list[float]) -> float:
 
 
 def corrected(p_values: list[float], correction: str) -> list[float]:
-    """The p-values of a family, corrected by Holm's steps written out, or by statsmodels."""
+    """The p-values of a family, corrected by Holm's steps written out, or by statsmodels; as they are, by others."""
     if correction != "holm":
-        return multipletests(p_values, method=CORRECTIONS[correction])[1].tolist() if len(p_values) > 1 else p_values
+        some = correction in CORRECTIONS and len(p_values) > 1
+        return multipletests(p_values, method=CORRECTIONS[correction])[1].tolist() if some else p_values
     ordered = sorted(p_values)
     steps = [min(1.0, (len(ordered) - step) * p_value) for step, p_value in enumerate(ordered)]
     return [max(steps[: ordered.index(p_value) + ordered.count(p_value)]) for p_value in p_values]
@@ -145,12 +146,19 @@ def rows(path: Path) -> list[dict[str, str]]:
                 for row in csv.DictReader(file)]  # fmt: skip
 
 
+def differing(where: str, row: dict[str, str], expected: dict[str, float]) -> list[str]:
+    """The columns of a row that are not what was recomputed."""
+    return [f"{where}: {column} {row[column]!r}, recomputed {value!r}" for column, value in expected.items()
+            if not row[column] or not near(float(row[column]), value)]  # fmt: skip
+
+
 def score_faults(folder: Path, scores: Table) -> list[str]:
     """What of scores.csv does not follow from the rankings and the grades."""
     judged = qrels(folder / "qrels.trec")
     runs = {path.stem: run(path) for path in folder.glob("runs/*.trec")}
-    faults = [f"scores.csv: {name} has no run" for name in {name for name, _ in scores} - set(runs)]
-    faults += [f"scores.csv: {name} has no scores" for name in set(runs) - {name for name, _ in scores}]
+    faults = [
+        f"scores.csv: {name}: a run or its scores are missing" for name in {name for name, _ in scores} ^ set(runs)
+    ]
     for (name, measure), values in scores.items():
         if set(values) != set(judged):
             faults.append(f"scores.csv: {name} {measure}: other queries than those with a relevant document")
@@ -164,26 +172,23 @@ def score_faults(folder: Path, scores: Table) -> list[str]:
 
 def summary_faults(folder: Path, scores: Table) -> list[str]:
     """What of summary.csv does not follow from the scores."""
-    summary = rows(folder / "summary.csv")
-    faults = []
+    summary, faults = rows(folder / "summary.csv"), []
     if {(row["retriever"], row["measure"]) for row in summary} != set(scores):
         faults.append("summary.csv: other retrievers or measures than in scores.csv")
     for row in summary:
-        values = list(scores[row["retriever"], row["measure"]].values())
-        expected = {"count": len(values), "mean": math.fsum(values) / len(values), "min": min(values)}
-        expected |= {"max": max(values), "median": float(np.median(values))}
-        faults += [
-            f"summary.csv: {row['retriever']} {row['measure']}: {column} {row[column]}, recomputed {value!r}"
-            for column, value in expected.items()
-            if not near(float(row[column]), value)
-        ]
-        low, high = row["ci_low"], row["ci_high"]
-        if low and not float(low) - 1e-9 <= expected["mean"] <= float(high) + 1e-9:
-            faults.append(f"summary.csv: {row['retriever']} {row['measure']}: the interval leaves the mean out")
+        where, values = (
+            f"summary.csv: {row['retriever']} {row['measure']}",
+            list(scores[row["retriever"], row["measure"]].values()),
+        )
+        mean = math.fsum(values) / len(values)
+        faults += differing(where, row, {"count": len(values), "mean": mean, "min": min(values), "max": max(values),
+                                         "median": float(np.median(values))})  # fmt: skip
+        if row["ci_low"] and not float(row["ci_low"]) - 1e-9 <= mean <= float(row["ci_high"]) + 1e-9:
+            faults.append(f"{where}: the interval leaves the mean out")
     return faults
 
 
-def expected_comparison(a: list[float], b: list[float]) -> dict[str, float]:
+def expected_comparison(a: list[float], b: list[float], test: str = "wilcoxon") -> dict[str, float]:
     """The columns of one comparison that follow from two lists of scores."""
     plus, minus, p_value = signed_rank(a, b)
     differences = np.round(np.subtract(a, b), 9)
@@ -191,59 +196,46 @@ def expected_comparison(a: list[float], b: list[float]) -> dict[str, float]:
     found = {
         "n": len(a), "wins": int((differences > 0).sum()), "losses": int((differences < 0).sum()),
         "ties": len(a) - nonzero, "mean_difference": math.fsum(a) / len(a) - math.fsum(b) / len(b),
-        "w_plus": plus, "w_minus": minus, "statistic": min(plus, minus), "p_value": p_value,
-        "p_minimum": min(1.0, 2.0 ** (1 - nonzero)),
+        "w_plus": plus, "w_minus": minus, "statistic": min(plus, minus),
     }  # fmt: skip
+    if test != "t":
+        found["p_minimum"] = min(1.0, 2.0 ** (1 - nonzero))
     if plus + minus:
         found["effect_size"] = (plus - minus) / (plus + minus)
+    found["p_value" if test == "wilcoxon" else "p_wilcoxon"] = p_value
     if len(a) <= ENUMERABLE:
         found["p_randomization"] = randomization(a, b)
+        if test not in ("wilcoxon", "t"):
+            found["p_value"] = found["p_randomization"]
     return found
 
 
 def comparison_faults(folder: Path, scores: Table, statistics: dict[str, str]) -> list[str]:
     """What of comparisons.csv does not follow from the scores."""
-    faults = []
-    families = defaultdict(list)
+    faults, families = [], defaultdict(list)
     for row in rows(folder / "comparisons.csv"):
         families[row["measure"]].append(row)
     for measure, family in families.items():
-        for row in family:
-            where = f"comparisons.csv: {measure} {row['a']} against {row['b']}"
+        adjusted = corrected([float(row["p_value"]) for row in family], statistics["correction"])
+        for row, p_adjusted in zip(family, adjusted, strict=True):
             pair = [scores[name, measure] for name in (row["a"], row["b"])]
             queries = sorted(query for query in pair[0] if not math.isnan(pair[0][query] + pair[1][query]))
             a, b = ([side[query] for query in queries] for side in pair)
-            expected = expected_comparison(a, b)
-            if statistics["test"] != "wilcoxon":
-                expected["p_wilcoxon"] = expected.pop("p_value")
-                if statistics["test"] == "t":
-                    expected.pop("p_minimum")
-                elif "p_randomization" in expected:
-                    expected["p_value"] = expected["p_randomization"]
-            faults += [
-                f"{where}: {column} {row[column]!r}, recomputed {value!r}"
-                for column, value in expected.items()
-                if not row[column] or not near(float(row[column]), value)
-            ]
-        if statistics["correction"] in CORRECTIONS:
-            observed = [float(row["p_value"]) for row in family]
-            for row, value in zip(family, corrected(observed, statistics["correction"]), strict=True):
-                if not near(float(row["p_adjusted"]), value):
-                    faults.append(f"comparisons.csv: {measure}: p_adjusted {row['p_adjusted']}, recomputed {value!r}")
+            expected = expected_comparison(a, b, statistics["test"])
+            if statistics["correction"] in CORRECTIONS:
+                expected["p_adjusted"] = p_adjusted
+            faults += differing(f"comparisons.csv: {measure} {row['a']} against {row['b']}", row, expected)
     return faults
 
 
 def differences(folder: Path) -> list[str]:
     """Everything in a results folder that differs from what other programs compute from its TREC files."""
-    manifest = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))
+    statistics = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))["resolved"]["statistics"]
     scores: Table = defaultdict(dict)
     for row in rows(folder / "scores.csv"):
         scores[row["retriever"], row["measure"]][row["query_id"]] = float(row["value"] or math.nan)
-    return [
-        *score_faults(folder, scores),
-        *summary_faults(folder, scores),
-        *comparison_faults(folder, scores, manifest["resolved"]["statistics"]),
-    ]
+    faults = [*score_faults(folder, scores), *summary_faults(folder, scores)]
+    return faults + comparison_faults(folder, scores, statistics)
 
 
 def verified(folder: Path) -> None:

@@ -11,133 +11,126 @@ know, more hits than it gives at once. Hits are ranked by shared words.
 """
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import Any, NamedTuple
 from urllib.parse import parse_qsl, urlsplit
 
 from tests.support import small
 from tests.support.servers import Answering, running
 
 KEY = "secret-token-123456"
+Hits = list[tuple[str, float]]
 
 
 class Refused(Exception):
     """What a service answers instead of hits: a status and a body."""
 
 
-def found(text: str, size: int) -> list[tuple[str, float]]:
+def found(text: str, size: int) -> Hits:
     """The documents that share a word with a text, best first."""
     words = set(text.split())
     scored = {d: float(len(words & set(t.split()))) for d, t in small.TEXTS.items()}
     return sorted(((d, s) for d, s in scored.items() if s), key=lambda pair: (-pair[1], pair[0]))[:size]
 
 
-def _only(known: set[str], given: dict[str, object], code: int, message: str) -> None:
-    if strange := given.keys() - known:
-        raise Refused(code, {"message": f"{message} {sorted(strange)[0]}", "code": "bad_request"})
+class Protocol(NamedTuple):
+    """What one service wants of a request, and how it gives hits."""
+
+    method: str
+    place: str
+    """Path and query; of a GET without the search's own parameters."""
+    key: tuple[str, str]
+    """Header and value; "" for a service that is open."""
+    denied: int
+    fixed: dict[str, Any]
+    """What the search holds beside the text and the number of hits."""
+    text: str
+    size: str
+    most: int
+    beyond: tuple[int, str]
+    """What is answered beyond the most."""
+    reply: Callable[[Hits], dict[str, Any]]
 
 
-def elastic(scheme: str):
+def elastic(scheme: str) -> Protocol:
     """Elasticsearch or OpenSearch, which differ here by their keys alone."""
 
-    def answer(method, path, given, body, headers):
-        if headers.get("Authorization") != f"{scheme} {KEY}":
-            raise Refused(401, {"error": {"type": "security_exception", "reason": "missing authentication"}})
-        if (method, path, given) != ("POST", "/docs/_search", {}):
-            raise Refused(404, {"error": {"type": "index_not_found_exception"}})
-        _only({"size", "_source", "query"}, body, 400, "unknown key for a VALUE:")
-        if not isinstance(body["size"], int) or body["size"] > 10_000:
-            raise Refused(400, {"error": {"reason": "Result window is too large"}})
-        ((field, text),) = body["query"]["match"].items()
-        assert field == "text"
-        hits = [{"_index": "docs", "_id": d, "_score": s} for d, s in found(text, body["size"])]
+    def reply(hits: Hits) -> dict[str, Any]:
         total = {"value": len(hits), "relation": "eq"}
-        return {"took": 1, "timed_out": False, "hits": {"total": total, "max_score": None, "hits": hits}}
+        listed = [{"_index": "docs", "_id": d, "_score": s} for d, s in hits]
+        return {"took": 1, "timed_out": False, "hits": {"total": total, "max_score": None, "hits": listed}}
 
-    return answer
+    key, beyond = ("Authorization", f"{scheme} {KEY}"), (400, "Result window is too large")
+    return Protocol("POST", "/docs/_search", key, 401, {"_source": False}, "query", "size", 10_000, beyond, reply)
 
 
-def vespa(method, path, given, body, headers):
-    if (method, path, given) != ("POST", "/search/", {}):
-        raise Refused(404, {"error-code": "NOT_FOUND"})
-    if body["hits"] > 400:
-        message = f"{body['hits']} hits requested, configured limit: 400."
-        raise Refused(400, {"root": {"errors": [{"code": 3, "summary": "Illegal query", "message": message}]}})
-    assert body["yql"] == "select doc_id from docs where userQuery()"
-    children = [
-        {"id": f"index:docs/0/{d}", "relevance": s, "source": "docs", "fields": {"doc_id": d}}
-        for d, s in found(body["query"], body["hits"])
-    ]
-    root = {"id": "toplevel", "relevance": 1.0, "fields": {"totalCount": len(children)}}
+def vespa(hits: Hits) -> dict[str, Any]:
+    root = {"id": "toplevel", "relevance": 1.0, "fields": {"totalCount": len(hits)}}
+    children = [{"id": f"index:docs/0/{d}", "relevance": s, "source": "docs", "fields": {"doc_id": d}} for d, s in hits]
     return {"root": {**root, **({"children": children} if children else {})}}
 
 
-def typesense(method, path, given, body, headers):
-    if headers.get("X-TYPESENSE-API-KEY") != KEY:
-        raise Refused(401, {"message": "Forbidden - a valid `x-typesense-api-key` header must be sent."})
-    if (method, path) != ("GET", "/collections/docs/documents/search"):
-        raise Refused(404, {"message": "Not Found"})
-    _only({"q", "query_by", "per_page", "include_fields"}, given, 400, "unknown parameter")
-    if given["query_by"] != "text":
-        raise Refused(404, {"message": f"Could not find a field named `{given['query_by']}` in the schema."})
-    if int(given["per_page"]) > 250:
-        raise Refused(422, {"message": "Only upto 250 hits can be fetched per page."})
-    hits = found(given["q"], int(given["per_page"]))
-    return {"facet_counts": [], "found": len(hits), "out_of": 6, "page": 1, "search_time_ms": 0,
-            "hits": [{"document": {"id": d}, "highlights": [], "text_match": 578730123365711993 + int(s)}
-                     for d, s in hits]}  # fmt: skip
+def typesense(hits: Hits) -> dict[str, Any]:
+    listed = [{"document": {"id": d}, "highlights": [], "text_match": 578730123365711993 + int(s)} for d, s in hits]
+    return {"facet_counts": [], "found": len(hits), "out_of": 6, "page": 1, "search_time_ms": 0, "hits": listed}
 
 
-def meilisearch(method, path, given, body, headers):
-    if "Authorization" not in headers:
-        raise Refused(401, {"message": "The Authorization header is missing.", "code": "missing_authorization_header"})
-    if headers["Authorization"] != f"Bearer {KEY}":
-        raise Refused(403, {"message": "The provided API key is invalid.", "code": "invalid_api_key"})
-    if (method, path, given) != ("POST", "/indexes/docs/search", {}):
-        raise Refused(404, {"message": "Index `docs` not found.", "code": "index_not_found"})
-    _only({"q", "limit", "showRankingScore", "attributesToRetrieve"}, body, 400, "Unknown field")
-    hits = [
-        {"id": d, **({"_rankingScore": s / 10} if body.get("showRankingScore") else {})}
-        for d, s in found(body["q"], min(body["limit"], 1_000))
-    ]
-    return {"hits": hits, "query": body["q"], "processingTimeMs": 0, "limit": body["limit"], "offset": 0}
+def meilisearch(hits: Hits) -> dict[str, Any]:
+    listed = [{"id": d, "_rankingScore": s / 10} for d, s in hits]
+    return {"hits": listed, "query": "", "processingTimeMs": 0, "limit": 5, "offset": 0}
 
 
-def azure(method, path, given, body, headers):
-    if headers.get("api-key") != KEY:
-        raise Refused(403, {"error": {"code": "", "message": "Access denied: the api-key is missing or wrong."}})
-    if given != {"api-version": "2024-07-01"}:
-        raise Refused(400, {"error": {"message": "The request is missing the api-version parameter."}})
-    if (method, path) != ("POST", "/indexes/docs/docs/search"):
-        raise Refused(404, {"error": {"message": "The index was not found."}})
-    _only({"search", "top", "select"}, body, 400, "is not a valid parameter of the operation 'search':")
-    if not 0 <= body["top"] <= 1_000:
-        raise Refused(400, {"error": {"message": "Value must be between 0 and 1000. Parameter name: $top"}})
-    value = [{"@search.score": s, "id": d} for d, s in found(body["search"], body["top"])]
-    return {"@odata.context": "https://x/indexes('docs')/$metadata#docs(*)", "value": value}
+def azure(hits: Hits) -> dict[str, Any]:
+    return {"@odata.context": "https://x/$metadata#docs(*)", "value": [{"@search.score": s, "id": d} for d, s in hits]}
 
 
-def own(method, path, given, body, headers):
+def own(hits: Hits) -> dict[str, Any]:
     """A service as a team might write it."""
-    if headers.get("Authorization") != f"Bearer {KEY}":
-        raise Refused(401, {"detail": "Not authenticated"})
-    if (method, path, body.keys()) != ("POST", "/search", {"text", "top_k"}):
-        raise Refused(422, {"detail": "Unprocessable"})
-    return {"results": [{"document_id": d, "score": s} for d, s in found(body["text"], body["top_k"])]}
+    return {"results": [{"document_id": d, "score": s} for d, s in hits]}
 
 
+BEARER = ("Authorization", f"Bearer {KEY}")
 SERVICES = {
-    "elasticsearch": elastic("ApiKey"), "opensearch": elastic("Basic"), "vespa": vespa, "typesense": typesense,
-    "meilisearch": meilisearch, "azure": azure, "ours": own,
+    "elasticsearch": elastic("ApiKey"), "opensearch": elastic("Basic"),
+    "vespa": Protocol("POST", "/search/", ("", ""), 0, {"yql": "select doc_id from docs where userQuery()"}, "query",
+                      "hits", 400, (400, "5000 hits requested, configured limit: 400."), vespa),
+    "typesense": Protocol("GET", "/collections/docs/documents/search", ("X-TYPESENSE-API-KEY", KEY), 401,
+                          {"query_by": "text", "include_fields": "id"}, "q", "per_page", 250,
+                          (422, "Only upto 250 hits can be fetched per page."), typesense),
+    "meilisearch": Protocol("POST", "/indexes/docs/search", BEARER, 403,
+                            {"showRankingScore": True, "attributesToRetrieve": ["id"]}, "q", "limit", 1_000,
+                            (200, ""), meilisearch),
+    "azure": Protocol("POST", "/indexes/docs/docs/search?api-version=2024-07-01", ("api-key", KEY), 403,
+                      {"select": "id"}, "search", "top", 1_000,
+                      (400, "Value must be between 0 and 1000. Parameter name: $top"), azure),
+    "ours": Protocol("POST", "/search", BEARER, 401, {}, "text", "top_k", 1_000, (422, "Unprocessable"), own),
 }  # fmt: skip
 
 
+def answered(asked: Protocol, method: str, path: str, body: Any, headers: Any) -> dict[str, Any]:
+    """What a service answers."""
+    url = urlsplit(path)
+    given = dict(parse_qsl(url.query)) if asked.method == "GET" else body
+    header, value = asked.key
+    if header and headers.get(header) != value:
+        raise Refused(asked.denied, {"message": "the key is missing or wrong"})
+    if (method, url.path if asked.method == "GET" else path) != (asked.method, asked.place):
+        raise Refused(404, {"message": f"no route {method} {path}"})
+    text, size = given.get(asked.text), int(given.get(asked.size, 0))
+    strange = {**asked.fixed, asked.text: text, asked.size: given.get(asked.size)} != given
+    if strange or (asked.method == "POST" and not isinstance(given[asked.size], int)):
+        raise Refused(400, {"message": f"unknown or missing parameters: {given}"})
+    if size > asked.most:
+        raise Refused(asked.beyond[0], {"message": asked.beyond[1]})
+    return asked.reply(found(text if isinstance(text, str) else text["match"]["text"], size))
+
+
 class Service(Answering):
-    """One service; `failures` are statuses that are answered first."""
+    """One service."""
 
     name: str
     asked: list[tuple[str, dict[str, str], object]]
-    failures: list[int]
 
     def do_POST(self) -> None:
         self._answer(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
@@ -145,26 +138,18 @@ class Service(Answering):
     def do_GET(self) -> None:
         self._answer(None)
 
-    def _answer(self, body) -> None:
-        url = urlsplit(self.path)
-        type(self).asked.append((self.path, dict(self.headers), body))
-        if type(self).failures:
-            code = type(self).failures.pop()
-            self._send(code, {"error": f"failure {code} with {KEY}"})
-            return
-        given = dict(parse_qsl(url.query, strict_parsing=bool(url.query)))
+    def _answer(self, body: object) -> None:
+        self.asked.append((self.path, dict(self.headers), body))
         try:
-            self._send(200, SERVICES[self.name](self.command, url.path, given, body, self.headers))
+            code, reply = 200, answered(SERVICES[self.name], self.command, self.path, body, self.headers)
         except Refused as refusal:
-            self._send(*refusal.args)
-
-    def _send(self, code: int, reply: object) -> None:
+            code, reply = refusal.args
         self.send(code, json.dumps(reply).encode())
 
 
 @contextmanager
-def service(name: str, *failures: int) -> Iterator[tuple[str, type[Service]]]:
+def service(name: str) -> Iterator[tuple[str, type[Service]]]:
     """Yields its URL, and what it was asked."""
-    handler = type("Handler", (Service,), {"name": name, "asked": [], "failures": list(failures)})
+    handler = type("Handler", (Service,), {"name": name, "asked": []})
     with running(handler) as server:
         yield f"http://127.0.0.1:{server.server_port}", handler

@@ -14,12 +14,10 @@ import time
 from collections import deque
 from collections.abc import Iterable, Mapping
 from contextlib import contextmanager
-from email.utils import formatdate
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import numpy as np
 
-from retrievers.cache import Cache
 from retrievers.encoders.hashing import HashingEncoder
 from retrievers.meter import single_call
 
@@ -37,12 +35,6 @@ def resized(vectors, width):
     return found
 
 
-def stored(folder):
-    """The rows of the cache in a folder of a test."""
-    with Cache(folder / "c") as cache:
-        return sum(holding.rows for holding in cache.info())
-
-
 PATIENCE = 300
 """Seconds to wait for what must come, however busy the machine is."""
 
@@ -54,55 +46,55 @@ def tokens_of(text):
 
 PAGE = b"<!doctype html><html><body>Sign in to the company network</body></html>"
 BROKEN_BODIES = {
-    "page": PAGE,
-    "nothing": b"",
-    "null": b"null",
-    "deep": b"[" * 100_000,
+    "page": PAGE, "nothing": b"", "null": b"null", "deep": b"[" * 100_000,
     "error-with-200": b'{"error": {"message": "the model is being moved", "code": "moved"}}',
-}
+}  # fmt: skip
 """Fault -> what is answered with status 200 by any service."""
 
 
 class Refusal(Exception):
+    """An answer that is no success."""
+
     def __init__(self, status, kind, message, headers: Mapping[str, str] | None = None, param=None):
         super().__init__(message)
-        self.param = param
-        self.status, self.kind, self.message, self.headers = status, kind, message, dict(headers or {})
+        self.status, self.kind, self.message, self.param = status, kind, message, param
+        self.headers = dict(headers or {})
 
 
 class Provider:
     """What a fake provider is told and what it remembers.
 
-    `script` holds the faults of the next requests, one each; `always` is a fault of every request after them. The
-    first `together` requests are answered when all of them have come.
+    `script` holds the faults of the next requests, one each; `always` is a fault of every request after them.
+    `refusals`: fault -> what a Refusal is made of, "{key}" for what the header `secret` holds.
     """
 
+    secret = "Authorization"
+    refusals: Mapping[str, tuple] = {}
+
     def __init__(self, script: Iterable[str] = (), *, always="", latency=0.0, max_tokens=8192, dimensions=128):
-        self.script = deque(script)
-        self.always = always
-        self.latency = latency
-        self.closing = threading.Event()
-        self.hung_up = threading.Event()
-        self.max_tokens = max_tokens
-        self.dimensions = dimensions
+        self.script, self.always, self.latency = deque(script), always, latency
+        self.max_tokens, self.dimensions = max_tokens, dimensions
+        self.closing, self.hung_up, self.lock = threading.Event(), threading.Event(), threading.Lock()
         self.requests: list[dict] = []
         self.embedded: list[str] = []
-        self.at_once = self.most_at_once = 0
-        self.lock = threading.Lock()
-        self.url = ""
         self.defects: list = []
+        self.at_once = self.most_at_once = 0
+        self.url = ""
 
-    def admit(self, body, headers):
-        """Note a request and return its fault."""
+    @contextmanager
+    def admitted(self, body, headers):
+        """Note a request and give its fault."""
         with self.lock:
             self.at_once += 1
             self.most_at_once = max(self.most_at_once, self.at_once)
-            self.requests.append({"body": body, "headers": {name.lower(): value for name, value in headers.items()}})
-            return self.script.popleft() if self.script else self.always
-
-    def leave(self):
-        with self.lock:
-            self.at_once -= 1
+            sent = {name.lower(): value for name, value in headers.items()}
+            self.requests.append({"body": body, "headers": sent, "at": time.monotonic()})
+            fault = self.script.popleft() if self.script else self.always
+        try:
+            yield fault
+        finally:
+            with self.lock:
+                self.at_once -= 1
 
     def vectors(self, texts, fault):
         for text in texts:
@@ -110,69 +102,46 @@ class Provider:
                 raise self.too_long(tokens_of(text))
         with self.lock:
             self.embedded.extend(texts)
-        found = np.zeros((len(texts), self.dimensions), dtype=np.float32)
-        real = real_vectors(texts)[:, : self.dimensions]
-        found[:, : real.shape[1]] = real
-        match fault:
-            case "few":
-                found = found[:-1]
-            case "many":
-                found = np.concatenate([found, found[:1]])
-            case "narrow":
-                found = found[:, :-1]
-            case "nan":
-                found[0, 0] = np.nan
-            case "zero":
-                found[0] = 0
-        return found
+        found = resized(real_vectors(texts), self.dimensions)
+        if fault == "nan":
+            found[0, 0] = np.nan
+        if fault == "zero":
+            found[0] = 0
+        spoiled = {"few": found[:-1], "many": found[[*range(len(found)), 0]], "narrow": found[:, :-1]}
+        return spoiled.get(fault, found)
+
+    def refusal(self, fault, headers):
+        """What is answered after a fault that is refused, or None."""
+        if fault not in self.refusals:
+            return None
+        status, kind, message, *more = self.refusals[fault]
+        return Refusal(status, kind, message.format(key=headers.get(self.secret, "").removeprefix("Bearer ")), *more)
 
 
 BROKEN_ROWS = {
-    "embedding-null": {"embedding": None},
-    "embedding-number": {"embedding": 1},
-    "embedding-words": {"embedding": ["a", "b"]},
-    "embedding-holed": {"embedding": [None] * 128},
-    "embedding-huge": {"embedding": [1e300] * 128},
-    "base64-bad": {"embedding": "@@@@"},
-}
-BROKEN_PARTS = {"data-null": {"data": None}, "rows-null": {"data": [None]}, "usage-word": {"usage": "x"}}
-"""Fault -> what the protocol of OpenAI does not allow, sent with status 200."""
+    "null": None, "number": 1, "words": ["a", "b"], "holed": [None] * 128, "huge": [1e300] * 128, "unpacked": "@@@@",
+}  # fmt: skip
+"""What the protocol of OpenAI does not allow for a vector: "embedding-null" and so on send it with status 200."""
 
 
 class OpenAIProvider(Provider):
     """POST /v1/embeddings."""
 
-    def too_long(self, tokens):
-        return Refusal(
-            400,
-            "context_length_exceeded",
-            f"This model's maximum context length is {self.max_tokens} tokens, however you requested {tokens} tokens "
-            f"({tokens} in your prompt; 0 for the completion). Please reduce your prompt; or completion length.",
-        )
+    refusals: Mapping[str, tuple] = {
+        "429": (429, "rate_limit_exceeded", "Rate limit reached for requests"),
+        "429-after": (429, "rate_limit_exceeded", "Rate limit reached", {"Retry-After": "0.5"}),
+        "500": (500, "server_error", "The server had an error"),
+        "503": (503, "server_error", "Overloaded"),
+        "quota": (429, "insufficient_quota", "You exceeded your current quota"),
+        "unpaid": (402, "payment_required", "The balance is used up"),
+        "expired": (401, "invalid_api_key", "Incorrect API key provided: {key}."),
+        "missing": (404, "model_not_found", "The model does not exist"),
+        "batch": (400, "max_tokens_per_request", "Requested 319487 tokens, max 300000 per request"),
+    }
 
-    def refusal(self, fault, headers):
-        key = headers.get("Authorization", "")
-        match fault:
-            case "429":
-                return Refusal(429, "rate_limit_exceeded", "Rate limit reached for requests")
-            case "429-after":
-                return Refusal(429, "rate_limit_exceeded", "Rate limit reached", {"Retry-After": "1"})
-            case "429-date":
-                soon = formatdate(time.time() + 1.5, usegmt=True)
-                return Refusal(429, "rate_limit_exceeded", "Rate limit reached", {"Retry-After": soon})
-            case "500" | "502":
-                return Refusal(int(fault), "server_error", "The server had an error")
-            case "503":
-                return Refusal(503, "server_error", "Overloaded")
-            case "quota":
-                return Refusal(429, "insufficient_quota", "You exceeded your current quota")
-            case "expired":
-                return Refusal(401, "invalid_api_key", f"Incorrect API key provided: {key.removeprefix('Bearer ')}.")
-            case "missing":
-                return Refusal(404, "model_not_found", "The model does not exist")
-            case "batch":
-                return Refusal(400, "max_tokens_per_request", "Requested 319487 tokens, max 300000 per request")
-        return None
+    def too_long(self, tokens):
+        said = f"This model's maximum context length is {self.max_tokens} tokens, however you requested {tokens} tokens"
+        return Refusal(400, "context_length_exceeded", f"{said} ({tokens} in your prompt). Please reduce your prompt.")
 
     def error(self, refusal):
         kind, param = refusal.kind, refusal.param
@@ -187,22 +156,22 @@ class OpenAIProvider(Provider):
             {"object": "embedding", "index": i, "embedding": self._written(row, body.get("encoding_format"))}
             for i, row in enumerate(vectors)
         ]
-        if fault == "shuffled":
-            data.reverse()
-        if fault == "twice":
-            data[0]["index"] = data[-1]["index"]
-        if fault == "empty":
-            data = []
-        if fault == "unindexed":
-            for row in data:
-                del row["index"]
-        if fault in BROKEN_ROWS:
-            data[0] |= BROKEN_ROWS[fault]
+        match fault:
+            case "shuffled":
+                data.reverse()
+            case "twice":
+                data[0]["index"] = data[-1]["index"]
+            case "empty":
+                data = []
+            case "unindexed":
+                data = [{"embedding": row["embedding"]} for row in data]
+        if fault.startswith("embedding-"):
+            data[0]["embedding"] = BROKEN_ROWS[fault.removeprefix("embedding-")]
         total = sum(map(tokens_of, texts))
         usage = {"prompt_tokens": total, "total_tokens": total}
         model = "another" if fault == "other-model" else body["model"]
         whole = {"object": "list", "data": data, "model": model, "usage": usage}
-        return whole | BROKEN_PARTS.get(fault, {}), {}
+        return whole | ({"usage": "x"} if fault == "usage-word" else {}), {}
 
     def _written(self, row, form):
         return base64.b64encode(row.astype("<f4").tobytes()).decode() if form == "base64" else row.tolist()
@@ -211,35 +180,25 @@ class OpenAIProvider(Provider):
 class BedrockProvider(Provider):
     """POST /model/<id>/invoke, for Titan and Cohere."""
 
+    secret = "X-Amz-Security-Token"
+    refusals: Mapping[str, tuple] = {
+        "429": (429, "ThrottlingException", "Too many requests, please wait before trying again."),
+        "500": (500, "InternalServerException", "An internal server error occurred."),
+        "503": (503, "ServiceUnavailableException", "Bedrock is unable to process your request."),
+        "quota": (400, "ServiceQuotaExceededException", "Your request exceeds the service quota."),
+        "model-timeout": (408, "ModelTimeoutException", "Model has timed out in processing the request."),
+        "expired": (403, "ExpiredTokenException", "The security token included in the request is expired: {key}"),
+        "denied": (403, "AccessDeniedException", "You don't have access to the model"),
+    }
+
     def too_long(self, tokens):
-        return Refusal(
-            400,
-            "ValidationException",
-            f"400 Bad Request: Too many input tokens. Max input tokens: {self.max_tokens}, "
-            f"request input token count: {tokens} ",
-        )
+        limit = f"Max input tokens: {self.max_tokens}, request input token count: {tokens} "
+        return Refusal(400, "ValidationException", f"400 Bad Request: Too many input tokens. {limit}")
 
     def refusal(self, fault, headers):
-        token = headers.get("X-Amz-Security-Token", "")
         if not headers.get("Authorization", "").startswith("AWS4-HMAC-SHA256 Credential="):
             return Refusal(403, "MissingAuthenticationTokenException", "Missing Authentication Token")
-        match fault:
-            case "429":
-                return Refusal(429, "ThrottlingException", "Too many requests, please wait before trying again.")
-            case "500":
-                return Refusal(500, "InternalServerException", "An internal server error occurred.")
-            case "503":
-                return Refusal(503, "ServiceUnavailableException", "Bedrock is unable to process your request.")
-            case "quota":
-                return Refusal(400, "ServiceQuotaExceededException", "Your request exceeds the service quota.")
-            case "model-timeout":
-                return Refusal(408, "ModelTimeoutException", "Model has timed out in processing the request.")
-            case "expired":
-                message = f"The security token included in the request is expired: {token}"
-                return Refusal(403, "ExpiredTokenException", message)
-            case "denied":
-                return Refusal(403, "AccessDeniedException", "You don't have access to the model")
-        return None
+        return super().refusal(fault, headers)
 
     def error(self, refusal):
         refusal.headers["x-amzn-ErrorType"] = refusal.kind
@@ -249,25 +208,20 @@ class BedrockProvider(Provider):
         if "titan" in path:
             text = body["inputText"]
             if len(text) > 50_000:
-                raise Refusal(
-                    400, "ValidationException", f"expected maxLength: 50000, actual: {len(text)}, please reformat"
-                )
+                raise self._too_many(50_000, text)
             vectors = self.vectors([text], fault)[:, : body.get("dimensions", self.dimensions)]
-            embedding = vectors[0].tolist() if len(vectors) else []
-            return {"embedding": embedding, "inputTextTokenCount": tokens_of(text)}, {}
+            return {"embedding": vectors[0].tolist(), "inputTextTokenCount": tokens_of(text)}, {}
         texts = body["texts"]
         assert len(texts) <= 96
-        for i, text in enumerate(texts):
+        for text in texts:
             if len(text) > 2048:
-                message = f"#/texts/{i}: expected maxLength: 2048, actual: {len(text)}, please reformat your input"
-                raise Refusal(400, "ValidationException", message)
-        said = {
-            "id": "0",
-            "response_type": "embeddings_floats",
-            "embeddings": self.vectors(texts, fault).tolist(),
-            "texts": texts,
-        }
+                raise self._too_many(2048, text)
+        said = {"id": "0", "embeddings": self.vectors(texts, fault).tolist(), "texts": texts}
         return said, {"x-amzn-bedrock-input-token-count": str(sum(map(tokens_of, texts)))}
+
+    def _too_many(self, most, text):
+        message = f"expected maxLength: {most}, actual: {len(text)}, please reformat your input"
+        return Refusal(400, "ValidationException", message)
 
 
 def sent_body(handler):
@@ -302,62 +256,56 @@ class _Handler(Answering):
     provider: Provider
 
     def do_POST(self):
-        provider = self.provider
         sent = sent_body(self)
         if sent is None:
             self.close_connection = True
-            return
-        self._asked(provider, json.loads(sent))
+        else:
+            self._asked(self.provider, json.loads(sent))
 
     def do_GET(self):
         self._asked(self.provider, {})
 
     def _asked(self, provider, body):
-        fault = provider.admit(body, self.headers)
-        try:
+        with provider.admitted(body, self.headers) as fault:
             self._answer(provider, body, fault)
-        finally:
-            provider.leave()
 
     def _answer(self, provider, body, fault):
         if provider.latency:
             time.sleep(provider.latency)
         if fault == "slow":  # not before the client gave up
             provider.closing.wait(PATIENCE)
+        if fault == "reset":
+            self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
         if fault in {"drop", "reset"}:
-            if fault == "reset":
-                self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
             self.close_connection = True
-            return
-        if fault.startswith("drip"):
+        elif fault.startswith("drip"):
             self._drip(provider, fault)
-            return
-        refusal = provider.refusal(fault, self.headers)
+        else:
+            self._say(provider, body, fault)
+
+    def _say(self, provider, body, fault):
         status, more = 200, {}
         try:
-            if refusal is not None:
+            if (refusal := provider.refusal(fault, self.headers)) is not None:
                 raise refusal
             said, more = provider.answer(self.path, body, self.headers, fault)
         except Refusal as refused:
             said = provider.error(refused)
             status, more = refused.status, refused.headers
-        status, more, whole = self._spoiled(provider, fault, (status, more, json.dumps(said).encode()))
+        whole, more = self._spoiled(fault, json.dumps(said).encode(), more)
         self.head(status, {"Content-Type": "application/json", "Content-Length": str(len(whole)), **more})
         if fault == "half":
             whole = whole[: len(whole) // 2]
             self.close_connection = True
         self.wfile.write(whole)
 
-    def _spoiled(self, provider, fault, answer):
-        """Return the status, the headers and the body of an answer after a fault that any service may have."""
-        status, more, whole = answer
-        if fault == "garbage":
-            whole = whole[: len(whole) // 2]
+    def _spoiled(self, fault, whole, more):
+        """Return the body and the headers of an answer after a fault that any service may have."""
         if fault in {"packed", "cut-gzip"}:
             whole, more = gzip.compress(whole), {**more, "Content-Encoding": "gzip"}
-        if fault == "cut-gzip":
+        if fault in {"garbage", "cut-gzip"}:
             whole = whole[: len(whole) // 2]
-        return status, more, BROKEN_BODIES.get(fault, whole)
+        return BROKEN_BODIES.get(fault, whole), more
 
     def _drip(self, provider, fault):
         """Answer for ever, a byte or a header at a time."""
@@ -378,38 +326,33 @@ class _Server(ThreadingHTTPServer):
 
     def handle_error(self, request, client_address):
         if not isinstance(sys.exception(), ConnectionError):  # a client that hung up
-            self.RequestHandlerClass.provider.defects.append(sys.exception())
+            vars(self).setdefault("defects", []).append(sys.exception())
 
 
 @contextmanager
 def running(handler, **attributes):
     """Run a server on a free port of the loopback; what is given is an attribute of it."""
-    server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
-    server.daemon_threads = True
+    server = _Server(("127.0.0.1", 0), handler)
     vars(server).update(attributes)
-    threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True).start()
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
+    thread.start()
     try:
         yield server
     finally:
         server.shutdown()
         server.server_close()
+        thread.join()
 
 
 @contextmanager
 def serving(provider):
     """Serve a provider on a free port of the loopback, its `url` says where."""
-    handler = type("Handler", (_Handler,), {"provider": provider})
-    server = _Server(("127.0.0.1", 0), handler)
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
-    thread.start()
-    path = getattr(provider, "base", "/v1" if isinstance(provider, OpenAIProvider) else "")
-    provider.url = f"http://127.0.0.1:{server.server_address[1]}{path}"
-    try:
-        yield provider
-    finally:
-        provider.closing.set()
-        server.shutdown()
-        server.server_close()
-        thread.join()
+    with running(type("Handler", (_Handler,), {"provider": provider}), defects=provider.defects) as server:
+        path = getattr(provider, "base", "/v1" if isinstance(provider, OpenAIProvider) else "")
+        provider.url = f"http://127.0.0.1:{server.server_address[1]}{path}"
+        try:
+            yield provider
+        finally:
+            provider.closing.set()
     if provider.defects:
         raise ExceptionGroup("the server met what it does not expect", provider.defects)

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
-from types import SimpleNamespace
+from contextlib import suppress
 
 import pytest
 
@@ -13,7 +11,6 @@ from retrievers.errors import BackendError, InputError
 from retrievers.meter import Meter
 from retrievers.stores import StoreOptions, open_store
 from retrievers.stores.connection import Connection
-from tests.support.qdrant_fake import fake_qdrant
 
 REAL = tuple(
     pytest.param(option, marks=[pytest.mark.server, pytest.mark.slow]) for option in ("--qdrant", "--qdrant-grpc")
@@ -22,11 +19,12 @@ KEEPING = ("folder", "edge", "server")
 LOCATIONS = (":memory:", *KEEPING, *REAL)
 
 
-def with_first(first, location):
-    """A row of a parametrized test: what comes first, then a location, with its marks."""
-    return (
-        (first, location) if isinstance(location, str) else pytest.param(first, *location.values, marks=location.marks)
-    )
+def rows_of(locations):
+    """Rows of a parametrized test: a form and a location, with its marks; all but dense vectors are slow."""
+    rows = [(form, getattr(place, "values", (place,)), list(getattr(place, "marks", ())))
+            for form, some in locations.items() for place in some]  # fmt: skip
+    return [pytest.param(form, *place, marks=marks + [pytest.mark.slow] * (form != "dense"))
+            for form, place, marks in rows]  # fmt: skip
 
 
 def fill(store, ids, vectors, notes=None):
@@ -38,24 +36,17 @@ def fill(store, ids, vectors, notes=None):
     return store
 
 
-@contextmanager
-def fake_servers() -> Iterator[SimpleNamespace]:
-    """A fake, and its address by location."""
-    with fake_qdrant() as rest:
-        yield SimpleNamespace(rest=rest, urls={"server": rest.url})
-
-
 class Places:
     """Opens stores at a location, the same collection each time unless another content is named."""
 
-    def __init__(self, servers, real, key, folder):
-        self.servers, self.content = servers, uuid.uuid4().hex
+    def __init__(self, server, real, key, folder):
+        self.server, self.content = server, uuid.uuid4().hex
         self._real, self._key, self._folder, self._stores = real, key, folder, []
 
     def __call__(self, location, form="dense", *, documents=16_384, content="", **options):
         if location == "edge":
             pytest.importorskip("qdrant_edge", reason="the extra `edge` is not installed")
-        places = {"folder": str(self._folder / "qdrant"), **self.servers.urls}
+        places = {"folder": str(self._folder / "qdrant"), "server": self.server.url}
         place = self._real(location) if location.startswith("--") else places.get(location, location)
         if location.startswith("--"):
             options = {"api_key": self._key, **options}

@@ -1,6 +1,5 @@
 """Tiny transformers with random weights, made by the tests that want one."""
 
-import json
 from pathlib import Path
 
 WORDS = ("the", "a", "of", "wing", "shock", "wave", "flow", "heat", "query", "passage", "title", "body", "cat", "dog")
@@ -12,59 +11,47 @@ def _tokenizer():
     from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors
     from transformers import PreTrainedTokenizerFast
 
-    special = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
-    vocabulary = {word: i for i, word in enumerate([*special, *WORDS, ":"])}
+    special = {f"{name}_token": f"[{name.upper()}]" for name in ("pad", "unk", "cls", "sep", "mask")}
+    vocabulary = {word: i for i, word in enumerate([*special.values(), *WORDS, ":"])}
     bare = Tokenizer(models.WordLevel(vocabulary, unk_token="[UNK]"))
     bare.normalizer = normalizers.Lowercase()
     bare.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
-    bare.post_processor = processors.TemplateProcessing(
-        single="[CLS] $A [SEP]",
-        pair="[CLS] $A [SEP] $B:1 [SEP]:1",
-        special_tokens=[("[CLS]", vocabulary["[CLS]"]), ("[SEP]", vocabulary["[SEP]"])],
-    )
-    return PreTrainedTokenizerFast(
-        tokenizer_object=bare,
-        model_max_length=LIMIT,
-        pad_token="[PAD]",
-        unk_token="[UNK]",
-        cls_token="[CLS]",
-        sep_token="[SEP]",
-        mask_token="[MASK]",
-        model_input_names=["input_ids", "token_type_ids", "attention_mask"],
-    )
+    marks = [(mark, vocabulary[mark]) for mark in ("[CLS]", "[SEP]")]
+    bare.post_processor = processors.TemplateProcessing("[CLS] $A [SEP]", "[CLS] $A [SEP] $B:1 [SEP]:1", marks)
+    names = ["input_ids", "token_type_ids", "attention_mask"]
+    return PreTrainedTokenizerFast(tokenizer_object=bare, model_max_length=LIMIT, model_input_names=names, **special)
 
 
-def _config(**more):
-    from transformers import BertConfig
+def _saved(folder: Path, kind: str, seed: int, **more) -> Path:
+    """Save a BERT of two layers with its tokenizer."""
+    import torch
+    import transformers
 
-    return BertConfig(
-        vocab_size=len(WORDS) + 6,
-        hidden_size=32,
-        num_hidden_layers=2,
-        num_attention_heads=2,
-        intermediate_size=64,
-        max_position_embeddings=LIMIT,
-        type_vocab_size=2,
-        **more,
-    )
+    torch.manual_seed(seed)
+    config = transformers.BertConfig(
+        vocab_size=len(WORDS) + 6, hidden_size=32, num_hidden_layers=2, num_attention_heads=2, intermediate_size=64,
+        max_position_embeddings=LIMIT, type_vocab_size=2, **more,
+    )  # fmt: skip
+    getattr(transformers, kind)(config).save_pretrained(folder)
+    _tokenizer().save_pretrained(folder)
+    return folder
+
+
+def _kept(model, folder: Path) -> Path:
+    """Save a model of sentence-transformers' in a folder of its own."""
+    model.save(str(folder / "model"), create_model_card=False)
+    return folder / "model"
 
 
 def bi_encoder(folder: Path, prompts: dict[str, str] | None = None) -> Path:
     """Save a BERT of two layers with CLS pooling that reads LIMIT tokens."""
-    import torch
     from sentence_transformers import SentenceTransformer
     from sentence_transformers.base.modules import Transformer
     from sentence_transformers.sentence_transformer.modules import Pooling
-    from transformers import BertModel
 
-    torch.manual_seed(1)
-    BertModel(_config()).save_pretrained(folder / "bert")
-    _tokenizer().save_pretrained(folder / "bert")
-    body = Transformer(str(folder / "bert"), max_seq_length=LIMIT)
-    SentenceTransformer(
-        modules=[body, Pooling(body.get_embedding_dimension(), pooling_mode="cls")], prompts=prompts
-    ).save(str(folder / "model"), create_model_card=False)
-    return folder / "model"
+    body = Transformer(str(_saved(folder / "bert", "BertModel", 1)), max_seq_length=LIMIT)
+    modules = [body, Pooling(body.get_embedding_dimension(), pooling_mode="cls")]
+    return _kept(SentenceTransformer(modules=modules, prompts=prompts), folder)
 
 
 def static(folder: Path) -> Path:
@@ -88,14 +75,7 @@ def static(folder: Path) -> Path:
 
 def cross_encoder(folder: Path, outputs: int = 1) -> Path:
     """Save a BERT of two layers that scores pairs."""
-    import torch
-    from transformers import BertForSequenceClassification
-
-    torch.manual_seed(2)
-    BertForSequenceClassification(_config(num_labels=outputs, initializer_range=0.3)).save_pretrained(folder)
-    _tokenizer().save_pretrained(folder)
-    assert "BertForSequenceClassification" in json.loads((folder / "config.json").read_text())["architectures"]
-    return folder
+    return _saved(folder, "BertForSequenceClassification", 2, num_labels=outputs, initializer_range=0.3)
 
 
 def with_prompt(model: Path, folder: Path, prompt: str) -> Path:
@@ -109,14 +89,10 @@ def with_prompt(model: Path, folder: Path, prompt: str) -> Path:
 
 def _masked(folder: Path):
     """A BERT of two layers that predicts words, as the first module of a SparseEncoder."""
-    import torch
     from sentence_transformers.base.modules import Transformer
-    from transformers import BertForMaskedLM
 
-    torch.manual_seed(4)
-    BertForMaskedLM(_config(initializer_range=0.3)).save_pretrained(folder / "bert")
-    _tokenizer().save_pretrained(folder / "bert")
-    return Transformer(str(folder / "bert"), transformer_task="fill-mask", max_seq_length=LIMIT)
+    bert = _saved(folder / "bert", "BertForMaskedLM", 4, initializer_range=0.3)
+    return Transformer(str(bert), transformer_task="fill-mask", max_seq_length=LIMIT)
 
 
 def splade(folder: Path, prompts: dict[str, str] | None = None, **options) -> Path:
@@ -124,9 +100,7 @@ def splade(folder: Path, prompts: dict[str, str] | None = None, **options) -> Pa
     from sentence_transformers import SparseEncoder
     from sentence_transformers.sparse_encoder.modules import SpladePooling
 
-    model = SparseEncoder(modules=[_masked(folder), SpladePooling()], prompts=prompts, **options)
-    model.save(str(folder / "model"), create_model_card=False)
-    return folder / "model"
+    return _kept(SparseEncoder(modules=[_masked(folder), SpladePooling()], prompts=prompts, **options), folder)
 
 
 def inference_free(folder: Path) -> Path:
@@ -139,9 +113,7 @@ def inference_free(folder: Path) -> Path:
     body = _masked(folder)
     torch.manual_seed(5)
     weights = SparseStaticEmbedding(body.tokenizer, weight=torch.rand(len(WORDS) + 6), frozen=True)
-    router = Router.for_query_document([weights], [body, SpladePooling()])
-    SparseEncoder(modules=[router]).save(str(folder / "model"), create_model_card=False)
-    return folder / "model"
+    return _kept(SparseEncoder(modules=[Router.for_query_document([weights], [body, SpladePooling()])]), folder)
 
 
 def colbert(folder: Path, *, attend: bool = False, expansion: bool = True) -> Path:
@@ -150,16 +122,11 @@ def colbert(folder: Path, *, attend: bool = False, expansion: bool = True) -> Pa
     from sentence_transformers import MultiVectorEncoder
     from sentence_transformers.base.modules import Dense, Normalize, Transformer
     from sentence_transformers.multi_vector_encoder.modules import MultiVectorMask
-    from transformers import BertModel
 
-    torch.manual_seed(6)
-    BertModel(_config(initializer_range=0.3)).save_pretrained(folder / "bert")
-    _tokenizer().save_pretrained(folder / "bert")
+    bert = _saved(folder / "bert", "BertModel", 6, initializer_range=0.3)
     filled = {"strategy": "fixed", "attend": attend, "length": 8} if expansion else None
-    body = Transformer(str(folder / "bert"), document_length=10, query_expansion=filled)
+    body = Transformer(str(bert), document_length=10, query_expansion=filled)
     narrow = Dense(32, 16, bias=False, activation_function=torch.nn.Identity(), module_input_name="token_embeddings")
-    unit = Normalize(module_input_name="token_embeddings")
-    modules = [body, narrow, MultiVectorMask(skiplist_words=["the"]), unit]
+    modules = [body, narrow, MultiVectorMask(skiplist_words=["the"]), Normalize(module_input_name="token_embeddings")]
     prompts = {"query": "query ", "document": "passage "}
-    MultiVectorEncoder(modules=modules, prompts=prompts).save(str(folder / "model"), create_model_card=False)
-    return folder / "model"
+    return _kept(MultiVectorEncoder(modules=modules, prompts=prompts), folder)
