@@ -14,9 +14,9 @@ from harness.experiment import init
 from harness.experiment import load as load_experiment
 from retrievers.errors import InputError
 from tests.harness.dataset.test_converting import docx
-from tests.support import layouts, small
+from tests.support import layouts
 from tests.support.layouts import Collection, Rows, jsonl, parquet
-from tests.support.small import ended
+from tests.support.small import ended, told
 
 WORDS = ("leave", "trains", "lunch", "keys", "laptops", "visitors", "parking")
 FIFTY = Collection(
@@ -26,21 +26,22 @@ FIFTY = Collection(
 )
 PAIRS = [(query, doc, grade) for query, judged in FIFTY.grades.items() for doc, grade in judged.items()]
 GRADES = Counter(grade for _, _, grade in PAIRS)
-ONES = Counter({1: 40})
+ONES, FOUR_ONES = Counter({1: 40}), Counter({1: 4})
 """What lists of relevant documents come to."""
-FOUR_ONES = Counter({1: 4})
 RELEVANT = {query: [doc for doc, grade in judged.items() if grade] for query, judged in FIFTY.grades.items()}
+Written = Callable[[Path], list[str]]
+"""Writes files, and returns the words of the command that takes them."""
 
 
-def asked(query: str = "query", doc: str = "doc", grade: str = "rating", suffix: str = "") -> Rows:
+def asked(query: str = "query", doc: str = "doc", suffix: str = "") -> Rows:
     """A row a judgment, with the question in it."""
-    return [{query: FIFTY.queries[q], doc: f"{d}{suffix}", grade: rated} for q, d, rated in PAIRS]
+    return [{query: FIFTY.queries[q], doc: f"{d}{suffix}", "rating": rated} for q, d, rated in PAIRS]
 
 
-def texts(folder: Path, suffix: str = ".md") -> Path:
+def texts(folder: Path) -> Path:
     folder.mkdir(parents=True)
     for id_, text in FIFTY.documents.items():
-        (folder / f"{id_}{suffix}").write_text(text)
+        (folder / f"{id_}.md").write_text(text)
     return folder
 
 
@@ -74,7 +75,7 @@ def click_log(here: Path) -> list[str]:
     return ["d"]
 
 
-def of_tool(*names: str, documents: bool = True) -> Callable[[Path], list[str]]:
+def of_tool(*names: str, documents: bool = True) -> Written:
     write = layouts.of_tool(*names)
     return lambda here: [str(write(here / "d")), *(["--documents", "docs.jsonl"] if documents else [])]
 
@@ -95,8 +96,7 @@ def autorag_project(here: Path) -> list[str]:
 
 
 def excel_one_sheet(here: Path) -> list[str]:
-    texts(here / "d")
-    return [workbook(here / "rated.xlsx", Sheet1=asked()), "--documents", "d"]
+    return [workbook(here / "rated.xlsx", Sheet1=asked()), "--documents", str(texts(here / "d"))]
 
 
 def excel_named_sheets(here: Path) -> list[str]:
@@ -150,10 +150,9 @@ def saved_splits(here: Path) -> list[str]:
 
 def parquet_configurations(here: Path) -> list[str]:
     for language in ("de", "en"):
-        parquet(here / "d" / language / "train-00000-of-00002.parquet", asked()[:30])
-        parquet(here / "d" / language / "train-00001-of-00002.parquet", asked()[30:])
-    texts(here / "texts")
-    return ["d/en", "--documents", "texts"]
+        for part, rows in enumerate((asked()[:30], asked()[30:])):
+            parquet(here / "d" / language / f"train-0000{part}-of-00002.parquet", rows)
+    return ["d/en", "--documents", str(texts(here / "texts"))]
 
 
 def bulk_and_quepid(here: Path) -> list[str]:
@@ -161,7 +160,7 @@ def bulk_and_quepid(here: Path) -> list[str]:
     for id_, text in FIFTY.documents.items():
         lines += [{"index": {"_index": "help", "_id": id_}}, {"title": "Rule", "body": text}]
     jsonl(here / "d" / "documents.ndjson", lines)
-    layouts.table(here / "d" / "queries.csv", asked("query", "docid", "rating"))
+    layouts.table(here / "d" / "queries.csv", asked("query", "docid"))
     with (here / "d" / "queries.csv").open("a") as file:
         file.write("what nobody rated\n")
     return ["d"]
@@ -189,9 +188,8 @@ def rre_of_quepid(here: Path) -> list[str]:
 
 def ms_marco(here: Path) -> list[str]:
     (here / "d").mkdir()
-    lines = {"collection": FIFTY.documents.items(), "queries.dev": FIFTY.queries.items()}
-    for name, rows in lines.items():
-        (here / "d" / f"{name}.tsv").write_text("".join(f"{id_}\t{text}\n" for id_, text in rows))
+    for name, held in (("collection", FIFTY.documents), ("queries.dev", FIFTY.queries)):
+        (here / "d" / f"{name}.tsv").write_text("".join(f"{id_}\t{text}\n" for id_, text in held.items()))
     (here / "d" / "qrels.dev.tsv").write_text("".join(f"{q}\t0\t{d}\t{grade}\n" for q, d, grade in PAIRS))
     return ["d"]
 
@@ -219,10 +217,9 @@ def hotpotqa_of_the_hub(here: Path) -> list[str]:
 
 
 def without_header(here: Path) -> list[str]:
-    texts(here / "d")
     with (here / "log.csv").open("w", newline="") as file:
         csv.writer(file).writerows(row.values() for row in asked())
-    return ["log.csv", "--documents", "d", "--no-header"]
+    return ["log.csv", "--documents", str(texts(here / "d")), "--no-header"]
 
 
 def mixture(here: Path) -> list[str]:
@@ -231,11 +228,11 @@ def mixture(here: Path) -> list[str]:
     return ["d"]
 
 
-def of_layouts(write: Callable[..., Path]) -> Callable[[Path], list[str]]:
+def of_layouts(write: Callable[..., Path]) -> Written:
     return lambda here: [str(write(here / "d", FIFTY))]
 
 
-SHAPES: dict[str, tuple[Callable[[Path], list[str]], Counter[int]]] = {
+SHAPES: dict[str, tuple[Written, Counter[int]]] = {
     "Markdown folder and questions.csv": (markdown_and_csv, GRADES),
     "question, answer and context rows": (contexts_in_rows, ONES),
     "Parquet and qrels": (of_layouts(layouts.parquet_rows), GRADES),
@@ -282,8 +279,7 @@ def here(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
 @pytest.mark.parametrize("shape", SHAPES)
 def test_one_command_with_the_labels_of_the_source(here: Path, shape: str) -> None:
     write, expected = SHAPES[shape]
-    words = write(here)
-    assert ended("init", *words, "--output", "made.toml") == 0
+    assert ended("init", *write(here), "--output", "made.toml") == 0
     found = load(load_experiment("made.toml").dataset)
     given = (labels.grades or dict.fromkeys(labels.documents, 1) for labels in found.labels.values())
     assert Counter(grade for grades in given for grade in grades.values()) == expected
@@ -296,11 +292,9 @@ def test_the_answers_and_fields_of_quoted_passages(here: Path) -> None:
     found = load(reference_of("qa.csv"))
     assert (found.format, found.labels["q0"].grades) == ("quoted", {"p0": 0, "p1": 2})
     assert (found.queries[0].reference.answers, found.queries[0].fields) == (("25",), {"topic": "hr"})
-    squad(here)
-    asked = load(reference_of("dev-v2.0.json"))
+    asked = load(reference_of(*squad(here)))
     assert (asked.format, asked.labels["q03"].grades) == ("squad", {"T#3": 1})
-    whole(Path("h.json"), hotpot_rows(of_hub=False))
-    paragraphs = load(reference_of("h.json"))
+    paragraphs = load(reference_of(*hotpotqa(here)))
     assert (paragraphs.format, paragraphs.queries[0].fields) == ("hotpotqa", {"level": "hard"})
     assert {one.text for one in paragraphs.documents()} == {f"{text} More." for text in FIFTY.documents.values()}
 
@@ -315,9 +309,7 @@ def test_a_split_of_ms_marco_is_named_where_there_are_several(here: Path) -> Non
 
 
 def test_numbers_name_the_columns_of_a_table_without_a_header(here: Path) -> None:
-    layouts.table(texts(here / "d") / "log.csv", [{"a": "d01", "b": "how", "c": 2}, {"a": "d02", "b": "how", "c": 0}])
-    rows = (here / "d" / "log.csv").read_text().split("\n", 1)[1]
-    (here / "d" / "log.csv").write_text(rows)
+    (texts(here / "d") / "log.csv").write_text("d01,how,2\nd02,how,0\n")
     columns = {"label_document": "1", "query": "2", "grade": "3"}
     found = load(DatasetReference(Path("d"), queries=("log.csv",), columns=columns, header=False))
     assert found.labels["q0"].grades == {"d01": 2, "d02": 0}
@@ -325,46 +317,39 @@ def test_numbers_name_the_columns_of_a_table_without_a_header(here: Path) -> Non
 
 def test_the_report_says_that_labels_are_clicks(here: Path) -> None:
     assert ended("init", *click_log(here), "--output", "made.toml") == ended("run", "made.toml", "--quiet") == 0
-    said = "The labels of 20 queries are clicks: they favour the search that showed the documents"
-    assert said in Path("results/made/report.md").read_text()
-    assert said in Path("results/made/report.html").read_text()
+    for page in ("report.md", "report.html"):
+        assert "The labels of 20 queries are clicks: they favour" in Path("results/made", page).read_text()
 
 
-def test_a_query_without_labels_may_lack_their_key_and_a_file_of_such_queries_may_not(tmp_path: Path):
-    layouts.jsonl(tmp_path / "documents.jsonl", [{"id": id_, "text": text} for id_, text in FIFTY.documents.items()])
+def test_a_query_without_labels_may_lack_their_key_and_a_file_of_such_queries_may_not(here: Path):
+    jsonl(here / "documents.jsonl", layouts.corpus("id", FIFTY))
     bare = [{"id": f"{id_}-bare", "query": f"{text}?"} for id_, text in list(FIFTY.queries.items())[:3]]
     listed = [{"id": id_, "query": text, "relevant_documents": RELEVANT[id_]} for id_, text in FIFTY.queries.items()]
-    layouts.jsonl(tmp_path / "queries.jsonl", [bare[0], *listed, *bare[1:]])
-    data = load(reference_of(str(tmp_path)))
+    jsonl(here / "queries.jsonl", [bare[0], *listed, *bare[1:]])
+    data = load(reference_of(here))
     assert (len(data.labels), len(data.queries)) == (20, 20)
     assert data.ledger["unjudged-query"] == ("q00-bare", "q01-bare", "q02-bare")
-    layouts.jsonl(tmp_path / "queries.jsonl", [{**row, "rating": 1} for row in bare])
+    jsonl(here / "queries.jsonl", [{**row, "rating": 1} for row in bare])
     with pytest.raises(InputError, match="could hold grades, and no column names the documents"):
-        load(reference_of(str(tmp_path)))
+        load(reference_of(here))
 
 
-def test_judgments_beside_a_corpus_of_beir_are_read_and_in_another_form_refused(tmp_path: Path):
-    layouts.jsonl(tmp_path / "corpus.jsonl", [{"_id": id_, "text": text} for id_, text in FIFTY.documents.items()])
-    layouts.jsonl(tmp_path / "queries.jsonl", [{"_id": id_, "text": text} for id_, text in FIFTY.queries.items()])
-    rows = [{"query-id": query, "corpus-id": doc, "score": grade} for query, doc, grade in PAIRS]
-    layouts.table(tmp_path / "qrels.tsv", rows, delimiter="\t")
-    beside = load(reference_of(str(tmp_path)))
-    assert Counter(grade for labels in beside.labels.values() for grade in labels.grades.values()) == GRADES
-    (tmp_path / "qrels").mkdir()
-    (tmp_path / "qrels.tsv").rename(tmp_path / "qrels" / "test.txt")
-    with pytest.raises(InputError, match=r"holds no qrels .*qrels/test.tsv"):  # nobody seemed to have judged
-        load(reference_of(str(tmp_path)))
-    (tmp_path / "qrels" / "test.txt").rename(tmp_path / "qrels" / "test.tsv")
-    assert load(reference_of(str(tmp_path))).digest == beside.digest
+def test_judgments_beside_a_corpus_of_beir_are_read_and_in_another_form_refused(here: Path):
+    expected, kept = load(reference_of(layouts.beir(here, FIFTY))).digest, here / "qrels" / "test.tsv"
+    for name in ("qrels.tsv", "qrels/test.txt", "qrels/test.tsv"):
+        kept = kept.rename(here / name)
+        if name.endswith(".tsv"):
+            assert load(reference_of(here)).digest == expected
+        else:
+            with pytest.raises(InputError, match=r"holds no qrels .*qrels/test.tsv"):  # nobody seemed to have judged
+                load(reference_of(here))
 
 
-def test_a_table_that_may_hold_the_labels_under_a_name_of_its_own_is_named(tmp_path: Path, capsys):
-    layouts.jsonl(tmp_path / "documents.jsonl", [{"id": id_, "text": text} for id_, text in FIFTY.documents.items()])
-    layouts.jsonl(tmp_path / "queries.jsonl", [{"id": id_, "query": text} for id_, text in FIFTY.queries.items()])
-    rows = [{"query_id": query, "doc_id": doc, "grade": grade} for query, doc, grade in PAIRS]
-    layouts.table(tmp_path / "gold.csv", rows)
-    assert load(reference_of(str(tmp_path))).ledger["unread-table"] == ("gold.csv",)
-    told = small.told(capsys, "check", tmp_path)
-    assert "tables that are not read, although no query has labels: name one with --labels (1): gold" in told
-    given = load(DatasetReference(tmp_path, labels="gold.csv"))
+def test_a_table_that_may_hold_the_labels_under_a_name_of_its_own_is_named(here: Path, capsys):
+    jsonl(here / "documents.jsonl", layouts.corpus("id", FIFTY))
+    jsonl(here / "queries.jsonl", layouts.queries("id", FIFTY))
+    layouts.table(here / "gold.csv", layouts.qrels("query_id", "doc_id", "grade", FIFTY))
+    said = told(capsys, "check", here)
+    assert "tables that are not read, although no query has labels: name one with --labels (1): gold" in said
+    given = load(DatasetReference(here, labels="gold.csv"))
     assert len(given.labels) == 20 and "unread-table" not in given.ledger

@@ -27,7 +27,7 @@ def test_the_files_are_those_of_which_the_readme_tells(language):
     assert "CC BY 4.0" in (folder / "README.md").read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize(("language", "asked"), [("en", "en"), ("ja", "ja"), ("en", "ja"), ("ja", "en")])
+@pytest.mark.parametrize(("language", "asked"), [("en", "en"), ("ja", "en")])
 def test_harness_reads_them_also_across_languages(language, asked):
     names = tuple(f"../survey-templates-{asked}/{name}" for name in QUERY_FILES[:2])
     dataset = load(DatasetReference(DATASETS / f"survey-templates-{language}", queries=names))
