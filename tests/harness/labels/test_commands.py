@@ -17,6 +17,8 @@ from tests.support.labels_small import RELEVANT, as_person, judgment, write
 from tests.support.servers import serving
 from tests.support.small import told as harness
 
+MERGE = ("--into", "data")
+
 
 @pytest.fixture(scope="module")
 def answered(tmp_path_factory):
@@ -33,34 +35,46 @@ def begun(answered, tmp_path, monkeypatch):
     return small.copied(answered, tmp_path) / "data"
 
 
+@pytest.fixture
+def people(begun, capsys):
+    """What a person says of the whole pool."""
+    harness(capsys, "pool", "results/small")
+    return as_person(read_pool(Path("pool.jsonl")))
+
+
+def merge(capsys, said, *words, code=0):
+    write(Path("said.jsonl"), said)
+    return harness(capsys, "labels", "merge", "said.jsonl", *MERGE, *words, code=code)
+
+
+def sources(data):
+    return {labels.source for labels in load(DatasetReference(data)).labels.values()}
+
+
 def test_from_questions_to_labels(begun, capsys):
-    said = harness(capsys, "pool", "results/small", "--sample", "4", "--seed", "1")
-    assert "4 of 6 questions" in said
-    assert "pool.jsonl: " in harness(capsys, "judge", "pool.jsonl").replace("judge.html", "pool.jsonl")
+    drawing = ("pool", "results/small", "--sample", "4", "--seed", "1")
+    assert "4 of 6 questions" in harness(capsys, *drawing)
+    assert "judge.html: " in harness(capsys, "judge", "pool.jsonl")
     assert Path("judge.html").is_file() and small.ended("judge", "pool.jsonl") == 0
     assert small.ended("judge", "pool.jsonl", "--output", "pool.jsonl") == 2
     pool = read_pool(Path("pool.jsonl"))
-    write(Path("ann.jsonl"), as_person(pool))
-    said = harness(capsys, "labels", "merge", "ann.jsonl", "--into", "data")
+    said = merge(capsys, as_person(pool))
     assert "questions judged by people 4, begun by people 0, by a model alone 0" in said
-    assert {labels.source for labels in load(DatasetReference(begun)).labels.values()} == {"people"}
+    assert sources(begun) == {"people"}
     harness(capsys, "check", "small.toml")
     harness(capsys, "run", "small.toml", "--quiet")
-    assert "nothing is left" in harness(
-        capsys, "pool", "results/small", "--sample", "4", "--seed", "1", "--output", "p2.jsonl", code=2
-    )
+    assert "nothing is left" in harness(capsys, *drawing, "--output", "p2.jsonl", code=2)
     assert "6 of 6" in harness(capsys, "pool", "results/small", "--for", "llm", "--output", "p3.jsonl")
     harness(capsys, "labels", "export", "data", "--output", "qrels.trec")
     qrels = trec.read_qrels("qrels.trec")
     assert set(qrels) == {query.query_id for query in pool.queries}
-    harness(capsys, "labels", "export", "data", "--output", "labelled.json", "--as", "json")
-    (begun / "labelled.json").write_bytes(Path("labelled.json").read_bytes())
+    harness(capsys, "labels", "export", "data", "--output", "data/labelled.json", "--as", "json")
     (begun / "judgments.jsonl").unlink()
     again = load(DatasetReference(begun, queries=("labelled.json",))).labels
     assert {query: dict(labels.grades) for query, labels in again.items()} == qrels
 
 
-def test_a_model_judges_planned_and_capped(begun, capsys):
+def test_a_model_judges_planned_and_capped_at_an_address_that_is_never_written(begun, capsys, monkeypatch):
     harness(capsys, "pool", "results/small", "--for", "llm")
 
     def reads(user):
@@ -68,106 +82,79 @@ def test_a_model_judges_planned_and_capped(begun, capsys):
         (query,) = (id_ for id_, text, _ in small.QUERIES if text == question)
         return graded(2 if any(small.TEXTS[doc] in user for doc in RELEVANT[query]) else 0)
 
-    with serving(ChatProvider(reply=reads)) as provider:
-        llm = ("judge", "pool.jsonl", "--llm", "judge-1", "--base-url", provider.url)
-        assert "calls" in harness(capsys, *llm, "--plan", "--price", "1,2")
-        assert provider.requests == []
-        said = harness(capsys, *llm, "--max-cost", "0.0001", "--price", "1,2", code=3)
-        assert "--max-cost" in said
-        said = harness(capsys, *llm)
-        assert "0 unreadable and 0 declined (null, never 0)" in said
-        assert "not a pair of prices" in harness(capsys, *llm, "--price", "cheap", code=2)
-    assert "judge on the page" in harness(capsys, "judge", "pool.jsonl", "--terminal", code=2)
-    assert "'--judge' is retired" in harness(capsys, "judge", "pool.jsonl", "--judge", "ann", code=2)
-    harness(capsys, "labels", "merge", "judgments-llm.jsonl", "--into", "data")
-    assert {labels.source for labels in load(DatasetReference(begun)).labels.values()} == {"model"}
-
-
-def test_an_address_from_the_environment_is_used_and_never_written(begun, capsys, monkeypatch):
-    harness(capsys, "pool", "results/small", "--for", "llm")
     llm = ("judge", "pool.jsonl", "--llm", "judge-1", "--base-url", "${JUDGE_URL}")
     assert "${JUDGE_URL} is not set in the environment" in harness(capsys, *llm, "--plan", code=2)
-    with serving(ChatProvider(reply=lambda user: graded(1))) as provider:
+    with serving(ChatProvider(reply=reads)) as provider:
         monkeypatch.setenv("JUDGE_URL", provider.url)
-        assert "0 unreadable" in harness(capsys, *llm)
+        assert "calls" in harness(capsys, *llm, "--plan", "--price", "1,2")
+        assert "--max-cost" in harness(capsys, *llm, "--max-cost", "0.0001", "--price", "1,2", code=3)
+        assert "not a pair of prices" in harness(capsys, *llm, "--price", "cheap", code=2)
+        assert provider.requests == []
+        assert "0 unreadable and 0 declined (null, never 0)" in harness(capsys, *llm)
         assert provider.requests
         address = provider.url.encode()
-    files = [path for path in Path().rglob("*") if path.is_file()]
-    assert not [path for path in files if address in path.read_bytes()]
+    assert not [path for path in Path().rglob("*") if path.is_file() and address in path.read_bytes()]
+    assert "judge on the page" in harness(capsys, "judge", "pool.jsonl", "--terminal", code=2)
+    assert "'--judge' is retired" in harness(capsys, "judge", "pool.jsonl", "--judge", "ann", code=2)
+    harness(capsys, "labels", "merge", "judgments-llm.jsonl", *MERGE)
+    assert sources(begun) == {"model"}
 
 
-def test_judges_are_compared(begun, capsys):
-    harness(capsys, "pool", "results/small")
+def test_judges_are_compared_and_what_they_dispute_is_settled(begun, people, capsys):
     pool = read_pool(Path("pool.jsonl"))
-    ann = as_person(pool)
     ben = [one.model_copy(update={"judge": "ben", "grade": 0 if one.grade and i % 3 == 0 else one.grade})
-           for i, one in enumerate(ann)]  # fmt: skip
-    again = [one.model_copy(update={"round": 2}) for one in ann[:5]]
-    write(Path("all.jsonl"), [*ann, *ben, *again])
+           for i, one in enumerate(people)]  # fmt: skip
+    again = [one.model_copy(update={"round": 2}) for one in people[:5]]
+    write(Path("all.jsonl"), [*people, *ben, *again])
     said = harness(capsys, "labels", "agree", "all.jsonl")
-    assert "ann and ben" in said
-    assert "alpha, ordinal" in said
-    assert "ann asked twice, 5 pairs: 100 % the same, kappa with squared weights " in said
-    assert "(no interval below 10 queries)" in said and "95 % interval" not in said
-    assert "worth talking about: " in said
+    for part in ("ann and ben", "alpha, ordinal", "(no interval below 10 queries)", "worth talking about: ",
+                 "ann asked twice, 5 pairs: 100 % the same, kappa with squared weights "):  # fmt: skip
+        assert part in said
+    assert "95 % interval" not in said
     found = json.loads(harness(capsys, "labels", "agree", "all.jsonl", "--json"))
-    assert found["pairs"][0]["units"] == pool.pairs
-    assert found["themselves"][0]["same"] == 1.0
-    said = harness(capsys, "labels", "merge", "all.jsonl", "--into", "data", "--adjudicate", "settle.jsonl")
-    disputed = said.count("to adjudicate: ")
-    assert disputed > 0
+    assert (found["pairs"][0]["units"], found["themselves"][0]["same"]) == (pool.pairs, 1.0)
+    disputed = merge(capsys, [*people, *ben, *again], "--adjudicate", "settle.jsonl").count("to adjudicate: ")
     settle = read_pool(Path("settle.jsonl"))
-    assert (settle.pairs, settle.drawn.design) == (disputed, "adjudication")
-    write(Path("cleo.jsonl"), as_person(settle, "cleo"))
-    said = harness(capsys, "labels", "merge", "cleo.jsonl", "--into", "data")
-    assert "to adjudicate" not in said
+    assert (settle.pairs, settle.drawn.design) == (disputed, "adjudication") and disputed
+    assert "to adjudicate" not in merge(capsys, as_person(settle, "cleo"))
     assert load(DatasetReference(begun)).labels["q-fruit"].grades["apple"] == 2
 
 
 def test_the_shipped_labellers_agree_as_published(project):
-    """shared known answer, computed by a separate program: 50 queries x 182 documents, 160 and 195 relevant."""
+    """Known answer, computed by a separate program: 50 queries x 182 documents, 160 and 195 relevant."""
     (pair,) = agree([project / "datasets" / "survey-templates-en"]).pairs
     assert (pair.queries, pair.units) == (50, 50 * 182)
     assert pair.table == ((8900, 40), (5, 155))
     assert pair.kappa.value == pytest.approx(0.8707427, abs=5e-8)
     assert pair.positive.value == pytest.approx(0.8732394, abs=5e-8)
     assert pair.kappa.low < pair.kappa.value < pair.kappa.high
+    with pytest.raises(InputError, match="no document was judged by two judges"):
+        agreement_of([judgment()])
 
 
-def test_nobody_corrects_another_by_bearing_his_name(begun, capsys):
-    harness(capsys, "pool", "results/small")
-    pool = read_pool(Path("pool.jsonl"))
-    ann = as_person(pool)
-    write(Path("ann.jsonl"), ann)
-    forged = ann[0].model_copy(update={"grade": 3 - ann[0].grade, "corrects": True})
-    write(Path("forged.jsonl"), [ann[0], forged])
-    merged = Path(begun) / "judgments.jsonl"
+def test_nobody_corrects_another_by_bearing_his_name(begun, people, capsys):
+    forged = people[0].model_copy(update={"grade": 3 - people[0].grade, "corrects": True})
 
     def grade():
         return load(DatasetReference(begun)).labels[forged.query_id].grades[forged.document_id]
 
-    harness(capsys, "labels", "merge", "ann.jsonl", "--into", "data")
+    merge(capsys, people)
     for _ in range(2):  # the same again adds nothing
-        said = harness(capsys, "labels", "merge", "forged.jsonl", "--into", "data")
+        said = merge(capsys, [people[0], forged])
         assert "what corrects ann is kept as a second answer; if ann sent it: --corrects ann" in said
-        assert f"{len(ann) + 1} judgments" in said and grade() == ann[0].grade
-    assert [json.loads(line)["grade"] for line in merged.read_text().splitlines() if '"round": 2' in line] == [
-        forged.grade
-    ]
-    said = harness(capsys, "labels", "merge", "forged.jsonl", "--into", "data", "--corrects", "ann")
+        assert f"{len(people) + 1} judgments" in said and grade() == people[0].grade
+    lines = map(json.loads, (begun / "judgments.jsonl").read_text().splitlines())
+    assert [line["grade"] for line in lines if line.get("round") == 2] == [forged.grade]
+    said = merge(capsys, [people[0], forged], "--corrects", "ann")
     assert "second answer" not in said and grade() == forged.grade
 
 
-def test_a_model_that_gave_no_grade_is_filled_in(begun, capsys):
-    harness(capsys, "pool", "results/small")
-    (first, *_) = as_person(read_pool(Path("pool.jsonl")))
-    unread = first.model_copy(update={"grade": None, "judge": "m", "kind": "llm"})
+def test_a_model_that_gave_no_grade_is_filled_in(begun, people, capsys):
+    unread = people[0].model_copy(update={"grade": None, "judge": "m", "kind": "llm"})
+    merge(capsys, [unread])
     graded = unread.model_copy(update={"grade": 2, "corrects": True})
-    write(Path("unread.jsonl"), [unread])
-    write(Path("graded.jsonl"), [unread, graded])
-    harness(capsys, "labels", "merge", "unread.jsonl", "--into", "data")
-    assert "second answer" not in harness(capsys, "labels", "merge", "graded.jsonl", "--into", "data")
-    assert load(DatasetReference(begun)).labels[first.query_id].grades == {first.document_id: 2}
+    assert "second answer" not in merge(capsys, [unread, graded])
+    assert load(DatasetReference(begun)).labels[unread.query_id].grades == {unread.document_id: 2}
 
 
 @pytest.mark.parametrize(
@@ -179,14 +166,10 @@ def test_a_model_that_gave_no_grade_is_filled_in(begun, capsys):
         ({"judge": "ann", "grade": 1}, "ann graded document"),
     ],
 )
-def test_what_does_not_belong_is_refused_and_nothing_is_merged(begun, capsys, change, message):
-    harness(capsys, "pool", "results/small")
-    good = as_person(read_pool(Path("pool.jsonl")))
-    first = good if "judge" in change else good[1:]
-    write(Path("j.jsonl"), [*first, good[0].model_copy(update=change)])
-    assert message in harness(capsys, "labels", "merge", "j.jsonl", "--into", "data", code=2)
-    assert not (begun / "judgments.jsonl").exists()
-    assert not list(begun.glob("*.part"))
+def test_what_does_not_belong_is_refused_and_nothing_is_merged(begun, people, capsys, change, message):
+    said = [*(people if "judge" in change else people[1:]), people[0].model_copy(update=change)]
+    assert message in merge(capsys, said, code=2)
+    assert not [*begun.glob("judgments.jsonl*")]
 
 
 def test_a_question_that_stands_twice_is_told(begun, capsys):
@@ -199,10 +182,8 @@ def test_a_question_that_stands_twice_is_told(begun, capsys):
     assert "6 of 6 questions" in said
 
 
-def test_pairs_on_which_people_and_a_model_lie_far_apart_are_listed(begun, capsys):
-    harness(capsys, "pool", "results/small")
-    pool = read_pool(Path("pool.jsonl"))
-    people = [one.model_copy(update={"grade": 0}) for one in as_person(pool)]
+def test_pairs_on_which_people_and_a_model_lie_far_apart_are_listed(begun, people, capsys):
+    people = [one.model_copy(update={"grade": 0}) for one in people]
     model = [one.model_copy(update={"grade": 3, "kind": "llm", "judge": "m"}) for one in people]
     write(Path("both.jsonl"), [*people, *model])
     said = harness(capsys, "labels", "agree", "both.jsonl")
@@ -210,14 +191,9 @@ def test_pairs_on_which_people_and_a_model_lie_far_apart_are_listed(begun, capsy
     assert f"{len(people) - 10} more pairs" in said
     listed = json.loads(harness(capsys, "labels", "agree", "both.jsonl", "--json"))
     assert len(listed["apart"]) == len(people) and listed["disputed"] == []
-    merge = ("labels", "merge", "both.jsonl", "--into", "data", "--adjudicate", "settle.jsonl")
-    assert "settle.jsonl is not written" in harness(capsys, *merge)
+    adjudicate = ("--adjudicate", "settle.jsonl")
+    assert "settle.jsonl is not written" in merge(capsys, [*people, *model], *adjudicate)
     Path("settle.jsonl").write_text("", encoding="utf-8")
     (begun / "judgments.jsonl").unlink()
-    assert "settle.jsonl: already exists" in harness(capsys, *merge, code=2)
+    assert "settle.jsonl: already exists" in merge(capsys, [*people, *model], *adjudicate, code=2)
     assert not (begun / "judgments.jsonl").exists()
-
-
-def test_one_judge_alone_agrees_with_nobody():
-    with pytest.raises(InputError, match="no document was judged by two judges"):
-        agreement_of([judgment()])

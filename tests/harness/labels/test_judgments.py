@@ -30,36 +30,25 @@ def test_what_is_written_is_read_back(tmp_path):
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        (json.dumps(row(grade=7)), "'grade' cannot be read: outside the scale of 0, 1, 2, 3 or null"),
-        (json.dumps(row(grade="2")), "outside the scale"),
-        (json.dumps(row(grade=True)), "outside the scale"),
-        (json.dumps(row(kind="robot")), "'kind' cannot be read"),
-        (json.dumps({k: v for k, v in row().items() if k != "judge"}), "'judge' cannot be read: field required"),
-        (json.dumps(row(mood="good")), "'mood' cannot be read: extra inputs"),
-        (json.dumps(row(query_id="a\tb")), "control character"),
+        (row(grade=7), "'grade' cannot be read: outside the scale of 0, 1, 2, 3 or null"),
+        (row(grade="2"), "outside the scale"),
+        (row(grade=True), "outside the scale"),
+        (row(kind="robot"), "'kind' cannot be read"),
+        ({k: v for k, v in row().items() if k != "judge"}, "'judge' cannot be read: field required"),
+        (row(mood="good"), "'mood' cannot be read: extra inputs"),
+        (row(query_id="a\tb"), "control character"),
+        (row(query_id="q9", grade=2), "ann graded document 'd0' for query 'q9' as 2, and as 1 at"),
         (json.dumps(row())[:40], "is not JSON"),
-        ("[1]", "is not a JSON object"),
+        ([1], "is not a JSON object"),
     ],
 )
 def test_a_bad_line_is_one_message_with_its_place_and_nothing_is_read(tmp_path, line, message):
-    path = tmp_path / "judgments.jsonl"
-    path.write_text(judgment("q9").line() + line + "\n", encoding="utf-8")
+    path = write(tmp_path / "judgments.jsonl", [judgment("q9")] * 2)
+    with path.open("a", encoding="utf-8") as file:
+        file.write(line if isinstance(line, str) else json.dumps(line))
     with pytest.raises(InputError, match=message) as caught:
         read_judgments([path])
-    assert len(caught.value.problems) == 1
-    assert caught.value.problems[0].where == f"{path}:2"
-
-
-def test_a_judge_who_contradicts_himself_is_refused_unless_he_corrects(tmp_path):
-    path = write(tmp_path / "j", [judgment(grade=1), judgment(grade=1), judgment(grade=2)])
-    with pytest.raises(InputError, match="ann graded document 'd0' for query 'q0' as 2, and as 1 at") as caught:
-        read_judgments([path])
-    assert caught.value.problems[0].where.endswith(":3")
-    corrected = write(tmp_path / "k", [judgment(grade=1), judgment(grade=2, corrects=True)])
-    assert [one.grade for one in read_judgments([corrected])] == [2]
-    # Asked again, blind, he may say something else: that measures him.
-    twice = write(tmp_path / "l", [judgment(grade=1), judgment(grade=2, round=2)])
-    assert len(read_judgments([twice])) == 2
+    assert [problem.where for problem in caught.value.problems] == [f"{path}:3"]
 
 
 def graded(judge, grade, query="q0", document="d0", **more):
@@ -68,24 +57,26 @@ def graded(judge, grade, query="q0", document="d0", **more):
 
 MODEL = [graded("m", 3, document=f"d{i}") for i in range(3)]
 BEGUN = graded("ann", 0, asked=2)
+MERGED = [  # query -> who gave its labels, and the grades that count
+    ([graded("a", 1), graded("b", 2)], {"q0": ("people", {"d0": 1})}),  # the lower of two
+    ([graded("a", 1), graded("b", 2), graded("c", 3)], {"q0": ("people", {"d0": 2})}),  # the median
+    ([graded("ann", 0), graded("m", 3), graded("m", 3, "q1")],  # people and models are never averaged
+     {"q0": ("people", {"d0": 0}), "q1": ("model", {"d0": 3})}),
+    ([BEGUN, *MODEL], {"q0": ("mixed", {"d0": 0, "d1": 3, "d2": 3})}),  # a person did not finish
+    ([BEGUN, graded("ann", None, document="d1", asked=2), *MODEL], {"q0": ("people", {"d0": 0})}),  # skipped
+    ([graded("ann", 1), graded("ann", 3, round=2)], {"q0": ("people", {"d0": 1})}),  # asked again, blind: measures
+    ([graded("ann", 1), graded("ann", 3, corrects=True)], {"q0": ("people", {"d0": 3})}),
+    ([graded("ann", 3, design="next"), graded("ann", 3, "q1"), graded("ann", 2, "q1", "d1", design="next")],
+     {"q1": ("people", {"d0": 3})}),  # chosen for their effect
+]  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("said", "merged"),
-    [  # query -> who gave its labels, and the grades that count
-        ([graded("a", 1), graded("b", 2)], {"q0": ("people", {"d0": 1})}),  # the lower of two
-        ([graded("a", 1), graded("b", 2), graded("c", 3)], {"q0": ("people", {"d0": 2})}),  # the median
-        ([graded("ann", 0), graded("m", 3), graded("m", 3, "q1")],  # people and models are never averaged
-         {"q0": ("people", {"d0": 0}), "q1": ("model", {"d0": 3})}),
-        ([BEGUN, *MODEL], {"q0": ("mixed", {"d0": 0, "d1": 3, "d2": 3})}),  # a person did not finish
-        ([BEGUN, graded("ann", None, document="d1", asked=2), *MODEL], {"q0": ("people", {"d0": 0})}),  # skipped
-        ([graded("ann", 1), graded("ann", 3, round=2)], {"q0": ("people", {"d0": 1})}),  # a second round measures
-        ([graded("ann", 3, design="next"), graded("ann", 3, "q1"), graded("ann", 2, "q1", "d1", design="next")],
-         {"q1": ("people", {"d0": 3})}),  # chosen for their effect
-    ],
-)  # fmt: skip
-def test_judgments_become_labels_by_one_rule(said, merged):
-    assert {query: (labels.source, labels.grades) for query, labels in merge(said).items()} == merged
+@pytest.mark.parametrize(("said", "merged"), MERGED)
+def test_judgments_become_labels_by_one_rule(tmp_path, said, merged):
+    found = merge(read_judgments([write(tmp_path / "j", said)]))
+    assert {query: (labels.source, labels.grades) for query, labels in found.items()} == merged
+    for labels in found.values():
+        assert type(labels).from_json(json.loads(json.dumps(labels.as_json()))) == labels
 
 
 def test_a_spread_of_two_is_listed_until_it_is_adjudicated():
@@ -98,50 +89,29 @@ def test_a_spread_of_two_is_listed_until_it_is_adjudicated():
 
 PEOPLE = st.lists(
     st.tuples(st.sampled_from(["q0", "q1"]), st.sampled_from(["d0", "d1"]), st.sampled_from([0, 1, 2, 3, None]),
-              st.sampled_from(["ann", "ben", "model"])),
+              st.sampled_from(["ann", "ben", "m"])),
     unique_by=lambda one: (one[0], one[1], one[3]),
 )  # fmt: skip
 
 
 @given(PEOPLE, st.randoms(use_true_random=False))
 def test_the_order_of_lines_and_files_changes_no_grade(said, random):
-    rows = [judgment(q, d, g, j, kind="llm" if j == "model" else "human") for q, d, g, j in said]
+    rows = [graded(judge, grade, query, document) for query, document, grade, judge in said]
     mixed = rows.copy()
     random.shuffle(mixed)
     assert merge(rows) == merge(mixed)
-
-
-def test_labels_survive_their_own_json():
-    for labels in merge([judgment(inclusion=0.5), judgment(judge="m", kind="llm"), judgment(design="next")]).values():
-        assert type(labels).from_json(json.loads(json.dumps(labels.as_json()))) == labels
-
-
-BOTH = ("labels-a.json", "labels-b.json")
 
 
 @pytest.mark.parametrize("language", ["en", "ja"])
 def test_the_shipped_lists_are_merged_as_their_readme_says(project, language):
     """queries-extended.json was merged by another program, by the rule in the README of the data set."""
     folder = project / "datasets" / f"survey-templates-{language}"
-    merged = load(DatasetReference(folder, queries=BOTH))
+    merged = load(DatasetReference(folder, queries=("labels-a.json", "labels-b.json")))
     rows = json.loads((folder / "queries-extended.json").read_text(encoding="utf-8"))
     published = {row["id"]: tuple(row["relevant_documents"]) for row in rows}
     assert len(merged.queries) == 50
-    assert {query: labels.ranked for query, labels in merged.labels.items()} == {
-        query: published[query] for query in merged.labels
-    }
+    assert all(labels.ranked == published[query] for query, labels in merged.labels.items())
     assert {labels.by for labels in merged.labels.values()} == {"a, b"}
-
-
-def test_the_same_labeller_twice_is_still_a_repeated_query(project, tmp_path):
-    folder = tmp_path / "d"
-    folder.mkdir()
-    (folder / "x.md").write_text("# X\n\ntext", encoding="utf-8")
-    rows = [{"id": "1", "query": "x", "labelled_by": "a", "relevant_documents": ["x"]}]
-    for name in ("one.json", "two.json"):
-        (folder / name).write_text(json.dumps(rows), encoding="utf-8")
-    with pytest.raises(InputError, match="query id '1' occurs twice"):
-        load(DatasetReference(folder, queries=("one.json", "two.json")))
 
 
 @pytest.fixture
@@ -149,58 +119,47 @@ def mixed(tmp_path, monkeypatch):
     """A person judged one question, a person began another, and a model judged three."""
     monkeypatch.chdir(tmp_path)
     data = small.dataset(tmp_path / "data", labelled=False)
-    model = {"judge": "judge-1", "kind": "llm"}
     write(data / NAME, [
-        judgment("q-fruit", "apple", 3, asked=1), judgment("q-fruit", "apple", 0, **model),
-        judgment("q-swim", "fish", 2, asked=2), judgment("q-swim", "boat", 3, **model),
-        judgment("q-rails", "train", 1, **model),
+        graded("ann", 3, "q-fruit", "apple", asked=1), graded("m", 0, "q-fruit", "apple"),
+        graded("ann", 2, "q-swim", "fish", asked=2), graded("m", 3, "q-swim", "boat"),
+        graded("m", 1, "q-rails", "train"),
     ])  # fmt: skip
     return data
 
 
-def export(capsys, *words):
-    return small.told(capsys, "labels", "export", "data", *words)
+def test_people_alone_are_exported_unless_a_model_is_asked_for_and_it_stays_a_model(mixed, capsys):
+    def export(*words, code=0):
+        return small.told(capsys, "labels", "export", "data", *words, code=code)
 
-
-def test_people_alone_are_exported_unless_a_model_is_asked_for(mixed, capsys):
-    said = export(capsys, "--output", "q.trec")
-    assert "labels of 1 query; 2 that a model judged are omitted (--with-model" in said
+    assert "labels of 1 query; 2 that a model judged are omitted (--with-model" in export("--output", "q.trec")
     assert trec.read_qrels("q.trec") == {"q-fruit": {"apple": 3}}
-    said = export(capsys, "--output", "all.trec", "--with-model")
+    said = export("--output", "all.trec", "--with-model")
     assert "labels of 3 queries, 2 of them judged by a model, completely or in part" in said
     assert set(trec.read_qrels("all.trec")) == {"q-fruit", "q-swim", "q-rails"}
     before = (mixed / NAME).read_bytes()
-    told = small.told(capsys, "labels", "export", "data", "--output", f"data/{NAME}", code=2)
-    assert f"data/{NAME}: already exists (name another file)" in told and (mixed / NAME).read_bytes() == before
-
-
-def test_a_model_alone_is_exported_and_named(mixed, capsys):
-    lines = (mixed / NAME).read_text(encoding="utf-8").splitlines(keepends=True)
-    (mixed / NAME).write_text(lines[-1], encoding="utf-8")
-    assert "labels of 1 query, 1 of them judged by a model" in export(capsys, "--output", "q.trec")
-
-
-def test_a_model_stays_a_model_when_the_export_is_read_again(mixed, capsys):
-    export(capsys, "--output", "data/all.json", "--as", "json", "--with-model")
-    rows = {row["id"]: row for row in json.loads((mixed / "all.json").read_text(encoding="utf-8"))}
-    assert {id_: row["labelled_by"] for id_, row in rows.items()} == {
-        "q-fruit": "ann", "q-swim": "ann, llm:judge-1", "q-rails": "llm:judge-1",
-    }  # fmt: skip
+    assert f"data/{NAME}: already exists (name another file)" in export("--output", f"data/{NAME}", code=2)
+    assert (mixed / NAME).read_bytes() == before
+    export("--output", "data/all.json", "--as", "json", "--with-model")
+    rows = {row["id"]: row["labelled_by"] for row in json.loads((mixed / "all.json").read_text(encoding="utf-8"))}
+    assert rows == {"q-fruit": "ann", "q-swim": "ann, llm:m", "q-rails": "llm:m"}
+    (mixed / NAME).write_bytes(before.splitlines()[-1])
+    assert "labels of 1 query, 1 of them judged by a model" in export("--output", "alone.trec")
     (mixed / NAME).unlink()
     labels = load(DatasetReference(mixed, queries=("all.json",))).labels
-    assert {id_: given.source for id_, given in labels.items()} == {
-        "q-fruit": "", "q-swim": "mixed", "q-rails": "model",
-    }  # fmt: skip
+    sources = {id_: given.source for id_, given in labels.items()}
+    assert sources == {"q-fruit": "", "q-swim": "mixed", "q-rails": "model"}
     assert set(labels_that_count(labels)) == {"q-fruit"}
 
 
-def test_a_model_is_merged_with_no_person_of_another_file(mixed):
+def test_lists_of_labellers_are_merged_but_not_a_model_with_a_person_and_nobody_with_himself(mixed):
     (mixed / NAME).unlink()
-    for name, by, listed in (("a", "ann", ["apple"]), ("m", "llm:judge-1", ["pear"])):
+    for name, by, listed in (("a", "ann", ["apple"]), ("m", "llm:judge-1", ["pear"]), ("b", "ann", ["apple"])):
         row = {"id": "q-fruit", "query": "fruit", "labelled_by": by, "relevant_documents": listed}
         (mixed / f"{name}.json").write_text(json.dumps([row]), encoding="utf-8")
     merged = load(DatasetReference(mixed, queries=("a.json", "m.json"))).labels["q-fruit"]
     assert (merged.ranked, merged.by, merged.source) == (("apple",), "ann", "")
+    with pytest.raises(InputError, match="query id 'q-fruit' occurs twice"):
+        load(DatasetReference(mixed, queries=("a.json", "b.json")))
 
 
 def test_judgments_that_change_during_a_run_are_noticed(tmp_path):
