@@ -85,11 +85,8 @@ def test_another_instruction_pays_for_its_queries_alone(tmp_path: Path) -> None:
 )  # fmt: skip
 def test_vectors_are_shared_where_a_role_is_alike(model: str, cls: Any, option: str, value: Any) -> None:
     where = {"model": model} if cls is SentenceTransformerEncoder else {"model": "m", "base_url": "http://127.0.0.1:9"}
-    plain, asking, writing = (
-        cls(**where),
-        cls(**where, **{f"query_{option}": value}),
-        cls(**where, **{f"document_{option}": value}),
-    )
+    sides = ({}, {f"query_{option}": value}, {f"document_{option}": value})
+    plain, asking, writing = (cls(**where, **side) for side in sides)
     assert plain.fingerprint != asking.fingerprint != writing.fingerprint != plain.fingerprint
     assert plain.fingerprint_for("document") == asking.fingerprint_for("document")
     assert plain.fingerprint_for("query") == writing.fingerprint_for("query")
