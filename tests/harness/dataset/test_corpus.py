@@ -152,3 +152,27 @@ def test_what_a_wiki_exports_and_a_survey_keeps_its_own_head():
     assert parse_document(text, "de/password") == Document("de/password", "Passwort: neu", body, fields)
     found = parse_document("---\ntags: x\nlang: en\n---\n# Survey overview\n\n* ID: X1\n* Tags: a, b\n", "file")
     assert (found.id, dict(found.fields)) == ("X1", {"tags": "a, b", "lang": "en"})
+
+
+TEMPLATES = {
+    "en": ("d9ace5384bb9e382", "5e85689ba02fa590", "b75708568daef746"),
+    "ja": ("69e779f698a6a517", "c08ca2edaaf7296f", "115a211edcd1bd63"),
+}
+"""Of documents and queries, and of either labeller. Of these very bytes a program that is in the history of this file
+checked what the READMEs say: the form of all templates, that the languages are translations of each other, that no
+template and no query repeats another, and every figure. Whoever changes them checks that anew."""
+
+
+@pytest.mark.parametrize(("language", "other"), [["en", "ja"], ["ja", "en"]])
+def test_the_survey_templates_are_those_of_which_their_readme_tells_and_are_asked_across_languages(
+    project, language, other
+):
+    files, folder = ("queries.json", "queries-extended.json", "labels-a.json", "labels-b.json"), project / "datasets"
+    place = folder / f"survey-templates-{language}"
+    asked = (files[:2], files[2:3], files[3:])
+    assert tuple(load(DatasetReference(place, queries=names)).digest[:16] for names in asked) == TEMPLATES[language]
+    assert {path.name for path in place.iterdir() if len(path.stem) != 26} == {*files, "README.md", "LICENSE"}
+    assert "CC BY 4.0" in (place / "README.md").read_text(encoding="utf-8")
+    across = load(DatasetReference(place, queries=tuple(f"../survey-templates-{other}/{name}" for name in files[:2])))
+    assert (across.count, len(across.queries), across.queries[0].fields["tags"]) == (182, 13 + 125, "article")
+    assert not any(across.ledger.values())

@@ -1,4 +1,4 @@
-"""An experiment file: what is filled in, what is refused, the schema that editors read, options that change nothing."""
+"""An experiment file: what is filled in, refused and retired, the schema that editors read, options without effect."""
 
 import json
 import tomllib
@@ -12,7 +12,7 @@ import pytest
 
 from harness.experiment import load, parse
 from harness.experiment.schema import experiment_schema
-from harness.labels.pool import read_pool
+from harness.retired import RETIRED, Retired
 from harness.stats.settings import Statistics
 from retrievers.errors import InputError
 from tests.support import small
@@ -195,25 +195,29 @@ def test_the_schema_takes_what_the_program_takes(change: dict[str, Any], taken: 
     ],
 )
 def test_an_option_without_effect_is_refused(
-    call: Call, results: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: str, option: str
+    call: Call, results: Path, tmp_path: Path, in_tmp: None, words: str, option: str
 ) -> None:
-    monkeypatch.chdir(tmp_path)
     small.experiment(tmp_path)
     if words.startswith("judge"):
         call("pool", results)
     before = set(tmp_path.iterdir())
-    said = call(*words.replace("RESULTS", str(results)).split())
-    assert (said.code, said.out) == (2, "")
-    assert said.err.startswith(f"error: {option}: ")
+    said = call(*words.replace("RESULTS", str(results)).split(), code=2)
+    assert said.out == "" and said.err.startswith(f"error: {option}: ")
     assert set(tmp_path.iterdir()) == before
 
 
-def test_a_judging_page_is_told_as_json(
-    call: Call, results: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    call("pool", results)
-    pool = read_pool(tmp_path / "pool.jsonl")
-    told = json.loads(call("judge", "pool.jsonl", "--json").out)
-    assert told == {"path": "judge.html", "digest": pool.digest, "pairs": pool.pairs}
-    assert (tmp_path / "judge.html").exists()
+def experiment_with(place: str, word: str) -> str:
+    """An experiment that has the word where the table of what is retired places it."""
+    table, _, key = place.partition(": ")
+    entry = f'{key} = "{word}"' if key else f"{word} = 1"
+    if table == "retrievers":
+        return f'{HEAD}[[retrievers]]\nname = "it"\n{entry}\n'
+    return f"{HEAD}[{table}]\n{entry}\n{BM25}" if table else f"{entry}\n{HEAD}{BM25}"
+
+
+@pytest.mark.parametrize("row", RETIRED, ids=lambda row: f"{row.place} {row.word}")
+def test_what_is_retired_is_refused_with_what_to_use(folder: Path, row: Retired, call: Call) -> None:
+    written(experiment_with(row.place, row.word))
+    command = [*row.place.split()[1:], row.word] if row.place.startswith("harness") else ["check", "e.toml"]
+    said = call(*command, code=2)
+    assert said.out == "" and f"{row.word!r} is retired ({row.instead})" in said.err

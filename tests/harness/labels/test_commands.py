@@ -54,10 +54,11 @@ def sources(data):
 def test_from_questions_to_labels(begun, capsys):
     drawing = ("pool", "results/small", "--sample", "4", "--seed", "1")
     assert "4 of 6 questions" in harness(capsys, *drawing)
-    assert "judge.html: " in harness(capsys, "judge", "pool.jsonl")
-    assert Path("judge.html").is_file() and small.ended("judge", "pool.jsonl") == 0
-    assert small.ended("judge", "pool.jsonl", "--output", "pool.jsonl") == 2
     pool = read_pool(Path("pool.jsonl"))
+    told = json.loads(harness(capsys, "judge", "pool.jsonl", "--json"))
+    assert told == {"path": "judge.html", "digest": pool.digest, "pairs": pool.pairs}
+    assert "judge.html: " in harness(capsys, "judge", "pool.jsonl") and Path("judge.html").is_file()
+    harness(capsys, "judge", "pool.jsonl", "--output", "pool.jsonl", code=2)
     said = merge(capsys, as_person(pool))
     assert "questions judged by people 4, begun by people 0, by a model alone 0" in said
     assert sources(begun) == {"people"}
