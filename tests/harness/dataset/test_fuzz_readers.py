@@ -27,21 +27,16 @@ from tests.test_fuzz import damaged, spots
 bounded = settings(max_examples=100 if settings.get_current_profile_name() == "fuzz" else 12, database=None)
 
 
-def of_shape(write: Callable[[Path], list[str]]) -> Callable[[Path], Path]:
+def of_shape(name: str) -> Callable[[Path], Path]:
     """A layout of the tests of shapes, in a folder of its own."""
-
-    def written(folder: Path) -> Path:
-        folder.mkdir(parents=True)
-        return folder / write(folder)[0]
-
-    return written
+    return lambda folder: folder / shapes.laid(folder, name)[0]
 
 
 LAYOUTS: dict[str, Callable[[Path], Path]] = {
-    **layouts.GRADED, "squad": of_shape(shapes.squad), "quoted": of_shape(shapes.contexts_in_rows),
-    "msmarco": of_shape(shapes.ms_marco), "hotpotqa": of_shape(shapes.hotpotqa), "markdown": small.dataset,
-    "hotpotqa-hub": of_shape(shapes.hotpotqa_of_the_hub), "xlsx": of_shape(shapes.excel_named_sheets),
-    "arrow": of_shape(shapes.saved_parts), "autorag": layouts.of_tool("qa.parquet", "corpus.parquet"),
+    **layouts.GRADED, "squad": of_shape("SQuAD"), "quoted": of_shape("question, answer and context rows"),
+    "msmarco": of_shape("MS MARCO"), "hotpotqa": of_shape("HotpotQA"), "markdown": small.dataset,
+    "hotpotqa-hub": of_shape("HotpotQA of the hub"), "xlsx": of_shape("Excel, named sheets"),
+    "arrow": of_shape("save_to_disk, parts"), "autorag": layouts.of_tool("qa.parquet", "corpus.parquet"),
     "llama-index": layouts.of_tool("qa_finetune.json"), "llama-index-rag": layouts.of_tool("rag_dataset.json"),
     "ragas": layouts.of_tool("ragas.jsonl"), "langsmith": layouts.of_tool("langsmith.jsonl"),
     "phoenix": layouts.of_tool("phoenix.json"), "langfuse": layouts.of_tool("langfuse.json"),
