@@ -64,23 +64,21 @@ def test_five_claims_a_request_and_nothing_is_asked_twice() -> None:
             assert len(requests) == 3
 
 
+UNREADABLE = [
+    '{"verdicts": ["entailed"]}', '{"verdicts": ["entailed", "entailed", "entailed"]}', "",
+    '{"verdicts": ["entailed", "maybe"]}', '{"verdicts": "entailed"}', "Both claims are entailed by the passage.",
+    '{"verdicts": ["entailed", "entailed"]} or {"verdicts": ["neutral", "neutral"]}',
+]  # fmt: skip
+
+
 @pytest.mark.parametrize(
-    "reply",
-    ['{"verdicts": ["entailed"]}', '{"verdicts": ["entailed", "entailed", "entailed"]}',
-     '{"verdicts": ["entailed", "maybe"]}', '{"verdicts": "entailed"}', "Both claims are entailed by the passage.",
-     '{"verdicts": ["entailed", "entailed"]} or {"verdicts": ["neutral", "neutral"]}', ""],
-)  # fmt: skip
-def test_a_reply_that_cannot_be_read_is_no_verdict(reply) -> None:
-    with judging(reply=lambda user: reply) as (judge, _, _):
-        assert dict(judge.verdicts(PAIRS[:2])) == {0: None, 1: None}
-
-
-@pytest.mark.parametrize("fault", ["cut", "filter", "filtered"])
-def test_a_reply_that_was_cut_or_declined_is_no_verdict_and_the_others_stand(fault) -> None:
-    with judging([fault]) as (judge, _, meter):
-        found = dict(judge.verdicts(PAIRS))
+    ("fault", "reply"), [*(("", one) for one in UNREADABLE), ("cut", ""), ("filter", ""), ("filtered", "")]
+)
+def test_a_reply_that_cannot_be_read_was_cut_or_declined_is_no_verdict(fault, reply) -> None:
+    with judging([fault], reply=lambda user: said(user) if fault else reply) as (judge, _, meter):
+        found = dict(judge.verdicts(PAIRS if fault else PAIRS[:2]))
+    assert len(found) == (8 if fault else 2)  # the others stand
     assert sum(word is None for word in found.values()) == meter.counts("judge")["unreadable"] in (1, 2, 5)
-    assert len(found) == 8
 
 
 def test_an_instruction_in_a_passage_stays_inside_its_quotation() -> None:

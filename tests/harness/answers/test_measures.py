@@ -185,18 +185,14 @@ def test_bleu_and_chrf_agree_with_sacrebleu(rows: list[tuple[list[str], list[lis
 
 
 def test_measures_of_words_without_a_reference_are_undefined() -> None:
+    assert sentences("Is 3.5 enough? Yes.\nNo") == ["Is 3.5 enough?", "Yes.", "No"]
+    assert sentences("「いい。」と言う。次。") == ["「いい。」と言う。", "次。"]
     assert overlap.bleu("x", [], "13a") is overlap.chrf("x", []) is overlap.exact_match("x", []) is None
     assert overlap.token_f1("x", [], "13a") is overlap.best([]) is None
     assert overlap.corpus_bleu(["a b", "it rains"], [[], []], "13a") is None
     assert overlap.bleu(" ", ["x"], "13a") == overlap.chrf("", ["x"]) == 0
     with pytest.raises(InputError, match="ja-mecab"):
         words("x", "flores200")  # type: ignore[arg-type]
-
-
-def test_sentences_end_where_they_do() -> None:
-    assert sentences("Is 3.5 enough? Yes.\nNo") == ["Is 3.5 enough?", "Yes.", "No"]
-    assert sentences("「いい。」と言う。次。") == ["「いい。」と言う。", "次。"]
-    assert sentences("  ") == []
 
 
 def test_ragas_keeps_its_epsilon_and_is_undefined_without_anything_to_divide_by() -> None:
