@@ -95,9 +95,7 @@ def test_claims_are_measured_in_a_run_and_undefined_values_have_their_rows(resul
     assert "no further hits were judged" in told(capsys, "score", results.folder, "-m", "ClaimRecall@3", code=2)
 
 
-def test_a_second_run_takes_the_verdicts_over_and_a_failing_judge_leaves_its_measures_undefined(
-    club, results, monkeypatch
-) -> None:
+def test_verdicts_are_taken_over_and_without_a_judge_they_are_undefined(club, results, monkeypatch) -> None:
     def fail(*_):
         raise BackendError("the judge is out")
 
@@ -177,9 +175,7 @@ def test_queries_with_claims_alone_stand_among_those_with_labels(club, tmp_path,
         ("DATA", "bare", "no query has any"),
     ],
 )
-def test_what_a_measure_by_claims_needs_is_asked_for_before_the_run(
-    club, tmp_path, capsys, no_keys, old, new, message
-) -> None:
+def test_what_claims_need_is_asked_for_before_the_run(club, tmp_path, capsys, no_keys, old, new, message) -> None:
     small.markdown(tmp_path / "bare", {"a": "fee"}, [{"query": "fee", "relevant_documents": ["a"]}])
     text = (club / "club.toml").read_text(encoding="utf-8")
     wrong = text.replace((club / "data").as_posix(), "bare") if old == "DATA" else text.replace(old, new, 1)

@@ -327,9 +327,7 @@ DRAFT = ("queries", "draft", "data", "--llm", "m", "--base-url", "${JUDGE_URL}",
         (("answers", "judge", "paid.toml", "answers"), "nothing", "none of them readable (such as 'sorry')", ""),
     ],
 )
-def test_nothing_readable_ends_with_an_example_and_goes_on_when_the_model_is_mended(
-    paid, tmp_path, capsys, words, readable, message, fault
-):
+def test_nothing_readable_is_told_with_an_example(paid, tmp_path, capsys, words, readable, message, fault):
     paid.always = fault
     paid.reply = lambda user: reply(user) if readable in user else "sorry"
     for _ in range(2):

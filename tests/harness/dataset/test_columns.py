@@ -246,7 +246,6 @@ def test_init_and_check_take_the_same_options_and_print_the_same_mapping(capsys,
     mapping = "# asked/questions.csv: question -> query, doc -> label_document, rating -> grade, asked_on -> fields\n"
     assert mapping in Path("questions.toml").read_text()
     found = load_experiment("questions.toml").dataset
-    assert (found.documents, found.path.as_posix()) == ("../handbook", "asked/questions.csv")
     assert load(found).labels["q0"].grades == {"a": 2, "b": 0}
     assert MAPPING in told(capsys, "check", "questions.toml")
     columns = json.loads(told(capsys, "check", *words, "--columns", "fields=rating", "--json"))["columns"]
@@ -282,15 +281,6 @@ def test_labels_name_documents_by_what_people_write_and_it_is_said_by_what(capsy
     assert "  rating -> its grade (0: 1, 1: 1, 2: 1)\n" in said
     Path("asked.json").write_text(json.dumps([{"query": "leave", "doc": ["same"]}]))
     assert "names document 'same', which does not exist" in told(capsys, *words, code=2)  # two have this title
-
-
-def test_passages_that_nothing_holds_are_counted(capsys, handbook):
-    rows = [{"query": "a", "reference_contexts": ["text of a", "nowhere"]}, {"query": "b", "reference_contexts": []},
-            *({"query": f"b {n}", "reference_contexts": ["text of a"]} for n in range(8))]  # fmt: skip
-    Path("asked.json").write_text(json.dumps(rows))
-    said = told(capsys, "check", "asked.json", "--documents", "handbook")
-    assert "  reference_contexts -> passages of the relevant documents (matched 9 of 10, 9 by text)\n" in said
-    assert "reference contexts that match no document (1): q0: nowhere\n" in said
 
 
 def test_few_labels_of_what_is_not_there_are_left_out_and_named(capsys, handbook):

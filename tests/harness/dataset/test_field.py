@@ -226,8 +226,6 @@ def test_results_print_as_in_the_terminal_and_columns_are_declared():
         harness.evaluate(**{**GIVEN, "documents": table})
     found = harness.evaluate(**{**GIVEN, "documents": table}, columns={"text": "description"})
     assert "evaluation · nDCG@10 · 2 queries" in str(found) and "Results" not in str(found)
-    with pytest.raises(InputError, match="the same retriever"):
-        found.queries(lost_by="bm25", to="bm25")
 
 
 def test_qrels_take_what_runs_take_and_several_ids_in_a_cell_are_one_error(tmp_path):

@@ -224,14 +224,14 @@ def test_every_fault_is_told_in_one_pass(tmp_path: Path) -> None:
     for name, text in files.items():
         (folder / name).write_text(text)
     told = "\n".join(map(str, refusal(load, DatasetReference(folder)).problems))
-    for expected in (
-        "corpus.jsonl:2: document id 'd1' occurs twice", "corpus.jsonl:3: is not JSON", "jsonl:4: is not a JSON o",
-        "corpus.jsonl:5: '_id' is missing", "corpus.jsonl:6: 'text' is missing", "jsonl:2: query id '1' occurs twice",
-        "test.tsv:2: 2 columns (expected 3", "test.tsv:3: grade \"high\" is not a whole number",
-        "test.tsv:5: query '1' and document 'd1' are judged twice", "query '1' names document 'no', which",
-        "judgments name query '9', which does not exist", "judged query '1' is blank",
-    ):  # fmt: skip
-        assert expected in told, f"{expected} is not in\n{told}"
+    places = [
+        *(f"corpus.jsonl:{n}" for n in range(2, 7)),
+        "queries.jsonl:2",
+        *(f"test.tsv:{n}" for n in (2, 3, 5, 6, 7)),
+    ]
+    assert not [place for place in places if f"{place}: " not in told], told
+    for what in ("is not a JSON object", "2 columns (expected 3", "are judged twice", "judged query '1' is blank"):
+        assert what in told
 
 
 @pytest.mark.parametrize("route", ["beir", "csv", "tsv", "jsonl", "trec"])
