@@ -292,6 +292,7 @@ WORST: list[tuple[dict[str, Content], str, str]] = [
     ({"d.zip": b"PK\3\4 cut"}, "d.zip", "is not a zip archive that can be read"),
     ({f"s/{one}-00000-of-00001.parquet": "" for one in ("dev", "test")}, "s", "has the splits dev, test"),
     ({f"s/{one}/dev-00000-of-00001.parquet": "" for one in ("de", "en")}, "s", "has the configurations de, en"),
+    ({"d/queries.csv": GOOD}, "d --split dev", "these tables have no splits"),
     ({"d/queries.csv": GOOD}, "d --columns qurey=query", "did you mean 'query'"),
     ({"d/queries.csv": GOOD, "t.csv": "id,text\na,25 days\n"}, "d --documents t.csv --columns title=head",
      "t.csv: no row has a column 'head' (known: id, text)"),

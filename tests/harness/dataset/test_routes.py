@@ -65,25 +65,6 @@ def test_autorag_keeps_its_groups(tmp_path: Path) -> None:
     assert (next(found.documents()).fields, found.queries[0].fields) == ({"page": "1"}, {})
 
 
-@pytest.mark.parametrize("route", ["csv", "tsv", "jsonl", "parquet", "trec", "embench"])
-def test_an_empty_document_is_a_document(tmp_path: Path, route: str) -> None:
-    of = written.SMALL._replace(documents={**written.DOCUMENTS, "void": ""})
-    found = loaded(written.GRADED[route](tmp_path / "data", of))
-    assert found.ledger["empty-document"] == ("void",)
-    assert found.digest == loaded(written.beir(tmp_path / "expected", of)).digest
-
-
-def test_a_folder_of_text_files_with_a_table_of_labels(tmp_path: Path) -> None:
-    for id_, text in written.DOCUMENTS.items():
-        (tmp_path / f"{id_}.txt").write_text(text)
-    written.table(tmp_path / "queries.csv", written.queries("id"))
-    written.table(tmp_path / "labels.csv", written.qrels())
-    found, plain = loaded(tmp_path), loaded(written.beir(tmp_path.with_name("plain")))
-    assert (found.format, found.digest) == ("tables", plain.digest)
-    with pytest.raises(InputError, match="these tables have no splits"):
-        load(replace(reference_of(tmp_path), split="dev"))
-
-
 @pytest.mark.parametrize("key", ["_id", "id"])
 def test_the_hub_by_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, key: str) -> None:
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
@@ -157,7 +138,7 @@ GRADES = st.integers(-3, 9)
 @st.composite
 def collections(draw: st.DrawFn) -> written.Collection:
     """Documents, queries, and grades of which at least one is positive."""
-    documents = draw(st.dictionaries(IDS, TEXTS, min_size=1, max_size=5))
+    documents = draw(st.dictionaries(IDS, st.just("") | TEXTS, min_size=1, max_size=5))
     asked = draw(st.dictionaries(IDS, TEXTS.filter(str.strip), min_size=1, max_size=4))
     judged = {id_: draw(st.dictionaries(st.sampled_from(sorted(documents)), GRADES, min_size=1)) for id_ in asked}
     judged[next(iter(judged))][next(iter(documents))] = 1

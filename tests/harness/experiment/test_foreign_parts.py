@@ -124,14 +124,6 @@ def test_what_cannot_be_taken_is_one_message_before_anything_runs(tmp_path, monk
     assert len(caught.value.problems) == 1
 
 
-def test_a_limit_of_costs_needs_every_price(tmp_path: Path) -> None:
-    path = small.experiment(tmp_path, retrievers=block("v", 'encoder = { kind = "vowels" }', kind=""))
-    with pytest.raises(InputError, match=r"retriever 'v': encoder.price: .*--max-cost cannot be kept"):
-        run(path, Options(tmp_path / "out", max_cost=1.0))
-    facts = run(path, Options(tmp_path / "out")).manifest.retrievers["v"].provenance
-    assert facts.get("model") == "vowels" and "usd_per_million_tokens" not in facts
-
-
 def test_an_equal_first_stage_costs_and_notes_the_same(tmp_path: Path) -> None:
     encoder = 'encoder = { kind = "vowels", price = 5 }'
     again = block("again", encoder, 'rerank = { kind = "first" }', kind="")
@@ -185,6 +177,10 @@ def test_what_it_raises_where_it_is_built_or_checked_is_one_problem(tmp_path: Pa
     lost = "retriever 'b': check: Vowels: ConnectionError: no route to the key"
     with pytest.raises(InputError, match=lost):
         run(path, Options(tmp_path / "out"))
+    free = small.experiment(tmp_path, retrievers=block("b", 'encoder = { kind = "vowels" }', kind=""), name="free")
+    assert "usd_per_million_tokens" not in run(free, Options(tmp_path / "out")).manifest.retrievers["b"].provenance
+    with pytest.raises(InputError, match=r"retriever 'b': encoder.price: .*--max-cost cannot be kept"):
+        run(free, Options(tmp_path / "out", max_cost=1.0))
     assert [line for line in check(path).warnings if "no route to the key" in line and "not cached" in line]
     key, price = map(str, refusal(tasks_of, path, limited=True).problems)
     assert lost in key and "retriever 'b': encoder.price: the price of vowels is not known" in price

@@ -12,12 +12,6 @@ from statsmodels.stats import inter_rater
 from harness.stats.agreement import by_query, cohen_kappa, coincidences, confusion, krippendorff_alpha
 
 NAN = math.nan
-# The example in the README of the package `krippendorff`: 3 coders, 15 units.
-README = [
-    [NAN, NAN, NAN, NAN, NAN, 3, 4, 1, 2, 1, 1, 3, 3, NAN, 3],
-    [1, NAN, 2, 1, 3, 3, 4, 3, NAN, NAN, NAN, NAN, NAN, NAN, NAN],
-    [NAN, NAN, 2, 1, 3, 4, 4, NAN, 2, 1, 1, 3, 3, NAN, 4],
-]
 # Example C of Krippendorff (2011): 4 observers, 12 units.
 KRIPPENDORFF = [
     [1, 2, 3, 3, 2, 1, 4, 1, 2, NAN, NAN, NAN],
@@ -29,13 +23,10 @@ GRADES = [0, 1, 2, 3]
 LEVELS = ("nominal", "ordinal", "interval")
 
 
-@pytest.mark.parametrize(
-    ("ratings", "known"), [(README, (0.691358, 0.806721, 0.810845)), (KRIPPENDORFF, (0.743421, 0.815388, 0.849107))]
-)
-def test_alpha_of_the_published_examples(ratings, known):
-    categories = sorted({value for row in ratings for value in row if not math.isnan(value)})
-    found = [krippendorff_alpha(coincidences(ratings, categories), categories, level) for level in LEVELS]
-    assert found == pytest.approx(known, abs=5e-7)
+def test_alpha_of_the_published_example():
+    table, categories = coincidences(KRIPPENDORFF, [1, 2, 3, 4, 5]), [1, 2, 3, 4, 5]
+    found = [krippendorff_alpha(table, categories, level) for level in LEVELS]
+    assert found == pytest.approx((0.743421, 0.815388, 0.849107), abs=5e-7)
 
 
 @settings(max_examples=30, deadline=None)
