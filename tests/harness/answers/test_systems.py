@@ -37,13 +37,14 @@ def read(tmp_path, **systems):
 def test_answers_are_read_by_system_and_marks_are_no_words_but_where_citations_are_listed(tmp_path) -> None:
     (tmp_path / "verdicts.jsonl").write_text("", encoding="utf-8")
     listed = {**GOOD, "citations": [{"sentence": "Monthly.", "contexts": ["c2"]}]}
-    bare = [{"query_id": "q1", "response": "See [1]."}, {"query_id": "q2", "response": "", "contexts": ["bare text"]}]
+    mark = f"See [{'9' * 5000}]."  # names no context
+    bare = [{"query_id": "q1", "response": mark}, {"query_id": "q2", "response": "", "contexts": ["bare text"]}]
     a, b, c = read(tmp_path, a=[GOOD], b=[listed], c=bare)
     assert (a.name, b.name, c.name) == ("a", "b", "c")
     assert a.answer("q1").contexts == tuple(Context(one["id"], one["text"]) for one in CONTEXTS)
     assert a.answer("q2") == Answer() and c.answer("q2").contexts == (Context("1", "bare text"),)
     assert "[" not in a.answer("q1").response
-    assert (b.answer("q1").response, c.answer("q1").response) == (GOOD["response"], "See [1].")
+    assert (b.answer("q1").response, c.answer("q1").response) == (GOOD["response"], mark)
 
 
 @pytest.mark.parametrize(
@@ -51,6 +52,9 @@ def test_answers_are_read_by_system_and_marks_are_no_words_but_where_citations_a
     [
         ("a", ["nonsense\n"], "a.jsonl:1: .*JSON"),
         ("a", ["[]\n"], "a.jsonl:1: .*object"),
+        ("a", ["[" * 100_000], "a.jsonl:1: is not JSON: it is nested too deep"),
+        ("a", ['{"query_id": "q1", "response": "a", "response": "b"}'], "the key 'response' occurs twice"),
+        ("a", [{**GOOD, "contexts": [{**CONTEXTS[0], "txt": "z"}]}], r"contexts\[0\].txt: unknown key .*mean 'text'"),
         ("a", [{**GOOD, "answer": "x"}], "a.jsonl:1: answer: unknown key"),
         ("a", [{**GOOD, "query_id": "q9"}], "a.jsonl:1: .*not a query of the data set"),
         ("a", [{**GOOD, "response": None}], "response: None"),

@@ -86,59 +86,37 @@ def test_every_reader_of_data_sets_has_a_layout(tmp_path):
     assert forms == FORMATS.keys() - {"hub", "ir_datasets"}
 
 
-def judgments(folder: Path) -> Callable[[], object]:
-    path = folder / "judgments.jsonl"
-    labels_small.write(path, [labels_small.judgment(), labels_small.judgment("q1", grade=None, judge="bob")])
-    return lambda: read_judgments([path])
+BY = {"judge": "j", "prompt": "p"}
+ANSWER = {"response": "It is so [1].", "contexts": [{"id": "c1", "text": "a"}, {"id": "c2", "text": "b"}]}
+DRAFTS = [Draft(f"q{i}", "what?", "short", "n", "llm:m", "d") for i in range(3)]
+SCORES = "".join(f"{name},q{i},P@1,0.{i}\n" for name in "ab" for i in range(5))
+OTHERS: dict[str, tuple[shapes.Files | Callable[[Path], object], Callable[[Path], object]]] = {
+    "judgments": ({"said.jsonl": [labels_small.row(), labels_small.row(query_id="q1", grade=None, judge="bob")]},
+                  lambda folder: read_judgments([folder / "said.jsonl"])),
+    "pools": (lambda folder: write_pool(folder / "pool.jsonl", labels_small.pool()),
+              lambda folder: read_pool(folder / "pool.jsonl")),
+    "drafts": (lambda folder: (write_drafts(folder / "drafts.jsonl", DRAFTS),
+                               labels_small.write(folder / "kept.jsonl", [labels_small.judgment()])),
+               lambda folder: kept_drafts(folder / "drafts.jsonl", [folder / "kept.jsonl"])),
+    "scores": ({"scores.csv": f"retriever,query_id,measure,value\n{SCORES}"},
+               lambda folder: read_scores(folder / "scores.csv")),
+    "ids": ({"ids.txt": "q1\nq2\n"}, lambda folder: read_ids(folder / "ids.txt")),
+    "answers": ({"mine.jsonl": [{"query_id": query, **ANSWER} for query in ("q1", "q2")]},
+                lambda folder: read_systems(folder, {"q1", "q2"})),
+    "readings": ({"claims.jsonl": [{"text": "t", "claims": ["c"], **BY}],
+                  "verdicts.jsonl": [{"claim": "c", "passage": "0", "verdict": "entailed", **BY}],
+                  "opinions.jsonl": [{"task": "rating", "of": ["0"], "answer": 1, **BY}],
+                  "passages.jsonl": [{"id": "d", "passage": "0"}]},
+                 lambda folder: (read_readings(folder, By("j", "p")), read_passages(folder))),
+}  # fmt: skip
+"""Files, or what writes them, and what reads them."""
 
 
-def pools(folder: Path) -> Callable[[], object]:
-    write_pool(folder / "pool.jsonl", labels_small.pool())
-    return lambda: read_pool(folder / "pool.jsonl")
-
-
-def drafts(folder: Path) -> Callable[[], object]:
-    write_drafts(folder / "drafts.jsonl", [Draft(f"q{i}", "what?", "short", "n", "llm:m", "d") for i in range(3)])
-    labels_small.write(folder / "kept.jsonl", [labels_small.judgment()])
-    return lambda: kept_drafts(folder / "drafts.jsonl", [folder / "kept.jsonl"])
-
-
-def scores(folder: Path) -> Callable[[], object]:
-    rows = "".join(f"{name},q{i},P@1,0.{i}\n" for name in "ab" for i in range(5))
-    (folder / "scores.csv").write_text(f"retriever,query_id,measure,value\n{rows}", encoding="utf-8")
-    return lambda: read_scores(folder / "scores.csv")
-
-
-def ids(folder: Path) -> Callable[[], object]:
-    (folder / "ids.txt").write_text("q1\nq2\n", encoding="utf-8")
-    return lambda: read_ids(folder / "ids.txt")
-
-
-def answers(folder: Path) -> Callable[[], object]:
-    contexts = [{"id": "c1", "text": "a"}, {"id": "c2", "text": "b"}]
-    rows = [{"query_id": query, "response": "It is so [1].", "contexts": contexts} for query in ("q1", "q2")]
-    layouts.jsonl(folder / "mine.jsonl", rows)
-    return lambda: read_systems(folder, {"q1", "q2"})
-
-
-def readings(folder: Path) -> Callable[[], object]:
-    by = {"judge": "j", "prompt": "p"}
-    layouts.jsonl(folder / "claims.jsonl", [{"text": "t", "claims": ["c"], **by}])
-    layouts.jsonl(folder / "verdicts.jsonl", [{"claim": "c", "passage": "0", "verdict": "entailed", **by}])
-    layouts.jsonl(folder / "opinions.jsonl", [{"task": "rating", "of": ["0"], "answer": 1, **by}])
-    layouts.jsonl(folder / "passages.jsonl", [{"id": "d", "passage": "0"}])
-    return lambda: (read_readings(folder, By("j", "p")), read_passages(folder))
-
-
-OTHERS = (judgments, pools, drafts, scores, ids, answers, readings)
-
-
-@pytest.fixture(scope="module", params=OTHERS, ids=lambda write: write.__name__)
+@pytest.fixture(scope="module", params=OTHERS)
 def other(request, tmp_path_factory):
-    folder = tmp_path_factory.mktemp("others") / "files"
-    folder.mkdir()
-    read = request.param(folder)
-    read()
+    folder, (held, read) = tmp_path_factory.mktemp("others"), OTHERS[request.param]
+    held(folder) if callable(held) else shapes.lay(folder, held)
+    read(folder)
     return folder, read
 
 
@@ -146,4 +124,4 @@ def other(request, tmp_path_factory):
 @given(spots)
 def test_other_files(other, spot):
     folder, read = other
-    read_damaged(files(folder), spot, read)
+    read_damaged(files(folder), spot, lambda: read(folder))

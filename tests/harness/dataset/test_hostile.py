@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from harness.answers.chat_judge import as_data
-from harness.answers.systems import MARK, read_systems
+from harness.answers.systems import MARK
 from harness.dataset import DatasetReference, files, load, reference_of, rows, trec
 from harness.dataset.markdown_folder import parse_document
 from harness.dataset.source import Findings
@@ -231,19 +231,6 @@ def test_a_pipe_that_is_written_to_is_read_from_its_first_byte(tmp_path):
     writer.start()
     assert trec.read_qrels(tmp_path / "pipe") == {"q1": {"d1": 1}}
     writer.join()
-
-
-def test_a_file_of_answers_is_read_as_every_other(tmp_path):
-    (tmp_path / "two.jsonl").write_text('{"query_id": "q1", "response": "a", "response": "b"}\n[[' + "[" * 100_000)
-    contexts = [{"id": "c1", "text": "x"}, {"id": "c2", "text": "y", "txt": "z"}]
-    layouts.jsonl(tmp_path / "four.jsonl", [{"query_id": "q1", "response": "a", "contexts": contexts}])
-    marked = {"query_id": "q1", "contexts": ["x"], "response": f"so [{'9' * 5000}]"}
-    layouts.jsonl(tmp_path / "three.jsonl", [marked])  # a mark of 5,000 digits names no context
-    said = str(refusal(read_systems, tmp_path, ["q1"]))
-    for part in ("two.jsonl:1: is not JSON: the key 'response' occurs twice", "two.jsonl:2: is not JSON: it is nested",
-                 "four.jsonl:1: contexts[1].txt: unknown key 'txt' (did you mean 'text'"):  # fmt: skip
-        assert part in said
-    assert "three.jsonl" not in said
 
 
 OLD = "cannot be read as Parquet"
