@@ -134,7 +134,7 @@ def test_simple_entries_are_read_as_text(head, fields):
         "---\n\nA rule, then text.\n\n---\nmore", "---\ntitle: never closed\n\ntext", "---\n- a\n---\ntext",
         "---\ntitle: a\ntitle: b\n---\ntext", "---\n---\ntext", " ---\ntitle: a\n---\ntext",
         "----\ntitle: a\n----\ntext",
-        "text\n---\ntitle: a\n---\n", "---\ntitle: a: b\n---\ntext", "---\na: " + "[" * 2_000 + "\n---\ntext",
+        "text\n---\ntitle: a\n---\n", "---\ntitle: a: b\n---\ntext", "---\na: " + "[" * 1_000 + "\n---\ntext",
         "---\na: !!python/name:os.system\nb: [c\n---\ntext", "",
     ],
 )  # fmt: skip

@@ -163,7 +163,7 @@ SHAPES: dict[str, tuple[Files | Callable[[Path], object], str, Counter[int]]] = 
         {"d": TEXTS, **{f"p/{language}/train-0000{part}-of-00002.parquet": asked()[30 * part :][: 30]
                         for language in ("de", "en") for part in (0, 1)}}, "p/en --documents d", GRADES),
     "bulk request and Quepid": (
-        {"d": {"documents.ndjson": BULK, "queries.csv": f"query,docid,rating\n{RATINGS}unrated,,\n"}}, "d", GRADES),
+        {"d": {"documents.ndjson": BULK, "queries.csv": f"query,docid,rating\n{RATINGS}unrated\n"}}, "d", GRADES),
     "hits and RRE": (
         {"hits.json": {"took": 3, "hits": {"total": {"value": 50}, "hits": HITS}},
          "ratings.json": {"index": "help", "topics": [{"description": "all", "query_groups": GROUPS}]}},
