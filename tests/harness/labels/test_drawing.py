@@ -113,6 +113,8 @@ def test_the_union_of_the_tops_is_asked_in_an_order_that_tells_nothing(results):
         assert {document.id for document in query.documents} == tops
         assert query.inclusion == 1
         assert all(small.TEXTS[document.id] in document.text for document in query.documents)
+    shown = [[document.id for document in query.documents] for query in found.queries]
+    assert any(ids != sorted(ids) for ids in shown)
     text = "".join(lines_of(found))
     assert not [word for word in (*read.retrievers, "score", "rank") if word in text]
 
