@@ -13,6 +13,7 @@ from harness.evaluation.scores import Scores
 from harness.records.readings import Readings, digest_of
 from retrievers.errors import InputError
 from retrievers.types import Claim, Query, Reference
+from tests.support.small import refusal
 
 CLAIMS = (Claim("The fee is monthly."), Claim("It is paid in advance."), Claim("Students pay half.", vital=False))
 FEE = Query("q1", "How is the fee paid?", reference=Reference(("The fee is monthly. It is paid in advance.",), CLAIMS))
@@ -66,10 +67,8 @@ def test_answers_are_read_by_system_and_marks_are_no_words_but_where_citations_a
     ],
 )
 def test_what_is_no_folder_of_answers_is_refused_with_its_place(tmp_path, system, rows, what) -> None:
-    with pytest.raises(InputError, match="no answers"):
-        read_systems(tmp_path, {"q1"})
-    with pytest.raises(InputError, match="not a folder"):
-        read_systems(tmp_path / "absent", {"q1"})
+    assert "no answers" in str(refusal(read_systems, tmp_path, {"q1"}))
+    assert "not a folder" in str(refusal(read_systems, tmp_path / "absent", {"q1"}))
     with pytest.raises(InputError, match=what):
         read(tmp_path, **{system: rows})
 

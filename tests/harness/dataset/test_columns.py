@@ -136,8 +136,7 @@ def test_rows_of_one_query_may_repeat_its_id_and_text_beside_each_document(tmp_p
     table(path / "queries.csv", ["query_id", "query", "docid", "rating"], rows[:2])
     assert load(reference_of(path)).labels["x"].grades == {"a": 2, "b": 0}
     table(path / "queries.csv", ["query_id", "query", "docid", "rating"], rows)
-    with pytest.raises(InputError, match="query id 'x' occurs twice"):
-        load(reference_of(path))
+    assert "query id 'x' occurs twice" in str(refusal(load, reference_of(path)))
 
 
 @pytest.mark.parametrize("cell", ['["a", "b"]', "a|b", "a; b", "a\nb"])

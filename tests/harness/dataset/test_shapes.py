@@ -15,7 +15,7 @@ from retrievers.errors import InputError
 from tests.harness.dataset.test_converting import docx
 from tests.support import layouts
 from tests.support.layouts import Collection, Rows, jsonl
-from tests.support.small import ended, told
+from tests.support.small import ended, refusal, told
 
 WORDS = ("leave", "trains", "lunch", "keys", "laptops", "visitors", "parking")
 FIFTY = Collection(
@@ -219,8 +219,7 @@ def test_a_split_of_ms_marco_is_named_where_there_are_several(here: Path) -> Non
     laid(here, "MS MARCO")
     for part in ("queries", "qrels"):
         (here / "d" / f"{part}.eval.tsv").write_bytes((here / "d" / f"{part}.dev.tsv").read_bytes())
-    with pytest.raises(InputError, match=r"has the splits dev, eval \(name one"):
-        load(reference_of("d"))
+    assert "has the splits dev, eval (name one" in str(refusal(load, reference_of("d")))
     assert len(load(DatasetReference(Path("d"), split="eval")).queries) == 20
 
 
@@ -246,8 +245,7 @@ def test_a_query_without_labels_may_lack_their_key_and_a_file_of_such_queries_ma
     assert (len(data.labels), len(data.queries)) == (20, 20)
     assert data.ledger["unjudged-query"] == ("q00-bare", "q01-bare", "q02-bare")
     jsonl(here / "queries.jsonl", [{**row, "rating": 1} for row in bare])
-    with pytest.raises(InputError, match="could hold grades, and no column names the documents"):
-        load(reference_of(here))
+    assert "could hold grades, and no column names the documents" in str(refusal(load, reference_of(here)))
 
 
 def test_judgments_beside_a_corpus_of_beir_are_read_and_in_another_form_refused(here: Path):

@@ -23,6 +23,7 @@ from tests.support.chat_fake import ChatProvider, quotation
 from tests.support.chat_fake import graded as reply
 from tests.support.labels_small import RELEVANT, as_person, judgment, row, write
 from tests.support.servers import serving
+from tests.support.small import refusal
 from tests.support.small import told as harness
 
 
@@ -289,8 +290,7 @@ def test_the_shipped_labellers_agree_as_published(project):
     assert pair.kappa.value == pytest.approx(0.8707427, abs=5e-8)
     assert pair.positive.value == pytest.approx(0.8732394, abs=5e-8)
     assert pair.kappa.low < pair.kappa.value < pair.kappa.high
-    with pytest.raises(InputError, match="no document was judged by two judges"):
-        agreement_of([judgment()])
+    assert "no document was judged by two judges" in str(refusal(agreement_of, [judgment()]))
 
 
 def test_nobody_corrects_another_by_bearing_his_name(begun, people, capsys):
