@@ -50,23 +50,6 @@ def chromium(profile: Path, *, width: int = 1280, height: int = 900, downloads: 
         driver.quit()
 
 
-def judged_by_keyboard(page: Path, folder: Path, judge: str, keys: str) -> Path:
-    """Open a judging page, type a name and the answers, export: the file of judgments, in the folder."""
-    from selenium.webdriver.common.action_chains import ActionChains
-    from selenium.webdriver.support.ui import WebDriverWait
-
-    exported = folder / "judgments.jsonl"
-    with chromium(folder / "profile", downloads=folder) as driver:
-        driver.get(page.resolve().as_uri())
-        driver.find_element("css selector", "#judge").send_keys(f"{judge}\n")
-        ActionChains(driver, duration=0).send_keys(keys).perform()
-        assert "All is judged" in driver.find_element("css selector", "#done").text
-        driver.find_element("css selector", "#export").click()
-        WebDriverWait(driver, 60).until(lambda _: exported.exists() and exported.stat().st_size)
-        assert complaints(driver) == []
-    return exported
-
-
 def resize(driver: Any, width: int, height: int = 900) -> None:
     """Give the page a size, narrower than any window may be."""
     size = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False}

@@ -13,7 +13,7 @@ from tests.support import small
 RELEVANT = {id_: docs for id_, _, docs in small.QUERIES}
 
 
-def pool(queries=4, documents=3, *, texts=None, design="sample", policy=DEFAULT):
+def pool(queries=4, documents=3, *, texts=None, policy=DEFAULT):
     """A pool of questions q0, q1, … with documents d0, d1, …"""
     made = []
     for q in range(queries):
@@ -21,7 +21,7 @@ def pool(queries=4, documents=3, *, texts=None, design="sample", policy=DEFAULT)
         said = [f"text {d} of {q}" if texts is None else texts[(q + d) % len(texts)] for d in range(documents)]
         shown = [Document(f"d{d}", f"title {d}" if texts is None else one[:10], one) for d, one in enumerate(said)]
         made.append(pooled_query(f"q{q}", query, shown, 0.5))
-    drawn = DrawnPool(depth=10, seed=1, population=2 * queries, sampled=queries, design=design)
+    drawn = DrawnPool(depth=10, seed=1, population=2 * queries, sampled=queries, design="sample")
     return pool_of(policy, drawn, tuple(made))
 
 
@@ -31,12 +31,12 @@ def judgment(query="q0", document="d0", grade=1, judge="ann", **more):
     return Judgment(query_id=query, document_id=document, grade=grade, judge=judge, **said)
 
 
-def as_person(pool, judge="ann", *, grade=2, **more):
-    """Judge a pool of the small data set by its own labels: relevant documents get one grade, the others 0."""
+def as_person(pool, judge="ann"):
+    """Judge a pool of the small data set by its own labels: relevant documents get 2, the others 0."""
     return [
-        judgment(query.query_id, document.id, grade if document.id in RELEVANT[query.query_id] else 0, judge,
+        judgment(query.query_id, document.id, 2 if document.id in RELEVANT[query.query_id] else 0, judge,
                  pool=pool.digest, text=document.digest, design=pool.drawn.design, inclusion=query.inclusion,
-                 asked=len(query.documents), **more)
+                 asked=len(query.documents))
         for query in pool.queries for document in query.documents
     ]  # fmt: skip
 

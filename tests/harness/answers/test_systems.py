@@ -2,107 +2,82 @@
 
 import json
 
+import numpy as np
 import pytest
 
-from harness import records
 from harness.answers.answer_measures import questions_of, score_answers
 from harness.answers.cases import FATES, Case, judge_answers, pairs_of, shares, trace
 from harness.answers.judging import LexicalJudge, Questions
 from harness.answers.systems import Answer, Context, read_systems
-from harness.answers.work import judged
 from harness.evaluation.scores import Scores
+from harness.records.readings import Readings, digest_of
 from retrievers.errors import InputError
 from retrievers.types import Claim, Query, Reference
+from tests.support.small import refusal
 
-FEE = Query(
-    "q1", "How is the fee paid?", reference=Reference(
-        ("The fee is monthly. It is paid in advance.",),
-        (Claim("The fee is monthly."), Claim("It is paid in advance."), Claim("Students pay half.", vital=False)),
-    ),
-)  # fmt: skip
+CLAIMS = (Claim("The fee is monthly."), Claim("It is paid in advance."), Claim("Students pay half.", vital=False))
+FEE = Query("q1", "How is the fee paid?", reference=Reference(("The fee is monthly. It is paid in advance.",), CLAIMS))
 BARE = Query("q2", "Who may join?", reference=Reference(("Anybody over sixteen may join.",)))
 CONTEXTS = [
     {"id": "c1", "text": "The fee is monthly. Students pay half of it."},
     {"id": "c2", "text": "The pool opens at nine."},
 ]
-GOOD = {
-    "query_id": "q1", "response": "The fee is monthly [1]. The pool opens at nine [2]. It costs a fortune.",
-    "contexts": CONTEXTS,
-}  # fmt: skip
-
-
-def answers(tmp_path, **systems):
-    for name, rows in systems.items():
-        text = "".join(row if isinstance(row, str) else json.dumps(row) + "\n" for row in rows)
-        (tmp_path / f"{name}.jsonl").write_text(text, encoding="utf-8")
-    return tmp_path
+GOOD = {"query_id": "q1", "response": "The fee is monthly [1]. The pool opens at nine [2]. It costs a fortune.",
+        "contexts": CONTEXTS}  # fmt: skip
+"""Three claims: one right and retrieved, one wrong from an irrelevant context, one from nowhere. Of the reference's
+three claims the contexts hold the first and the third, the response the first."""
 
 
 def read(tmp_path, **systems):
-    return read_systems(answers(tmp_path, **systems), {"q1", "q2"})
+    for name, rows in systems.items():
+        text = "".join(row if isinstance(row, str) else json.dumps(row) + "\n" for row in rows)
+        (tmp_path / f"{name}.jsonl").write_text(text, encoding="utf-8")
+    return read_systems(tmp_path, {"q1", "q2"})
 
 
-def test_answers_are_read_by_system_and_a_missing_one_is_empty(tmp_path) -> None:
+def test_answers_are_read_by_system_and_marks_are_no_words_but_where_citations_are_listed(tmp_path) -> None:
     (tmp_path / "verdicts.jsonl").write_text("", encoding="utf-8")
-    a, b = read(tmp_path, a=[GOOD], b=[{"query_id": "q2", "response": "", "contexts": ["bare text"]}])
-    assert (a.name, b.name) == ("a", "b")
-    assert a.answer("q1").contexts == (Context("c1", CONTEXTS[0]["text"]), Context("c2", CONTEXTS[1]["text"]))
-    assert a.answer("q2") == Answer() and b.answer("q2").contexts == (Context("1", "bare text"),)
-    assert "[1]" in GOOD["response"] and "[" not in a.answer("q1").response
+    listed = {**GOOD, "citations": [{"sentence": "Monthly.", "contexts": ["c2"]}]}
+    mark = f"See [{'9' * 5000}]."  # names no context
+    bare = [{"query_id": "q1", "response": mark}, {"query_id": "q2", "response": "", "contexts": ["bare text"]}]
+    a, b, c = read(tmp_path, a=[GOOD], b=[listed], c=bare)
+    assert (a.name, b.name, c.name) == ("a", "b", "c")
+    assert a.answer("q1").contexts == tuple(Context(one["id"], one["text"]) for one in CONTEXTS)
+    assert a.answer("q2") == Answer() and c.answer("q2").contexts == (Context("1", "bare text"),)
+    assert "[" not in a.answer("q1").response
+    assert (b.answer("q1").response, c.answer("q1").response) == (GOOD["response"], mark)
 
 
 @pytest.mark.parametrize(
-    ("row", "what"),
+    ("system", "rows", "what"),
     [
-        ("nonsense\n", "JSON"),
-        ("[]\n", "object"),
-        ({**GOOD, "answer": "x"}, "unknown key 'answer'"),
-        ({**GOOD, "query_id": "q9"}, "not a query of the data set"),
-        ({**GOOD, "response": None}, "response: None"),
-        ({**GOOD, "contexts": "c1"}, "contexts: 'c1': should be a list"),
-        ({**GOOD, "contexts": [{"id": "c1"}]}, r"contexts\[0\].text: is missing"),
-        ({**GOOD, "contexts": [CONTEXTS[0], CONTEXTS[0]]}, "same id"),
+        ("a", ["nonsense\n"], "a.jsonl:1: .*JSON"),
+        ("a", ["[]\n"], "a.jsonl:1: .*object"),
+        ("a", ["[" * 100_000], "a.jsonl:1: is not JSON: it is nested too deep"),
+        ("a", ['{"query_id": "q1", "response": "a", "response": "b"}'], "the key 'response' occurs twice"),
+        ("a", [{**GOOD, "contexts": [{**CONTEXTS[0], "txt": "z"}]}], r"contexts\[0\].txt: unknown key .*mean 'text'"),
+        ("a", [{**GOOD, "answer": "x"}], "a.jsonl:1: answer: unknown key"),
+        ("a", [{**GOOD, "query_id": "q9"}], "a.jsonl:1: .*not a query of the data set"),
+        ("a", [{**GOOD, "response": None}], "response: None"),
+        ("a", [{**GOOD, "contexts": "c1"}], "contexts: 'c1': should be a list"),
+        ("a", [{**GOOD, "contexts": [{"id": "c1"}]}], r"contexts\[0\].text: is missing"),
+        ("a", [{**GOOD, "contexts": [CONTEXTS[0], CONTEXTS[0]]}], "same id"),
+        ("a", [GOOD, GOOD], "a.jsonl:2: .*twice"),
+        ("my system!", [GOOD], "not a valid system name"),
     ],
 )
-def test_a_wrong_line_is_named_with_its_place(tmp_path, row, what) -> None:
-    with pytest.raises(InputError, match=what) as error:
-        read(tmp_path, a=[{"query_id": "q2", "response": "x"}, row])
-    assert "a.jsonl:2" in str(error.value)
+def test_what_is_no_folder_of_answers_is_refused_with_its_place(tmp_path, system, rows, what) -> None:
+    assert "no answers" in str(refusal(read_systems, tmp_path, {"q1"}))
+    assert "not a folder" in str(refusal(read_systems, tmp_path / "absent", {"q1"}))
+    with pytest.raises(InputError, match=what):
+        read(tmp_path, **{system: rows})
 
 
-def test_what_is_no_folder_of_answers_is_refused(tmp_path) -> None:
-    with pytest.raises(InputError, match="not a folder"):
-        read_systems(tmp_path / "absent", {"q1"})
-    with pytest.raises(InputError, match="no answers"):
-        read_systems(tmp_path, {"q1"})
-    with pytest.raises(InputError, match="twice"):
-        read(tmp_path, a=[GOOD, GOOD])
-    with pytest.raises(InputError, match="not a valid system name"):
-        read_systems(answers(tmp_path, **{"my system!": [GOOD]}), {"q1"})
-
-
-def test_marks_are_no_words_of_an_answer_but_where_citations_are_listed(tmp_path) -> None:
-    listed = {**GOOD, "citations": [{"sentence": "Monthly.", "contexts": ["c2"]}]}
-    bare = {"query_id": "q1", "response": "See [1]."}
-    given = {name: [row] for name, row in (("a", GOOD), ("b", listed), ("c", bare))}
-    a, b, c = (system.answer("q1").response for system in read(tmp_path, **given))
-    assert "[1]" not in a
-    assert (b, c) == (GOOD["response"], bare["response"])
-
-
-def judged_by_words(tmp_path, **systems):
-    found = read(tmp_path, **systems)
-    readings = judge_answers(tmp_path, LexicalJudge(), [FEE, BARE], found)
-    return found, readings
-
-
-def test_every_measure_of_an_answer_by_hand(tmp_path) -> None:
-    """The response makes three claims: one right and retrieved, one wrong from an irrelevant context, one from nowhere.
-
-    Of the reference's three claims the contexts hold the first and the third, the response the first.
-    """
-    systems, readings = judged_by_words(tmp_path, a=[GOOD])
-    scores = score_answers([FEE, BARE], systems, readings, "13a", {})
+def test_every_measure_of_an_answer_by_hand_and_of_none(tmp_path) -> None:
+    systems = read(tmp_path, a=[GOOD])
+    scores = score_answers(
+        [FEE, BARE], systems, judge_answers(tmp_path, LexicalJudge(), [FEE, BARE], systems), "13a", {}
+    )
     assert scores.ids == ("q1", "q2")
     found = {name: of["a"].tolist() for name, of in scores.values.items()}
     expected = {
@@ -110,38 +85,31 @@ def test_every_measure_of_an_answer_by_hand(tmp_path) -> None:
         "context_utilization": 1 / 2, "noise_sensitivity_in_relevant": 0, "noise_sensitivity_in_irrelevant": 1 / 3,
         "hallucination": 1 / 3, "self_knowledge": 0, "faithfulness": 2 / 3,
     }  # fmt: skip
-    for name, value in expected.items():
-        assert found[f"ragchecker.{name}"][0] == pytest.approx(value), name
-    assert found["ragas.faithfulness"][0] == pytest.approx(2 / 3)
-    assert found["ragas.context_recall"][0] == pytest.approx(2 / 3)
-    assert found["ragas.context_precision"][0] == pytest.approx(1 / (1 + 1e-10))
-    assert found["ragas.context_utilization"][0] == pytest.approx(2 / (2 + 1e-10))
-    assert found["ExactMatch"] == [0, 0]
+    of_ragas = {"faithfulness": 2 / 3, "context_recall": 2 / 3, "context_precision": 1 / (1 + 1e-10),
+                "context_utilization": 2 / (2 + 1e-10)}  # fmt: skip
+    answered = {f"ragchecker.{name}": value for name, value in expected.items()}
+    answered |= {f"ragas.{name}": value for name, value in of_ragas.items()} | {"ExactMatch": 0}
+    assert {name: found[name][0] for name in answered} == pytest.approx(answered)
     assert "ragas.answer_relevancy" not in found and "ragas.context_relevance" not in found  # words give no ratings
-
-
-def test_a_query_that_was_not_answered_counts_as_an_empty_answer(tmp_path) -> None:
-    systems, readings = judged_by_words(tmp_path, a=[GOOD])
-    scores = score_answers([FEE, BARE], systems, readings, "13a", {})
-    unanswered = {name: of["a"][1] for name, of in scores.values.items()}
     for name in ("BLEU", "ROUGE-L", "TokenF1", "ragchecker.recall", "ragchecker.claim_recall"):
-        assert unanswered[name] == 0, name
+        assert found[name][1] == 0, name
     for name in ("ragchecker.precision", "ragchecker.hallucination", "ragas.faithfulness"):
-        assert unanswered[name] != unanswered[name], name  # undefined, not 0 and not 1
+        assert np.isnan(found[name][1]), name  # undefined, not 0 and not 1
     assert scores.undefined()["ragchecker.hallucination"] == {"a": 1}
-    rows = [row for row in scores.rows() if row.measure == "ragchecker.hallucination"]
-    assert [row.value for row in rows] == [pytest.approx(1 / 3), None]
+    rows = [row.value for row in scores.rows() if row.measure == "ragchecker.hallucination"]
+    assert rows == [pytest.approx(1 / 3), None]
 
 
 def test_claims_once_verdicts_once(tmp_path) -> None:
-    systems, readings = judged_by_words(tmp_path, a=[GOOD])
+    systems = read(tmp_path, a=[GOOD])
+    readings = judge_answers(tmp_path, LexicalJudge(), [FEE, BARE], systems)
     files = {name: (tmp_path / f"{name}.jsonl").read_bytes() for name in ("claims", "verdicts", "opinions")}
     again = judge_answers(tmp_path, LexicalJudge(), [FEE, BARE], systems)
     assert {name: (tmp_path / f"{name}.jsonl").read_bytes() for name in files} == files
     assert again.verdicts == readings.verdicts
-    texts = [json.loads(line)["text"] for line in files["claims"].decode().splitlines()]
+    texts = [json.loads(line)["text"] for line in files["claims"].splitlines()]
     assert len(texts) == len(set(texts)) == 3  # the reference of q1 by people, the response, the reference of q2
-    pairs = [(row["claim"], row["passage"]) for row in map(json.loads, files["verdicts"].decode().splitlines())]
+    pairs = [(row["claim"], row["passage"]) for row in map(json.loads, files["verdicts"].splitlines())]
     assert len(pairs) == len(set(pairs)) == len(set(pairs_of(Case(FEE, systems[0].answer("q1"), readings))))
 
 
@@ -159,37 +127,24 @@ class Silent(LexicalJudge):
 def test_an_unreadable_verdict_leaves_open_what_rests_on_it_and_nothing_else(tmp_path) -> None:
     systems = read(tmp_path, a=[GOOD])
     readings = judge_answers(tmp_path, Silent(), [FEE], systems)
-    found = {name: of["a"][0] for name, of in score_answers([FEE], systems, readings, "13a", {}).values.items()}
+    assert questions_of([FEE], systems, readings) == [FEE.text, *["Is it monthly?"] * 3]
+    vectors = {FEE.text: np.float32([1, 0]), "Is it monthly?": np.float32([1, 1])}
+    found = {name: of["a"][0] for name, of in score_answers([FEE], systems, readings, "13a", vectors).values.items()}
     assert found["ragchecker.precision"] == pytest.approx(1 / 3)  # reference and response only
     assert "ragchecker.hallucination" not in found and "ragchecker.claim_recall" not in found
-    fates = {one.claim: one.fate for one in trace(Case(FEE, systems[0].answer("q1"), readings)).claims}
-    assert fates == {"The fee is monthly.": "answered", "It is paid in advance.": "unknown",
-                     "Students pay half.": "not used"}  # fmt: skip
-
-    class Wanted:
-        queries, systems = (FEE,), ()
-
-    Wanted.systems = tuple(systems)
-    told = judged(Wanted, Silent(), readings)
-    assert told.unreadable
-    assert "undefined, never 0" in next(told.lines())
-    assert questions_of([FEE], systems, readings) == [FEE.text, *["Is it monthly?"] * 3]
-    vectors = {FEE.text: [1.0, 0.0], "Is it monthly?": [1.0, 1.0]}
-    import numpy as np
-
-    arrays = {text: np.array(vector, dtype=np.float32) for text, vector in vectors.items()}
-    more = score_answers([FEE], systems, readings, "13a", arrays)
-    assert more.values["ragas.answer_relevancy"]["a"][0] == pytest.approx(0.5**0.5, abs=1e-6)
+    assert found["ragas.answer_relevancy"] == pytest.approx(0.5**0.5, abs=1e-6)
+    fates = [one.fate for one in trace(Case(FEE, systems[0].answer("q1"), readings)).claims]
+    assert fates == ["answered", "unknown", "not used"]
 
 
 def test_retriever_or_generator(tmp_path) -> None:
-    systems, readings = judged_by_words(
-        tmp_path, a=[GOOD], b=[{"query_id": "q1", "response": "No idea.", "contexts": []}]
-    )
+    systems = read(tmp_path, a=[GOOD], b=[{"query_id": "q1", "response": "No idea.", "contexts": []}])
+    readings = judge_answers(tmp_path, LexicalJudge(), [FEE, BARE], systems)
     traced = {s.name: [trace(Case(q, s.answer(q.id), readings)) for q in (FEE, BARE)] for s in systems}
     (first, _), (nothing, unanswered) = traced["a"], traced["b"]
-    assert [one.fate for one in first.claims] == ["answered", "not retrieved", "not used"]
-    assert [one.held_by for one in first.claims] == [("c1",), (), ("c1",)]
+    assert [(one.fate, one.held_by) for one in first.claims] == [
+        ("answered", ("c1",)), ("not retrieved", ()), ("not used", ("c1",)),
+    ]  # fmt: skip
     assert dict(first.made)["The pool opens at nine."] == "contexts"
     assert {one.fate for one in (*nothing.claims, *unanswered.claims)} == {"not retrieved"}
     weighted = Scores(ids=(FEE.id, BARE.id), values={}, weights=(3, 1))
@@ -198,12 +153,8 @@ def test_retriever_or_generator(tmp_path) -> None:
     assert found["not retrieved"].mean == pytest.approx((3 * 1 / 3 + 1) / 4)
     assert all(0 <= share.interval.low <= share.interval.high <= 1 for share in found.values() if share.interval.low)
     assert shares([], weighted) == []
-
-
-def test_a_contradicted_claim_is_noise(tmp_path) -> None:
+    readings = Readings()
     answer = Answer("The fee is yearly.", (Context("c1", "The fee is yearly."),))
-    readings = records.readings.Readings()
-    claim = FEE.reference.claims[0].text
-    readings.claims[answer.response] = ("The fee is yearly.",)
-    readings.verdicts = {(claim, records.readings.digest_of(answer.response)): "contradicted"}
+    readings.claims[answer.response] = (answer.response,)
+    readings.verdicts = {(CLAIMS[0].text, digest_of(answer.response)): "contradicted"}
     assert trace(Case(FEE, answer, readings)).claims[0].fate == "contradicted"

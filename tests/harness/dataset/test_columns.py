@@ -1,7 +1,8 @@
-"""Columns as spreadsheets and search logs have them: what looks like a label is used, or refused by name."""
+"""Columns as spreadsheets and search logs have them: what looks like a label is used and told, or refused by name."""
 
 import csv
 import json
+import re
 from collections import Counter
 from pathlib import Path
 
@@ -14,51 +15,55 @@ from harness.experiment import load as load_experiment
 from harness.experiment.init import write_experiment
 from harness.running.check import check
 from retrievers.errors import InputError
-from tests.support.small import ended, refusal
+from tests.support import labels_small
+from tests.support.layouts import jsonl
+from tests.support.small import refusal, told
 
 DOCUMENTS = ("doc", "document", "docid", "doc_id", "Doc ID", "file", "path", "url", "source", "passage_id",
              "expected_doc_ids", "relevant_documents", "clicked_doc_id", "reference_contexts", "positive")  # fmt: skip
-GRADES = ("grade", "rating", "relevance", "rel", "score", "label", "judgment", "gain", "clicks")
-ROWS = [("leave", "a", 2), ("leave", "b", 0), ("travel", "b", 1)]
-"""Queries, documents and grades: four documents and queries with a grade each."""
+GRADES = ("grade", "rating", "relevance", "rel", "score", "label", "judgment", "gain")
+ROWS: list[list[object]] = [["leave", "a", 2], ["leave", "b", 0], ["travel", "b", 1]]
+"""Queries, documents and grades."""
+ALL = {0: 1, 1: 1, 2: 1}
+"""Grade -> how many of the rows have it."""
 
 
-def table(path: Path, header: list[str], rows: list[list[object]]) -> None:
+@pytest.fixture(autouse=True)
+def without_the_model(monkeypatch, tmp_path):
+    monkeypatch.setattr(init.importlib.util, "find_spec", lambda name: None)
+    monkeypatch.chdir(tmp_path)
+
+
+def table(path: Path, header: list[str], rows: list[list[object]]) -> Path:
     with path.open("w", newline="", encoding="utf-8") as file:
         csv.writer(file).writerows([header, *rows])
+    return path
 
 
-def texts(folder: Path) -> Path:
+def texts(folder: Path, names: str = "abc") -> Path:
     folder.mkdir()
-    for name in ("a", "b", "c"):
+    for name in names:
         (folder / f"{name}.md").write_text(f"# {name}\n\nthe text of {name}")
     return folder
 
 
-def markdown(folder: Path, header: list[str], rows: list[list[object]]) -> DatasetReference:
-    table(texts(folder) / "questions.csv", ["question", *header], rows)
-    return reference_of(folder)
+QUERIES = {"tables": ("queries.csv", "query"), "markdown": ("questions.csv", "question"),
+           "one table": ("asked.csv", "query"), "labels": ("labels.csv", "query_id")}  # fmt: skip
+"""Shape of a data set -> the table with the labels, and its first column."""
 
 
-def tables(folder: Path, header: list[str], rows: list[list[object]]) -> DatasetReference:
-    folder.mkdir()
-    table(folder / "documents.csv", ["id", "text"], [[name, f"text {name}"] for name in "abc"])
-    table(folder / "queries.csv", ["query", *header], rows)
-    return reference_of(folder)
-
-
-def one_table(folder: Path, header: list[str], rows: list[list[object]]) -> DatasetReference:
-    table(texts(folder) / "asked.csv", ["query", *header], rows)
-    return DatasetReference(folder, queries=("asked.csv",), documents=".", format="tables")
-
-
-def with_labels(folder: Path, header: list[str], rows: list[list[object]]) -> DatasetReference:
-    """The labels in a table of their own, whose queries are named by id."""
-    folder.mkdir()
-    table(folder / "documents.csv", ["id", "text"], [[name, f"text {name}"] for name in "abc"])
-    table(folder / "queries.csv", ["query_id", "query"], [["leave", "how much"], ["travel", "by train"]])
-    table(folder / "labels.csv", ["query_id", *header], rows)
-    return reference_of(folder)
+def laid(folder: Path, header: list[str], rows: list[list[object]] = ROWS, shape: str = "tables") -> DatasetReference:
+    if shape in ("markdown", "one table"):
+        texts(folder)
+    else:
+        folder.mkdir()
+        table(folder / "documents.csv", ["id", "text"], [[name, f"text {name}"] for name in "abc"])
+    if shape == "labels":
+        table(folder / "queries.csv", ["query_id", "query"], [["leave", "how much"], ["travel", "by train"]])
+    file, first = QUERIES[shape]
+    table(folder / file, [first, *header], rows)
+    one_table = DatasetReference(folder, queries=("asked.csv",), documents=".", format="tables")
+    return one_table if shape == "one table" else reference_of(folder)
 
 
 def grades(reference: DatasetReference) -> Counter[int]:
@@ -66,33 +71,17 @@ def grades(reference: DatasetReference) -> Counter[int]:
     return Counter(grade for one in found for grade in (one.grades or dict.fromkeys(one.documents, 1)).values())
 
 
-@pytest.mark.parametrize("word", DOCUMENTS)
-def test_a_column_of_documents_is_used_with_its_grades(tmp_path, word):
-    assert grades(markdown(tmp_path / "d", [word, "rating"], [list(row) for row in ROWS])) == {0: 1, 1: 1, 2: 1}
-
-
-@pytest.mark.parametrize("shape", [tables, one_table, with_labels])
-@pytest.mark.parametrize("word", ["docid", "relevant_documents", "reference_contexts"])
-def test_so_it_is_in_every_place_of_a_table(tmp_path, shape, word):
-    assert grades(shape(tmp_path / "d", [word, "rating"], [list(row) for row in ROWS])) == {0: 1, 1: 1, 2: 1}
-
-
-@pytest.mark.parametrize("word", GRADES)
-def test_a_column_of_grades_is_used_or_refused(tmp_path, word):
-    reference = markdown(tmp_path / "d", ["docid", word], [list(row) for row in ROWS])
-    try:
-        assert grades(reference) == {0: 1, 1: 1, 2: 1}
-    except InputError as error:
-        assert word == "clicks", error
-        assert (
-            """'clicks' could hold grades (0, 1, 2), and is not used (say so: columns = { grade = "clicks" }"""
-            in str(error)
-        )
+@pytest.mark.parametrize("shape", QUERIES)
+@pytest.mark.parametrize(
+    ("word", "grade"), [*((word, "rating") for word in DOCUMENTS), *(("docid", word) for word in GRADES)]
+)
+def test_a_column_of_documents_is_used_with_its_grades(tmp_path, shape, word, grade):
+    assert grades(laid(tmp_path / "d", [word, grade], shape=shape)) == ALL
 
 
 @pytest.mark.parametrize("word", [*DOCUMENTS, *GRADES])
 def test_labels_that_stand_twice_are_refused_and_kept_as_a_field_where_that_is_said(tmp_path, word):
-    reference = with_labels(tmp_path / "d", ["doc_id", "grade"], [list(row) for row in ROWS])
+    reference = laid(tmp_path / "d", ["doc_id", "grade"], shape="labels")
     table(tmp_path / "d" / "queries.csv", ["query_id", "query", word], [["leave", "x", "a"], ["travel", "y", "b"]])
     try:
         kept = load(reference)
@@ -101,6 +90,35 @@ def test_labels_that_stand_twice_are_refused_and_kept_as_a_field_where_that_is_s
         of_labels = {"label_document": "doc_id", "grade": "grade"}
         kept = load(DatasetReference(reference.path, columns={"fields": word, **of_labels}))
     assert [query.fields[word] for query in kept.queries] == ["a", "b"]
+
+
+TWO: list[list[object]] = [["leave", "a"], ["travel", "b"]]
+WEB: list[list[object]] = [["leave", "web"], ["travel", "app"], ["tax", "web"]]
+CLICKS: list[list[object]] = [["leave", "a"], ["leave", "a"], ["leave", "b"], ["travel", "a"]]
+DECLARED = [
+    (["docid", "bewertung"], ROWS, {}, "'bewertung' could hold grades (0, 1, 2), and is not used"),
+    (["docid", "bewertung"], ROWS, {"grade": "bewertung"}, ALL),
+    (["docid", "bewertung"], ROWS, {"fields": "bewertung"}, {1: 3}),
+    (["docid", "clicks"], ROWS, {}, "'clicks' could hold grades (0, 1, 2), and is not used (say so: columns = { grade"),
+    (["gold"], TWO, {}, {1: 2}),
+    (["gold"], TWO, {"label_document": "gold"}, {1: 2}),
+    (["gold"], TWO, {"fields": "gold"}, {}),
+    (["source"], WEB, {}, "Column 'source': no value is the id of a document. Found 'web', 'app'; ids look like 'a'"),
+    (["source"], WEB, {"fields": "source"}, {}),
+    (["clicked_doc_id"], CLICKS, {}, {1: 3}),
+    (["clicked_doc_id", "clicks"], [[*row, 2] for row in CLICKS], {"grade": "clicks"}, {4: 1, 2: 2}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("header", "rows", "columns", "expected"), DECLARED)
+def test_what_nobody_can_know_is_asked_about_and_declared(tmp_path, header, rows, columns, expected):
+    reference = DatasetReference(laid(tmp_path / "d", header, rows).path, columns=columns)
+    if isinstance(expected, str):
+        with pytest.raises(InputError, match=re.escape(expected)) as caught:
+            load(reference)
+        assert len(caught.value.problems) == 1
+    else:
+        assert grades(reference) == expected
 
 
 def test_labels_in_a_table_beside_queries_of_json_are_used_or_refused(tmp_path):
@@ -114,51 +132,24 @@ def test_labels_in_a_table_beside_queries_of_json_are_used_or_refused(tmp_path):
 
 
 def test_rows_of_one_query_may_repeat_its_id_and_text_beside_each_document(tmp_path):
-    rows = [["x", *row] for row in ROWS]
-    path = texts(tmp_path / "d")
+    rows, path = [["x", *row] for row in ROWS], texts(tmp_path / "d")
     table(path / "queries.csv", ["query_id", "query", "docid", "rating"], rows[:2])
     assert load(reference_of(path)).labels["x"].grades == {"a": 2, "b": 0}
     table(path / "queries.csv", ["query_id", "query", "docid", "rating"], rows)
-    with pytest.raises(InputError, match="query id 'x' occurs twice"):
-        load(reference_of(path))
-
-
-def test_grades_under_a_word_that_nobody_knows_are_asked_about(tmp_path):
-    reference = tables(tmp_path / "d", ["docid", "bewertung"], [list(row) for row in ROWS])
-    with pytest.raises(InputError, match=r"'bewertung' could hold grades \(0, 1, 2\), and is not used"):
-        load(reference)
-    assert grades(DatasetReference(reference.path, columns={"grade": "bewertung"})) == {0: 1, 1: 1, 2: 1}
-    assert grades(DatasetReference(reference.path, columns={"fields": "bewertung"})) == {1: 3}
-
-
-def test_documents_under_a_word_that_nobody_knows_are_used_and_it_is_said(tmp_path):
-    reference = tables(tmp_path / "d", ["gold"], [["leave", "a"], ["travel", "b"]])
-    found = load(reference)
-    assert (grades(reference), found.found_columns) == ({1: 2}, {"label_document": "gold"})
-    assert found.ledger["found-labels"] == ("gold",)
-    assert grades(DatasetReference(reference.path, columns={"label_document": "gold"})) == {1: 2}
-    assert not load(DatasetReference(reference.path, columns={"fields": "gold"})).labels
-
-
-def test_a_column_that_names_no_document_is_one_message(tmp_path):
-    reference = tables(tmp_path / "d", ["source"], [["leave", "web"], ["travel", "app"], ["tax", "web"]])
-    [problem] = refusal(load, reference).problems
-    assert "Column 'source': no value is the id of a document. Found 'web', 'app'; ids look like 'a'" in problem.what
-    assert not load(DatasetReference(reference.path, columns={"fields": "source"})).labels
+    assert "query id 'x' occurs twice" in str(refusal(load, reference_of(path)))
 
 
 @pytest.mark.parametrize("cell", ['["a", "b"]', "a|b", "a; b", "a\nb"])
 @pytest.mark.parametrize("word", ["doc", "doc_id", "relevant_documents"])
 def test_a_cell_may_list_documents(tmp_path, word, cell):
-    found = load(tables(tmp_path / "d", [word], [["leave", cell]]))
-    assert found.labels["q0"].relevant == ("a", "b")
-    graded = load(tables(tmp_path / "e", [word, "rating"], [["leave", cell, 0], ["leave", "c", 1]]))
+    assert load(laid(tmp_path / "d", [word], [["leave", cell]])).labels["q0"].relevant == ("a", "b")
+    graded = load(laid(tmp_path / "e", [word, "rating"], [["leave", cell, 0], ["leave", "c", 1]]))
     assert graded.labels["q0"].grades == {"a": 0, "b": 0, "c": 1}
 
 
 @pytest.mark.parametrize(("ids", "label"), [("a", "a.md"), ("a.pdf", "a"), ("a.md", "a"), ("a", "a.PDF")])
 def test_the_suffix_of_a_file_may_be_too_much_or_lacking(tmp_path, ids, label):
-    reference = tables(tmp_path / "d", ["file"], [["leave", label]])
+    reference = laid(tmp_path / "d", ["file"], [["leave", label]])
     table(tmp_path / "d" / "documents.csv", ["id", "text"], [[ids, "text"], ["b.md", "text"], ["b.pdf", "more"]])
     assert load(reference).labels["q0"].relevant == (ids,)
     table(tmp_path / "d" / "queries.csv", ["query", "file"], [["leave", label], ["travel", "b"]])
@@ -166,69 +157,36 @@ def test_the_suffix_of_a_file_may_be_too_much_or_lacking(tmp_path, ids, label):
         load(reference)  # which of the two is meant, nobody can say
 
 
-def test_pairs_without_a_grade_that_stand_twice_are_one_and_clicks_are_added_where_they_are_grades(tmp_path):
-    rows = [["leave", "a"], ["leave", "a"], ["leave", "b"], ["travel", "a"]]
-    found = load(tables(tmp_path / "d", ["clicked_doc_id"], rows))
-    assert found.labels["q0"].grades == {"a": 1, "b": 1}
-    assert found.ledger["repeated-label"] == ("q0 a",)
-    counted = tables(tmp_path / "e", ["clicked_doc_id", "clicks"], [[*row, 2] for row in rows])
-    found = load(DatasetReference(counted.path, columns={"grade": "clicks"}))
-    assert (found.labels["q0"].grades, found.labels["q1"].grades) == ({"a": 4, "b": 2}, {"a": 2})
+# Search logs
 
 
-@pytest.fixture(autouse=True)
-def without_the_model(monkeypatch, tmp_path):
-    monkeypatch.setattr(init.importlib.util, "find_spec", lambda name: None)
-    monkeypatch.chdir(tmp_path)
-
-
-def folder(path: Path, log: str, name: str = "queries.csv") -> Path:
-    path.mkdir()
-    (path / "a.md").write_text("# Leave\n\n25 days a year")
-    (path / name).write_text(log, encoding="utf-8")
+def log(path: Path, text: str, name: str = "queries.csv") -> Path:
+    (texts(path, "a") / name).write_text(text, encoding="utf-8")
     return path
 
 
-def asked(path: Path, **columns: str) -> list[str]:
-    return [query.text for query in load(DatasetReference(path, columns=columns)).queries]
+LOGS = [
+    *(f'timestamp,user_id,{name}\n2026-09-01,u1,"zwei, drei"\n'
+      for name in ("search_term", "Search Term", "Query", "QUESTION", "keyword", "Keywords", "q")),
+    "\nNr;query;Anzahl\n1;zwei, drei;4\n", "n\tquery\n1\tzwei, drei\n", "n|query\n1|zwei, drei\n",
+    '"a;b;c",query\n1,"zwei, drei"\n', 'query\n"zwei, drei"\n', "\ufeff;query\n;zwei, drei\n",
+]  # fmt: skip
 
 
-@pytest.mark.parametrize("name", ["search_term", "Search Term", "Query", "QUESTION", "keyword", "Keywords", "q"])
-def test_the_column_of_queries_is_known_by_its_usual_names(tmp_path, name):
-    path = folder(tmp_path / "d", f"timestamp,user_id,{name}\n2026-09-01,u1,how much leave\n")
-    assert asked(path) == ["how much leave"]
+@pytest.mark.parametrize("text", LOGS)
+def test_the_column_of_queries_and_what_stands_between_cells_are_seen_from_the_header(tmp_path, text):
+    (query,) = load(reference_of(log(tmp_path / "d", text))).queries
+    assert query.text == "zwei, drei"
 
 
-@pytest.mark.parametrize(
-    ("header", "row"),
-    [
-        ("Nr;query;Anzahl", "1;zwei, drei;4"),
-        ("n\tquery", "1\tzwei, drei"),
-        ("n|query", "1|zwei, drei"),
-        ('"a;b;c",query', '1,"zwei, drei"'),
-        ("query", '"zwei, drei"'),
-        ("\ufeff;query", ";zwei, drei"),
-    ],
-)
-def test_what_stands_between_the_cells_is_seen_from_the_header(tmp_path, header, row):
-    assert asked(folder(tmp_path / "d", f"\n{header}\n{row}\n")) == ["zwei, drei"]
-
-
-def test_a_column_that_is_missing_is_told_once_a_file(tmp_path):
-    path = folder(tmp_path / "d", "when,suchbegriff\n" + "2026,urlaub\n" * 30)
+def test_a_column_that_is_missing_is_told_once_a_file_and_declared(tmp_path, capsys):
+    path = log(tmp_path / "d", "when,suchbegriff\n" + "2026,urlaub\n" * 30)
     [problem] = refusal(load, reference_of(path)).problems
-    assert "queries.csv:2: 'text' is missing, as at 29 more places (there are: when, suchbegriff; say which: " in str(
-        problem
-    )
+    assert "queries.csv:2: 'text' is missing, as at 29 more places (there are: when, suchbegriff; say" in str(problem)
     assert str(problem).endswith("""columns = { query = "…" } (--columns 'query=…'))""")
-    assert problem.stands_for == 30
-
-
-def test_init_is_told_what_a_column_is_called(tmp_path, capsys):
-    folder(tmp_path / "d", "when,suchbegriff\n2026,urlaub\n")
-    assert ended("init", "d", "--columns", "query=suchbegriff") == 0, capsys.readouterr().err
+    told(capsys, "init", "d", "--columns", "query=suchbegriff")
     assert load_experiment("d.toml").experiment.dataset.columns == {"query": "suchbegriff"}
-    assert asked(tmp_path / "d", query="suchbegriff") == ["urlaub"]
+    assert {query.text for query in load(load_experiment("d.toml").dataset).queries} == {"urlaub"}
 
 
 @pytest.mark.parametrize("written", [["query"], ["query="], ["query=a", "query=b"]])
@@ -237,22 +195,119 @@ def test_columns_that_name_nothing_are_refused(written):
         columns_of(written)
 
 
-def test_without_questions_the_files_that_are_not_read_are_told_with_a_command_that_can_be_copied(tmp_path):
-    path = folder(tmp_path / "Hilfe Artikel", "when,query\n", "search-log.csv")
-    said = str(refusal(write_experiment, path))
-    assert "1 of 2 files are read; 1 is not (.csv 1)" in said
-    assert "a search log or another table is named queries.csv" in said
-    assert said.endswith(f"then: harness init '{path}'")
-
-
 def test_repeated_and_blank_rows_are_counted_and_the_same_questions_asked(tmp_path):
-    path = folder(tmp_path / "d", "user,query\n1,leave\n2,leave\n3,\n4,  \n5,\n6,Leave\n7,leave\n")
+    path = log(tmp_path / "d", "user,query\n1,leave\n2,leave\n3,\n4,  \n5,\n6,Leave\n7,leave\n")
     found = load(reference_of(path))
     assert [query.text for query in found.queries] == ["leave", "Leave"]
-    assert found.ledger["repeated-row"] == ("q0", "q0")
-    assert len(found.ledger["blank-query"]) == 3
+    assert found.ledger["repeated-row"] == ("q0", "q0") and len(found.ledger["blank-query"]) == 3
     lines = list(check(path).lines())
     assert "rows that repeat an earlier query: searched once (2): q0, q0" in lines
     assert any(line.startswith("queries without text: not searched (3): q1, ") for line in lines)
-    said = list(write_experiment(path).lines())
-    assert "rows of queries that are not used: 2 that repeat an earlier one, 3 blank" in said
+    said = write_experiment(path).lines()
+    assert "rows of questions that are not asked: 2 that repeat an earlier one, 3 blank" in said
+
+
+def test_power_counts_the_queries_that_are_judged(tmp_path):
+    path = log(tmp_path / "d", "id,query\n" + "".join(f"q{n},question {n}\n" for n in range(6)))
+    assert check(path).capacity.units == 6
+    labels_small.write(path / "judgments.jsonl", [labels_small.judgment(f"q{n}", "a", grade=1) for n in range(3)])
+    assert check(path).capacity.units == 3
+
+
+# `init` and `check` say what every column of a table was taken for
+
+MAPPING = """asked/questions.csv: 3 rows
+  question -> the query's text
+  doc      -> the relevant document (matched 3 of 3, 1 by file name)
+  rating   -> its grade (0: 1, 1: 1, 2: 1)
+  asked_on -> kept as a field of the query
+"""
+
+
+@pytest.fixture
+def handbook(tmp_path):
+    """Two documents, and a table that asks of them in another folder."""
+    (tmp_path / "asked").mkdir()
+    rows = [["how much leave", "a", 2, "2026-01-02"], ["how much leave", "b", 0, ""], ["by train", "b.md", 1, ""]]
+    table(tmp_path / "asked" / "questions.csv", ["question", "doc", "rating", "asked_on"], rows)
+    return texts(tmp_path / "handbook", "ab")
+
+
+def test_init_and_check_take_the_same_options_and_print_the_same_mapping(capsys, handbook):
+    (handbook / "c.txt").write_text("the text of c")
+    (handbook / "logo.png").write_text("")
+    words = ["asked/questions.csv", "--documents", "handbook"]
+    for command in ("init", "check"):
+        said = told(capsys, command, *words)
+        assert MAPPING in said
+        assert "3 of 4 files are read; 1 is not (.png 1)\n" in said
+        assert "\nhandbook: 2 Markdown files, 1 text -> 3 documents\n" in said
+    mapping = "# asked/questions.csv: question -> query, doc -> label_document, rating -> grade, asked_on -> fields\n"
+    assert mapping in Path("questions.toml").read_text()
+    found = load_experiment("questions.toml").dataset
+    assert load(found).labels["q0"].grades == {"a": 2, "b": 0}
+    assert MAPPING in told(capsys, "check", "questions.toml")
+    columns = json.loads(told(capsys, "check", *words, "--columns", "fields=rating", "--json"))["columns"]
+    assert columns["asked/questions.csv"]["rating"] == "fields"
+    assert "unknown format 'tabels'" in told(capsys, "check", *words, "--format", "tabels", code=2)
+
+
+def test_every_part_is_named_by_its_option(capsys, tmp_path):
+    table(tmp_path / "texts.csv", ["id", "text", "pages"], [["a", "text a", 3], ["b", "text b", 4]])
+    table(tmp_path / "who.csv", ["query_id", "query"], [["x", "how much leave"], ["y", "by train"]])
+    table(tmp_path / "gold.csv", ["query_id", "doc_id", "grade"], [["x", "a", 2], ["x", "b", 0], ["y", "b", 1]])
+    parts = ["--documents", "texts.csv", "--queries", "who.csv", "--labels", "gold.csv", "--format", "tables"]
+    said = told(capsys, "init", ".", *parts, "--output", "e.toml", "--columns", "grade=grade")
+    assert "  pages -> kept as a field of the document\n" in said
+    assert "  grade    -> its grade (0: 1, 1: 1, 2: 1)\n" in said
+    assert load(load_experiment("e.toml").dataset).labels["x"].grades == {"a": 2, "b": 0}
+
+
+@pytest.mark.parametrize(
+    ("labels", "way"),
+    [(["a", "b"], ""), (["a.pdf", "b.MD"], "file name"), (["A page", "b  PAGE"], "title"),
+     (["the text of A", "# b page\n\nthe text of b"], "text")],
+)  # fmt: skip
+def test_labels_name_documents_by_what_people_write_and_it_is_said_by_what(capsys, handbook, labels, way):
+    for name, title in (("a", "a page"), ("b", "b page"), ("c", "same"), ("d", "same")):
+        (handbook / f"{name}.md").write_text(f"# {title}\n\nthe text of {name}")
+    rows = [{"query": "leave", "doc": labels[:1], "rating": 2}, {"query": "trains", "doc": labels[1:], "rating": 0},
+            {"query": "trains", "doc": ["a"], "rating": 1}]  # fmt: skip
+    Path("asked.json").write_text(json.dumps(rows))
+    words = ["check", "asked.json", "--documents", "handbook"]
+    said = told(capsys, *words, *(["--columns", "contexts=doc"] if way == "text" else []))
+    assert f"(matched 3 of 3{f', 2 by {way}' if way else ''})\n" in said
+    assert "  rating -> its grade (0: 1, 1: 1, 2: 1)\n" in said
+    Path("asked.json").write_text(json.dumps([{"query": "leave", "doc": ["same"]}]))
+    assert "names document 'same', which does not exist" in told(capsys, *words, code=2)  # two have this title
+
+
+def test_few_labels_of_what_is_not_there_are_left_out_and_named(capsys, handbook):
+    rows: list[list[object]] = [["to the moon", "c", 1], *([f"question {n}", "ab"[n % 2], 1] for n in range(20))]
+    log_, header, beside = Path("log.csv"), ["question", "doc", "rating"], ["--documents", "handbook"]
+    table(log_, header, rows)
+    said = told(capsys, "init", "log.csv", *beside)
+    assert "  doc      -> the relevant document (matched 20 of 21; not found: 'c')\n" in said
+    assert '1 label of what is not there: left out by dangling = "drop"' in said
+    said = told(capsys, "check", "log.toml")
+    assert "(matched 20 of 21; not found: 'c')" in said
+    assert "labels of documents that do not exist: dropped (1): log.csv:2 c\n" in said  # its query has no id
+    said = told(capsys, "check", "log.csv", *beside, code=2)
+    assert "names document 'c', which does not exist" in said and "(--dangling drop)" in said
+    assert "dropped (1)" in told(capsys, "check", "log.csv", *beside, "--dangling", "drop")
+    table(log_, header, rows[:6])  # one of six is more than one in ten
+    assert "names document 'c', which does not exist" in told(capsys, "init", "log.csv", *beside, code=2)
+
+
+@pytest.mark.parametrize("declared", ["stars=grade", "grade=stars"])
+def test_a_column_is_declared_in_either_order_and_a_name_stays_in_its_comment(capsys, handbook, declared):
+    table(Path("log.csv"), ["question", "doc", "stars", 'a\nname = "x"'], [["leave", "a", 2, 5], ["leave", "b", 0, 5]])
+    said = told(capsys, "init", "log.csv", "--documents", "handbook", "--columns", declared)
+    assert re.search(r"stars +-> its grade", said)
+    assert 'doc -> label_document, stars -> grade, a name = "x" -> fields\n' in Path("log.toml").read_text()
+    assert load_experiment("log.toml").experiment.name == "log"
+
+
+def test_what_is_not_used_is_said(capsys, handbook):
+    jsonl(handbook / "queries.jsonl", [{"query": "how much leave", "doc": ["a"], "tags": ["x"]}])
+    assert "  tags  -> not used\n" in told(capsys, "init", "handbook")

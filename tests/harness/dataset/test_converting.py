@@ -1,6 +1,5 @@
 """Documents as companies have them, by markitdown: converted once, what failed listed, in a process apart."""
 
-import io
 import json
 import zipfile
 from importlib.util import find_spec
@@ -13,9 +12,8 @@ from harness.dataset.corpus import NotConverted, convert
 from harness.dataset.files import File
 from harness.experiment import how_read
 from harness.experiment.how_read import reading_line
-from harness.experiment.init import write_experiment
 from retrievers.errors import InputError
-from tests.support.small import ended
+from tests.support import small
 
 needs = pytest.mark.skipif(find_spec("markitdown") is None, reason="needs the extra `documents`")
 pytestmark = pytest.mark.usefixtures("own_cache")
@@ -35,22 +33,14 @@ HTML = "<html><head><title>Leave</title></head><body><h1>Days</h1><p>25 days a y
 
 
 def pdf(text: str) -> bytes:
-    """A PDF of one page, by hand (PDF 32000-1:2008, 7.5)."""
-    stream = f"BT /F1 24 Tf 72 720 Td ({text}) Tj ET".encode()
-    parts = [b"<< /Type /Catalog /Pages 2 0 R >>", b"<< /Type /Pages /Kids [3 0 R] /Count 1 >>",
-             b"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 612 792] /Contents 4 0 R "
-             b"/Resources << /Font << /F1 5 0 R >> >> >>",
-             b"<< /Length %d >>\nstream\n%s\nendstream" % (len(stream), stream),
-             b"<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica >>"]  # fmt: skip
-    out, places = io.BytesIO(b"%PDF-1.4\n"), []
-    out.seek(0, 2)
-    for number, part in enumerate(parts, 1):
-        places.append(out.tell())
-        out.write(b"%d 0 obj\n%s\nendobj\n" % (number, part))
-    table = out.tell()
-    out.write(b"xref\n0 6\n0000000000 65535 f \n" + b"".join(b"%010d 00000 n \n" % place for place in places))
-    out.write(b"trailer << /Size 6 /Root 1 0 R >>\nstartxref\n%d\n%%%%EOF" % table)
-    return out.getvalue()
+    """A PDF of one page, by hand (PDF 32000-1:2008, 7.5), without its table of places, which readers make anew."""
+    stream = f"BT /F1 24 Tf 72 720 Td ({text}) Tj ET"
+    parts = ["<< /Type /Catalog /Pages 2 0 R >>", "<< /Type /Pages /Kids [3 0 R] /Count 1 >>",
+             "<< /Type /Page /Parent 2 0 R /MediaBox [0 0 612 792] /Contents 4 0 R "
+             "/Resources << /Font << /F1 5 0 R >> >> >>", f"<< /Length {len(stream)} >>\nstream\n{stream}\nendstream",
+             "<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica >>"]  # fmt: skip
+    objects = "".join(f"{number} 0 obj\n{part}\nendobj\n" for number, part in enumerate(parts, 1))
+    return f"%PDF-1.4\n{objects}trailer\n<< /Size 6 /Root 1 0 R >>\n%%EOF".encode()
 
 
 def docx(path: Path, text: str) -> None:
@@ -71,13 +61,12 @@ def docx(path: Path, text: str) -> None:
 
 def folder(path: Path, relevant: str) -> Path:
     path.mkdir()
-    (path / "plain.md").write_text("# Plain\n\ntext")
-    (path / "guide.rst").write_text("Guide\n=====\n\nhow to")
-    (path / "leave.html").write_text(HTML)
+    texts = {"plain.md": "# Plain\n\ntext", "guide.rst": "Guide\n=====\n\nhow to", "leave.html": HTML, "logo.png": "",
+             "broken.docx": "PK\3\4 cut"}  # fmt: skip
+    for name, text in texts.items():
+        (path / name).write_text(text)
     (path / "price.pdf").write_bytes(pdf("twelve euros"))
     docx(path / "terms.docx", "thirty days")
-    (path / "broken.docx").write_bytes(b"PK\3\4 cut")
-    (path / "logo.png").write_bytes(b"\x89PNG")
     (path / "queries.json").write_text(json.dumps([{"query": "how much?", "relevant_documents": [relevant]}]))
     return path
 
@@ -89,8 +78,7 @@ def test_what_companies_have_becomes_documents_and_is_converted_once(tmp_path, m
     documents = {document.id: document for document in found.documents()}
     assert list(documents) == ["guide", "leave.html", "plain", "price.pdf", "terms.docx"]
     assert (documents["leave.html"].title, documents["leave.html"].text) == ("Leave", "# Days\n\n25 days a year")
-    assert "twelve euros" in documents["price.pdf"].text
-    assert "thirty days" in documents["terms.docx"].text
+    assert "twelve euros" in documents["price.pdf"].text and "thirty days" in documents["terms.docx"].text
     assert [failed.partition(":")[0] for failed in found.ledger["unconverted-file"]] == ["broken.docx"]
     assert found.ledger["unread-file"] == ("logo.png",)
     assert reading_line(found) == "5 of 7 files are read; 1 is not (.png 1); 1 could not be converted"
@@ -99,39 +87,18 @@ def test_what_companies_have_becomes_documents_and_is_converted_once(tmp_path, m
         assert load(reference_of(place)).digest == found.digest
     (place / "leave.html").write_text(HTML.replace("25", "30"))
     assert load(reference_of(place)).digest != found.digest
-
-
-@needs
-def test_a_label_of_what_could_not_be_converted_says_why(tmp_path):
     with pytest.raises(InputError, match=r"'broken.docx', which could not be converted: .*write the file again"):
-        load(reference_of(folder(tmp_path / "d", "broken.docx")))
+        load(reference_of(folder(tmp_path / "e", "broken.docx")))
 
 
-def test_without_markitdown_the_files_that_are_not_read_are_told(tmp_path, monkeypatch):
-    monkeypatch.setattr(markdown_folder, "installed", lambda: False)
-    monkeypatch.setattr(markdown_folder, "installed", lambda: False)
-    monkeypatch.setattr(how_read, "installed", lambda: False)
-    monkeypatch.chdir(tmp_path)
-    place = folder(tmp_path / "d", "plain")
-    found = load(reference_of(place))
+def test_without_markitdown_the_files_that_are_not_read_are_told_first(tmp_path, monkeypatch, in_tmp, call):
+    for room in (converting, markdown_folder, how_read):
+        monkeypatch.setattr(room, "installed", lambda: False)
+    found = load(reference_of(folder(tmp_path / "data", "plain")))
     assert [document.id for document in found.documents()] == ["guide", "plain"]
     line = ("2 of 7 files are read; 5 are not (.docx 2, .html 1, .pdf 1, .png 1); "
             'pip install "markitdown[docx,pdf,pptx,xlsx]", or the extra "documents"')  # fmt: skip
-    assert reading_line(found) == line
-    assert line in list(write_experiment(place).lines())
-
-
-def test_a_run_says_first_what_is_not_read(tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr(markdown_folder, "installed", lambda: False)
-    monkeypatch.setattr(markdown_folder, "installed", lambda: False)
-    monkeypatch.setattr(how_read, "installed", lambda: False)
-    monkeypatch.setattr("harness.console.printing.print_results", lambda *_, **__: None)
-    place = folder(tmp_path / "d", "plain")
-    path = tmp_path / "e.toml"
-    path.write_text(f'name = "e"\ndataset = "{place.as_posix()}"\nprimary = "RR"\nmeasures = ["RR"]\nreport = false\n'
-                    '[[retrievers]]\nname = "bm25"\nkind = "bm25"\n')  # fmt: skip
-    ended("run", path, "--results", tmp_path / "out")
-    said = capsys.readouterr().err
-    assert said.startswith("2 of 7 files are read; 5 are not (.docx 2, .html 1, .pdf 1, .png 1); pip install")
-    ended("check", path)
-    assert "2 of 7 files are read" in capsys.readouterr().out.split("\n")[1]
+    assert line in call("init", "data", code=0).out
+    path = small.experiment(tmp_path, retrievers=small.BM25)
+    assert call("run", path).err.startswith(line)
+    assert line in call("check", path).out.split("\n")[1]

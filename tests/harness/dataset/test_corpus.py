@@ -1,20 +1,20 @@
-"""Data sets as they are read: documents with front matter, labels as they were given, what is counted or refused."""
+"""Data sets as they are read: documents with front matter, labels as they were given, what is counted."""
 
 import json
-import re
 from pathlib import Path
 
 import pytest
 
 from harness.dataset import DatasetReference, load
+from harness.dataset.load import Dataset
 from harness.dataset.markdown_folder import front_matter, parse_document
 from retrievers.types import Document
-from tests.support.small import refusal
+from tests.support.layouts import jsonl
 
 SURVEY = """# アンケート概要
 
-* ID: {id}
-* アンケート名: {name}
+* ID: X1
+* アンケート名: Hotels
 * カテゴリ: 顧客
 * タグ: a, b
 
@@ -22,64 +22,49 @@ SURVEY = """# アンケート概要
 
 * Q.1: ID: は何ですか?
 """
+CORPUS = [("d1", "first"), ("d2", "second")]
 
 
-def beir(folder: Path, *, corpus: str = "", queries: str = "", qrels: str = "") -> Path:
-    (folder / "qrels").mkdir(parents=True)
-    (folder / "corpus.jsonl").write_text(
-        corpus or '{"_id": "d1", "title": "One", "text": "first"}\n{"_id": "d2", "text": "second"}\n', encoding="utf-8"
-    )
-    (folder / "queries.jsonl").write_text(queries or '{"_id": "1", "text": "which?"}\n', encoding="utf-8")
-    (folder / "qrels" / "test.tsv").write_text(qrels or "query-id\tcorpus-id\tscore\n1\td1\t2\n", encoding="utf-8")
-    return folder
+def beir(folder: Path, corpus=CORPUS, queries=(("1", "which?"),), qrels=(("1", "d1", 2),), **options) -> Dataset:
+    jsonl(folder / "corpus.jsonl", [{"_id": id_, "text": text} for id_, text in corpus])
+    jsonl(folder / "queries.jsonl", [{"_id": id_, "text": text} for id_, text in queries])
+    (folder / "qrels").mkdir()
+    lines = "".join(f"{query}\t{document}\t{grade}\n" for query, document, grade in qrels)
+    (folder / "qrels" / "test.tsv").write_text(f"query-id\tcorpus-id\tscore\n{lines}")
+    return load(DatasetReference(folder), **options)
 
 
-def markdown(folder: Path, queries: object = None, **files: str) -> Path:
-    folder.mkdir(parents=True, exist_ok=True)
-    for name, text in (files or {"a": SURVEY.format(id="X1", name="Hotels"), "b": "# Cars\n\nWheels."}).items():
-        (folder / f"{name}.md").write_text(text, encoding="utf-8")
-    said = [{"query": "rooms", "relevant_documents": ["X1", "b"]}] if queries is None else queries
-    (folder / "queries.json").write_text(json.dumps(said), encoding="utf-8")
-    return folder
+def markdown(folder: Path, queries: list[dict[str, object]], **files: str) -> Dataset:
+    for name, text in files.items():
+        path = folder / name.replace("__", "/").replace("_", ".")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    (folder / "queries.json").write_text(json.dumps(queries), encoding="utf-8")
+    return load(DatasetReference(folder))
 
 
-def problems(folder: Path, **options: bool) -> list[str]:
-    caught = refusal(load, DatasetReference(folder), **options)
-    return [str(problem).replace(str(folder), "DATA") for problem in caught.problems]
-
-
-def test_markdown_as_in_the_article(tmp_path: Path) -> None:
-    dataset = load(DatasetReference(markdown(tmp_path / "d")))
-    first, second = dataset.documents()
-    assert (first.id, first.title, first.fields) == ("X1", "Hotels", {"category": "顧客", "tags": "a, b"})
-    assert "ID: X1" not in first.text
-    assert "Q.1: ID: は何ですか?" in first.text
-    assert first.text.startswith("# アンケート概要")
-    assert (second.id, second.title, second.text) == ("b", "Cars", "# Cars\n\nWheels.")
+def test_markdown_as_in_the_article_and_papers_are_no_documents(tmp_path: Path) -> None:
+    files = {"a_md": SURVEY, "b_md": "# Cars\n\nWheels.", "README_md": "about", "LICENSE_md": "", ".hidden__x_md": "no",
+             "deep__er__note_txt": "text", "deep__README_md": "this one counts"}  # fmt: skip
+    dataset = markdown(tmp_path, [{"query": "rooms", "relevant_documents": ["X1", "deep/er/note"]}], **files)
+    documents = {one.id: one for one in dataset.documents()}
+    assert list(documents) == ["X1", "b", "deep/README", "deep/er/note"]
+    first, second = documents["X1"], documents["b"]
+    assert (first.title, first.fields) == ("Hotels", {"category": "顧客", "tags": "a, b"})
+    assert "ID: X1" not in first.text and "Q.1: ID: は何ですか?" in first.text
     assert first.content.startswith("Hotels # アンケート概要")
+    assert (second.title, second.text) == ("Cars", "# Cars\n\nWheels.")
     assert [query.id for query in dataset.queries] == ["q0"]
-    assert dataset.labels["q0"].ranked == ("X1", "b")
-
-
-def test_nested_files_are_named_by_their_path_and_papers_are_no_documents(tmp_path: Path) -> None:
-    folder = markdown(
-        tmp_path / "d", [{"query": "x", "relevant_documents": ["deep/er/note"]}], README="about", LICENSE=""
-    )
-    (folder / "deep" / "er").mkdir(parents=True)
-    (folder / "deep" / "er" / "note.txt").write_text("text", encoding="utf-8")
-    (folder / "deep" / "README.md").write_text("this one counts", encoding="utf-8")
-    (folder / ".hidden").mkdir()
-    (folder / ".hidden" / "x.md").write_text("no", encoding="utf-8")
-    assert [doc.id for doc in load(DatasetReference(folder)).documents()] == ["deep/README", "deep/er/note"]
+    assert dataset.labels["q0"].ranked == ("X1", "deep/er/note")
 
 
 def test_labels_are_kept_as_they_are(tmp_path: Path) -> None:
-    said = [
+    said: list[dict[str, object]] = [
         {"query": "1", "relevant_documents": ["a", "b"], "labelled_by": "me", "tags": ["x", "y"]},
         {"query": "2", "relevant_documents": [["a"], ["b", "c"]], "id": "groups"},
         {"query": "3", "relevant_documents": {"a": 3, "b": 0}},
     ]
-    dataset = load(DatasetReference(markdown(tmp_path / "d", said, a="1x", b="2x", c="3x")))
+    dataset = markdown(tmp_path, said, a_md="1x", b_md="2x", c_md="3x")
     assert dataset.labels["q0"].as_json() == {"ranked": ("a", "b"), "by": "me"}
     assert dataset.labels["groups"].groups == (("a",), ("b", "c"))
     assert dataset.labels["q2"].grades == {"a": 3, "b": 0}
@@ -87,115 +72,44 @@ def test_labels_are_kept_as_they_are(tmp_path: Path) -> None:
 
 
 def test_beir_with_metadata_and_numbers_as_ids(tmp_path: Path) -> None:
-    corpus = '{"_id": 7, "title": "T", "text": "x", "metadata": {"url": "u"}, "lang": "en"}\n'
-    dataset = load(DatasetReference(beir(tmp_path / "d", corpus=corpus, qrels="1\t7\t1\n")))
-    document = next(dataset.documents())
+    beir(tmp_path)
+    jsonl(tmp_path / "corpus.jsonl", [{"_id": 7, "title": "T", "text": "x", "metadata": {"url": "u"}, "lang": "en"}])
+    (tmp_path / "qrels" / "test.tsv").write_text("1\t7\t1\n")  # without a header
+    dataset = load(DatasetReference(tmp_path))
+    (document,) = dataset.documents()
     assert (document.id, document.fields) == ("7", {"url": "u", "lang": "en"})
     assert dataset.labels["1"].grades == {"7": 1}
 
 
 def test_what_is_counted_and_not_refused(tmp_path: Path) -> None:
-    corpus = "\n".join(
-        json.dumps({"_id": i, "text": t})
-        for i, t in [("a", "One  text"), ("b", "one text"), ("c", " "), ("d", "other")]
-    )
-    queries = "\n".join(json.dumps({"_id": i, "text": t}) for i, t in [("1", "Other"), ("2", "two"), ("3", "three")])
-    dataset = load(DatasetReference(beir(tmp_path / "d", corpus=corpus, queries=queries, qrels="1\ta\t1\n2\tb\t0\n")))
+    corpus = [("a", "One  text"), ("b", "one text"), ("c", " "), ("d", "other")]
+    queries = [("1", "Other"), ("2", "two"), ("3", "three")]
+    dataset = beir(tmp_path, corpus, queries, [("1", "a", 1), ("2", "b", 0)])
     assert dataset.ledger == {
-        "duplicate-text": ("b (as a)",),
-        "empty-document": ("c",),
-        "no-relevant-document": ("2",),
-        "unjudged-query": ("3",),
-        "query-is-document": ("1",),
-    }
+        "duplicate-text": ("b (as a)",), "empty-document": ("c",), "no-relevant-document": ("2",),
+        "unjudged-query": ("3",), "query-is-document": ("1",),
+    }  # fmt: skip
     assert [query.id for query in dataset.queries] == ["1"]
     assert [query.id for query in dataset.judged] == ["1", "2"]
     assert dataset.count == 4
 
 
-def test_every_fault_is_told_in_one_pass(tmp_path: Path) -> None:
-    folder = beir(
-        tmp_path / "d",
-        corpus='{"_id": "d1", "text": "x"}\n{"_id": "d1", "text": "y"}\nnot json\n[]\n{"text": "z"}\n{"_id": "d3"}\n',
-        queries='{"_id": "1", "text": "  "}\n{"_id": "1", "text": "again"}\n',
-        qrels="query-id\tcorpus-id\tscore\n1\td1\n1\td1\thigh\n1\td1\t1\n1\td1\t1\n1\tnone\t1\n9\td1\t1\n",
-    )
-    told = "\n".join(problems(folder))
-    for expected in (
-        r"DATA/corpus.jsonl:2: document id 'd1' occurs twice",
-        r"DATA/corpus.jsonl:3: is not JSON",
-        r"DATA/corpus.jsonl:4: is not a JSON object",
-        r"DATA/corpus.jsonl:5: '_id' is missing",
-        r"DATA/corpus.jsonl:6: 'text' is missing",
-        r"DATA/queries.jsonl:2: query id '1' occurs twice",
-        r"DATA/qrels/test.tsv:2: 2 columns \(expected 3",
-        r"DATA/qrels/test.tsv:3: grade .high. is not a whole number",
-        r"DATA/qrels/test.tsv:5: query '1' and document 'd1' are judged twice",
-        r"query '1' names document 'none', which does not exist",
-        r"labels name query '9', which does not exist",
-        r"judged query '1' is blank",
-    ):
-        assert re.search(expected, told), f"{expected} is not in\n{told}"
-
-
 def test_dangling_judgments_can_be_counted_instead(tmp_path: Path) -> None:
-    asked = range(1, 40)
-    folder = beir(
-        tmp_path / "d",
-        queries="".join(f'{{"_id": "{n}", "text": "query {n}"}}\n' for n in asked if n != 9),
-        qrels="".join(f"{n}\td1\t1\n" for n in asked) + "1\tnone\t1\n",
-    )
-    dataset = load(DatasetReference(folder), drop_dangling=True)
-    assert len(dataset.labels) == 38
-    assert dataset.labels["1"].grades == {"d1": 1}
+    asked = [str(n) for n in range(1, 40)]
+    queries = [(n, f"query {n}") for n in asked if n != "9"]
+    qrels = [*((n, "d1", 1) for n in asked), ("1", "none", 1)]
+    dataset = beir(tmp_path / "d", queries=queries, qrels=qrels, drop_dangling=True)
+    assert len(dataset.labels) == 38 and dataset.labels["1"].grades == {"d1": 1}
     assert dataset.ledger["dangling-document"] == ("1 none",)
     assert dataset.ledger["dangling-query"] == ("9",)
 
 
-def test_folders_that_are_no_data_set(tmp_path: Path) -> None:
-    (tmp_path / "empty").mkdir()
-    assert problems(tmp_path / "empty") == [
-        "DATA: holds no documents (corpus.jsonl, tables of documents and queries, or files *.md or *.txt)"
-    ]
-    assert problems(tmp_path / "none")[0].startswith("DATA: no such folder")
-    folder = markdown(tmp_path / "d")
-    (folder / "queries.json").unlink()
-    told = "DATA/queries.json: cannot be read: No such file or directory"
-    assert problems(folder) == [f"{told} (see that it is there and whole, and that you may read it)"]
-
-
 def test_the_digest_covers_documents_queries_and_labels(tmp_path: Path) -> None:
-    digests = {
-        load(DatasetReference(folder)).digest
-        for folder in (
-            beir(tmp_path / "same"),
-            beir(tmp_path / "copy"),
-            beir(tmp_path / "query", queries='{"_id": "1", "text": "what?"}\n'),
-            beir(tmp_path / "label", qrels="1\td1\t1\n"),
-            beir(tmp_path / "corpus", corpus='{"_id": "d1", "text": "x"}\n'),
-        )
-    }
-    assert len(digests) == 4
-
-
-def test_text_that_is_no_text_is_named_with_its_line(tmp_path: Path) -> None:
-    deep = "[" * 100_000
-    corpus = '{"_id": "d1", "text": "cut \\ud83d"}\n{"_id": "d2", "text": "whole \\ud83d\\ude00"}\n' + deep + "\n"
-    told = problems(beir(tmp_path / "d", corpus=corpus, qrels="1\td2\t1\n"))
-    assert told[0].startswith("DATA/corpus.jsonl:1: is not JSON: it holds half a character, \\ud83d")
-    assert told[1].startswith("DATA/corpus.jsonl:3: is not JSON")
-    assert len(told) == 2
-    folder = markdown(tmp_path / "m")
-    (folder / "queries.json").write_text('[{"query": "\\ud83d", "relevant_documents": ["b"]}]')
-    assert "queries.json: is not JSON: it holds half a character" in problems(folder)[0]
-
-
-def test_what_a_wiki_exports():
-    text = '---\r\ntitle: "Passwort: neu"\r\nlang: de\r\nweight: 3\r\n---\r\n\r\n# Heading\r\n\r\nKlicken Sie.\r\n'
-    found = parse_document(text, "de/password")
-    assert found == Document(
-        "de/password", "Passwort: neu", "# Heading\r\n\r\nKlicken Sie.", {"lang": "de", "weight": "3"}
-    )
+    changes: dict[str, dict[str, object]] = {
+        "same": {}, "copy": {}, "query": {"queries": [("1", "what?")]}, "label": {"qrels": [("1", "d1", 1)]},
+        "corpus": {"corpus": [("d1", "x")]},
+    }  # fmt: skip
+    assert len({beir(tmp_path / name, **change).digest for name, change in changes.items()}) == 4
 
 
 @pytest.mark.parametrize(
@@ -217,24 +131,42 @@ def test_simple_entries_are_read_as_text(head, fields):
 @pytest.mark.parametrize(
     "text",
     [
-        "---\n\nA rule, then text.\n\n---\nmore",
-        "---\ntitle: never closed\n\ntext",
-        "---\ntitle: a\ntitle: b\n---\ntext",
-        "---\n- a\n---\ntext",
-        "---\n---\ntext",
-        " ---\ntitle: a\n---\ntext",
+        "---\n\nA rule, then text.\n\n---\nmore", "---\ntitle: never closed\n\ntext", "---\n- a\n---\ntext",
+        "---\ntitle: a\ntitle: b\n---\ntext", "---\n---\ntext", " ---\ntitle: a\n---\ntext",
         "----\ntitle: a\n----\ntext",
-        "text\n---\ntitle: a\n---\n",
-        "---\ntitle: a: b\n---\ntext",
-        "---\na: " + "[" * 19_000 + "\n---\ntext",
-        "---\na: !!python/name:os.system\nb: [c\n---\ntext",
-        "",
+        "text\n---\ntitle: a\n---\n", "---\ntitle: a: b\n---\ntext", "---\na: " + "[" * 1_000 + "\n---\ntext",
+        "---\na: !!python/name:os.system\nb: [c\n---\ntext", "",
     ],
-)
+)  # fmt: skip
 def test_what_is_no_front_matter_stays_in_the_text(text):
     assert front_matter(text) == ("", {}, text)
 
 
-def test_a_survey_keeps_its_own_head():
+def test_what_a_wiki_exports_and_a_survey_keeps_its_own_head():
+    text = '---\r\ntitle: "Passwort: neu"\r\nlang: de\r\nweight: 3\r\n---\r\n\r\n# Heading\r\n\r\nKlicken Sie.\r\n'
+    body, fields = "# Heading\r\n\r\nKlicken Sie.", {"lang": "de", "weight": "3"}
+    assert parse_document(text, "de/password") == Document("de/password", "Passwort: neu", body, fields)
     found = parse_document("---\ntags: x\nlang: en\n---\n# Survey overview\n\n* ID: X1\n* Tags: a, b\n", "file")
     assert (found.id, dict(found.fields)) == ("X1", {"tags": "a, b", "lang": "en"})
+
+
+TEMPLATES = {
+    "en": ("d9ace5384bb9e382", "5e85689ba02fa590", "b75708568daef746"),
+    "ja": ("69e779f698a6a517", "c08ca2edaaf7296f", "115a211edcd1bd63"),
+}
+"""Of documents and queries, and of either labeller. Of these very bytes a program that is in the history of this file
+checked what the READMEs say: the form of all templates, that the languages are translations of each other, that no
+template and no query repeats another, and every figure. Whoever changes them checks that anew."""
+
+
+@pytest.mark.parametrize(("language", "other"), [["en", "ja"], ["ja", "en"]])
+def test_the_survey_templates_are_those_of_their_readme(project, language, other):
+    files, folder = ("queries.json", "queries-extended.json", "labels-a.json", "labels-b.json"), project / "datasets"
+    place = folder / f"survey-templates-{language}"
+    asked = (files[:2], files[2:3], files[3:])
+    assert tuple(load(DatasetReference(place, queries=names)).digest[:16] for names in asked) == TEMPLATES[language]
+    assert {path.name for path in place.iterdir() if len(path.stem) != 26} == {*files, "README.md", "LICENSE"}
+    assert "CC BY 4.0" in (place / "README.md").read_text(encoding="utf-8")
+    across = load(DatasetReference(place, queries=tuple(f"../survey-templates-{other}/{name}" for name in files[:2])))
+    assert (across.count, len(across.queries), across.queries[0].fields["tags"]) == (182, 13 + 125, "article")
+    assert not any(across.ledger.values())

@@ -4,7 +4,8 @@ Each file of a layout is damaged in turn, at places that hypothesis draws, the s
 a hub or by ir_datasets is not here: its files are those of another library.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -26,26 +27,16 @@ from tests.test_fuzz import damaged, spots
 bounded = settings(max_examples=100 if settings.get_current_profile_name() == "fuzz" else 12, database=None)
 
 
-def of_shape(write: Callable[[Path], list[str]]) -> Callable[[Path], Path]:
+def of_shape(name: str) -> Callable[[Path], Path]:
     """A layout of the tests of shapes, in a folder of its own."""
-
-    def written(folder: Path) -> Path:
-        folder.mkdir(parents=True)
-        return folder / write(folder)[0]
-
-    return written
-
-
-def markdown(folder: Path) -> Path:
-    folder.parent.mkdir(exist_ok=True)
-    return small.dataset(folder)
+    return lambda folder: folder / shapes.laid(folder, name)[0]
 
 
 LAYOUTS: dict[str, Callable[[Path], Path]] = {
-    **layouts.GRADED, "squad": of_shape(shapes.squad), "quoted": of_shape(shapes.contexts_in_rows),
-    "msmarco": of_shape(shapes.ms_marco), "hotpotqa": of_shape(shapes.hotpotqa), "markdown": markdown,
-    "hotpotqa-hub": of_shape(shapes.hotpotqa_of_the_hub), "xlsx": of_shape(shapes.excel_named_sheets),
-    "arrow": of_shape(shapes.saved_parts), "autorag": layouts.of_tool("qa.parquet", "corpus.parquet"),
+    **layouts.GRADED, "squad": of_shape("SQuAD"), "quoted": of_shape("question, answer and context rows"),
+    "msmarco": of_shape("MS MARCO"), "hotpotqa": of_shape("HotpotQA"), "markdown": small.dataset,
+    "hotpotqa-hub": of_shape("HotpotQA of the hub"), "xlsx": of_shape("Excel, named sheets"),
+    "arrow": of_shape("save_to_disk, parts"), "autorag": layouts.of_tool("qa.parquet", "corpus.parquet"),
     "llama-index": layouts.of_tool("qa_finetune.json"), "llama-index-rag": layouts.of_tool("rag_dataset.json"),
     "ragas": layouts.of_tool("ragas.jsonl"), "langsmith": layouts.of_tool("langsmith.jsonl"),
     "phoenix": layouts.of_tool("phoenix.json"), "langfuse": layouts.of_tool("langfuse.json"),
@@ -59,119 +50,73 @@ def files(place: Path) -> list[Path]:
     return [place] if place.is_file() else sorted(path for path in place.rglob("*") if path.is_file())
 
 
-def answered(read: Callable[[], object]) -> None:
-    """Read; InputError is an answer."""
-    try:
-        result = read()
-        if isinstance(result, Iterator):
-            list(result)
-    except InputError as error:
-        assert str(error)
-
-
 def read_damaged(paths: list[Path], spot: tuple[float, float, bytes], read: Callable[[], object]) -> None:
-    """Damage each file alone, and read all."""
+    """Damage each file alone, and read all; InputError is an answer."""
     for path in paths:
         raw = path.read_bytes()
         try:
             path.write_bytes(damaged(raw, spot))
-            answered(read)
+            read()
+        except InputError as error:
+            assert str(error)
         finally:
             path.write_bytes(raw)
 
 
+def laid_out(name: str, folder: Path) -> DatasetReference:
+    """A layout, with its format named."""
+    folder.parent.mkdir(exist_ok=True)
+    reference = DatasetReference(LAYOUTS[name](folder), documents="docs.jsonl" if name in CONTEXTS else None)
+    return replace(reference, format=load(reference).format)
+
+
 @pytest.fixture(scope="module", params=LAYOUTS)
-def laid_out(request, tmp_path_factory):
-    folder = tmp_path_factory.mktemp("layout") / "data"
-    place = LAYOUTS[request.param](folder)
-    documents = "docs.jsonl" if request.param in CONTEXTS else None
-    return load(DatasetReference(place, documents=documents)).format, DatasetReference(place, documents=documents)
+def layout(request, tmp_path_factory):
+    return laid_out(request.param, tmp_path_factory.mktemp("layout") / "data")
 
 
 @bounded
 @given(spots)
-def test_data_sets_of_every_form(laid_out, spot):
-    form, reference = laid_out
-    named = DatasetReference(reference.path, documents=reference.documents, format=form)
-
-    def read() -> None:
-        list(load(named).documents())
-
-    read_damaged(files(reference.folder), spot, read)
+def test_data_sets_of_every_form(layout, spot):
+    read_damaged(files(layout.folder), spot, lambda: list(load(layout).documents()))
 
 
 def test_every_reader_of_data_sets_has_a_layout(tmp_path):
-    forms = set()
-    for name, write in LAYOUTS.items():
-        place = write(tmp_path / name / "data")
-        documents = "docs.jsonl" if name in CONTEXTS else None
-        forms.add(load(DatasetReference(place, documents=documents)).format)
+    forms = {laid_out(name, tmp_path / name / "data").format for name in LAYOUTS}
     assert forms == FORMATS.keys() - {"hub", "ir_datasets"}
 
 
-def judgments(folder: Path) -> Callable[[], object]:
-    path = folder / "judgments.jsonl"
-    labels_small.write(path, [labels_small.judgment(), labels_small.judgment("q1", grade=None, judge="bob")])
-    return lambda: read_judgments([path])
+BY = {"judge": "j", "prompt": "p"}
+ANSWER = {"response": "It is so [1].", "contexts": [{"id": "c1", "text": "a"}, {"id": "c2", "text": "b"}]}
+DRAFTS = [Draft(f"q{i}", "what?", "short", "n", "llm:m", "d") for i in range(3)]
+SCORES = "".join(f"{name},q{i},P@1,0.{i}\n" for name in "ab" for i in range(5))
+OTHERS: dict[str, tuple[shapes.Files | Callable[[Path], object], Callable[[Path], object]]] = {
+    "judgments": ({"said.jsonl": [labels_small.row(), labels_small.row(query_id="q1", grade=None, judge="bob")]},
+                  lambda folder: read_judgments([folder / "said.jsonl"])),
+    "pools": (lambda folder: write_pool(folder / "pool.jsonl", labels_small.pool()),
+              lambda folder: read_pool(folder / "pool.jsonl")),
+    "drafts": (lambda folder: (write_drafts(folder / "drafts.jsonl", DRAFTS),
+                               labels_small.write(folder / "kept.jsonl", [labels_small.judgment()])),
+               lambda folder: kept_drafts(folder / "drafts.jsonl", [folder / "kept.jsonl"])),
+    "scores": ({"scores.csv": f"retriever,query_id,measure,value\n{SCORES}"},
+               lambda folder: read_scores(folder / "scores.csv")),
+    "ids": ({"ids.txt": "q1\nq2\n"}, lambda folder: read_ids(folder / "ids.txt")),
+    "answers": ({"mine.jsonl": [{"query_id": query, **ANSWER} for query in ("q1", "q2")]},
+                lambda folder: read_systems(folder, {"q1", "q2"})),
+    "readings": ({"claims.jsonl": [{"text": "t", "claims": ["c"], **BY}],
+                  "verdicts.jsonl": [{"claim": "c", "passage": "0", "verdict": "entailed", **BY}],
+                  "opinions.jsonl": [{"task": "rating", "of": ["0"], "answer": 1, **BY}],
+                  "passages.jsonl": [{"id": "d", "passage": "0"}]},
+                 lambda folder: (read_readings(folder, By("j", "p")), read_passages(folder))),
+}  # fmt: skip
+"""Files, or what writes them, and what reads them."""
 
 
-def pools(folder: Path) -> Callable[[], object]:
-    write_pool(folder / "pool.jsonl", labels_small.pool())
-    return lambda: read_pool(folder / "pool.jsonl")
-
-
-def drafts(folder: Path) -> Callable[[], object]:
-    write_drafts(folder / "drafts.jsonl", [Draft(f"q{i}", "what?", "short", "n", "llm:m", "d") for i in range(3)])
-    labels_small.write(folder / "kept.jsonl", [labels_small.judgment()])
-    return lambda: kept_drafts(folder / "drafts.jsonl", [folder / "kept.jsonl"])
-
-
-def scores(folder: Path) -> Callable[[], object]:
-    (folder / "scores.csv").write_text(
-        "retriever,query_id,measure,value\n" + "".join(f"{r},q{i},P@1,0.{i}\n" for r in "ab" for i in range(5)),
-        encoding="utf-8",
-    )
-    return lambda: read_scores(folder / "scores.csv")
-
-
-def ids(folder: Path) -> Callable[[], object]:
-    (folder / "ids.txt").write_text("q1\nq2\n", encoding="utf-8")
-    return lambda: read_ids(folder / "ids.txt")
-
-
-def answers(folder: Path) -> Callable[[], object]:
-    contexts = [{"id": "c1", "text": "a"}, {"id": "c2", "text": "b"}]
-    rows = [{"query_id": query, "response": "It is so [1].", "contexts": contexts} for query in ("q1", "q2")]
-    layouts.jsonl(folder / "mine.jsonl", rows)
-    return lambda: read_systems(folder, {"q1", "q2"})
-
-
-def readings(folder: Path) -> Callable[[], object]:
-    by = {"judge": "j", "prompt": "p"}
-    layouts.jsonl(folder / "claims.jsonl", [{"text": "t", "claims": ["c"], **by}])
-    layouts.jsonl(folder / "verdicts.jsonl", [{"claim": "c", "passage": "0", "verdict": "entailed", **by}])
-    layouts.jsonl(folder / "opinions.jsonl", [{"task": "rating", "of": ["0"], "answer": 1, **by}])
-    layouts.jsonl(folder / "passages.jsonl", [{"id": "d", "passage": "0"}])
-    return lambda: (read_readings(folder, By("j", "p")), read_passages(folder))
-
-
-OTHERS = (judgments, pools, drafts, scores, ids, answers, readings)
-
-
-@pytest.mark.parametrize("line", [b"\xff{}", b"[" * 100_000, b'{"round": 1e999}', b"[]", b"9" * 5_000])
-def test_a_reading_that_is_none_is_named_with_its_line(tmp_path, line):
-    by = b'"judge": "j", "claim": "c", "passage": "p", "verdict": null'
-    (tmp_path / "verdicts.jsonl").write_bytes(b"{%s}\n%s\n" % (by, line.replace(b'{"', b'{%s, "' % by)))
-    with pytest.raises(InputError, match=r"verdicts\.jsonl:2: is"):
-        read_readings(tmp_path, By("j", ""))
-
-
-@pytest.fixture(scope="module", params=OTHERS, ids=lambda write: write.__name__)
+@pytest.fixture(scope="module", params=OTHERS)
 def other(request, tmp_path_factory):
-    folder = tmp_path_factory.mktemp("others") / "files"
-    folder.mkdir()
-    read = request.param(folder)
-    read()
+    folder, (held, read) = tmp_path_factory.mktemp("others"), OTHERS[request.param]
+    held(folder) if callable(held) else shapes.lay(folder, held)
+    read(folder)
     return folder, read
 
 
@@ -179,4 +124,4 @@ def other(request, tmp_path_factory):
 @given(spots)
 def test_other_files(other, spot):
     folder, read = other
-    read_damaged(files(folder), spot, read)
+    read_damaged(files(folder), spot, lambda: read(folder))

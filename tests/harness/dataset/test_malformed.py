@@ -1,4 +1,4 @@
-"""Files that are wrong: a message with the file, the line or row and a remedy, and nothing loaded.
+"""Files that are wrong: one message with the file, the line or row, what it looks like and the remedy that helps.
 
 What may be wrong with a kind of file (an encoding, a line that is cut) and with a row (an id that is missing) stands
 once; each reader has what only its files may have.
@@ -12,30 +12,27 @@ from pathlib import Path
 
 import pytest
 
-from harness.dataset import DatasetReference, load, reference_of
+from harness.dataset import DatasetReference, converting, corpus, load, markdown_folder, reference_of
+from harness.dataset.judgments import read_judgments
+from harness.dataset.rows import read_jsonl
+from harness.dataset.source import Findings
+from harness.dataset.trec import read_qrels
 from tests.support import layouts
-from tests.support.small import refusal
+from tests.support.layouts import Rows, book, jsonl
+from tests.support.small import ends, refusal
 
-Change = Callable[[bytes], bytes]
-
-
-def refused(reference: DatasetReference, expected: str) -> None:
-    """Loading fails with a problem that matches, and every problem says what to do."""
-    caught = refusal(load, reference)
-    shown = "\n".join(map(str, caught.problems))
-    assert re.search(expected, shown), f"{expected} is not in\n{shown}"
-    assert all(problem.where and (problem.remedy or " more like these" in problem.what)
-               for problem in caught.problems), shown  # fmt: skip
+Change = bytes | Rows | Callable[[bytes], bytes]
+"""The bytes of a file, its rows in Parquet, or what becomes of its bytes."""
 
 
-def append(text: str | bytes) -> Change:
+def add(text: str | bytes) -> Change:
     return lambda raw: raw + (text.encode() if isinstance(text, str) else text)
 
 
-def swap(old: str, new: str) -> Change:
+def swap(old: str, new: str, count: int = -1) -> Change:
     def change(raw: bytes) -> bytes:
         assert old.encode() in raw, old
-        return raw.replace(old.encode(), new.encode())
+        return raw.replace(old.encode(), new.encode(), count)
 
     return change
 
@@ -44,129 +41,10 @@ def cut(count: int) -> Change:
     return lambda raw: raw[:-count]
 
 
-def empty(raw: bytes) -> bytes:
-    return b""
-
-
-def utf16(raw: bytes) -> bytes:
-    return raw.decode().encode("utf-16")
-
-
-LONG = "x" * 3000
-BEIR = [
-    ("corpus.jsonl", append(b'{"_id": "e", "text": "\xe9"}\n'), r"corpus.jsonl:5: is not UTF-8 \(byte 0xe9"),
-    ("corpus.jsonl", utf16, r"corpus.jsonl:1: is not UTF-8"),
-    ("corpus.jsonl", empty, "the corpus is empty"),
-    ("corpus.jsonl", append('{"_id": "e", "text": 5}\n'), r"corpus.jsonl:5: 'text' is not a string but 5"),
-    (
-        "corpus.jsonl",
-        append('{"_id": "e", "text": "x", "title": 3}\n'),
-        r"corpus.jsonl:5: 'title' is not a string but 3",
-    ),
-    ("corpus.jsonl", append('{"_id": ["e"], "text": "x"}\n'), r"corpus.jsonl:5: '_id' is not an id but \[\"e\"\]"),
-    ("corpus.jsonl", append('{"_id": "car", "text": "x"}\n'), r"corpus.jsonl:5: document id 'car' occurs twice"),
-    (
-        "queries.jsonl",
-        append('{"_id": "q1", "text": "x"}\n'),
-        r"queries.jsonl:4: query id 'q1' occurs twice .*it is at \S*queries.jsonl:1 too",
-    ),
-    ("queries.jsonl", empty, "there is no query|labels name query 'q1'"),
-    ("qrels/test.tsv", append("q1\tcra\t1\n"), r"test.tsv:7: query 'q1' names document 'cra', .* \(did you mean 'car'"),
-    ("qrels/test.tsv", append("q9\tcar\t1\n"), r"test.tsv:7: labels name query 'q9'.* \(did you mean 'q1'|'q"),
-    ("qrels/test.tsv", append("q1 0 car 1\n" * 30), r"test.tsv:7: 4 columns, as at 29 more places .*TREC"),
-]
-CSV = [
-    (
-        "documents.csv",
-        swap("id,text", "sku,text"),
-        r"documents.csv:2: '_id' is missing, as .*columns = \{ document_id =",
-    ),
-    ("documents.csv", swap("id,text", "id,words"), r"documents.csv:2: 'text' is missing, as .*there are: id, words"),
-    ("documents.csv", append(",nameless\n"), r"documents.csv:7: 'id' is missing or empty"),
-]
-
-
-def written(path: Path, rows: list[dict[str, object]]) -> Change:
-    """The bytes of a Parquet file."""
-
-    def change(raw: bytes) -> bytes:
-        layouts.parquet(path, rows)
-        return path.read_bytes()
-
-    return change
-
-
-PARQUET = [
-    ("documents.parquet", empty, r"documents.parquet: cannot be read as Parquet"),
-    ("documents.parquet", cut(20), r"documents.parquet: cannot be read as Parquet"),
-    ("documents.parquet", [{"id": None, "text": "x"}], r"documents.parquet:1: 'id' is missing or empty"),
-    ("documents.parquet", [{"id": 0.5, "text": "x"}], r"documents.parquet:1: 'id' is not an id but 0.5"),
-    ("documents.parquet", [{"id": "a", "text": None}], r"documents.parquet:1: 'text' is not a string but null"),
-    ("qrels.parquet", [{**layouts.qrels()[0], "score": 0.5}], r"qrels.parquet:1: grade 0.5 is not a whole number"),
-]
-TREC = [
-    ("documents.trec", append(b"<DOC><DOCNO>e</DOCNO>\n\xe9</DOC>\n"), r"documents.trec:\d+: is not UTF-8"),
-    ("documents.trec", empty, r"documents.trec: holds no <doc>"),
-    ("documents.trec", cut(8), r"documents.trec:\d+: <doc> has no end \(the file is cut short"),
-    ("documents.trec", swap("<DOCNO> car </DOCNO>\n", ""), r"documents.trec:\d+: the document has no <DOCNO>"),
-    ("documents.trec", swap(" car ", " boat "), r"documents.trec:\d+: document id 'boat' occurs twice"),
-    ("documents.trec", lambda raw: raw.replace(b"</DOC>", b"", 1), r"documents.trec:1: <doc> has no end before line"),
-    ("topics.txt", swap("<num> Number: q1\n", ""), r"topics.txt:1: the topic has no number"),
-    ("topics.txt", swap("<title> green trees", "<title>"), r"topics.txt:\d+: topic q3 has no <title>"),
-    ("topics.txt", lambda raw: b"q1 no tab\n", r"topics.txt:1: is neither a topic nor"),
-    ("topics.txt", swap("q2", "q1"), r"topics.txt:\d+: query id 'q1' occurs twice"),
-    ("qrels.txt", append("q1\tcar\t1\n"), r"qrels.txt:6: 3 fields instead of 4"),
-    ("qrels.txt", append("q1 0 boat high\n"), r"qrels.txt:6: 'high' is not a grade"),
-    ("qrels.txt", append("q1 0 nowhere 1\n"), r"qrels.txt:6: query 'q1' names document 'nowhere'"),
-]
-JSONL = [
-    (
-        "queries.jsonl",
-        append('{"id": "q4", "text": "x", "relevant": {"car": "high"}}\n'),
-        r"queries.jsonl:4: grade 'high'",
-    ),
-    ("queries.jsonl", append('{"id": "q4", "text": "x", "relevant": 5}\n'), r"queries.jsonl:4: .* cannot be read: 5"),
-]
-ROUTES = {"beir": BEIR, "csv": CSV, "jsonl": JSONL, "parquet": PARQUET, "trec": TREC}
-TABLES = ("csv", "jsonl", "parquet")
-CASES = [(route, *case) for route, cases in ROUTES.items() for case in cases]
-
-
-@pytest.mark.parametrize(("route", "file", "change", "expected"), CASES)
-def test_a_malformed_file(tmp_path, monkeypatch, route, file, change, expected):
-    folder = layouts.GRADED[route](tmp_path / "data")
-    path = folder / file
-    if isinstance(change, list):
-        change = written(path, change)
-    path.write_bytes(change(path.read_bytes()))
-    refused(replace(reference_of(folder), format="tables" if route in TABLES else route), expected)
-
-
-def whole(**changes: object) -> str:
+def whole(**changes: object) -> bytes:
     said = {"queries": layouts.QUERIES, "corpus": layouts.DOCUMENTS, "qrels": layouts.GRADES,
             "relevant_docs": {"q1": ["car"]}, **changes}  # fmt: skip
-    return json.dumps({key: value for key, value in said.items() if value is not None})
-
-
-KEYED = [
-    (whole().encode("utf-16"), "is not UTF-8"),
-    (b"", "is not JSON"),
-    (whole()[:-20].encode(), r"data.json:1: is not JSON"),
-    (b"[]", "'corpus' is missing"),
-    (whole(corpus=None).encode(), "'corpus' is missing"),
-    (whole(corpus=["a"]).encode(), "'corpus' is missing, or not an object"),
-    (whole(corpus={"car": 5}).encode(), r"corpus\['car'\]: 'text' is not a string but 5"),
-    (whole(queries=None).encode(), "'queries' is missing"),
-    (whole(queries={"q1": None}).encode(), r"queries\['q1'\]: 'text' is not a string"),
-    (b'{"corpus": {"a": "x", "a": "y"}}', "the key 'a' occurs twice"),
-    (whole(corpus={}).encode(), "the corpus is empty"),
-    (b'{"corpus": ' + b"[" * 20_000, "nested too deep|is not JSON"),
-]
-EMBENCH = [
-    *KEYED, (whole(qrels={"q1": 3}).encode(), r"qrels\['q1'\]: relevant documents cannot be read: 3"),
-    (whole(qrels={"q1": {"car": "high"}}).encode(), r"grade 'high' of document 'car' is not a whole number"),
-]  # fmt: skip
-LLAMA = [(whole(relevant_docs={"q1": [0.5]}).encode(), r"relevant_docs\['q1'\]: relevant documents cannot be read")]
+    return json.dumps({key: value for key, value in said.items() if value is not None}).encode()
 
 
 def squad(context: object = "a car", **asked: object) -> bytes:
@@ -174,166 +52,158 @@ def squad(context: object = "a car", **asked: object) -> bytes:
     return json.dumps({"data": [{"title": "t", "paragraphs": [{"context": context, "qas": [question]}]}]}).encode()
 
 
-SQUAD = [
-    (b"{", "is not JSON"),
-    (b'{"data": 7}', "the corpus is empty"),
-    (squad(context=None), r"data\[0\]\.paragraphs\[0\]: 'context' is missing, or no text"),
-    (squad(context=["a"]), "'context' is missing, or no text"),
-    (squad(id=None), "'id' is missing or empty"),
-    (squad(question=7), "'question' is not a string but 7"),
-    (squad(answers=[{"text": 7}]), "'reference' is neither text nor a list of texts"),
-    (squad(question=" "), "judged query 'q1' is blank"),
-]
-GOOD = '{"question": "wheels", "context": "a car"}\n'
-QUOTED = [
-    (b"", "the corpus is empty"),
-    (f"{GOOD}{{".encode(), "data.jsonl:2: is not JSON"),
-    (f'{GOOD}{{"question": "x"}}'.encode(), "data.jsonl:2: there is no column 'context'"),
-    (f'{GOOD}{{"question": 7, "context": "x"}}'.encode(), "data.jsonl:2: 'question' is not a string but 7"),
-    (f'{GOOD}{{"question": "x", "context": [7]}}'.encode(), "data.jsonl:2: 'context' is not a list of texts"),
-    (f'{GOOD}{{"question": "x", "context": "y", "rating": "high"}}'.encode(), 'grade "high" is not a whole number'),
-    (b'{"question": "x", "context": "y", "score": 1}\n{"question": "x", "context": "y", "score": 2}', "judged twice"),
-]
+def quoted(**row: object) -> bytes:
+    return f'{{"question": "wheels", "context": "a car"}}\n{json.dumps({"question": "x", **row})}'.encode()
 
 
-MSMARCO = [
-    ("collection.tsv", b"car\ta\tb\n", r"collection.tsv:1: 3 columns \(expected 2"),
-    ("queries.tsv", b"q1 a query of words\n", r"queries.tsv:1: 5 columns \(expected 2"),
-    ("queries.tsv", b"\twheels\n", "'_id' is missing or empty"),
-    ("qrels.tsv", b"q1\t0\tcra\t1\n", "names document 'cra'"),
-    ("qrels.tsv", b"q1\tcar\t1\n", r"qrels.tsv:1: 3 columns \(expected 4"),
-]
+def sample(**changes: object) -> bytes:
+    return json.dumps({"user_input": "wheels", "reference_contexts": ["cars drive"], **changes}).encode()
+
+
+def example(**changes: object) -> bytes:
+    row = {"id": "e1", "inputs": {"question": "wheels"}, "outputs": {"document_ids": ["car"]}, "metadata": None}
+    return json.dumps({**row, **changes}).encode()
+
+
+def paragraph(**changes: object) -> bytes:
+    row = {"_id": "h1", "question": "wheels", "context": [["Car", ["a car", " drives"]]],
+           "supporting_facts": [["Car", 0]]}  # fmt: skip
+    return json.dumps({**row, **changes}).encode()
 
 
 QA = {"qid": "q1", "query": "wheels", "retrieval_gt": [["car"]], "generation_gt": ["x"]}
-AUTORAG = [
-    ("qa.parquet", [{"qid": "q1", "retrieval_gt": [["car"]]}], "qa.parquet:1: there is no column 'query'"),
-    ("qa.parquet", [{**QA, "retrieval_gt": None}], "no query has a relevant document"),
-    ("qa.parquet", [{**QA, "retrieval_gt": 5}], "relevant documents cannot be read: 5"),
-    ("qa.parquet", [{**QA, "retrieval_gt": [[0.5]]}], "relevant documents cannot be read"),
-    ("corpus.parquet", [{"doc_id": "car"}], "there is no column 'contents'"),
-]  # fmt: skip
-
-
-@pytest.mark.parametrize(("file", "change", "expected"), AUTORAG)
-def test_a_malformed_pair_of_autorag(tmp_path, file, change, expected):
-    layouts.parquet(tmp_path / "qa.parquet", [QA])
-    layouts.parquet(tmp_path / "corpus.parquet", [{"doc_id": "car", "contents": "wheels", "metadata": {"a": "b"}}])
-    path = tmp_path / file
-    if isinstance(change, list):
-        change = written(path, change)
-    path.write_bytes(change(path.read_bytes()))
-    refused(reference_of(tmp_path), expected)
-
-
-SAMPLE = {"user_input": "wheels", "reference_contexts": ["cars drive"], "reference": "x"}
-OF_SAMPLES = [
-    (b"", "there is no query"), (json.dumps(SAMPLE)[:-9].encode(), "t.jsonl:1: is not JSON"),
-    (b'{"reference": "x"}\n', "t.jsonl:1: 'user_input' is missing"),
-    (json.dumps({"user_input": [{"content": "hi"}]}).encode(), "'user_input' is not a string but"),
-    (json.dumps({**SAMPLE, "reference_contexts": 5}).encode(), "'reference_contexts' is not a list of texts"),
-    (json.dumps({**SAMPLE, "reference_contexts": ["nowhere"]}).encode(), "1 are passages that no document holds"),
-    (json.dumps({**SAMPLE, "user_input": " "}).encode(), "judged query 'q0' is blank"),
-    (json.dumps({**SAMPLE, "reference_context_ids": [[1]]}).encode(), r"the document's id is \[\[1\]\]"),
-    (json.dumps({**SAMPLE, "reference_context_ids": ["cra"]}).encode(), "names document 'cra'.*did you mean 'car'"),
-]  # fmt: skip
-EXAMPLE = {"id": "e1", "inputs": {"question": "wheels"}, "outputs": {"document_ids": ["car"]}, "metadata": None}
-OF_OBJECTS = [
-    (json.dumps({**EXAMPLE, "inputs": 4}).encode(), "'inputs.question' is missing"),
-    (json.dumps({**EXAMPLE, "inputs": {}}).encode(), "'inputs.question' is missing"),
-    (json.dumps({**EXAMPLE, "inputs": {"a": "b", "c": "d"}}).encode(), "there are: id, inputs.a, inputs.c, "),
-    (json.dumps({**EXAMPLE, "outputs": {"document_ids": 0.5}}).encode(), "the document's id is 0.5"),
-    ("\n".join(json.dumps({**EXAMPLE, "inputs": {"q": q}}) for q in "ab").encode(), "query id 'e1' occurs twice"),
-    (json.dumps({**EXAMPLE, "outputs": {"contexts": [3]}}).encode(), "contexts' is not a list of texts"),
-]  # fmt: skip
-PARAGRAPH = {
-    "_id": "h1",
-    "question": "wheels",
-    "context": [["Car", ["a car", " drives"]]],
-    "supporting_facts": [["Car", 0]],
-}
-OF_HOTPOT = [
-    *[(json.dumps({**PARAGRAPH, key: wrong}).encode(), "has no id, question, context and supporting_facts")
-      for key, wrong in [("_id", None), ("question", 3), ("context", "a car"), ("context", [["Car"]]),
-                         ("supporting_facts", None)]],
-    (json.dumps({**PARAGRAPH, "context": [["Car", "a"], ["Car", "b"]]}).encode(), "'Car' has another text than before"),
-    (f'{json.dumps(PARAGRAPH)}\n{json.dumps({**PARAGRAPH, "question": "x"})}'.encode(), "query id 'h1' occurs twice"),
-]  # fmt: skip
-
-
-MARKDOWN = [
-    (b"", "queries.json:1: is not JSON"), (b"[", "is not JSON"), (b"{}", "is not a list of objects"),
-    (b"[3]", r"queries.json\[0\]: is not an object"),
-    ("[]".encode("utf-16"), "is not UTF-8"),
-    (b'[{"relevant_documents": ["a"]}]', r"\[0\]: 'text' is missing .*say which"),
-    (b'[{"query": 3, "relevant_documents": ["a"]}]', "'query' is not a string but 3"),
-    (b'[{"query": "x", "relevant_documents": {"a": "high"}}]', "grade 'high' of document 'a' is not a whole number"),
-    (b'[{"id": 0.5, "query": "x", "relevant_documents": ["a"]}]', "'id' is not an id but 0.5"),
-    (b'[{"query": "x", "relevant_documents": ["a"], "fields": 3}]', "'tags' or 'fields' cannot be read"),
-    (b'[{"id": "1", "query": "x", "relevant_documents": ["a"]}, {"id": "1", "query": "y", "relevant_documents": []}]',
+HUB, JUDGED = "corpus/corpus-00000-of-00001.parquet", "default/test-00000-of-00001.parquet"
+NO_HOTPOT = "has no id, question, context and supporting_facts"
+CASES: list[tuple[str, str, Change, str]] = [
+    ("beir", "corpus.jsonl", add(b'{"_id": "e", "text": "\xe9"}\n'), r"corpus.jsonl:5: is not UTF-8 \(byte 0xe9"),
+    ("beir", "corpus.jsonl", b"", "the corpus is empty"),
+    ("beir", "corpus.jsonl", add('{"_id": "e", "text": 5}'), ":5: 'text' is not a string but 5"),
+    ("beir", "corpus.jsonl", add('{"_id": "e", "text": "x", "title": 3}'), ":5: 'title' is not a string but 3"),
+    ("beir", "corpus.jsonl", add('{"_id": ["e"], "text": "x"}'), r":5: '_id' is not an id but \[\"e\"\]"),
+    ("beir", "corpus.jsonl", add('{"_id": "e", "text": "cut \\ud83d"}'), "jsonl:5: is not JSON: .* half a character"),
+    ("beir", "corpus.jsonl", add('{"_id": "e", "text": "whole \\ud83d\\ude00"}\n' + "[" * 100_000), ":6: is not JSON"),
+    ("beir", "queries.jsonl", add('{"_id": "q1", "text": "x"}'), r"'q1' occurs twice .*it is at \S*jsonl:1 too"),
+    ("beir", "queries.jsonl", b"", "there is no query|judgments name query 'q1'"),
+    ("beir", "qrels/test.tsv", add("q1\tcra\t1\n"), r":7: query 'q1' names document 'cra', .* \(did you mean 'car'"),
+    ("beir", "qrels/test.tsv", add("q9\tcar\t1\n"), ":7: judgments name query 'q9'"),
+    ("beir", "qrels/test.tsv", add("q1 0 car 1\n" * 30), ":7: 4 columns, as at 29 more places .*TREC"),
+    ("csv", "documents.csv", swap("id,", "sku,"), r"csv:2: '_id' is missing, as .*columns = \{ document_id ="),
+    ("csv", "documents.csv", swap("id,text", "id,words"), "csv:2: 'text' is missing, as .*there are: id, words"),
+    ("csv", "documents.csv", add(",nameless\n"), "csv:7: 'id' is missing or empty"),
+    ("parquet", "documents.parquet", cut(20), "documents.parquet: cannot be read as Parquet"),
+    ("parquet", "documents.parquet", [{"id": None, "text": "x"}], ":1: 'id' is missing or empty"),
+    ("parquet", "qrels.parquet", [{**layouts.qrels()[0], "score": 0.5}], ":1: grade 0.5 is not a whole number"),
+    ("trec", "documents.trec", add(b"<DOC><DOCNO>e</DOCNO>\n\xe9</DOC>\n"), r"documents.trec:\d+: is not UTF-8"),
+    ("trec", "documents.trec", b"", "documents.trec: holds no <doc>"),
+    ("trec", "documents.trec", cut(8), r":\d+: <doc> has no end \(the file is cut short"),
+    ("trec", "documents.trec", swap("<DOCNO> car </DOCNO>\n", ""), r":\d+: the document has no <DOCNO>"),
+    ("trec", "documents.trec", swap(" car ", " boat "), r":\d+: document id 'boat' occurs twice"),
+    ("trec", "documents.trec", swap("</DOC>", "", 1), "documents.trec:1: <doc> has no end before line"),
+    ("trec", "topics.txt", swap("<num> Number: q1\n", ""), "topics.txt:1: the topic has no number"),
+    ("trec", "topics.txt", swap("<title> green trees", "<title>"), r":\d+: topic q3 has no <title>"),
+    ("trec", "topics.txt", b"q1 no tab\n", "topics.txt:1: is neither a topic nor"),
+    ("trec", "qrels.txt", add("q1\tcar\t1\n"), "qrels.txt:6: 3 fields instead of 4"),
+    ("trec", "qrels.txt", add("q1 0 boat high\n"), "qrels.txt:6: 'high' is not a grade"),
+    ("jsonl", "queries.jsonl", add('{"id": "q4", "text": "x", "relevant": {"car": "high"}}'), ":4: grade 'high'"),
+    ("jsonl", "queries.jsonl", add('{"id": "q4", "text": "x", "relevant": 5}'), ":4: .* cannot be read: 5"),
+    ("embench", "data.json", whole()[:-20], "data.json:1: is not JSON"),
+    ("embench", "data.json", whole(corpus=["a"]), "'corpus' is missing, or not an object"),
+    ("embench", "data.json", whole(queries=None), "'queries' is missing"),
+    ("embench", "data.json", b'{"corpus": {"a": "x", "a": "y"}}', "the key 'a' occurs twice"),
+    ("llama-index", "data.json", whole(relevant_docs={"q1": [0.5]}), r"relevant_docs\['q1'\]: .* cannot be read"),
+    ("squad", "data.json", b'{"data": 7}', "the corpus is empty"),
+    ("squad", "data.json", squad(context=["a"]), r"data\[0\]\.paragraphs\[0\]: 'context' is missing, or no text"),
+    ("squad", "data.json", squad(answers=[{"text": 7}]), "'reference' is neither text nor a list of texts"),
+    ("quoted", "data.jsonl", quoted(), "data.jsonl:2: there is no column 'context'"),
+    ("quoted", "data.jsonl", quoted(context=[7]), ":2: 'context' is not a list of texts"),
+    ("quoted", "data.jsonl", b"\n".join(b'{"question": "x", "context": "y", "score": %d}' % n for n in (1, 2)),
+     "judged twice"),
+    ("msmarco", "collection.tsv", b"car\ta\tb\n", r"collection.tsv:1: 3 columns \(expected 2"),
+    ("msmarco", "qrels.tsv", b"q1\tcar\t1\n", r"qrels.tsv:1: 3 columns \(expected 4"),
+    ("autorag", "qa.parquet", [{"qid": "q1", "retrieval_gt": [["car"]]}], ":1: there is no column 'query'"),
+    ("autorag", "qa.parquet", [{**QA, "retrieval_gt": [[0.5]]}], "relevant documents cannot be read"),
+    ("autorag", "corpus.parquet", [{"doc_id": "car"}], "there is no column 'contents'"),
+    ("ragas", "t.jsonl", b'{"reference": "x"}\n', "t.jsonl:1: 'user_input' is missing"),
+    ("ragas", "t.jsonl", sample(user_input=[{"content": "hi"}]), "'user_input' is not a string but"),
+    ("ragas", "t.jsonl", sample(reference_contexts=5), "'reference_contexts' is not a list of texts"),
+    ("ragas", "t.jsonl", sample(reference_contexts=["nowhere"]), "1 are passages that no document holds"),
+    ("ragas", "t.jsonl", sample(reference_context_ids=[[1]]), r"the document's id is \[\[1\]\]"),
+    ("langsmith", "t.jsonl", example(inputs={"a": "b", "c": "d"}), "there are: id, inputs.a, inputs.c, "),
+    ("langsmith", "t.jsonl", example() + b"\n" + example(inputs={"q": "b"}), "query id 'e1' occurs twice"),
+    ("hotpotqa", "t.jsonl", paragraph(_id=None), NO_HOTPOT),
+    ("hotpotqa", "t.jsonl", paragraph(context=[["Car"]]), NO_HOTPOT),
+    ("hotpotqa", "t.jsonl", paragraph(supporting_facts=None), NO_HOTPOT),
+    ("hotpotqa", "t.jsonl", paragraph(context=[["Car", "a"], ["Car", "b"]]), "'Car' has another text than before"),
+    ("markdown", "queries.json", b"{}", "is not a list of objects"),
+    ("markdown", "queries.json", b"[3]", r"queries.json\[0\]: is not an object"),
+    ("markdown", "queries.json", b'[{"relevant_documents": ["a"]}]', r"\[0\]: 'text' is missing .*say which"),
+    ("markdown", "queries.json", b'[{"id": 0.5, "query": "x", "relevant_documents": ["a"]}]', "'id' is not an id but"),
+    ("markdown", "queries.json", b'[{"query": "x", "relevant_documents": ["a"], "fields": 3}]', "'tags' or 'fields'"),
+    ("markdown", "queries.json",
+     json.dumps([{"id": "1", "query": query, "relevant_documents": ["a"]} for query in "xy"]).encode(),
      "query id '1' (occurs twice|has labels on two rows)"),
+    ("irds", "docs.tsv", b"car\n", "irds:.*cannot be read"),
+    ("irds", "docs.tsv", b"car\tx\ncar\ty\n", "document id 'car' occurs twice"),
+    ("irds", "qrels.txt", b"q1 0 car 1\nq1 0 car 1\n", "are judged twice"),
+    ("hub", HUB, cut(20), "cannot be read"),
+    ("hub", JUDGED, [{**layouts.qrels()[0], "query-id": "q9"}], "/qrels:1: judgments name query 'q9'"),
 ]  # fmt: skip
+DOCUMENTS_BESIDE = {"ragas", "langsmith", "hotpotqa"}
+MSMARCO = {"collection.tsv": b"car\ta car\n", "queries.tsv": b"q1\twheels\n", "qrels.tsv": b"q1\t0\tcar\t1\n"}
 
 
-WHOLE: dict[str, tuple[dict[str, bytes], str, str | None]] = {
-    "squad": ({}, "data.json", None), "quoted": ({}, "data.jsonl", None), "embench": ({}, "data.json", None),
-    "llama-index": ({}, "data.json", None), "markdown": ({"a.md": b"# A\n\ntext"}, "", None),
-    "msmarco": ({"collection.tsv": b"car\ta car\n", "queries.tsv": b"q1\twheels\n", "qrels.tsv": b"q1\t0\tcar\t1\n"},
-                "", None),
-    **dict.fromkeys(("ragas", "langsmith", "hotpotqa"), ({}, "t.jsonl", "docs.jsonl")),
-}  # fmt: skip
-"""Format -> its files, of which one is replaced; the file that is named, "" for the folder; where documents are."""
-OTHERS = [
-    *(("embench", "data.json", *case) for case in EMBENCH), *(("llama-index", "data.json", *case) for case in LLAMA),
-    *(("squad", "data.json", *case) for case in SQUAD), *(("quoted", "data.jsonl", *case) for case in QUOTED),
-    *(("msmarco", *case) for case in MSMARCO), *(("markdown", "queries.json", *case) for case in MARKDOWN),
-    *(("ragas", "t.jsonl", *case) for case in OF_SAMPLES), *(("langsmith", "t.jsonl", *case) for case in OF_OBJECTS),
-    *(("hotpotqa", "t.jsonl", *case) for case in OF_HOTPOT),
-]  # fmt: skip
+def laid_out(form: str, folder: Path, file: str) -> DatasetReference:
+    """A whole data set of a form, or all of it but the one file that is written then."""
+    if form in ("irds", "hub"):
+        return reference_of({"irds": layouts.catalogue, "hub": layouts.named_hub}[form](folder))
+    if form in ("beir", "csv", "jsonl", "parquet", "trec"):
+        found = reference_of(layouts.GRADED[form](folder))
+        return replace(found, format=form if form in ("beir", "trec") else "tables")
+    folder.mkdir()
+    if form == "autorag":
+        layouts.parquet(folder / "qa.parquet", [QA])
+        layouts.parquet(folder / "corpus.parquet", [{"doc_id": "car", "contents": "wheels", "metadata": {"a": "b"}}])
+    for name, content in {"msmarco": MSMARCO, "markdown": {"a.md": b"# A\n\ntext"}}.get(form, {}).items():
+        (folder / name).write_bytes(content)
+    if form in DOCUMENTS_BESIDE:
+        jsonl(folder / "docs.jsonl", layouts.corpus())
+    place = folder if form in ("autorag", "msmarco", "markdown") else folder / file
+    return DatasetReference(place, format=form, documents="docs.jsonl" if form in DOCUMENTS_BESIDE else None)
 
 
-@pytest.mark.parametrize(("form", "name", "raw", "expected"), OTHERS)
-def test_a_malformed_file_of_another_form(tmp_path, form, name, raw, expected):
-    files, named, documents = WHOLE[form]
-    layouts.jsonl(tmp_path / "docs.jsonl", layouts.corpus() if documents else [])
-    for file, content in {**files, name: raw}.items():
-        (tmp_path / file).write_bytes(content)
-    refused(DatasetReference(tmp_path / named, format=form, documents=documents), expected)
-
-
-CATALOGUE = [
-    ("docs.tsv", "car\n", "irds:.*cannot be read"), ("docs.tsv", b"car\t\xe9\n", "cannot be read"),
-    ("docs.tsv", "car\tx\ncar\ty\n", "document id 'car' occurs twice"),
-    ("docs.tsv", "boat\tx\n", "names document 'car'"), ("qrels.txt", "q1 0 car high\n", "cannot be read"),
-    ("qrels.txt", "q1 0 car 1\nq1 0 car 1\n", "are judged twice"),
-]  # fmt: skip
-
-
-@pytest.mark.parametrize(("file", "text", "expected"), CATALOGUE)
-def test_malformed_files_behind_a_name_of_ir_datasets(tmp_path, file, text, expected):
-    name = layouts.catalogue(tmp_path / "irds")
-    (tmp_path / "irds" / file).write_bytes(text if isinstance(text, bytes) else text.encode())
-    refused(reference_of(name), expected)
-
-
-CORPUS, JUDGED = "corpus/corpus-00000-of-00001.parquet", "default/test-00000-of-00001.parquet"
-HUB = [
-    (CORPUS, cut(20), "cannot be read"),
-    (CORPUS, [{"_id": "car"}], "/corpus:1: 'text' is missing"),
-    (JUDGED, [{**layouts.qrels()[0], "query-id": "q9"}], "/qrels:1: labels name query 'q9'"),
-]
-
-
-@pytest.mark.parametrize(("file", "change", "expected"), HUB)
-def test_malformed_parts_behind_a_name_of_the_hub(tmp_path, monkeypatch, file, change, expected):
+@pytest.mark.parametrize(("form", "file", "change", "expected"), CASES)
+def test_a_malformed_file(tmp_path, monkeypatch, form, file, change, expected):
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     monkeypatch.setattr("datasets.config.HF_DATASETS_CACHE", str(tmp_path / "cache"))
-    name = layouts.named_hub(tmp_path / "data")
-    path = tmp_path / "data" / file
+    reference, path = laid_out(form, tmp_path / "data", file), tmp_path / "data" / file
     if isinstance(change, list):
-        change = written(path, change)
-    path.write_bytes(change(path.read_bytes()))
-    refused(reference_of(name), expected)
+        layouts.parquet(path, change)
+    else:
+        path.write_bytes(change(path.read_bytes()) if callable(change) else change)
+    problems = refusal(load, reference).problems
+    shown = "\n".join(map(str, problems))
+    assert re.search(expected, shown), f"{expected} is not in\n{shown}"
+    assert all(one.where and (one.remedy or " more like these" in one.what) for one in problems), shown
+
+
+def test_every_fault_is_told_in_one_pass(tmp_path: Path) -> None:
+    folder = layouts.beir(tmp_path / "d")
+    files = {
+        "corpus.jsonl": '{"_id": "d1", "text": "x"}\n{"_id": "d1", "text": "y"}\nno\n[]\n{"text": "z"}\n{"_id": "d3"}',
+        "queries.jsonl": '{"_id": "1", "text": "  "}\n{"_id": "1", "text": "again"}\n',
+        "qrels/test.tsv": "query-id\tcorpus-id\tscore\n1\td1\n1\td1\thigh\n1\td1\t1\n1\td1\t1\n1\tno\t1\n9\td1\t1\n",
+    }
+    for name, text in files.items():
+        (folder / name).write_text(text)
+    told = "\n".join(map(str, refusal(load, DatasetReference(folder)).problems))
+    places = [
+        *(f"corpus.jsonl:{n}" for n in range(2, 7)),
+        "queries.jsonl:2",
+        *(f"test.tsv:{n}" for n in (2, 3, 5, 6, 7)),
+    ]
+    assert not [place for place in places if f"{place}: " not in told], told
+    for what in ("is not a JSON object", "2 columns (expected 3", "are judged twice", "judged query '1' is blank"):
+        assert what in told
 
 
 @pytest.mark.parametrize("route", ["beir", "csv", "tsv", "jsonl", "trec"])
@@ -341,9 +211,118 @@ def test_malformed_parts_behind_a_name_of_the_hub(tmp_path, monkeypatch, file, c
 def test_a_mark_at_the_beginning_and_carriage_returns_change_nothing(tmp_path, route, change):
     expected = load(reference_of(layouts.GRADED["beir"](tmp_path / "expected"))).digest
     folder = layouts.GRADED[route](tmp_path / "data")
-    for file in folder.rglob("*.*"):
-        if file.is_file():
-            raw = file.read_bytes()
-            plain = raw.replace(b"\r\n", b"\n")
-            file.write_bytes(b"\xef\xbb\xbf" + raw if change == "bom" else plain.replace(b"\n", b"\r\n"))
+    for file in filter(Path.is_file, folder.rglob("*.*")):
+        raw = file.read_bytes()
+        file.write_bytes(b"\xef\xbb\xbf" + raw if change == "bom" else re.sub(b"\r?\n", b"\r\n", raw))
     assert load(reference_of(folder)).digest == expected
+
+
+GOOD = "query,doc\nleave,a\n"
+ASKED = [["query", "doc"], ["leave", "a"]]
+Content = str | bytes | Callable[[], bytes]
+
+
+def queries(*lines: str) -> dict[str, Content]:
+    return {"d/queries.csv": "".join(f"{line}\n" for line in lines)}
+
+
+WORST: list[tuple[dict[str, Content], str, str]] = [
+    ({"d/queries.csv": ""}, "d", "d/queries.csv: is empty (a header, then"),
+    (queries("query,doc"), "d", "has no row below its first one, query, doc"),
+    (queries("how much leave do I have,a"), "d", "--no-header"),
+    (queries(*["how much leave do I have,a"] * 3), "d", '"a", as at 1 more place (write one above it: query,document'),
+    (queries("1,a", "2,a"), "d", "the first row is not a header"),
+    ({"asked.parquet": b"PAR1 cut"}, "asked.parquet", "cannot be read as Parquet"),
+    (queries("id,query,doc", "x,leave,a", "y,travel,b"), "d", "queries.csv:3: query 'y' names document 'b'"),
+    (queries("query,doc,rating", "leave,a,0"), "d", "no query has a relevant document"),
+    (queries("query,doc,rating", "leave,a,2", "leave,a,1"), "d", ":3: the query and document 'a'"),
+    (queries("query,doc", "leave,a,b"), "d", "queries.csv:2: 3 columns (the header has 2"),
+    (queries("query,doc", '"leave,a'), "d", "queries.csv:2: cannot be read as a table: unexpected end of data"),
+    ({"d/queries.csv": GOOD.encode("utf-16")}, "d", "queries.csv:1: is not UTF-8 but UTF-16"),
+    (queries("query,doc,doc", "leave,a,a"), "d", "the column 'doc' occurs twice"),
+    (queries("query,doc", ",a"), "d", "queries.csv:2: a judged query is blank"),
+    ({"d/queries.csv": GOOD, "d/queries.tsv": GOOD}, "d", "queries.tsv is there as well"),
+    ({"d/questions.json": '{"a": [{}], "b": [{}]}'}, "d", "nor an object with one such list"),
+    ({"d/queries.jsonl": GOOD}, "d", "it looks like a table (CSV)"),
+    ({"d/questions.xlsx": GOOD, "x": lambda: book(A=ASKED)}, "d", "is not a workbook that can be"),
+    ({"d/questions.xlsx": lambda: book(May=ASKED, June=ASKED)}, "d", "has the sheets 'May', 'June'"),
+    ({"d/questions.xlsx": lambda: book(May=[])}, "d", "holds no sheet with a value (fill one in)"),
+    ({"d/questions.xlsx": lambda: book(A=[[""], ASKED[0], ["leave", "b"]])}, "d", "questions.xlsx:3: names"),
+    ({"all.xlsx": lambda: book(May=ASKED, June=ASKED)}, "all.xlsx", "none of them is called queries"),
+    ({"d/log.xlsx": lambda: book(May=ASKED)}, "d --queries log.xlsx#Mai", "has no sheet 'Mai'"),
+    ({"d/queries.arrow": GOOD}, "d", "cannot be read as Arrow"),
+    ({"log.csv": GOOD}, "log.csv --documents sqlite:///no.db?table=t", "sqlite: databases are retired"),
+    ({"log.csv": GOOD}, "postgresql://ann:word@db/help", "postgresql: databases are retired"),
+    ({"log.csv": GOOD}, "log.csv", "is a table that names no documents"),
+    ({"log.csv": GOOD}, "log.csv --documents dd", "dd: no such file (did you mean 'd'"),
+    ({"log.bin": "x"}, "log.bin", "is a file that no reader takes (say what it is: format = "),
+    ({"d.zip": b"PK\3\4 cut"}, "d.zip", "is not a zip archive that can be read"),
+    ({f"s/{one}-00000-of-00001.parquet": "" for one in ("dev", "test")}, "s", "has the splits dev, test"),
+    ({f"s/{one}/dev-00000-of-00001.parquet": "" for one in ("de", "en")}, "s", "has the configurations de, en"),
+    ({"d/queries.csv": GOOD}, "d --split dev", "these tables have no splits"),
+    ({"d/queries.csv": GOOD}, "d --columns qurey=query", "did you mean 'query'"),
+    ({"d/queries.csv": GOOD, "t.csv": "id,text\na,25 days\n"}, "d --documents t.csv --columns title=head",
+     "t.csv: no row has a column 'head' (known: id, text)"),
+    ({"d/queries.csv": GOOD}, "d --columns reference=answer", "d/queries.csv: no row has a column 'answer'"),
+    ({"d/queries.csv": GOOD}, "d --columns grade=stars", "there is no column 'stars'"),
+    ({"t.jsonl": '{"user_input": "x", "reference_contexts": ["y"]}'}, "t.jsonl", "names no documents"),
+    ({"d/documents.ndjson": '{"index": {"_index": "h"}}\n{"text": "x"}\n', "d/queries.csv": GOOD}, "d",
+     "documents.ndjson:2: '_id' is missing"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("files", "words", "expected"), WORST)
+def test_the_worst_of_files_get_one_sentence(files, words, expected, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    for name, content in {"d/a.md": "# Leave\n\n25 days", **files}.items():
+        path, raw = Path(name), content() if callable(content) else content
+        path.parent.mkdir(exist_ok=True, parents=True)
+        path.write_bytes(raw if isinstance(raw, bytes) else raw.encode())
+    said = ends(capsys, 2, "init", *words.split()).err
+    assert said.count("\n") == said.count("error: ") == 1
+    assert expected in said
+
+
+def test_folders_that_are_no_data_set(tmp_path, monkeypatch):
+    (tmp_path / "empty").mkdir()
+    assert "empty: holds no documents (corpus.jsonl, tables" in str(refusal(load, DatasetReference(tmp_path / "empty")))
+    assert "none: no such folder" in str(refusal(load, DatasetReference(tmp_path / "none")))
+    (tmp_path / "empty" / "a.md").write_text("text")
+    assert "queries.json: cannot be read: No such file" in str(refusal(load, DatasetReference(tmp_path / "empty")))
+    for room in (converting, corpus, markdown_folder):
+        monkeypatch.setattr(room, "installed", lambda: False)
+    (tmp_path / "empty" / "a.md").rename(tmp_path / "empty" / "a.pdf")
+    (tmp_path / "empty" / "queries.csv").write_text("query\nleave\n")
+    assert 'or the extra "documents"' in str(refusal(load, DatasetReference(tmp_path / "empty")))
+
+
+CONTENTS = {
+    'name = "e"\ndataset = "d"\n\n[[retrievers]]\nkind = "bm25"\n': "an experiment file (TOML)",
+    "# what\n[dataset]\n": "an experiment file (TOML)",
+    "when,query\n" + "2026,a question of words\n" * 30: "a table (CSV)",
+    "<!doctype html>\n<p>text</p>\n": "a web page, or XML",
+}
+
+
+@pytest.mark.parametrize(("content", "kind"), CONTENTS.items())
+def test_a_file_of_another_kind_is_called_so_once(tmp_path, content, kind):
+    path = tmp_path / "file"
+    path.write_text(content)
+    for read, what in ((read_judgments, "is not JSON Lines"), (read_qrels, "holds no TREC judgments")):
+        problems = refusal(read, [path] if read is read_judgments else path).problems
+        assert [problem.what for problem in problems] == [f"{what}: it looks like {kind}"]
+
+
+def test_json_is_no_trec_file_and_a_pool_holds_no_judgments(tmp_path):
+    path = tmp_path / "my pool.jsonl"
+    path.write_text(json.dumps({"pool": 1, "digest": "x", "drawn": {}}) + "\n" + '{"query_id": "q"}\n' * 30)
+    assert "it looks like JSON" in str(refusal(read_qrels, path))
+    [problem] = refusal(read_judgments, [path]).problems
+    assert problem.what.startswith("is a pool") and problem.remedy == f"judge it first: harness judge '{path}'"
+
+
+def test_a_first_line_that_is_cut_hides_no_other_problem(tmp_path):
+    seen, path = Findings(), tmp_path / "file"
+    path.write_text('{"a": \n{"a": 1}\n{"b"\n')
+    assert [row for _, row in read_jsonl(path, seen)] == [{"a": 1}]
+    assert len(seen.problems) == 2

@@ -1,4 +1,4 @@
-"""An experiment file: what is filled in, what is refused, the schema that editors read, options that change nothing."""
+"""An experiment file: what is filled in, refused and retired, the schema that editors read, options without effect."""
 
 import json
 import tomllib
@@ -12,11 +12,11 @@ import pytest
 
 from harness.experiment import load, parse
 from harness.experiment.schema import experiment_schema
-from harness.labels.pool import read_pool
+from harness.retired import RETIRED, Retired
 from harness.stats.settings import Statistics
 from retrievers.errors import InputError
 from tests.support import small
-from tests.support.small import Call, refusal
+from tests.support.small import BM25, Call, refusal
 
 HEAD = """
 name = "x"
@@ -24,14 +24,6 @@ dataset = "data"
 primary = "nDCG@10"
 measures = ["nDCG@10", "P@5"]
 """
-BM25 = """
-[[retrievers]]
-name = "bm25"
-kind = "bm25"
-"""
-
-
-HASHING = '[[retrievers]]\nname = "x"\nencoder = {{ kind = "hashing" {} }}\n'
 
 
 @pytest.fixture
@@ -41,15 +33,13 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def told(folder: Path, text: str) -> str:
-    path = folder / "e.toml"
-    path.write_text(text, encoding="utf-8")
-    return str(refusal(load, path))
+def written(text: str) -> str:
+    Path("e.toml").write_text(text, encoding="utf-8")
+    return "e.toml"
 
 
-def test_defaults_are_filled_in(folder: Path) -> None:
-    (folder / "e.toml").write_text(HEAD + BM25 + '[[retrievers]]\nname = "h"\nencoder = {kind = "hashing"}\n')
-    loaded = load(folder / "e.toml")
+def test_what_is_left_open_is_filled_in_and_what_means_the_same_today_is_read(folder: Path) -> None:
+    loaded = load(written(HEAD + BM25 + '[[retrievers]]\nname = "h"\nencoder = {kind = "hashing"}\n'))
     resolved = loaded.experiment.resolved()
     assert resolved["depth"] == 100
     assert resolved["statistics"] | {"test": "randomization", "correction": "holm"} == resolved["statistics"]
@@ -57,112 +47,94 @@ def test_defaults_are_filled_in(folder: Path) -> None:
         "name": "bm25", "kind": "bm25", "k1": 0.9, "b": 0.4, "stemming": None, "rerank": None, "color": "",
         "filter": {}, "chunk": None,
     }  # fmt: skip
-    assert resolved["retrievers"][1]["encoder"]["kind"] == "hashing"
-    assert "dimensions" in resolved["retrievers"][1]["encoder"]
+    assert resolved["retrievers"][1]["encoder"].keys() >= {"kind", "dimensions"}
     assert [str(measure) for measure in loaded.question.measures] == ["nDCG@10", "P@5"]
-
-
-def test_relevance_fills_in_what_a_measure_leaves_open(folder: Path) -> None:
     head = HEAD.replace('"P@5"', '"nDCG(dcg=\'log2\')@5", "P@5"')
-    (folder / "e.toml").write_text(head + '[relevance]\ngain = "exponential"\nideal = "retrieved"\n' + BM25)
-    loaded = load(folder / "e.toml")
+    loaded = load(written(head + '[relevance]\ngain = "exponential"\nideal = "retrieved"\n' + BM25))
     assert str(loaded.question.primary) == "nDCG(dcg='exp-log2', ideal='retrieved')@10"
     assert str(loaded.question.measures[1]) == "nDCG(ideal='retrieved')@5"
+    before = written(f'{HEAD}[statistics]\nzeros = "wilcox"\ninterval = "t"\n{BM25}')
+    assert load(before).experiment.statistics == Statistics()
 
 
 def test_the_data_set_is_found_from_a_parent_of_the_file(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    deep = folder / "experiments" / "deep"
-    deep.mkdir(parents=True)
-    (deep / "e.toml").write_text(HEAD + BM25)
-    monkeypatch.chdir(deep)
-    assert load("e.toml").dataset.path == folder / "data"
+    (folder / "experiments" / "deep").mkdir(parents=True)
+    monkeypatch.chdir(folder / "experiments" / "deep")
+    assert load(written(HEAD + BM25)).dataset.path == folder / "data"
 
 
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("name = ", "is not TOML"),
-        (HEAD, "retrievers: needs at least 1"),
-        (HEAD + BM25 + BM25, "retriever names: 'bm25' occurs twice"),
-        (HEAD + BM25 + BM25.replace("bm25", "BM25", 1), "names must differ by more than case"),
-        (HEAD + BM25.replace('name = "bm25"', 'name = "a b"'), "retrievers[0].name: 'a b'"),
-        (HEAD + 'basline = "x"\n' + BM25, "unknown key 'basline' (did you mean 'baseline'?)"),
-        (HEAD + 'baseline = "bm52"\n' + BM25, "baseline 'bm52' is not a retriever; did you mean 'bm25'?"),
-        (HEAD + BM25.replace('name = "bm25"', 'name = "b\\n"').replace('"bm25"', '"bm26"'), "unknown kind 'bm26'"),
-        (HEAD + "depth = 5\n" + BM25, "nDCG@10 needs depth 10 or more; depth is 5"),
-        (HEAD + 'depth = "5"\n' + BM25, "depth: '5': should be a valid integer"),
-        (HEAD.replace('"P@5"', '"ndgc@5"') + BM25, "there is no measure 'ndgc' (did you mean 'nDCG'?)"),
-        (HEAD.replace('primary = "nDCG@10"', 'primary = "AP"') + BM25, "primary: AP is not among the measures"),
-        (HEAD + BM25 + "k2 = 1\n", "retrievers[0].k2: unknown key 'k2'"),
-        (HEAD + BM25.replace('"bm25"\n', '"bm26"\n').replace('name = "bm26"', 'name = "b"'), "unknown kind 'bm26'"),
-        (HEAD + '[[retrievers]]\nname = "b"\nkind = ["bm25"]\n', "unknown kind ['bm25']"),
-        (HEAD + '[[retrievers]]\nname = "b"\nkind = { a = 1 }\n', "unknown kind {'a': 1}"),
-        (HEAD + '[[retrievers]]\nname = "x"\n', "has neither an encoder nor a kind"),
-        (HEAD + '[[retrievers]]\nname = "x"\nencoder = {kind = "hashng"}\n', "did you mean 'hashing'?"),
-        (HEAD + HASHING.format(", dim = 3"), "encoder.dim: unknown key 'dim'"),
-        (HEAD + '[[retrievers]]\nname = "x"\nencoder = "hashing"\n', "encoder: is not a table with a kind"),
-        (HEAD + BM25 + '[[retrievers]]\nname = "f"\nkind = "fusion"\nof = ["bm25", "bm26"]\n', "uses unknown 'bm26'"),
-        (HEAD + '[[retrievers]]\nname = "f"\nkind = "fusion"\nof = ["f", "bm25"]\n' + BM25, "in a circle: f"),
-        (HEAD + BM25.replace("bm25", "BM25", 1) + BM25, "'BM25' and 'bm25' differ by case only"),
-        (HEAD.replace('"P@5"', '"P@5", "p@5"') + BM25, "p@5 occurs twice"),
-        (HEAD.replace('"P@5"', '"P@0"') + BM25, "measures: 'P@0'"),
-        (HEAD + BM25 + '[[retrievers]]\nname = "f"\nkind = "fusion"\nof = ["bm25", "bm25"]\n', "each retriever once"),
-        (HEAD + BM25 + '[vectors]\nfrm = "x"\n', "vectors.frm: unknown key 'frm' (did you mean 'from'?)"),
-        (HEAD + BM25 + "[statistics]\nalpha = 1.5\n", "statistics.alpha: 1.5"),
-        (HEAD + BM25 + '[relevance]\ngrades = "steep"\n', "relevance.grades"),
-        (HEAD.replace('"data"', '"dta"') + BM25, "'dta' does not exist"),
-        (HEAD.replace('"data"', "3") + BM25, "dataset: 3: should be a table"),
-        (HEAD + 'report = "no"\n' + BM25, "report: "),
-        (HEAD + BM25 + HASHING.format("") + 'store = { location = "http://u:p@h" }', "a secret"),
-        (HEAD + HASHING.format("") + 'store = { location = "edge", shards = 3 }', "shards: is for"),
-        (HEAD + BM25 + '[[retrievers]]\nname="h"\nkind="http"\nurl="http://h/?q=a&key=b"\n', "url: a secret"),
-        (HEAD + 'api_key = "sk-1"\n' + BM25, "api_key: a secret does not belong in a file"),
-        (HEAD.replace('"data"', '"${NOT_SET_AT_ALL}"') + BM25, "${NOT_SET_AT_ALL} is not set"),
-    ],
-)
+def other(name: str, *lines: str) -> str:
+    """A second retriever beside BM25."""
+    return HEAD + BM25 + "\n".join(["[[retrievers]]", f'name = "{name}"', *lines, ""])
+
+
+def dense(encoder: str = "", *lines: str) -> str:
+    return other("x", f'encoder = {{ kind = "hashing" {encoder} }}', *lines)
+
+
+FAULTS = [
+    ("name = ", "is not TOML"),
+    (HEAD, "retrievers: needs at least 1"),
+    (HEAD + BM25 + BM25, "retriever names: 'bm25' occurs twice"),
+    (HEAD + BM25.replace("bm25", "BM25", 1) + BM25, "'BM25' and 'bm25' differ by case only"),
+    (HEAD + BM25.replace('name = "bm25"', 'name = "a b"'), "retrievers[0].name: 'a b'"),
+    (HEAD + 'basline = "x"\n' + BM25, "unknown key 'basline' (did you mean 'baseline'?)"),
+    (HEAD + 'baseline = "bm52"\n' + BM25, "baseline 'bm52' is not a retriever; did you mean 'bm25'?"),
+    (HEAD + "depth = 5\n" + BM25, "nDCG@10 needs depth 10 or more; depth is 5"),
+    (HEAD.replace('"P@5"', '"ndgc@5"') + BM25, "there is no measure 'ndgc' (did you mean 'nDCG'?)"),
+    (HEAD.replace('"P@5"', '"P@5", "p@5"') + BM25, "p@5 occurs twice"),
+    (HEAD.replace('primary = "nDCG@10"', 'primary = "AP"') + BM25, "primary: AP is not among the measures"),
+    (other("b", 'kind = "bm26"'), "unknown kind 'bm26'"),
+    (other("x"), "has neither an encoder nor a kind"),
+    (other("x", 'encoder = { kind = "hashng" }'), "did you mean 'hashing'?"),
+    (other("x", 'encoder = "hashing"'), "encoder: is not a table with a kind"),
+    (dense(", dim = 3"), "encoder.dim: unknown key 'dim'"),
+    (other("f", 'kind = "fusion"', 'of = ["bm25", "bm26"]'), "uses unknown 'bm26'"),
+    (other("f", 'kind = "fusion"', 'of = ["f", "bm25"]'), "in a circle: f"),
+    (other("f", 'kind = "fusion"', 'of = ["bm25", "bm25"]'), "each retriever once"),
+    (HEAD + BM25 + '[vectors]\nfrm = "x"\n', "vectors.frm: unknown key 'frm' (did you mean 'from'?)"),
+    (HEAD + BM25 + "[statistics]\nalpha = 1.5\n", "statistics.alpha: 1.5"),
+    (HEAD + BM25 + '[relevance]\ngrades = "steep"\n', "relevance.grades"),
+    (HEAD.replace('"data"', '"dta"') + BM25, "'dta' does not exist"),
+    (HEAD.replace('"data"', "3") + BM25, "dataset: 3: should be a table"),
+    (dense("", 'store = { location = "http://u:p@h" }'), "a secret"),
+    (dense("", 'store = { location = "edge", shards = 3 }'), "shards: is for"),
+    (other("h", 'kind = "http"', 'url = "http://h/?q=a&key=b"'), "url: a secret"),
+    (HEAD + 'api_key = "sk-1"\n' + BM25, "api_key: a secret does not belong in a file"),
+    (HEAD.replace('"data"', '"${NOT_SET_AT_ALL}"') + BM25, "${NOT_SET_AT_ALL} is not set"),
+    ("caf\xe9", "is not UTF-8"),
+]
+
+
+@pytest.mark.parametrize(("text", "message"), FAULTS)
 def test_each_fault_is_one_message_with_its_place(folder: Path, text: str, message: str) -> None:
-    said = told(folder, text)
-    assert message in said
-    assert "e.toml" in said
+    Path("e.toml").write_bytes(text.encode("latin-1" if message == "is not UTF-8" else "utf-8"))
+    said = str(refusal(load, "e.toml"))
+    assert message in said and "e.toml" in said
     assert ("needs at least 1" in said) == (text == HEAD)
+    assert "cannot be read" in str(refusal(load, "none.toml"))
 
 
-def test_a_missing_file_and_a_wrong_encoding(folder: Path) -> None:
-    with pytest.raises(InputError, match="cannot be read"):
-        load(folder / "none.toml")
-    (folder / "l.toml").write_bytes(b'name = "caf\xe9"')
-    with pytest.raises(InputError, match="is not UTF-8"):
-        load(folder / "l.toml")
-
-
-def test_what_was_said_before_and_means_what_is_done_today_is_read(folder: Path) -> None:
-    (folder / "e.toml").write_text(f'{HEAD}[statistics]\nzeros = "wilcox"\ninterval = "t"\n{BM25}')
-    assert load(folder / "e.toml").experiment.statistics == Statistics()
-
-
-PROJECT = Path(__file__).parents[3]
 schema = cache(experiment_schema)
 """Made once for all tests: it takes half a second."""
 validator = cache(lambda: jsonschema.Draft202012Validator(schema()))
 """`jsonschema.validate` would look through the whole schema each time."""
 EXPERIMENT: dict[str, Any] = {
-    "name": "x",
-    "dataset": "d",
-    "primary": "RR",
-    "measures": ["RR"],
+    "name": "x", "dataset": "d", "primary": "RR", "measures": ["RR"],
     "retrievers": [{"name": "a", "encoder": {"kind": "hashing"}}, {"name": "b", "kind": "bm25"}],
-}
+}  # fmt: skip
 
 
-def test_the_file_is_current_and_a_schema() -> None:
+def test_the_schema_is_current_and_says_what_every_key_is(project: Path) -> None:
     jsonschema.Draft202012Validator.check_schema(schema())
-    written = json.loads((PROJECT / "experiments" / "experiment.schema.json").read_text(encoding="utf-8"))
-    assert written == json.loads(json.dumps(schema())), "run python -m harness.experiment.schema"
-
-
-@pytest.mark.parametrize("path", sorted((PROJECT / "experiments").glob("*.toml")), ids=lambda path: path.name)
-def test_the_experiments_keep_to_it(path: Path) -> None:
-    validator().validate(tomllib.loads(path.read_text(encoding="utf-8")))
+    file = json.loads((project / "experiments" / "experiment.schema.json").read_text(encoding="utf-8"))
+    assert file == json.loads(json.dumps(schema())), "run python -m harness.experiment.schema"
+    for path in (project / "experiments").glob("*.toml"):
+        validator().validate(tomllib.loads(path.read_text(encoding="utf-8")))
+    tables = [file, *file["$defs"].values()]
+    tables += [kind for table in file["$defs"].values() for kind in table.get("anyOf", [])]
+    for key, value in (item for table in tables for item in table.get("properties", {}).items()):
+        assert "description" in value or "const" in value, f"{key}: {value}"
 
 
 @pytest.mark.parametrize(
@@ -179,7 +151,6 @@ def test_the_experiments_keep_to_it(path: Path) -> None:
                         {"name": "c", "of": "a", "rerank": {"kind": "cross-encoder", "model": "m"}}]},
     ]] + [(one, False) for one in [
         {"depht": 10},
-        {"depth": "ten"},
         {"depth": 0},
         {"measures": []},
         {"statistics": {"alpha": 2}},
@@ -188,7 +159,6 @@ def test_the_experiments_keep_to_it(path: Path) -> None:
         {"retrievers": [{"name": "a"}]},
         {"retrievers": [{"name": "a", "kind": "bm52"}]},
         {"retrievers": [{"name": "a", "encoder": {"kind": "openai"}}]},
-        {"retrievers": [{"name": "a", "encoder": {"kind": "hashing", "dimension": 3}}]},
         {"retrievers": [{"name": "a", "encoder": {"kind": "hashing"}, "store": {"locaton": "edge"}}]},
     ]],
 )  # fmt: skip
@@ -196,15 +166,6 @@ def test_the_schema_takes_what_the_program_takes(change: dict[str, Any], taken: 
     with nullcontext() if taken else pytest.raises(InputError):
         parse(EXPERIMENT | change)
     assert validator().is_valid(EXPERIMENT | change) == taken
-
-
-def test_every_key_says_what_it_is() -> None:
-    made = schema()
-    tables = [made, *made["$defs"].values()]
-    tables += [kind for table in made["$defs"].values() for kind in table.get("anyOf", [])]
-    for table in tables:
-        for key, value in table.get("properties", {}).items():
-            assert "description" in value or "const" in value, f"{key}: {value}"
 
 
 @pytest.mark.parametrize(
@@ -226,25 +187,29 @@ def test_every_key_says_what_it_is() -> None:
     ],
 )
 def test_an_option_without_effect_is_refused(
-    call: Call, results: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: str, option: str
+    call: Call, results: Path, tmp_path: Path, in_tmp: None, words: str, option: str
 ) -> None:
-    monkeypatch.chdir(tmp_path)
     small.experiment(tmp_path)
     if words.startswith("judge"):
         call("pool", results)
     before = set(tmp_path.iterdir())
-    said = call(*words.replace("RESULTS", str(results)).split())
-    assert (said.code, said.out) == (2, "")
-    assert said.err.startswith(f"error: {option}: ")
+    said = call(*words.replace("RESULTS", str(results)).split(), code=2)
+    assert said.out == "" and said.err.startswith(f"error: {option}: ")
     assert set(tmp_path.iterdir()) == before
 
 
-def test_a_judging_page_is_told_as_json(
-    call: Call, results: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    call("pool", results)
-    pool = read_pool(tmp_path / "pool.jsonl")
-    told = json.loads(call("judge", "pool.jsonl", "--json").out)
-    assert told == {"path": "judge.html", "digest": pool.digest, "pairs": pool.pairs}
-    assert (tmp_path / "judge.html").exists()
+def experiment_with(place: str, word: str) -> str:
+    """An experiment that has the word where the table of what is retired places it."""
+    table, _, key = place.partition(": ")
+    entry = f'{key} = "{word}"' if key else f"{word} = 1"
+    if table == "retrievers":
+        return f'{HEAD}[[retrievers]]\nname = "it"\n{entry}\n'
+    return f"{HEAD}[{table}]\n{entry}\n{BM25}" if table else f"{entry}\n{HEAD}{BM25}"
+
+
+@pytest.mark.parametrize("row", RETIRED, ids=lambda row: f"{row.place} {row.word}")
+def test_what_is_retired_is_refused_with_what_to_use(folder: Path, row: Retired, call: Call) -> None:
+    written(experiment_with(row.place, row.word))
+    command = [*row.place.split()[1:], row.word] if row.place.startswith("harness") else ["check", "e.toml"]
+    said = call(*command, code=2)
+    assert said.out == "" and f"{row.word!r} is retired ({row.instead})" in said.err

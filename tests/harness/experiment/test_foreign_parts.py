@@ -1,208 +1,67 @@
-"""An encoder, a reranker, a whole retriever and a store of another package: one file there, none here."""
+"""Parts of another package: one file there, none here; what fails, forgets or does less is told, never believed."""
 
 from __future__ import annotations
 
-import importlib
 import json
-import sys
 from pathlib import Path
 
 import jsonschema
 import pytest
 
+from harness.evaluation.costs import costs_of
 from harness.experiment import parse
 from harness.experiment.schema import experiment_schema
 from harness.pipeline import run
-from harness.running.forecast import Options
+from harness.records import Results
+from harness.report.sections.reranked import reranked
+from harness.report.view import view_of
+from harness.running.check import check
+from harness.running.cluster import tasks_of
+from harness.running.options import Options
+from retrievers import bm25
 from retrievers.errors import InputError
 from tests.support import small
-from tests.support.small import planned
-
-PACKAGE = '''
-"""What somebody else wrote: one class with described options, others with keyword arguments."""
-
-import numpy as np
-from pydantic import Field
-
-from retrievers.options import Configured
-from retrievers.types import Embedded, Encoder, PairScores, Price, Reranker, Retriever, Store, ranked
-
-
-class Lengths(Configured, Encoder):
-    """Vectors of how often each vowel stands in a text."""
-
-    vowels: str = "aeiou"
-    own_price: float | None = Field(default=None, alias="price", description="Dollars for a million tokens.")
-
-    @property
-    def fingerprint(self):
-        return f"vowels-{self.vowels}"
-
-    @property
-    def provenance(self):
-        return {"model": "vowels"}
-
-    @property
-    def price(self):
-        return None if self.own_price is None else Price(self.own_price, "their own page")
-
-    def embed(self, texts, role, call):
-        vectors = np.array([[text.count(one) for one in self.vowels] for text in texts], dtype=np.float32)
-        tokens = np.array([len(text) for text in texts])
-        call.meter.count(calls=1, tokens=int(tokens.sum()))
-        return Embedded(vectors, tokens, np.zeros(len(texts), dtype=np.int64))
-
-
-class Shorter(Reranker):
-    """Prefers short documents."""
-
-    def __init__(self, *, depth: int = 3) -> None:
-        self._depth = depth
-
-    @property
-    def fingerprint(self):
-        return "shorter"
-
-    @property
-    def depth(self):
-        return self._depth
-
-    def score(self, pairs, call):
-        call.meter.count(calls=1)
-        scores = np.array([-float(len(document)) for _, document in pairs])
-        return PairScores(scores, *np.ones((2, len(pairs)), dtype=np.int64))
-
-
-class Plain(Store):
-    """Compares every vector of a query with every one that is kept."""
-
-    forms = ("dense",)
-
-    def __init__(self, opening):
-        self._place = opening.options.location
-
-    @property
-    def facts(self):
-        return {"plain": self._place}
-
-    def create(self, dimensions, *, anew=False):
-        self._ids, self._rows = [], []
-
-    def upsert(self, ids, vectors, fields=()):
-        self._ids += ids
-        self._rows += [vector / np.linalg.norm(vector) for vector in vectors]
-
-    def finish(self, notes):
-        pass
-
-    def search(self, vectors, limit, *, exact=False, wanted=()):
-        units = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
-        return [ranked(self._ids, row, limit) for row in units @ np.array(self._rows).T]
-
-
-class Overlap(Retriever):
-    """Ranks by the words in common."""
-
-    def __init__(self, *, folded: bool = False) -> None:
-        pass
-
-    @property
-    def provenance(self):
-        return {"system": "overlap 1.0"}
-
-    def index(self, documents, meter):
-        self._words = {document.id: set(document.content.split()) for document in documents}
-
-    def search(self, queries, depth, meter):
-        meter.count(calls=len(queries))
-        return [
-            ranked(list(self._words), [float(len(set(query.text.split()) & words)) for words in self._words.values()],
-                   depth)
-            for query in queries
-        ]
-'''
-POINTS = """
-[retriever_harness.stores]
-plain = theirs:Plain
-[retriever_harness.encoders]
-vowels = theirs:Lengths
-[retriever_harness.rerankers]
-shorter = theirs:Shorter
-[retriever_harness.retrievers]
-overlap = theirs:Overlap
-"""
-FILTERED = """
-[[retrievers]]
-name = "overlap"
-kind = "overlap"
-
-[[retrievers]]
-name = "of-trees"
-kind = "overlap"
-filter = { of = "trees" }
-"""
-BLOCKS = """
-[[retrievers]]
-name = "vowels"
-encoder = { kind = "vowels", vowels = "aeiou", price = 2 }
-
-[[retrievers]]
-name = "overlap"
-kind = "overlap"
-
-[[retrievers]]
-name = "hybrid"
-kind = "fusion"
-of = ["vowels", "overlap"]
-
-[[retrievers]]
-name = "short"
-of = "overlap"
-rerank = { kind = "shorter", depth = 2 }
-"""
-
-
-def install(folder: Path, monkeypatch: pytest.MonkeyPatch, package: str, points: str) -> None:
-    """Leave a distribution with entry points as pip would, and a cache of its own."""
-    info = folder / "site" / "theirs-1.0.dist-info"
-    info.mkdir(parents=True)
-    (folder / "site" / "theirs.py").write_text(package, encoding="utf-8")
-    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: theirs\nVersion: 1.0\n", encoding="utf-8")
-    (info / "entry_points.txt").write_text(points, encoding="utf-8")
-    monkeypatch.syspath_prepend(str(folder / "site"))
-    importlib.invalidate_caches()
-    monkeypatch.delitem(sys.modules, "theirs", raising=False)
-    monkeypatch.setenv("HARNESS_CACHE", str(folder / "cache"))
+from tests.support.small import BM25, planned, refusal
+from tests.support.theirs import BAD, install
 
 
 @pytest.fixture(autouse=True)
 def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    install(tmp_path, monkeypatch, PACKAGE, POINTS)
+    install(tmp_path, monkeypatch)
 
 
-def experiment(blocks: list[dict[str, object]]) -> dict[str, object]:
-    return {"name": "x", "dataset": "d", "primary": "RR", "measures": ["RR"], "retrievers": blocks}
+def block(name: str, *lines: str, kind: str = "overlap") -> str:
+    return "\n".join(["[[retrievers]]", f'name = "{name}"', *([f'kind = "{kind}"'] if kind else []), *lines, ""])
+
+
+def ran(folder: Path, *blocks: str, more: str = "") -> Results:
+    return run(small.experiment(folder, retrievers="".join(blocks), more=more), Options(folder / "out"))
+
+
+def experiment(*blocks: dict[str, object]) -> dict[str, object]:
+    return {"name": "x", "dataset": "d", "primary": "RR", "measures": ["RR"], "retrievers": [*blocks]}
 
 
 def test_a_retriever_of_theirs_is_filtered_in_a_run(tmp_path: Path) -> None:
-    data = tmp_path / "data"
-    (data / "qrels").mkdir(parents=True)
-    rows = [
-        {"_id": id_, "text": text, "of": "trees" if "trees" in text else "else"} for id_, text in small.TEXTS.items()
-    ]
-    for name, lines in (("corpus", rows), ("queries", [{"_id": q, "text": text} for q, text, _ in small.QUERIES])):
-        (data / f"{name}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in lines), encoding="utf-8")
-    labels = "".join(f"{q}\t{doc}\t1\n" for q, _, documents in small.QUERIES for doc in documents)
-    (data / "qrels" / "test.tsv").write_text(f"query-id\tcorpus-id\tscore\n{labels}", encoding="utf-8")
-    results = run(small.experiment(tmp_path, retrievers=FILTERED), Options(tmp_path / "out"))
+    data = small.dataset(tmp_path / "data")
+    for name, text in small.TEXTS.items():
+        kind = "trees" if "trees" in text else "else"
+        (data / f"{name}.md").write_text(f"---\nof: {kind}\n---\n{text}", encoding="utf-8")
+    results = ran(tmp_path, block("all"), block("of-trees", 'filter = { of = "trees" }'))
     assert results.manifest.retrievers["of-trees"].provenance["filter"] == '{"of": ["trees"]}'
     found = [set(ranking.doc_ids) for ranking in results.rankings("of-trees").values()]
     assert found == [{"apple", "pear"}] * len(small.QUERIES)
 
 
 def test_they_run_cost_and_are_described_like_any_other(tmp_path: Path) -> None:
-    path = small.experiment(tmp_path, retrievers=BLOCKS, more="[latency]\nsample = 2")
-    found = planned(path, results=tmp_path / "out")
+    blocks = [
+        block("vowels", 'encoder = { kind = "vowels", price = 2 }', kind=""), block("overlap"),
+        block("hybrid", 'of = ["vowels", "overlap"]', kind="fusion"),
+        block("short", 'of = "overlap"', 'rerank = { kind = "shorter", depth = 2 }', kind=""),
+    ]  # fmt: skip
+    path = small.experiment(tmp_path, retrievers="".join(blocks), more="[latency]\nsample = 2")
+    rows = [row for row in planned(path, results=tmp_path / "out").rows if row.retriever == "vowels"]
+    assert [row.usd for row in rows] == [pytest.approx(row.tokens * 2e-6) for row in rows]
     results = run(path, Options(tmp_path / "out"))
     assert results.retrievers == ("vowels", "overlap", "hybrid", "short")
     described = {name: dict(facts.provenance) for name, facts in results.manifest.retrievers.items()}
@@ -215,62 +74,135 @@ def test_they_run_cost_and_are_described_like_any_other(tmp_path: Path) -> None:
     assert {stage for name, stage in costs if name == "overlap"} == {"index", "search", "latency"}
     assert costs["overlap", "search"]["calls"] == len(small.QUERIES)
     assert costs["overlap", "index"]["seconds"] > 0
-    assert [row.usd for row in found.rows if row.retriever == "vowels"] == [
-        pytest.approx(row.tokens * 2e-6) for row in found.rows if row.retriever == "vowels"
-    ]
-    first, second = results.rankings("overlap")["q-fruit"], results.rankings("short")["q-fruit"]
-    assert set(first.doc_ids[:2]) == set(second.doc_ids[:2])
-    assert [len(small.TEXTS[name]) for name in second.doc_ids[:2]] == sorted(
-        len(small.TEXTS[name]) for name in first.doc_ids[:2]
-    )
+    first, second = (results.rankings(name)["q-fruit"].doc_ids[:2] for name in ("overlap", "short"))
+    assert [*second] == sorted(first, key=lambda name: len(small.TEXTS[name]))
 
 
 def test_a_store_is_named_by_a_word_or_by_its_scheme(tmp_path: Path) -> None:
-    block = '[[retrievers]]\nname = "{}"\nencoder = {{ kind = "hashing", dimensions = 64 }}\nstore = "{}"\n'
     places = {"word": "plain", "scheme": "plain://there", "ours": ":memory:"}
-    path = small.experiment(tmp_path, retrievers="".join(block.format(*pair) for pair in places.items()))
-    results = run(path, Options(tmp_path / "out"))
+    encoder = 'encoder = { kind = "hashing", dimensions = 64 }'
+    results = ran(tmp_path, *(block(name, encoder, f'store = "{place}"', kind="") for name, place in places.items()))
     for name in ("word", "scheme"):
         assert results.manifest.retrievers[name].provenance.items() >= {"plain": places[name]}.items()
         for query, ranking in results.rankings("ours").items():
             assert results.rankings(name)[query].doc_ids == ranking.doc_ids
     with pytest.raises(InputError, match="runs code: store = plain, of another package"):
-        run(path, Options(tmp_path / "out", code=False))
-    sparse = {"name": "s", "kind": "sparse", "encoder": {"kind": "sparse-encoder", "model": "m"}, "store": "plain"}
-    with pytest.raises(InputError, match="'plain' does not keep sparse vectors"):
-        parse(experiment([sparse]))
+        run(tmp_path / "small.toml", Options(tmp_path / "out", code=False))
 
 
 def test_their_options_stand_in_the_schema() -> None:
     schema = experiment_schema()
     tables, validator = schema["$defs"], jsonschema.Draft202012Validator(schema)
-    kinds = {
-        name: json.dumps([tables[one["$ref"].rpartition("/")[2]] for one in tables[name]["oneOf"]])
-        for name in ("Encoder", "Reranker", "Standalone")
-    }
-    assert '"Dollars for a million tokens."' in kinds["Encoder"]
-    assert '"depth": {"default": 3, "type": "integer"}' in kinds["Reranker"]
-    assert '"folded": {"default": false, "type": "boolean"}' in kinds["Standalone"]
-    good = experiment([{"name": "a", "encoder": {"kind": "vowels"}}, {"name": "b", "kind": "overlap", "folded": True}])
-    parse(good)
-    validator.validate(good)
+    for kind, option in (
+        ("Encoder", '"Dollars for a million tokens."'), ("Reranker", '"depth": {"default": 3, "type": "integer"}'),
+        ("Standalone", '"cached": {"default": false, "type": "boolean"}'),
+    ):  # fmt: skip
+        assert option in json.dumps([tables[one["$ref"].rpartition("/")[2]] for one in tables[kind]["oneOf"]])
+    good = {"name": "a", "encoder": {"kind": "vowels"}}, {"name": "b", "kind": "overlap", "cached": True}
+    parse(experiment(*good))
+    validator.validate(experiment(*good))
     for wrong in ({"name": "a", "encoder": {"kind": "vowels", "vowel": "a"}}, {"name": "b", "kind": "overlap", "f": 1}):
-        with pytest.raises(InputError, match="unknown key"):
-            parse(experiment([wrong]))
-        assert not validator.is_valid(experiment([wrong]))
+        assert "unknown key" in str(refusal(parse, experiment(wrong)))
+        assert not validator.is_valid(experiment(wrong))
 
 
-def test_one_that_cannot_be_loaded_is_one_message(tmp_path: Path) -> None:
-    with (tmp_path / "site" / "theirs-1.0.dist-info" / "entry_points.txt").open("a", encoding="utf-8") as points:
-        points.write("broken = theirs:NotThere\n")
-    importlib.invalidate_caches()
-    with pytest.raises(InputError, match="retriever 'broken' cannot be loaded"):
-        parse(experiment([{"name": "a", "kind": "broken"}]))
+@pytest.mark.parametrize(
+    ("block", "message"),
+    [
+        ({"name": "a", "kind": "broken"}, "retriever 'broken' cannot be loaded"),
+        ({"name": "a", "kind": "clashing", "store": "there"},
+         "Clashing has an option 'store', which is a word of every experiment"),
+        ({"name": "a", "encoder": {"kind": "hashing"}}, "encoder 'hashing' is the name of several: retrievers"),
+        ({"name": "s", "kind": "sparse", "encoder": {"kind": "sparse-encoder", "model": "m"}, "store": "plain"},
+         "'plain' does not keep sparse vectors"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_taken_is_one_message_before_anything_runs(tmp_path, monkeypatch, block, message) -> None:
+    install(tmp_path, monkeypatch, BAD)
+    with pytest.raises(InputError, match=message) as caught:
+        parse(experiment(block))
+    assert len(caught.value.problems) == 1
 
 
-def test_a_limit_of_costs_needs_every_price(tmp_path: Path) -> None:
-    path = small.experiment(tmp_path, retrievers='[[retrievers]]\nname = "v"\nencoder = { kind = "vowels" }\n')
-    with pytest.raises(InputError, match=r"retriever 'v': encoder.price: .*--max-cost cannot be kept"):
-        run(path, Options(tmp_path / "out", max_cost=1.0))
-    assert run(path, Options(tmp_path / "out")).manifest.retrievers["v"].provenance.get("model") == "vowels"
-    assert "usd_per_million_tokens" not in run(path, Options(tmp_path / "out")).manifest.retrievers["v"].provenance
+def test_an_equal_first_stage_costs_and_notes_the_same(tmp_path: Path) -> None:
+    encoder = 'encoder = { kind = "vowels", price = 5 }'
+    again = block("again", encoder, 'rerank = { kind = "first" }', kind="")
+    results = ran(tmp_path, block("plain", encoder, kind=""), again)
+    costs, ledger = costs_of(results), results.manifest.ledger.retrievers
+    spent = sum(len(text) for _, text, _ in small.QUERIES) * 5e-6
+    assert costs["plain"].usd_per_million == pytest.approx(spent / len(small.QUERIES) * 1e6)
+    assert costs["again"].usd_per_million == pytest.approx(costs["plain"].usd_per_million)
+    assert costs["again"].usd == 0  # asked and paid once
+    assert {kind: len(ids) for kind, ids in ledger["plain"].notes.items()} == {"truncated": 6, "truncated-query": 6}
+    assert ledger["again"].notes.items() >= ledger["plain"].notes.items()
+
+
+def test_a_whole_retriever_costs_what_it_says_or_nobody_knows_what(tmp_path: Path) -> None:
+    blocks = block("paid", "price = 10"), block("cached", "price = 10", "cached = true"), block("silent")
+    costs = costs_of(ran(tmp_path, BM25, *blocks))
+    assert costs["bm25"].usd_per_million == 0
+    assert costs["paid"].usd_per_million == pytest.approx(1000 / len(small.QUERIES) * 10)
+    assert costs["cached"].usd_per_million == pytest.approx(costs["paid"].usd_per_million)
+    assert costs["silent"].usd_per_million is None
+
+
+@pytest.mark.parametrize(
+    ("failing", "said"),
+    [
+        (block("it", 'fault = "raises"'), "Overlap: ConnectionError: their server is down (theirs.py:"),
+        (block("it", 'fault = "twice"'), "query 'q-fruit' has a document twice"),
+        (block("it", 'encoder = { kind = "sparse" }', kind=""), "sparse vectors came back from an encoder of dense"),
+        (ZeroDivisionError("by zero"), "ZeroDivisionError: by zero (test_foreign_parts.py:"),  # a fault of our own
+        (MemoryError(), 'store = "edge"'),
+    ],
+)  # fmt: skip
+def test_what_fails_ends_its_retriever_alone(tmp_path, monkeypatch, failing, said) -> None:
+    def fails(*_):
+        raise failing
+
+    own = isinstance(failing, Exception)
+    if own:
+        monkeypatch.setattr(bm25.BM25, "search", fails)
+    results = ran(tmp_path, BM25, block("fine") if own else failing)
+    assert results.retrievers == (("fine",) if own else ("bm25",))
+    (told,) = results.manifest.failed.values()
+    assert said in told
+
+
+def test_what_it_raises_where_it_is_built_or_checked_is_one_problem(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="retriever 'a': kind: its options are refused: Overlap: ValueError: size is"):
+        ran(tmp_path, block("a", "size = 0"))
+    keyless = block("b", 'encoder = { kind = "vowels", key = "lost" }', kind="")
+    path = small.experiment(tmp_path, retrievers=keyless, name="keyless")
+    lost = "retriever 'b': check: Vowels: ConnectionError: no route to the key"
+    with pytest.raises(InputError, match=lost):
+        run(path, Options(tmp_path / "out"))
+    free = small.experiment(tmp_path, retrievers=block("b", 'encoder = { kind = "vowels" }', kind=""), name="free")
+    assert "usd_per_million_tokens" not in run(free, Options(tmp_path / "out")).manifest.retrievers["b"].provenance
+    with pytest.raises(InputError, match=r"retriever 'b': encoder.price: .*--max-cost cannot be kept"):
+        run(free, Options(tmp_path / "out", max_cost=1.0))
+    assert [line for line in check(path).warnings if "no route to the key" in line and "not cached" in line]
+    key, price = map(str, refusal(tasks_of, path, limited=True).problems)
+    assert lost in key and "retriever 'b': encoder.price: the price of vowels is not known" in price
+
+
+def test_a_ranking_that_is_too_long_is_cut_and_strangers_in_it_are_noted(tmp_path: Path) -> None:
+    results = ran(tmp_path, BM25, block("deep", 'fault = "deep"'))
+    assert {len(ranking) for ranking in results.rankings("deep").values()} == {5}
+    assert results.manifest.ledger.retrievers["deep"].notes["not-in-corpus"] == ("ghost",)
+
+
+def test_a_stage_that_only_some_queries_pass_is_timed(tmp_path: Path) -> None:
+    results = ran(tmp_path, BM25, block("stages", 'fault = "stages"'), more="[latency]\nsample = 6")
+    timed = results.costs[(results.costs.retriever == "stages") & results.costs.p50_ms.notna()]
+    assert set(timed.stage) == {"search", "expand"}
+
+
+def test_the_ceiling_is_of_the_candidates_that_were_read(tmp_path: Path) -> None:
+    results = ran(tmp_path, BM25, block("first", 'of = "bm25"', 'rerank = { kind = "first" }', kind=""))
+    mean = results.summary.set_index(["retriever", "measure"])["mean"]["bm25", results.manifest.resolved.primary]
+    (note,) = results.tests[results.tests.family == "rerank uplift"].note
+    assert note == f"ceiling {mean:.4f}"  # one candidate is in order whatever it is
+    rerun = reranked(view_of(results))["first"]
+    assert rerun.depth == 1 and rerun.ceiling is not None
+    assert rerun.ceiling.mean() == pytest.approx(mean)

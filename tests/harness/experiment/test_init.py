@@ -4,6 +4,7 @@ import json
 import shlex
 import tomllib
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -14,6 +15,7 @@ from harness.experiment.init import write_experiment
 from harness.pipeline import run
 from harness.running.forecast import Options
 from retrievers.errors import InputError
+from retrievers.runs import read_run
 from tests.harness.experiment.test_experiment import validator
 from tests.support import layouts, small
 from tests.support.small import Call, refusal
@@ -23,8 +25,17 @@ from tests.support.small import Call, refusal
 def without_the_model(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """As on a machine without the local model, in an empty working directory."""
     monkeypatch.setattr(init.importlib.util, "find_spec", lambda name: None)
-    monkeypatch.setattr("harness.report.index.write_index", lambda place: None)
     monkeypatch.chdir(tmp_path)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    return small.dataset(tmp_path / "d")
+
+
+def written(place: object, **options: object) -> str:
+    """The text of the experiment file."""
+    return write_experiment(place, **options).path.read_text(encoding="utf-8")
 
 
 def beir(folder: Path, *splits: str) -> Path:
@@ -37,48 +48,57 @@ def beir(folder: Path, *splits: str) -> Path:
     return folder
 
 
-@pytest.mark.parametrize("form", ["markdown", "beir"])
-def test_what_is_written_runs(tmp_path: Path, form: str) -> None:
-    folder = beir(tmp_path / "my docs", "test") if form == "beir" else small.dataset(tmp_path / "my docs")
-    written = write_experiment(folder)
-    assert written.path == Path("my-docs.toml")
-    assert "6 documents, 6 labelled queries" in next(written.lines())
-    assert "  harness run my-docs.toml" in list(written.lines())
-    text = written.path.read_text(encoding="utf-8")
-    written.path.write_text(text.replace("\ndepth = ", "\nreport = false\ndepth = "), encoding="utf-8")
-    results = run(written.path, Options(tmp_path / "out"))
-    assert not results.manifest.resolved.report
+@pytest.mark.parametrize("write", [small.dataset, lambda folder: beir(folder, "test")])
+def test_what_is_written_runs(tmp_path: Path, write) -> None:
+    made = write_experiment(write(tmp_path / "my docs"))
+    assert made.path == Path("my-docs.toml")
+    lines = list(made.lines())
+    assert "6 documents, 6 labelled queries" in lines[0] and "  harness run my-docs.toml" in lines
+    text = made.path.read_text(encoding="utf-8")
+    made.path.write_text(text.replace("\ndepth = ", "\nreport = false\ndepth = "), encoding="utf-8")
+    results = run(made.path, Options(tmp_path / "out"))
     assert results.retrievers == ("bm25", "hashing", "hybrid")
     assert results.manifest.dataset.queries == 6
 
 
-def test_what_is_written_is_what_the_editor_expects(tmp_path: Path) -> None:
-    text = write_experiment(small.dataset(tmp_path / "d")).path.read_text(encoding="utf-8")
+def test_what_is_written_is_what_the_editor_expects(folder: Path) -> None:
+    text = written(folder)
     validator().validate(tomllib.loads(text))
     # Everything that stands there to be uncommented is right as well.
     uncommented = "\n".join(
         line.removeprefix("# ") if line.startswith("# ") and ("=" in line or "[[" in line) else line
         for line in text.split("\n")
     )
-    assert tomllib.loads(uncommented) != tomllib.loads(text)
     Path("all.toml").write_text(uncommented, encoding="utf-8")
     validator().validate(tomllib.loads(uncommented))
     assert len(load("all.toml").experiment.retrievers) == 6
 
 
-def test_the_local_model_is_taken_where_it_can_read_the_texts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("text", "english"),
+    [
+        ("The lease is not valid, and the notice of a month is over. Ask for a copy.", True),
+        ("Der Vertrag ist nicht gültig, und die Frist von einem Monat ist vorbei.", False),
+        ("Договор истёк, и срок вышел. Что это для нас и как от него уйти?", False),
+        ("यह अनुबंध मान्य नहीं है और एक महीने की अवधि समाप्त हो गई है।", False),
+        ("一年に二十五日の有給休暇があります。", False),
+    ],
+)
+def test_models_that_know_the_language_are_taken_and_proposed(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, text: str, english: bool
+) -> None:
+    for file in folder.glob("*.md"):
+        file.write_text(text, encoding="utf-8")
+    (folder / "queries.json").write_text(json.dumps([{"query": text, "relevant_documents": ["apple"]}]))
+    bare = written(folder)
+    assert ("ms-marco-MiniLM" in bare) == english == ("bge-reranker-v2-m3" not in bare)
     monkeypatch.setattr(init.importlib.util, "find_spec", lambda name: object())
-    english = small.dataset(tmp_path / "english")
-    assert "all-MiniLM-L6-v2" in write_experiment(english).path.read_text(encoding="utf-8")
-    for file in small.dataset(tmp_path / "japanese").glob("*.md"):
-        file.write_text("# 休暇\n\n一年に二十五日の有給休暇があります。", encoding="utf-8")
-    told = write_experiment(tmp_path / "japanese").path.read_text(encoding="utf-8")
-    assert 'name = "hashing"' in told
-    assert "multilingual-e5-base" in told
+    text = written(folder, output=Path("local.toml"))
+    assert ("all-MiniLM-L6-v2" in text) == english == ('name = "hashing"' not in text)
+    assert ("multilingual-e5-base" in text) != english
 
 
-def test_labels_that_are_missing_are_shown(tmp_path: Path) -> None:
-    folder = small.dataset(tmp_path / "d")
+def test_labels_that_are_missing_are_shown(folder: Path) -> None:
     (folder / "queries.json").unlink()
     said = str(refusal(write_experiment, folder)).split("\n")
     assert said[0].endswith(": 6 documents, but no query")
@@ -87,41 +107,15 @@ def test_labels_that_are_missing_are_shown(tmp_path: Path) -> None:
     assert said[5].endswith(f"harness init {folder}")
 
 
-@pytest.mark.parametrize(
-    ("text", "english"),
-    [
-        ("The lease is not valid, and the notice of a month is over. Ask for a copy.", True),
-        ("Der Vertrag ist nicht gültig, und die Frist von einem Monat ist vorbei.", False),
-        ("Het contract is niet geldig, en de termijn van een maand is voorbij.", False),
-        ("Договор истёк, и срок вышел. Что это для нас и как от него уйти?", False),
-        ("यह अनुबंध मान्य नहीं है और एक महीने की अवधि समाप्त हो गई है।", False),
-        ("Договір не дійсний, і термін в один місяць вже минув. Що це для нас?", False),
-        ("一年に二十五日の有給休暇があります。", False),
-    ],
-)
-def test_a_reranker_that_knows_the_language_is_proposed(tmp_path: Path, text: str, english: bool) -> None:
-    folder = small.dataset(tmp_path / "d")
-    for file in folder.glob("*.md"):
-        file.write_text(text, encoding="utf-8")
-    rows = [{"query": text, "relevant_documents": ["apple"]}]
-    (folder / "queries.json").write_text(json.dumps(rows), encoding="utf-8")
-    written = write_experiment(folder).path.read_text(encoding="utf-8")
-    assert ("ms-marco-MiniLM" in written) == english
-    assert ("bge-reranker-v2-m3" in written) != english
-
-
-def test_a_folder_in_another_layout_is_not_given_a_document_and_a_label(tmp_path: Path) -> None:
+def test_a_folder_in_another_layout_is_told(tmp_path: Path) -> None:
     """README.md says what the folder holds; it is not a document, and the example of a label must not name it."""
-    folder = tmp_path / "d"
-    folder.mkdir()
-    (folder / "README.md").write_text("# Our help pages\n", encoding="utf-8")
-    (folder / "pages.xml").write_text("<pages/>", encoding="utf-8")
-    told = refusal(write_experiment, folder)
-    assert "holds no documents: only .md, .xml" in str(told)
-    assert "README" not in str(told)
-
-
-def test_half_a_beir_folder_is_told(tmp_path: Path) -> None:
+    (tmp_path / "README.md").write_text("# Our help pages", encoding="utf-8")
+    (tmp_path / "pages.xml").write_text("<pages/>", encoding="utf-8")
+    told = str(refusal(write_experiment, tmp_path))
+    assert "holds no documents: only .md, .xml" in told and "README" not in told
+    (tmp_path / "a.pdf").write_text("x", encoding="utf-8")
+    with pytest.raises(InputError, match=r"holds no documents .*2 are not \(.pdf 1, .xml 1\)"):
+        write_experiment(tmp_path)
     folder = beir(tmp_path / "b", "test")
     (folder / "queries.jsonl").rename(folder / "golden.jsonl")
     with pytest.raises(InputError, match=r"holds no queries of this format .*--queries golden.jsonl"):
@@ -130,80 +124,149 @@ def test_half_a_beir_folder_is_told(tmp_path: Path) -> None:
 
 def test_a_split_is_named_where_it_must_be(tmp_path: Path) -> None:
     assert load(write_experiment(beir(tmp_path / "a", "dev", "test")).path).dataset.split is None
-    with pytest.raises(InputError, match=r"has the splits dev, train \(name one"):
-        write_experiment(beir(tmp_path / "b", "dev", "train"))
-    reference = DatasetReference(tmp_path / "b", split="dev")
-    assert load(write_experiment(reference).path).dataset.split == "dev"
+    place = beir(tmp_path / "b", "dev", "train")
+    assert "has the splits dev, train (name one" in str(refusal(write_experiment, place))
+    assert load(write_experiment(DatasetReference(place, split="dev")).path).dataset.split == "dev"
 
 
-def test_several_files_of_labels(tmp_path: Path) -> None:
-    folder = small.dataset(tmp_path / "d")
+def test_several_files_of_labels(folder: Path) -> None:
     with pytest.raises(InputError, match="there is no column 'rating', as at 5 more places"):
         write_experiment(DatasetReference(folder, columns={"grade": "rating"}))
     rows = json.loads((folder / "queries.json").read_text(encoding="utf-8"))
-    (folder / "again.json").write_text(json.dumps(rows[:2]), encoding="utf-8")
     more = [{"id": "q-more", "query": "green", "relevant_documents": {"pear": 2, "car": 0}}]
-    (folder / "more.json").write_text(json.dumps(more), encoding="utf-8")
-    (folder / "settings.json").write_text('{"theme": "dark"}', encoding="utf-8")
-    written = write_experiment(folder)
-    assert load(written.path).dataset.queries == ("queries.json", "more.json")
-    assert "ignored, the same queries again: again.json" in list(written.lines())
-    assert "explicit" in written.path.read_text(encoding="utf-8")
+    for name, held in (("again", rows[:2]), ("more", more), ("settings", {"theme": "dark"})):
+        (folder / f"{name}.json").write_text(json.dumps(held), encoding="utf-8")
+    made = write_experiment(folder)
+    assert load(made.path).dataset.queries == ("queries.json", "more.json")
+    assert "ignored, the same queries again: again.json" in list(made.lines())
+    assert "explicit" in made.path.read_text(encoding="utf-8")
 
 
-def test_no_documents(tmp_path: Path) -> None:
-    (tmp_path / "a.pdf").write_text("x", encoding="utf-8")
-    with pytest.raises(InputError, match=r"holds no documents .*1 is not \(.pdf 1\)"):
-        write_experiment(tmp_path)
-
-
-def test_a_file_that_is_there_stays(tmp_path: Path) -> None:
-    folder = small.dataset(tmp_path / "d")
+def test_a_file_or_a_link_that_is_there_stays(folder: Path) -> None:
     write_experiment(folder)
-    with pytest.raises(InputError, match="is there already"):
-        write_experiment(folder)
+    Path("link.toml").symlink_to("elsewhere.toml")
+    for name in ("d.toml", "link.toml"):
+        assert "is there already" in str(refusal(write_experiment, folder, Path(name)))
+    assert not Path("elsewhere.toml").exists()
     assert load(write_experiment(folder, Path("sub/other.toml")).path).experiment.name == "other"
 
 
 @pytest.mark.parametrize("name", ["my exp.toml", "-x.toml", "é.toml", "_.toml", "con.toml", "a" * 80 + ".toml"])
-def test_what_init_writes_is_read_by_the_command_that_it_prints(call: Call, name):
-    small.dataset(Path("mine"))
-    written = call("init", "mine", "--output", name, code=0)
-    command = next(line for line in written.out.splitlines() if "harness check" in line)
-    assert call(*shlex.split(command)[1:]).code == 0
+def test_what_init_writes_is_read_by_the_command_that_it_prints(folder: Path, call: Call, name: str) -> None:
+    said = call("init", "d", "--output", name, code=0).out
+    command = next(line for line in said.splitlines() if "harness check" in line)
+    call(*shlex.split(command)[1:], code=0)
 
 
 @pytest.mark.parametrize("name", ["exp.txt", ".toml", "exp"])
-def test_a_name_that_no_command_would_take_for_an_experiment_is_refused(tmp_path, call: Call, name):
-    small.dataset(Path("mine"))
-    answer = call("init", "mine", "--output", name)
-    assert (answer.code, "does not end in .toml" in answer.err) == (2, True)
-    assert not (tmp_path / name).exists()
+def test_a_name_that_no_command_would_take_for_an_experiment_is_refused(folder: Path, call: Call, name: str) -> None:
+    assert "does not end in .toml" in call("init", "d", "--output", name, code=2).err
+    assert not Path(name).exists()
 
 
-def test_nothing_is_written_through_a_link(tmp_path, call: Call):
-    (tmp_path / "mine.toml").symlink_to(tmp_path / "elsewhere.toml")
-    small.dataset(Path("mine"))
-    answer = call("init", "mine")
-    assert (answer.code, "is there already" in answer.err) == (2, True)
-    assert not (tmp_path / "elsewhere.toml").exists()
-
-
-def test_labels_that_name_documents_by_fields_are_declared_by_options(tmp_path, call: Call) -> None:
-    folder = tmp_path / "d"
-    folder.mkdir()
+def test_labels_that_name_documents_by_fields_are_declared_by_options(tmp_path: Path, call: Call) -> None:
     pages = [{"id": f"n{page}", "text": f"page {page}", "file": "m.pdf", "page": str(page)} for page in (1, 2)]
-    (folder / "documents.jsonl").write_text("".join(json.dumps(one) + "\n" for one in pages), encoding="utf-8")
+    layouts.jsonl(tmp_path / "d" / "documents.jsonl", pages)
     asked = {"id": "q", "query": "two", "gold": [{"file": "m.pdf", "page": "2"}]}
-    (folder / "queries.jsonl").write_text(json.dumps(asked), encoding="utf-8")
+    layouts.jsonl(tmp_path / "d" / "queries.jsonl", [asked])
     options = ("--columns", "label_document=gold.file,gold.page", "--match", "file,page")
-    assert " ".join(options) in call("init", folder, code=2).err
-    call("init", folder, *options, code=0)
+    assert " ".join(options) in call("init", "d", code=2).err
+    call("init", "d", *options, code=0)
     assert 'match = ["file", "page"]' in Path("d.toml").read_text(encoding="utf-8")
-    assert relevant_in("d.toml") == {"q": ["n2"]}
+    assert load_data(load("d.toml").dataset).labels["q"].relevant == ("n2",)
 
 
-def relevant_in(path: str) -> dict[str, list[str]]:
-    """The relevant documents of an experiment's queries."""
-    found = load_data(load(path).dataset)
-    return {query: list(labels.relevant) for query, labels in found.labels.items()}
+# Retrieval spans, as six programs write them, become queries, documents, a run and labels
+
+TEXTS = {"hr/leave": "25 days of paid leave a year.", "it/vpn": "The tunnel needs a token."}
+ASKED = "how much leave is there"
+SPAN = {"openinference.span.kind": "RETRIEVER", "input.value": ASKED}
+Rows = list[dict[str, Any]]
+
+
+def openinference(documents: Rows) -> Rows:
+    flat = {f"retrieval.documents.{n}.document.{key}": held
+            for n, one in enumerate(documents) for key, held in one.items()}  # fmt: skip
+    notes = [{"document_position": 0, "result": {"label": "relevant", "score": 1}}]
+    other = {"attributes": {"openinference.span.kind": "LLM", "input.value": "say hello"}}
+    return [other, {"context": {"trace_id": "t1"}, "start_time": "2026-01-02", "annotations": notes,
+                    "attributes": {**SPAN, "session.id": "s1", **flat}}]  # fmt: skip
+
+
+def otlp(documents: Rows) -> Rows:
+    held = {"gen_ai.retrieval.query.text": ASKED, "gen_ai.retrieval.documents": json.dumps(documents),
+            "session.id": "s1"}  # fmt: skip
+    attributes = [{"key": key, "value": {"stringValue": value}} for key, value in held.items()]
+    span = {"traceId": "t1", "startTimeUnixNano": "17", "name": "retrieval", "attributes": attributes}
+    return [{"resourceSpans": [{"resource": {}, "scopeSpans": [{"scope": {}, "spans": [span]}]}]}]
+
+
+def langsmith(documents: Rows) -> Rows:
+    found = [{"page_content": one["content"], "metadata": {"id": one["id"], "score": one["score"]}}
+             for one in documents]  # fmt: skip
+    child = {"run_type": "retriever", "inputs": {"query": ASKED}, "outputs": {"documents": found}, "trace_id": "t1",
+             "session_id": "s1", "start_time": "2026-01-02"}  # fmt: skip
+    return [{"run_type": "chain", "inputs": {"query": ASKED}, "outputs": {}, "child_runs": [child]}]
+
+
+def langfuse(documents: Rows) -> Rows:
+    return [{"type": "RETRIEVER", "input": ASKED, "output": documents, "traceId": "t1", "sessionId": "s1"}]
+
+
+def mlflow(documents: Rows) -> Rows:
+    found = [{"page_content": one["content"], "id": one["id"], "metadata": {"score": one["score"]}}
+             for one in documents]  # fmt: skip
+    attributes = {"mlflow.spanType": "RETRIEVER", "mlflow.spanInputs": json.dumps({"query": ASKED}),
+                  "mlflow.spanOutputs": json.dumps(found), "session.id": "s1"}  # fmt: skip
+    span = {"trace_id": "t1", "start_time_unix_nano": 17, "attributes": attributes}
+    return [{"info": {}, "data": {"spans": [span]}}]
+
+
+def rows(file: str) -> Rows:
+    return [json.loads(line) for line in Path(file).read_text(encoding="utf-8").splitlines()]
+
+
+@pytest.mark.parametrize("spans", [openinference, otlp, langsmith, langfuse, mlflow])
+def test_spans_become_queries_documents_and_the_run_that_served_them(tmp_path, spans):
+    """Asked twice, the second time with the other document first: the last answer is the run."""
+    documents = [{"id": id_, "content": text, "score": 0.9 - n / 2} for n, (id_, text) in enumerate(TEXTS.items())]
+    swapped = [{**one, "score": 1.3 - one["score"]} for one in reversed(documents)]
+    layouts.jsonl(tmp_path / "traces.jsonl", [*spans(documents), *spans(swapped)])
+    assert small.ended("init", "traces.jsonl") == 0
+    (query,) = rows("traces/queries.jsonl")
+    assert (query["query"], query["traffic"], query["trace"], query["session"]) == (ASKED, 2, "t1", "s1")
+    assert {row["_id"]: row["text"] for row in rows("traces/documents.jsonl")} == TEXTS
+    assert read_run("traces/production.trec")["q0"] == pytest.approx({"it/vpn": 0.9, "hr/leave": 0.4})
+    assert query.get("relevant_documents") == ({"hr/leave": 1, "it/vpn": 1} if spans is openinference else None)
+    text = Path("traces.toml").read_text(encoding="utf-8")
+    assert 'path = "traces/production.trec"' in text and "cluster =" not in text
+    assert run("traces.toml", Options(tmp_path / "out")).retrievers == ("bm25", "hashing", "hybrid", "production")
+
+
+def test_mlflow_expectations_are_labels_and_turns_of_a_trace_are_a_cluster(tmp_path):
+    for name, text in TEXTS.items():
+        (tmp_path / "docs" / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "docs" / f"{name}.md").write_text(text, encoding="utf-8")
+    expected = {"expected_retrieved_context": [{"doc_uri": "hr/leave"}]}
+    spans = [{"inputs": {"question": text}, "expectations": expected, "trace_id": "t"} for text in (ASKED, "days off")]
+    # A span that names its documents by their texts: they are matched.
+    bare = {"run_type": "retriever", "inputs": {"query": "vpn"}, "outputs": {"documents": [{"text": TEXTS["it/vpn"]}]}}
+    layouts.jsonl(tmp_path / "traces.jsonl", [*spans, bare])
+    assert small.ended("init", "traces.jsonl", "--documents", "docs") == 0
+    labels = [row.get("relevant_documents") for row in rows("traces/queries.jsonl")]
+    assert labels == [{"hr/leave": 1}, {"hr/leave": 1}, None]
+    assert read_run("traces/production.trec") == {"q2": {"it/vpn": 1.0}}
+    assert 'cluster = "trace"' in Path("traces.toml").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        ({"retrieval.documents.0.document.score": 1}, "has neither retrieval.documents.0.document.id nor its content"),
+        ({"retrieval.documents.0.document.id": "a"}, "1 of 1 documents have no text, such as 'a' (name the documents"),
+    ],
+)
+def test_a_document_that_cannot_be_named_or_read_is_one_clear_error(tmp_path, capsys, more, message):
+    layouts.jsonl(tmp_path / "traces.jsonl", [{**SPAN, **more}])
+    assert message in small.told(capsys, "init", "traces.jsonl", code=2).replace("\n", " ")
+    assert not Path("traces").exists()

@@ -1,34 +1,123 @@
-"""What is drawn into a pool and what it hides, and what becomes of one that was changed."""
+"""Questions without labels: found by init, answered by run, drawn into a pool that hides what it must; and judged."""
 
 from __future__ import annotations
 
 import json
+import re
 from itertools import pairwise
 
 import pytest
 
 import harness
+from harness.dataset import load, reference_of
+from harness.labels.drawing import Drawing, draw, gather
 from harness.labels.judging_page import in_order
-from harness.labels.pool import Drawing, draw, gather, lines_of, read_pool, write_pool
+from harness.labels.pool import lines_of, read_pool, write_pool
+from harness.report import write_report
 from retrievers.errors import InputError
 from tests.support import small
-from tests.support.labels_small import judgment, pool
+from tests.support.labels_small import as_person, judged, judgment, pool, write
+from tests.support.layouts import jsonl
+from tests.support.small import refusal
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """The small data set without its labels."""
+    return small.dataset(tmp_path / "data", labelled=False)
+
+
+TEXTS = [text for _, text, _ in small.QUERIES]
+ROWS = [{"id": id_, "query": text} for id_, text, _ in small.QUERIES]
+FORMS = {"txt": "\n".join(TEXTS) + "\n\n", "csv": "\n".join(["query", *TEXTS]) + "\n",
+         "jsonl": "\n".join(map(json.dumps, ROWS)), "json": json.dumps(ROWS)}  # fmt: skip
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_questions_without_labels_are_a_beginning(folder, in_tmp, form, call):
+    (folder / "queries.json").unlink()
+    (folder / f"queries.{form}").write_text(FORMS[form], encoding="utf-8")
+    said = call("init", "data", "--output", "begun.toml", code=0).out
+    assert "6 documents, 6 questions without labels" in said and "harness pool results/begun" in said
+    found = load(reference_of(folder))
+    assert [query.text for query in found.queries] == TEXTS and found.labels == {}
+
+
+def test_beir_without_qrels_is_a_beginning(tmp_path):
+    jsonl(tmp_path / "corpus.jsonl", [{"_id": "d", "text": "one"}])
+    jsonl(tmp_path / "queries.jsonl", [{"_id": "q", "text": "which"}])
+    assert [query.id for query in load(reference_of(tmp_path)).queries] == ["q"]
+
+
+def test_a_run_without_labels_has_rankings_and_no_scores_and_judgments_beside_it_are_its_labels(folder, tmp_path, call):
+    path, place = small.experiment(tmp_path, report=True), tmp_path / "results"
+    said = call("run", path, "--results", place, code=0).out
+    assert "bm25 and hashing:" in said and "next: harness pool" in said
+    results = harness.records.read(place / "small")
+    assert not results.scored and len(results.queries) == 6
+    assert all(len(results.rankings(name)) == 6 for name in results.retrievers)
+    for name in ("scores", "summary", "comparisons", "tests"):
+        assert len((results.folder / f"{name}.csv").read_text(encoding="utf-8").splitlines()) == 1
+    assert (results.folder / "qrels.trec").read_text() == ""
+    page = (results.folder / "report.html").read_text(encoding="utf-8")
+    assert "No query has labels" in page and "harness pool" in page
+    assert re.search(r"about \d+ minutes at 20 seconds each", page)
+    assert "shown" not in page.partition("</style>")[2]
+    assert "rank-biased overlap" in (results.folder / "report.md").read_text(encoding="utf-8")
+    assert json.loads(call("run", path, "--results", place, "--json", code=0).out)["scores"] == []
+
+    by_people, by_model = ("q-fruit", "q-wheels", "q-swim"), ("q-rails", "q-green", "q-drive")
+    model = judged(folder, [*by_people, *by_model], "m", "llm")
+    write(folder / "judgments.jsonl", [*judged(folder, by_people, inclusion=0.5), *model])
+    labels = load(reference_of(folder)).labels
+    expected = dict.fromkeys(by_people, "people") | dict.fromkeys(by_model, "model")
+    assert {id_: one.source for id_, one in labels.items()} == expected
+    after = harness.run(path, harness.Options(results=place))
+    # Scores rest on people's queries; the model's were answered, and wait in labels.jsonl.
+    assert set(after.scores["query_id"]) == set(by_people)
+    assert all(len(after.rankings(name)) == 6 for name in after.retrievers)
+    assert after.queries["q-rails"].labels.source == "model"
+    assert after.queries["q-fruit"].labels.inclusion == 0.5
+    write_report(after)
+
+    (folder / "apple.md").write_text("# apple\n\nanother text", encoding="utf-8")
+    assert "q-fruit apple" in load(reference_of(folder)).ledger["changed-text"]
+    (folder / "apple.md").unlink()
+    with pytest.raises(InputError, match="judges document 'apple' for query 'q-fruit', which does not exist"):
+        load(reference_of(folder))
+
+
+def test_the_next_look_draws_what_it_lacks_and_the_looks_nest(folder, tmp_path, call):
+    path, place = small.experiment(tmp_path, more="[statistics]\nlooks = { queries = [2, 4] }\n"), tmp_path / "results"
+    drawn, said = [], []
+    for look in (2, 4):
+        said.append(call("run", path, "--results", place, code=0).out)
+        file = tmp_path / f"pool-{look}.jsonl"
+        call("pool", place / "small", "--next-look", "--output", file, code=0)
+        made = read_pool(file)
+        drawn.append({query.query_id for query in made.queries})
+        with (folder / "judgments.jsonl").open("a", encoding="utf-8") as judgments:
+            judgments.writelines(one.line() for one in as_person(made))
+    assert list(map(len, drawn)) == [2, 2] and not drawn[0] & drawn[1]
+    said.append(call("run", path, "--results", place, code=0).out)
+    assert re.search(r"Go on to 4 queries \(\d+ % power\): harness pool RESULTS --next-look\.", said[1])
+    assert re.search(r"Undecided at the last look, with \d+ labels of 4 queries\.", said[2])
+    told = call("pool", place / "small", "--next-look", "--output", tmp_path / "p.jsonl", code=2)
+    assert "4 queries are labelled, and the last look is planned at 4" in told.err
 
 
 def test_the_union_of_the_tops_is_asked_in_an_order_that_tells_nothing(results):
-    found = draw(gather([results], 2), Drawing(depth=2, seed=3))
+    found, read = draw(gather([results], 2), Drawing(depth=2, seed=3)), harness.records.read(results)
     assert found.drawn.population == found.drawn.sampled == len(found.queries) == len(small.QUERIES)
-    read = harness.records.read(results)
     for query in found.queries:
         tops = {d for name in read.retrievers for d in read.rankings(name)[query.query_id].doc_ids[:2]}
         assert {document.id for document in query.documents} == tops
         assert query.inclusion == 1
-        for document in query.documents:
-            assert small.TEXTS[document.id] in document.text
+        assert all(small.TEXTS[document.id] in document.text for document in query.documents)
+    shown = [[document.id for document in query.documents] for query in found.queries]
+    assert any(ids != sorted(ids) for ids in shown)
     text = "".join(lines_of(found))
-    assert not [name for name in read.retrievers if name in text]
-    assert "score" not in text
-    assert "rank" not in text
+    assert not [word for word in (*read.retrievers, "score", "rank") if word in text]
 
 
 def test_a_seed_draws_one_pool_and_a_larger_sample_holds_the_smaller(results):
@@ -38,76 +127,59 @@ def test_a_seed_draws_one_pool_and_a_larger_sample_holds_the_smaller(results):
     drawn = [{q.query_id for q in draw(material, Drawing(sample=n, seed=4)).queries} for n in range(1, 7)]
     assert all(a < b for a, b in pairwise(drawn))
     assert {q.inclusion for q in draw(material, Drawing(sample=3, seed=4)).queries} == {0.5}
-    with pytest.raises(InputError, match="--sample: 7 queries of 6"):
-        draw(material, Drawing(sample=7))
+    assert "--sample: 7 queries of 6" in str(refusal(draw, material, Drawing(sample=7)))
 
 
 def test_what_was_judged_is_not_asked_again(results):
     material = gather([results], 2)
     first = draw(material, Drawing(depth=2))
-    one = first.queries[0]
-    known = [judgment(one.query_id, document.id) for document in one.documents]
+    everything = [judgment(query.query_id, document.id) for query in first.queries for document in query.documents]
+    known = [one for one in everything if one.query_id == first.queries[0].query_id]
     rest = draw(material, Drawing(depth=2), known)
-    assert one.query_id not in {query.query_id for query in rest.queries}
+    assert first.queries[0].query_id not in {query.query_id for query in rest.queries}
     assert rest.pairs == first.pairs - len(known)
     # A model is still asked: its grades beside people's are what the combined estimate rests on.
     assert draw(material, Drawing(depth=2, audience="llm"), known).pairs == first.pairs
-    everything = [judgment(query.query_id, document.id) for query in first.queries for document in query.documents]
-    with pytest.raises(InputError, match="nothing is left to judge"):
-        draw(material, Drawing(depth=2), everything)
+    assert "nothing is left to judge" in str(refusal(draw, material, Drawing(depth=2), everything))
 
 
-def test_several_folders_are_pooled_together(results, tmp_path):
+def test_several_folders_are_pooled_together_where_their_documents_are_the_same(results, tmp_path):
     other = '[[retrievers]]\nname = "other"\nencoder = { kind = "hashing", dimensions = 8 }\n'
-    data = results.parents[1] / "data"
-    path = small.experiment(tmp_path, retrievers=other, name="other")
-    path.write_text(path.read_text(encoding="utf-8").replace((tmp_path / "data").as_posix(), data.as_posix()))
-    second = harness.run(path, harness.Options(results=tmp_path / "results")).folder
-    both = gather([results, second], 1)
-    assert all(both.tops[q] >= gather([results], 1).tops[q] for q in both.tops)
-
-
-def test_results_over_other_documents_are_refused(results, tmp_path):
-    path = small.experiment(tmp_path)
+    path = small.experiment(tmp_path, retrievers=other)
+    second = harness.run(path, harness.Options(results=tmp_path / "same")).folder
+    both, one = gather([results, second], 1), gather([results], 1)
+    assert all(both.tops[q] >= one.tops[q] for q in both.tops) and both.tops != one.tops
     (tmp_path / "data" / "apple.md").write_text("# apple\n\nsomething else", encoding="utf-8")
-    other = harness.run(path, harness.Options(results=tmp_path / "results")).folder
     with pytest.raises(InputError, match="has other documents"):
-        gather([results, other], 2)
+        gather([results, harness.run(path, harness.Options(results=tmp_path / "changed")).folder], 2)
 
 
-def test_a_pool_is_read_back_and_never_written_over(tmp_path):
-    write_pool(tmp_path / "pool.jsonl", pool())
-    assert read_pool(tmp_path / "pool.jsonl") == pool()
-    with pytest.raises(InputError, match="is there already"):
-        write_pool(tmp_path / "pool.jsonl", pool())
+POOLS = [
+    (lambda text: text.replace("text 1 of 2", "text 9 of 2"), "was changed after it was made"),
+    (lambda text: "\n".join(text.split("\n")[:-2]) + "\n", "was changed after it was made"),
+    (lambda text: text[:-20], "is not JSON"),
+    (lambda text: "", "is not a pool"),
+    (lambda text: text.replace('"pool": 1', '"pool": 9'), "version 1"),
+    (lambda text: text.replace('"depth"', '"deep"'), "the pool is damaged"),
+]
 
 
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        (lambda text: text.replace("text 1 of 2", "text 9 of 2"), "was changed after it was made"),
-        (lambda text: "\n".join(text.split("\n")[:-2]) + "\n", "was changed after it was made"),
-        (lambda text: text[:-20], "is not JSON"),
-        (lambda text: "", "is not a pool"),
-        (lambda text: text.replace('"pool": 1', '"pool": 9'), "version 1"),
-        (lambda text: text.replace('"depth"', '"deep"'), "the pool is damaged"),
-    ],
-)
-def test_a_pool_that_was_changed_is_refused(tmp_path, change, message):
+@pytest.mark.parametrize(("change", "message"), POOLS)
+def test_a_pool_is_read_back_never_written_over_and_refused_where_it_was_changed(tmp_path, change, message):
     path = tmp_path / "pool.jsonl"
-    path.write_text(change("".join(lines_of(pool()))), encoding="utf-8")
+    write_pool(path, pool())
+    assert read_pool(path) == pool()
+    assert "is there already" in str(refusal(write_pool, path, pool()))
+    path.write_text(change(path.read_text(encoding="utf-8")), encoding="utf-8")
     with pytest.raises(InputError, match=message):
         read_pool(path)
 
 
 def test_a_tenth_comes_again_later_and_in_no_fixed_place():
-    made = pool(20, 10)
-    order = in_order(made)
+    order = in_order(pool(20, 10))
     again = [one for one in order if one.round == 2]
-    assert len(order) == 220
-    assert len(again) == 20
-    for one in again:
-        assert order.index(one) > order.index(one._replace(round=1))
+    assert (len(order), len(again)) == (220, 20)
+    assert all(order.index(one) > order.index(one._replace(round=1)) for one in again)
     assert len({one.document for one in again}) > 3
-    assert [one for one in in_order(made, repeated=0) if one.round == 2] == []
-    assert json.dumps(order) == json.dumps(in_order(made))
+    assert {one.round for one in in_order(pool(20, 10), repeated=0)} == {1}
+    assert order == in_order(pool(20, 10))

@@ -15,9 +15,9 @@ from harness.report import write_report
 from harness.report.sections.queries import client_filter, unpacked
 from harness.report.sections.reranked import rerun_rows
 from harness.report.view import view_of
-from tests.harness.experiment.test_foreign_parts import PACKAGE, POINTS, install
 from tests.support import small
 from tests.support.browser import complaints, needs_browser, resize, scroll_through, settled
+from tests.support.theirs import install
 
 pytestmark = needs_browser
 RERANKED = """
@@ -213,7 +213,7 @@ def test_the_scores_of_the_page_are_those_of_the_folder(results):
 
 
 def test_the_ceiling_bounds_what_a_reranker_reaches(tmp_path, monkeypatch):
-    install(tmp_path, monkeypatch, PACKAGE, POINTS)
+    install(tmp_path, monkeypatch)
     run = small.ran(tmp_path, retrievers=small.RETRIEVERS + RERANKED, report=True)
     page = (run.folder / "report.html").read_text(encoding="utf-8")
     held = unpacked(re.search(r'id="evidence">([^<]*)<', page)[1])

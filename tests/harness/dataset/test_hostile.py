@@ -1,0 +1,252 @@
+"""Files and archives that somebody hostile or careless wrote: one message each, nothing hangs, nothing is half read."""
+
+import ast
+import gzip
+import json
+import os
+import re
+import threading
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from harness.answers.chat_judge import as_data
+from harness.answers.systems import MARK
+from harness.dataset import DatasetReference, files, load, reference_of, rows, trec
+from harness.dataset.markdown_folder import parse_document
+from harness.dataset.source import Findings
+from retrievers.chat import quoted
+from retrievers.errors import InputError
+from tests.support import layouts
+from tests.support.costs import is_cheap
+from tests.support.small import refusal
+
+ASKED = json.dumps([{"query": "one", "relevant_documents": ["a"]}]).encode()
+
+
+def markdown(folder: Path) -> Path:
+    folder.mkdir()
+    (folder / "a.md").write_text("# One\n\ntext")
+    (folder / "queries.json").write_bytes(ASKED)
+    return folder
+
+
+def refused(folder: Path) -> str:
+    return str(refusal(load, DatasetReference(folder)))
+
+
+def archive(path: Path, members: dict[str, bytes]) -> Path:
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as packed:
+        for name, raw in members.items():
+            packed.writestr(name, raw)
+    return path
+
+
+LOCAL, ENTRY = b"PK\x03\x04", b"PK\x01\x02"
+LEAVING = ("../out.jsonl", "/etc/out.jsonl", "a/../../out.jsonl", "C:/out.jsonl", "..\\out")
+WRONG = [
+    *((name, [], "leads out of the archive") for name in LEAVING),
+    ("ä.md", [("ä.md".encode(), 0, b"\xff\xfe.md")], "is not a zip archive that can be read: .utf-8. codec"),
+    # The version needed to extract, and encryption: APPNOTE.TXT, 4.4.3 and 4.4.4.
+    ("a.md", [(ENTRY, 6, b"\x63")], "is not a zip archive that can be read: zip file version 9.9"),
+    ("a.md", [(LOCAL, 6, b"\x01"), (ENTRY, 8, b"\x01")], "json: cannot be read: .*password required"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "changes", "told"), WRONG)
+def test_an_archive_with_a_hostile_member_is_refused(tmp_path, name, changes, told):
+    path = archive(tmp_path / "set.zip", {name: b"# A", "queries.json": ASKED})
+    raw = bytearray(path.read_bytes())
+    for header, offset, value in changes:
+        for found in re.finditer(re.escape(header), bytes(raw)):
+            raw[found.start() + offset : found.start() + offset + len(value)] = value
+    path.write_bytes(raw)
+    with pytest.raises(InputError, match=told):
+        load(reference_of(path))
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_two_files_of_one_name_are_refused_where_they_are_read(tmp_path, packed):
+    folder = layouts.beir(tmp_path / "data")
+    for name in ("notes.bin", "notes.bin.gz"):
+        (folder / name).write_text("read by nobody")
+    assert load(reference_of(folder)).count
+    (folder / "corpus.jsonl.gz").write_bytes(gzip.compress(b'{"_id": "only", "text": "here"}\n'))
+    if packed:
+        members = {file.relative_to(folder).as_posix(): file.read_bytes() for file in folder.rglob("*.*")}
+        folder = archive(tmp_path / "set.zip", members)
+    with pytest.raises(InputError, match=r"corpus.jsonl: corpus.jsonl.gz is there as well .keep one of them"):
+        load(reference_of(folder))
+    path = archive(tmp_path / "twice.zip", {"a.md": b"# A", "queries.json": ASKED})
+    with zipfile.ZipFile(path, "a") as again, pytest.warns(UserWarning, match="Duplicate name"):
+        again.writestr("a.md", b"# Another")
+    with pytest.raises(InputError, match=r"twice.zip/a.md: a.md is there as well .keep one of them"):
+        load(reference_of(path))
+
+
+@pytest.mark.parametrize(
+    ("suffix", "raw"), [("gz", b"\x1f\x8b\x08cut"), ("zst", b"nothing"), ("bz2", b"BZh9cut"), ("xz", b"\xfd7zXZcut")]
+)
+def test_damaged_compression_is_named(tmp_path, suffix, raw):
+    folder = layouts.beir(tmp_path / "data")
+    (folder / "corpus.jsonl").unlink()
+    (folder / f"corpus.jsonl.{suffix}").write_bytes(raw)
+    with pytest.raises(InputError, match=rf"corpus.jsonl.{suffix}: (is damaged|cannot be read)"):
+        load(reference_of(folder))
+
+
+@pytest.mark.parametrize("suffix", [".tar", ".tar.gz", ".tgz", ".tar.bz2", ".tar.xz", ".tar.zst", ".7z"])
+@pytest.mark.parametrize("form", [None, "beir", "markdown"])
+def test_archives_of_other_kinds_are_refused_with_what_to_do(tmp_path, suffix, form):
+    """A tar archive is not read: it has no list of its members, and each pass would unpack all of it."""
+    path = tmp_path / f"scifact{suffix}"
+    path.write_bytes(b"x")
+    with pytest.raises(InputError, match=r"not read: only zip is .unpack it and name the folder, or pack"):
+        load(DatasetReference(path, format=form))
+
+
+def test_members_are_listed_without_the_folder_around_them_and_their_compression(tmp_path):
+    path = archive(tmp_path / "set.zip", {"top/a.jsonl.gz": gzip.compress(b"{}"), "top/b/c.txt": b"x"})
+    found = files.listing(path)
+    assert list(found) == ["a.jsonl", "b/c.txt"]
+    assert found["a.jsonl"].read() == b"{}"
+    assert files.File(tmp_path / "x.JSONL.gz").suffix == ".jsonl"
+
+
+@pytest.mark.parametrize(
+    ("id_", "reason"),
+    [("a\rb", "U+000D"), ("a\nb", "U+000A"), ("a\x1b[31m", "U+001B"), ("\ufeffa", "byte order mark"),
+     ("a\u2028b", "U+2028"), ("a\0", "U+0000")],
+)  # fmt: skip
+def test_ids_that_break_the_files_that_are_written_are_refused(tmp_path, id_, reason):
+    for name in ("corpus", "queries"):
+        folder = layouts.beir(tmp_path / name)
+        (folder / f"{name}.jsonl").write_text(json.dumps({"_id": id_, "text": "one"}) + "\n")
+        assert reason in refused(folder)
+
+
+@pytest.mark.parametrize("grade", ["1_0", "١", "1e0", "nan", "inf", "9" * 400, "0x1", "1.5"])
+def test_grades_that_only_a_programming_language_reads_are_refused(tmp_path, grade):
+    folder = layouts.beir(tmp_path / "set")
+    (folder / "qrels" / "test.tsv").write_text(f"q1\tcar\t{grade}\n")
+    assert "is not a whole number" in refused(folder)
+
+
+def test_links_that_lead_out_of_the_data_set_or_to_themselves_are_refused(tmp_path):
+    folder, outside = markdown(tmp_path / "set"), markdown(tmp_path / "outside")
+    for name, target, told in (
+        ("b.txt", outside / "a.md", "is a link that leads out of the data set"),
+        ("inner", outside, "is a link that leads out of the data set"),
+        ("b.md", folder / "b.md", "cannot be read"),
+    ):
+        (folder / name).symlink_to(target)
+        assert f"{name}: {told}" in refused(folder)
+        (folder / name).unlink()
+    (folder / "b.md").symlink_to(folder / "a.md")
+    assert load(DatasetReference(folder)).count == 2
+
+
+def test_a_name_that_is_not_utf8_is_refused(tmp_path):
+    folder = markdown(tmp_path / "set")
+    try:
+        Path(os.fsdecode(os.fsencode(folder) + b"/\xff.md")).write_text("text")
+    except OSError:
+        pytest.skip("this file system takes UTF-8 names only")
+    assert "its name is not UTF-8" in refused(folder)
+
+
+def test_a_folder_that_cannot_be_listed_is_named(tmp_path, monkeypatch):
+    folder, listed = markdown(tmp_path / "set"), os.scandir
+    (folder / "closed").mkdir()
+
+    def denied(path: str) -> object:
+        if str(path).endswith("closed"):
+            raise PermissionError(13, "Permission denied", str(path))
+        return listed(path)
+
+    monkeypatch.setattr(os, "scandir", denied)
+    assert "closed: cannot be listed: Permission denied" in refused(folder)
+
+
+def test_code_of_a_data_set_is_never_run(tmp_path, monkeypatch):
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    folder = tmp_path / "evil"
+    folder.mkdir()
+    (folder / "evil.py").write_text("raise SystemExit('it ran')")
+    with pytest.raises(InputError, match=r"Dataset scripts are no longer supported, but found evil.py"):
+        load(reference_of(f"hf:{folder.as_posix()}"))
+
+
+UNPICKLING = {"pickle", "cPickle", "_pickle", "dill", "cloudpickle", "joblib", "shelve", "marshal", "jsonpickle"}
+BUILT_IN, METHODS = {"eval", "exec", "compile", "__import__"}, {"read_pickle", "unsafe_load", "full_load"}
+
+
+def called(node: ast.Call) -> str:
+    """What a call may do that data must never lead to; "" for any other."""
+    if isinstance(node.func, ast.Name) and node.func.id in BUILT_IN:
+        return node.func.id
+    if isinstance(node.func, ast.Attribute) and node.func.attr in METHODS:
+        return node.func.attr
+    trusting = (one.arg == "allow_pickle" and getattr(one.value, "value", 0) is not False for one in node.keywords)
+    return "allow_pickle" if any(trusting) else ""
+
+
+def test_nothing_is_unpickled_and_no_text_is_run_as_code(project):
+    """The syntax trees say so: no module that unpickles is imported, and nothing that evaluates is called."""
+    wrong = []
+    for path in (*(project / "harness").rglob("*.py"), *(project / "retrievers").rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            names = [one.name for one in node.names] if isinstance(node, ast.Import) else []
+            names += [node.module or ""] if isinstance(node, ast.ImportFrom) else []
+            wrong += [f"{path}: {name}" for name in names if name.partition(".")[0] in UNPICKLING]
+            if isinstance(node, ast.Call) and (name := called(node)):
+                wrong.append(f"{path}:{node.lineno}: {name}")
+    assert wrong == []
+    assert called(ast.parse("np.load(f, allow_pickle=True)").body[0].value) == "allow_pickle"
+
+
+SPACES = " " * 20_000
+
+
+@pytest.mark.parametrize(
+    ("read", "text"),
+    [
+        (lambda text: parse_document(text, "a"), " " * 6000 + "x"),
+        (lambda text: parse_document(text, "a"), "* " + " " * 6000),
+        (lambda text: parse_document(text, "a"), "*" + ":" * 6000 + " " * 6000 + "x"),
+        (lambda text: quoted(text, "DOCUMENT"), f"<{SPACES}"),
+        (lambda text: as_data(text, "PASSAGE"), f"<{SPACES}"),
+        (lambda text: MARK.sub("", text), f"so [1]{SPACES}it is"),
+        (trec.NUMBERED.search, "<topic number" * 10_000),
+    ],
+)
+def test_no_pattern_looks_at_a_text_twice_over(read, text):
+    assert is_cheap(lambda: read(text))  # seconds to a minute, in the square of the length
+
+
+def test_a_pipe_that_is_written_to_is_read_from_its_first_byte(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    writer = threading.Thread(target=(tmp_path / "pipe").write_bytes, args=(gzip.compress(b"q1 0 d1 1\n"),))
+    writer.start()
+    assert trec.read_qrels(tmp_path / "pipe") == {"q1": {"d1": 1}}
+    writer.join()
+
+
+OLD = "cannot be read as Parquet"
+COLUMNS = [
+    (("text", "text"), lambda pa: pa.array(["x", "y"]), "the column 'text' occurs twice"),
+    (("text", "when"), lambda pa: pa.array([2**62, 0], pa.timestamp("us")), OLD),
+    (("text", "when"), lambda pa: pa.array([2**31 - 1, 0], pa.date32()), OLD),
+    (("text", "s"), lambda pa: pa.StructArray.from_arrays([pa.array([1, 2])] * 2, ["a", "a"]), OLD),
+]
+
+
+@pytest.mark.parametrize(("names", "values", "what"), COLUMNS)
+def test_a_table_with_columns_of_one_name_or_values_that_python_has_not_is_one_message(tmp_path, names, values, what):
+    pa, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    path, seen = tmp_path / "corpus.parquet", Findings()
+    parquet.write_table(pa.table([pa.array(["1", "2"]), pa.array(["a", "b"]), values(pa)], ["_id", *names]), path)
+    assert list(rows.read_rows(files.File(path), seen)) == []
+    [problem] = seen.problems
+    assert what in problem.what and problem.where == str(path)
