@@ -11,13 +11,13 @@ from statsmodels.stats.power import TTestPower
 from harness.dataset import load, reference_of
 from harness.pipeline import run
 from harness.report.sections.decision import alerts
+from harness.report.view import view_of
 from harness.running.capacity import Capacity
 from harness.running.check import check
 from harness.running.dataset_summary import dataset_summary, near_duplicates
 from harness.running.options import Options
 from retrievers.errors import InputError
 from retrievers.types import Document
-from tests.harness.report.test_slices import view_of
 from tests.support import layouts, small, tiny
 from tests.support.small import ended, ends, refusal
 

@@ -12,20 +12,11 @@ import pytest
 import harness
 from harness import records
 from harness.report import write_report
-from harness.report.sections.queries import client_filter, unpacked
-from harness.report.sections.reranked import rerun_rows
-from harness.report.view import view_of
-from tests.harness.experiment.test_foreign_parts import PACKAGE, POINTS, install
+from harness.report.sections.queries import unpacked
 from tests.support import small
 from tests.support.browser import complaints, needs_browser, resize, scroll_through, settled
 
 pytestmark = needs_browser
-RERANKED = """
-[[retrievers]]
-name = "reranked"
-of = "bm25"
-rerank = { kind = "shorter", depth = 3 }
-"""
 WORDS = ("apples", "pears", "cars", "trains", "boats", "fish")
 
 
@@ -199,51 +190,6 @@ def test_words_are_marked_in_any_script(driver, results, project, query, text, m
         query, text,
     )  # fmt: skip
     assert words == marked if marked is not None else words
-
-
-def test_the_scores_of_the_page_are_those_of_the_folder(results):
-    page = (results.folder / "report.html").read_text(encoding="utf-8")
-    held = unpacked(re.search(r'id="scores">([^<]*)<', page)[1])
-    scores = results.scores.set_index(["measure", "retriever", "query_id"])["value"]
-    for m, measure in enumerate(held["measures"]):
-        for r, retriever in enumerate(held["retrievers"]):
-            assert held["values"][m][r] == pytest.approx(
-                [scores[measure, retriever, query] for query in held["ids"]], abs=1e-6
-            )
-
-
-def test_the_ceiling_bounds_what_a_reranker_reaches(tmp_path, monkeypatch):
-    install(tmp_path, monkeypatch, PACKAGE, POINTS)
-    run = small.ran(tmp_path, retrievers=small.RETRIEVERS + RERANKED, report=True)
-    page = (run.folder / "report.html").read_text(encoding="utf-8")
-    held = unpacked(re.search(r'id="evidence">([^<]*)<', page)[1])
-    names = [one["name"] for one in held["retrievers"]]
-    reranked = names.index("reranked")
-    assert held["retrievers"][reranked]["before"] == names.index("bm25")
-    for query in held["queries"]:
-        ceiling = query["ceilings"][str(reranked)]
-        assert ceiling >= max(query["scores"][reranked], query["scores"][names.index("bm25")]) - 1e-6
-    (row,) = rerun_rows(view_of(run))
-    scores = run.scores[run.scores["measure"] == "nDCG@3"].pivot(index="query_id", columns="retriever", values="value")
-    assert (row.retriever, row.of, row.depth) == ("reranked", "bm25", 3)
-    assert (row.before, row.after) == pytest.approx((scores["bm25"].mean(), scores["reranked"].mean()))
-    ceilings = [query["ceilings"][str(reranked)] for query in held["queries"]]
-    assert row.ceiling == pytest.approx(sum(ceilings) / len(scores), abs=1e-6)
-    apart = scores["reranked"] - scores["bm25"]
-    assert (row.better, row.equal, row.worse) == tuple(
-        int(kind.sum()) for kind in (apart > 1e-9, apart.abs() <= 1e-9, apart < -1e-9)
-    )
-    assert 'id="reranked-title">Rerankers<' in page
-
-
-def test_beyond_its_room_the_lens_keeps_the_first_measures_and_says_so(results, monkeypatch):
-    view = view_of(results)
-    monkeypatch.setattr("harness.report.sections.queries.VALUES", 2 * view.n * len(view.ranked))
-    held = client_filter(view)
-    assert held["measures"] == [view.names[measure].short for measure in view.measures[:2]]
-    assert held["left"] == len(view.measures) - 2
-    monkeypatch.setattr("harness.report.sections.queries.VALUES", 1)
-    assert len(client_filter(view)["values"]) == 1  # the primary one always
 
 
 def test_every_chart_fits_on_a_telephone(driver, results):
