@@ -43,7 +43,7 @@ def look(driver, results, words=""):
 
 
 def text_of(driver, selector):
-    return driver.execute_script("return document.querySelector(arguments[0]).textContent", selector)
+    return texts(driver, selector)[0]
 
 
 def texts(driver, selector):
