@@ -28,11 +28,9 @@ AT_THE_MARGIN = {
 
 def p_values(table):
     """The p of each row of differences."""
-    scores, within = (
-        dict(enumerate([*table, np.zeros(table.shape[1])])),
-        EquivalenceMargin(MARGIN, 1.0, singles(table.shape[1])),
-    )
+    scores = dict(enumerate([*table, np.zeros(table.shape[1])]))
     pairs = [(place, len(table)) for place in range(len(table))]
+    within = EquivalenceMargin(MARGIN, 1.0, singles(table.shape[1]))
     return np.array([test.greater for test in not_worse(scores, pairs, within)])
 
 
