@@ -186,13 +186,10 @@ FUSION = '[[retrievers]]\nname = "{}"\nkind = "fusion"\nof = ["bm25", "{}"]\n'
 
 def test_what_is_told_before_is_what_the_run_counts(tmp_path: Path) -> None:
     model = tiny.bi_encoder(tmp_path / "tiny", prompts={"document": "passage: "}).as_posix()
-    block = (
-        f'[[retrievers]]\nname = "m"\nencoder = {{ kind = "sentence-transformers", model = "{model}", device = "cpu" }}'
-    )
+    encoder = f'encoder = {{ kind = "sentence-transformers", model = "{model}", device = "cpu" }}'
+    block = f'[[retrievers]]\nname = "m"\n{encoder}\nderive = {{ dimensions = [8] }}\n'
     others = small.BM25 + FUSION.format("hybrid", "m") + FUSION.format("again", "hybrid")
-    path = small.experiment(
-        tmp_path, retrievers=f'[[retrievers]]\nname = "m"\n{encoder}\nderive = {{ dimensions = [8] }}\n{others}'
-    )
+    path = small.experiment(tmp_path, retrievers=block + others)
     for name, words in (("long", 40), ("longer", 70)):
         (tmp_path / "data" / f"{name}.md").write_text(" ".join(["wing"] * words), encoding="utf-8")
     (reach,) = check(path, results=tmp_path).summary.reaches
