@@ -9,12 +9,7 @@ from tests.support.qdrant_fake import fake_qdrant
 from tests.support.search_fakes import KEY as SEARCH_KEY
 from tests.support.search_fakes import service
 from tests.support.servers import OpenAIProvider, serving
-from tests.support.small import BM25, call
-
-
-def checked(path, capsys) -> tuple[int, str]:
-    code, *said = call(capsys, "check", path, "--online")
-    return code, "".join(said)
+from tests.support.small import BM25, told
 
 
 def test_every_service_is_asked_for_one_text(tmp_path, monkeypatch, capsys):
@@ -51,18 +46,12 @@ model = "j"
 base_url = "{judging.url}"
 """
         path = small.experiment(tmp_path, retrievers=blocks)
-        code, said = checked(path, capsys)
-        assert len(embedding.requests) == 1  # equal encoders are one
-        assert len(judging.requests) == 1
-        assert len(reranking.requests) == 1
-        assert len(endpoint.asked) == 1
-        assert store.requests
+        said = told(capsys, "check", path, "--online")
+        services = (embedding.requests, judging.requests, reranking.requests, endpoint.asked)  # equal encoders are one
+        assert [len(requests) for requests in services] == [1, 1, 1, 1] and store.requests
         embedding.always = "expired"
         judging.always = "missing"
-        failing, told = checked(path, capsys)
+        failing = told(capsys, "check", path, "--online", code=3)
     answered = ["paid: its encoder", "again: its store", "reranked: its reranker", "judge: its model"]
     assert [one for one in answered if f"{one} answers" not in said] == [], said
-    assert code == 0, said
-    assert failing == 3
-    assert "paid: " in told
-    assert "judge: " in told
+    assert "paid: " in failing and "judge: " in failing

@@ -121,16 +121,6 @@ def test_dollars_with_their_date_and_their_source(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("no_network")
-def test_equal_first_stages_count_once(tmp_path: Path) -> None:
-    blocks = LISTED.format("a", "") + LISTED.format("b", "")
-    blocks += LISTED.format("c", "").rstrip("\n") + "\nchunk = { size = 20 }\n"
-    found = figures(planned(small.experiment(tmp_path, retrievers=blocks), results=tmp_path))
-    assert set(found) == {("a", "embed-documents"), ("a", "embed-queries"), ("c", "embed-documents")}
-    assert found["a", "embed-documents"][:3] == (6, 0, 1)
-    assert found["c", "embed-documents"][0] > 6
-
-
-@pytest.mark.usefixtures("no_network")
 def test_pairs_of_a_reranker(tmp_path: Path) -> None:
     model = tiny.cross_encoder(tmp_path / "cross").as_posix()
     reranked = 'rerank = {{ kind = "cross-encoder", model = "{}", depth = {}, batch_size = 4, device = "cpu" }}\n'
@@ -141,14 +131,10 @@ def test_pairs_of_a_reranker(tmp_path: Path) -> None:
     found = planned(path, results=tmp_path / "out")
     # 6 queries with 3 of the candidates, or 5, the depth of the experiment; 7 queries are timed, one after another.
     assert {key: told[:3] for key, told in figures(found).items()} == {
-        ("better", "rerank"): (18, 0, 5),
-        ("better", "latency-rerank"): (21, 0, 7),
-        ("both", "embed-documents"): (6, 0, 1),
-        ("both", "embed-queries"): (6, 0, 1),
-        ("both", "latency"): (7, 0, 7),
-        ("both", "rerank"): (30, 0, 8),
-        ("both", "latency-rerank"): (35, 0, 14),
-    }
+        ("better", "rerank"): (18, 0, 5), ("better", "latency-rerank"): (21, 0, 7),
+        ("both", "embed-documents"): (6, 0, 1), ("both", "embed-queries"): (6, 0, 1), ("both", "latency"): (7, 0, 7),
+        ("both", "rerank"): (30, 0, 8), ("both", "latency-rerank"): (35, 0, 14),
+    }  # fmt: skip
     assert not next(row for row in found.rows if row.stage == "rerank").exact
     results = run(path, Options(tmp_path / "out"))
     read = results.costs[results.costs["stage"] == "rerank"].set_index("retriever")["tokens"]
@@ -168,14 +154,20 @@ def test_check_prints_the_sums_or_one_object(tmp_path: Path, capsys: pytest.Capt
     assert "\n  listed: 12 texts (0 cached), " in printed
 
 
-def test_documents_that_a_function_of_the_user_cuts_count_uncut(
+@pytest.mark.usefixtures("no_network")
+def test_equal_first_stages_count_once_chunks_as_cut_and_those_of_a_function_of_the_user_uncut(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     module = small.module(tmp_path, monkeypatch, "raise SystemExit('it ran')")
-    block = LISTED.format("cut", "").rstrip("\n") + f'\nchunk = {{ call = "{module}:lines" }}\n'
-    found = planned(small.experiment(tmp_path, retrievers=block))
-    assert (found.rows[0].texts, found.rows[0].exact) == (6, False)
+    blocks = LISTED.format("a", "") + LISTED.format("b", "") + LISTED.format("c", "") + "chunk = { size = 20 }\n"
+    blocks += LISTED.format("cut", "") + f'chunk = {{ call = "{module}:lines" }}\n'
+    found = planned(small.experiment(tmp_path, retrievers=blocks))
+    row, told = next(row for row in found.rows if row.retriever == "cut"), figures(found)
+    assert (row.texts, row.exact) == (6, False)
     assert "cut: documents count uncut, since chunk.call is not run" in found.notes
+    assert told["a", "embed-documents"][:3] == (6, 0, 1) and told["c", "embed-documents"][0] > 6
+    stages = {("a", "embed-documents"), ("a", "embed-queries"), ("c", "embed-documents"), ("cut", "embed-documents")}
+    assert set(told) == stages
 
 
 # What a run refuses before it starts
