@@ -5,7 +5,8 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -65,11 +66,8 @@ def test_the_file_asks_what_the_article_asked() -> None:
     ]  # fmt: skip
     assert loaded.experiment.relevance.grades == "linear"
     models = {one.name: one.encoder.options["model"] for one in loaded.experiment.retrievers if one.kind == "dense"}
-    assert models == {
-        "aws": "amazon.titan-embed-text-v1",
-        "open-ai": "text-embedding-3-small",
-        "sentence-transformer": "intfloat/multilingual-e5-base",
-    }
+    assert models == {"aws": "amazon.titan-embed-text-v1", "open-ai": "text-embedding-3-small",
+                      "sentence-transformer": "intfloat/multilingual-e5-base"}  # fmt: skip
     depths = {one.of: one.rerank.options["depth"] for one in loaded.experiment.retrievers if one.kind == "rerank"}
     assert depths == dict.fromkeys(models, 10)
 
@@ -86,18 +84,13 @@ def test_the_plan_needs_no_key_and_names_the_bill(tmp_path: Path, monkeypatch: p
     assert 0.005 < found.total()["usd"] < 0.05
 
 
-class Servers(NamedTuple):
-    bedrock: BedrockProvider
-    openai: OpenAIProvider
-
-
 @pytest.fixture
-def servers() -> Iterator[Servers]:
+def servers() -> Iterator[SimpleNamespace]:
     with serving(BedrockProvider()) as bedrock, serving(OpenAIProvider(max_tokens=80)) as openai:
-        yield Servers(bedrock, openai)
+        yield SimpleNamespace(bedrock=bedrock, openai=openai)
 
 
-def test_the_articles_experiment(tmp_path: Path, servers: Servers, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_articles_experiment(tmp_path: Path, servers: SimpleNamespace) -> None:
     # As in the file, but for servers and models that are here, and the top 2 to save time.
     text = (PROJECT / "experiments" / "ideakitt.toml").read_text(encoding="utf-8")
     for old, new in {

@@ -10,6 +10,8 @@ import json
 import math
 import re
 from collections import Counter
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -18,7 +20,6 @@ import pytrec_eval
 import Stemmer
 
 from harness.pipeline import run
-from harness.records import Results
 from harness.running.options import Options
 from tests.support.recompute import verified
 from tests.support.small import BM25
@@ -129,26 +130,28 @@ def by_trec_eval(collection: Collection, rankings: Run) -> dict[str, float]:
             for name, theirs in MEASURES.items()}  # fmt: skip
 
 
-def ours(folder: Path, collection: Collection, retriever: str) -> tuple[Results, dict[str, float]]:
-    """A run of one retriever, and its means by measure."""
-    file = folder / "known.toml"
+@pytest.mark.parametrize(
+    ("language", "retriever", "search", "figure"),
+    [
+        ("en", BM25, partial(bm25, terms=stems), 0.35544),
+        ("en", f'{BM25}stemming = ""', partial(bm25, terms=words), 0.31679),
+        ("ja", BM25, partial(bm25, terms=bigrams), 0.39323),
+        pytest.param("en", MINILM, minilm, 0.56628, marks=pytest.mark.slow),
+    ],
+)
+def test_a_run_is_what_its_formula_or_its_model_gives(
+    tmp_path: Path, language: str, retriever: str, search: Callable[[Texts, Texts], Run], figure: float
+) -> None:
+    collection = Collection(language)
+    expected = by_trec_eval(collection, search(collection.contents, collection.queries))
+    file = tmp_path / "known.toml"
     file.write_text(
-        f'name = "known"\ndataset = "{collection.written(folder / "data").as_posix()}"\nprimary = "nDCG@10"\n'
+        f'name = "known"\ndataset = "{collection.written(tmp_path / "data").as_posix()}"\nprimary = "nDCG@10"\n'
         f"measures = {json.dumps(list(MEASURES))}\nreport = false\n{retriever}",
         encoding="utf-8",
     )
-    found = run(file, Options(folder / "out"))
-    return found, dict(zip(found.summary["measure"], found.summary["mean"], strict=True))
-
-
-@pytest.mark.parametrize(
-    ("language", "more", "terms", "figure"),
-    [("en", "", stems, 0.35544), ("en", 'stemming = ""', words, 0.31679), ("ja", "", bigrams, 0.39323)],
-)
-def test_bm25(tmp_path: Path, language: str, more: str, terms, figure: float) -> None:
-    collection = Collection(language)
-    expected = by_trec_eval(collection, bm25(collection.contents, collection.queries, terms))
-    found, means = ours(tmp_path, collection, BM25 + more)
+    found = run(file, Options(tmp_path / "out"))
+    means = dict(zip(found.summary["measure"], found.summary["mean"], strict=True))
     assert means == pytest.approx(expected, abs=1e-4)  # bm25s scores in 32 bits: near ties may change places
     assert means["nDCG@10"] == pytest.approx(figure, abs=1e-4)
     verified(found.folder)
