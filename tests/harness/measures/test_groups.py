@@ -36,14 +36,11 @@ def grouped(name: str, reading: str) -> str:
         ("RR", (1 + 1 / 4 + 1 / 5) / 3, 1),
         ("AP", ((1 + 2 / 2) / 2 + 1 / 4 + 1 / 5) / 3, (1 + 2 / 3 + 3 / 4) / 3),
         ("AP@4", (1 + 1 / 4) / 3, (1 + 2 / 3) / 3),
-        (
-            "nDCG",
-            (1 + 1 / log2(3) + 1 / log2(5) + 1 / log2(6)) / sum(1 / log2(i + 1) for i in range(1, 6)),
-            (1 + 1 / log2(4) + 1 / log2(5)) / (1 + 1 / log2(3) + 1 / log2(4)),
-        ),
+        ("nDCG", (1 + 1 / log2(3) + 1 / log2(5) + 1 / log2(6)) / sum(1 / log2(i + 1) for i in range(1, 6)),
+         (1 + 1 / log2(4) + 1 / log2(5)) / (1 + 1 / log2(3) + 1 / log2(4))),
         ("nDCG@1", 1, 1),
     ],
-)
+)  # fmt: skip
 def test_by_hand(name: str, autorag: float, first: float) -> None:
     """a and b are alternatives: 'autorag' counts b as a further hit, 'first' passes it over, so that c stands third."""
     ranking = ["a", "b", "x", "c", "d"]
@@ -83,11 +80,6 @@ def test_further_alternatives_count_neither_for_nor_against_first(ranking: list[
         assert group_value(measure, GROUPS, lean) == group_value(measure, GROUPS, ranking)
 
 
-def test_the_ideal_list_scores_one_for_first() -> None:
-    for name in ("R@3", "SetR", "P@3", "F1@3", "RR", "AP", "nDCG", "nDCG@3"):
-        assert group_value(parse(grouped(name, "first")), GROUPS, ["e", "c", "a"]) == 1
-
-
 def test_beside_plain_measures_in_the_order_asked_for() -> None:
     measures = [parse("R(groups='first')@1"), parse("R@1"), parse("R(groups='autorag')@1")]
     judgments = {"q1": {"a": 1, "b": 1, "c": 1}, "q2": {"x": 1, "y": 1, "z": 0}}
@@ -95,8 +87,9 @@ def test_beside_plain_measures_in_the_order_asked_for() -> None:
     assert scores.values.tolist() == [[1 / 2, 1 / 2], [1 / 3, 1 / 2], [1 / 2, 1 / 2]]
 
 
-def test_nothing_retrieved_or_no_groups_scores_zero() -> None:
+def test_the_ideal_list_scores_one_for_first_and_nothing_retrieved_or_no_groups_zero() -> None:
     for name in NAMES:
+        assert group_value(parse(grouped(name, "first")), GROUPS, ["e", "c", "a"]) == 1
         for reading in ("autorag", "first"):
             assert group_value(parse(grouped(name, reading)), GROUPS, []) == 0
             assert group_value(parse(grouped(name, reading)), [], ["a"]) == 0
@@ -130,19 +123,15 @@ def test_repetitions_are_taken_out_first_and_keep_their_best_place(rule: str, do
     assert all(value >= 1 for value in values)
 
 
-def test_reciprocal_never_falls_below_one() -> None:
-    """round(2520 / 5041) is 0: far down the list a document is still relevant."""
-    grades = grade([str(i) for i in range(6000)], "reciprocal")
-    assert grades["5040"] == grades["5999"] == 1
-
-
 @pytest.mark.parametrize("buckets", [[], [(0, 1)], [(3, 2), (2, 1)], [(1, 2), (3, 2)], [(1, 2), (3, 3)], [(1, -1)]])
 def test_buckets_out_of_order_are_refused(buckets: list[tuple[int, int]]) -> None:
     with pytest.raises(InputError, match="last places must rise"):
         grade(LIST, Buckets(buckets))
 
 
-def test_an_unknown_rule_is_refused() -> None:
+def test_an_unknown_rule_is_refused_and_reciprocal_never_falls_below_one() -> None:
+    grades = grade([str(i) for i in range(6000)], "reciprocal")  # round(2520 / 5041) is 0
+    assert grades["5040"] == grades["5999"] == 1
     with pytest.raises(InputError, match=r"no grade rule 'lineal' \(did you mean 'linear'\?\)"):
         grade(LIST, "lineal")  # type: ignore[arg-type]
 

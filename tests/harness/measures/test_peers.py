@@ -33,27 +33,11 @@ def runs(scores: st.SearchStrategy[float]) -> st.SearchStrategy[dict[str, dict[s
 
 
 TREC_EVAL = {
-    "P@1": "P_1",
-    "P@5": "P_5",
-    "P@20": "P_20",
-    "R@1": "recall_1",
-    "R@5": "recall_5",
-    "R@20": "recall_20",
-    "AP": "map",
-    "AP@3": "map_cut_3",
-    "nDCG": "ndcg",
-    "nDCG@3": "ndcg_cut_3",
-    "nDCG@20": "ndcg_cut_20",
-    "RR": "recip_rank",
-    "Rprec": "Rprec",
-    "Bpref": "bpref",
-    "Success@1": "success_1",
-    "Success@5": "success_5",
-    "SetP": "set_P",
-    "SetR": "set_recall",
-    "SetF": "set_F",
-    "SetAP": "set_map",
-}
+    "P@1": "P_1", "P@5": "P_5", "P@20": "P_20", "R@1": "recall_1", "R@5": "recall_5", "R@20": "recall_20",
+    "AP": "map", "AP@3": "map_cut_3", "nDCG": "ndcg", "nDCG@3": "ndcg_cut_3", "nDCG@20": "ndcg_cut_20",
+    "RR": "recip_rank", "Rprec": "Rprec", "Bpref": "bpref", "Success@1": "success_1", "Success@5": "success_5",
+    "SetP": "set_P", "SetR": "set_recall", "SetF": "set_F", "SetAP": "set_map",
+}  # fmt: skip
 
 
 @settings(max_examples=120, deadline=None)

@@ -23,17 +23,9 @@ from tests.support.scored import at_level
 from tests.support.trec_golden import FOLDER
 
 WHOLE = {
-    "map": "AP",
-    "recip_rank": "RR",
-    "Rprec": "Rprec",
-    "Rprec_mult_1.00": "Rprec",
-    "bpref": "Bpref",
-    "ndcg": "nDCG",
-    "set_P": "SetP",
-    "set_recall": "SetR",
-    "set_F": "SetF",
-    "set_map": "SetAP",
-}
+    "map": "AP", "recip_rank": "RR", "Rprec": "Rprec", "Rprec_mult_1.00": "Rprec", "bpref": "Bpref", "ndcg": "nDCG",
+    "set_P": "SetP", "set_recall": "SetR", "set_F": "SetF", "set_map": "SetAP",
+}  # fmt: skip
 CUT = {"P": "P", "recall": "R", "map_cut": "AP", "ndcg_cut": "nDCG", "success": "Success"}
 
 
