@@ -25,12 +25,8 @@ from harness.pipeline import run
 from harness.report import write_report
 from harness.running.options import Options
 from retrievers import bm25
-from retrievers.cache import Cache
 from retrievers.meter import Meter
-from retrievers.rerankers.cross_encoder import CrossEncoderReranker
-from retrievers.types import Document, Query, ranked
 from tests.harness.measures.test_trec_eval import expected, printed
-from tests.support.over_store import reranking
 from tests.support.recompute import verified
 from tests.test_known_answers import BM25, MINILM
 
@@ -129,23 +125,3 @@ def test_every_value_of_trec_eval(
     measures = tuple(dict.fromkeys(measure for _, measure in want))
     got = printed(score_runs(data / qrels, [data / ranking], measures, conventions=conventions))
     assert {cell: got[cell] for cell in want} == want
-
-
-# A model
-
-
-def test_a_real_cross_encoder_knows_who_wrote_hamlet(tmp_path: Path) -> None:
-    # PROVENANCE.md of the model: 0.96 on the right passage, 0.04 on a wrong one.
-    passages = {
-        "right": Document("right", "", "Hamlet is a tragedy written by William Shakespeare around 1600."),
-        "wrong": Document("wrong", "", "The Battle of Hastings was fought in 1066 in the south of England."),
-    }
-    model = outside("models/minilm-cross-encoder")
-    with Cache(tmp_path / "cache") as cache:
-        reranker = CrossEncoderReranker(str(model), device="cpu")
-        own = reranking(reranker, cache, lambda ids: {i: passages[i] for i in ids})
-        (found,) = own.rerank([Query("q", "Who wrote Hamlet?")], [ranked(["wrong", "right"], [2, 1])], Meter())
-    assert found.doc_ids == ("right", "wrong")
-    right, wrong = 1 / (1 + np.exp(-found.scores))
-    assert right > 0.85
-    assert wrong < 0.15
