@@ -99,11 +99,9 @@ def prints(line: str, printed: Sequence[str]) -> bool:
 
 @pytest.mark.parametrize(
     ("shown", "same"),
-    [
-        ("0.7971, 576 documents in 3.1 s", True), ("0.7960, 576 documents in 3.1 s", True),
-        ("0.7971, 569 documents in 3.1 s", False), ("0.7871, 576 documents in 3.1 s", False),
-        ("0.7971, 576 documents in 9 s", True), ("0.7971,  576 documents", False),
-    ],
+    [("0.7971, 576 documents in 3.1 s", True), ("0.7960, 576 documents in 3.1 s", True),
+     ("0.7971, 569 documents in 3.1 s", False), ("0.7871, 576 documents in 3.1 s", False),
+     ("0.7971, 576 documents in 9 s", True), ("0.7971,  576 documents", False)],
 )  # fmt: skip
 def test_a_wrong_number_in_the_docs_is_seen(shown: str, *, same: bool) -> None:
     assert prints(shown, ["0.7971, 576 documents in 3.1 s"]) is same
@@ -174,9 +172,7 @@ def test_the_tutorial(reader: Path, capsys: pytest.CaptureFixture[str]) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("page", [page for page in WITH_COMMANDS if page.name not in OWN_TESTS],
                          ids=lambda page: page.relative_to(PROJECT).as_posix())  # fmt: skip
-def test_every_command_shown(
-    page: Path, reader: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_every_command_shown(page, reader, tmp_path, capsys, monkeypatch):
     text = page.read_text(encoding="utf-8")
     if "handbook" in text or page.name == "README.md":
         need_the_local_model()

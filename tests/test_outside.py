@@ -102,23 +102,19 @@ MET, ALL, DOUBLE = Conventions(intersection=True), Conventions(), Conventions(pr
 
 @pytest.mark.parametrize(
     ("folder", "golden", "qrels", "ranking", "conventions", "rel", "size"),
-    [
-        ("official", "out.test", "qrels.test", "results.test", MET, 1, 13),
-        ("official", "out.test.a", "qrels.test", "results.test", MET, 1, 48),
-        ("official", "out.test.aq", "qrels.test", "results.test", MET, 1, 192),
-        ("official", "out.test.aqc", "qrels.test", "results.trunc", ALL, 1, 144),
-        ("official", "out.test.aql", "qrels.rel_level", "results.test", MET, 2, 192),
-        ("official", "out.test.meas_params", "qrels.test", "results.test", MET, 1, 44),
-        ("cranfield_bm25", "expected_9.0.8.test.txt", "test.qrel", "run.bm25.top100.txt", MET, 1, 4294),
-        ("quirks", "expected_9.0.8_q.txt", "quirks.qrels", "quirks.run", MET, 1, 65),
-        ("quirks", "expected_9.0.8_qc.txt", "quirks.qrels", "quirks.run", ALL, 1, 65),
-        ("quirks", "expected_10.0_q.txt", "quirks.qrels", "quirks.run", DOUBLE, 1, 39),
-        ("quirks", "expected_10.0_qc.txt", "quirks.qrels", "quirks.run", DOUBLE, 1, 78),
-    ],
-)
-def test_every_value_of_trec_eval(
-    folder: str, golden: str, qrels: str, ranking: str, conventions: Conventions, rel: int, size: int
-) -> None:
+    [("official", "out.test", "qrels.test", "results.test", MET, 1, 13),
+     ("official", "out.test.a", "qrels.test", "results.test", MET, 1, 48),
+     ("official", "out.test.aq", "qrels.test", "results.test", MET, 1, 192),
+     ("official", "out.test.aqc", "qrels.test", "results.trunc", ALL, 1, 144),
+     ("official", "out.test.aql", "qrels.rel_level", "results.test", MET, 2, 192),
+     ("official", "out.test.meas_params", "qrels.test", "results.test", MET, 1, 44),
+     ("cranfield_bm25", "expected_9.0.8.test.txt", "test.qrel", "run.bm25.top100.txt", MET, 1, 4294),
+     ("quirks", "expected_9.0.8_q.txt", "quirks.qrels", "quirks.run", MET, 1, 65),
+     ("quirks", "expected_9.0.8_qc.txt", "quirks.qrels", "quirks.run", ALL, 1, 65),
+     ("quirks", "expected_10.0_q.txt", "quirks.qrels", "quirks.run", DOUBLE, 1, 39),
+     ("quirks", "expected_10.0_qc.txt", "quirks.qrels", "quirks.run", DOUBLE, 1, 78)],
+)  # fmt: skip
+def test_every_value_of_trec_eval(folder, golden, qrels, ranking, conventions, rel, size):
     data = outside(f"data/trec_eval/{folder}")
     want = expected(data / golden, rel)
     assert len(want) == size

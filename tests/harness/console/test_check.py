@@ -42,14 +42,12 @@ def test_everything_that_is_wrong_at_once(tmp_path):
 
 @pytest.mark.parametrize(
     ("change", "more", "told"),
-    [
-        (('name = "bm25"\n', 'name = "dataset"\n'), "", ["is used for the data set"]),
-        (("/data", "/dat"), "", ["does not exist", "did you mean 'data'"]),
-        (('kind = "bm25"', 'kind = "bm25"\nstemming = "klingon"'), "[3]",
-         ["queries.json[0]: is not an object", "unknown language 'klingon'"]),
-        (("report = false", '[statistics]\ncluster = "neat"\nweight = "neat"'), "",
-         ["cluster: 'neat' is a field of no query", "without a number above 0 in"]),
-    ],
+    [(('name = "bm25"\n', 'name = "dataset"\n'), "", ["is used for the data set"]),
+     (("/data", "/dat"), "", ["does not exist", "did you mean 'data'"]),
+     (('kind = "bm25"', 'kind = "bm25"\nstemming = "klingon"'), "[3]",
+      ["queries.json[0]: is not an object", "unknown language 'klingon'"]),
+     (("report = false", '[statistics]\ncluster = "neat"\nweight = "neat"'), "",
+      ["cluster: 'neat' is a field of no query", "without a number above 0 in"])],
 )  # fmt: skip
 def test_each_problem_is_told_with_the_others(tmp_path, change, more, told):
     path = small.experiment(tmp_path, retrievers=small.BM25)
@@ -217,17 +215,15 @@ FUSED = '[[retrievers]]\nname = "c"\nkind = "fusion"\nof = ["bm25", "a"]\nconsta
 
 @pytest.mark.parametrize(
     ("retrievers", "more"),
-    [
-        (OPENAI.format("timeout = inf"), ""), (OPENAI.format("patience = nan"), ""),
-        (OPENAI.format("dimensions = 2147483648"), ""), (HASHING.format(", dimensions = 2147483648", ""), ""),
-        (OPENAI.format("dimensions = 100000"), ""), (HASHING.format(", dimensions = 100000", ""), ""),
-        (HASHING.format("", 'store = { location = "edge", m = 99999999999999999999 }'), ""),
-        (HASHING.format("", "chunk = { size = 99999999999999999999 }"), ""),
-        (small.BM25 + HASHING.format("", "") + FUSED, ""), (small.BM25, f"seed = {'9' * 5000}"),
-        (small.BM25, "seed = 99999999999999999999"), (small.BM25, "[latency]\nsample = 99999999999999999999"),
-        (small.BM25, "x = " + "[" * 3000 + "]" * 3000), (small.BM25, "x = " + "{a=" * 3000 + "1" + "}" * 3000),
-        (small.BM25, "[relevance]\ngrades = [[1, 99999999999999999999]]"),
-    ],
+    [(OPENAI.format("timeout = inf"), ""), (OPENAI.format("patience = nan"), ""),
+     (OPENAI.format("dimensions = 2147483648"), ""), (HASHING.format(", dimensions = 2147483648", ""), ""),
+     (OPENAI.format("dimensions = 100000"), ""), (HASHING.format(", dimensions = 100000", ""), ""),
+     (HASHING.format("", 'store = { location = "edge", m = 99999999999999999999 }'), ""),
+     (HASHING.format("", "chunk = { size = 99999999999999999999 }"), ""),
+     (small.BM25 + HASHING.format("", "") + FUSED, ""), (small.BM25, f"seed = {'9' * 5000}"),
+     (small.BM25, "seed = 99999999999999999999"), (small.BM25, "[latency]\nsample = 99999999999999999999"),
+     (small.BM25, "x = " + "[" * 3000 + "]" * 3000), (small.BM25, "x = " + "{a=" * 3000 + "1" + "}" * 3000),
+     (small.BM25, "[relevance]\ngrades = [[1, 99999999999999999999]]")],
 )  # fmt: skip
 def test_an_experiment_beyond_measure_is_refused(tmp_path, capsys, monkeypatch, retrievers, more):
     monkeypatch.setenv("OPENAI_API_KEY", "a-key")

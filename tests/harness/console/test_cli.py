@@ -109,9 +109,7 @@ REFUSED = [
 
 
 @pytest.mark.parametrize(("words", "said"), REFUSED)
-def test_what_cannot_be_meant_gets_one_line_and_exit_code_2(
-    call: Call, files: Path, results: Path, words: str, said: str
-) -> None:
+def test_what_cannot_be_meant_gets_one_line_and_exit_code_2(call, files, results, words, said):
     told = call(*(str(results) if word == "RESULTS" else word for word in words.split()), code=2)
     assert (told.out, told.err[:7], told.err.count("\n")) == ("", "error: ", 1)
     assert said in told.err and len(told.err) < 6000
@@ -156,9 +154,7 @@ def test_run_prints_means_comparisons_and_the_verdict_in_words(call: Call, tmp_p
     assert "hashing: embed-queries" in stages
 
 
-def test_a_run_without_a_report_says_where_its_results_are_and_another_command_writes_the_page(
-    call: Call, tmp_path: Path
-) -> None:
+def test_a_run_without_a_report_says_where_its_results_are_and_another_command_writes_the_page(call, tmp_path):
     path, place = small.experiment(tmp_path), tmp_path / "out"
     folder, parts = place / "small", {"report.html", "report.md", "figures", "tables"}
     told = call("run", path, "--results", place, code=0)
@@ -175,9 +171,7 @@ def test_a_run_without_a_report_says_where_its_results_are_and_another_command_w
 
 
 @pytest.mark.parametrize("words", [["run", "EXPERIMENT", "--results", "OUT"], ["report", "RESULTS"]])
-def test_json_holds_the_rows_of_the_csv_files_in_full_precision(
-    call: Call, tmp_path: Path, results: Path, words: list[str]
-) -> None:
+def test_json_holds_the_rows_of_the_csv_files_in_full_precision(call, tmp_path, results, words):
     places = {"EXPERIMENT": small.experiment(tmp_path), "OUT": tmp_path / "out", "RESULTS": results}
     found = json.loads(call(*(places.get(word, word) for word in words), "--json").out)
     assert list(found) == ["scores", "summary", "comparisons", "failed", "incomplete"]
@@ -220,9 +214,7 @@ def test_a_backend_that_fails_ends_in_3_with_the_others_done(call: Call, tmp_pat
     assert (tmp_path / "out" / "small" / "scores.csv").exists()
 
 
-def test_an_interrupt_is_one_line_that_says_how_to_go_on(
-    call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_interrupt_is_one_line_that_says_how_to_go_on(call, tmp_path, monkeypatch):
     def interrupted(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
@@ -287,9 +279,7 @@ def test_score_and_compare_of_trec_files(call: Call, files: Path) -> None:
     assert max(map(len, lines)) <= 80
 
 
-def test_score_and_compare_of_a_results_folder_are_what_the_run_found(
-    call: Call, results: Path, tmp_path: Path
-) -> None:
+def test_score_and_compare_of_a_results_folder_are_what_the_run_found(call, results, tmp_path):
     found = json.loads(call("score", results, "-q", "--json").out)
     rows = [(r["retriever"], r["query_id"], r["measure"], r["value"]) for r in spelt(found["scores"])]
     expected = [(r["retriever"], r["query_id"], r["measure"], r["value"]) for r in table(results / "scores.csv")]
@@ -310,9 +300,7 @@ def test_score_and_compare_of_a_results_folder_are_what_the_run_found(
     assert "RR: a against b = bm25" in said and "as good as bm25 within 0.9" in " ".join(said.split())
 
 
-def test_score_by_another_grade_rule_or_depth_or_by_groups_is_what_a_run_with_it_finds(
-    call: Call, tmp_path: Path, results: Path
-) -> None:
+def test_score_by_another_grade_rule_or_depth_or_by_groups_is_what_a_run_with_it_finds(call, tmp_path, results):
     for rule, written in (("binary", '"binary"'), ("[[1, 3], [2, 1]]", "[[1, 3], [2, 1]]")):
         other = small.ran(tmp_path, more=f"[relevance]\ngrades = {written}").folder
         assert spelt(json.loads(call("score", results, "--grades", rule, "--json").out)["summary"]) == table(
@@ -421,9 +409,7 @@ def test_reproduce_says_what_differs(call: Call, copied: Path) -> None:
     assert "is not the data of these results: a document, query or label has changed (" in said.err
 
 
-def test_reproduce_fails_where_a_retriever_answers_otherwise_or_no_more(
-    call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_reproduce_fails_where_a_retriever_answers_otherwise_or_no_more(call, tmp_path, monkeypatch):
     code = "def ask(queries, depth):\n    return [ANSWER for _ in queries]\n"
     module = small.module(tmp_path, monkeypatch, f"ANSWER = ['train']\n{code}")
     block = f'[[retrievers]]\nname = "theirs"\nkind = "python"\ncall = "{module}:ask"\n'
@@ -461,24 +447,20 @@ def test_cache(call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
 
 @pytest.mark.parametrize(
     ("words", "expected"),
-    [
-        ("harness re", ["report", "reproduce"]),
-        ("harness cache in", ["info"]),
-        ("harness run --ma", ["--max-cost"]),
-        ("harness score -m nD", ["nDCG"]),
-        ("harness compare RESULTS --baseline b", ["bm25"]),
-        ("harness compare RESULTS --test r", ["randomization"]),
-        ("harness compare RESULTS --correction h", ["holm"]),
-        ("harness gate RESULTS --baseline bm25 --challenger h", ["hashing", "hybrid"]),
-        ("harness gate nowhere --baseline b", []),
-        ("harness run small.toml --only h", ["hashing", "hybrid"]),
-        ("harness run damaged.toml --only h", []),
-        ("harness cache clear hash", ["hashing:n1"]),
-    ],
-)
-def test_the_shell_completes(
-    call: Call, tmp_path: Path, results: Path, monkeypatch: pytest.MonkeyPatch, words: str, expected: list[str]
-) -> None:
+    [("harness re", ["report", "reproduce"]),
+     ("harness cache in", ["info"]),
+     ("harness run --ma", ["--max-cost"]),
+     ("harness score -m nD", ["nDCG"]),
+     ("harness compare RESULTS --baseline b", ["bm25"]),
+     ("harness compare RESULTS --test r", ["randomization"]),
+     ("harness compare RESULTS --correction h", ["holm"]),
+     ("harness gate RESULTS --baseline bm25 --challenger h", ["hashing", "hybrid"]),
+     ("harness gate nowhere --baseline b", []),
+     ("harness run small.toml --only h", ["hashing", "hybrid"]),
+     ("harness run damaged.toml --only h", []),
+     ("harness cache clear hash", ["hashing:n1"])],
+)  # fmt: skip
+def test_the_shell_completes(call, tmp_path, results, monkeypatch, words, expected):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("HARNESS_CACHE", str(tmp_path))
     with Cache(tmp_path / "cache.sqlite") as cache:

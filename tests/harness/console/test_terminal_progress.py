@@ -2,7 +2,6 @@
 
 import io
 from itertools import count
-from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -103,9 +102,7 @@ def test_a_stage_that_counts_nothing_says_how_long_it_has_lasted(clock: SimpleNa
     assert lines(console)[0] == "x: judge: for 0:40"
 
 
-def test_a_terminal_has_bars_and_none_of_a_stage_that_began_again(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_terminal_has_bars_and_none_of_a_stage_that_began_again(monkeypatch):
     monkeypatch.setattr(progress, "REFRESH", 0)
     console = Console(file=io.StringIO(), width=100, force_terminal=True, color_system=None)
     with Progress(console) as shown:
@@ -124,9 +121,7 @@ def test_a_terminal_has_bars_and_none_of_a_stage_that_began_again(
     assert "━" in text and "10 of 30" in text and "minilm: search: 4 texts in 0.0 s" in text
 
 
-def test_the_pairs_of_a_large_comparison_are_counted(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_pairs_of_a_large_comparison_are_counted(tmp_path, monkeypatch, capsys):
     rows = [f"r{name},q{query},nDCG@10,{(name * query) % 7 / 7}" for name in range(16) for query in range(9)]
     (tmp_path / "scores.csv").write_text("retriever,query_id,measure,value\n" + "\n".join(rows), encoding="utf-8")
     monkeypatch.setattr(progress, "SILENCE", 0.0)

@@ -129,27 +129,25 @@ NINETY = np.array([0.5] * 90 + [0.0] * 10)
 
 @pytest.mark.parametrize(
     ("a", "b", "chosen", "known", "verdict"),
-    [
-        (BASE, CLOSE, MARGIN, {}, "equivalent"),
-        (BASE, TINY, MARGIN, {}, "worse but negligible"),
-        (BASE, BASE - 0.2, MARGIN, {}, "better"),
-        (BASE, CLOSE, None, {}, "undecided: no difference shown"),
-        (BASE, TINY, None, {}, "worse"),
-        (DISASTERS, HALF, None, {}, "worse"),
-        (DISASTERS, HALF, RANKS, {}, "better"),
-        (RARE, HALF, None, {}, "undecided: no difference shown"),
-        (RARE, HALF, RANKS, {}, "better"),
-        (NINETY, HALF, MARGIN, {}, "worse"),
-        (np.full(1, HALF), HALF, None, {}, "undecided: no query differs"),
-        (np.full(12, HALF), HALF, MARGIN, {}, "undecided: no query differs"),
-        (np.full(148, HALF), HALF, MARGIN, SAME, "undecided: identical on these queries"),
-        (np.full(149, HALF), HALF, MARGIN, SAME, "equivalent: identical on these queries"),
-        (np.full(149, HALF), HALF, None, SAME, "undecided: identical on these queries"),
-        (np.zeros(200), 0.0, MARGIN, SAME, "undecided: nothing was measured"),
-        (np.zeros(200), 0.0, MARGIN, {"ranges": {"m": Range(0.0, 0.0)}}, "undecided: nothing was measured"),
-        (np.array([0.9, 0.8, 0.7, 0.9, 0.6]), 0.0, None, {}, "undecided: too few queries"),
-        (np.array([0.4]), 0.1, T, {}, "undecided: undefined, all differences are equal"),
-    ],
+    [(BASE, CLOSE, MARGIN, {}, "equivalent"),
+     (BASE, TINY, MARGIN, {}, "worse but negligible"),
+     (BASE, BASE - 0.2, MARGIN, {}, "better"),
+     (BASE, CLOSE, None, {}, "undecided: no difference shown"),
+     (BASE, TINY, None, {}, "worse"),
+     (DISASTERS, HALF, None, {}, "worse"),
+     (DISASTERS, HALF, RANKS, {}, "better"),
+     (RARE, HALF, None, {}, "undecided: no difference shown"),
+     (RARE, HALF, RANKS, {}, "better"),
+     (NINETY, HALF, MARGIN, {}, "worse"),
+     (np.full(1, HALF), HALF, None, {}, "undecided: no query differs"),
+     (np.full(12, HALF), HALF, MARGIN, {}, "undecided: no query differs"),
+     (np.full(148, HALF), HALF, MARGIN, SAME, "undecided: identical on these queries"),
+     (np.full(149, HALF), HALF, MARGIN, SAME, "equivalent: identical on these queries"),
+     (np.full(149, HALF), HALF, None, SAME, "undecided: identical on these queries"),
+     (np.zeros(200), 0.0, MARGIN, SAME, "undecided: nothing was measured"),
+     (np.zeros(200), 0.0, MARGIN, {"ranges": {"m": Range(0.0, 0.0)}}, "undecided: nothing was measured"),
+     (np.array([0.9, 0.8, 0.7, 0.9, 0.6]), 0.0, None, {}, "undecided: too few queries"),
+     (np.array([0.4]), 0.1, T, {}, "undecided: undefined, all differences are equal")],
 )  # fmt: skip
 def test_the_verdict_on_a_pair(a, b, chosen, known, verdict):
     (row,) = compare({"a": a, "b": np.broadcast_to(b, a.shape)}, settings=chosen, **known)
@@ -165,15 +163,13 @@ ALIKE, UNLIKE = "undecided: identical on these queries", "undecided: no query di
 
 @pytest.mark.parametrize(
     ("first", "second", "margin", "verdict"),
-    [
-        (SAVED, {"good": 30.0, "b": 20.0, "d": 10.0}, None, ALIKE),  # other scores; and from rank 3 on
-        (SAVED, {"good": 3.0, "c": 2.0, "b": 1.0}, None, UNLIKE),
-        (SAVED, {"b": 3.0, "good": 2.0}, None, UNLIKE),
-        # trec_eval 9.0.8 reads both scores of 32 bits as 1, and "good" comes after "b".
-        ({"good": 2.0, "b": 1.0}, {"good": 1.0, "b": 1.0 + 1e-12}, None, ALIKE),
-        # Twelve queries exclude a loss of 0.3 (0.7^12 = 0.014), and none of 0.01: 299 are needed for that.
-        (SAVED, SAVED, 0.3, "equivalent: identical on these queries"), (SAVED, SAVED, 0.01, ALIKE),
-    ],
+    [(SAVED, {"good": 30.0, "b": 20.0, "d": 10.0}, None, ALIKE),  # other scores; and from rank 3 on
+     (SAVED, {"good": 3.0, "c": 2.0, "b": 1.0}, None, UNLIKE),
+     (SAVED, {"b": 3.0, "good": 2.0}, None, UNLIKE),
+     # trec_eval 9.0.8 reads both scores of 32 bits as 1, and "good" comes after "b".
+     ({"good": 2.0, "b": 1.0}, {"good": 1.0, "b": 1.0 + 1e-12}, None, ALIKE),
+     # Twelve queries exclude a loss of 0.3 (0.7^12 = 0.014), and none of 0.01: 299 are needed for that.
+     (SAVED, SAVED, 0.3, "equivalent: identical on these queries"), (SAVED, SAVED, 0.01, ALIKE)],
 )  # fmt: skip
 def test_saved_runs_that_rank_the_same_down_to_the_cutoff_are_recognised(tmp_path, first, second, margin, verdict):
     asked = [f"q{i}" for i in range(12)]
@@ -274,16 +270,14 @@ NOISE = np.random.default_rng(0).normal(0, 0.2, 100)
 
 @pytest.mark.parametrize(
     ("scores", "chosen", "said", "unsaid"),
-    [
-        ({"a": np.array([0.5, 0.6])}, None, "a ran alone: there is nothing to compare it with.", "Undecided"),
-        ({"a": np.array([0.5]), "b": np.array([0.6])}, None, "Label more queries.", "Use"),
-        ({"a": np.zeros(200), "b": np.zeros(200)}, MARGIN, "every score of m is 0. Check that the labels", "Mean"),
-        ({"a": np.full(6, 0.5), "b": np.full(6, 0.5)}, None, "undecided, no query differs", "reliably detect"),
-        ({"a": np.ones(100), "b": np.full(100, 0.5)}, T, "undefined, all differences are equal", "reliably detect"),
-        # Beside a pair that more queries may well tell apart, a plan is made for that pair alone.
-        ({"a": np.full(100, 0.8), "b": np.full(100, 0.3), "c": 0.799 + NOISE - NOISE.mean()}, T,
-         "about 160 queries reliably detect", "Use"),
-    ],
+    [({"a": np.array([0.5, 0.6])}, None, "a ran alone: there is nothing to compare it with.", "Undecided"),
+     ({"a": np.array([0.5]), "b": np.array([0.6])}, None, "Label more queries.", "Use"),
+     ({"a": np.zeros(200), "b": np.zeros(200)}, MARGIN, "every score of m is 0. Check that the labels", "Mean"),
+     ({"a": np.full(6, 0.5), "b": np.full(6, 0.5)}, None, "undecided, no query differs", "reliably detect"),
+     ({"a": np.ones(100), "b": np.full(100, 0.5)}, T, "undefined, all differences are equal", "reliably detect"),
+     # Beside a pair that more queries may well tell apart, a plan is made for that pair alone.
+     ({"a": np.full(100, 0.8), "b": np.full(100, 0.3), "c": 0.799 + NOISE - NOISE.mean()}, T,
+      "about 160 queries reliably detect", "Use")],
 )  # fmt: skip
 def test_what_is_said_of_the_whole(scores, chosen, said, unsaid):
     rows, found = judged(scores, chosen)

@@ -88,17 +88,15 @@ HIGH, LOWER = np.full(200, 3.0), np.full(200, 2.95)
 
 @pytest.mark.parametrize(
     ("a", "b", "known", "passed", "said"),
-    [
-        (CLOSE, B, {}, True, "not worse by 0.02: shown on 200 queries ("),
-        (np.maximum(B - 0.02, 0), B, {}, False, "not worse by 0.02: not shown on 200 queries"),
-        (AHEAD, np.full(15, 0.5), {}, True, "not worse by 0.02: shown on 15 queries"),
-        (AHEAD[:14], np.full(14, 0.5), {}, False, "not worse by 0.02: 14 queries, at least"),
-        (B[:40], B[:40] + 0.01, {}, False, "not worse by 0.02: 40 queries, at least 149"),
-        (np.ones(1), np.zeros(1), {}, False, "not worse by 0.02: 1 query, at least"),
-        (HIGH, LOWER, {"margin": 0.2, "span": 4.0}, True, "not worse by 0.2: shown on 200 queries"),
-        (HIGH, LOWER, {"margin": 0.2, "span": 400.0}, False, "not worse by 0.2: 200 queries, at least"),
-        (HIGH, LOWER, {"margin": 0.2, "span": None}, False, "not worse by 0.2: not shown, the measure's range"),
-    ],
+    [(CLOSE, B, {}, True, "not worse by 0.02: shown on 200 queries ("),
+     (np.maximum(B - 0.02, 0), B, {}, False, "not worse by 0.02: not shown on 200 queries"),
+     (AHEAD, np.full(15, 0.5), {}, True, "not worse by 0.02: shown on 15 queries"),
+     (AHEAD[:14], np.full(14, 0.5), {}, False, "not worse by 0.02: 14 queries, at least"),
+     (B[:40], B[:40] + 0.01, {}, False, "not worse by 0.02: 40 queries, at least 149"),
+     (np.ones(1), np.zeros(1), {}, False, "not worse by 0.02: 1 query, at least"),
+     (HIGH, LOWER, {"margin": 0.2, "span": 4.0}, True, "not worse by 0.2: shown on 200 queries"),
+     (HIGH, LOWER, {"margin": 0.2, "span": 400.0}, False, "not worse by 0.2: 200 queries, at least"),
+     (HIGH, LOWER, {"margin": 0.2, "span": None}, False, "not worse by 0.2: not shown, the measure's range")],
 )  # fmt: skip
 def test_the_gate_says_in_one_line_why_it_passes_or_not(a, b, known, passed, said):
     found = gate(a, b, **{"margin": 0.02, **known})
@@ -108,12 +106,10 @@ def test_the_gate_says_in_one_line_why_it_passes_or_not(a, b, known, passed, sai
 
 @pytest.mark.parametrize(
     ("value", "n", "passed", "said"),
-    [
-        (0.5, 3, False, "no change was seen; a fault that hits fewer than 100 % of the queries would be missed"),
-        (0.5, 150, True, "a fault that hits fewer than 2.0 % of the queries would be missed"),
-        (0.0, 50, False, "every score is 0 on 50 queries (difference +0.0000)"),
-    ],
-)
+    [(0.5, 3, False, "no change was seen; a fault that hits fewer than 100 % of the queries would be missed"),
+     (0.5, 150, True, "a fault that hits fewer than 2.0 % of the queries would be missed"),
+     (0.0, 50, False, "every score is 0 on 50 queries (difference +0.0000)")],
+)  # fmt: skip
 def test_identical_rankings_are_called_so_and_prove_little(value, n, passed, said):
     both, same = np.full(n, value), frozenset([frozenset((CHALLENGER, BASELINE))])
     table = scored({CHALLENGER: both, BASELINE: both}, identical=same)

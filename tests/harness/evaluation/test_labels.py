@@ -116,12 +116,10 @@ def test_the_verdict_under_each_labeller_is_the_one_that_his_labels_alone_give(r
 
 @pytest.mark.parametrize(
     ("merged", "under", "said"),
-    [
-        ("better", "undecided", "Verdicts depend on whose labels are used: a and b: better under the merge"),
-        ("better", "better", "Verdicts are the same under the labels of ann and under the merge of them."),
-        ("undecided: too few queries", "undecided", "No verdict is reversed under the labels of ann"),
-    ],
-)
+    [("better", "undecided", "Verdicts depend on whose labels are used: a and b: better under the merge"),
+     ("better", "better", "Verdicts are the same under the labels of ann and under the merge of them."),
+     ("undecided: too few queries", "undecided", "No verdict is reversed under the labels of ann")],
+)  # fmt: skip
 def test_a_verdict_that_hangs_on_the_labeller_is_named(merged, under, said):
     (row,) = compare({name: np.array([0.1, 0.9]) for name in "ab"})
     pair, own = (replace(row, finding=finding(verdict)) for verdict in (merged, under))

@@ -160,9 +160,7 @@ def test_check_takes_several_data_sets(tmp_path: Path, call: Call) -> None:
     assert "'it' does not exist" in call("check", path).err
 
 
-def test_a_set_that_is_stopped_or_fails_leaves_the_others_whole(
-    tmp_path: Path, call: Call, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_set_that_is_stopped_or_fails_leaves_the_others_whole(tmp_path, call, monkeypatch):
     path, whole = several(tmp_path), pipeline.run
     ends: dict[str, BaseException] = {"law": KeyboardInterrupt()}
 
@@ -183,12 +181,10 @@ def test_a_set_that_is_stopped_or_fails_leaves_the_others_whole(
 
 @pytest.mark.parametrize(
     ("entries", "told_of"),
-    [
-        ("[]", "is an empty list"), ('["hr", "other/HR"]', "'HR' occurs twice"), ('["hr", 3]', "dataset"),
-        ('["hr", { path = "it", name = "../it" }]', "'../it' is not a name of a folder"),
-        (r'["hr", { path = "it", name = "it\n" }]', "is not a name of a folder"),
-        ('["hr", { path = "it", name = "日本" }]', r"has letters \(A to Z\), digits"),
-    ],
+    [("[]", "is an empty list"), ('["hr", "other/HR"]', "'HR' occurs twice"), ('["hr", 3]', "dataset"),
+     ('["hr", { path = "it", name = "../it" }]', "'../it' is not a name of a folder"),
+     (r'["hr", { path = "it", name = "it\n" }]', "is not a name of a folder"),
+     ('["hr", { path = "it", name = "日本" }]', r"has letters \(A to Z\), digits")],
 )  # fmt: skip
 def test_a_list_that_cannot_be_is_refused(tmp_path: Path, entries: str, told_of: str) -> None:
     with pytest.raises(InputError, match=told_of):

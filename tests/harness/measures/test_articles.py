@@ -28,14 +28,10 @@ AUTORAG = [["test-1", "test-2"], ["test-3"]], ["test-1", "pred-1", "test-2", "pr
 
 @pytest.mark.parametrize(
     ("name", "expected", "first"),
-    [
-        ("P", 0.5, 1 / 4), ("R", 0.5, 1 / 2), ("F1", 0.5, 1 / 3), ("RR", 0.5, 1), ("AP", 0.41666666666666663, 1 / 2),
-        ("nDCG", 0.7039180890341347, 1 / (1 + 1 / log2(3))),
-    ],
+    [("P", 0.5, 1 / 4), ("R", 0.5, 1 / 2), ("F1", 0.5, 1 / 3), ("RR", 0.5, 1), ("AP", 0.41666666666666663, 1 / 2),
+     ("nDCG", 0.7039180890341347, 1 / (1 + 1 / log2(3)))],
 )  # fmt: skip
-def test_autorag_comes_out_digit_for_digit_and_reads_otherwise_by_first(
-    name: str, expected: float, first: float
-) -> None:
+def test_autorag_comes_out_digit_for_digit_and_reads_otherwise_by_first(name, expected, first):
     """The article prints nDCG to 16 digits; AP is 5/12 as its program adds it up in doubles."""
     assert group_value(parse(f"{name}(groups='autorag')"), *AUTORAG) == expected
     assert group_value(parse(f"{name}(groups='autorag')@4"), *AUTORAG) == expected
@@ -86,14 +82,12 @@ def test_ideakitts_ideal_is_not_what_can_be_attained_and_its_ten_grades_hang_on_
 
 @pytest.mark.parametrize(
     ("k", "dcg", "linear", "exponential"),
-    [
-        (1, "3.0000", "1.0000", "1.0000"),
-        (2, "4.2619", "0.8710", "0.7789"),
-        (3, "5.7619", "0.9778", "0.9595"),
-        (4, "5.7619", "0.9112", "0.9285"),
-        (5, "6.1487", "0.9724", "0.9575"),
-    ],
-)
+    [(1, "3.0000", "1.0000", "1.0000"),
+     (2, "4.2619", "0.8710", "0.7789"),
+     (3, "5.7619", "0.9778", "0.9595"),
+     (4, "5.7619", "0.9112", "0.9285"),
+     (5, "6.1487", "0.9724", "0.9575")],
+)  # fmt: skip
 def test_the_worked_list(k: int, dcg: str, linear: str, exponential: str) -> None:
     """Also the Russian article's list; its code and the Japanese code sort all that came back (retrieved-all)."""
     assert f"{listed(f'DCG@{k}', GRADES):.4f}" == dcg

@@ -26,20 +26,18 @@ def grouped(name: str, reading: str) -> str:
 
 @pytest.mark.parametrize(
     ("name", "autorag", "first"),
-    [
-        ("P@5", 4 / 5, 3 / 5),
-        ("P@10", 4 / 5, 3 / 10),
-        ("SetP", 4 / 5, 3 / 4),
-        ("R@5", 1, 1),
-        ("R@3", 1 / 3, 1 / 3),
-        ("F1@5", 2 * 4 / 5 / (4 / 5 + 1), 6 / (5 + 3)),
-        ("RR", (1 + 1 / 4 + 1 / 5) / 3, 1),
-        ("AP", ((1 + 2 / 2) / 2 + 1 / 4 + 1 / 5) / 3, (1 + 2 / 3 + 3 / 4) / 3),
-        ("AP@4", (1 + 1 / 4) / 3, (1 + 2 / 3) / 3),
-        ("nDCG", (1 + 1 / log2(3) + 1 / log2(5) + 1 / log2(6)) / sum(1 / log2(i + 1) for i in range(1, 6)),
-         (1 + 1 / log2(4) + 1 / log2(5)) / (1 + 1 / log2(3) + 1 / log2(4))),
-        ("nDCG@1", 1, 1),
-    ],
+    [("P@5", 4 / 5, 3 / 5),
+     ("P@10", 4 / 5, 3 / 10),
+     ("SetP", 4 / 5, 3 / 4),
+     ("R@5", 1, 1),
+     ("R@3", 1 / 3, 1 / 3),
+     ("F1@5", 2 * 4 / 5 / (4 / 5 + 1), 6 / (5 + 3)),
+     ("RR", (1 + 1 / 4 + 1 / 5) / 3, 1),
+     ("AP", ((1 + 2 / 2) / 2 + 1 / 4 + 1 / 5) / 3, (1 + 2 / 3 + 3 / 4) / 3),
+     ("AP@4", (1 + 1 / 4) / 3, (1 + 2 / 3) / 3),
+     ("nDCG", (1 + 1 / log2(3) + 1 / log2(5) + 1 / log2(6)) / sum(1 / log2(i + 1) for i in range(1, 6)),
+      (1 + 1 / log2(4) + 1 / log2(5)) / (1 + 1 / log2(3) + 1 / log2(4))),
+     ("nDCG@1", 1, 1)],
 )  # fmt: skip
 def test_by_hand(name: str, autorag: float, first: float) -> None:
     """a and b are alternatives: 'autorag' counts b as a further hit, 'first' passes it over, so that c stands third."""
@@ -100,13 +98,11 @@ LIST = list("abcdefghijkl")
 
 @pytest.mark.parametrize(
     ("rule", "grades"),
-    [
-        ("linear", [12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1]),
-        ("binary", [1] * 12),
-        ("reciprocal", [2520, 1260, 840, 630, 504, 420, 360, 315, 280, 252, 229, 210]),
-        (Buckets([(1, 3), (3, 2), (10, 1)]), [3, 2, 2, 1, 1, 1, 1, 1, 1, 1, 0, 0]),
-    ],
-)
+    [("linear", [12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1]),
+     ("binary", [1] * 12),
+     ("reciprocal", [2520, 1260, 840, 630, 504, 420, 360, 315, 280, 252, 229, 210]),
+     (Buckets([(1, 3), (3, 2), (10, 1)]), [3, 2, 2, 1, 1, 1, 1, 1, 1, 1, 0, 0])],
+)  # fmt: skip
 def test_the_rules(rule: str, grades: list[int]) -> None:
     assert grade(LIST, rule) == dict(zip(LIST, grades, strict=True))
 
@@ -138,15 +134,13 @@ def test_an_unknown_rule_is_refused_and_reciprocal_never_falls_below_one() -> No
 
 @pytest.mark.parametrize(
     ("rule", "largest", "gain", "said"),
-    [
-        ("linear", 5, "exponential", ""),
-        ("reciprocal", 2520, "linear", ""),
-        ("linear", 6, "exponential", "grades = 'linear' reaches 6: with"),
-        ("linear", 30, "exponential", "grades = 'linear' reaches 30: with"),
-        ("linear", 31, "exponential", "error: [relevance]: grades = 'linear' reaches 31"),
-        ("reciprocal", 2520, "exponential", "error: [relevance]: grades = 'reciprocal' goes with linear gain only"),
-    ],
-)
+    [("linear", 5, "exponential", ""),
+     ("reciprocal", 2520, "linear", ""),
+     ("linear", 6, "exponential", "grades = 'linear' reaches 6: with"),
+     ("linear", 30, "exponential", "grades = 'linear' reaches 30: with"),
+     ("linear", 31, "exponential", "error: [relevance]: grades = 'linear' reaches 31"),
+     ("reciprocal", 2520, "exponential", "error: [relevance]: grades = 'reciprocal' goes with linear gain only")],
+)  # fmt: skip
 def test_steep_grades_are_told_or_refused(rule: str, largest: int, gain: Gain, said: str) -> None:
     try:
         told = gain_warning(rule, largest, gain)

@@ -38,35 +38,33 @@ ranking = st.lists(st.sampled_from(DOCUMENTS), unique=True)
 
 @pytest.mark.parametrize(
     ("text", "canonical"),
-    [
-        ("ndcg@10", "nDCG@10"),
-        (" NDCG @ 10 ", "nDCG@10"),
-        ("nDCG(dcg='log2', ideal='judged')@10", "nDCG@10"),
-        ("nDCG(ideal='retrieved',dcg='exp-log2')@10", "nDCG(dcg='exp-log2', ideal='retrieved')@10"),
-        ("ndcg(IDEAL='Retrieved-All')", "nDCG(ideal='retrieved-all')"),
-        ("map", "AP"),
-        ("MRR@5", "RR@5"),
-        ("recall@10", "R@10"),
-        ("Precision(rel=2)@5", "P(rel=2)@5"),
-        ("hit@5", "Success@5"),
-        ("HitRate@5", "Success@5"),
-        ("hit_rate@5", "Success@5"),
-        ("p(rel=2)@5", "P(rel=2)@5"),
-        ("P(rel=1)@5", "P@5"),
-        ("P", "SetP"),
-        ("r(rel=2)", "SetR(rel=2)"),
-        ("f1", "SetF"),
-        ("rbp", "RBP(p=0.8)"),
-        ("RBP(p=0.95)@10", "RBP(p=0.95)@10"),
-        ("RBP(residual=True)", "RBP(p=0.8, residual=True)"),
-        ("bpref", "Bpref"),
-        ("judged@10", "Judged@10"),
-        ("contextprecision@5", "ContextPrecision@5"),
-        ("idcontextrecall", "IDContextRecall"),
-        ("P(groups='AutoRAG')@4", "P(groups='autorag')@4"),
-        ("nDCG@00010", "nDCG@10"),
-    ],
-)
+    [("ndcg@10", "nDCG@10"),
+     (" NDCG @ 10 ", "nDCG@10"),
+     ("nDCG(dcg='log2', ideal='judged')@10", "nDCG@10"),
+     ("nDCG(ideal='retrieved',dcg='exp-log2')@10", "nDCG(dcg='exp-log2', ideal='retrieved')@10"),
+     ("ndcg(IDEAL='Retrieved-All')", "nDCG(ideal='retrieved-all')"),
+     ("map", "AP"),
+     ("MRR@5", "RR@5"),
+     ("recall@10", "R@10"),
+     ("Precision(rel=2)@5", "P(rel=2)@5"),
+     ("hit@5", "Success@5"),
+     ("HitRate@5", "Success@5"),
+     ("hit_rate@5", "Success@5"),
+     ("p(rel=2)@5", "P(rel=2)@5"),
+     ("P(rel=1)@5", "P@5"),
+     ("P", "SetP"),
+     ("r(rel=2)", "SetR(rel=2)"),
+     ("f1", "SetF"),
+     ("rbp", "RBP(p=0.8)"),
+     ("RBP(p=0.95)@10", "RBP(p=0.95)@10"),
+     ("RBP(residual=True)", "RBP(p=0.8, residual=True)"),
+     ("bpref", "Bpref"),
+     ("judged@10", "Judged@10"),
+     ("contextprecision@5", "ContextPrecision@5"),
+     ("idcontextrecall", "IDContextRecall"),
+     ("P(groups='AutoRAG')@4", "P(groups='autorag')@4"),
+     ("nDCG@00010", "nDCG@10")],
+)  # fmt: skip
 def test_any_case_is_read_and_one_name_is_written(text: str, canonical: str) -> None:
     measure, again = parse(text), parse(canonical)
     assert (str(measure), again, hash(again)) == (canonical, measure, hash(measure))
@@ -74,32 +72,30 @@ def test_any_case_is_read_and_one_name_is_written(text: str, canonical: str) -> 
 
 @pytest.mark.parametrize(
     ("text", "message"),
-    [
-        ("ndgc@10", "there is no measure 'ndgc' (did you mean 'nDCG'?)"),
-        ("recall_5", "there is no measure 'recall_5' (here it is 'R')"),
-        ("ndcg_cut_10", "there is no measure 'ndcg_cut_10' (here it is 'nDCG')"),
-        ("hit_rate_at_5", "there is no measure 'hit_rate_at_5' (here it is 'Success')"),
-        ("P(rle=2)@5", "P has no parameter 'rle' (did you mean 'rel'?)"),
-        ("Judged(rel=2)@5", "Judged has no parameter 'rel' (it takes none)"),
-        ("nDCG(dcg='exp-log')@5", "dcg cannot be 'exp-log' (did you mean 'exp-log2'?)"),
-        ("nDCG(ideal=1)@5", "ideal cannot be 1"),
-        ("P(rel=0)@5", "rel cannot be 0 (it is a whole number from 1)"),
-        ("P(rel=True)@5", "rel cannot be True"),
-        ("RBP(p=1.5)", "p cannot be 1.5 (it is a number between 0 and 1)"),
-        ("RBP(residual='yes')", "residual cannot be 'yes' (it is True or False)"),
-        ("P@0", "a cutoff is at least 1"),
-        ("Rcap", "Rcap needs a cutoff (for example Rcap@10)"),
-        ("Bpref(rel=2)@10", "Bpref takes no cutoff (write Bpref(rel=2))"),
-        ("P(groups='first', rel=2)@5", "groups goes with no other parameter"),
-        ("P(2)@5", "cannot read (2)"),
-        ("P(rel=2, rel=3)@5", "cannot read (rel=2, rel=3)"),
-        ("P(**{'rel': 2})@5", "has no parameter 'none'"),
-        ("P(rel=__import__('os').getpid())@5", "cannot read"),
-        ("P)(rel=2)@5", "this is not a measure"),
-        ("", "this is not a measure"),
-        ("nDCG@-1", "this is not a measure"),
-    ],
-)
+    [("ndgc@10", "there is no measure 'ndgc' (did you mean 'nDCG'?)"),
+     ("recall_5", "there is no measure 'recall_5' (here it is 'R')"),
+     ("ndcg_cut_10", "there is no measure 'ndcg_cut_10' (here it is 'nDCG')"),
+     ("hit_rate_at_5", "there is no measure 'hit_rate_at_5' (here it is 'Success')"),
+     ("P(rle=2)@5", "P has no parameter 'rle' (did you mean 'rel'?)"),
+     ("Judged(rel=2)@5", "Judged has no parameter 'rel' (it takes none)"),
+     ("nDCG(dcg='exp-log')@5", "dcg cannot be 'exp-log' (did you mean 'exp-log2'?)"),
+     ("nDCG(ideal=1)@5", "ideal cannot be 1"),
+     ("P(rel=0)@5", "rel cannot be 0 (it is a whole number from 1)"),
+     ("P(rel=True)@5", "rel cannot be True"),
+     ("RBP(p=1.5)", "p cannot be 1.5 (it is a number between 0 and 1)"),
+     ("RBP(residual='yes')", "residual cannot be 'yes' (it is True or False)"),
+     ("P@0", "a cutoff is at least 1"),
+     ("Rcap", "Rcap needs a cutoff (for example Rcap@10)"),
+     ("Bpref(rel=2)@10", "Bpref takes no cutoff (write Bpref(rel=2))"),
+     ("P(groups='first', rel=2)@5", "groups goes with no other parameter"),
+     ("P(2)@5", "cannot read (2)"),
+     ("P(rel=2, rel=3)@5", "cannot read (rel=2, rel=3)"),
+     ("P(**{'rel': 2})@5", "has no parameter 'none'"),
+     ("P(rel=__import__('os').getpid())@5", "cannot read"),
+     ("P)(rel=2)@5", "this is not a measure"),
+     ("", "this is not a measure"),
+     ("nDCG@-1", "this is not a measure")],
+)  # fmt: skip
 def test_a_wrong_name_says_what_is_wrong_and_what_to_do(text: str, message: str) -> None:
     error = refusal(parse, text)
     assert str(error).startswith(f"measure {text!r}: ")
@@ -108,11 +104,9 @@ def test_a_wrong_name_says_what_is_wrong_and_what_to_do(text: str, message: str)
 
 @pytest.mark.parametrize(
     ("name", "filled"),
-    [
-        ("nDCG@10", "nDCG(dcg='exp-log2', ideal='retrieved')@10"), ("P@10", "P@10"),
-        ("nDCG(dcg='log2')@10", "nDCG(ideal='retrieved')@10"), ("nDCG(dcg='log2', ideal='judged')@10", "nDCG@10"),
-        ("DCG@10", "DCG(dcg='exp-log2')@10"), ("nDCG(groups='first')@10", "nDCG(groups='first')@10"),
-    ],
+    [("nDCG@10", "nDCG(dcg='exp-log2', ideal='retrieved')@10"), ("P@10", "P@10"),
+     ("nDCG(dcg='log2')@10", "nDCG(ideal='retrieved')@10"), ("nDCG(dcg='log2', ideal='judged')@10", "nDCG@10"),
+     ("DCG@10", "DCG(dcg='exp-log2')@10"), ("nDCG(groups='first')@10", "nDCG(groups='first')@10")],
 )  # fmt: skip
 def test_an_experiment_fills_in_only_what_the_name_leaves_open(name: str, filled: str) -> None:
     assert str(parse(name, gain="exponential", ideal="retrieved")) == filled
@@ -221,11 +215,9 @@ def test_missing_and_empty_rankings_score_as_empty_lists_and_count() -> None:
 
 @pytest.mark.parametrize(
     ("name", "grade", "run", "told"),
-    [
-        ("AP", 1, ["a", "b", "a"], "query 'q': document 'a' is ranked twice"),
-        ("nDCG(dcg='exp-log2')", 31, [], "exponential gain of grade 31"),
-        ("AP", 1, {"a": math.nan}, "not a finite number"), ("AP(groups='first')", 1, [], "no AND/OR groups"),
-    ],
+    [("AP", 1, ["a", "b", "a"], "query 'q': document 'a' is ranked twice"),
+     ("nDCG(dcg='exp-log2')", 31, [], "exponential gain of grade 31"),
+     ("AP", 1, {"a": math.nan}, "not a finite number"), ("AP(groups='first')", 1, [], "no AND/OR groups")],
 )  # fmt: skip
 def test_what_cannot_be_scored_is_refused(name: str, grade: int, run: Any, told: str) -> None:
     with pytest.raises(InputError, match=told):
@@ -236,15 +228,13 @@ def test_what_cannot_be_scored_is_refused(name: str, grade: int, run: Any, told:
 
 @pytest.mark.parametrize(
     ("name", "judged", "hits", "expected"),
-    [
-        ("ERR", {"a": 2**31 - 1, "b": 5}, "a", 1),  # large grades stay finite
-        ("nDCG", {"a": 2**31 - 1, "b": 5}, "ab", 1),
-        # Moffat & Zobel: with every document judged and depth d, the residual is p^d.
-        ("RBP(p=0.5)", {"a": 1, "b": 0, "c": 1}, "abc", 0.5 + 0.125),
-        ("RBP(p=0.5, residual=True)", {"a": 1, "b": 0, "c": 1}, "abc", 0.125),
-        ("RBP(p=0.5, residual=True)@2", {"a": 1, "b": 0, "c": 1}, "a?c", 0.25 + 0.25),
-    ],
-)
+    [("ERR", {"a": 2**31 - 1, "b": 5}, "a", 1),  # large grades stay finite
+     ("nDCG", {"a": 2**31 - 1, "b": 5}, "ab", 1),
+     # Moffat & Zobel: with every document judged and depth d, the residual is p^d.
+     ("RBP(p=0.5)", {"a": 1, "b": 0, "c": 1}, "abc", 0.5 + 0.125),
+     ("RBP(p=0.5, residual=True)", {"a": 1, "b": 0, "c": 1}, "abc", 0.125),
+     ("RBP(p=0.5, residual=True)@2", {"a": 1, "b": 0, "c": 1}, "a?c", 0.25 + 0.25)],
+)  # fmt: skip
 def test_values_by_hand(name: str, judged: dict[str, int], hits: str, expected: float) -> None:
     assert value(name, judged, list(hits)) == expected
 

@@ -50,20 +50,16 @@ EMPTY = "judged queries without a relevant document: 1 "
 
 @pytest.mark.parametrize(
     ("conventions", "queries", "told"),
-    [
-        ({}, ["q1", "q2", "q3", "q4"],
-         [f"{EMPTY}(they score 0 and count; --skip-no-relevant leaves them out)",
-          f"{LACKED}(they score 0 and count; harness score --intersection leaves them out)",
-          "queries of the run without judgments: 1 (ignored)"]),
-        ({"skip_no_relevant": True}, ["q1", "q3", "q4"], [f"{EMPTY}(left out)"]),
-        ({"intersection": True}, ["q1", "q2", "q3"], [f"{LACKED}(left out)"]),
-        ({"skip_no_relevant": True, "intersection": True}, ["q1", "q3"], [f"{EMPTY}(left out)", f"{LACKED}(left out)"]),
-        ({"queries": {"q4", "q1"}}, ["q1", "q4"], []),
-    ],
+    [({}, ["q1", "q2", "q3", "q4"],
+      [f"{EMPTY}(they score 0 and count; --skip-no-relevant leaves them out)",
+       f"{LACKED}(they score 0 and count; harness score --intersection leaves them out)",
+       "queries of the run without judgments: 1 (ignored)"]),
+     ({"skip_no_relevant": True}, ["q1", "q3", "q4"], [f"{EMPTY}(left out)"]),
+     ({"intersection": True}, ["q1", "q2", "q3"], [f"{LACKED}(left out)"]),
+     ({"skip_no_relevant": True, "intersection": True}, ["q1", "q3"], [f"{EMPTY}(left out)", f"{LACKED}(left out)"]),
+     ({"queries": {"q4", "q1"}}, ["q1", "q4"], [])],
 )  # fmt: skip
-def test_which_queries_count_and_what_a_reader_must_know_is_said(
-    conventions: dict[str, Any], queries: list[str], told: list[str]
-) -> None:
+def test_which_queries_count_and_what_a_reader_must_know_is_said(conventions, queries, told):
     result = scored(**conventions)
     assert [(row.query_id, row.value) for row in result.rows()] == [(q, 1.0 if q == "q1" else 0.0) for q in queries]
     assert [one.mean for of in summaries(result, 0.95).values() for one in of.values()] == [1 / len(queries)]
@@ -93,12 +89,10 @@ def test_a_relevance_level_changes_hits_and_not_which_queries_count_nor_the_g_of
 
 @pytest.mark.parametrize(
     ("files", "names"),
-    [
-        (["a/bm25.trec", "b/bm25.trec"], ["a/bm25", "b/bm25"]),
-        (["input.bm25.gz", "input.dense.v2.gz"], ["bm25", "dense.v2"]),
-        (["input.bm25.gz"], ["bm25"]),
-    ],
-)
+    [(["a/bm25.trec", "b/bm25.trec"], ["a/bm25", "b/bm25"]),
+     (["input.bm25.gz", "input.dense.v2.gz"], ["bm25", "dense.v2"]),
+     (["input.bm25.gz"], ["bm25"])],
+)  # fmt: skip
 def test_runs_are_called_by_their_files(files: list[str], names: list[str]) -> None:
     for file in map(Path, files):
         file.parent.mkdir(exist_ok=True)
@@ -142,15 +136,13 @@ def test_memory_does_not_grow_with_the_run(tmp_path: Path, monkeypatch: pytest.M
 
 @pytest.mark.parametrize(
     ("measure", "method"),
-    [
-        ("Success@3", "wilson"),
-        ("P@1", "wilson"),
-        ("RR@1", "wilson"),
-        ("CG@1", "not estimable"),
-        ("R@2", "t"),
-        ("RR(groups='autorag')@1", "t"),
-    ],
-)
+    [("Success@3", "wilson"),
+     ("P@1", "wilson"),
+     ("RR@1", "wilson"),
+     ("CG@1", "not estimable"),
+     ("R@2", "t"),
+     ("RR(groups='autorag')@1", "t")],
+)  # fmt: skip
 def test_the_measure_decides_which_interval_its_mean_has(measure: str, method: str) -> None:
     """P@1 is 0 or 1 whatever comes; CG@1 merely happens to be, and here is always 1."""
     numbers = np.ones(9) if measure == "CG@1" else np.array([0.0, 1.0, 1.0])

@@ -478,21 +478,19 @@ def test_every_model_of_a_part_without_a_name_is_looked_at(monkeypatch):
 
 @pytest.mark.parametrize(
     ("retriever", "table"),
-    [
-        (Dense(OpenAIEncoder("text-embedding-3-small", batch_size=8)),
-         {"kind": "dense", "encoder": {"kind": "openai", "batch_size": 8, "model": "text-embedding-3-small"}}),
-        (Dense(HashingEncoder(dimensions=64), store="edge"),
-         {"kind": "dense", "encoder": {"kind": "hashing", "dimensions": 64}, "store": "edge"}),
-        (Dense(PythonEncoder(letters, cache="1")),
-         {"kind": "dense", "encoder": {"kind": "python", "cache": "1", "call": "object:part (letters)"}}),
-        (Reranked(BM25(), HttpReranker(model="m", base_url="http://x", dialect="tei"), depth=5),
-         {"kind": "rerank", "of": {"kind": "bm25"},
-          "rerank": {"kind": "http", "depth": 5, "base_url": "http://x", "dialect": "tei", "model": "m"}}),
-        (Filtered(SavedRun("a.trec"), [Condition("language", query_field="speaks")]),
-         {"kind": "run", "path": "a.trec", "filter": {"language": {"query": "speaks"}}}),
-        (Endpoint("http://x?q={query}", ids="hits", method="GET"),
-         {"kind": "http", "ids": "hits", "method": "GET", "url": "http://x?q={query}"}),
-    ],
+    [(Dense(OpenAIEncoder("text-embedding-3-small", batch_size=8)),
+      {"kind": "dense", "encoder": {"kind": "openai", "batch_size": 8, "model": "text-embedding-3-small"}}),
+     (Dense(HashingEncoder(dimensions=64), store="edge"),
+      {"kind": "dense", "encoder": {"kind": "hashing", "dimensions": 64}, "store": "edge"}),
+     (Dense(PythonEncoder(letters, cache="1")),
+      {"kind": "dense", "encoder": {"kind": "python", "cache": "1", "call": "object:part (letters)"}}),
+     (Reranked(BM25(), HttpReranker(model="m", base_url="http://x", dialect="tei"), depth=5),
+      {"kind": "rerank", "of": {"kind": "bm25"},
+       "rerank": {"kind": "http", "depth": 5, "base_url": "http://x", "dialect": "tei", "model": "m"}}),
+     (Filtered(SavedRun("a.trec"), [Condition("language", query_field="speaks")]),
+      {"kind": "run", "path": "a.trec", "filter": {"language": {"query": "speaks"}}}),
+     (Endpoint("http://x?q={query}", ids="hits", method="GET"),
+      {"kind": "http", "ids": "hits", "method": "GET", "url": "http://x?q={query}"})],
 )  # fmt: skip
 def test_a_retriever_says_how_it_would_be_written(retriever, table):
     assert retriever.written() == table

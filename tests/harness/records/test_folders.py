@@ -162,9 +162,7 @@ def test_a_gate_takes_its_baseline_from_an_earlier_folder(call: Call, new: Path,
     assert json.loads(call("gate", inside, *words).out)["p_value"] == told["p_value"]
 
 
-def test_a_gate_says_what_its_folders_share_and_refuses_a_baseline_on_other_ground(
-    call: Call, tmp_path: Path, release: Path
-) -> None:
+def test_a_gate_says_what_its_folders_share_and_refuses_a_baseline_on_other_ground(call, tmp_path, release):
     path = small.dataset(tmp_path / "fewer" / "data") / "queries.json"
     path.write_text(json.dumps(json.loads(path.read_text(encoding="utf-8"))[:4]), encoding="utf-8")
     said = call("gate", made(tmp_path / "fewer", "new"), "--from", release, *GATE)

@@ -74,27 +74,25 @@ CHANGED, MANIFEST = "cannot be read whole", "manifest.json"
 
 @pytest.mark.parametrize(
     ("command", "name", "change", "told"),
-    [
-        ("gate", "scores.csv", cut, f"scores.csv: {CHANGED}: it was changed or cut"),
-        ("gate", "summary.csv", last_cell(""), f"summary.csv: {CHANGED}"),
-        ("gate", "comparisons.csv", last_cell("inf"), f"comparisons.csv: {CHANGED}"),
-        ("gate", "rankings/bm25.jsonl", of_another, f"bm25.jsonl: {CHANGED}: it was changed or cut"),
-        ("gate", "rankings/bm25.jsonl", gone, "rankings"),
-        *(("report", name, gone, f"{name}: is missing") for name in ("labels.jsonl", "scores.csv")),
-        *(("report", name, cut, "changed or cut")
-          for name in ("labels.jsonl", "documents.jsonl", "rankings/bm25.jsonl", "qrels.trec")),
-        *(("report", MANIFEST, called(name), "is not a name")
-          for name in ("../../escaped", "/tmp/escaped", "a/b", "..", "", "a\nb", "x" * 65, "a\\b")),
-        ("report", MANIFEST, saying(schema=99), "is of version 99, and this program reads version 1"),
-        ("report", MANIFEST, manifest(lambda content: []), "is of version None, and this program reads version 1"),
-        ("report", MANIFEST, saying(seconds="long"), "seconds: Input should be a valid number"),
-        ("report", MANIFEST, saying(seconds=-1.0), "seconds: Input should be greater than or equal to 0"),
-        ("report", MANIFEST, manifest(lambda c: {key: c[key] for key in c if key != "dataset"}), "Field required"),
-        ("report", MANIFEST, saying(retrievers={"bm25": {"error": ""}}), "retrievers.bm25.provenance: Field required"),
-        ("report", MANIFEST, saying(ledger=[]), "ledger: Input should be"),
-        ("report", MANIFEST, saying(tables={}), f"labels.jsonl: {CHANGED}"),
-        ("report", MANIFEST, saying(waiting=["bm25"]), "is of a run that was stopped"),
-    ],
+    [("gate", "scores.csv", cut, f"scores.csv: {CHANGED}: it was changed or cut"),
+     ("gate", "summary.csv", last_cell(""), f"summary.csv: {CHANGED}"),
+     ("gate", "comparisons.csv", last_cell("inf"), f"comparisons.csv: {CHANGED}"),
+     ("gate", "rankings/bm25.jsonl", of_another, f"bm25.jsonl: {CHANGED}: it was changed or cut"),
+     ("gate", "rankings/bm25.jsonl", gone, "rankings"),
+     *(("report", name, gone, f"{name}: is missing") for name in ("labels.jsonl", "scores.csv")),
+     *(("report", name, cut, "changed or cut")
+       for name in ("labels.jsonl", "documents.jsonl", "rankings/bm25.jsonl", "qrels.trec")),
+     *(("report", MANIFEST, called(name), "is not a name")
+       for name in ("../../escaped", "/tmp/escaped", "a/b", "..", "", "a\nb", "x" * 65, "a\\b")),
+     ("report", MANIFEST, saying(schema=99), "is of version 99, and this program reads version 1"),
+     ("report", MANIFEST, manifest(lambda content: []), "is of version None, and this program reads version 1"),
+     ("report", MANIFEST, saying(seconds="long"), "seconds: Input should be a valid number"),
+     ("report", MANIFEST, saying(seconds=-1.0), "seconds: Input should be greater than or equal to 0"),
+     ("report", MANIFEST, manifest(lambda c: {key: c[key] for key in c if key != "dataset"}), "Field required"),
+     ("report", MANIFEST, saying(retrievers={"bm25": {"error": ""}}), "retrievers.bm25.provenance: Field required"),
+     ("report", MANIFEST, saying(ledger=[]), "ledger: Input should be"),
+     ("report", MANIFEST, saying(tables={}), f"labels.jsonl: {CHANGED}"),
+     ("report", MANIFEST, saying(waiting=["bm25"]), "is of a run that was stopped")],
 )  # fmt: skip
 def test_a_folder_that_is_not_whole_is_one_message(folder, capsys, command, name, change, told):
     change(folder / name)
@@ -162,10 +160,8 @@ TIES = {"bm25": {"queries": [], "worst": 0.1, "expected": 0.2, "best": 0.3}}
 
 @pytest.mark.parametrize(
     "change",
-    [
-        saying(ties=TIES, noise={}, waiting=[]), resolved(cache={"probe": 3}), manifest(without_report),
-        *(resolved(statistics={"zeros": one}) for one in ("wilcox", "pratt")), resolved(statistics={"interval": "bca"}),
-    ],
+    [saying(ties=TIES, noise={}, waiting=[]), resolved(cache={"probe": 3}), manifest(without_report),
+     *(resolved(statistics={"zeros": one}) for one in ("wilcox", "pratt")), resolved(statistics={"interval": "bca"})],
 )  # fmt: skip
 def test_a_folder_of_before_is_read_as_one_of_today(folder, change):
     before = records.read_manifest(folder)

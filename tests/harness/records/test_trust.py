@@ -116,11 +116,9 @@ def test_every_command_that_reads_an_experiment_can_refuse_code():
 
 @pytest.mark.parametrize(
     ("name", "evil"),
-    [
-        *((name, next(iter(EVIL))) for name in COMMANDS if name not in ("check", "reproduce")),
-        *(("check", evil) for evil in EVIL),
-    ],
-)
+    [*((name, next(iter(EVIL))) for name in COMMANDS if name not in ("check", "reproduce")),
+     *(("check", evil) for evil in EVIL)],
+)  # fmt: skip
 def test_no_code_refuses_with_one_message_and_imports_nothing(tmp_path, capsys, monkeypatch, name, evil):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("HARNESS_CACHE", str(tmp_path / "cache"))

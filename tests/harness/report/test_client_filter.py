@@ -169,14 +169,12 @@ def test_words_of_the_query_are_marked_and_the_text_opens(driver, results):
 
 @pytest.mark.parametrize(
     ("query", "text", "marked"),
-    [
-        ("顧客満足度の調査", "新しい顧客に聞く満足の度合い", ["顧客", "満足"]),
-        ("опрос клиентов", "Опросы для клиентов банка", ["Опросы", "клиентов"]),
-        ("استطلاع رضا", "هذا استطلاع جديد", ["استطلاع"]),
-        ("แบบสำรวจ", "ทำแบบสำรวจ", None),
-        ("survey of cats", "A cat and the Surveys of dogs", ["Surveys", "of"]),
-    ],
-)
+    [("顧客満足度の調査", "新しい顧客に聞く満足の度合い", ["顧客", "満足"]),
+     ("опрос клиентов", "Опросы для клиентов банка", ["Опросы", "клиентов"]),
+     ("استطلاع رضا", "هذا استطلاع جديد", ["استطلاع"]),
+     ("แบบสำรวจ", "ทำแบบสำรวจ", None),
+     ("survey of cats", "A cat and the Surveys of dogs", ["Surveys", "of"])],
+)  # fmt: skip
 def test_words_are_marked_in_any_script(driver, results, project, query, text, marked):
     source = (project / "harness" / "report" / "templates" / "scripts" / "texts.js").read_text(encoding="utf-8")
     driver.get("about:blank")

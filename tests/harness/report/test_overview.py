@@ -139,7 +139,7 @@ def test_hostile_names_stay_text(tmp_path: Path, place: Path) -> None:
 
 
 @needs_browser
-def test_runs_are_sorted_and_filtered_and_the_page_fits_every_width(driver, place: Path) -> None:  # type: ignore[no-untyped-def]
+def test_runs_are_sorted_and_filtered_and_the_page_fits_every_width(driver, place):
     driver.get((place / "index.html").as_uri())
     driver.refresh()
     column = "return [...document.querySelectorAll('.runs tbody tr:not([hidden])')].map((x) => x.cells[1].textContent)"

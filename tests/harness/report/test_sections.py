@@ -84,18 +84,16 @@ def one(slice_, queries, difference, finding=None, *, weight=0):
 
 @pytest.mark.parametrize(
     ("rows", "carrier"),
-    [
-        ((one("", 100, 0.05), one("vague", 25, 0.2), one("keywords", 75, 0.0)), "vague"),
-        ((one("", 100, 0.05), one("vague", 25, 0.19), one("keywords", 75, 0.25 / 75)), None),
-        # A sixth of the queries, with a third of the weight and all of the lead.
-        ((one("", 60, 0.05, weight=30), one("vague", 10, 0.15, weight=10), one("rest", 50, 0.0, weight=20)), "vague"),
-        # The rest is ahead by float noise alone: 3 x 0.1 - 0.3.
-        ((one("", 3, 0.1), one("vague", 1, 0.3), one("rest", 2, 0.0)), "vague"),
-        # Most of the queries, or of the weight, carry most of the difference: that is no news.
-        ((one("", 60, 0.05, weight=30), one("vague", 10, 0.08, weight=20), one("rest", 50, -0.01, weight=10)), None),
-        ((one("", 100, 0.05), one("most", 60, 5 / 60), one("rest", 40, 0.0)), None),
-    ],
-)
+    [((one("", 100, 0.05), one("vague", 25, 0.2), one("keywords", 75, 0.0)), "vague"),
+     ((one("", 100, 0.05), one("vague", 25, 0.19), one("keywords", 75, 0.25 / 75)), None),
+     # A sixth of the queries, with a third of the weight and all of the lead.
+     ((one("", 60, 0.05, weight=30), one("vague", 10, 0.15, weight=10), one("rest", 50, 0.0, weight=20)), "vague"),
+     # The rest is ahead by float noise alone: 3 x 0.1 - 0.3.
+     ((one("", 3, 0.1), one("vague", 1, 0.3), one("rest", 2, 0.0)), "vague"),
+     # Most of the queries, or of the weight, carry most of the difference: that is no news.
+     ((one("", 60, 0.05, weight=30), one("vague", 10, 0.08, weight=20), one("rest", 50, -0.01, weight=10)), None),
+     ((one("", 100, 0.05), one("most", 60, 5 / 60), one("rest", 40, 0.0)), None)],
+)  # fmt: skip
 def test_a_slice_carries_the_difference_only_where_the_rest_shows_none(rows, carrier):
     found = carried(None, SlicePair("a", "b", rows))
     assert (found and found.slice) == carrier

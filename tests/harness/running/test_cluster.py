@@ -69,11 +69,9 @@ def test_a_run_reads_vectors_and_embeds_nothing(tmp_path):
 
 @pytest.mark.parametrize(
     ("form", "vectors"),
-    [
-        ("dense", np.array([[1, 0.5], [0, 2]], dtype=np.float32)),
-        ("multivector", TokenVectors.of([np.ones((2, 3), dtype=np.float32), np.zeros((1, 3), dtype=np.float32)])),
-    ],
-)
+    [("dense", np.array([[1, 0.5], [0, 2]], dtype=np.float32)),
+     ("multivector", TokenVectors.of([np.ones((2, 3), dtype=np.float32), np.zeros((1, 3), dtype=np.float32)]))],
+)  # fmt: skip
 def test_every_form_of_vector_is_taken_over_once(tmp_path, form, vectors):
     write(tmp_path / "v", "m-1", "document", two(vectors), form)
     with Cache(tmp_path / "cache.sqlite") as cache:
@@ -83,20 +81,16 @@ def test_every_form_of_vector_is_taken_over_once(tmp_path, form, vectors):
         assert sorted(positions.tolist()) == [0, 1]
         held = held.at(np.argsort(positions))
         assert held.tokens.tolist() == [1, 0]
-        rows = [
-            [*one.vectors.rows()] if form == "multivector" else one.vectors for one in (held, Embedded(vectors, 0, 0))
-        ]
-        assert all(np.array_equal(one, other) for one, other in zip(rows[0], rows[1][::-1], strict=True))
+        ours, theirs = ([*one.rows()] if form == "multivector" else one for one in (held.vectors, vectors))
+        assert all(np.array_equal(one, other) for one, other in zip(ours, theirs[::-1], strict=True))
 
 
 @pytest.mark.parametrize(
     ("place", "manifest", "more", "told"),
-    [
-        ("v", {"fingerprint": "m-2", "role": "document", "form": "dense"}, None, "names 'm-2' and 'document', its"),
-        ("v", None, [[1, 2, 3], [1, 2, 3]], "holds vectors of several widths"),
-        ("v", None, [[1, 2], [np.nan, 2]], "holds a vector that is not finite"), ("v", {}, None, "holds no vectors"),
-        ("none", None, None, "cannot be reached"), ("nope://x", None, None, "cannot be opened"),
-    ],
+    [("v", {"fingerprint": "m-2", "role": "document", "form": "dense"}, None, "names 'm-2' and 'document', its"),
+     ("v", None, [[1, 2, 3], [1, 2, 3]], "holds vectors of several widths"),
+     ("v", None, [[1, 2], [np.nan, 2]], "holds a vector that is not finite"), ("v", {}, None, "holds no vectors"),
+     ("none", None, None, "cannot be reached"), ("nope://x", None, None, "cannot be opened")],
 )  # fmt: skip
 def test_what_cannot_be_right_is_refused(tmp_path, capsys, monkeypatch, place, manifest, more, told):
     monkeypatch.chdir(tmp_path)

@@ -155,9 +155,7 @@ def test_check_prints_the_sums_or_one_object(tmp_path: Path, capsys: pytest.Capt
 
 
 @pytest.mark.usefixtures("no_network")
-def test_equal_first_stages_count_once_chunks_as_cut_and_those_of_a_function_of_the_user_uncut(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_equal_first_stages_count_once_chunks_as_cut_and_those_of_a_function_of_the_user_uncut(tmp_path, monkeypatch):
     module = small.module(tmp_path, monkeypatch, "raise SystemExit('it ran')")
     blocks = LISTED.format("a", "") + LISTED.format("b", "") + LISTED.format("c", "") + "chunk = { size = 20 }\n"
     blocks += LISTED.format("cut", "") + f'chunk = {{ call = "{module}:lines" }}\n'

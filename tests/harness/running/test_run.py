@@ -70,16 +70,14 @@ def test_everything_is_in_the_folder_and_stands_up_to_recomputation(finished: Re
 
 @pytest.mark.parametrize(
     "more",
-    [
-        'baseline = "bm25"',
-        '[relevance]\ngain = "exponential"\nideal = "retrieved"',
-        '[relevance]\ngrades = "binary"\n[statistics]\ntest = "t"',
-        '[relevance]\ngrades = "reciprocal"\n[statistics]\ncorrection = "bonferroni"',
-        "[relevance]\ngrades = [[1, 3], [2, 1]]",
-        '[statistics]\ntest = "randomization"',
-        "[statistics]\nmargin = 0.2",
-    ],
-)
+    ['baseline = "bm25"',
+     '[relevance]\ngain = "exponential"\nideal = "retrieved"',
+     '[relevance]\ngrades = "binary"\n[statistics]\ntest = "t"',
+     '[relevance]\ngrades = "reciprocal"\n[statistics]\ncorrection = "bonferroni"',
+     "[relevance]\ngrades = [[1, 3], [2, 1]]",
+     '[statistics]\ntest = "randomization"',
+     "[statistics]\nmargin = 0.2"],
+)  # fmt: skip
 def test_other_rules_stand_up_to_recomputation(tmp_path: Path, more: str) -> None:
     run(small.experiment(tmp_path, more=more), Options(tmp_path / "out"))
     verified(tmp_path / "out" / "small")
@@ -110,9 +108,7 @@ def test_only_runs_some_and_takes_the_others(tmp_path: Path) -> None:
     assert records.read_manifest(tmp_path / "out" / "small").resolved.seed == 1
 
 
-def test_wrong_input_and_failures_of_every_retriever_leave_earlier_results_untouched(
-    tmp_path: Path, finished: Results
-) -> None:
+def test_wrong_input_and_failures_of_every_retriever_leave_earlier_results_untouched(tmp_path, finished):
     shutil.copytree(finished.folder, tmp_path / "out" / "small")
     before = digests(finished.folder)
     far = '[[retrievers]]\nname = "far"\nencoder = { kind = "hashing" }\nstore = "http://127.0.0.1:9"\n'

@@ -71,12 +71,10 @@ def test_wilson_is_statsmodels(successes, n):
 
 @pytest.mark.parametrize(
     ("values", "binary", "method"),
-    [
-        ([0.0, 1.0, 1.0], True, "wilson"), ([1.0, 1.0], True, "wilson"),
-        ([0.0, 1.0, 1.0], False, "t"),  # what merely happens to be 0 and 1, such as CG@2, may be more the next time
-        ([1.0], True, "not estimable"), ([1.0, 1.0], False, "not estimable"),
-        ([0.1 + 0.2, 0.3], False, "not estimable"),
-    ],
+    [([0.0, 1.0, 1.0], True, "wilson"), ([1.0, 1.0], True, "wilson"),
+     ([0.0, 1.0, 1.0], False, "t"),  # what merely happens to be 0 and 1, such as CG@2, may be more the next time
+     ([1.0], True, "not estimable"), ([1.0, 1.0], False, "not estimable"),
+     ([0.1 + 0.2, 0.3], False, "not estimable")],
 )  # fmt: skip
 def test_0_1_measures_get_wilson_and_equal_scores_no_interval(values, binary, method):
     found = mean_interval(np.array(values), binary=binary)
