@@ -38,7 +38,8 @@ def first(tmp_path_factory: pytest.TempPathFactory) -> Manifest:
      ({"retrievers": WORDS + OTHER + 'store = "edge"\n'}, False, True),
      ({"retrievers": WORDS}, False, False),
      ({"more": 'baseline = "words"\n'}, False, False),
-     ({"more": "seed = 1\n"}, False, True)],
+     ({"more": "seed = 1\n"}, False, True),
+     ({"retrievers": WORDS + OTHER + "chunk = { size = 9, overlap = 0 }\n"}, False, False)],
 )  # fmt: skip
 def test_what_is_the_same(first, tmp_path, change, *, same_run, same_question):
     second = made(tmp_path, **change)

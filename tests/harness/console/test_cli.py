@@ -445,33 +445,27 @@ def test_cache(call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
 # the shell
 
 
-@pytest.mark.parametrize(
-    ("words", "expected"),
-    [("harness re", ["report", "reproduce"]),
-     ("harness cache in", ["info"]),
-     ("harness run --ma", ["--max-cost"]),
-     ("harness score -m nD", ["nDCG"]),
-     ("harness compare RESULTS --baseline b", ["bm25"]),
-     ("harness compare RESULTS --test r", ["randomization"]),
-     ("harness compare RESULTS --correction h", ["holm"]),
-     ("harness gate RESULTS --baseline bm25 --challenger h", ["hashing", "hybrid"]),
-     ("harness gate nowhere --baseline b", []),
-     ("harness run small.toml --only h", ["hashing", "hybrid"]),
-     ("harness run damaged.toml --only h", []),
-     ("harness cache clear hash", ["hashing:n1"])],
-)  # fmt: skip
-def test_the_shell_completes(call, tmp_path, results, monkeypatch, words, expected):
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("HARNESS_CACHE", str(tmp_path))
-    with Cache(tmp_path / "cache.sqlite") as cache:
+COMPLETED = {
+    "harness re": "report reproduce", "harness cache in": "info", "harness run --ma": "--max-cost",
+    "harness score -m nD": "nDCG", "harness compare RESULTS --baseline b": "bm25",
+    "harness compare RESULTS --test r": "randomization", "harness compare RESULTS --correction h": "holm",
+    "harness gate RESULTS --baseline bm25 --challenger h": "hashing hybrid", "harness gate nowhere --baseline b": "",
+    "harness run small.toml --only h": "hashing hybrid", "harness run damaged.toml --only h": "",
+    "harness cache clear hash": "hashing:n1",
+}  # fmt: skip
+
+
+def test_the_shell_completes(call: Call, files: Path, results: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HARNESS_CACHE", str(files))
+    with Cache(files / "cache.sqlite") as cache:
         cache.put("hashing:n1", [b"k" * 16], Embedded(np.zeros((1, 2), np.float32), *np.zeros((2, 1), np.int64)))
-    small.experiment(tmp_path)
-    (tmp_path / "damaged.toml").write_text("[[retrievers", encoding="utf-8")
-    words = words.replace("RESULTS", str(results))
+    small.experiment(files)
+    (files / "damaged.toml").write_text("[[retrievers", encoding="utf-8")
     monkeypatch.setenv("_HARNESS_COMPLETE", "complete_bash")
-    monkeypatch.setenv("COMP_WORDS", words)
-    monkeypatch.setenv("COMP_CWORD", str(words.count(" ")))
-    assert call().out.split() == expected
+    for words, expected in COMPLETED.items():
+        monkeypatch.setenv("COMP_WORDS", words.replace("RESULTS", str(results)))
+        monkeypatch.setenv("COMP_CWORD", str(words.count(" ")))
+        assert call().out.split() == expected.split(), words
 
 
 def test_help_names_every_command_with_its_whole_sentence_and_every_option_has_help(call: Call) -> None:
