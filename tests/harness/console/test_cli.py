@@ -250,6 +250,21 @@ def test_an_interrupt_while_the_command_line_is_loaded_is_one_line() -> None:
     assert script["scripts"] == {"harness": "harness.__main__:start"}
 
 
+def test_check_tells_what_it_found_or_every_problem(call: Call, tmp_path: Path) -> None:
+    path, labels = small.experiment(tmp_path), tmp_path / "data" / "queries.json"
+    assert "nothing is wrong" in call("check", path, code=0).out
+    found = json.loads(call("check", path, "--json").out)
+    assert (found["problems"], found["documents"], found["queries"]) == ([], 6, 6)
+    assert json.loads(call("check", tmp_path / "data", "--json").out)["digest"] == found["digest"]
+    rows = json.loads(labels.read_text(encoding="utf-8"))
+    rows[0]["relevant_documents"], rows[1]["tags"] = ["appel"], 3
+    labels.write_text(json.dumps(rows), encoding="utf-8")
+    assert "error: 2 problems" in call("check", path, code=2).err
+    said = call("check", path, "--json", code=2)
+    where = {problem["where"].rpartition("/")[2] for problem in json.loads(said.out)["problems"]}
+    assert (said.err, where) == ("", {"queries.json[0]", "queries.json[1]"})
+
+
 # score and compare
 
 

@@ -177,13 +177,18 @@ def test_a_folder_that_the_sign_test_decided_is_tested_by_the_default(folder):
     assert primary_of(replace(found, relevance={})) == primary_of(found)  # says nothing: as by default
 
 
-def test_a_retriever_is_followed_to_all_its_parts(folder):
+def test_a_retriever_is_followed_to_all_its_parts_and_known_again_where_its_table_has_more_keys(folder):
     tables = (
         {"name": "h", "kind": "rrf", "of": ["a", "b"]}, {"name": "a", "kind": "bm25"},
         {"name": "b", "kind": "rerank", "of": "a"}, {"name": "q", "kind": "qdrant-fusion", "of": ["a", "b"]},
     )  # fmt: skip
-    found = replace(records.read_manifest(folder).resolved, retrievers=tables)
+    whole = records.read_manifest(folder)
+    found = replace(whole.resolved, retrievers=tables)
     assert (found.parts("h"), found.parts("q")) == (("h", "a", "b"), ("q",))
+    more = [{**block, "filter": {}, "proof": True, "color": "#0b6e4f"} for block in whole.resolved.retrievers]
+    for tables in (more, [{key: block[key] for key in block if key != "chunk"} for block in more]):
+        newer = replace(whole, resolved=replace(whole.resolved, retrievers=tuple(tables)))
+        assert [newer.identity(name) for name in newer.finished] == [whole.identity(name) for name in whole.finished]
 
 
 @pytest.fixture

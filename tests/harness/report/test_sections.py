@@ -265,6 +265,7 @@ def test_queries_that_fail_alike_are_grouped_and_every_miss_has_a_cause(tmp_path
     ledger = replace(view.manifest.ledger, retrievers={**view.manifest.ledger.retrievers, "hashing": cut})
     altered = view_of(replace(view.results, manifest=replace(view.manifest, ledger=ledger)))
     members = {group.key: len(group.places) for group in groups(altered)}
+    assert any("read only the start" in why.get("hashing", "") for why in causes(altered).values())
     assert members["cut-hashing"] == view.n - len(near["hashing"]) > 0
     assert "cut-bm25" not in members
 
