@@ -167,30 +167,6 @@ def test_every_exported_name_exists_once(graph: dict[str, set[str]]) -> None:
             assert all(hasattr(importlib.import_module(name), one) for one in exported), name
 
 
-def type_names(tree: ast.Module) -> Iterator[tuple[str, str]]:
-    """Public names of types that a file defines, each with what an alias stands for; "" for a class."""
-    for node in tree.body:
-        if isinstance(node, ast.ClassDef):
-            yield node.name, ""
-        if isinstance(node, ast.Assign) and isinstance(target := node.targets[0], ast.Name):
-            meaning = ast.unparse(node.value)
-            if target.id[0].isupper() and not target.id.isupper() and not meaning.startswith(("TypeVar", "Annotated")):
-                yield target.id, meaning
-
-
-def test_a_type_has_a_name_of_its_own(trees: dict[str, ast.Module]) -> None:
-    meanings: dict[str, list[tuple[str, str]]] = {}
-    for module, tree in trees.items():
-        for name, meaning in type_names(tree):
-            if not name.startswith("_"):
-                meanings.setdefault(name, []).append((meaning, module))
-    assert len(meanings) > 300
-    # An alias may stand in several wings, as long as it says the same: wings that use numbers alone import no others.
-    twice = {name: places for name, places in meanings.items() if len(places) > 1 and len({m for m, _ in places}) > 1}
-    classes = {name: places for name, places in meanings.items() if sum(not m for m, _ in places) > 1}
-    assert not twice | classes
-
-
 def test_a_function_has_at_most_six_parameters(trees: dict[str, ast.Module]) -> None:
     """Commands, what takes a model's options, and what a notebook calls name each of them."""
     free = ("harness.console", "harness.cli", "harness.notebook.running.evaluate")

@@ -1,8 +1,6 @@
 """What stands beside the code for those who carry it on says what is so."""
 
 import re
-import shutil
-import subprocess
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -29,19 +27,6 @@ def project() -> dict[str, Any]:
 def test_every_target_that_contributors_are_told_of_is_one_of_make() -> None:
     told = set(re.findall(r"make ([a-z]+)", text_of("CONTRIBUTING.md")))
     assert told <= set(re.findall(r"^([a-z]+):", text_of("Makefile"), re.MULTILINE))
-
-
-def test_every_commit_that_is_an_example_is_in_the_history() -> None:
-    named = re.findall(r"`([0-9a-f]{7})`", text_of("CONTRIBUTING.md") + text_of("docs", "decisions.md"))
-    assert len(named) >= 6
-    git = ["git", "-C", str(PROJECT)]
-    if not (PROJECT / ".git").exists() or not shutil.which("git"):
-        pytest.skip("needs a clone and git")
-    shallow = subprocess.run([*git, "rev-parse", "--is-shallow-repository"], capture_output=True, text=True, check=True)
-    if shallow.stdout.strip() == "true":
-        pytest.skip("needs the whole history: this clone has a part of it")
-    for commit in named:
-        assert not subprocess.run([*git, "merge-base", "--is-ancestor", commit, "HEAD"], check=False).returncode, commit
 
 
 def test_public_ci_runs_what_ours_does_on_every_python_that_is_claimed(project: dict[str, Any]) -> None:

@@ -24,6 +24,7 @@ from harness.stats.agreement import mean_overlap, overlap
 from harness.stats.cross_fitting import cross_fitted
 from harness.stats.differences import singles, units_of
 from harness.stats.roc import area, compare_areas
+from tests.support import layouts
 from tests.support.scored import scored
 from tests.support.small import refusal
 
@@ -126,16 +127,12 @@ LOST = [f"u{n}" for n in range(5)]
 def experiment(folder, *, floor=None, measures=("Success@5", "Abstain")):
     """A run whose first hit of query a<n> is right with score 0.5 + n/20, of u<n> wrong with score 0.4 + n/20."""
     data = folder / "data"
-    data.mkdir()
-    ids = [f"d{n}" for n in range(10)]
-    (data / "documents.jsonl").write_text("".join(json.dumps({"id": id_, "text": id_}) + "\n" for id_ in ids))
+    layouts.jsonl(data / "documents.jsonl", [{"id": f"d{n}", "text": f"d{n}"} for n in range(10)])
     rows = [{"id": id_, "query": f"what {id_}", "relevant": [f"d{n}"]} for n, id_ in enumerate(ANSWERED)]
     rows += [{"id": id_, "query": f"what {id_}", "relevant": [], "answerable": False} for id_ in LOST]
-    (data / "queries.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-    hits = [
-        *((id_, f"d{n}", 0.5 + n / 20) for n, id_ in enumerate(ANSWERED)),
-        *((id_, "d0", 0.4 + n / 20) for n, id_ in enumerate(LOST)),
-    ]
+    layouts.jsonl(data / "queries.jsonl", rows)
+    hits = [(id_, f"d{n}", 0.5 + n / 20) for n, id_ in enumerate(ANSWERED)]
+    hits += [(id_, "d0", 0.4 + n / 20) for n, id_ in enumerate(LOST)]
     (folder / "served.trec").write_text("".join(f"{id_} Q0 {doc} 1 {score} x\n" for id_, doc, score in hits))
     table = {"name": "served", "kind": "run", "path": str(folder / "served.trec"), "comparable_scores": True}
     more = {} if floor is None else {"floor": floor}
@@ -185,9 +182,8 @@ QUERIES = [{"id": f"q{n}", "query": f"topic{n} described", "relevant": [f"d{n}"]
 
 def ran(folder: Path, name: str, texts: dict[str, str]):
     data = folder / name
-    data.mkdir()
-    (data / "documents.jsonl").write_text("".join(json.dumps({"id": i, "text": t}) + "\n" for i, t in texts.items()))
-    (data / "queries.jsonl").write_text("".join(json.dumps(row) + "\n" for row in QUERIES))
+    layouts.jsonl(data / "documents.jsonl", [{"id": id_, "text": text} for id_, text in texts.items()])
+    layouts.jsonl(data / "queries.jsonl", QUERIES)
     experiment = {"name": name, "dataset": str(data), "primary": "RR@2", "report": False,
                   "relevance": {"dangling": "drop"}, "statistics": {"test": "t"},
                   "retrievers": [{"name": "words", "kind": "bm25", "stemming": ""}]}  # fmt: skip

@@ -3,20 +3,15 @@
 from __future__ import annotations
 
 import itertools
-import math
 from fractions import Fraction
 
 import numpy as np
 import pytest
 from scipy import stats as scipy_stats
 
-from benchmarks.stats_samples import ALPHA, swapped
 from harness.stats import signed_rank as exact_test
 from harness.stats.differences import differences
-from harness.stats.multiplicity import adjust
-from harness.stats.settings import Settings
 from harness.stats.signed_rank import SMALLEST, doubled_ranks, grouped_tail, saddlepoint_tail
-from tests.support.scored import compare
 
 
 def signed_rank(a, b):
@@ -166,39 +161,3 @@ def test_the_method_says_what_counted():
         theirs = scipy_stats.wilcoxon(d, method="asymptotic", correction=True)
         assert ours.method == method
         assert ours.p_value == pytest.approx(theirs.pvalue, rel=2e-2)
-
-
-EXPERIMENTS = 2_000
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(("n", "steps"), [(13, 5), (13, 10**6), (30, 10)])
-def test_pairs_swapped_at_random_are_rejected_at_the_attainable_level(n, steps):
-    rate, level = swapped(n, steps, EXPERIMENTS)
-    error = 3 * math.sqrt(level * (1 - level) / EXPERIMENTS)
-    assert abs(rate - level) <= error
-    assert rate <= ALPHA + error
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("correction", ["holm", "bonferroni"])
-def test_families_of_retrievers_permuted_within_queries_keep_5_percent(correction):
-    rng = np.random.default_rng(1)
-    n, k = 20, 4
-    false_claims = 0
-    for _ in range(EXPERIMENTS // 2):
-        base = np.round(np.clip(rng.random((n, 1)) + np.arange(k) / 10, 0, 1) * 10) / 10
-        table = rng.permuted(base + rng.integers(0, 3, (n, k)) / 10, axis=1)
-        p = [signed_rank(table[:, i], table[:, j]).p_value for i in range(k) for j in range(i + 1, k)]
-        false_claims += min(adjust(p, correction)) <= ALPHA
-    assert false_claims / (EXPERIMENTS // 2) <= ALPHA + 3 * math.sqrt(ALPHA * (1 - ALPHA) / (EXPERIMENTS // 2))
-
-
-@pytest.mark.slow
-def test_the_sign_flip_test_keeps_5_percent():
-    rng = np.random.default_rng(2)
-    n, experiments, flips = 12, 400, 0
-    for _ in range(experiments):
-        a, b = rng.permuted(rng.integers(0, 6, (n, 2)) / 5 + np.array([0, 0.2]), axis=1).T
-        flips += compare({"a": a, "b": b}, settings=Settings(test="randomization"))[0].p_value <= ALPHA
-    assert flips / experiments <= ALPHA + 3 * math.sqrt(ALPHA * (1 - ALPHA) / experiments)
