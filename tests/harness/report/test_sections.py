@@ -21,7 +21,7 @@ from harness.report.view import view_of
 from harness.report.write import markdown
 from harness.stats.settings import Settings
 from tests.harness.experiment.test_foreign_parts import PACKAGE, POINTS, install
-from tests.support import small
+from tests.support import layouts, small
 from tests.support.scored import finding, scored, shown
 
 WORDS = ("apples", "pears", "cars", "trains", "boats", "fish")
@@ -242,8 +242,10 @@ def found_within(view, depth):
 
 
 def test_queries_that_fail_alike_are_grouped_and_every_miss_has_a_cause(tmp_path):
-    wrong = [{"query": small.TEXTS[one], "relevant_documents": [other]} for one, other in permutations(TEXTS, 2)]
-    (small.dataset(tmp_path / "data") / "queries.json").write_text(json.dumps(wrong), encoding="utf-8")
+    wrong = {f"{one}-{other}": (small.TEXTS[one], {other: 1, "fish": 0} | {other: 1})
+             for one, other in permutations(TEXTS, 2)}  # fmt: skip
+    queries, grades = ({id_: both[at] for id_, both in wrong.items()} for at in (0, 1))
+    layouts.beir(tmp_path / "data", layouts.Collection(small.TEXTS, queries, grades))
     view = view_of(small.ran(tmp_path))
     near, far = found_within(view, 3), found_within(view, 5)
     hits = {query: [name for name in near if query in near[name]] for query in view.ids}
@@ -254,6 +256,7 @@ def test_queries_that_fail_alike_are_grouped_and_every_miss_has_a_cause(tmp_path
     assert all(expected[key] for key in ("nobody", "deep", "only-hashing", "only-bm25"))
     assert {key: members.get(key, set()) for key in expected} == expected
     found = causes(view)
+    assert "its first hit has no label" in {one for why in found.values() for one in why.values()}
     for place, query in enumerate(view.ids):
         why = found.get(place, {})
         assert set(why) == {name for name in near if query not in near[name]}
