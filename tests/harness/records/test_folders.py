@@ -123,10 +123,12 @@ def test_folders_without_a_common_query_are_no_comparison(call: Call, tmp_path: 
     rows = [{"id": "other", "query": "fins", "relevant_documents": ["fish"]}]
     (small.dataset(tmp_path / "y" / "data") / "queries.json").write_text(json.dumps(rows), encoding="utf-8")
     two, same = made(tmp_path / "y", "second"), made(tmp_path, "same")
+    small.dataset(tmp_path / "z" / "data", labelled=False)
     (tmp_path / "ids").write_text("q-rails\nq-unknown\n", encoding="utf-8")
     for words, told in (((two,), "share no query with the same text and the same grades"),
                         ((two, "--skip-no-relevant"), "--skip-no-relevant: is for TREC runs"),
                         ((first.parent / "none",), "does not exist"), ((tmp_path,), "is not a results folder"),
+                        ((made(tmp_path / "z", "bare"),), "no query has labels"),
                         ((same, "--queries", tmp_path / "ids"), "query 'q-unknown': is not a query")):  # fmt: skip
         said = call("compare", first, *words, code=2)
         assert said.out == "" and told in said.err

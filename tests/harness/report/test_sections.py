@@ -116,6 +116,7 @@ def test_a_query_keeps_its_weight_in_whatever_order_a_slice_names_its_queries(ga
 def test_a_slice_turns_only_where_a_test_shows_it(view):
     rows = (
         one("", 100, 0.05), one("keywords", 40, -0.04, Finding(Verdict.WORSE)),
+        one("long", 40, 0.2, Finding(Verdict.BETTER)),
         one("typos", 40, -0.04, Finding(Verdict.UNDECIDED, Reason.NOT_SHOWN)),
     )  # fmt: skip
     (shown,) = turns(view, SlicePair("minilm", "bm25", rows))
