@@ -114,6 +114,7 @@ def test_wrong_input_and_failures_of_every_retriever_leave_earlier_results_untou
     far = '[[retrievers]]\nname = "far"\nencoder = { kind = "hashing" }\nstore = "http://127.0.0.1:9"\n'
     with pytest.raises(BackendError, match="far: "):
         run(small.experiment(tmp_path, retrievers=far), Options(tmp_path / "out"))
+    assert not unfinished(tmp_path / "out" / "small").exists()  # nothing is in it to be judged
     assert digests(tmp_path / "out" / "small") == before
     path = small.experiment(tmp_path)
     path.write_text(path.read_text().replace('"Success@1"', "\"R(groups='first')@3\""))
