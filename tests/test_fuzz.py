@@ -5,7 +5,8 @@ Found inputs stay in tests/data/fuzz, by reader; hypothesis adds its own, the sa
 
 import json
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -44,48 +45,39 @@ def damaged(raw: bytes, spot: tuple[float, float, bytes]) -> bytes:
     return raw[:start] + spot[2] + raw[start + int(spot[1] * (len(raw) - start)) :]
 
 
-def found(reader: str) -> list[Path]:
-    return sorted((FOUND / reader).glob("*"))
-
-
 @pytest.fixture(scope="module")
 def whole(finished, tmp_path_factory):
     return Path(shutil.copytree(finished.folder, tmp_path_factory.mktemp("fuzz") / "whole"))
 
 
+@contextmanager
+def answered() -> Iterator[None]:
+    """InputError is an answer."""
+    try:
+        yield
+    except InputError as error:
+        assert str(error)
+
+
 def use(folder: Path) -> None:
-    """All that is computed from a results folder; InputError is an answer."""
-    try:
-        results = records.read(folder)
-        for name in results.retrievers:
-            results.run(name)
-        if results.scored:
-            sentences(evaluation_of(results))
-            score_rankings([folder], (), conventions=Conventions())
-        trec.read_qrels(folder / "qrels.trec")
-        records.write_manifest(folder, results.manifest)
-    except InputError as error:
-        assert str(error)
-
-
-def look(folder: Path) -> None:
-    """What a manifest says is not what a run wrote: it is read, or refused."""
-    try:
-        records.read(folder)
-    except InputError as error:
-        assert str(error)
+    """All that is computed from a results folder."""
+    results = records.read(folder)
+    for name in results.retrievers:
+        results.run(name)
+    if results.scored:
+        sentences(evaluation_of(results))
+        score_rankings([folder], (), conventions=Conventions())
+    trec.read_qrels(folder / "qrels.trec")
+    records.write_manifest(folder, results.manifest)
 
 
 def render(folder: Path) -> None:
-    """The whole report of a results folder; InputError is an answer."""
-    try:
-        write_report(records.read(folder))
-        assert (folder / "report.html").stat().st_size
-    except InputError as error:
-        assert str(error)
+    """The whole report of a results folder."""
+    write_report(records.read(folder))
+    assert (folder / "report.html").stat().st_size
 
 
-def with_file(whole: Path, name: str, raw: bytes, then: Callable[[Path], None] = use) -> None:
+def with_file(whole: Path, name: str, raw: bytes, then: Callable[[Path], object]) -> None:
     """Use a results folder in which one file holds these bytes."""
     copied = whole.parent / "copied"
     shutil.rmtree(copied, ignore_errors=True)
@@ -93,19 +85,22 @@ def with_file(whole: Path, name: str, raw: bytes, then: Callable[[Path], None] =
     for other in [*FILES, "rankings/hashing.jsonl", "rankings/hybrid.jsonl"]:
         shutil.copyfile(whole / other, copied / other)
     (copied / name).write_bytes(raw)
-    then(copied)
+    with answered():
+        then(copied)
 
 
 @bounded
 @given(st.sampled_from(FILES), spots)
 def test_results(whole, name, spot):
-    with_file(whole, name, damaged((whole / name).read_bytes(), spot), then=look if name == "manifest.json" else use)
+    # What a manifest says is not what a run wrote: it is read, or refused.
+    then = records.read if name == "manifest.json" else use
+    with_file(whole, name, damaged((whole / name).read_bytes(), spot), then)
 
 
 @settings(max_examples=8, derandomize=True, database=None)
 @given(st.sampled_from(FILES[1:]), spots)
 def test_reports_of_damaged_folders(whole, name, spot):
-    with_file(whole, name, damaged((whole / name).read_bytes(), spot), then=render)
+    with_file(whole, name, damaged((whole / name).read_bytes(), spot), render)
 
 
 def places(value, path=()):
@@ -128,7 +123,7 @@ def test_manifests(whole, random, value):
         del table[last]
     else:
         table[last] = value
-    with_file(whole, "manifest.json", json.dumps(content).encode(), then=look)
+    with_file(whole, "manifest.json", json.dumps(content).encode(), records.read)
 
 
 @bounded
@@ -139,10 +134,8 @@ def test_trec_files(tmp_path_factory, raw):
     path = tmp_path_factory.getbasetemp() / "trec"
     path.write_bytes(raw)
     for read in (trec.read_qrels, runs.read_run, lambda path: list(runs.stream_run(path))):
-        try:
+        with answered():
             read(path)
-        except InputError as error:
-            assert str(error)
 
 
 @bounded
@@ -151,22 +144,18 @@ def test_experiments(tmp_path_factory, project, spot):
     folder = tmp_path_factory.getbasetemp() / "experiments"
     folder.mkdir(exist_ok=True)
     (folder / "x.toml").write_bytes(damaged((project / "experiments" / "quickstart.toml").read_bytes(), spot))
-    try:
+    with answered():
         load_experiment(folder / "x.toml")
-    except InputError as error:
-        assert str(error)
 
 
 @bounded
 @given(st.text(max_size=30) | st.from_regex(r"\A[A-Za-z]{1,8}(\([a-z]{1,5}=[^)]{0,9}\))?(@\d{0,12})?\Z"))
 def test_measures(name):
-    try:
+    with answered():
         assert parse(str(parse(name))) == parse(name)
-    except InputError as error:
-        assert str(error)
 
 
-@pytest.mark.parametrize("path", found("experiments"), ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", sorted((FOUND / "experiments").glob("*")), ids=lambda path: path.stem)
 def test_experiments_that_were_found(path):
     with pytest.raises(InputError):
         load_experiment(path)

@@ -10,6 +10,7 @@ import json
 import math
 import re
 from collections import Counter
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -18,8 +19,8 @@ import pytrec_eval
 import Stemmer
 
 from harness.pipeline import run
-from harness.records import Results
-from harness.running.forecast import Options
+from harness.running.options import Options
+from tests.support import layouts
 from tests.support.recompute import verified
 from tests.support.small import BM25
 
@@ -34,41 +35,17 @@ Texts = dict[str, str]
 Run = dict[str, dict[str, float]]
 
 
-class Collection:
+def collection_of(language: str) -> layouts.Collection:
     """Names and descriptions of the survey templates in one language, with graded labels."""
-
-    def __init__(self, language: str) -> None:
-        folder = PROJECT / "datasets" / f"survey-templates-{language}"
-        self.documents: dict[str, tuple[str, str]] = {}
-        for file in sorted(folder.glob("01*.md")):
-            name, description = re.findall(r"^\* \S.*?: (.+)$", file.read_text(encoding="utf-8"), re.MULTILINE)[1:3]
-            self.documents[file.stem] = (name, description)
-        rows = [
-            row
-            for name in ("queries", "queries-extended")
-            for row in json.loads((folder / f"{name}.json").read_text(encoding="utf-8"))
-        ]
-        self.queries: Texts = {row["id"]: row["query"] for row in rows}
-        self.grades = {
-            row["id"]: {name: 2 if place < 3 else 1 for place, name in enumerate(row["relevant_documents"])}
-            for row in rows
-        }
-        assert (len(self.documents), len(self.queries)) == (182, 138)
-
-    def written(self, folder: Path) -> Path:
-        """Write it in BEIR's form."""
-        (folder / "qrels").mkdir(parents=True)
-        corpus = [{"_id": id_, "title": name, "text": text} for id_, (name, text) in self.documents.items()]
-        queries = [{"_id": id_, "text": text} for id_, text in self.queries.items()]
-        for name, rows in (("corpus", corpus), ("queries", queries)):
-            (folder / f"{name}.jsonl").write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
-        lines = [f"{query}\t{name}\t{grade}" for query, some in self.grades.items() for name, grade in some.items()]
-        (folder / "qrels" / "test.tsv").write_text("\n".join(lines), encoding="utf-8")
-        return folder
-
-    @property
-    def contents(self) -> Texts:
-        return {id_: f"{name} {text}" for id_, (name, text) in self.documents.items()}
+    folder, documents = PROJECT / "datasets" / f"survey-templates-{language}", {}
+    for file in sorted(folder.glob("01*.md")):
+        lines = re.findall(r"^\* \S.*?: (.+)$", file.read_text(encoding="utf-8"), re.MULTILINE)
+        documents[file.stem] = " ".join(lines[1:3])
+    files = (folder / f"{name}.json" for name in ("queries", "queries-extended"))
+    rows = [row for file in files for row in json.loads(file.read_text(encoding="utf-8"))]
+    assert (len(documents), len(rows)) == (182, 138)
+    grades = {row["id"]: {name: 1 + (n < 3) for n, name in enumerate(row["relevant_documents"])} for row in rows}
+    return layouts.Collection(documents, {row["id"]: row["query"] for row in rows}, grades)
 
 
 def words(text: str) -> list[str]:
@@ -122,33 +99,31 @@ def minilm(documents: Texts, queries: Texts) -> Run:
     }
 
 
-def by_trec_eval(collection: Collection, rankings: Run) -> dict[str, float]:
+def by_trec_eval(collection: layouts.Collection, rankings: Run) -> dict[str, float]:
     evaluator = pytrec_eval.RelevanceEvaluator(collection.grades, set(MEASURES.values()))
     rows = evaluator.evaluate(rankings)
     return {name: math.fsum(row[theirs] for row in rows.values()) / len(collection.grades)
             for name, theirs in MEASURES.items()}  # fmt: skip
 
 
-def ours(folder: Path, collection: Collection, retriever: str) -> tuple[Results, dict[str, float]]:
-    """A run of one retriever, and its means by measure."""
-    file = folder / "known.toml"
+@pytest.mark.parametrize(
+    ("language", "retriever", "search", "figure"),
+    [("en", BM25, partial(bm25, terms=stems), 0.35544),
+     ("en", f'{BM25}stemming = ""', partial(bm25, terms=words), 0.31679),
+     ("ja", BM25, partial(bm25, terms=bigrams), 0.39323),
+     pytest.param("en", MINILM, minilm, 0.56628, marks=pytest.mark.slow)],
+)  # fmt: skip
+def test_a_run_is_what_its_formula_or_its_model_gives(tmp_path, language, retriever, search, figure):
+    collection = collection_of(language)
+    expected = by_trec_eval(collection, search(collection.documents, collection.queries))
+    file = tmp_path / "known.toml"
     file.write_text(
-        f'name = "known"\ndataset = "{collection.written(folder / "data").as_posix()}"\nprimary = "nDCG@10"\n'
+        f'name = "known"\ndataset = "{layouts.beir(tmp_path / "data", collection).as_posix()}"\nprimary = "nDCG@10"\n'
         f"measures = {json.dumps(list(MEASURES))}\nreport = false\n{retriever}",
         encoding="utf-8",
     )
-    found = run(file, Options(folder / "out"))
-    return found, dict(zip(found.summary["measure"], found.summary["mean"], strict=True))
-
-
-@pytest.mark.parametrize(
-    ("language", "more", "terms", "figure"),
-    [("en", "", stems, 0.35544), ("en", 'stemming = ""', words, 0.31679), ("ja", "", bigrams, 0.39323)],
-)
-def test_bm25(tmp_path: Path, language: str, more: str, terms, figure: float) -> None:
-    collection = Collection(language)
-    expected = by_trec_eval(collection, bm25(collection.contents, collection.queries, terms))
-    found, means = ours(tmp_path, collection, BM25 + more)
+    found = run(file, Options(tmp_path / "out"))
+    means = dict(zip(found.summary["measure"], found.summary["mean"], strict=True))
     assert means == pytest.approx(expected, abs=1e-4)  # bm25s scores in 32 bits: near ties may change places
     assert means["nDCG@10"] == pytest.approx(figure, abs=1e-4)
     verified(found.folder)

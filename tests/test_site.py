@@ -42,9 +42,7 @@ def test_the_site_has_every_page_and_loads_nothing_from_elsewhere(script: dict, 
     assert [page for page in site.rglob("*.html") if re.search(loaded, page.read_text(encoding="utf-8"))] == []
 
 
-def test_a_link_that_leads_nowhere_builds_no_site(
-    script: dict, tmp_path: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_a_link_that_leads_nowhere_builds_no_site(script, tmp_path, capfd):
     script["gather"](tmp_path / "site-source")
     (tmp_path / "site-source" / "docs" / "gallery.md").write_text("# Gallery\n", encoding="utf-8")
     page = tmp_path / "site-source" / "docs" / "engines.md"

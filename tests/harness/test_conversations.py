@@ -1,6 +1,5 @@
 """Queries with a history: what is searched with, which queries belong together, how tools write conversations."""
 
-import json
 from pathlib import Path
 
 import pytest
@@ -8,7 +7,8 @@ import pytest
 from harness.dataset import load
 from harness.evaluation.grading import clusters_of
 from harness.pipeline import run
-from harness.running.forecast import Options
+from harness.running.options import Options
+from tests.support import layouts
 from tests.support.small import ended, refusal
 
 DOCUMENTS = {
@@ -26,12 +26,8 @@ ASKED = [
 
 
 def dataset(folder: Path, queries: list[dict[str, object]]) -> Path:
-    folder.mkdir()
-    for name, rows in (
-        ("documents", [{"id": id_, "text": text} for id_, text in DOCUMENTS.items()]),
-        ("queries", queries),
-    ):
-        (folder / f"{name}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    layouts.jsonl(folder / "documents.jsonl", [{"id": id_, "text": text} for id_, text in DOCUMENTS.items()])
+    layouts.jsonl(folder / "queries.jsonl", queries)
     return folder
 
 
@@ -55,23 +51,15 @@ def test_a_retriever_searches_with_the_last_question_or_with_all_that_was_said(t
     found = run(one, Options(tmp_path / "out"))
     assert values(found, "words") == {"a1": 1.0, "a2": 1.0, "b1": 1.0}
     assert values(found, "last") == {"a1": 1.0, "a2": 0.5, "b1": 1.0}
+    sweep = {"default": "words", "of": "words", "conversation.text": ["last", "all", "{query} {history}"]}
+    swept = run(experiment(folder, {"sweep": sweep}, conversation={"text": "last"}), Options(tmp_path / "swept"))
+    assert [values(swept, name)["a2"] for name in swept.retrievers] == [0.5, 1.0, 1.0]
     assert found.queries["a2"].query.history == ("Is the Furka pass open?", "Not in winter.")
 
 
-def test_the_text_of_conversations_is_swept(tmp_path):
-    sweep = {"default": "words", "of": "words", "conversation.text": ["last", "all", "{query} {history}"]}
-    last = {"conversation": {"text": "last"}}
-    found = run(experiment(dataset(tmp_path / "data", ASKED), {"sweep": sweep}, **last), Options(tmp_path / "out"))
-    assert [values(found, name)["a2"] for name in found.retrievers] == [0.5, 1.0, 1.0]
-
-
 def test_turns_of_a_conversation_are_one_cluster_and_equal_words_in_two_are_not(tmp_path):
-    follow = {
-        "id": "a3",
-        "query": "why?",
-        "history": [*ASKED[1]["history"], "and in May?", "Yes."],
-        "relevant": ["furka"],
-    }
+    history = [*ASKED[1]["history"], "and in May?", "Yes."]
+    follow = {"id": "a3", "query": "why?", "history": history, "relevant": ["furka"]}
     found = load(dataset(tmp_path / "data", [*ASKED, follow]))
     assert [query.fields.get("turn") for query in found.queries] == [None, "2", "2", "3"]
     assert clusters_of(found.queries, None) == ("", "a2", "", "a2")

@@ -11,13 +11,12 @@ from statsmodels.stats.power import TTestPower
 from harness.dataset import load, reference_of
 from harness.pipeline import run
 from harness.report.sections.decision import alerts
+from harness.report.view import view_of
+from harness.running.capacity import Capacity
 from harness.running.check import check
 from harness.running.dataset_summary import dataset_summary, near_duplicates
-from harness.running.forecast import Options
-from harness.running.plan import Capacity
-from retrievers.errors import InputError
+from harness.running.options import Options
 from retrievers.types import Document
-from tests.harness.report.test_slices import view_of
 from tests.support import layouts, small, tiny
 from tests.support.small import ended, ends, refusal
 
@@ -38,35 +37,32 @@ def test_everything_that_is_wrong_at_once(tmp_path):
                  "unknown kind 'bm52'", "did you mean 'bm25'?", "unknown key 'k2'",
                  "corpus.jsonl:1: is not JSON"):  # fmt: skip
         assert part in shown, f"{part} is not in\n{shown}"
+    assert "did you mean 'data'" in str(refusal(check, tmp_path / "dta"))
 
 
-def test_a_misspelt_path_names_the_nearest(tmp_path):
-    layouts.beir(tmp_path / "data")
-    with pytest.raises(InputError, match="did you mean 'data'"):
-        check(tmp_path / "dta")
-    path = tmp_path / "e.toml"
-    path.write_text(small.experiment(tmp_path / "x").read_text().replace("x/data", "x/dat"))
-    with pytest.raises(InputError, match=r"does not exist .did you mean 'data'"):
-        check(path)
-
-
-def test_a_wrong_experiment_and_wrong_data_are_told_together_also_where_the_experiment_can_be_read(tmp_path):
-    path = small.experiment(tmp_path, retrievers='[[retrievers]]\nname = "a"\nkind = "bm25"\nstemming = "klingon"\n')
-    (tmp_path / "data" / "queries.json").write_text("[3]")
+@pytest.mark.parametrize(
+    ("change", "more", "told"),
+    [(('name = "bm25"\n', 'name = "dataset"\n'), "", ["is used for the data set"]),
+     (("/data", "/dat"), "", ["does not exist", "did you mean 'data'"]),
+     (('kind = "bm25"', 'kind = "bm25"\nstemming = "klingon"'), "[3]",
+      ["queries.json[0]: is not an object", "unknown language 'klingon'"]),
+     (("report = false", '[statistics]\ncluster = "neat"\nweight = "neat"'), "",
+      ["cluster: 'neat' is a field of no query", "without a number above 0 in"])],
+)  # fmt: skip
+def test_each_problem_is_told_with_the_others(tmp_path, change, more, told):
+    path = small.experiment(tmp_path, retrievers=small.BM25)
+    path.write_text(path.read_text().replace(*change))
+    if more:
+        (tmp_path / "data" / "queries.json").write_text(more)
     shown = str(refusal(check, path))
-    assert "queries.json[0]: is not an object" in shown
-    assert "unknown language 'klingon'" in shown
+    assert [one for one in told if one not in shown] == [], shown
 
 
 def test_the_page(tmp_path):
     folder = tmp_path / "data"
     words = " ".join(f"word{i}" for i in range(60))
-    texts = {
-        "a": words,
-        "b": f"{words} more",
-        "c": "休暇は一年に二十五日あります。",
-        "d": f"so: which things have wheels? {words[::-1]}",
-    }
+    texts = {"a": words, "b": f"{words} more", "c": "休暇は一年に二十五日あります。",
+             "d": f"so: which things have wheels? {words[::-1]}"}  # fmt: skip
     layouts.jsonl(folder / "corpus.jsonl", [{"_id": id_, "text": text} for id_, text in texts.items()])
     layouts.jsonl(folder / "queries.jsonl", [{"_id": "q1", "text": "Which things have  wheels?"}])
     layouts.table(folder / "qrels" / "test.tsv", [
@@ -136,37 +132,19 @@ def five_needs(folder, *, more=""):
     """An experiment whose twenty queries ask for five needs."""
     path = small.experiment(folder, more=more)
     said = [
-        {
-            "id": f"q{i}-{j}",
-            "query": form.format(need),
-            "relevant_documents": ["apple", "car"],
-            "fields": {"need": need[:5]},
-        }
-        for i, need in enumerate(NEEDS)
-        for j, form in enumerate(FORMS)
+        {"query": form.format(need), "relevant_documents": ["apple", "car"], "fields": {"need": need[:5]}}
+        for need in NEEDS
+        for form in FORMS
     ]
     (folder / "data" / "queries.json").write_text(json.dumps(said), encoding="utf-8")
     return path
 
 
-def test_no_warning_is_given_where_there_is_nothing_to_warn_of(tmp_path):
+def test_a_model_that_only_the_hub_may_have_is_a_warning_and_else_there_is_none(tmp_path, monkeypatch):
     assert not check(small.experiment(tmp_path)).warnings
-
-
-def test_a_cluster_or_a_weight_that_is_no_field_is_refused_with_the_other_problems(tmp_path):
-    path = five_needs(tmp_path, more='[statistics]\ncluster = "neat"\nweight = "neat"')
-    with pytest.raises(InputError, match=r"(?s)cluster: 'neat' is a field of no query.*without a number above 0 in"):
-        check(path)
-
-
-def local(tmp_path, model):
-    more = f'[[retrievers]]\nname = "short"\nencoder = {{ kind = "sentence-transformers", model = "{model}" }}\n'
-    return small.experiment(tmp_path, retrievers=more)
-
-
-def test_a_model_that_only_the_hub_may_have_is_a_warning(tmp_path, monkeypatch):
     monkeypatch.setenv("HF_HOME", str(tmp_path / "hub"))
-    (warning,) = check(local(tmp_path, "nobody/no-such-model")).warnings
+    model = 'encoder = { kind = "sentence-transformers", model = "nobody/no-such-model" }'
+    (warning,) = check(small.experiment(tmp_path, retrievers=f'[[retrievers]]\nname = "short"\n{model}\n')).warnings
     assert warning.startswith("short: its model is not on this machine")
 
 
@@ -174,8 +152,7 @@ def test_a_model_that_only_the_hub_may_have_is_a_warning(tmp_path, monkeypatch):
 def test_a_results_folder_is_called_so_and_no_data_set(tmp_path, monkeypatch, capsys, name):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("harness.report.index.write_index", lambda place: None)
-    only = '[[retrievers]]\nname = "bm25"\nkind = "bm25"\n'
-    run(small.experiment(tmp_path, retrievers=only), Options(tmp_path)).folder.rename(name)
+    run(small.experiment(tmp_path, retrievers=small.BM25), Options(tmp_path)).folder.rename(name)
     for command in ("check", "init"):
         said = ends(capsys, 2, command, name).err
         assert f"{name}: is a results folder, no data set" in said
@@ -190,10 +167,9 @@ def test_repeated_questions_are_counted_once_by_check_run_gate_and_report(tmp_pa
         for _, text, docs in [small.QUERIES[i % 3]]
     ]
     (small.dataset(tmp_path / "data") / "queries.json").write_text(json.dumps(rows), encoding="utf-8")
-    blocks = '[[retrievers]]\nname = "bm25"\nkind = "bm25"\n[[retrievers]]\nname = "hash"\n'
-    blocks += 'encoder = { kind = "hashing", dimensions = 64 }\n'
-    path = small.experiment(tmp_path, retrievers=blocks, report=True)
-    assert "30 queries (3 clusters)" in check(path).lines()[0]
+    blocks = '[[retrievers]]\nname = "hash"\nencoder = { kind = "hashing", dimensions = 64 }\n'
+    path = small.experiment(tmp_path, retrievers=small.BM25 + blocks, report=True)
+    assert "30 queries (3 different questions)" in check(path).lines()[0]
     results = run(path, Options(tmp_path / "out"))
     assert set(results.comparisons["clusters"]) == {3}
     assert results.comparisons["p_value"].min() >= 0.25
@@ -203,38 +179,17 @@ def test_repeated_questions_are_counted_once_by_check_run_gate_and_report(tmp_pa
     assert "30 queries (3 clusters), at least 14" in "".join(capsys.readouterr())
 
 
-OTHERS = """
-[[retrievers]]
-name = "bm25"
-kind = "bm25"
-
-[[retrievers]]
-name = "hybrid"
-kind = "fusion"
-of = ["bm25", "m"]
-
-[[retrievers]]
-name = "again"
-kind = "fusion"
-of = ["hybrid", "bm25"]
-"""
+FUSION = '[[retrievers]]\nname = "{}"\nkind = "fusion"\nof = ["bm25", "{}"]\n'
 
 
-@pytest.fixture(scope="module")
-def model(tmp_path_factory: pytest.TempPathFactory) -> str:
-    return tiny.bi_encoder(tmp_path_factory.mktemp("tiny"), prompts={"document": "passage: "}).as_posix()
-
-
-def experiment(folder: Path, model: str, more: str = "") -> Path:
-    block = f'[[retrievers]]\nname = "m"\nencoder = {{ kind = "sentence-transformers", model = "{model}", '
-    path = small.experiment(folder, retrievers=f'{block}device = "cpu" }}\n{more}\n{OTHERS}')
+def test_what_is_told_before_is_what_the_run_counts(tmp_path: Path) -> None:
+    model = tiny.bi_encoder(tmp_path / "tiny", prompts={"document": "passage: "}).as_posix()
+    encoder = f'encoder = {{ kind = "sentence-transformers", model = "{model}", device = "cpu" }}'
+    block = f'[[retrievers]]\nname = "m"\n{encoder}\nderive = {{ dimensions = [8] }}\n'
+    others = small.BM25 + FUSION.format("hybrid", "m") + FUSION.format("again", "hybrid")
+    path = small.experiment(tmp_path, retrievers=block + others)
     for name, words in (("long", 40), ("longer", 70)):
-        (folder / "data" / f"{name}.md").write_text(" ".join(["wing"] * words), encoding="utf-8")
-    return path
-
-
-def test_what_is_told_before_is_what_the_run_counts(tmp_path: Path, model: str) -> None:
-    path = experiment(tmp_path, model, "derive = { dimensions = [8] }")
+        (tmp_path / "data" / f"{name}.md").write_text(" ".join(["wing"] * words), encoding="utf-8")
     (reach,) = check(path, results=tmp_path).summary.reaches
     assert reach.exact
     assert (reach.retriever, reach.limit, reach.others) == ("m", tiny.LIMIT, ("m-8", "hybrid", "again"))
@@ -249,3 +204,41 @@ def test_what_is_told_before_is_what_the_run_counts(tmp_path: Path, model: str) 
     assert warning.endswith("use a model that reads more; m-8, hybrid and again use it")
     (alert,) = [one for one in alerts(view_of(results)) if "truncated" in one]
     assert alert == "m and 3 others: 100 % of documents truncated; add chunk."
+
+
+# Numbers, names and nesting beyond all measure
+
+HASHING = '[[retrievers]]\nname = "a"\nencoder = {{ kind = "hashing" {} }}\n{}\n'
+OPENAI = '[[retrievers]]\nname = "a"\nencoder = {{ kind = "openai", model = "m", {} }}\n'
+FUSED = '[[retrievers]]\nname = "c"\nkind = "fusion"\nof = ["bm25", "a"]\nconstant = inf\n'
+
+
+@pytest.mark.parametrize(
+    ("retrievers", "more"),
+    [(OPENAI.format("timeout = inf"), ""), (OPENAI.format("patience = nan"), ""),
+     (OPENAI.format("dimensions = 2147483648"), ""), (HASHING.format(", dimensions = 2147483648", ""), ""),
+     (OPENAI.format("dimensions = 100000"), ""), (HASHING.format(", dimensions = 100000", ""), ""),
+     (HASHING.format("", 'store = { location = "edge", m = 99999999999999999999 }'), ""),
+     (HASHING.format("", "chunk = { size = 99999999999999999999 }"), ""),
+     (small.BM25 + HASHING.format("", "") + FUSED, ""), (small.BM25, f"seed = {'9' * 5000}"),
+     (small.BM25, "seed = 99999999999999999999"), (small.BM25, "[latency]\nsample = 99999999999999999999"),
+     (small.BM25, "x = " + "[" * 3000 + "]" * 3000), (small.BM25, "x = " + "{a=" * 3000 + "1" + "}" * 3000),
+     (small.BM25, "[relevance]\ngrades = [[1, 99999999999999999999]]")],
+)  # fmt: skip
+def test_an_experiment_beyond_measure_is_refused(tmp_path, capsys, monkeypatch, retrievers, more):
+    monkeypatch.setenv("OPENAI_API_KEY", "a-key")
+    path = small.experiment(tmp_path, retrievers=retrievers, more=more)
+    assert len(small.told(capsys, "run", path, "--results", tmp_path / "out", code=2)) < 1000
+
+
+@pytest.mark.parametrize(
+    "name", [f"nDCG@{'9' * 4300}", "nDCG@9999999999", f"P(rel={'9' * 5000})@3", "RBP(p=1e999)", "x" * 9999]
+)
+def test_a_measure_beyond_measure_is_refused(tmp_path, capsys, name):
+    qrels, run = tmp_path / "qrels", tmp_path / "run"
+    qrels.write_text("q 0 d 1\n")
+    run.write_text("q Q0 d 1 1.0 t\n")
+    assert len(small.told(capsys, "score", qrels, run, "-m", name, code=2)) < 1000
+    path = small.experiment(tmp_path, retrievers=small.BM25)
+    path.write_text(path.read_text().replace('"DCG@3"]', f'"{name}"]'))
+    assert len(small.told(capsys, "check", path, code=2)) < 1000

@@ -1,7 +1,10 @@
-"""Tables fit any terminal, whatever the names; the words and the order are those of the numbers."""
+"""Tables fit any terminal, whatever the names; the order is that of the numbers; progress tells each stage once."""
 
+import io
 from collections.abc import Iterable
 from dataclasses import replace
+from itertools import count
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -11,25 +14,24 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 from rich.console import Console
 
-from harness.console import layout, several, tables
+from harness.console import layout, progress, several, tables
 from harness.console.layout import forest
+from harness.console.progress import Progress
 from harness.evaluation.across_sets import together
 from harness.evaluation.evaluate import evaluate
+from harness.evaluation.evaluation import Evaluation
 from harness.evaluation.verdict import Comparison
 from harness.stats.settings import Settings
+from retrievers import meter
+from retrievers.meter import Budget, Meter
 from retrievers.types import Floats
+from tests.support import small, tiny
 from tests.support.scored import finding, scored
+from tests.support.small import told
 
 MEASURES = [
-    "nDCG@10",
-    "P@5",
-    "R@10",
-    "F1@10",
-    "RR@10",
-    "AP@10",
-    "Success@10",
-    "nDCG(dcg='exp-log2', ideal='retrieved')@10",
-]
+    "nDCG@10", "P@5", "R@10", "F1@10", "RR@10", "AP@10", "Success@10", "nDCG(dcg='exp-log2', ideal='retrieved')@10"
+]  # fmt: skip
 NAMES = ["bm25", "titan-embed-text-v1", "多言語埋め込みモデル", "text-embedding-3-small-reranked-by-a-cross-encoder-10"]
 
 
@@ -42,19 +44,24 @@ def rendered(parts: Iterable[Any], width: int) -> list[str]:
 
 
 def summary(names: Iterable[str], measures: Iterable[str] = MEASURES) -> list[dict[str, Any]]:
+    interval = {"count": 138, "ci_low": 0.5, "ci_high": 0.9, "ci_method": "t"}
     return [
-        {
-            "retriever": name,
-            "measure": measure,
-            "count": 138,
-            "mean": 0.9 - 0.1 * i,
-            "ci_low": 0.5,
-            "ci_high": 0.9,
-            "ci_method": "t",
-        }
+        {"retriever": name, "measure": measure, "mean": 0.9 - 0.1 * i, **interval}
         for i, name in enumerate(names)
         for measure in measures
     ]
+
+
+def board(names: Iterable[str], width: int, **options: Any) -> list[str]:
+    return rendered(tables.leaderboard(summary(names), "nDCG@10", width=width, **options), width)
+
+
+def pairs(rows: list[Comparison], width: int, **options: Any) -> list[str]:
+    return rendered(tables.comparisons(rows, settings=Settings(), width=width, **options), width)
+
+
+def evaluated(margin: float | None = None, baseline: str | None = None, **values: Floats) -> Evaluation:
+    return evaluate(scored(values, "nDCG@10"), baseline=baseline, settings=Settings(margin=margin))
 
 
 def comparison(a: str, b: str, verdict: str = "undecided: no difference shown") -> Comparison:
@@ -73,30 +80,26 @@ names = st.lists(
 
 
 @settings(max_examples=30)
-@given(names=names, width=st.integers(50, 160))
-def test_the_leaderboard_fits(names: list[str], width: int) -> None:
-    lines = rendered(tables.leaderboard(summary(names), "nDCG@10", width=width), width)
-    assert max(map(cell_len, lines)) <= width
-    rows = [line for line in lines if "0.500 … 0.900" in line or line.rstrip().endswith("000")]
-    assert len(rows) == len(names)
-
-
-@settings(max_examples=30)
 @given(names=names.filter(lambda names: len(names) > 1), width=st.integers(50, 160))
-def test_the_comparisons_fit(names: list[str], width: int) -> None:
+def test_the_leaderboard_and_the_comparisons_fit(names: list[str], width: int) -> None:
+    lines = board(names, width)
+    assert max(map(cell_len, lines)) <= width
+    assert sum("0.500 … 0.900" in line or line.rstrip().endswith("000") for line in lines) == len(names)
     rows = [comparison(a, b) for a in names for b in names if a < b]
-    lines = rendered(tables.comparisons(rows, settings=Settings(), width=width), width)
+    lines = pairs(rows, width)
     assert max(map(cell_len, lines)) <= width
     assert sum("undecided" in line for line in lines) == len(rows)
 
 
-@pytest.mark.parametrize("width", [30, 40, 80])
-def test_the_narrowest_terminal_still_has_name_mean_and_verdict(width: int) -> None:
-    lines = rendered(tables.leaderboard(summary(NAMES), "nDCG@10", width=width), width)
+@pytest.mark.parametrize("width", [30, 40, 80, 200])
+def test_the_narrowest_terminal_still_has_name_mean_and_verdict_and_what_has_no_room_is_named(width: int) -> None:
+    lines, told = board(NAMES, width), pairs([comparison(NAMES[0], NAMES[1])], width)
     assert max(map(cell_len, lines)) <= width
-    assert sum("0.9000" in line for line in lines) == 1
-    lines = rendered(tables.comparisons([comparison(NAMES[0], NAMES[1])], settings=Settings(), width=width), width)
-    assert any("undecided" in line for line in lines)
+    assert sum("0.9000" in line for line in lines) == 1 and any("undecided" in line for line in told)
+    said = " ".join(" ".join(lines).split())
+    assert ("Too wide for this terminal:" in said) == ("A wider one or --json shows them." in said) == (width < 200)
+    assert width < 200 or any(NAMES[3] in line for line in lines)
+    assert width > 40 or "wins/ties/losses" in " ".join(told)
 
 
 def test_an_interval_without_width_is_not_shown_as_one() -> None:
@@ -105,20 +108,8 @@ def test_an_interval_without_width_is_not_shown_as_one() -> None:
     shown = rendered(tables.leaderboard(equal, "nDCG@10", width=80), 80)
     assert shown[-1].split() == ["bm25", "0.9500", "not", "estimable"]
     row = replace(comparison("x", "y"), ci_low=0.5, ci_high=0.5, ci_method="not estimable")
-    shown = rendered(tables.comparisons([row], settings=Settings(), width=80), 80)
-    assert "not estimable" in shown[-1]
-    assert "…" not in shown[-1]
-
-
-def test_what_has_no_room_is_named() -> None:
-    lines = " ".join(rendered(tables.leaderboard(summary(NAMES), "nDCG@10", width=80), 80))
-    assert "Too wide for this terminal:" in lines
-    assert "A wider one or --json shows them." in lines
-    wide = rendered(tables.leaderboard(summary(NAMES), "nDCG@10", width=200), 200)
-    assert not any("Too wide" in line for line in wide)
-    assert any(NAMES[3] in line for line in wide)
-    narrow = " ".join(rendered(tables.comparisons([comparison("x", "y")], settings=Settings(), width=40), 40))
-    assert "wins/ties/losses" in narrow
+    (*_, last) = pairs([row], 80)
+    assert "not estimable" in last and "…" not in last
 
 
 def test_a_data_set_that_has_no_room_is_named() -> None:
@@ -131,13 +122,11 @@ def test_a_data_set_that_has_no_room_is_named() -> None:
 
 def test_of_many_pairs_those_of_the_leader_stand_first_then_the_closest() -> None:
     means = {f"r{i:02}": i / 20 for i in range(12)}
-    pairs = [(a, b) for a in means for b in means if a < b]
-    many = [replace(comparison(a, b), mean_difference=means[a] - means[b]) for a, b in pairs]
-    lines = rendered(tables.comparisons(many, settings=Settings(), width=80, leader="r11"), 80)
+    many = [replace(comparison(a, b), mean_difference=means[a] - means[b]) for a in means for b in means if a < b]
+    lines = pairs(many, 80, leader="r11")
     rows = [line.split()[:2] for line in lines if line.startswith("r")]
     assert len(rows) == 20
-    assert [row[0] for row in rows[:11]] == [f"r{i:02}" for i in range(10, -1, -1)]
-    assert all(row[1] == "r11" for row in rows[:11])
+    assert rows[:11] == [[f"r{i:02}", "r11"] for i in range(10, -1, -1)]
     assert all(means[b] - means[a] == pytest.approx(0.05) for a, b in rows[11:])
     told = " ".join(" ".join(lines).split())
     assert told.endswith("Here are 20 of 66 comparisons: those of r11, then the closest. --json shows them all.")
@@ -168,7 +157,7 @@ def test_the_forest_keeps_names_and_wins_at_every_width(width: int, length: int)
     names = [f"{'a' * length}{i}" for i in range(3)]
     values: dict[str, Floats] = {name: random.random(40) / 2 + i / 5 for i, name in enumerate(names)}
     for baseline, side in ((None, "behind"), (names[1], "ahead")):
-        board = evaluate(scored(values, "nDCG@10"), baseline=baseline, settings=Settings(margin=0.02)).board
+        board = evaluated(0.02, baseline, **values).board
         lines = rendered(forest(board, width=width), width)
         assert max(map(cell_len, lines)) <= width
         shown = "".join("".join(line.split()) for line in lines)
@@ -183,34 +172,24 @@ def test_the_forest_keeps_names_and_wins_at_every_width(width: int, length: int)
     ("reach", "words"), [(0.25, "−.2 −.1 0 .1 .2"), (1.0, "−1.0 −.5 0 .5 1.0"), (10.05, "−10 −5 0 5 10")]
 )
 def test_the_axis_loses_no_digit_but_a_leading_zero(reach: float, words: str) -> None:
-    values: dict[str, Floats] = {"x": np.linspace(0.5, 1, 20), "y": np.linspace(0, 0.4, 20)}
-    board = evaluate(scored(values, "nDCG@10"), baseline=None, settings=Settings()).board
+    board = evaluated(x=np.linspace(0.5, 1, 20), y=np.linspace(0, 0.4, 20)).board
     rows = tuple(replace(row, difference=0.0, low=-reach, high=reach) for row in board.rows)
     axis = rendered(forest(replace(board, rows=rows), width=120), 120)[-1]
     assert axis.split() == words.split()  # 10.0 is not "1.0"
 
 
-def test_a_run_is_told_in_sixty_words() -> None:
-    random = np.random.default_rng(3)
-    values: dict[str, Floats] = {name: random.random(90) + i / 4 for i, name in enumerate(("bm25", "hybrid", "minilm"))}
-    evaluation = evaluate(scored(values, "nDCG@10"), baseline=None, settings=Settings())
-    notes = [f"warning {number} says in ten words what may be wrong here." for number in range(3)]
-    lines = rendered(tables.verdict(evaluation, tables.VerdictNotes(False, notes), width=80), 80)
-    assert len(" ".join(lines).split()) <= 60 + 20
-    assert [line[:11] for line in lines if line.startswith("!")] == ["! warning 0", "! warning 1"]
-    everything = rendered(tables.verdict(evaluation, tables.VerdictNotes(True, notes), width=80), 80)
-    assert sum(line.startswith("!") for line in everything) == 3
-
-
-def test_what_all_names_begin_with_is_said_once() -> None:
-    random = np.random.default_rng(3)
-    values: dict[str, Floats] = {f"bge-m3-{kind}": random.random(30) for kind in ("dense-of-all", "sparse", "colbert")}
-    evaluation = evaluate(scored(values, "nDCG@10"), baseline=None, settings=Settings())
-    notes = tables.VerdictNotes(False, ["bge-m3-sparse reads half."])
-    lines = rendered(tables.verdict(evaluation, notes, width=80), 80)
-    told = "\n".join(lines)
-    assert told.count("bge-m3-") == told.count("bge-m3-…") == 1
-    assert "! …sparse reads half." in lines
+def test_a_run_is_told_in_sixty_words_and_what_all_names_begin_with_once() -> None:
+    random, kinds = np.random.default_rng(3), ("dense-of-all", "sparse", "colbert")
+    values: dict[str, Floats] = {f"bge-m3-{kind}": random.random(90) + i / 4 for i, kind in enumerate(kinds)}
+    notes = ["bge-m3-sparse reads half.", *(f"warning {i} says in ten words what may be wrong here." for i in range(2))]
+    every, few = (
+        rendered(tables.verdict(evaluated(**values), tables.VerdictNotes(more, notes), width=80), 80)
+        for more in (True, False)
+    )
+    assert len(" ".join(few).split()) <= 60 + 20
+    assert [line[:22] for line in few if line.startswith("!")] == ["! …sparse reads half.", "! warning 0 says in te"]
+    assert sum(line.startswith("!") for line in every) == 3
+    assert "\n".join(few).count("bge-m3-") == "\n".join(few).count("bge-m3-…") == 1
 
 
 @pytest.mark.parametrize("width", [40, 80])
@@ -225,3 +204,124 @@ def test_the_scoreboard_leaves_nothing_out(width: int) -> None:
     lines = rendered(tables.by_query(rows, "run", width=width), width)
     assert max(map(cell_len, lines)) <= width
     assert "".join(lines).count("0.5000") == 3 * len(MEASURES)
+
+
+@pytest.fixture(autouse=True)
+def clock(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
+    """The clock of progress, which stands still, and of meters, by which everything takes a thousandth of a second."""
+    still, ticks = SimpleNamespace(now=100.0, monotonic=lambda: still.now), count(0, 0.001)
+    monkeypatch.setattr(progress, "time", still)
+    monkeypatch.setattr(meter, "time", SimpleNamespace(perf_counter=lambda: next(ticks)))
+    return still
+
+
+def log() -> Console:
+    return Console(file=io.StringIO(), width=100, force_terminal=False)
+
+
+def lines(console: Console) -> list[str]:
+    return console.file.getvalue().splitlines()  # type: ignore[attr-defined]
+
+
+def watched(shown: Progress, name: str, budget: Budget | None = None) -> Meter:
+    return Meter(watch=lambda counted: shown.watch(name, counted), budget=budget)
+
+
+def dense(counted: Meter, windows: int = 3) -> None:
+    """What a dense retriever counts: two stages take turns, window by window."""
+    for _ in range(windows):
+        with counted.stage("embed-documents", total=30):
+            counted.count(texts=10, cached=5)
+        with counted.stage("index", total=30):
+            counted.count(texts=10)
+    with counted.stage("index"):
+        pass
+    with counted.stage("embed-queries", total=4):
+        counted.count(texts=4, cached=4)
+    with counted.stage("search", total=4):
+        counted.count(texts=4)
+
+
+def test_a_log_has_one_line_for_each_stage_of_each_retriever() -> None:
+    console = log()
+    with Progress(console) as shown:
+        dense(watched(shown, "minilm"))
+        with watched(shown, "hybrid").stage("fuse"):
+            pass
+    told = lines(console)
+    stages = ["minilm: embed-documents", "minilm: index", "minilm: embed-queries", "minilm: search", "hybrid: fuse"]
+    assert [line.rpartition(": ")[0] for line in told] == stages
+    assert told[0].startswith("minilm: embed-documents: 30 texts in 0.0 s, ")
+    assert told[0].endswith("/s, 50 % cached") and told[2].endswith("all cached")
+    assert told[4] == "hybrid: fuse: 0.0 s"
+
+
+def test_a_log_hears_now_and_then_how_far_a_long_stage_is(clock: SimpleNamespace) -> None:
+    console, budget = log(), Budget()
+    with Progress(console) as shown:
+        counted = watched(shown, "openai", budget)
+        with counted.stage("embed-documents", total=10_000):
+            for _ in range(10):
+                clock.now += 7
+                budget.take(0.001)
+                counted.count(texts=110, cached=40)
+    assert lines(console)[:2] == [
+        "openai: embed-documents: 550 of 10,000, 10/s, 15:45 left, 36 % cached, $0.0050",
+        "openai: embed-documents: 1,100 of 10,000, 10/s, 14:50 left, 36 % cached, $0.0100",
+    ]
+
+
+def test_latency_is_told_in_steps_with_the_time_left(clock: SimpleNamespace) -> None:
+    console = log()
+    with Progress(console) as shown:
+        counted = watched(shown, "minilm")
+        with counted.stage("latency", total=103):
+            for _ in range(5):
+                clock.now += 8
+                counted.step()
+    assert lines(console) == ["minilm: latency: 4 of 103, 0.1/s, 13:12 left", "minilm: latency: 0.0 s"]
+    assert counted.counts("latency") == {}, "steps reach no table"
+
+
+def test_a_stage_that_counts_nothing_says_how_long_it_has_lasted(clock: SimpleNamespace) -> None:
+    console = log()
+    with Progress(console) as shown:
+        counted = watched(shown, "x")
+        with counted.stage("judge"):
+            clock.now += 40
+            counted.count(calls=1)
+    assert lines(console)[0] == "x: judge: for 0:40"
+
+
+def test_a_terminal_has_bars_and_none_of_a_stage_that_began_again(monkeypatch):
+    monkeypatch.setattr(progress, "REFRESH", 0)
+    console = Console(file=io.StringIO(), width=100, force_terminal=True, color_system=None)
+    with Progress(console) as shown:
+        for name in ("one", "two"):
+            with watched(shown, name).stage("search", total=4):
+                pass
+            together = watched(shown, "")
+            for stage in ("scoring", "reporting"):
+                with together.stage(stage):
+                    pass
+        with watched(shown, "three").stage("fuse"):
+            pass
+        assert [task.description for task in shown._bars.tasks] == ["three: fuse"]
+        dense(watched(shown, "minilm"))
+    text = console.file.getvalue()  # type: ignore[attr-defined]
+    assert "━" in text and "10 of 30" in text and "minilm: search: 4 texts in 0.0 s" in text
+
+
+def test_the_pairs_of_a_large_comparison_are_counted(tmp_path, monkeypatch, capsys):
+    rows = [f"r{name},q{query},nDCG@10,{(name * query) % 7 / 7}" for name in range(16) for query in range(9)]
+    (tmp_path / "scores.csv").write_text("retriever,query_id,measure,value\n" + "\n".join(rows), encoding="utf-8")
+    monkeypatch.setattr(progress, "SILENCE", 0.0)
+    assert "of 120 pairs" in told(capsys, "compare", tmp_path / "scores.csv")
+
+
+def test_a_model_that_is_loaded_is_named(tmp_path, capsys, own_cache):
+    model = tiny.bi_encoder(tmp_path / "tiny").as_posix()
+    block = f'[[retrievers]]\nname = "m"\nencoder = {{ kind = "sentence-transformers", model = "{model}" }}\n'
+    path = small.experiment(tmp_path, retrievers=block)
+    assert "loading model\n" in small.ends(capsys, 0, "run", path, "--results", tmp_path / "out").err
+    assert "loading model" not in small.ends(capsys, 0, "run", path, "--results", tmp_path / "out").err

@@ -43,14 +43,12 @@ def ran(tmp_path_factory):
 @pytest.fixture(scope="module")
 def both(ran):
     """36 questions by people, all 42 by a model that errs."""
-    return ran(
-        lambda folder: [
-            *judged(folder, JUDGED, inclusion=36 / 42),
-            *judged(folder, [id_ for id_, _, _ in MANY], "m", "llm", noise=3),
-        ],
-        MANY,
-        report=True,
-    )
+
+    def said(folder):
+        by_model = judged(folder, [id_ for id_, _, _ in MANY], "m", "llm", noise=3)
+        return [*judged(folder, JUDGED, inclusion=36 / 42), *by_model]
+
+    return ran(said, MANY, report=True)
 
 
 def shown_text(results):
@@ -88,24 +86,16 @@ def test_where_no_person_judged_nothing_is_claimed(ran, capsys):
 
 
 def test_what_people_did_not_finish_makes_no_score(ran):
-    def said(folder):
-        begun = judged(folder, ["q-green"])[:2]
-        return [*judged(folder, ALL[:3]), *begun, *judged(folder, ALL, "m", "llm")]
-
-    results = ran(said)
+    results = ran(lambda folder: [*judged(folder, ALL[:3]), *judged(folder, ["q-green"])[:2],
+                                  *judged(folder, ALL, "m", "llm")])  # fmt: skip
     assert results.queries["q-green"].labels.source == "mixed"
     assert set(results.scores["query_id"]) == set(ALL[:3])
 
 
-def test_each_persons_labels_are_another_reading(ran):
-    results = ran(lambda folder: [*judged(folder, ALL), *judged(folder, ALL, "ben", noise=4)])
-    readings = alternatives({q: said.labels for q, said in results.queries.items()}, Relevance())
-    assert {"as given", "by ann", "by ben"} <= set(readings)
-    assert readings["by ann"] != readings["by ben"]
-
-
 def test_the_verdict_under_each_labeller_is_the_one_that_his_labels_alone_give(ran):
     both = ran(lambda folder: [*judged(folder, ALL), *judged(folder, ALL, "ben", noise=2)], report=True)
+    readings = alternatives({q: said.labels for q, said in both.queries.items()}, Relevance())
+    assert {"as given", "by ann", "by ben"} <= set(readings) and readings["by ann"] != readings["by ben"]
     family = evaluation_of(both).comparisons["nDCG@3"]
     verdicts = labeller_verdicts(both, Relevance())
     assert [one.labeller for one in verdicts] == ["ann", "ben"]
@@ -127,16 +117,10 @@ def test_the_verdict_under_each_labeller_is_the_one_that_his_labels_alone_give(r
 
 @pytest.mark.parametrize(
     ("merged", "under", "said"),
-    [
-        (
-            "better",
-            "undecided",
-            "Verdicts depend on whose labels are used: a and b: better under the merge, undecided",
-        ),
-        ("better", "better", "Verdicts are the same under the labels of ann and under the merge of them."),
-        ("undecided: too few queries", "undecided", "No verdict is reversed under the labels of ann"),
-    ],
-)
+    [("better", "undecided", "Verdicts depend on whose labels are used: a and b: better under the merge"),
+     ("better", "better", "Verdicts are the same under the labels of ann and under the merge of them."),
+     ("undecided: too few queries", "undecided", "No verdict is reversed under the labels of ann")],
+)  # fmt: skip
 def test_a_verdict_that_hangs_on_the_labeller_is_named(merged, under, said):
     (row,) = compare({name: np.array([0.1, 0.9]) for name in "ab"})
     pair, own = (replace(row, finding=finding(verdict)) for verdict in (merged, under))

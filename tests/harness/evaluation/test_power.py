@@ -1,6 +1,8 @@
 """What so many queries can find, how many a difference needs, and alpha spent over planned looks."""
 
+import json
 import math
+import shutil
 from dataclasses import replace
 
 import numpy as np
@@ -12,13 +14,14 @@ from statsmodels.stats.power import TTestPower
 from harness.evaluation.conclusions import headline
 from harness.evaluation.gate import BASELINE, CHALLENGER, gate_scores
 from harness.evaluation.wording import gate_sentence, look_sentence
+from harness.pipeline import run
+from harness.running.options import Options
 from harness.stats.differences import differences
 from harness.stats.power import (
     MOST,
     POWER,
     at_look,
     detectable_effect,
-    earlier_looks,
     levels,
     look_at,
     queries_for,
@@ -27,7 +30,7 @@ from harness.stats.power import (
     t_power,
 )
 from harness.stats.settings import Looks, Settings
-from retrievers.errors import InputError
+from tests.support import small
 from tests.support.scored import cell, compare, concluded, scored
 
 
@@ -52,31 +55,21 @@ def test_queries_needed_are_the_known_answers_and_those_of_statsmodels():
         for alpha in (0.05, 0.01):
             theirs = math.ceil(TTestPower().solve_power(effect, alpha=alpha, power=POWER))
             assert queries_for(effect, alpha) == max(theirs, 2)
+    assert [t_power(detectable_effect(n), n, 0.05) for n in (2, 34, 20_000)] == pytest.approx([POWER] * 3, abs=1e-6)
     assert queries_for(1e-4) is None
     with pytest.raises(ValueError, match="not above 0"):
         queries_for(0.0)
 
 
-@pytest.mark.parametrize("n", [2, 5, 34, 500, 20_000])
-def test_the_detectable_effect_has_the_power(n):
-    assert t_power(detectable_effect(n), n, 0.05) == pytest.approx(POWER, abs=1e-6)
-
-
-def test_nothing_is_said_of_few_or_equal_differences():
-    for values in ([0.1, -0.2] * 4 + [0.0] * 90, [0.3] * 40):
-        assert queries_needed(apart(values), 0.02, 0.05) is None
-
-
-def test_a_plan_depends_on_the_scatter_and_never_on_the_observed_mean():
+def test_a_plan_depends_on_the_scatter_and_never_on_the_observed_mean_and_counts_clusters():
+    for few_or_equal in ([0.1, -0.2] * 4 + [0.0] * 90, [0.3] * 40):
+        assert queries_needed(apart(few_or_equal), 0.02, 0.05) is None
     values = np.random.default_rng(1).normal(0, 0.2, 60)
     plans = [queries_needed(apart(values + shift), 0.05, 0.05) for shift in (0.0, 0.3, -0.3)]
     assert plans[0] == plans[1] == plans[2]
     assert plans[0] == queries_for(0.05 / float(np.std(values, ddof=1)))
     assert queries_needed(apart(values), 1e-7, 0.05) == MOST + 1
     assert queries_needed(apart(values), 0.05, 0.05 / 3) > plans[0]
-
-
-def test_the_plan_of_a_pair_counts_clusters():
     rng = np.random.default_rng(2)
     scores = {"a": 0.4 + rng.random(60) / 2, "b": 0.4 + rng.random(60) / 2}
     clusters = tuple(str(i // 3) for i in range(60))
@@ -85,23 +78,19 @@ def test_the_plan_of_a_pair_counts_clusters():
     assert [*found.plans.values()] == [queries_needed(by_hand, 0.05, 0.05)]
 
 
-def test_alpha_is_spent_as_o_brien_and_fleming_by_lan_and_demets():
+def test_alpha_is_spent_as_o_brien_and_fleming_by_lan_and_demets_exactly():
     # At half of the queries 0.003051 of 0.05 is spent (0.025 in each tail), at the end all of it.
     assert spent(0.05, 0.5) == pytest.approx(0.003051, abs=5e-7)
     assert spent(0.05, 1.0) == pytest.approx(0.05)
     z = scipy_stats.norm.ppf(1 - 0.05 / 4)
     assert spent(0.05, 0.3) == pytest.approx(4 * scipy_stats.norm.sf(z / math.sqrt(0.3)), rel=1e-12)
-
-
-def test_the_levels_of_two_looks_spend_alpha_exactly():
     first, second = levels(0.05, (75, 150))
     assert first == pytest.approx(0.003051, abs=5e-7)
     bounds = [scipy_stats.norm.isf(level / 2) for level in (first, second)]
 
     def missed(x):
         # The second statistic given the first: correlation sqrt(1/2).
-        given = (scipy_stats.norm.cdf((s * bounds[1] - math.sqrt(0.5) * x) / math.sqrt(0.5)) for s in (1, -1))
-        upper, lower = given
+        upper, lower = (scipy_stats.norm.cdf(s * bounds[1] / math.sqrt(0.5) - x) for s in (1, -1))
         return scipy_stats.norm.pdf(x) * (upper - lower)
 
     never = integrate.quad(missed, -bounds[0], bounds[0])[0]
@@ -127,11 +116,10 @@ def test_alpha_is_spent_at_the_numbers_that_were_reached():
     assert look_at(Settings(), 60) is None
     assert Settings.of({"looks": {"queries": [60, 150]}}, earlier=(60,)) == replace(chosen, earlier=(60,))
     for bad in ((), (60, 60), (0, 5)):
-        with pytest.raises(InputError, match="rising numbers"):
-            Settings(looks=Looks(bad))
+        assert "rising numbers" in str(small.refusal(Settings, looks=Looks(bad)))
 
 
-def test_beyond_the_lastlook_sentence_nothing_is_claimed():
+def test_beyond_the_last_look_nothing_is_claimed():
     rng = np.random.default_rng(1)
     b = rng.random(160) / 2
     scores, chosen = {"a": b + 0.3, "b": b}, Settings(looks=Looks((60, 150)), margin=0.02)
@@ -147,9 +135,35 @@ def test_beyond_the_lastlook_sentence_nothing_is_claimed():
     assert gate_sentence(refused).startswith("alpha is spent")
 
 
-def test_earlier_runs_with_some_of_the_queries_are_earlier_looks():
-    first, second = frozenset("abc"), frozenset("abcde")
-    assert earlier_looks([], first) == ()
-    assert earlier_looks([second, first, first], frozenset("abcdef")) == (3, 5)
-    assert earlier_looks([second], second) == ()
-    assert earlier_looks([frozenset("xyz"), frozenset()], second) == ()
+def ask(folder, queries, *, name="small", more="", retext="", report=False):
+    """The earlier looks of a run with the first so many queries."""
+    path = small.experiment(folder, name=name, more=more, report=report)
+    said = [
+        {"id": id_, "query": text + retext, "relevant_documents": docs} for id_, text, docs in small.QUERIES[:queries]
+    ]
+    (folder / "data" / "queries.json").write_text(json.dumps(said), encoding="utf-8")
+    return run(path, Options(folder / "out")).manifest.earlier_looks
+
+
+def test_a_run_with_more_queries_is_a_further_look_whatever_its_name_and_damaged_folders_are_passed_over(tmp_path):
+    report = tmp_path / "out" / "small" / "report.md"
+    assert ask(tmp_path, 3, report=True) == ()
+    assert "This is look number" not in report.read_text(encoding="utf-8")
+    assert ask(tmp_path, 4, report=True) == (3,)
+    assert "This is look number 2: earlier runs" in report.read_text(encoding="utf-8")
+    assert ask(tmp_path, 4) == (3,), "the same again is no further look"
+    assert ask(tmp_path, 3, name="first") == ()
+    assert ask(tmp_path, 6, name="third") == (3, 4)
+    assert ask(tmp_path, 6, name="baseline", more='baseline = "bm25"') == (), "another question"
+    assert ask(tmp_path, 6, name="words", retext="?") == (), "other queries with the same ids"
+    assert ask(tmp_path, 2, name="fewer") == ()
+    for name in ("cut", "bare", "unread"):
+        shutil.copytree(tmp_path / "out" / "fewer", tmp_path / "out" / name)
+    (tmp_path / "out" / "cut" / "manifest.json").write_text("{", encoding="utf-8")
+    (tmp_path / "out" / "unread" / "labels.jsonl").write_text("", encoding="utf-8")
+    (tmp_path / "out" / "bare" / "scores.csv").unlink()
+    shutil.rmtree(tmp_path / "out" / "fewer")
+    (tmp_path / "out" / "notes").mkdir()
+    assert ask(tmp_path, 6, name="last") == (3, 4)
+    (tmp_path / "data" / "apple.md").write_text("# apple\n\nanother text\n", encoding="utf-8")
+    assert ask(tmp_path, 6, name="documents") == (), "other documents"

@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import json
 import shutil
-from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -27,6 +26,7 @@ from harness.running.machine import earlier_runs
 from harness.stats.settings import Settings
 from retrievers.errors import BackendError, InputError
 from tests.support import small
+from tests.support.small import Call
 
 pytestmark = pytest.mark.usefixtures("own_cache", "in_tmp")
 
@@ -46,12 +46,6 @@ def several(folder: Path, *, name: str = "sets", entries: str = "", report: bool
     lines = path.read_text(encoding="utf-8").splitlines()
     path.write_text("\n".join(f"dataset = {listed}" if one.startswith("dataset") else one for one in lines), "utf-8")
     return path
-
-
-def told(words: Sequence[str], capsys: pytest.CaptureFixture[str]) -> tuple[int, str]:
-    capsys.readouterr()
-    said = small.call(capsys, *words)
-    return said.code, said.out + said.err
 
 
 def scores_of(difference: float, n: int) -> Scores:
@@ -92,9 +86,7 @@ def test_each_set_counts_alike_whatever_its_queries_and_three_say_nothing_of_oth
     assert together({"s": one, "t": one}, None, Settings()).pairs[0].p_value == 2 / 2**20  # few are not float noise
 
 
-def test_every_set_has_a_folder_of_its_own_and_they_share_a_page(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_every_set_has_a_folder_of_its_own_and_they_share_a_page(tmp_path: Path, call: Call) -> None:
     path = several(tmp_path)
     assert list(harness.run_sets(path)) == ["hr", "law", "it"]
     place = tmp_path / "results" / "sets"
@@ -103,81 +95,71 @@ def test_every_set_has_a_folder_of_its_own_and_they_share_a_page(
     assert (sorted(entry.folder for entry in listed.entries), listed.unread) == (["sets/hr", "sets/it", "sets/law"], ())
     sets = read_sets(place)
     assert [(one.manifest.name, one.manifest.dataset.scored) for one in sets] == [("hr", 6), ("law", 6), ("it", 5)]
-    found = results_together(sets)
     with (place / "data_sets.csv").open(encoding="utf-8") as file:
         rows = list(csv.DictReader(file))
-    assert [float(row["mean_difference"]) for row in rows] == [pair.mean_difference for pair in found.pairs]
+    pairs = results_together(sets).pairs
+    assert [float(row["mean_difference"]) for row in rows] == [pair.mean_difference for pair in pairs]
     assert all(row["t"] == "" for row in rows)
     assert reproduce(place / "law").differing == ()
     before = (place / "hr" / "scores.csv").read_bytes()
-    code, said = told(["report", str(place), "--json"], capsys)
-    assert (code, len(json.loads(said)["together"])) == (0, 3)
+    assert len(json.loads(call("report", place, "--json", code=0).out)["together"]) == 3
     assert (place / "report.html").exists()
-    code, said = told(["run", str(path), "--quiet"], capsys)  # again, as after a kill: what is done is cached
-    assert (code, said) == (0, "")
+    assert call("run", path, "--quiet") == (0, "", "")  # again, as after a kill: what is done is cached
     assert (place / "hr" / "scores.csv").read_bytes() == before
 
 
-def test_the_sets_are_gated_compared_and_exported_together(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    code, said = told(["run", str(several(tmp_path, report=True))], capsys)
-    assert code == 0, said
-    assert all(f"\n{name}: bm25: index: " in f"\n{said}" for name in ("hr", "law", "it"))
-    page = (tmp_path / "results" / "sets" / "report.html").read_text(encoding="utf-8")
-    assert FEW_SETS in page
-    assert 'href="law/report.html"' in page
-    fewer = several(tmp_path, name="two", entries='["hr", { path = "data", name = "other" }]')
-    told(["run", str(fewer), "--quiet"], capsys)
-    gate = ["gate", "results/sets", "--baseline", "bm25", "--challenger", "hybrid"]
-    code, said = told([*gate, "--margin", "0.02", "--margin", "law=0.9"], capsys)
-    assert code == 1
-    assert "law: not worse by 0.9" in said
-    assert "it: not worse by 0.02: 5 queries, at least" in said
-    assert told([*gate, "--margin", "lw=0.9"], capsys)[1].startswith("error: 4 problems")
-    code, said = told(["compare", "results/sets", "results/two"], capsys)
-    assert code == 0
-    assert "Shared data sets: hr; law only in results/sets; it only in results/sets; other only in results/two." in said
-    code, said = told(["compare", "results/sets", "results/two", "--baseline", "bm52"], capsys)
-    assert (code, "no retriever is called 'bm52' (did you mean 'bm25'?)" in said) == (2, True)
-    for option in (["--margin", "0.02"], ["--test", "t"]):
-        code, said = told(["compare", "results/sets", "results/two", *option], capsys)
-        assert (code, f"{option[0]}: is for the results of one data set" in said) == (2, True)
-    text = fewer.read_text(encoding="utf-8").replace("dimensions = 64", "dimensions = 8")
-    fewer.write_text(text.replace('["hr", { path = "data", name = "other" }]', '["hr", "it"]'), encoding="utf-8")
-    told(["run", str(fewer), "--quiet"], capsys)
-    code, said = told(["compare", "results/sets", "results/two", "--json"], capsys)
-    pairs = {(row["a"], row["b"]) for row in json.loads(said.splitlines()[0])["together"]}
-    assert code == 0
-    assert ("bm25", "sets/hashing") in pairs  # the same in both folders, and two that have one name
-    assert ("sets/hashing", "two/hashing") in pairs
-    code, said = told(["compare", "results/sets", "results/sets/hr"], capsys)
-    assert (code, "results/sets/hr: holds no results of several data sets" in said) == (2, True)
-    code, said = told(["compare", "results/sets/hr", "results/sets"], capsys)
-    assert (code, "results/sets: is not a results folder (give one that it holds, such as" in said) == (2, True)
-    code, said = told(["export", "results/sets", "--as", "mteb"], capsys)
-    assert code == 0
-    table = (tmp_path / "results" / "sets" / "export" / "mteb" / "table.csv").read_text(encoding="utf-8")
-    assert table.splitlines()[0] == "Model,Mean (Task),hr,law,it"
-    assert len(table.splitlines()) == 4
+SETS, TWO, GATE = "results/sets", "results/two", "--baseline bm25 --challenger hybrid --margin"
+SAID = [
+    (f"gate {SETS} {GATE} 0.02 --margin law=0.9", 1, "law: not worse by 0.9", "it: not worse by 0.02: 5 queries"),
+    (f"gate {SETS} {GATE} lw=0.9", 2, "error: 4 problems"),
+    (f"compare {SETS} {TWO}", 0, f"Shared data sets: hr; law only in {SETS}; it only in {SETS}; other only in {TWO}."),
+    (f"compare {SETS} {TWO} --baseline bm52", 2, "no retriever is called 'bm52' (did you mean 'bm25'?)"),
+    (f"compare {SETS} {TWO} --margin 0.02", 2, "--margin: is for the results of one data set"),
+    (f"compare {SETS} {TWO} --test t", 2, "--test: is for the results of one data set"),
+    (f"compare {SETS} {SETS}/hr", 2, f"{SETS}/hr: holds no results of several data sets"),
+    (f"compare {SETS}/hr {SETS}", 2, f"{SETS}: is not a results folder (give one that it holds, such as"),
+    (f"export {SETS} --as mteb", 0),
+]
+
+
+def test_the_sets_are_gated_compared_and_exported_together(tmp_path: Path, call: Call) -> None:
+    said = call("run", several(tmp_path, report=True), code=0)
+    assert all(f"\n{name}: bm25: index: " in f"\n{said.err}" for name in ("hr", "law", "it"))
+    page = (tmp_path / SETS / "report.html").read_text(encoding="utf-8")
+    assert FEW_SETS in page and 'href="law/report.html"' in page
+    other = '["hr", { path = "data", name = "other" }]'
+    fewer = several(tmp_path, name="two", entries=other)
+    call("run", fewer, "--quiet", code=0)
+    for words, code, *fragments in SAID:
+        said = call(*words.split(), code=code)
+        assert [one for one in fragments if one not in said.out + said.err] == [], said
+    table = (tmp_path / SETS / "export" / "mteb" / "table.csv").read_text(encoding="utf-8").splitlines()
+    assert (table[0], len(table)) == ("Model,Mean (Task),hr,law,it", 4)
     assert listing(tmp_path / "results").unread == ()
+    text = fewer.read_text(encoding="utf-8").replace("dimensions = 64", "dimensions = 8").replace(other, '["hr", "it"]')
+    fewer.write_text(text, encoding="utf-8")
+    call("run", fewer, "--quiet", code=0)
+    found = json.loads(call("compare", SETS, TWO, "--json", code=0).out)["together"]
+    # The same in both folders, and two that have one name.
+    assert {("bm25", "sets/hashing"), ("sets/hashing", "two/hashing")} <= {(row["a"], row["b"]) for row in found}
 
 
-def test_check_takes_several_data_sets(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_check_takes_several_data_sets(tmp_path: Path, call: Call) -> None:
     path = several(tmp_path)
-    code, said = told(["check", str(path), "--json"], capsys)
-    assert (code, [one["queries"] for one in json.loads(said)["data_sets"]]) == (0, [6, 6, 5])
-    assert sum(one["total"]["texts"] for one in json.loads(said)["data_sets"]) == 3 * 6 + 6 + 6 + 5
+    found = json.loads(call("check", path, "--json", code=0).out)["data_sets"]
+    assert [one["queries"] for one in found] == [6, 6, 5]
+    assert sum(one["total"]["texts"] for one in found) == 3 * 6 + 6 + 6 + 5
     harness.run(small.experiment(tmp_path, name="hr"))  # the same data in another experiment
-    told(["run", str(path), "--quiet"], capsys)
+    call("run", path, "--quiet", code=0)
     assert [one.manifest.name for one in earlier_runs(Path("results"))] == ["hr", "hr", "it", "law"]
-    _, said = told(["check", str(path), "--json"], capsys)
-    assert [one["total"]["calls"] for one in json.loads(said)["data_sets"]] == [0, 0, 0]
+    found = json.loads(call("check", path, "--json").out)["data_sets"]
+    assert [one["total"]["calls"] for one in found] == [0, 0, 0]
+    assert "names 3 data sets, and this takes one" in str(small.refusal(load, path))
     shutil.rmtree(tmp_path / "it")
-    assert "'it' does not exist" in told(["check", str(path)], capsys)[1]
+    assert "'it' does not exist" in call("check", path).err
 
 
-def test_a_set_that_is_stopped_or_fails_leaves_the_others_whole(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_set_that_is_stopped_or_fails_leaves_the_others_whole(tmp_path, call, monkeypatch):
     path, whole = several(tmp_path), pipeline.run
     ends: dict[str, BaseException] = {"law": KeyboardInterrupt()}
 
@@ -187,47 +169,31 @@ def test_a_set_that_is_stopped_or_fails_leaves_the_others_whole(
         return whole(loaded, options)
 
     monkeypatch.setattr(pipeline, "run", run)
-    code, said = told(["run", str(path)], capsys)
-    assert (code, "the same command continues" in said) == (130, True)
+    assert "the same command continues" in call("run", path, code=130).err
     assert (tmp_path / "results" / "sets" / "hr" / "manifest.json").exists()
     ends["law"] = BackendError("nobody answered")
-    code, said = told(["run", str(path)], capsys)
-    assert (code, said.splitlines()[-1]) == (3, "error: law: nobody answered")
+    assert call("run", path, code=3).err.splitlines()[-1] == "error: law: nobody answered"
     assert [one.manifest.name for one in read_sets(tmp_path / "results" / "sets")] == ["hr", "it"]
-    assert told(["run", str(path), "--quiet"], capsys) == (0, "")
+    assert call("run", path, "--quiet") == (0, "", "")
     assert len(read_sets(tmp_path / "results" / "sets")) == 3
 
 
 @pytest.mark.parametrize(
     ("entries", "told_of"),
-    [
-        ("[]", "is an empty list"),
-        ('["hr", "other/HR"]', "'HR' occurs twice"),
-        ('["hr", { path = "it", name = "../it" }]', "'../it' is not a name of a folder"),
-        (r'["hr", { path = "it", name = "it\n" }]', "is not a name of a folder"),
-        ('["hr", { path = "it", name = "日本" }]', r"has letters \(A to Z\), digits"),
-        ('["hr", 3]', "dataset"),
-    ],
-)
+    [("[]", "is an empty list"), ('["hr", "other/HR"]', "'HR' occurs twice"), ('["hr", 3]', "dataset"),
+     ('["hr", { path = "it", name = "../it" }]', "'../it' is not a name of a folder"),
+     (r'["hr", { path = "it", name = "it\n" }]', "is not a name of a folder"),
+     ('["hr", { path = "it", name = "日本" }]', r"has letters \(A to Z\), digits")],
+)  # fmt: skip
 def test_a_list_that_cannot_be_is_refused(tmp_path: Path, entries: str, told_of: str) -> None:
     with pytest.raises(InputError, match=told_of):
         load_sets(several(tmp_path, entries=entries))
 
 
-def test_what_takes_one_data_set_says_so(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="names 3 data sets, and this takes one"):
-        load(several(tmp_path))
-
-
-def test_several_experiments_run_in_turn_with_one_summary(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_several_experiments_run_in_turn_with_one_summary(tmp_path: Path, call: Call) -> None:
     first, second = (small.experiment(tmp_path, name=name) for name in ("first", "second"))
-    code, said = told(["run", str(first), str(second)], capsys)
-    assert code == 0
-    assert "first: bm25: index: " in said
-    assert "second: bm25: index: " in said
-    assert told(["run", str(first), str(first)], capsys) == (
-        2, f"error: {first}: name: 'first' is in two files (rename one)\n",
-    )  # fmt: skip
+    said = call("run", first, second, code=0).err
+    assert "first: bm25: index: " in said and "second: bm25: index: " in said
+    assert "'first' is in two files (rename one)" in call("run", first, first, code=2).err
     second.write_text(second.read_text(encoding="utf-8").replace('"nDCG@3"\n', '"nDCG@4"\n'), encoding="utf-8")
-    code, said = told(["run", str(first), str(second), "--json"], capsys)
-    assert (code, "nDCG@4 is not among the measures" in said) == (2, True)
+    assert "nDCG@4 is not among the measures" in call("run", first, second, "--json", code=2).err

@@ -1,13 +1,153 @@
-"""The worked examples of the five articles, and what is wrong in them, with both numbers."""
+"""AND/OR relevance groups, grade rules; every example of the five articles, what is wrong in them with both numbers."""
 
 from __future__ import annotations
 
 from math import log2
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from harness.measures import parse, value
-from harness.measures.grades import grade, group_value
+from harness.measures import parse, score, value
+from harness.measures.grades import RULES, Buckets, Gain, gain_warning, grade
+from harness.measures.groups import group_value
+from retrievers.errors import InputError
+
+GROUPS = [["a", "b"], ["c"], ["d", "e", "f"]]
+DOCUMENTS = [*"abcdef", "x", "y", "z"]
+NAMES = ["P@3", "SetP", "R@3", "SetR", "F1@3", "SetF", "RR", "RR@2", "AP", "AP@3", "nDCG", "nDCG@3"]
+rankings = st.lists(st.sampled_from(DOCUMENTS), unique=True)
+
+
+def grouped(name: str, reading: str) -> str:
+    base, at, cutoff = name.partition("@")
+    return f"{base}(groups='{reading}'){at}{cutoff}"
+
+
+@pytest.mark.parametrize(
+    ("name", "autorag", "first"),
+    [("P@5", 4 / 5, 3 / 5),
+     ("P@10", 4 / 5, 3 / 10),
+     ("SetP", 4 / 5, 3 / 4),
+     ("R@5", 1, 1),
+     ("R@3", 1 / 3, 1 / 3),
+     ("F1@5", 2 * 4 / 5 / (4 / 5 + 1), 6 / (5 + 3)),
+     ("RR", (1 + 1 / 4 + 1 / 5) / 3, 1),
+     ("AP", ((1 + 2 / 2) / 2 + 1 / 4 + 1 / 5) / 3, (1 + 2 / 3 + 3 / 4) / 3),
+     ("AP@4", (1 + 1 / 4) / 3, (1 + 2 / 3) / 3),
+     ("nDCG", (1 + 1 / log2(3) + 1 / log2(5) + 1 / log2(6)) / sum(1 / log2(i + 1) for i in range(1, 6)),
+      (1 + 1 / log2(4) + 1 / log2(5)) / (1 + 1 / log2(3) + 1 / log2(4))),
+     ("nDCG@1", 1, 1)],
+)  # fmt: skip
+def test_by_hand(name: str, autorag: float, first: float) -> None:
+    """a and b are alternatives: 'autorag' counts b as a further hit, 'first' passes it over, so that c stands third."""
+    ranking = ["a", "b", "x", "c", "d"]
+    assert group_value(parse(grouped(name, "autorag")), GROUPS, ranking) == pytest.approx(autorag, abs=1e-12)
+    assert group_value(parse(grouped(name, "first")), GROUPS, ranking) == pytest.approx(first, abs=1e-12)
+
+
+def test_a_document_in_several_groups_meets_them_all() -> None:
+    groups = [["a", "b"], ["a", "c"]]
+    assert group_value(parse("R(groups='first')"), groups, ["a"]) == 1
+    assert group_value(parse("AP(groups='first')"), groups, ["x", "a", "b", "c"]) == 1 / 2
+    assert group_value(parse("SetP(groups='first')"), groups, ["a", "b", "c"]) == 1
+    assert group_value(parse("nDCG(groups='first')"), groups, ["a"]) == pytest.approx(1 / (1 + 1 / log2(3)))
+
+
+@settings(deadline=None, max_examples=40)
+@given(rankings, st.sampled_from([name for name in NAMES if name not in {"SetP", "SetF"}]))
+def test_groups_of_one_are_plain_relevance_for_first(ranking: list[str], name: str) -> None:
+    groups = [["a"], ["b"], ["c"]]
+    plain = score([parse(name)], {"q": {"a": 1, "b": 1, "c": 1}}, {"q": ranking}).values[0, 0]
+    assert group_value(parse(grouped(name, "first")), groups, ranking) == pytest.approx(plain, abs=1e-12)
+
+
+@settings(deadline=None, max_examples=40)
+@given(rankings)
+def test_further_alternatives_count_neither_for_nor_against_first(ranking: list[str]) -> None:
+    """Taking redundant alternatives out of the list changes no value that has no cutoff."""
+    met: set[int] = set()
+    lean = []
+    for document in ranking:
+        new = {i for i, group in enumerate(GROUPS) if document in group} - met
+        if new or not any(document in group for group in GROUPS):
+            lean.append(document)
+        met |= new
+    for name in ("SetP", "SetR", "SetF", "RR", "AP", "nDCG"):
+        measure = parse(grouped(name, "first"))
+        assert group_value(measure, GROUPS, lean) == group_value(measure, GROUPS, ranking)
+
+
+def test_beside_plain_measures_in_the_order_asked_for() -> None:
+    measures = [parse("R(groups='first')@1"), parse("R@1"), parse("R(groups='autorag')@1")]
+    judgments = {"q1": {"a": 1, "b": 1, "c": 1}, "q2": {"x": 1, "y": 1, "z": 0}}
+    scores = score(measures, judgments, {"q1": ["a"], "q2": ["x"]}, groups={"q1": [["a", "b"], ["c"]]})
+    assert scores.values.tolist() == [[1 / 2, 1 / 2], [1 / 3, 1 / 2], [1 / 2, 1 / 2]]
+
+
+def test_the_ideal_list_scores_one_for_first_and_nothing_retrieved_or_no_groups_zero() -> None:
+    for name in NAMES:
+        assert group_value(parse(grouped(name, "first")), GROUPS, ["e", "c", "a"]) == 1
+        for reading in ("autorag", "first"):
+            assert group_value(parse(grouped(name, reading)), GROUPS, []) == 0
+            assert group_value(parse(grouped(name, reading)), [], ["a"]) == 0
+
+
+LIST = list("abcdefghijkl")
+
+
+@pytest.mark.parametrize(
+    ("rule", "grades"),
+    [("linear", [12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1]),
+     ("binary", [1] * 12),
+     ("reciprocal", [2520, 1260, 840, 630, 504, 420, 360, 315, 280, 252, 229, 210]),
+     (Buckets([(1, 3), (3, 2), (10, 1)]), [3, 2, 2, 1, 1, 1, 1, 1, 1, 1, 0, 0])],
+)  # fmt: skip
+def test_the_rules(rule: str, grades: list[int]) -> None:
+    assert grade(LIST, rule) == dict(zip(LIST, grades, strict=True))
+
+
+@pytest.mark.parametrize("rule", RULES)
+@settings(deadline=None, max_examples=40)
+@given(documents=st.lists(st.sampled_from(LIST)))
+def test_repetitions_are_taken_out_first_and_keep_their_best_place(rule: str, documents: list[str]) -> None:
+    graded = grade(documents, rule)
+    assert graded == grade(dict.fromkeys(documents), rule)
+    assert list(graded) == list(dict.fromkeys(documents))
+    values = list(graded.values())
+    assert values == sorted(values, reverse=True)
+    assert all(value >= 1 for value in values)
+
+
+@pytest.mark.parametrize("buckets", [[], [(0, 1)], [(3, 2), (2, 1)], [(1, 2), (3, 2)], [(1, 2), (3, 3)], [(1, -1)]])
+def test_buckets_out_of_order_are_refused(buckets: list[tuple[int, int]]) -> None:
+    with pytest.raises(InputError, match="last places must rise"):
+        grade(LIST, Buckets(buckets))
+
+
+def test_an_unknown_rule_is_refused_and_reciprocal_never_falls_below_one() -> None:
+    grades = grade([str(i) for i in range(6000)], "reciprocal")  # round(2520 / 5041) is 0
+    assert grades["5040"] == grades["5999"] == 1
+    with pytest.raises(InputError, match=r"no grade rule 'lineal' \(did you mean 'linear'\?\)"):
+        grade(LIST, "lineal")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("rule", "largest", "gain", "said"),
+    [("linear", 5, "exponential", ""),
+     ("reciprocal", 2520, "linear", ""),
+     ("linear", 6, "exponential", "grades = 'linear' reaches 6: with"),
+     ("linear", 30, "exponential", "grades = 'linear' reaches 30: with"),
+     ("linear", 31, "exponential", "error: [relevance]: grades = 'linear' reaches 31"),
+     ("reciprocal", 2520, "exponential", "error: [relevance]: grades = 'reciprocal' goes with linear gain only")],
+)  # fmt: skip
+def test_steep_grades_are_told_or_refused(rule: str, largest: int, gain: Gain, said: str) -> None:
+    try:
+        told = gain_warning(rule, largest, gain)
+    except InputError as error:
+        told = f"error: {error}"
+    assert told.startswith(said) and bool(told) == bool(said)
+
 
 GRADES = [3, 2, 3, 0, 1]
 """The list that the Japanese basics and the Russian article work with."""
@@ -26,20 +166,15 @@ AUTORAG = [["test-1", "test-2"], ["test-3"]], ["test-1", "pred-1", "test-2", "pr
 
 
 @pytest.mark.parametrize(
-    ("name", "expected"),
-    [("P", 0.5), ("R", 0.5), ("F1", 0.5), ("RR", 0.5), ("AP", 0.41666666666666663), ("nDCG", 0.7039180890341347)],
-)
-def test_autorag_comes_out_digit_for_digit(name: str, expected: float) -> None:
+    ("name", "expected", "first"),
+    [("P", 0.5, 1 / 4), ("R", 0.5, 1 / 2), ("F1", 0.5, 1 / 3), ("RR", 0.5, 1), ("AP", 0.41666666666666663, 1 / 2),
+     ("nDCG", 0.7039180890341347, 1 / (1 + 1 / log2(3)))],
+)  # fmt: skip
+def test_autorag_comes_out_digit_for_digit_and_reads_otherwise_by_first(name, expected, first):
     """The article prints nDCG to 16 digits; AP is 5/12 as its program adds it up in doubles."""
     assert group_value(parse(f"{name}(groups='autorag')"), *AUTORAG) == expected
     assert group_value(parse(f"{name}(groups='autorag')@4"), *AUTORAG) == expected
-
-
-@pytest.mark.parametrize(
-    ("name", "expected"), [("P", 1 / 4), ("R", 1 / 2), ("RR", 1), ("AP", 1 / 2), ("nDCG", 1 / (1 + 1 / log2(3)))]
-)
-def test_autorag_read_by_first(name: str, expected: float) -> None:
-    assert group_value(parse(f"{name}(groups='first')@4"), *AUTORAG) == pytest.approx(expected, abs=1e-15)
+    assert group_value(parse(f"{name}(groups='first')@4"), *AUTORAG) == pytest.approx(first, abs=1e-15)
 
 
 def test_autorags_ndcg_wants_every_alternative() -> None:
@@ -66,23 +201,19 @@ def test_ideakitt_recall_of_three_in_ten() -> None:
     assert value("R@5", relevant, ["r1", "x", "r2", "y", "r3", "r4"]) == 3 / 10
 
 
-def test_ideakitts_ideal_is_not_what_can_be_attained() -> None:
-    """The best of ten found at rank 1 and nothing else: 1 by the article's ideal, 0.33 by the judged one."""
-    judged = grade([f"r{i}" for i in range(10)], "linear")
-    ranking = ["r0", *"abcdefghi"]
-    assert value("nDCG(dcg='exp-log2', ideal='retrieved')@10", judged, ranking) == 1
-    assert value("nDCG(ideal='retrieved')@10", judged, ranking) == 1
-    assert value("nDCG@10", judged, ranking) == pytest.approx(0.3337, abs=5e-5)
-    assert value("nDCG(dcg='exp-log2')@10", judged, ranking) == pytest.approx(0.6510, abs=5e-5)
+def test_ideakitts_ideal_is_not_what_can_be_attained_and_its_ten_grades_hang_on_one_document() -> None:
+    """The best of ten found at rank 1 and nothing else: 1 by the article's ideal, 0.33 by the judged one.
 
-
-def test_ideakitts_ten_grades_with_exponential_gain_hang_on_one_document() -> None:
-    """The best document alone is 65 % of the ideal DCG: whoever finds the nine others in order stays below 0.50."""
-    judged = grade([f"r{i}" for i in range(10)], "linear")
-    without = [f"r{i}" for i in range(1, 10)]
-    assert value("nDCG(dcg='exp-log2')@10", judged, ["r0"]) == pytest.approx(0.6510, abs=5e-5)
-    assert value("nDCG(dcg='exp-log2')@10", judged, without) == pytest.approx(0.4986, abs=5e-5)
-    assert value("nDCG@10", judged, without) == pytest.approx(0.8484, abs=5e-5)
+    With exponential gain that document is 65 % of the ideal DCG: the nine others in order stay below 0.50.
+    """
+    judged, ranking = grade([f"r{i}" for i in range(10)], "linear"), ["r0", *"abcdefghi"]
+    for name, others, expected in (
+        ("nDCG(dcg='exp-log2', ideal='retrieved')@10", False, 1), ("nDCG(ideal='retrieved')@10", False, 1),
+        ("nDCG@10", False, 0.3337), ("nDCG(dcg='exp-log2')@10", False, 0.6510),
+        ("nDCG(dcg='exp-log2')@10", True, 0.4986), ("nDCG@10", True, 0.8484),
+    ):  # fmt: skip
+        found = value(name, judged, [f"r{i}" for i in range(1, 10)] if others else ranking)
+        assert found == pytest.approx(expected, abs=5e-5)
 
 
 # The Japanese basics: "RAG評価指標基礎" (rag-metrics-basics.ja)
@@ -90,14 +221,12 @@ def test_ideakitts_ten_grades_with_exponential_gain_hang_on_one_document() -> No
 
 @pytest.mark.parametrize(
     ("k", "dcg", "linear", "exponential"),
-    [
-        (1, "3.0000", "1.0000", "1.0000"),
-        (2, "4.2619", "0.8710", "0.7789"),
-        (3, "5.7619", "0.9778", "0.9595"),
-        (4, "5.7619", "0.9112", "0.9285"),
-        (5, "6.1487", "0.9724", "0.9575"),
-    ],
-)
+    [(1, "3.0000", "1.0000", "1.0000"),
+     (2, "4.2619", "0.8710", "0.7789"),
+     (3, "5.7619", "0.9778", "0.9595"),
+     (4, "5.7619", "0.9112", "0.9285"),
+     (5, "6.1487", "0.9724", "0.9575")],
+)  # fmt: skip
 def test_the_worked_list(k: int, dcg: str, linear: str, exponential: str) -> None:
     """Also the Russian article's list; its code and the Japanese code sort all that came back (retrieved-all)."""
     assert f"{listed(f'DCG@{k}', GRADES):.4f}" == dcg

@@ -8,6 +8,7 @@ import threading
 import tracemalloc
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -15,41 +16,27 @@ import pytest
 from harness.evaluation.evaluate import summaries
 from harness.evaluation.runs import Conventions, score_runs
 from harness.evaluation.scores import Scores
-from harness.measures import parse, parse_all
+from harness.measures import parse
 from harness.measures.table import is_binary
-from retrievers.errors import InputError
 from tests.support.small import refusal
 
-QRELS = "q1 0 a 1\nq1 0 b 2\nq2 0 a 0\nq3 0 c 1\nq4 0 d 1\n"
-RUN = "q1 Q0 b 1 0.9 t\nq1 Q0 x 2 0.8 t\nq2 Q0 a 1 0.7 t\nq3 Q0 x 1 0.6 t\nq9 Q0 a 1 0.5 t\n"
+QRELS, RUN = Path("qrels.txt"), Path("bm25.trec")
+LINES = "q1 Q0 b 1 0.9 t\nq1 Q0 x 2 0.8 t\nq2 Q0 a 1 0.7 t\nq3 Q0 x 1 0.6 t\nq9 Q0 a 1 0.5 t\n"
 """q1: one of two; q2: nothing is relevant; q3: missed; q4: not in the run; q9: not judged."""
-FIRST, *OTHERS = RUN.splitlines(keepends=True)
+FIRST, *OTHERS = LINES.splitlines(keepends=True)
 MIXED = "".join([*OTHERS, FIRST])
 """The lines of q1 do not stand together."""
 
 
-@pytest.fixture
-def qrels(tmp_path: Path) -> Path:
-    (tmp_path / "qrels.txt").write_text(QRELS)
-    return tmp_path / "qrels.txt"
+@pytest.fixture(autouse=True)
+def judgments_and_run(in_tmp: None) -> None:
+    """Judgments and a run in the working directory."""
+    QRELS.write_text("q1 0 a 1\nq1 0 b 2\nq2 0 a 0\nq3 0 c 1\nq4 0 d 1\n")
+    RUN.write_text(LINES)
 
 
-@pytest.fixture
-def run(tmp_path: Path) -> Path:
-    (tmp_path / "bm25.trec").write_text(RUN)
-    return tmp_path / "bm25.trec"
-
-
-ALL = Conventions()
-
-
-def scored(qrels: Path, run: Path, conventions: Conventions = ALL) -> Scores:
-    return score_runs(qrels, [run], [parse("P@1")], conventions=conventions)
-
-
-def values(scores: Scores) -> list[float | None]:
-    """Every value, in the order of the rows."""
-    return [row.value for row in scores.rows()]
+def scored(run: Path = RUN, measure: str = "P@1", **conventions: Any) -> Scores:
+    return score_runs(QRELS, [run], [parse(measure)], conventions=Conventions(**conventions))
 
 
 def notes(scores: Scores) -> tuple[str, ...]:
@@ -57,98 +44,78 @@ def notes(scores: Scores) -> tuple[str, ...]:
     return tuple(note.removeprefix(f"{scores.retrievers[0]}: ") for note in scores.notes)
 
 
+LACKED = "judged queries that the run lacks: 1 "
+EMPTY = "judged queries without a relevant document: 1 "
+
+
 @pytest.mark.parametrize(
-    ("conventions", "queries"),
-    [
-        (Conventions(), ["q1", "q2", "q3", "q4"]),
-        (Conventions(skip_no_relevant=True), ["q1", "q3", "q4"]),
-        (Conventions(intersection=True), ["q1", "q2", "q3"]),
-        (Conventions(skip_no_relevant=True, intersection=True), ["q1", "q3"]),
-        (Conventions(queries={"q4", "q1"}), ["q1", "q4"]),
-    ],
-)
-def test_which_queries_count(qrels: Path, run: Path, conventions: Conventions, queries: list[str]) -> None:
-    result = scored(qrels, run, conventions)
+    ("conventions", "queries", "told"),
+    [({}, ["q1", "q2", "q3", "q4"],
+      [f"{EMPTY}(they score 0 and count; --skip-no-relevant leaves them out)",
+       f"{LACKED}(they score 0 and count; harness score --intersection leaves them out)",
+       "queries of the run without judgments: 1 (ignored)"]),
+     ({"skip_no_relevant": True}, ["q1", "q3", "q4"], [f"{EMPTY}(left out)"]),
+     ({"intersection": True}, ["q1", "q2", "q3"], [f"{LACKED}(left out)"]),
+     ({"skip_no_relevant": True, "intersection": True}, ["q1", "q3"], [f"{EMPTY}(left out)", f"{LACKED}(left out)"]),
+     ({"queries": {"q4", "q1"}}, ["q1", "q4"], [])],
+)  # fmt: skip
+def test_which_queries_count_and_what_a_reader_must_know_is_said(conventions, queries, told):
+    result = scored(**conventions)
     assert [(row.query_id, row.value) for row in result.rows()] == [(q, 1.0 if q == "q1" else 0.0) for q in queries]
     assert [one.mean for of in summaries(result, 0.95).values() for one in of.values()] == [1 / len(queries)]
-
-
-def test_what_a_reader_must_know_is_said(qrels: Path, run: Path) -> None:
-    assert notes(scored(qrels, run)) == (
-        "judged queries without a relevant document: 1 (they score 0 and count; --skip-no-relevant leaves them out)",
-        "judged queries that the run lacks: 1 (they score 0 and count; harness score --intersection leaves them out)",
-        "queries of the run without labels: 1 (ignored)",
-    )
-    assert notes(scored(qrels, run, Conventions(skip_no_relevant=True, intersection=True)))[:2] == (
-        "judged queries without a relevant document: 1 (left out)",
-        "judged queries that the run lacks: 1 (left out)",
-    )
+    assert set(told) <= set(notes(result))
 
 
 @pytest.mark.parametrize("way", ["mixed", "packed.gz", "pipe", "packed pipe"])
-def test_a_run_scores_the_same_however_it_comes(qrels: Path, run: Path, tmp_path: Path, way: str) -> None:
+def test_a_run_scores_the_same_however_it_comes(way: str) -> None:
     """A pipe is what the shell makes of <(cat bm25.trec): it is read once."""
-    content = gzip.compress(RUN.encode()) if "packed" in way else (MIXED if way == "mixed" else RUN).encode()
-    if "pipe" in way:
-        given = piped(tmp_path, content)
-    else:
-        given = tmp_path / way
+    content = gzip.compress(LINES.encode()) if "packed" in way else (MIXED if way == "mixed" else LINES).encode()
+    given = piped(content) if "pipe" in way else Path(way)
+    if "pipe" not in way:
         given.write_bytes(content)
-    result, plain = scored(qrels, given), scored(qrels, run)
-    assert (values(result), notes(result)) == (values(plain), notes(plain))
+    result, plain = scored(given), scored()
+    assert ([row.value for row in result.rows()], notes(result)) == ([row.value for row in plain.rows()], notes(plain))
     assert result.retrievers == (given.name.removesuffix(".gz"),)
 
 
-def test_a_relevance_level_changes_hits_and_not_which_queries_count(qrels: Path, run: Path) -> None:
+def test_a_relevance_level_changes_hits_and_not_which_queries_count_nor_the_g_of_err() -> None:
     """trec_eval -l 2: q3 and q4 have relevant documents, but none of grade 2; they score 0 and stay."""
-    result = score_runs(qrels, [run], parse_all(["R(rel=2)@5"]), conventions=Conventions(skip_no_relevant=True))
-    assert [(row.query_id, row.measure, row.value) for row in result.rows()] == [
-        ("q1", "R(rel=2)@5", 1.0),
-        ("q3", "R(rel=2)@5", 0.0),
-        ("q4", "R(rel=2)@5", 0.0),
-    ]
-
-
-def test_the_g_of_err_is_that_of_the_whole_qrels_whichever_queries_count(qrels: Path, run: Path) -> None:
-    result = score_runs(qrels, [run], [parse("ERR")], conventions=Conventions(queries=["q3"]))
+    result = scored(measure="R(rel=2)@5", skip_no_relevant=True)
+    assert [(row.query_id, row.value) for row in result.rows()] == [("q1", 1.0), ("q3", 0.0), ("q4", 0.0)]
+    result = scored(measure="ERR", queries=["q3"])
     assert "ERR: the largest grade of the qrels is G = 2" in notes(result)
     assert result.retrievers == ("bm25",)  # they were all called ERR, and one of them was left
 
 
 @pytest.mark.parametrize(
     ("files", "names"),
-    [
-        (["a/bm25.trec", "b/bm25.trec"], ["a/bm25", "b/bm25"]),
-        (["input.bm25.gz", "input.dense.v2.gz"], ["bm25", "dense.v2"]),
-        (["input.bm25.gz"], ["bm25"]),
-    ],
-)
-def test_runs_are_called_by_their_files(qrels: Path, tmp_path: Path, files: list[str], names: list[str]) -> None:
-    for file in files:
-        (tmp_path / file).parent.mkdir(exist_ok=True)
-        (tmp_path / file).write_bytes(gzip.compress(RUN.encode()) if file.endswith(".gz") else RUN.encode())
-    assert list(score_runs(qrels, [tmp_path / file for file in files], [parse("P@1")]).retrievers) == names
+    [(["a/bm25.trec", "b/bm25.trec"], ["a/bm25", "b/bm25"]),
+     (["input.bm25.gz", "input.dense.v2.gz"], ["bm25", "dense.v2"]),
+     (["input.bm25.gz"], ["bm25"])],
+)  # fmt: skip
+def test_runs_are_called_by_their_files(files: list[str], names: list[str]) -> None:
+    for file in map(Path, files):
+        file.parent.mkdir(exist_ok=True)
+        file.write_bytes(gzip.compress(LINES.encode()) if file.suffix == ".gz" else LINES.encode())
+    assert list(score_runs(QRELS, list(map(Path, files)), [parse("P@1")]).retrievers) == names
 
 
-def test_problems_of_all_files_come_together(qrels: Path, tmp_path: Path) -> None:
+def test_problems_of_all_files_come_together() -> None:
     for name, text in (("a", "q1 Q0 x 1 high t\n"), ("b", "q1 Q0 x 1 1 t\nq1 Q0 x 2 1 t\n"), ("c", "7 Q0 x 1 1 t\n")):
-        (tmp_path / name).write_text(text)
-    error = refusal(score_runs, qrels, [tmp_path / name for name in "abc"], [parse("P@1")])
-    places = [problem.where for problem in error.problems]
-    assert places == [f"{tmp_path / 'a'}:1", f"{tmp_path / 'b'}:2", str(tmp_path / "c")]
+        Path(name).write_text(text)
+    error = refusal(score_runs, QRELS, list(map(Path, "abc")), [parse("P@1")])
+    assert [problem.where for problem in error.problems] == ["a:1", "b:2", "c"]
     assert "none of its queries is judged: ids look like '7' here and 'q1' in the qrels" in str(error)
 
 
-@pytest.mark.parametrize(
-    ("conventions", "message"),
-    [
-        (Conventions(queries=["q1", "q5"]), r"query 'q5': is not judged \(the qrels judge 4 queries, such as 'q1'\)"),
-        (Conventions(queries=["q2"], skip_no_relevant=True), "no query is left to score"),
-    ],
-)
-def test_queries_that_cannot_be_scored_are_refused(qrels: Path, run: Path, conventions, message: str) -> None:
-    with pytest.raises(InputError, match=message):
-        scored(qrels, run, conventions)
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no named pipes here")
+def test_queries_that_cannot_be_scored_and_a_pipe_whose_lines_are_mixed_are_refused() -> None:
+    for given, told in (
+        ({"queries": ["q1", "q5"]}, "query 'q5': is not judged (the qrels judge 4 queries, such as 'q1')"),
+        ({"queries": ["q2"], "skip_no_relevant": True}, "no query is left to score"),
+        ({"run": piped(MIXED.encode())}, "can be read only once (write it to a file first)"),
+    ):
+        assert told in str(refusal(scored, **given))
 
 
 def test_memory_does_not_grow_with_the_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -169,15 +136,13 @@ def test_memory_does_not_grow_with_the_run(tmp_path: Path, monkeypatch: pytest.M
 
 @pytest.mark.parametrize(
     ("measure", "method"),
-    [
-        ("Success@3", "wilson"),
-        ("P@1", "wilson"),
-        ("RR@1", "wilson"),
-        ("CG@1", "not estimable"),
-        ("R@2", "t"),
-        ("RR(groups='autorag')@1", "t"),
-    ],
-)
+    [("Success@3", "wilson"),
+     ("P@1", "wilson"),
+     ("RR@1", "wilson"),
+     ("CG@1", "not estimable"),
+     ("R@2", "t"),
+     ("RR(groups='autorag')@1", "t")],
+)  # fmt: skip
 def test_the_measure_decides_which_interval_its_mean_has(measure: str, method: str) -> None:
     """P@1 is 0 or 1 whatever comes; CG@1 merely happens to be, and here is always 1."""
     numbers = np.ones(9) if measure == "CG@1" else np.array([0.0, 1.0, 1.0])
@@ -187,20 +152,14 @@ def test_the_measure_decides_which_interval_its_mean_has(measure: str, method: s
     assert next(iter(next(iter(summaries(table, 0.95).values())).values())).ci_method == method
 
 
-@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no named pipes here")
-def test_a_pipe_whose_lines_are_mixed_is_refused(qrels: Path, tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"can be read only once \(write it to a file first\)"):
-        scored(qrels, piped(tmp_path, MIXED.encode()))
-
-
-def piped(folder: Path, content: bytes) -> Path:
+def piped(content: bytes) -> Path:
     """A named pipe into which something is written once."""
 
     def write() -> None:
         with suppress(BrokenPipeError):
             pipe.write_bytes(content)
 
-    pipe = folder / "pipe"
+    pipe = Path("pipe")
     os.mkfifo(pipe)
     threading.Thread(target=write, daemon=True).start()
     return pipe

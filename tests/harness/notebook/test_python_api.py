@@ -6,10 +6,7 @@ import pytest
 import harness
 from harness.evaluation.compare import compare
 from harness.evaluation.runs import score_runs
-from harness.experiment import load
 from harness.measures import parse_all
-from harness.pipeline import run
-from harness.running.forecast import Options
 from harness.stats.settings import Settings
 from retrievers.errors import InputError
 from retrievers.meter import Meter
@@ -58,8 +55,8 @@ def test_every_shape_scores_as_the_command_does(files, shape):
     assert list(found.scores.itertuples(index=False, name=None)) == [tuple(row) for row in scored.rows()]
     rows = compare(scored, settings=Settings())
     assert found.comparisons["p_value"].tolist() == [row.p_value for row in rows]
-    assert found.sentences
-    assert "<table" in found._repr_html_()
+    assert found.sentences and "<table" in found._repr_html_()
+    assert harness.compare(runs, qrels, "RR").scores["measure"].unique().tolist() == ["RR"]
 
 
 @pytest.mark.parametrize(
@@ -91,24 +88,10 @@ def test_what_is_none_of_these_is_told(runs, qrels, told):
         harness.compare(runs, qrels, ["RR"])
 
 
-def test_one_measure_may_be_named_alone_and_unknown_names_are_refused():
-    assert harness.compare({"a": A, "b": B}, QRELS, "RR").scores["measure"].unique().tolist() == ["RR"]
-    with pytest.raises(InputError, match="nDCG"):
-        harness.compare({"a": A, "b": B}, QRELS, ["nDGC@10"])
-    with pytest.raises(InputError, match="alfa"):
-        harness.compare({"a": A, "b": B}, QRELS, ["RR"], alfa=0.1)
-
-
-def test_an_experiment_built_in_code_is_the_one_of_the_file(tmp_path):
-    path = small.experiment(tmp_path)
-    loaded = load(path)
-    assert load(loaded.experiment).experiment.resolved() == loaded.experiment.resolved()
-    assert load(loaded.written).experiment.resolved() == loaded.experiment.resolved()
-    first = run(path, Options(tmp_path / "one"))
-    for number, source in enumerate((loaded.experiment, dict(loaded.written))):
-        again = run(source, Options(tmp_path / f"again{number}"))
-        assert again.scores.equals(first.scores)
-    assert repr(first) == "<Results 'small': 3 retrievers, 6 queries>"
+def test_words_that_are_none_are_told():
+    for words, told in (({"measures": ["nDGC@10"]}, "nDCG"), ({"alfa": 0.1}, "alfa")):
+        with pytest.raises(InputError, match=told):
+            harness.compare({"a": A, "b": B}, QRELS, **words)
 
 
 def test_progress_is_shown_where_it_is_wanted_or_seen(tmp_path, monkeypatch, capsys):

@@ -14,6 +14,7 @@ from harness.records.export import export, export_sets
 from harness.running.forecast import Options
 from retrievers.errors import InputError
 from tests.support import layouts, small
+from tests.support.small import refusal
 
 
 @pytest.fixture(scope="module")
@@ -28,50 +29,32 @@ def results(tmp_path_factory) -> Results:
     return run(path, Options(folder / "out"))
 
 
-def means(results: Results, measure: str) -> dict[str, float]:
-    rows = results.summary[results.summary["measure"] == measure]
-    return dict(zip(rows["retriever"], rows["mean"], strict=True))
-
-
-def test_ir_measures_finds_the_same_means(results, tmp_path):
-    export(results, "trec", tmp_path / "out")
-    qrels = list(ir_measures.read_trec_qrels(str(tmp_path / "out" / "qrels.trec")))
-    for name, mean in means(results, "nDCG@3").items():
-        found = ir_measures.read_trec_run(str(tmp_path / "out" / "runs" / f"{name}.trec"))
-        assert ir_measures.calc_aggregate([ir_measures.nDCG @ 3], qrels, found)[ir_measures.nDCG @ 3] == pytest.approx(
-            mean
-        )
-
-
-def test_mteb_has_the_primary_mean(results, tmp_path):
-    export(results, "mteb", tmp_path / "mteb")
+def test_each_form_is_what_the_results_say(results, tmp_path):
+    for form in ("trec", "mteb", "parquet"):
+        export(results, form, tmp_path / form)
+    assert "is there already" in str(refusal(export, results, "trec", tmp_path / "trec"))
+    qrels, measure = list(ir_measures.read_trec_qrels(str(tmp_path / "trec" / "qrels.trec"))), ir_measures.nDCG @ 3
+    rows = results.summary[results.summary["measure"] == "nDCG@3"]
+    means = dict(zip(rows["retriever"], rows["mean"], strict=True))
+    for name, mean in means.items():
+        found = ir_measures.read_trec_run(str(tmp_path / "trec" / "runs" / f"{name}.trec"))
+        assert ir_measures.calc_aggregate([measure], qrels, found)[measure] == pytest.approx(mean)
     said = json.loads((tmp_path / "mteb" / "bm25.json").read_text())
-    assert said["scores"]["test"][0]["main_score"] == pytest.approx(means(results, "nDCG@3")["bm25"])
-
-
-def test_parquet_holds_every_table(results, tmp_path):
-    export(results, "parquet", tmp_path / "out")
+    assert said["scores"]["test"][0]["main_score"] == pytest.approx(means["bm25"])
     for name in ("scores", "summary", "comparisons", "tests", "costs"):
-        found = pd.read_parquet(tmp_path / "out" / f"{name}.parquet")
-        assert found.columns.tolist() == getattr(results, name).columns.tolist()
-        assert len(found) == len(getattr(results, name))
-    rankings = pd.read_parquet(tmp_path / "out" / "rankings.parquet")
-    assert set(rankings["retriever"]) == set(results.retrievers)
+        found = pd.read_parquet(tmp_path / "parquet" / f"{name}.parquet")
+        table = getattr(results, name)
+        assert (found.columns.tolist(), len(found)) == (table.columns.tolist(), len(table))
+    assert set(pd.read_parquet(tmp_path / "parquet" / "rankings.parquet")["retriever"]) == set(results.retrievers)
 
 
 def test_the_command(results, tmp_path, capsys):
     assert "qrels.trec" in small.told(capsys, "export", results.folder, "--as", "trec", "--output", tmp_path / "out")
-    wrong = ("export", results.folder, "--as", "trex", "--output", tmp_path / "other")
-    assert "did you mean 'trec'" in small.told(capsys, *wrong, code=2)
-    wandb = ("export", results.folder, "--as", "wandb", "--output", tmp_path / "out")
-    assert "--output: cannot go with --as wandb, which writes no file" in small.told(capsys, *wandb, code=2)
-    assert "known: mlflow, mteb, parquet" in small.told(capsys, "export", results.folder, "--as", "foo", code=2)
-
-
-def test_what_is_there_is_not_overwritten(results, tmp_path):
-    export(results, "trec", tmp_path / "out")
-    with pytest.raises(InputError, match="is there already"):
-        export(results, "trec", tmp_path / "out")
+    for form, told in (("trex", "did you mean 'trec'"), ("foo", "known: mlflow, mteb, parquet"),
+                       ("wandb", "--output: cannot go with --as wandb, which writes no file")):  # fmt: skip
+        assert told in small.told(
+            capsys, "export", results.folder, "--as", form, "--output", tmp_path / "other", code=2
+        )
 
 
 @pytest.mark.parametrize("raw", [b"", b"[", b"{}", b'{"scores": {"test": []}}', b'{"scores": 1}', b"\xff", b"[" * 9999])

@@ -10,7 +10,6 @@ from harness import records
 from harness.evaluation.folders import declared_settings, score_folders, shared_queries
 from harness.reproduce import reproduce
 from harness.stats.settings import Settings
-from retrievers.errors import InputError
 from tests.support import small
 from tests.support.small import Call
 
@@ -121,14 +120,18 @@ def test_what_differs_beside_the_retrievers_is_said(tmp_path: Path, first: Path)
 
 
 def test_folders_without_a_common_query_are_no_comparison(call: Call, tmp_path: Path, first: Path) -> None:
-    small.dataset(tmp_path / "y" / "data")
     rows = [{"id": "other", "query": "fins", "relevant_documents": ["fish"]}]
-    (tmp_path / "y" / "data" / "queries.json").write_text(json.dumps(rows), encoding="utf-8")
-    two = made(tmp_path / "y", "second")
-    said = call("compare", first, two)
-    assert (said.code, said.out) == (2, "")
-    assert "share no query with the same text and the same grades" in said.err
-    assert "--skip-no-relevant: is for TREC runs" in call("compare", first, two, "--skip-no-relevant").err
+    (small.dataset(tmp_path / "y" / "data") / "queries.json").write_text(json.dumps(rows), encoding="utf-8")
+    two, same = made(tmp_path / "y", "second"), made(tmp_path, "same")
+    small.dataset(tmp_path / "z" / "data", labelled=False)
+    (tmp_path / "ids").write_text("q-rails\nq-unknown\n", encoding="utf-8")
+    for words, told in (((two,), "share no query with the same text and the same grades"),
+                        ((two, "--skip-no-relevant"), "--skip-no-relevant: is for TREC runs"),
+                        ((first.parent / "none",), "does not exist"), ((tmp_path,), "is not a results folder"),
+                        ((made(tmp_path / "z", "bare"),), "no query has labels"),
+                        ((same, "--queries", tmp_path / "ids"), "query 'q-unknown': is not a query")):  # fmt: skip
+        said = call("compare", first, *words, code=2)
+        assert said.out == "" and told in said.err
 
 
 @pytest.fixture(scope="module")
@@ -153,8 +156,7 @@ def test_a_gate_takes_its_baseline_from_an_earlier_folder(call: Call, new: Path,
     told = json.loads(call("gate", new, "--from", release, *GATE, "--json").out)
     means = [records.read(folder).summary.set_index(["retriever", "measure"])["mean"]["bm25", "nDCG@3"]
              for folder in (new, release)]  # fmt: skip
-    assert told["mean_difference"] == pytest.approx(means[0] - means[1])
-    assert told["n"] == 6
+    assert (told["mean_difference"], told["n"]) == (pytest.approx(means[0] - means[1]), 6)
     # Both in one folder give the same answer.
     both = OTHER.replace('"bm25"', '"new"', 1) + '\n[[retrievers]]\nname = "old"\nkind = "bm25"\n'
     inside = made(release.parents[1], "both", retrievers=both)
@@ -162,43 +164,25 @@ def test_a_gate_takes_its_baseline_from_an_earlier_folder(call: Call, new: Path,
     assert json.loads(call("gate", inside, *words).out)["p_value"] == told["p_value"]
 
 
-def test_a_gate_with_fewer_queries_in_common_says_so(call: Call, tmp_path: Path, release: Path) -> None:
-    small.dataset(tmp_path / "y" / "data")
-    path = tmp_path / "y" / "data" / "queries.json"
+def test_a_gate_says_what_its_folders_share_and_refuses_a_baseline_on_other_ground(call, tmp_path, release):
+    path = small.dataset(tmp_path / "fewer" / "data") / "queries.json"
     path.write_text(json.dumps(json.loads(path.read_text(encoding="utf-8"))[:4]), encoding="utf-8")
-    said = call("gate", made(tmp_path / "y", "new"), "--from", release, *GATE)
+    said = call("gate", made(tmp_path / "fewer", "new"), "--from", release, *GATE)
     note = "Compared on the 4 queries that all folders share. Left out: 2 that not every folder has.\n"
     assert said.err.startswith(note)
-
-
-def test_a_gate_refuses_a_baseline_on_other_ground(call: Call, tmp_path: Path, release: Path) -> None:
     asked_otherwise(tmp_path / "labels")
-    said = call("gate", made(tmp_path / "labels", "new"), "--from", release, *GATE)
-    assert (said.code, said.out) == (2, "")
-    assert "has 2 of the same queries with another text or other grades than" in said.err
-    small.dataset(tmp_path / "documents" / "data")
-    (tmp_path / "documents" / "data" / "bird.md").write_text("# bird\n\nbirds fly\n", encoding="utf-8")
-    said = call("gate", made(tmp_path / "documents", "new"), "--from", release, *GATE, code=2)
-    assert "holds results on other documents than" in said.err
+    (small.dataset(tmp_path / "documents" / "data") / "bird.md").write_text("# bird\n\nbirds fly\n", encoding="utf-8")
     path = small.experiment(tmp_path, name="by-ap")
     path.write_text(path.read_text(encoding="utf-8").replace('primary = "nDCG@3"', 'primary = "AP"'), encoding="utf-8")
     new = harness.run(path, harness.Options(tmp_path / "out")).folder
-    assert "was decided by nDCG@3" in call("gate", new, "--from", release, *GATE).err
-    assert "did you mean 'hashing'?" in call("gate", new, "--from", release, "--baseline", "hash", *GATE[2:]).err
-
-
-def test_a_folder_of_results_is_needed(call: Call, release: Path) -> None:
-    said = call("gate", release, "--from", release.parent, *GATE, code=2)
-    assert "is not a results folder" in said.err
-
-
-def test_a_query_that_the_folders_do_not_share_is_refused(tmp_path: Path, release: Path, new: Path, call: Call) -> None:
-    (tmp_path / "ids").write_text("q-rails\nq-unknown\n", encoding="utf-8")
-    said = call("compare", new, release, "--queries", tmp_path / "ids")
-    assert (said.code, said.out) == (2, "")
-    assert "query 'q-unknown': is not a query that all folders share" in said.err
-    with pytest.raises(InputError, match="is not a results folder"):
-        score_folders([new, tmp_path], [])
+    for folder, baseline, start, told in (
+        (made(tmp_path / "labels", "new"), "bm25", release, "has 2 of the same queries with another text or other"),
+        (made(tmp_path / "documents", "new"), "bm25", release, "holds results on other documents than"),
+        (new, "bm25", release, "was decided by nDCG@3"), (new, "hash", release, "did you mean 'hashing'?"),
+        (release, "bm25", release.parent, "is not a results folder"),
+    ):  # fmt: skip
+        said = call("gate", folder, "--from", start, "--baseline", baseline, *GATE[2:], code=2)
+        assert said.out == "" and told in said.err
 
 
 def test_folders_are_compared_by_the_statistics_that_they_declare(call: Call, tmp_path: Path, release: Path) -> None:
@@ -206,10 +190,8 @@ def test_folders_are_compared_by_the_statistics_that_they_declare(call: Call, tm
     one, two = (made(tmp_path / place, place, more=declares) for place in ("x", "y"))
     declared, note = declared_settings([one, two])
     assert (declared.margin, declared.alpha, declared.correction, note) == (0.03, 0.2, "bonferroni", "")
-    apart = (
-        "The experiments declare different statistics (alpha, correction, looks and margin): the defaults count here."
-    )
-    assert declared_settings([one, release]) == (Settings(), apart)
+    apart = "declare different statistics (alpha, correction, looks and margin): the defaults count here."
+    assert declared_settings([one, release]) == (Settings(), f"The experiments {apart}")
     assert declared_settings([one, one / "qrels.trec"]) == (Settings(), "")
     assert "0.03" in call("compare", one, two, "--explain").out
     assert apart in call("compare", one, release).err

@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from dataclasses import replace
 
 import pytest
 
@@ -33,56 +34,40 @@ HEAD = "Incomplete: 2 of 5 retrievers failed; "
 RECOMMENDS = ("is the best of", "choose by cost", "Cheapest within", "Use ")
 
 
-def test_the_report_says_first_that_it_is_incomplete(incomplete):
+def test_the_report_the_terminal_and_json_say_first_that_it_is_incomplete(incomplete, folder, capsys, monkeypatch):
     page = (incomplete / "report.html").read_text(encoding="utf-8")
     text = (incomplete / "report.md").read_text(encoding="utf-8")
-    assert f'<h1 id="decision-title">{HEAD}' in page
-    assert text.startswith(f"# {HEAD}")
-    assert "gone: 401 &lt;b&gt;no key" in page
-    assert "| lost | × failed (lost: 401" in text
-    assert "Nothing is recommended" in page
-    assert "Nothing is recommended" in text
-    for words in RECOMMENDS:
-        assert words not in text
-        assert words not in page.split("<script")[0]
-
-
-def test_the_terminal_and_json_say_it_too(incomplete, capsys, monkeypatch):
+    assert f'<h1 id="decision-title">{HEAD}' in page and text.startswith(f"# {HEAD}")
+    assert "gone: 401 &lt;b&gt;no key" in page and "| lost | × failed (lost: 401" in text
     monkeypatch.setenv("COLUMNS", "160")
     streams = ends(capsys, 0, "report", incomplete)
     assert streams.out.splitlines()[1].startswith(HEAD)
     assert "gone failed: gone: 401" in streams.err
-    assert not any(words in streams.out for words in RECOMMENDS)
+    for shown in (page.split("<script")[0], text, streams.out):
+        assert shown == streams.out or "Nothing is recommended" in shown
+        assert not [words for words in RECOMMENDS if words in shown]
     found = json.loads(call(capsys, "report", incomplete, "--json").out)
     assert found["incomplete"].startswith(HEAD)
     assert [row["retriever"] for row in found["failed"]] == ["gone", "lost"]
+    whole = json.loads(call(capsys, "report", folder, "--json").out)
+    assert (whole["failed"], whole["incomplete"]) == ([], "")
+    streams = call(capsys, "report", incomplete.parent)
+    head, _, *rows = (line.split() for line in streams.out.splitlines() if line)
+    assert head[-1] == "failed" and any(row[-1] == "2" for row in rows)
 
 
-def test_a_whole_run_is_not_incomplete(folder, capsys):
-    found = json.loads(call(capsys, "report", folder, "--json").out)
-    assert (found["failed"], found["incomplete"]) == ([], "")
-
-
-def test_what_is_made_of_others_inherits_their_ledger(folder):
+def test_what_is_made_of_others_inherits_their_ledger_and_small_slices_are_named(folder):
     manifest = records.read_manifest(folder)
+    notes = {"truncated-query": ("q-swim",), "empty": ("a", "b")}
     ledgers = manifest.ledger.retrievers | {
-        "hashing": RetrieverLedger(
-            notes={"truncated-query": ("q-swim",), "empty": ("a", "b")}, counts={"embed-queries": {"lost_tokens": 3}}
-        ),
+        "hashing": RetrieverLedger(notes=notes, counts={"embed-queries": {"lost_tokens": 3}}),
         "bm25": RetrieverLedger(notes={"empty": ("a",)}, counts={"embed-queries": {"lost_tokens": 2}}),
     }
-    manifest = records.Manifest(
-        **{field: getattr(manifest, field) for field in manifest.__dataclass_fields__ if field != "ledger"},
-        ledger=records.Ledger(retrievers=ledgers),
-    )
+    manifest = replace(manifest, ledger=records.Ledger(retrievers=ledgers))
     hybrid = trust.inherited(manifest, "hybrid")
-    assert hybrid.notes == {"truncated-query": ("q-swim",), "empty": ("a", "b")}
+    assert hybrid.notes == notes
     assert hybrid.counts == {"embed-queries": {"lost_tokens": 5}}
     assert trust.inherited(manifest, "bm25") == ledgers["bm25"]
-    assert trust.KINDS["truncated-query"] == "truncated queries"
-
-
-def test_small_slices_are_named(folder):
     page = (folder / "report.html").read_text(encoding="utf-8")
     assert "Slices of fewer than ten queries are not tested" in page
     assert "query length: short (up to " in page
@@ -103,10 +88,3 @@ def test_comparing_a_folder_says_what_is_missing_and_recommends_nothing(incomple
         assert (streams.code, streams.err.splitlines()[0]) == (0, note)
         assert not [words for words in RECOMMENDS if words in streams.out]
     assert json.loads(call(capsys, "compare", incomplete, "--json").out)["notes"][0] == note
-
-
-def test_a_list_of_runs_says_how_many_retrievers_failed(incomplete, capsys):
-    streams = call(capsys, "report", incomplete.parent)
-    head, _, *rows = (line.split() for line in streams.out.splitlines() if line)
-    assert head[-1] == "failed"
-    assert any(row[-1] == "2" for row in rows)

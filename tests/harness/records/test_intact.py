@@ -1,16 +1,22 @@
-"""Results folders that are damaged, cut, or made by somebody hostile: one message, exit code 2, nothing outside."""
+"""Results folders that are damaged, cut, hostile or of before: one message and exit code 2, or read as today."""
 
 import json
 import shutil
+from dataclasses import fields, replace
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
 from harness import records
-from harness.evaluation.readers import scores_of_results
-from harness.report import write_report
+from harness.evaluation.evaluate import FILE, evaluation_of, read_evaluation
+from harness.evaluation.readers import primary_of, scores_of_results
+from harness.experiment import Experiment
+from harness.report.index import listing
+from harness.stats.settings import Settings
 from retrievers.errors import InputError
-from tests.support.small import ends
+from tests.support import small
+from tests.support.small import ends, refusal
 
 GATE = ("--baseline", "bm25", "--challenger", "hashing", "--margin", "0.5")
 
@@ -20,116 +26,214 @@ def folder(finished, tmp_path):
     return Path(shutil.copytree(finished.folder, tmp_path / "results"))
 
 
-def edited(folder: Path, name: str, change) -> Path:
-    path = folder / name
-    path.write_text(change(path.read_text(encoding="utf-8")), encoding="utf-8")
-    return folder
+def gone(path):
+    path.unlink()
 
 
-def cut(text: str) -> str:
-    return text[: text.rstrip("\n").rfind("\n") + 1]
+def cut(path):
+    text = path.read_text(encoding="utf-8")
+    path.write_text(text[: text.rstrip("\n").rfind("\n") + 1], encoding="utf-8")
 
 
-def blanked(text: str) -> str:
-    """The last cell that holds anything is empty."""
-    last = text.rstrip("\n,")
-    return last[: last.rfind(",") + 1] + text[len(last) :]
+def last_cell(value):
+    """The last cell that holds anything holds something else."""
+
+    def change(path):
+        text = path.read_text(encoding="utf-8")
+        last = text.rstrip("\n,")
+        path.write_text(last[: last.rfind(",") + 1] + value + text[len(last) :], encoding="utf-8")
+
+    return change
 
 
-def infinite(text: str) -> str:
-    """The last cell that holds anything is not a finite number."""
-    last = text.rstrip("\n,")
-    return last[: last.rfind(",") + 1] + "inf" + text[len(last) :]
+def of_another(path):
+    path.write_bytes((path.parent / "hashing.jsonl").read_bytes())
+
+
+def manifest(change):
+    """The manifest says something else."""
+
+    def changed(path):
+        content = json.loads(path.read_text(encoding="utf-8"))
+        path.write_text(json.dumps(change(content)), encoding="utf-8")
+
+    return changed
+
+
+def called(name):
+    """A manifest in which the retriever bm25 has another name."""
+    return manifest(lambda content: json.loads(json.dumps(content).replace('"bm25"', json.dumps(name))))
+
+
+def saying(**more):
+    return manifest(lambda content: {**content, **more})
+
+
+CHANGED, MANIFEST = "cannot be read whole", "manifest.json"
 
 
 @pytest.mark.parametrize(
-    ("change", "name"), [(cut, "scores.csv"), (blanked, "summary.csv"), (infinite, "comparisons.csv")]
-)
-def test_a_cut_or_blanked_table_passes_no_gate(folder, capsys, name, change):
-    edited(folder, name, change)
-    said = ends(capsys, 2, "gate", folder, *GATE)
-    assert said.out == ""
-    assert f"{name}: cannot be read whole: it was changed or cut" in said.err
-
-
-def test_a_gate_needs_the_rankings_that_it_reports_on(folder, capsys):
-    for path in (folder / "rankings").iterdir():
-        path.unlink()
-    assert "rankings" in (said := ends(capsys, 2, "gate", folder, *GATE)).err and said.out == ""
-
-
-def test_a_gate_refuses_the_rankings_of_another_run(folder, capsys):
-    other = folder / "rankings" / "bm25.jsonl"
-    other.write_bytes((folder / "rankings" / "hashing.jsonl").read_bytes())
-    assert "bm25.jsonl: cannot be read whole: it was changed or cut" in ends(capsys, 2, "gate", folder, *GATE).err
-
-
-@pytest.mark.parametrize("name", ["labels.jsonl", "scores.csv", "rankings/bm25.jsonl"])
-def test_a_file_that_is_gone_is_missing(folder, name):
-    (folder / name).unlink()
-    with pytest.raises(InputError, match=f"{name}: is missing"):
-        records.read(folder).rankings("bm25")
-
-
-def test_a_run_that_was_stopped_is_told_where_its_results_would_be(tmp_path):
-    (tmp_path / "small.unfinished").mkdir()
-    with pytest.raises(InputError, match=r"does not exist .its run was stopped: run it again"):
-        records.read(tmp_path / "small")
-
-
-@pytest.mark.parametrize("name", ["labels.jsonl", "documents.jsonl", "rankings/bm25.jsonl", "qrels.trec"])
-def test_evidence_that_was_cut_is_named(folder, name):
-    edited(folder, name, cut)
-    with pytest.raises(InputError, match="changed or cut"):
-        write_report(records.read(folder))
-
-
-def renamed(content: dict, name: str) -> dict:
-    """A manifest in which the retriever bm25 has another name."""
-    return json.loads(json.dumps(content).replace('"bm25"', json.dumps(name)))
-
-
-@pytest.mark.parametrize("name", ["../../escaped", "/tmp/escaped", "a/b", "..", "", "a\nb", "x" * 65, "a\\b"])
-def test_a_name_that_leads_elsewhere_is_refused(folder, name, capsys):
-    edited(folder, "manifest.json", lambda text: json.dumps(renamed(json.loads(text), name)))
-    assert "is not a name" in ends(capsys, 2, "report", folder).err
+    ("command", "name", "change", "told"),
+    [("gate", "scores.csv", cut, f"scores.csv: {CHANGED}: it was changed or cut"),
+     ("gate", "summary.csv", last_cell(""), f"summary.csv: {CHANGED}"),
+     ("gate", "comparisons.csv", last_cell("inf"), f"comparisons.csv: {CHANGED}"),
+     ("gate", "rankings/bm25.jsonl", of_another, f"bm25.jsonl: {CHANGED}: it was changed or cut"),
+     ("gate", "rankings/bm25.jsonl", gone, "rankings"),
+     *(("report", name, gone, f"{name}: is missing") for name in ("labels.jsonl", "scores.csv")),
+     *(("report", name, cut, "changed or cut")
+       for name in ("labels.jsonl", "documents.jsonl", "rankings/bm25.jsonl", "qrels.trec")),
+     *(("report", MANIFEST, called(name), "is not a name")
+       for name in ("../../escaped", "/tmp/escaped", "a/b", "..", "", "a\nb", "x" * 65, "a\\b")),
+     ("report", MANIFEST, saying(schema=99), "is of version 99, and this program reads version 1"),
+     ("report", MANIFEST, manifest(lambda content: []), "is of version None, and this program reads version 1"),
+     ("report", MANIFEST, saying(seconds="long"), "seconds: Input should be a valid number"),
+     ("report", MANIFEST, saying(seconds=-1.0), "seconds: Input should be greater than or equal to 0"),
+     ("report", MANIFEST, manifest(lambda c: {key: c[key] for key in c if key != "dataset"}), "Field required"),
+     ("report", MANIFEST, saying(retrievers={"bm25": {"error": ""}}), "retrievers.bm25.provenance: Field required"),
+     ("report", MANIFEST, saying(ledger=[]), "ledger: Input should be"),
+     ("report", MANIFEST, saying(tables={}), f"labels.jsonl: {CHANGED}"),
+     ("report", MANIFEST, saying(waiting=["bm25"]), "is of a run that was stopped")],
+)  # fmt: skip
+def test_a_folder_that_is_not_whole_is_one_message(folder, capsys, command, name, change, told):
+    change(folder / name)
+    said = ends(capsys, 2, command, folder, *(GATE if command == "gate" else ()))
+    assert said.out == "" and told in said.err
 
 
 @pytest.mark.parametrize("name", ["report.html", "report.md", "tables", "figures", "scores.csv", "rankings/bm25.jsonl"])
 def test_a_link_in_the_folder_is_refused_and_never_written_through(folder, tmp_path, name, capsys):
-    target = tmp_path / "precious"
-    original = folder / name
-    if original.is_dir():
-        shutil.copytree(original, target)
-        shutil.rmtree(original)
-        (target / "kept.txt").write_text("precious")
-    else:
-        target.write_text("precious")
-        original.unlink()
+    target, original = tmp_path / "precious", folder / name
+    original.rename(target)
     original.symlink_to(target)
-    before = sorted(target.rglob("*")) if target.is_dir() else target.read_text()
+    before = sorted(target.rglob("*")) if target.is_dir() else target.read_bytes()
     assert f"{name}: is a link" in ends(capsys, 2, "report", folder).err
-    assert (sorted(target.rglob("*")) if target.is_dir() else target.read_text()) == before
+    assert (sorted(target.rglob("*")) if target.is_dir() else target.read_bytes()) == before
+
+
+def test_what_does_not_follow_from_the_manifest_is_refused(folder, tmp_path):
+    (tmp_path / "small.unfinished").mkdir()
+    with pytest.raises(InputError, match=r"does not exist .its run was stopped: run it again"):
+        records.read(tmp_path / "small")
+    results = records.read(folder)
+    for table, told in (({}, "resolved.dataset.path: is missing"), ({"path": None}, "resolved.dataset.path: "),
+                        ({"path": "data", "columns": None}, "resolved.dataset.columns: "),
+                        ({"path": "data", "match": 5}, "match")):  # fmt: skip
+        resolved = replace(results.manifest.resolved, dataset=table)
+        other = replace(results, manifest=replace(results.manifest, resolved=resolved))
+        error = str(refusal(records.data_reference, other))
+        assert told in error and str(folder / "manifest.json") in error
+    resolved = replace(results.manifest.resolved, primary="RR@7")
+    error = refusal(scores_of_results, replace(results, manifest=replace(results.manifest, resolved=resolved)))
+    assert "scores.csv: has no scores of RR@7" in str(error)
+
+
+# The manifest and the evaluation, as they are and as they were
+
+
+def test_what_is_written_is_read_back_equal_with_the_whole_experiment_and_the_digest_of_every_table(folder, tmp_path):
+    found = records.read_manifest(folder)
+    records.write_manifest(tmp_path, found)
+    assert records.read_manifest(tmp_path) == found
+    assert (tmp_path / "manifest.json").read_bytes() == (folder / "manifest.json").read_bytes()
+    assert found.tables == records.file_digests(folder)
+    assert {field.name for field in fields(records.ResolvedExperiment)} == {
+        name for name, field in Experiment.model_fields.items() if not field.exclude
+    }
+
+
+def resolved(**more):
+    """The manifest's resolved experiment has more, or other, keys: statistics among its statistics."""
+
+    def change(content):
+        statistics = {**content["resolved"]["statistics"], **more.get("statistics", {})}
+        return {**content, "resolved": {**content["resolved"], **more, "statistics": statistics}}
+
+    return manifest(change)
+
+
+def without_report(content):
+    return {**content, "resolved": {key: one for key, one in content["resolved"].items() if key != "report"}}
+
+
+TIES = {"bm25": {"queries": [], "worst": 0.1, "expected": 0.2, "best": 0.3}}
 
 
 @pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        (lambda content: content.update(seconds=-1.0), "seconds: Input should be greater than or equal to 0"),
-        (lambda content: content["tables"].clear(), r"labels.jsonl: cannot be read whole"),
-    ],
+    "change",
+    [saying(ties=TIES, noise={}, waiting=[]), resolved(cache={"probe": 3}), manifest(without_report),
+     *(resolved(statistics={"zeros": one}) for one in ("wilcox", "pratt")), resolved(statistics={"interval": "bca"})],
+)  # fmt: skip
+def test_a_folder_of_before_is_read_as_one_of_today(folder, change):
+    before = records.read_manifest(folder)
+    change(folder / MANIFEST)
+    assert records.read_manifest(folder) == before
+
+
+def test_a_folder_that_the_sign_test_decided_is_tested_by_the_default(folder):
+    resolved(statistics={"test": "sign"})(folder / MANIFEST)
+    found = records.read_manifest(folder).resolved
+    assert Settings.of(found.statistics).test == Settings().test
+    assert found.relevance["gain"] == "linear" and found.relevance["ideal"] == "judged"
+    assert primary_of(replace(found, relevance={})) == primary_of(found)  # says nothing: as by default
+
+
+def test_a_retriever_is_followed_to_all_its_parts_and_known_again_where_its_table_has_more_keys(folder):
+    tables = (
+        {"name": "h", "kind": "rrf", "of": ["a", "b"]}, {"name": "a", "kind": "bm25"},
+        {"name": "b", "kind": "rerank", "of": "a"}, {"name": "q", "kind": "qdrant-fusion", "of": ["a", "b"]},
+    )  # fmt: skip
+    whole = records.read_manifest(folder)
+    found = replace(whole.resolved, retrievers=tables)
+    assert (found.parts("h"), found.parts("q")) == (("h", "a", "b"), ("q",))
+    more = [{**block, "filter": {}, "proof": True, "color": "#0b6e4f"} for block in whole.resolved.retrievers]
+    for tables in (more, [{key: block[key] for key in block if key != "chunk"} for block in more]):
+        newer = replace(whole, resolved=replace(whole.resolved, retrievers=tuple(tables)))
+        assert [newer.identity(name) for name in newer.finished] == [whole.identity(name) for name in whole.finished]
+
+
+@pytest.fixture
+def today(tmp_path: Path) -> Path:
+    """A folder of today, whose statistics declare all that an evaluation can hold."""
+    return small.ran(tmp_path, more="[statistics]\nmargin = 0.9\nlooks = { queries = [3, 6] }\n").folder
+
+
+def test_an_evaluation_is_read_back_equal_and_is_what_follows_from_the_scores(today):
+    results = records.read(today)
+    written = read_evaluation(today, results.manifest)
+    assert written == evaluation_of(results)
+    without = {name: digest for name, digest in results.manifest.tables.items() if name != FILE}
+    again = evaluation_of(replace(results, manifest=replace(results.manifest, tables=without)))
+    assert again.recomputed and again.model_copy(update={"recomputed": False}) == written
+    content = json.loads((today / FILE).read_text(encoding="utf-8"))
+    assert [row["retriever"] for row in content["board"]["rows"]] == list(written.means)
+    assert content["comparisons"]["nDCG@3"][0]["finding"]["verdict"] == written.comparisons["nDCG@3"][0].verdict.value
+
+
+@pytest.mark.parametrize(
+    ("content", "known"),
+    [(None, True), ("", True), ("{}", True), ("[1]", True), ('{"measure": 3}', True), ("{}", False), ("\x00", False)],
 )
-def test_a_manifest_that_contradicts_itself_is_refused(folder, change, message):
-    content = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))
-    change(content)
-    (folder / "manifest.json").write_text(json.dumps(content), encoding="utf-8")
-    with pytest.raises(InputError, match=message):
-        records.read(folder)
+def test_one_that_is_missing_damaged_or_changed_is_computed_again_and_that_is_said(today, content, known, capsys):
+    before, path = evaluation_of(records.read(today)), today / FILE
+    path.unlink() if content is None else path.write_text(content, encoding="utf-8")
+    if known:
+        small.signed_anew(today)
+    again = evaluation_of(records.read(today))
+    assert again.recomputed and again.comparisons == before.comparisons
+    assert len({entry.verdict for entry in listing(today.parent).entries}) == 1
+    said = ends(capsys, 0, "report", today).out, (today / "report.html").read_text(encoding="utf-8")
+    assert all("its comparisons are computed again" in " ".join(one.split()) for one in said)
 
 
-def test_a_manifest_whose_primary_has_no_scores_is_refused(folder):
-    content = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))
-    content["resolved"]["primary"] = "RR@7"
-    (folder / "manifest.json").write_text(json.dumps(content), encoding="utf-8")
-    with pytest.raises(InputError, match=r"scores\.csv: has no scores of RR@7"):
-        scores_of_results(records.read(folder))
+def test_a_folder_of_the_last_release_has_the_verdicts_of_today(today, capsys):
+    """Two tests had to agree there, so that no pair was decided; the CSV files are read by nobody."""
+    folder = shutil.copytree(today, today.parent / "earlier")
+    table = pd.read_csv(folder / "comparisons.csv", keep_default_na=False, dtype=str)
+    table["verdict"] = "undecided: ranks and means disagree"
+    table.drop(columns=["p_wilcoxon", "p_wilcoxon_adjusted"]).to_csv(folder / "comparisons.csv", index=False)
+    (folder / FILE).unlink()
+    small.signed_anew(folder)
+    ends(capsys, 0, "report", folder)
+    assert "ranks and means disagree" not in (folder / "report.html").read_text(encoding="utf-8")
+    found = listing(folder.parent)
+    assert (len(found.entries), found.unread, len({entry.verdict for entry in found.entries})) == (2, (), 1)

@@ -15,9 +15,7 @@ def results(finished: Results, tmp_path: Path) -> Path:
     return Path(shutil.copytree(finished.folder, tmp_path / "results"))
 
 
-def test_a_sound_folder_has_no_differences_and_every_number_was_recomputed(
-    results: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_sound_folder_has_no_differences_and_every_number_was_recomputed(results, monkeypatch):
     compared: list[float] = []
     monkeypatch.setattr(recompute, "near", lambda one, other: bool(compared.append(one)) or one == pytest.approx(other))
     assert recompute.differences(results) == []
@@ -26,21 +24,22 @@ def test_a_sound_folder_has_no_differences_and_every_number_was_recomputed(
     assert len(compared) == 3 * 8 * 6 + 24 * 5 + 24 * 14 - undefined
 
 
-@pytest.mark.parametrize(
-    ("table", "column"),
-    [
-        ("scores", "value"),
-        ("summary", "mean"),
-        ("summary", "median"),
-        *(("comparisons", name) for name in ("w_plus", "p_value", "p_adjusted", "p_minimum", "wins", "ties")),
-        *(("comparisons", name) for name in ("mean_difference", "effect_size", "p_randomization", "p_wilcoxon")),
-    ],
-)
-def test_a_changed_number_is_found(results: Path, table: str, column: str) -> None:
-    rows = pd.read_csv(results / f"{table}.csv", dtype={"query_id": str})
-    rows.loc[0, column] += 1 if column in ("wins", "ties") else 1e-6
-    write_table(results, table, rows)
-    assert any(column in fault or table == "scores" for fault in recompute.differences(results))
+COLUMNS = {
+    "scores": ["value"], "summary": ["mean", "median"],
+    "comparisons": ["w_plus", "p_value", "p_adjusted", "p_minimum", "wins", "ties", "mean_difference", "effect_size",
+                    "p_randomization", "p_wilcoxon"],
+}  # fmt: skip
+
+
+def test_a_changed_number_is_found(results: Path) -> None:
+    for table, columns in COLUMNS.items():
+        whole = pd.read_csv(results / f"{table}.csv", dtype={"query_id": str})
+        for column in columns:
+            rows = whole.copy()
+            rows.loc[0, column] += 1 if column in ("wins", "ties") else 1e-6
+            write_table(results, table, rows)
+            assert any(column in fault or table == "scores" for fault in recompute.differences(results)), column
+        write_table(results, table, whole)
 
 
 def test_a_changed_ranking_is_found(results: Path) -> None:

@@ -47,14 +47,10 @@ def test_check_imports_no_code_of_an_experiment(tmp_path, capsys, monkeypatch, b
     (tmp_path / "evil_package").mkdir()
     for name in ("evil.py", "evil_package/__init__.py", "evil_package/part.py"):
         (tmp_path / name).write_text("raise SystemExit('it ran')")
-    for module in ("evil", "evil_package.part"):
-        path = small.experiment(tmp_path, retrievers=block.format(f"{module}:ask") + small.BM25)
-        assert call(capsys, "check", path)[0] == 0
-    for module in ("nobody", "evil_package.nobody", "evil.nobody"):
+    for module in ("evil", "evil_package.part", "nobody", "evil_package.nobody", "evil.nobody"):
         path = small.experiment(tmp_path, retrievers=block.format(f"{module}:ask") + small.BM25)
         code, _, err = call(capsys, "check", path)
-        assert code == 2
-        assert f"there is no module '{module}'" in err
+        assert (code, f"there is no module '{module}'" in err) == ((2, True) if "nobody" in module else (0, False))
 
 
 @pytest.fixture(scope="module")
@@ -77,17 +73,10 @@ def test_no_cell_is_a_formula_and_no_character_makes_a_row(hostile, name, delimi
         assert not any(cell.lstrip(' "').startswith(("=", "@")) for cell in row), row
 
 
-def test_ids_come_back_as_they_were(hostile, capsys):
-    from harness import records
-
-    assert FORMULA in set(records.read(hostile).scores["query_id"])
+def test_ids_come_back_as_they_were_in_other_programs_as_the_documentation_says(hostile, capsys):
+    assert FORMULA in set(harness.open(hostile).scores["query_id"])
     code, out, _ = call(capsys, "score", hostile, "-q", "--format", "csv")
-    assert code == 0
-    assert as_cell(FORMULA) in out
-    assert f",{FORMULA}" not in out
-
-
-def test_other_programs_take_the_apostrophe_away_as_the_documentation_says(hostile):
+    assert (code, as_cell(FORMULA) in out, f",{FORMULA}" in out) == (0, True, False)
     page = (Path(__file__).parents[3] / "docs" / "results-folder.md").read_text(encoding="utf-8")
     (documented,) = re.findall(r"^re\.sub\(.*\)$", page, re.MULTILINE)
     with (hostile / "scores.csv").open(encoding="utf-8", newline="") as file:
@@ -121,19 +110,15 @@ COMMANDS = dict(_reading_experiments(typer.main.get_command(app)))
 
 
 def test_every_command_that_reads_an_experiment_can_refuse_code():
-    assert set(COMMANDS) >= {"run", "check", "reproduce", "embed", "answers check",
-                             "answers judge", "answers score"}  # fmt: skip
-    lacking = [name for name, one in COMMANDS.items() if "--no-code" not in {o for p in one.params for o in p.opts}]
-    assert lacking == []
+    assert set(COMMANDS) >= {"run", "check", "reproduce", "embed", "answers judge", "answers score"}
+    assert not [name for name, one in COMMANDS.items() if "--no-code" not in {o for p in one.params for o in p.opts}]
 
 
 @pytest.mark.parametrize(
     ("name", "evil"),
-    [
-        *((name, next(iter(EVIL))) for name in COMMANDS if name not in ("check", "reproduce")),
-        *(("check", evil) for evil in EVIL),
-    ],
-)
+    [*((name, next(iter(EVIL))) for name in COMMANDS if name not in ("check", "reproduce")),
+     *(("check", evil) for evil in EVIL)],
+)  # fmt: skip
 def test_no_code_refuses_with_one_message_and_imports_nothing(tmp_path, capsys, monkeypatch, name, evil):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("HARNESS_CACHE", str(tmp_path / "cache"))

@@ -17,7 +17,6 @@ from harness import pipeline  # noqa: E402
 from harness.running.forecast import Options  # noqa: E402
 from retrievers.cache import Cache  # noqa: E402
 from retrievers.encoders.hashing import HashingEncoder  # noqa: E402
-from retrievers.errors import InputError  # noqa: E402
 from retrievers.identity import keys  # noqa: E402
 from retrievers.meter import single_call  # noqa: E402
 from retrievers.parquet_vectors import (  # noqa: E402
@@ -70,11 +69,9 @@ def test_a_run_reads_vectors_and_embeds_nothing(tmp_path):
 
 @pytest.mark.parametrize(
     ("form", "vectors"),
-    [
-        ("dense", np.array([[1, 0.5], [0, 2]], dtype=np.float32)),
-        ("multivector", TokenVectors.of([np.ones((2, 3), dtype=np.float32), np.zeros((1, 3), dtype=np.float32)])),
-    ],
-)
+    [("dense", np.array([[1, 0.5], [0, 2]], dtype=np.float32)),
+     ("multivector", TokenVectors.of([np.ones((2, 3), dtype=np.float32), np.zeros((1, 3), dtype=np.float32)]))],
+)  # fmt: skip
 def test_every_form_of_vector_is_taken_over_once(tmp_path, form, vectors):
     write(tmp_path / "v", "m-1", "document", two(vectors), form)
     with Cache(tmp_path / "cache.sqlite") as cache:
@@ -84,52 +81,29 @@ def test_every_form_of_vector_is_taken_over_once(tmp_path, form, vectors):
         assert sorted(positions.tolist()) == [0, 1]
         held = held.at(np.argsort(positions))
         assert held.tokens.tolist() == [1, 0]
-        assert (
-            [row.tolist() for row in held.vectors[[1, 0]].rows()] == [row.tolist() for row in vectors.rows()]
-            if (form == "multivector")
-            else held.vectors.tolist() == vectors[[1, 0]].tolist()
-        )
-
-
-def other_manifest(folder: Path) -> None:
-    (folder / "manifest.json").write_text(json.dumps({"fingerprint": "m-2", "role": "document", "form": "dense"}))
-
-
-def another_width(folder: Path) -> None:
-    parquet.write_table(two(np.ones((2, 3), dtype=np.float32), (b"c" * 16, b"d" * 16)), folder / "9.parquet")
-
-
-def not_finite(folder: Path) -> None:
-    vectors = np.array([[1, 2], [np.nan, 2]], dtype=np.float32)
-    parquet.write_table(two(vectors, (b"c" * 16, b"d" * 16)), folder / "9.parquet")
-
-
-def no_manifest(folder: Path) -> None:
-    (folder / "manifest.json").unlink()
+        ours, theirs = ([*one.rows()] if form == "multivector" else one for one in (held.vectors, vectors))
+        assert all(np.array_equal(one, other) for one, other in zip(ours, theirs[::-1], strict=True))
 
 
 @pytest.mark.parametrize(
-    ("spoil", "told"),
-    [
-        (other_manifest, "names 'm-2' and 'document', its folder 'm-1'"),
-        (another_width, "holds vectors of several widths"),
-        (not_finite, "holds a vector that is not finite"),
-        (no_manifest, "holds no vectors"),
-    ],
-)
-def test_what_cannot_be_right_is_refused(tmp_path, capsys, spoil, told):
+    ("place", "manifest", "more", "told"),
+    [("v", {"fingerprint": "m-2", "role": "document", "form": "dense"}, None, "names 'm-2' and 'document', its"),
+     ("v", None, [[1, 2, 3], [1, 2, 3]], "holds vectors of several widths"),
+     ("v", None, [[1, 2], [np.nan, 2]], "holds a vector that is not finite"), ("v", {}, None, "holds no vectors"),
+     ("none", None, None, "cannot be reached"), ("nope://x", None, None, "cannot be opened")],
+)  # fmt: skip
+def test_what_cannot_be_right_is_refused(tmp_path, capsys, monkeypatch, place, manifest, more, told):
+    monkeypatch.chdir(tmp_path)
     folder = write(tmp_path / "v", "m-1", "document", two(np.ones((2, 2), dtype=np.float32)))
-    spoil(folder)
-    assert small.ended("cache", "import", tmp_path / "v") == 2
-    said = capsys.readouterr()
-    assert said.out == ""
-    assert told in said.err and said.err.count("\n") == 1
-
-
-def test_a_place_that_is_none_is_refused(tmp_path):
-    for url, told in ((str(tmp_path / "none"), "cannot be reached"), ("nope://x", "cannot be opened")):
-        with Cache(tmp_path / "cache.sqlite") as cache, pytest.raises(InputError, match=told):
-            import_vectors(cache, url)
+    if more is not None:
+        table = two(np.array(more, dtype=np.float32), (b"c" * 16, b"d" * 16))
+        parquet.write_table(table, folder / "9.parquet")
+    if manifest is not None:
+        (folder / "manifest.json").unlink()
+    if manifest:
+        (folder / "manifest.json").write_text(json.dumps(manifest))
+    said = small.ends(capsys, 2, "cache", "import", place)
+    assert (said.out, told in said.err, said.err.count("\n")) == ("", True, 1), said.err
 
 
 def test_a_file_that_a_killed_writer_left_is_passed_over(tmp_path, caplog):
@@ -157,22 +131,20 @@ ray = [
 class TestRay:
     pytestmark = ray
 
-    def test_two_nodes_of_which_one_is_killed_leave_every_vector(self, tmp_path):
+    def test_two_nodes_of_which_one_is_killed_leave_every_vector_and_a_provider_that_fails_is_one_message(
+        self, tmp_path, monkeypatch
+    ):
         path, url = small.experiment(tmp_path, retrievers=RETRIEVER), tmp_path / "vectors"
         done = on_cluster(path, url, "kill")
         assert done.returncode == 0, done.stderr[-3000:]
         name = HashingEncoder(dimensions=64).fingerprint
-        held = {role: digests(vector_folder(str(url), name, role)) for role in ("document", "query")}
-        assert held["document"] == set(keys(name, "document", TEXTS))
-        assert held["query"] == set(keys(name, "query", [text for _, text, _ in small.QUERIES]))
+        for role, texts in (("document", TEXTS), ("query", [text for _, text, _ in small.QUERIES])):
+            assert digests(vector_folder(str(url), name, role)) == set(keys(name, role, texts))
         files = sorted(url.rglob("*.parquet"))
         assert small.ended("embed", path, "--to", url) == 0
         assert sorted(url.rglob("*.parquet")) == files
-
-    def test_a_provider_that_fails_is_one_message(self, tmp_path, monkeypatch):
         monkeypatch.setenv("OPENAI_API_KEY", "sk-test")
-        model = 'kind = "openai", model = "m", base_url = "http://127.0.0.1:9/v1"'
-        block = f'[[retrievers]]\nname = "it"\nencoder = {{ {model} }}\n'
-        done = on_cluster(small.experiment(tmp_path, retrievers=block), tmp_path / "vectors")
+        block = '[[retrievers]]\nname = "it"\nencoder = {{ kind = "openai", model = "m", base_url = "{}" }}\n'
+        done = on_cluster(small.experiment(tmp_path, retrievers=block.format("http://127.0.0.1:9/v1")), url)
         assert done.returncode == 3
         assert "embedding failed: " in done.stderr and "Traceback" not in done.stderr

@@ -9,73 +9,25 @@ from tests.retrievers.test_remote import BLOCKS as SERVICES
 from tests.support import small
 from tests.support.small import BM25, ended, ends
 
-MODULE = '''
-import asyncio
-import sys
-
-class Odd(BaseException):
-    """No Exception."""
-
-def exits(queries, depth):
-    sys.exit()
-
-def exits_with_one(queries, depth):
-    sys.exit(1)
-
-def generator(queries, depth):
-    raise GeneratorExit("over")
-
-def stops(queries, depth):
-    raise StopIteration("over")
-
-async def cancelled(queries, depth):
-    raise asyncio.CancelledError("over")
-
-def odd(queries, depth):
-    raise Odd("over")
-
-def unwritable(queries, depth):
-    raise ValueError("over \\ud800")
-
-def surrogate(queries, depth):
-    return [["\\ud800", "apple"] for _ in queries]
-
-def large(queries, depth):
-    return [[("apple", 10 ** 400)] for _ in queries]
-
-def short(queries, depth):
-    return []
-
-def twice(queries, depth):
-    return [["apple", "apple"] for _ in queries]
-
-def number(queries, depth):
-    return [[3] for _ in queries]
-
-def deep(queries, depth):
-    return helped(queries)
-
-def helped(queries):
-    import json
-    return json.loads("{")  # raised in the standard library
-'''
 FAULTS = {
-    "exits": "SystemExit",
-    "exits_with_one": "SystemExit: 1",
-    "generator": "GeneratorExit: over",
-    "stops": "StopIteration: over",
-    "cancelled": "CancelledError: over",
-    "odd": "Odd: over",
-    "unwritable": r"ValueError: over \ud800",
-    "surrogate": r"'\ud800' is among the hits, which is not an id",
-    "large": "a score that is no finite number",
-    "short": "returned 0 lists for 6 queries",
-    "twice": "has a document twice",
-    "number": "6 of 6 hits have unknown ids, such as '3'",
+    "exits": ("sys.exit()", "SystemExit"),
+    "exits_with_one": ("sys.exit(1)", "SystemExit: 1"),
+    "generator": ('raise GeneratorExit("over")', "GeneratorExit: over"),
+    "stops": ('raise StopIteration("over")', "StopIteration: over"),
+    "cancelled": ('raise asyncio.CancelledError("over")', "CancelledError: over"),
+    "odd": ('raise type("Odd", (BaseException,), {})("over")', "Odd: over"),
+    "unwritable": (r'raise ValueError("over \ud800")', r"ValueError: over \ud800"),
+    "surrogate": (r'return [["\ud800", "apple"] for _ in queries]', r"'\ud800' is among the hits, which is not an id"),
+    "large": ('return [[("apple", 10 ** 400)] for _ in queries]', "a score that is no finite number"),
+    "short": ("return []", "returned 0 lists for 6 queries"),
+    "twice": ('return [["apple", "apple"] for _ in queries]', "has a document twice"),
+    "number": ("return [[3] for _ in queries]", "6 of 6 hits have unknown ids, such as '3'"),
+    "deep": ('return json.loads("{")', "JSONDecodeError"),  # raised in the standard library
 }
-
-
-RAISED = {"exits": "    sys.exit()", "deep": "raised in the standard library"}
+"""What a user's function does, and what is told of it."""
+MODULE = "import asyncio, json, sys\n" + "".join(
+    f"{'async ' * (name == 'cancelled')}def {name}(queries, depth):\n    {body}\n" for name, (body, _) in FAULTS.items()
+)
 
 
 @pytest.fixture
@@ -88,23 +40,17 @@ def failed_of(folder) -> dict[str, str]:
     return records.read(folder / "results" / "small").manifest.failed
 
 
-def test_functions_fail_alone_whatever_they_raise(tmp_path, module):
+def test_functions_fail_alone_whatever_they_raise_and_file_and_line_are_named(tmp_path, module, capsys):
     blocks = "".join(f'[[retrievers]]\nname = "{name}"\nkind = "python"\ncall = "{module}:{name}"\n' for name in FAULTS)
-    assert ended("run", small.experiment(tmp_path, retrievers=blocks + BM25)) == 3
-    failed = failed_of(tmp_path)
-    assert [name for name, told in FAULTS.items() if told not in failed[name]] == [], failed
-    assert records.read(tmp_path / "results" / "small").retrievers == ("bm25",)
-
-
-def test_a_failure_names_file_and_line_of_the_users_code_and_debug_shows_all(tmp_path, module, capsys):
-    blocks = "".join(f'[[retrievers]]\nname = "{name}"\nkind = "python"\ncall = "{module}:{name}"\n' for name in RAISED)
     path = small.experiment(tmp_path, retrievers=blocks + BM25)
-    lines = [1 + next(n for n, said in enumerate(MODULE.splitlines()) if raised in said) for raised in RAISED.values()]
-    first = ends(capsys, 3, "run", path).err
-    assert all(f"({module}.py:{line})" in first for line in lines)
-    assert "Traceback" not in first
-    assert "Traceback" in (told := ends(capsys, 3, "run", path, "--debug").err)
-    assert all(f'{module}.py", line {line}, in' in told for line in lines)
+    first, told = (ends(capsys, 3, "run", path, *more).err for more in ((), ("--debug",)))
+    failed = failed_of(tmp_path)
+    assert [name for name, (_, said) in FAULTS.items() if said not in failed[name]] == [], failed
+    assert records.read(tmp_path / "results" / "small").retrievers == ("bm25",)
+    assert "Traceback" not in first and "Traceback" in told
+    for name in ("exits", "deep"):
+        line = 3 + 2 * [*FAULTS].index(name)
+        assert f"({module}.py:{line})" in first and f'{module}.py", line {line}, in' in told
 
 
 def test_a_module_that_exits_when_it_is_imported_is_one_message(tmp_path, module, capsys):

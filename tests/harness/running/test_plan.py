@@ -3,6 +3,7 @@
 import json
 import os
 import socket
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -13,8 +14,13 @@ from harness.running.machine import REQUEST
 from harness.running.plan import RunPlan
 from retrievers.errors import InputError
 from tests.support import small, tiny
+from tests.support.chat_fake import ChatProvider
+from tests.support.dialects import KEY, RerankProvider
+from tests.support.qdrant_fake import fake_qdrant
+from tests.support.search_fakes import KEY as SEARCH_KEY
+from tests.support.search_fakes import service
 from tests.support.servers import OpenAIProvider, serving
-from tests.support.small import BM25, ended, ends, planned
+from tests.support.small import BM25, ended, ends, planned, told
 
 LISTED = '[[retrievers]]\nname = "{}"\nencoder = {{ kind = "openai", model = "text-embedding-3-small"{} }}\n'
 TIMED = "[latency]\nsample = 4"
@@ -121,16 +127,6 @@ def test_dollars_with_their_date_and_their_source(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("no_network")
-def test_equal_first_stages_count_once(tmp_path: Path) -> None:
-    blocks = LISTED.format("a", "") + LISTED.format("b", "")
-    blocks += LISTED.format("c", "").rstrip("\n") + "\nchunk = { size = 20 }\n"
-    found = figures(planned(small.experiment(tmp_path, retrievers=blocks), results=tmp_path))
-    assert set(found) == {("a", "embed-documents"), ("a", "embed-queries"), ("c", "embed-documents")}
-    assert found["a", "embed-documents"][:3] == (6, 0, 1)
-    assert found["c", "embed-documents"][0] > 6
-
-
-@pytest.mark.usefixtures("no_network")
 def test_pairs_of_a_reranker(tmp_path: Path) -> None:
     model = tiny.cross_encoder(tmp_path / "cross").as_posix()
     reranked = 'rerank = {{ kind = "cross-encoder", model = "{}", depth = {}, batch_size = 4, device = "cpu" }}\n'
@@ -141,14 +137,10 @@ def test_pairs_of_a_reranker(tmp_path: Path) -> None:
     found = planned(path, results=tmp_path / "out")
     # 6 queries with 3 of the candidates, or 5, the depth of the experiment; 7 queries are timed, one after another.
     assert {key: told[:3] for key, told in figures(found).items()} == {
-        ("better", "rerank"): (18, 0, 5),
-        ("better", "latency-rerank"): (21, 0, 7),
-        ("both", "embed-documents"): (6, 0, 1),
-        ("both", "embed-queries"): (6, 0, 1),
-        ("both", "latency"): (7, 0, 7),
-        ("both", "rerank"): (30, 0, 8),
-        ("both", "latency-rerank"): (35, 0, 14),
-    }
+        ("better", "rerank"): (18, 0, 5), ("better", "latency-rerank"): (21, 0, 7),
+        ("both", "embed-documents"): (6, 0, 1), ("both", "embed-queries"): (6, 0, 1), ("both", "latency"): (7, 0, 7),
+        ("both", "rerank"): (30, 0, 8), ("both", "latency-rerank"): (35, 0, 14),
+    }  # fmt: skip
     assert not next(row for row in found.rows if row.stage == "rerank").exact
     results = run(path, Options(tmp_path / "out"))
     read = results.costs[results.costs["stage"] == "rerank"].set_index("retriever")["tokens"]
@@ -168,14 +160,18 @@ def test_check_prints_the_sums_or_one_object(tmp_path: Path, capsys: pytest.Capt
     assert "\n  listed: 12 texts (0 cached), " in printed
 
 
-def test_documents_that_a_function_of_the_user_cuts_count_uncut(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.mark.usefixtures("no_network")
+def test_equal_first_stages_count_once_chunks_as_cut_and_those_of_a_function_of_the_user_uncut(tmp_path, monkeypatch):
     module = small.module(tmp_path, monkeypatch, "raise SystemExit('it ran')")
-    block = LISTED.format("cut", "").rstrip("\n") + f'\nchunk = {{ call = "{module}:lines" }}\n'
-    found = planned(small.experiment(tmp_path, retrievers=block))
-    assert (found.rows[0].texts, found.rows[0].exact) == (6, False)
+    blocks = LISTED.format("a", "") + LISTED.format("b", "") + LISTED.format("c", "") + "chunk = { size = 20 }\n"
+    blocks += LISTED.format("cut", "") + f'chunk = {{ call = "{module}:lines" }}\n'
+    found = planned(small.experiment(tmp_path, retrievers=blocks))
+    row, told = next(row for row in found.rows if row.retriever == "cut"), figures(found)
+    assert (row.texts, row.exact) == (6, False)
     assert "cut: documents count uncut, since chunk.call is not run" in found.notes
+    assert told["a", "embed-documents"][:3] == (6, 0, 1) and told["c", "embed-documents"][0] > 6
+    stages = {("a", "embed-documents"), ("a", "embed-queries"), ("c", "embed-documents"), ("cut", "embed-documents")}
+    assert set(told) == stages
 
 
 # What a run refuses before it starts
@@ -248,3 +244,48 @@ def test_a_run_needs_the_key_before_it_begins(tmp_path, capsys, name):
     assert ended("run", path, "--results", tmp_path / "out") == 2
     assert "${SOME_KEY} is not set in the environment" in capsys.readouterr().err
     assert not (tmp_path / "out").exists()
+
+
+def test_every_service_is_asked_for_one_text(tmp_path, monkeypatch, capsys):
+    monkeypatch.setenv("DIALECT_KEY", KEY)
+    monkeypatch.setenv("SEARCH_API_KEY", SEARCH_KEY)
+    with ExitStack() as stack:
+        embedding = stack.enter_context(serving(OpenAIProvider()))
+        reranking = stack.enter_context(serving(RerankProvider(dialect="tei")))
+        judging = stack.enter_context(serving(ChatProvider()))
+        store = stack.enter_context(fake_qdrant())
+        url, endpoint = stack.enter_context(service("ours"))
+        encoder = f'encoder = {{ kind = "openai", model = "m", base_url = "{embedding.url}" }}'
+        blocks = f"""{BM25}[[retrievers]]
+name = "paid"
+{encoder}
+[[retrievers]]
+name = "again"
+{encoder}
+store = "{store.url}"
+[[retrievers]]
+name = "reranked"
+of = "bm25"
+rerank = {{ kind = "http", dialect = "tei", base_url = "{reranking.url}", api_key = "${{DIALECT_KEY}}" }}
+[[retrievers]]
+name = "endpoint"
+kind = "http"
+url = "{url}/search"
+headers = {{ Authorization = "Bearer ${{SEARCH_API_KEY}}" }}
+body = {{ text = "{{query}}", top_k = "{{depth}}" }}
+ids = "results[*].document_id"
+[judge]
+kind = "openai"
+model = "j"
+base_url = "{judging.url}"
+"""
+        path = small.experiment(tmp_path, retrievers=blocks)
+        said = told(capsys, "check", path, "--online")
+        services = (embedding.requests, judging.requests, reranking.requests, endpoint.asked)  # equal encoders are one
+        assert [len(requests) for requests in services] == [1, 1, 1, 1] and store.requests
+        embedding.always = "expired"
+        judging.always = "missing"
+        failing = told(capsys, "check", path, "--online", code=3)
+    answered = ["paid: its encoder", "again: its store", "reranked: its reranker", "judge: its model"]
+    assert [one for one in answered if f"{one} answers" not in said] == [], said
+    assert "paid: " in failing and "judge: " in failing

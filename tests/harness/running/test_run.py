@@ -1,4 +1,3 @@
-import csv
 import hashlib
 import json
 import re
@@ -10,6 +9,7 @@ import pytest
 
 from harness import records
 from harness.cli import main
+from harness.labels.drawing import Drawing, draw, gather
 from harness.pipeline import run
 from harness.records import Results, unfinished
 from harness.reproduce import reproduce
@@ -18,6 +18,8 @@ from retrievers.errors import BackendError, InputError, NotShown
 from tests.support import layouts, small, tiny
 from tests.support.disks import small_disk
 from tests.support.recompute import verified
+from tests.support.servers import OpenAIProvider, serving
+from tests.support.small import BM25
 
 
 def digests(folder: Path) -> dict[str, str]:
@@ -27,30 +29,55 @@ def digests(folder: Path) -> dict[str, str]:
     return {file.name: hashlib.sha256(file.read_bytes()).hexdigest() for file in files}
 
 
+HEADS = {
+    "scores": "retriever,query_id,measure,value",
+    "summary": "retriever,measure,count,mean,ci_low,ci_high,std,min,q25,median,q75,max,ci_method",
+    "comparisons": "measure,a,b,n,zeros,wins,ties,losses,mean_difference,ci_low,ci_high,w_plus,w_minus,statistic,"
+    "p_value,p_adjusted,p_minimum,method,effect_size,verdict,role,p_minimum_adjusted,p_randomization,ci_method",
+    "costs": "retriever,stage,calls,texts,cached,tokens,usd,seconds,p50_ms,p95_ms,p99_ms,measured_at",
+}
+"""Columns that others read."""
+
+
 def test_everything_is_in_the_folder_and_stands_up_to_recomputation(finished: Results) -> None:
     assert {file.name for file in finished.folder.iterdir()} >= {
         "manifest.json", "labels.jsonl", "documents.jsonl", "rankings", "runs", "qrels.trec", "qrels.gains.trec",
         "scores.csv", "summary.csv", "comparisons.csv", "tests.csv", "costs.csv", "report.html", "report.md",
     }  # fmt: skip
     assert finished.retrievers == ("bm25", "hashing", "hybrid")
-    assert len(finished.scores) == 3 * 8 * 6
-    assert len(finished.comparisons) == 3 * 8
+    assert (len(finished.scores), len(finished.comparisons)) == (3 * 8 * 6, 3 * 8)
     assert not unfinished(finished.folder).exists()
     verified(finished.folder)
+    for name, head in HEADS.items():
+        lines = (finished.folder / f"{name}.csv").read_text(encoding="utf-8").splitlines()
+        assert f"{lines[0]},".startswith(f"{head},")
+    assert finished.queries["q-wheels"].labels.ranked == ("train", "car", "boat")
+    assert finished.documents["train"].title == "train"
+    assert finished.rankings("bm25")["q-rails"].doc_ids == ("train",)
+    assert (finished.folder / "qrels.trec").read_text().splitlines()[:2] == ["q-fruit 0 apple 2", "q-fruit 0 pear 1"]
+    assert "q-wheels 0 train 7" in (finished.folder / "qrels.gains.trec").read_text()
+    manifest = finished.manifest
+    assert (manifest.experiment["name"], manifest.resolved.statistics["correction"]) == ("small", "holm")
+    assert (manifest.dataset.documents, len(manifest.dataset.digest)) == (6, 64)
+    assert manifest.versions["numpy"]
+    said = (finished.folder / "report.md").read_text(encoding="utf-8")
+    readings = said.partition("## Other grade rules")[2].partition("\n## ")[0]
+    assert [readings.count(f"\n| {rule} | ") for rule in ("linear", "binary", "reciprocal")] == [2, 2, 1]
+    means = finished.summary[finished.summary["measure"] == "nDCG@3"]["mean"]
+    first = next(line for line in readings.splitlines() if line.startswith("| linear | nDCG@3"))
+    assert all(f"{mean:.3f}" in first for mean in means)
 
 
 @pytest.mark.parametrize(
     "more",
-    [
-        'baseline = "bm25"',
-        '[relevance]\ngain = "exponential"\nideal = "retrieved"',
-        '[relevance]\ngrades = "binary"\n[statistics]\ntest = "t"',
-        '[relevance]\ngrades = "reciprocal"\n[statistics]\ncorrection = "bonferroni"',
-        "[relevance]\ngrades = [[1, 3], [2, 1]]",
-        '[statistics]\ntest = "randomization"',
-        "[statistics]\nmargin = 0.2",
-    ],
-)
+    ['baseline = "bm25"',
+     '[relevance]\ngain = "exponential"\nideal = "retrieved"',
+     '[relevance]\ngrades = "binary"\n[statistics]\ntest = "t"',
+     '[relevance]\ngrades = "reciprocal"\n[statistics]\ncorrection = "bonferroni"',
+     "[relevance]\ngrades = [[1, 3], [2, 1]]",
+     '[statistics]\ntest = "randomization"',
+     "[statistics]\nmargin = 0.2"],
+)  # fmt: skip
 def test_other_rules_stand_up_to_recomputation(tmp_path: Path, more: str) -> None:
     run(small.experiment(tmp_path, more=more), Options(tmp_path / "out"))
     verified(tmp_path / "out" / "small")
@@ -67,62 +94,33 @@ def test_the_same_again_is_the_same_to_the_byte_and_embeds_nothing(tmp_path: Pat
     assert (embedding["calls"] == 0).all()
 
 
-def test_columns_are_those_that_others_read(finished: Results) -> None:
-    heads = {
-        "scores": "retriever,query_id,measure,value",
-        "summary": "retriever,measure,count,mean,ci_low,ci_high,std,min,q25,median,q75,max,ci_method",
-        "comparisons": "measure,a,b,n,zeros,wins,ties,losses,mean_difference,ci_low,ci_high,w_plus,w_minus,statistic,"
-        "p_value,p_adjusted,p_minimum,method,effect_size,verdict,role,p_minimum_adjusted,p_randomization,ci_method",
-        "costs": "retriever,stage,calls,texts,cached,tokens,usd,seconds,p50_ms,p95_ms,p99_ms,measured_at",
-    }
-    for name, head in heads.items():
-        with (finished.folder / f"{name}.csv").open(newline="", encoding="utf-8") as file:
-            assert next(csv.reader(file))[: head.count(",") + 1] == head.split(",")
-
-
-def test_labels_documents_and_what_ran_are_kept(finished: Results) -> None:
-    assert finished.queries["q-wheels"].labels.ranked == ("train", "car", "boat")
-    assert finished.documents["train"].title == "train"
-    assert finished.rankings("bm25")["q-rails"].doc_ids == ("train",)
-    assert (finished.folder / "qrels.trec").read_text().splitlines()[:2] == ["q-fruit 0 apple 2", "q-fruit 0 pear 1"]
-    assert "q-wheels 0 train 7" in (finished.folder / "qrels.gains.trec").read_text()
-    manifest = finished.manifest
-    assert manifest.experiment["name"] == "small"
-    assert manifest.resolved.statistics["correction"] == "holm"
-    assert manifest.dataset.documents == 6
-    assert len(manifest.dataset.digest) == 64
-    assert manifest.versions["numpy"]
-
-
 def test_only_runs_some_and_takes_the_others(tmp_path: Path) -> None:
     path = small.experiment(tmp_path)
     before = digests(run(path, Options(tmp_path / "out")).folder)
     results = run(path, Options(tmp_path / "out", only=("hashing",)))
     assert digests(results.folder) == before
     assert set(results.costs["retriever"]) == {"bm25", "hashing", "hybrid"}
-    with pytest.raises(InputError, match="did you mean 'bm25'"):
-        run(path, Options(tmp_path / "out", only=("bm52",)))
-    with pytest.raises(InputError, match="holds no results of this experiment"):
-        run(path, Options(tmp_path / "elsewhere", only=("bm25",)))
-
-
-def test_results_of_another_question_are_moved_aside(tmp_path: Path) -> None:
-    path = small.experiment(tmp_path)
-    run(path, Options(tmp_path / "out"))
-    run(small.experiment(tmp_path, more="seed = 1"), Options(tmp_path / "out"))
+    for only, place, told in (("bm52", "out", "did you mean 'bm25'"),
+                              ("bm25", "elsewhere", "holds no results of this experiment")):  # fmt: skip
+        assert told in str(small.refusal(run, path, Options(tmp_path / place, only=(only,))))
+    run(small.experiment(tmp_path, more="seed = 1"), Options(tmp_path / "out"))  # another question
     assert (tmp_path / "out" / "small.1" / "manifest.json").exists()
     assert records.read_manifest(tmp_path / "out" / "small").resolved.seed == 1
 
 
-def test_wrong_input_and_failures_of_every_retriever_leave_earlier_results_untouched(
-    tmp_path: Path, finished: Results
-) -> None:
+def test_wrong_input_and_failures_of_every_retriever_leave_earlier_results_untouched(tmp_path, finished):
     shutil.copytree(finished.folder, tmp_path / "out" / "small")
     before = digests(finished.folder)
     far = '[[retrievers]]\nname = "far"\nencoder = { kind = "hashing" }\nstore = "http://127.0.0.1:9"\n'
     with pytest.raises(BackendError, match="far: "):
         run(small.experiment(tmp_path, retrievers=far), Options(tmp_path / "out"))
+    assert not unfinished(tmp_path / "out" / "small").exists()  # nothing is in it to be judged
     assert digests(tmp_path / "out" / "small") == before
+    path = small.experiment(tmp_path)
+    path.write_text(path.read_text().replace('"Success@1"', "\"R(groups='first')@3\""))
+    with pytest.raises(InputError, match="groups"):  # before anything is embedded
+        run(path, Options(tmp_path / "none"))
+    assert not (tmp_path / "none").exists()
     absent = '[[retrievers]]\nname = "m"\nencoder = { kind = "sentence-transformers", model = "./no/such/folder" }\n'
     with pytest.raises(InputError, match="retriever 'm'"):
         run(small.experiment(tmp_path, retrievers=absent), Options(tmp_path / "out"))
@@ -130,14 +128,6 @@ def test_wrong_input_and_failures_of_every_retriever_leave_earlier_results_untou
     with pytest.raises(InputError, match=r"queries\.json:1: is not JSON"):
         run(small.experiment(tmp_path), Options(tmp_path / "out"))
     assert digests(tmp_path / "out" / "small") == before
-
-
-def test_measures_that_the_labels_cannot_feed_are_refused_before_anything_is_embedded(tmp_path: Path) -> None:
-    path = small.experiment(tmp_path)
-    path.write_text(path.read_text().replace('"Success@1"', "\"R(groups='first')@3\""))
-    with pytest.raises(InputError, match="groups"):
-        run(path, Options(tmp_path / "out"))
-    assert not (tmp_path / "out").exists()
 
 
 def test_a_reranked_retriever_has_its_uplift_with_a_ceiling(tmp_path: Path) -> None:
@@ -178,10 +168,14 @@ def test_odd_ids_pass_through_every_file(tmp_path: Path) -> None:
     verified(results.folder)
 
 
+def asked(folder: Path, *queries: tuple[str, list[str]]) -> None:
+    """Replace the queries of the small data set."""
+    said = [{"query": text, "relevant_documents": docs} for text, docs in queries]
+    (small.dataset(folder / "data") / "queries.json").write_text(json.dumps(said), encoding="utf-8")
+
+
 def test_one_query_is_undefined_rather_than_made_up(tmp_path: Path) -> None:
-    small.dataset(tmp_path / "data")
-    said = [{"query": "rails", "relevant_documents": ["train"]}]
-    (tmp_path / "data" / "queries.json").write_text(json.dumps(said), encoding="utf-8")
+    asked(tmp_path, ("rails", ["train"]))
     results = run(small.experiment(tmp_path, report=True), Options(tmp_path / "out"))
     assert (results.comparisons["p_value"] == 1).all()
     assert results.comparisons["verdict"].str.startswith("undecided").all()
@@ -191,14 +185,8 @@ def test_one_query_is_undefined_rather_than_made_up(tmp_path: Path) -> None:
 
 
 def test_empty_documents_and_queries_without_answers_score_zero_and_stay(tmp_path: Path) -> None:
-    small.dataset(tmp_path / "data")
+    asked(tmp_path, ("rails", ["empty"]), ("zzz", ["train"]), ("x", []))
     (tmp_path / "data" / "empty.md").write_text("", encoding="utf-8")
-    said = [
-        {"query": "rails", "relevant_documents": ["empty"]},
-        {"query": "zzz", "relevant_documents": ["train"]},
-        {"query": "x", "relevant_documents": []},
-    ]
-    (tmp_path / "data" / "queries.json").write_text(json.dumps(said), encoding="utf-8")
     results = run(small.experiment(tmp_path), Options(tmp_path / "out"))
     bm25 = results.scores[results.scores["retriever"] == "bm25"]
     assert set(bm25["query_id"]) == {"q0", "q1"}
@@ -207,19 +195,6 @@ def test_empty_documents_and_queries_without_answers_score_zero_and_stay(tmp_pat
     assert results.manifest.ledger.dataset["no-relevant-document"] == ("q2",)
     assert results.manifest.ledger.retrievers["hashing"].notes["empty"] == ("empty",)
     verified(results.folder)
-
-
-def test_the_report_says_whether_the_winner_depends_on_the_grade_rule(finished: Results) -> None:
-    said = (finished.folder / "report.md").read_text(encoding="utf-8")
-    readings = said.partition("## Other grade rules")[2].partition("\n## ")[0]
-    assert readings.count("\n| linear | ") == 2
-    assert readings.count("\n| binary | ") == 2
-    assert readings.count("\n| reciprocal | ") == 1
-    own = {
-        row["retriever"]: row["mean"] for _, row in finished.summary[finished.summary["measure"] == "nDCG@3"].iterrows()
-    }
-    first = next(line for line in readings.splitlines() if line.startswith("| linear | nDCG@3"))
-    assert all(f"{mean:.3f}" in first for mean in own.values())
 
 
 @pytest.mark.parametrize("name", ["scores", "summary", "comparisons", "rankings/bm25"])
@@ -247,3 +222,66 @@ def test_a_disk_that_is_full_is_named(tmp_path: Path, capfd: pytest.CaptureFixtu
         main(["run", str(path), "--results", str(disk), "--quiet"])
     assert stopped.value.code == 2
     assert re.search(r"error: \S*/disk/small\S*: cannot be written: No space left on device", capfd.readouterr().err)
+
+
+PAID = 'encoder = {{ kind = "openai", model = "m", base_url = "{}", price = 1000, batch_size = 2 }}\n'
+
+
+@pytest.mark.usefixtures("own_cache")
+def test_costs_are_the_retrievers_own_where_blocks_share_an_encoder(tmp_path: Path) -> None:
+    with serving(OpenAIProvider(["500"])) as provider:
+        blocks = '[[retrievers]]\nname = "whole"\n' + PAID.format(provider.url)
+        blocks += '[[retrievers]]\nname = "cut"\nchunk = { size = 20 }\n' + PAID.format(provider.url)
+        results = small.ran(tmp_path, retrievers=blocks)
+        requests = len(provider.requests)
+    costs = {(row["retriever"], row["stage"]): row for row in results.costs.to_dict("records")}
+    whole, cut = costs["whole", "embed-documents"], costs["cut", "embed-documents"]
+    assert (whole["texts"], whole["calls"]) == (6, 3)
+    assert cut["texts"] > 6
+    assert cut["calls"] == -(-(cut["texts"] - cut["cached"]) // 2)
+    for row in (whole, cut):
+        assert row["tokens"] > 0
+        assert row["usd"] == pytest.approx(row["tokens"] * 1e-3)
+    assert costs["cut", "embed-queries"]["calls"] == 0  # the queries are those of the first
+    assert sum(row["calls"] for row in costs.values()) + 1 == requests  # one was tried again
+    counts = {name: ledger.counts["embed-documents"] for name, ledger in results.manifest.ledger.retrievers.items()}
+    assert (counts["whole"].get("retries"), counts["cut"].get("retries")) == (1, None)
+
+
+# Hits that are not documents of the data set, as another system may give them
+
+
+def theirs(folder) -> str:
+    """A saved run whose first hit of every query is not a document."""
+    rows = [{"query_id": id_, "doc_id": doc, "score": score} for id_, _, docs in small.QUERIES
+            for doc, score in (("ghost", 9.0), (docs[0], 1.0))]  # fmt: skip
+    layouts.jsonl(folder / "run.jsonl", rows)
+    return f'[[retrievers]]\nname = "theirs"\nkind = "run"\npath = "{(folder / "run.jsonl").as_posix()}"\n'
+
+
+def test_they_are_not_given_to_a_judge_nor_are_their_claims(tmp_path):
+    queries = small.dataset(tmp_path / "data") / "queries.json"
+    rows = json.loads(queries.read_text())
+    queries.write_text(json.dumps([{**row, "claims": ["apples grow on trees"]} for row in rows]))
+    path = small.experiment(tmp_path, retrievers=BM25 + theirs(tmp_path), more='[judge]\nkind = "lexical"')
+    text = path.read_text().replace('measures = ["nDCG@3",', 'measures = ["nDCG@3", "ClaimRecall@3",')
+    path.write_text(text)
+    results = run(path, Options(tmp_path / "out"))
+    drawn = draw(gather([results.folder], 5), Drawing())
+    assert {document.id for query in drawn.queries for document in query.documents} == set(small.TEXTS)
+    judged = records.readings.read_passages(results.folder / records.readings.FOLDER)
+    assert judged
+    assert judged.keys() <= small.TEXTS.keys()
+
+
+def test_a_data_set_of_several_files_of_queries_is_found_again(tmp_path):
+    queries = small.dataset(tmp_path / "data") / "queries.json"
+    rows = json.loads(queries.read_text())
+    queries.write_text(json.dumps(rows[:3]))
+    (tmp_path / "data" / "more.json").write_text(json.dumps(rows[3:]))
+    path = small.experiment(tmp_path, retrievers=BM25)
+    place = (tmp_path / "data").as_posix()
+    table = f'dataset = {{ path = "{place}", queries = ["queries.json", "more.json"] }}'
+    path.write_text(path.read_text().replace(f'dataset = "{place}"', table))
+    results = run(path, Options(tmp_path / "out"))
+    assert len(gather([results.folder], 5).queries) == len(small.QUERIES)
