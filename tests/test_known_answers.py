@@ -19,7 +19,7 @@ import pytrec_eval
 import Stemmer
 
 from harness.pipeline import run
-from harness.running.options import Options
+from harness.running.forecast import Options
 from tests.support import layouts
 from tests.support.recompute import verified
 from tests.support.small import BM25

@@ -7,7 +7,7 @@ import pytest
 from harness.dataset import load
 from harness.evaluation.grading import clusters_of
 from harness.pipeline import run
-from harness.running.options import Options
+from harness.running.forecast import Options
 from tests.support import layouts
 from tests.support.small import ended, refusal
 

@@ -12,7 +12,7 @@ from harness.dataset import reference_of
 from harness.experiment import load
 from harness.pipeline import run
 from harness.reproduce import reproduce
-from harness.running.options import Options
+from harness.running.forecast import Options
 from retrievers.errors import BackendError, InputError
 from retrievers.external import Function, SavedRun
 from retrievers.meter import Meter

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from harness.pipeline import run
 from harness.running.check import check
-from harness.running.options import Options
+from harness.running.forecast import Options
 from retrievers import dense
 from retrievers.bm25 import BM25
 from retrievers.cache import Cache

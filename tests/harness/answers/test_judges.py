@@ -15,8 +15,8 @@ import pytest
 from harness import records
 from harness.answers import chat_judge
 from harness.answers.chat_judge import ModelJudge
+from harness.answers.judges import NliJudge
 from harness.answers.judging import Inquiry, Questions, asked_once
-from harness.answers.nli import NliJudge
 from harness.dataset.judgments import read_judgments
 from harness.labels.pool import write_pool
 from harness.records.readings import ClaimPassage
@@ -306,10 +306,10 @@ def test_a_model_that_grades_nothing_fails_and_a_mended_one_is_asked_again(tmp_p
         assert "12 replies of m hold no grade, such as" in failed and "sorry" in failed and "\x1b" not in failed
         provider.reply = lambda user: graded(2)
         assert "12 calls" in told(capsys, *words, "--plan")
-        assert "12 pairs asked, 0 of them from the cache: 12 graded" in told(capsys, *words)
+        assert "12 pairs requested, 0 from the cache: 12 graded" in told(capsys, *words)
         assert {one.grade for one in read_judgments([tmp_path / "judgments-llm.jsonl"])} == {2}
-        assert "0 pairs asked" in told(capsys, *words)
-        assert "12 of them from the cache: 12 graded" in told(capsys, *words, "--output", "other.jsonl")
+        assert "0 pairs requested" in told(capsys, *words)
+        assert "12 from the cache: 12 graded" in told(capsys, *words, "--output", "other.jsonl")
         assert len(provider.requests) == 24
 
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harness.answers import answer_measures, overlap, ragchecker
+from harness.answers import overlap, ragchecker
 from harness.answers.overlap import sentences, tokenizer_of, words
 from harness.answers.ragchecker import Entailments
 from harness.measures.claims import any_of

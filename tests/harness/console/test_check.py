@@ -12,10 +12,10 @@ from harness.dataset import load, reference_of
 from harness.pipeline import run
 from harness.report.sections.decision import alerts
 from harness.report.view import view_of
-from harness.running.capacity import Capacity
 from harness.running.check import check
 from harness.running.dataset_summary import dataset_summary, near_duplicates
-from harness.running.options import Options
+from harness.running.forecast import Options
+from harness.running.plan import Capacity
 from retrievers.types import Document
 from tests.support import layouts, small, tiny
 from tests.support.small import ended, ends, refusal
@@ -169,7 +169,7 @@ def test_repeated_questions_are_counted_once_by_check_run_gate_and_report(tmp_pa
     (small.dataset(tmp_path / "data") / "queries.json").write_text(json.dumps(rows), encoding="utf-8")
     blocks = '[[retrievers]]\nname = "hash"\nencoder = { kind = "hashing", dimensions = 64 }\n'
     path = small.experiment(tmp_path, retrievers=small.BM25 + blocks, report=True)
-    assert "30 queries (3 different questions)" in check(path).lines()[0]
+    assert "30 queries (3 clusters)" in check(path).lines()[0]
     results = run(path, Options(tmp_path / "out"))
     assert set(results.comparisons["clusters"]) == {3}
     assert results.comparisons["p_value"].min() >= 0.25

@@ -24,7 +24,7 @@ from harness.cli import app, main
 from harness.pipeline import run
 from harness.records import Results
 from harness.running.check import MEANINGS
-from harness.running.options import Options
+from harness.running.forecast import Options
 from retrievers.cache import Cache
 from retrievers.types import Embedded
 from tests.support import small
@@ -76,7 +76,7 @@ GATE = "--baseline a --challenger b --margin"
 REFUSED = [
     ("rnu", "Did you mean 'run'?"), ("cache inf", "Did you mean 'info'?"),
     ("run --quite x", "; did you mean '--quiet'? (see harness run --help)"),
-    ("compare r --qrels q", "QRELS|RESULTS is given without a name: TREC judgments, or a results"),
+    ("compare r --qrels q", "QRELS|RESULTS is given without a name: TREC qrels, or a results"),
     ("run", "Missing argument 'EXPERIMENT' (see harness run --help)"),
     ("cache", "Missing command (see harness cache --help)"),
     ("run x --max-cost much", "'--max-cost'"), ("gate x", "Missing option"), ("report x y", "unexpected extra arg"),
@@ -87,10 +87,10 @@ REFUSED = [
       for command, more in (("report", ""), ("reproduce", ""), ("gate", f"{GATE} 0.02"))),
     ("score qrels", "no run was named"), ("score qrels first.run -m ndgc", "did you mean 'nDCG'?"),
     ("score qrels first.run --grades binary", "for results folders"), ("check " + "x" * 5000, "too long"),
-    ("score qrels first.run --queries nowhere", "cannot be read"), ("score first.run qrels", "is a run, not judgments"),
+    ("score qrels first.run --queries nowhere", "cannot be read"), ("score first.run qrels", "is a run, not qrels"),
     ("score qrels nope", "error: nope: cannot be read: No such file or directory (give a file"),
     ("score qrels first.run first.run", "error: first.run: is named twice (name each run once)"),
-    ("score qrels first.run -m P(groups='first')@1", "there are no AND/OR groups in TREC judgments"),
+    ("score qrels first.run -m P(groups='first')@1", "there are no AND/OR groups in TREC qrels"),
     ("score qrels first.run --format csv --json", "cannot go with --format csv"),
     ("score RESULTS --grades binar", "is not a grade rule"), ("score RESULTS --grades [[1", "is not a grade rule"),
     ("score RESULTS --grades explicit", "error: --grades: query 'q-"),
@@ -418,7 +418,7 @@ def test_reproduce_says_what_differs(call: Call, copied: Path) -> None:
     assert "summary.csv: cannot be read whole: it was changed" in call("reproduce", "--trust", copied, code=2).err
     small.signed_anew(copied)
     said = call("reproduce", "--trust", copied, code=1)
-    assert "summary.csv: does not follow from the rankings and labels beside it" in said.err
+    assert "summary.csv: does not follow from the folder's rankings and labels" in said.err
     (copied.parents[1] / "data" / "pear.md").write_text("# pear\n\nanother text", encoding="utf-8")
     said = call("reproduce", "--trust", copied, code=2)
     assert "is not the data of these results: a document, query or label has changed (" in said.err

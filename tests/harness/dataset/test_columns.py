@@ -204,7 +204,7 @@ def test_repeated_and_blank_rows_are_counted_and_the_same_questions_asked(tmp_pa
     assert "rows that repeat an earlier query: searched once (2): q0, q0" in lines
     assert any(line.startswith("queries without text: not searched (3): q1, ") for line in lines)
     said = write_experiment(path).lines()
-    assert "rows of questions that are not asked: 2 that repeat an earlier one, 3 blank" in said
+    assert "rows of queries that are not used: 2 that repeat an earlier one, 3 blank" in said
 
 
 def test_power_counts_the_queries_that_are_judged(tmp_path):

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.dataset import DatasetReference, converting, corpus, load, markdown_folder, reference_of
+from harness.dataset import DatasetReference, corpus, load, markdown_folder, reference_of
 from harness.dataset.judgments import read_judgments
 from harness.dataset.rows import read_jsonl
 from harness.dataset.source import Findings
@@ -83,9 +83,9 @@ CASES: list[tuple[str, str, Change, str]] = [
     ("beir", "corpus.jsonl", add('{"_id": "e", "text": "cut \\ud83d"}'), "jsonl:5: is not JSON: .* half a character"),
     ("beir", "corpus.jsonl", add('{"_id": "e", "text": "whole \\ud83d\\ude00"}\n' + "[" * 100_000), ":6: is not JSON"),
     ("beir", "queries.jsonl", add('{"_id": "q1", "text": "x"}'), r"'q1' occurs twice .*it is at \S*jsonl:1 too"),
-    ("beir", "queries.jsonl", b"", "there is no query|judgments name query 'q1'"),
+    ("beir", "queries.jsonl", b"", "there is no query|labels name query 'q1'"),
     ("beir", "qrels/test.tsv", add("q1\tcra\t1\n"), r":7: query 'q1' names document 'cra', .* \(did you mean 'car'"),
-    ("beir", "qrels/test.tsv", add("q9\tcar\t1\n"), ":7: judgments name query 'q9'"),
+    ("beir", "qrels/test.tsv", add("q9\tcar\t1\n"), ":7: labels name query 'q9'"),
     ("beir", "qrels/test.tsv", add("q1 0 car 1\n" * 30), ":7: 4 columns, as at 29 more places .*TREC"),
     ("csv", "documents.csv", swap("id,", "sku,"), r"csv:2: '_id' is missing, as .*columns = \{ document_id ="),
     ("csv", "documents.csv", swap("id,text", "id,words"), "csv:2: 'text' is missing, as .*there are: id, words"),
@@ -146,7 +146,7 @@ CASES: list[tuple[str, str, Change, str]] = [
     ("irds", "docs.tsv", b"car\tx\ncar\ty\n", "document id 'car' occurs twice"),
     ("irds", "qrels.txt", b"q1 0 car 1\nq1 0 car 1\n", "are judged twice"),
     ("hub", HUB, cut(20), "cannot be read"),
-    ("hub", JUDGED, [{**layouts.qrels()[0], "query-id": "q9"}], "/qrels:1: judgments name query 'q9'"),
+    ("hub", JUDGED, [{**layouts.qrels()[0], "query-id": "q9"}], "/qrels:1: labels name query 'q9'"),
 ]  # fmt: skip
 DOCUMENTS_BESIDE = {"ragas", "langsmith", "hotpotqa"}
 MSMARCO = {"collection.tsv": b"car\ta car\n", "queries.tsv": b"q1\twheels\n", "qrels.tsv": b"q1\t0\tcar\t1\n"}

@@ -15,15 +15,15 @@ from scipy import stats
 
 from harness import records
 from harness.dataset import load
-from harness.evaluation.corpus_change import corpus_change
 from harness.evaluation.evaluate import evaluation_of, read_evaluation
 from harness.evaluation.evidence import evidence
+from harness.evaluation.gate import corpus_change
 from harness.pipeline import run
-from harness.running.options import Options
+from harness.running.forecast import Options
 from harness.stats.agreement import mean_overlap, overlap
-from harness.stats.cross_fitting import cross_fitted
 from harness.stats.differences import singles, units_of
-from harness.stats.roc import area, compare_areas
+from harness.stats.multiplicity import cross_fitted
+from harness.stats.paired_tests import area, compare_areas
 from tests.support import layouts
 from tests.support.scored import scored
 from tests.support.small import refusal

@@ -141,7 +141,7 @@ def test_every_number_is_by_cluster_and_that_is_told():
     units, clusters = units_of(needs), tuple(needs)
     compared = compare(scores, clusters=clusters)
     found = concluded(scores, compared, clusters=clusters)
-    assert "150 queries (30 different questions)" in " ".join(look_sentences(found))
+    assert "150 queries (30 clusters)" in " ".join(look_sentences(found))
     assert compared[0].clusters == found.clusters == 30
     wide, narrow = summarize(scores["a"], units=units), summarize(scores["a"])
     assert wide.count == 150 and wide.ci_high - wide.ci_low > 1.3 * (narrow.ci_high - narrow.ci_low)

@@ -87,8 +87,8 @@ def test_the_gate_says_in_one_line_why_it_passes_or_not(a, b, known, passed, sai
 
 @pytest.mark.parametrize(
     ("value", "n", "passed", "said"),
-    [(0.5, 3, False, "no change was seen; a fault that hits fewer than 100 % of the queries would be missed"),
-     (0.5, 150, True, "a fault that hits fewer than 2.0 % of the queries would be missed"),
+    [(0.5, 3, False, "no change was seen; a defect that affects fewer than 100 % of the queries would be missed"),
+     (0.5, 150, True, "a defect that affects fewer than 2.0 % of the queries would be missed"),
      (0.0, 50, False, "every score is 0 on 50 queries (difference +0.0000)")],
 )  # fmt: skip
 def test_identical_rankings_are_called_so_and_prove_little(value, n, passed, said):

@@ -15,7 +15,7 @@ from harness.evaluation.conclusions import headline
 from harness.evaluation.gate import BASELINE, CHALLENGER, gate_scores
 from harness.evaluation.wording import gate_sentence, look_sentence
 from harness.pipeline import run
-from harness.running.options import Options
+from harness.running.forecast import Options
 from harness.stats.differences import differences
 from harness.stats.power import (
     MOST,

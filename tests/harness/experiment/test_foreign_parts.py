@@ -17,7 +17,7 @@ from harness.report.sections.reranked import reranked
 from harness.report.view import view_of
 from harness.running.check import check
 from harness.running.cluster import tasks_of
-from harness.running.options import Options
+from harness.running.forecast import Options
 from retrievers import bm25
 from retrievers.errors import InputError
 from tests.support import small

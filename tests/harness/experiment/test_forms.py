@@ -13,7 +13,7 @@ from harness.report import write_report
 from harness.report.sections.tradeoffs import vector_sizes
 from harness.report.text import plain, size
 from harness.running.check import check
-from harness.running.options import Options
+from harness.running.forecast import Options
 from retrievers.local_models import LocalModel
 from tests.support import layouts, tiny
 from tests.support.small import BM25, planned, refusal
@@ -197,7 +197,7 @@ def test_an_encoder_of_another_form_is_refused_with_the_kind_to_write(experiment
     hashing = '[[retrievers]]\nname = "m"\nkind = "multivector"\nencoder = { kind = "hashing" }\n'
     for blocks, told in (
         (sparse.replace('kind = "sparse"\n', ""), "'sparse-encoder' gives sparse vectors, not dense ones"),
-        (sparse.replace('kind = "sparse"\n', ""), 'it stands in a retriever of kind = "sparse"'),
+        (sparse.replace('kind = "sparse"\n', ""), 'it belongs to a retriever of kind = "sparse"'),
         (hashing, "'hashing' gives dense vectors, not multivector ones"),
         (f"{sparse}derive = {{ dimensions = [4] }}", "derive"),
     ):

@@ -163,7 +163,7 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
         ({"default": "words", "of": "words", "name": ["a"]}, "sweep.name: cannot be swept"),
         ({"default": "dense", "of": "dense", "encoder.dimensions": [64]}, "the default is its only configuration"),
         ({"default": "words", "of": "words", "k1": list(range(30)), "b": [i / 20 for i in range(20)]},
-         "sweep: stands for 600 configurations, and at most 500 are run"),
+         "sweep: makes 600 configurations; at most 500 are run"),
     ]),
 ]  # fmt: skip
 

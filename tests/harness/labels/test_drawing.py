@@ -10,9 +10,8 @@ import pytest
 
 import harness
 from harness.dataset import load, reference_of
-from harness.labels.drawing import Drawing, draw, gather
 from harness.labels.judging_page import in_order
-from harness.labels.pool import lines_of, read_pool, write_pool
+from harness.labels.pool import Drawing, draw, gather, lines_of, read_pool, write_pool
 from harness.report import write_report
 from retrievers.errors import InputError
 from tests.support import small

@@ -12,11 +12,10 @@ from hypothesis import strategies as st
 from harness.dataset import DatasetReference, load, reference_of, trec
 from harness.dataset.judgments import NAME, merge, read_judgments
 from harness.evaluation.grading import labels_that_count
-from harness.labels.agree import agree, agreement_of
-from harness.labels.disagreement import disputes
+from harness.labels.agree import agree, agreement_of, disputes
 from harness.labels.pool import read_pool
 from harness.pipeline import run
-from harness.running.options import Options
+from harness.running.forecast import Options
 from retrievers.errors import DataChanged, InputError
 from tests.support import small
 from tests.support.chat_fake import ChatProvider, quotation
@@ -214,14 +213,14 @@ def sources(data):
 
 def test_from_questions_to_labels(begun, capsys):
     drawing = ("pool", "results/small", "--sample", "4", "--seed", "1")
-    assert "4 of 6 questions" in harness(capsys, *drawing)
+    assert "4 of 6 queries" in harness(capsys, *drawing)
     pool = read_pool(Path("pool.jsonl"))
     told = json.loads(harness(capsys, "judge", "pool.jsonl", "--json"))
     assert told == {"path": "judge.html", "digest": pool.digest, "pairs": pool.pairs}
     assert "judge.html: " in harness(capsys, "judge", "pool.jsonl") and Path("judge.html").is_file()
     harness(capsys, "judge", "pool.jsonl", "--output", "pool.jsonl", code=2)
     said = merged(capsys, as_person(pool))
-    assert "questions judged by people 4, begun by people 0, by a model alone 0" in said
+    assert "queries judged by people 4, begun by people 0, by a model alone 0" in said
     assert sources(begun) == {"people"}
     harness(capsys, "check", "small.toml")
     harness(capsys, "run", "small.toml", "--quiet")
@@ -270,7 +269,7 @@ def test_judges_are_compared_and_what_they_dispute_is_settled(begun, people, cap
     write(Path("all.jsonl"), [*people, *ben, *again])
     said = harness(capsys, "labels", "agree", "all.jsonl")
     for part in ("ann and ben", "alpha, ordinal", "(no interval below 10 queries)", "worth talking about: ",
-                 "ann asked twice, 5 pairs: 100 % the same, kappa with squared weights "):  # fmt: skip
+                 "ann graded twice, 5 pairs: 100 % the same, kappa with squared weights "):  # fmt: skip
         assert part in said
     assert "95 % interval" not in said
     found = json.loads(harness(capsys, "labels", "agree", "all.jsonl", "--json"))
@@ -302,19 +301,19 @@ def test_nobody_corrects_another_by_bearing_his_name(begun, people, capsys):
     merged(capsys, people)
     for _ in range(2):  # the same again adds nothing
         said = merged(capsys, [people[0], forged])
-        assert "what corrects ann is kept as a second answer; if ann sent it: --corrects ann" in said
+        assert "later grades by ann do not replace the first ones; if they should: --corrects ann" in said
         assert f"{len(people) + 1} judgments" in said and grade() == people[0].grade
     lines = map(json.loads, (begun / "judgments.jsonl").read_text().splitlines())
     assert [line["grade"] for line in lines if line.get("round") == 2] == [forged.grade]
     said = merged(capsys, [people[0], forged], "--corrects", "ann")
-    assert "second answer" not in said and grade() == forged.grade
+    assert "--corrects" not in said and grade() == forged.grade
 
 
 def test_a_model_that_gave_no_grade_is_filled_in(begun, people, capsys):
     unread = people[0].model_copy(update={"grade": None, "judge": "m", "kind": "llm"})
     merged(capsys, [unread])
     filled = unread.model_copy(update={"grade": 2, "corrects": True})
-    assert "second answer" not in merged(capsys, [unread, filled])
+    assert "--corrects" not in merged(capsys, [unread, filled])
     assert load(DatasetReference(begun)).labels[unread.query_id].grades == {unread.document_id: 2}
 
 
@@ -339,8 +338,8 @@ def test_a_question_that_stands_twice_is_told(begun, capsys):
     (begun / "queries.json").write_text(json.dumps(rows), encoding="utf-8")
     harness(capsys, "run", "small.toml", "--quiet")
     said = harness(capsys, "pool", "results/small")
-    assert "left out: 1 question that another one asks, but for case and white space" in said
-    assert "6 of 6 questions" in said
+    assert "left out: 1 query that repeat another, but for case and white space" in said
+    assert "6 of 6 queries" in said
 
 
 def test_pairs_on_which_people_and_a_model_lie_far_apart_are_listed(begun, people, capsys):

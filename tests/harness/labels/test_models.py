@@ -97,9 +97,9 @@ def test_a_file_of_another_server_or_pool_is_refused():
     made = pool(1, 2)
     with serving(ChatProvider()) as one, serving(ChatProvider()) as other:
         judge(one, made)
-        assert "holds judgments of judge-1 of another server" in str(refusal(judge, other, made))  # it asked nothing
+        assert "holds labels of judge-1 of another server" in str(refusal(judge, other, made))  # it asked nothing
         before = write(FILE, [judgment()]).read_bytes()
-        assert "holds judgments of pool p, and this is" in str(refusal(judge, one, made))
+        assert "holds labels of pool p, and this is" in str(refusal(judge, one, made))
     assert FILE.read_bytes() == before
     digests = prompt_digest("a"), prompt_digest("a", server="http://a/v1"), prompt_digest("a", server="b")
     assert len({*digests, prompt_digest("a", 200), prompt_digest("a", 201)}) == 5

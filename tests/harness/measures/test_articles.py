@@ -9,8 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from harness.measures import parse, score, value
-from harness.measures.grades import RULES, Buckets, Gain, gain_warning, grade
-from harness.measures.groups import group_value
+from harness.measures.grades import RULES, Buckets, Gain, gain_warning, grade, group_value
 from retrievers.errors import InputError
 
 GROUPS = [["a", "b"], ["c"], ["d", "e", "f"]]

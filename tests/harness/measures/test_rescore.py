@@ -53,7 +53,7 @@ EMPTY = "judged queries without a relevant document: 1 "
     [({}, ["q1", "q2", "q3", "q4"],
       [f"{EMPTY}(they score 0 and count; --skip-no-relevant leaves them out)",
        f"{LACKED}(they score 0 and count; harness score --intersection leaves them out)",
-       "queries of the run without judgments: 1 (ignored)"]),
+       "queries of the run without labels: 1 (ignored)"]),
      ({"skip_no_relevant": True}, ["q1", "q3", "q4"], [f"{EMPTY}(left out)"]),
      ({"intersection": True}, ["q1", "q2", "q3"], [f"{LACKED}(left out)"]),
      ({"skip_no_relevant": True, "intersection": True}, ["q1", "q3"], [f"{EMPTY}(left out)", f"{LACKED}(left out)"]),

@@ -15,7 +15,6 @@ from harness.report import write_report
 from harness.report.sections.queries import unpacked
 from tests.support import small
 from tests.support.browser import complaints, needs_browser, resize, scroll_through, settled
-from tests.support.theirs import install
 
 pytestmark = needs_browser
 WORDS = ("apples", "pears", "cars", "trains", "boats", "fish")

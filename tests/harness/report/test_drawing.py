@@ -9,9 +9,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from harness.report import charts, theme
+from harness.report import charts, text
 from harness.report.axes import Axis, placed_names
-from harness.report.elements import figure, svg
+from harness.report.charts import figure, svg
 from harness.report.view import view_of
 from retrievers.errors import InputError
 from tests.support import small
@@ -30,9 +30,9 @@ def contrast(one, other):
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_every_colour_stands_out_from_its_paper(scheme):
-    paper = getattr(theme.PAPER, scheme)
-    assert min(contrast(getattr(shade, scheme), paper) for shade in theme.SERIES) >= 3
-    assert min(contrast(getattr(shade, scheme), paper) for shade in (theme.INK, theme.MUTED)) >= 4.5
+    paper = getattr(text.PAPER, scheme)
+    assert min(contrast(getattr(shade, scheme), paper) for shade in text.SERIES) >= 3
+    assert min(contrast(getattr(shade, scheme), paper) for shade in (text.INK, text.MUTED)) >= 4.5
 
 
 MACHADO = {
@@ -47,7 +47,7 @@ MACHADO = {
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_the_first_retrievers_differ_for_colour_blind_readers(kind, scheme):
     """CIE 1976 differences of the first five colours, seen with each deficiency; a name stands beside every one."""
-    seen = [lab(np.clip(np.array(MACHADO[kind]) @ linear(getattr(shade, scheme)), 0, 1)) for shade in theme.SERIES[:5]]
+    seen = [lab(np.clip(np.array(MACHADO[kind]) @ linear(getattr(shade, scheme)), 0, 1)) for shade in text.SERIES[:5]]
     apart = [np.linalg.norm(seen[i] - seen[j]) for i in range(5) for j in range(i)]
     assert min(apart) >= 20
 
@@ -66,7 +66,7 @@ def lab(rgb):
 def test_ten_retrievers_have_ten_colours_and_more_share_them():
     names = [f"r{i}" for i in range(40)]
     for few in (names[:10], names):
-        colors = theme.colors_of({name: f"identity of {name}" for name in few})
+        colors = text.colors_of({name: f"identity of {name}" for name in few})
         assert list(colors) == few
         assert Counter(Counter(colors.values()).values()) == {len(few) // 10: 10}
 
@@ -88,14 +88,14 @@ def test_a_retriever_looks_the_same_in_every_report_or_as_declared(tmp_path):
     assert declared.manifest.retrievers["a"] == plain.manifest.retrievers["a"]
     shown = (declared.folder / "report.html").read_text(encoding="utf-8")
     (twin,) = re.findall(r'\[fill="#101010"\] \{ fill: (#\w{6}); \}', shown)
-    assert contrast(twin, theme.PAPER.dark) >= 3
+    assert contrast(twin, text.PAPER.dark) >= 3
     for color, told in (("red", "'red' is not a colour"), ("#ffee00", "is too light to be seen on white paper")):
         with pytest.raises(InputError, match=told):
             ran(tmp_path, "refused", f'{A}color = "{color}"\n')
     first, *others = plain.manifest.resolved.retrievers
     tables = ({**first, "color": '#000000"] {} </style><script>'}, *others)  # as a manifest of somebody else
     manifest = replace(plain.manifest, resolved=replace(plain.manifest.resolved, retrievers=tables))
-    assert view_of(replace(plain, manifest=manifest)).colors["a"] in {shade.light for shade in theme.SERIES}
+    assert view_of(replace(plain, manifest=manifest)).colors["a"] in {shade.light for shade in text.SERIES}
 
 
 @pytest.mark.parametrize(

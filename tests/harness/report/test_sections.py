@@ -20,9 +20,10 @@ from harness.report.sections.slices import Slice, SlicePair, carried, labels_of,
 from harness.report.view import view_of
 from harness.report.write import markdown
 from harness.stats.settings import Settings
-from tests.harness.experiment.test_foreign_parts import PACKAGE, POINTS, install
+from tests.harness.experiment.test_foreign_parts import PACKAGE, install
 from tests.support import layouts, small
 from tests.support.scored import finding, scored, shown
+from tests.support.theirs import POINTS
 
 WORDS = ("apples", "pears", "cars", "trains", "boats", "fish")
 TEXTS = list(small.TEXTS)

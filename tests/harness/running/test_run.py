@@ -9,7 +9,7 @@ import pytest
 
 from harness import records
 from harness.cli import main
-from harness.labels.drawing import Drawing, draw, gather
+from harness.labels.pool import Drawing, draw, gather
 from harness.pipeline import run
 from harness.records import Results, unfinished
 from harness.reproduce import reproduce
