@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harness.answers import overlap, ragchecker
+from harness.answers import answer_measures, overlap, ragchecker
 from harness.answers.overlap import sentences, tokenizer_of, words
 from harness.answers.ragchecker import Entailments
 from harness.measures.claims import any_of
@@ -195,13 +195,13 @@ def test_measures_of_words_without_a_reference_are_undefined() -> None:
 
 
 def test_ragas_keeps_its_epsilon_and_is_undefined_without_anything_to_divide_by() -> None:
-    assert ragas.context_precision([True, True]) == 2 / (2 + 1e-10)
-    assert ragas.context_precision([False, True]) == 0.5 / (1 + 1e-10)
-    assert ragas.context_precision([None, True]) is None
-    assert ragas.context_precision([True, None]) == 1 / (1 + 1e-10), "either verdict on the second gives this"
-    assert ragas.supported([]) is ragas.context_relevance([]) is None
-    assert ragas.supported([[], []]) == 0
+    assert answer_measures.context_precision([True, True]) == 2 / (2 + 1e-10)
+    assert answer_measures.context_precision([False, True]) == 0.5 / (1 + 1e-10)
+    assert answer_measures.context_precision([None, True]) is None
+    assert answer_measures.context_precision([True, None]) == 1 / (1 + 1e-10), "either verdict on the second gives this"
+    assert answer_measures.supported([]) is answer_measures.context_relevance([]) is None
+    assert answer_measures.supported([[], []]) == 0
     question, asked = np.array([1.0, 0.0], dtype=np.float32), np.array([[1, 0], [1, 1]], dtype=np.float32)
-    assert ragas.answer_relevancy(question, asked[:0], []) is None
-    assert ragas.answer_relevancy(question, asked, [True, True]) == 0
-    assert ragas.answer_relevancy(question, asked, [False, True]) == pytest.approx((1 + math.sqrt(0.5)) / 2)
+    assert answer_measures.answer_relevancy(question, asked[:0], []) is None
+    assert answer_measures.answer_relevancy(question, asked, [True, True]) == 0
+    assert answer_measures.answer_relevancy(question, asked, [False, True]) == pytest.approx((1 + math.sqrt(0.5)) / 2)

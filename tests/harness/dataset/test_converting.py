@@ -92,7 +92,7 @@ def test_what_companies_have_becomes_documents_and_is_converted_once(tmp_path, m
 
 
 def test_without_markitdown_the_files_that_are_not_read_are_told_first(tmp_path, monkeypatch, in_tmp, call):
-    for room in (converting, markdown_folder, how_read):
+    for room in (corpus, markdown_folder, how_read):
         monkeypatch.setattr(room, "installed", lambda: False)
     found = load(reference_of(folder(tmp_path / "data", "plain")))
     assert [document.id for document in found.documents()] == ["guide", "plain"]

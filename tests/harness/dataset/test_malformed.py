@@ -289,7 +289,7 @@ def test_folders_that_are_no_data_set(tmp_path, monkeypatch):
     assert "none: no such folder" in str(refusal(load, DatasetReference(tmp_path / "none")))
     (tmp_path / "empty" / "a.md").write_text("text")
     assert "queries.json: cannot be read: No such file" in str(refusal(load, DatasetReference(tmp_path / "empty")))
-    for room in (converting, corpus, markdown_folder):
+    for room in (corpus, markdown_folder):
         monkeypatch.setattr(room, "installed", lambda: False)
     (tmp_path / "empty" / "a.md").rename(tmp_path / "empty" / "a.pdf")
     (tmp_path / "empty" / "queries.csv").write_text("query\nleave\n")

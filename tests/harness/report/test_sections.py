@@ -20,10 +20,9 @@ from harness.report.sections.slices import Slice, SlicePair, carried, labels_of,
 from harness.report.view import view_of
 from harness.report.write import markdown
 from harness.stats.settings import Settings
-from tests.harness.experiment.test_foreign_parts import PACKAGE, install
 from tests.support import layouts, small
 from tests.support.scored import finding, scored, shown
-from tests.support.theirs import POINTS
+from tests.support.theirs import install
 
 WORDS = ("apples", "pears", "cars", "trains", "boats", "fish")
 TEXTS = list(small.TEXTS)
@@ -288,7 +287,7 @@ RERANKED = '[[retrievers]]\nname = "reranked"\nof = "bm25"\nrerank = { kind = "s
 
 
 def test_the_ceiling_bounds_what_a_reranker_reaches(tmp_path, monkeypatch):
-    install(tmp_path, monkeypatch, PACKAGE, POINTS)
+    install(tmp_path, monkeypatch)
     run = small.ran(tmp_path, retrievers=small.RETRIEVERS + RERANKED, report=True)
     held = held_by(run.folder / "report.html", "evidence")
     names = [one["name"] for one in held["retrievers"]]
