@@ -41,9 +41,11 @@ def failed_of(folder) -> dict[str, str]:
 
 
 def test_functions_fail_alone_whatever_they_raise_and_file_and_line_are_named(tmp_path, module, capsys):
-    blocks = "".join(f'[[retrievers]]\nname = "{name}"\nkind = "python"\ncall = "{module}:{name}"\n' for name in FAULTS)
-    path = small.experiment(tmp_path, retrievers=blocks + BM25)
-    first, told = (ends(capsys, 3, "run", path, *more).err for more in ((), ("--debug",)))
+    block = '[[retrievers]]\nname = "{1}"\nkind = "python"\ncall = "{0}:{1}"\n'
+    blocks = {name: block.format(module, name) for name in FAULTS}
+    first = ends(capsys, 3, "run", small.experiment(tmp_path, retrievers="".join(blocks.values()) + BM25)).err
+    two = small.experiment(tmp_path, name="debug", retrievers=blocks["exits"] + blocks["deep"] + BM25)
+    told = ends(capsys, 3, "run", two, "--debug").err  # a lone surrogate in its log would end pytest-xdist
     failed = failed_of(tmp_path)
     assert [name for name, (_, said) in FAULTS.items() if said not in failed[name]] == [], failed
     assert records.read(tmp_path / "results" / "small").retrievers == ("bm25",)
