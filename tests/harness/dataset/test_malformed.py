@@ -308,7 +308,7 @@ CONTENTS = {
 def test_a_file_of_another_kind_is_called_so_once(tmp_path, content, kind):
     path = tmp_path / "file"
     path.write_text(content)
-    for read, what in ((read_judgments, "is not JSON Lines"), (read_qrels, "holds no TREC judgments")):
+    for read, what in ((read_judgments, "is not JSON Lines"), (read_qrels, "holds no TREC qrels")):
         problems = refusal(read, [path] if read is read_judgments else path).problems
         assert [problem.what for problem in problems] == [f"{what}: it looks like {kind}"]
 

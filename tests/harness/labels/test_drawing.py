@@ -37,7 +37,7 @@ def test_questions_without_labels_are_a_beginning(folder, in_tmp, form, call):
     (folder / "queries.json").unlink()
     (folder / f"queries.{form}").write_text(FORMS[form], encoding="utf-8")
     said = call("init", "data", "--output", "begun.toml", code=0).out
-    assert "6 documents, 6 questions without labels" in said and "harness pool results/begun" in said
+    assert "6 documents, 6 queries without labels" in said and "harness pool results/begun" in said
     found = load(reference_of(folder))
     assert [query.text for query in found.queries] == TEXTS and found.labels == {}
 

@@ -302,7 +302,7 @@ def test_nobody_corrects_another_by_bearing_his_name(begun, people, capsys):
     for _ in range(2):  # the same again adds nothing
         said = merged(capsys, [people[0], forged])
         assert "later grades by ann do not replace the first ones; if they should: --corrects ann" in said
-        assert f"{len(people) + 1} judgments" in said and grade() == people[0].grade
+        assert f"{len(people) + 1} labels" in said and grade() == people[0].grade
     lines = map(json.loads, (begun / "judgments.jsonl").read_text().splitlines())
     assert [line["grade"] for line in lines if line.get("round") == 2] == [forged.grade]
     said = merged(capsys, [people[0], forged], "--corrects", "ann")
@@ -338,7 +338,7 @@ def test_a_question_that_stands_twice_is_told(begun, capsys):
     (begun / "queries.json").write_text(json.dumps(rows), encoding="utf-8")
     harness(capsys, "run", "small.toml", "--quiet")
     said = harness(capsys, "pool", "results/small")
-    assert "left out: 1 query that repeat another, but for case and white space" in said
+    assert "left out: 1 query equal to another but for case and white space" in said
     assert "6 of 6 queries" in said
 
 

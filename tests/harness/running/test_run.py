@@ -210,7 +210,7 @@ def test_a_folder_that_contradicts_itself_is_not_reproduced(tmp_path: Path, fini
         records.write_table(folder, name, table.assign(**{column: 0.77}))
     with pytest.raises(InputError, match="changed or cut since it was written"):
         reproduce(folder)
-    with pytest.raises(NotShown, match="does not follow from the rankings and labels"):
+    with pytest.raises(NotShown, match="does not follow from the folder's rankings and labels"):
         reproduce(small.signed_anew(folder))
 
 
