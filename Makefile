@@ -21,8 +21,7 @@ demo: .venv/.demo  ## Compare three retrievers on the survey templates that come
 test: .venv/.test  ## Lint, types, and the tests that take a moment.
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/mypy
-	$(BIN)/pytest -q -n 3 --dist loadfile -m "not slow"
+	$(BIN)/mypy & types=$$!; $(BIN)/pytest -q -n 3 --dist loadfile -m "not slow" && wait $$types
 
 slow: .venv/.test  ## The other tests: calibrations, kills, browsers, commands of the docs.
 	$(BIN)/pytest -q -n 2 -m slow
