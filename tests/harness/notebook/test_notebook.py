@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 
 import harness
+from harness.evaluation.evaluate import evaluation_of
 from harness.experiment import load
 from harness.measures import parse, score
 from harness.pipeline import run
@@ -499,3 +500,8 @@ def test_a_retriever_that_does_not_say_how_it_is_written_is_one_message():
         evaluated({"mine": Foreign()})
     with pytest.raises(harness.InputError, match="an object of type int is no model"):
         evaluated({"mine": Dense(3)})
+
+
+def test_an_empty_answer_is_not_unjudged():
+    judged = evaluation_of(evaluated({"bm25": BM25(), "silent": Function(lambda text, depth: [])})).judged
+    assert judged["silent"] == 1 > judged["bm25"]

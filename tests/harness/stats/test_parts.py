@@ -16,7 +16,7 @@ from scipy import stats as scipy_stats
 from statsmodels.stats.multitest import multipletests
 from statsmodels.stats.proportion import proportion_confint
 
-from harness.stats.differences import differences, generator, singles, units_of
+from harness.stats.differences import Range, differences, generator, singles, units_of
 from harness.stats.intervals import mean_interval, student, summarize, wilson
 from harness.stats.multiplicity import adjust, sets_like_these
 from harness.stats.paired_tests import paired_t
@@ -60,6 +60,17 @@ def test_student_s_interval_and_paired_t_are_scipy_s():
     ours = student(values)
     assert (ours.low, ours.high) == pytest.approx((theirs.low, theirs.high), rel=1e-12)
     assert ours.method == "t"
+
+
+def test_the_interval_of_a_difference_stays_within_its_bounds_and_turns_with_its_sign():
+    values, bounds = np.array([1.0, 1.0, 1.0, 0.9, -0.2]), Range(-1.0, 1.0)
+    ours, turned = student(values, bounds=bounds), student(-values, bounds=bounds)
+    # The logit of (mean + 1) / 2 and its t interval by the delta method, written out.
+    share = (values.mean() + 1) / 2
+    reach = scipy_stats.t.ppf(0.975, 4) * values.std(ddof=1) / math.sqrt(5) / 2 / (share * (1 - share))
+    wanted = [2 / (1 + math.exp(-(math.log(share / (1 - share)) + side * reach))) - 1 for side in (-1, 1)]
+    assert (ours.low, ours.high) == pytest.approx(wanted, rel=1e-12) and ours.method == "logit"
+    assert (turned.low, turned.high) == pytest.approx((-ours.high, -ours.low), rel=1e-12)
 
 
 @pytest.mark.parametrize(("successes", "n"), [(0, 13), (1, 13), (7, 13), (13, 13), (0, 1)])
