@@ -122,6 +122,7 @@ def test_weights_count_a_ranking_more_and_scores_alike_are_the_best():
     assert dict(fuse([a, b], 3, weights=(0, 1))) == pytest.approx({"y": 1 / 61, "z": 1 / 62, "x": 0}, abs=1e-6)
     assert dict(fuse([a, b], 3, "convex")) == {"y": 1.0, "x": 0.5, "z": 0.0}
     assert dict(fuse([ranked([], []), b], 3, "convex", weights=(1, 1), minimum=(0, 8))) == {"y": 0.5, "z": 0.0}
+    assert dict(fuse([ranked(["x"], [2]), b], 3, "convex", minimum=(2, 8))) == {"y": 0.5, "x": 0.0, "z": 0.0}
 
 
 @pytest.mark.parametrize(
