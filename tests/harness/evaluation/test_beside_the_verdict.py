@@ -142,9 +142,16 @@ def experiment(folder, *, floor=None, measures=("Success@5", "Abstain")):
 
 
 def test_scores_tell_what_nothing_answers(tmp_path):
-    found = run(experiment(tmp_path), Options(tmp_path / "out"))
+    table = experiment(tmp_path)
+    worse = [(id_, n / 20) for n, id_ in enumerate(ANSWERED)] + [(id_, 0.3) for id_ in LOST]
+    (tmp_path / "worse.trec").write_text("".join(f"{id_} Q0 d0 1 {score} x\n" for id_, score in worse))
+    table["retrievers"].append({**table["retrievers"][0], "name": "worse", "path": str(tmp_path / "worse.trec")})
+    found = run(table, Options(tmp_path / "out"))
     evaluation = evaluation_of(found)
-    (floor,) = evaluation.abstention.floors
+    floor, other = evaluation.abstention.floors
+    (pair,) = evaluation.abstention.pairs
+    assert (pair.a, pair.b, pair.difference) == ("served", "worse", pytest.approx(floor.area - other.area))
+    assert other.area == pytest.approx(np.mean([wins(n / 20, 0.3) for n in range(10)])) and 0 < pair.p_value < 1
     pairs = list(product([0.5 + n / 20 for n in range(10)], [0.4 + n / 20 for n in range(5)]))
     assert floor.area == pytest.approx(np.mean([wins(a, u) for a, u in pairs]))
     assert floor.floor == pytest.approx(0.5)  # all ten succeed; 95 % of ten are ten
