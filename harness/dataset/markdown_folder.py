@@ -20,10 +20,7 @@ import yaml
 
 from harness.dataset import judgments
 from harness.dataset.columns import FIELDS, Columns
-from harness.dataset.corpus import CONVERTED as CONVERTED
-from harness.dataset.corpus import REMEDY as REMEDY
-from harness.dataset.corpus import NotConverted, convert
-from harness.dataset.corpus import installed as installed
+from harness.dataset.corpus import CONVERTED, NotConverted, convert, installed
 from harness.dataset.dataset_model import DatasetReference, source_named
 from harness.dataset.files import File, Files, listing
 from harness.dataset.label_rows import Labelled, merged

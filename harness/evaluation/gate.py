@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from harness.english import counted, first_few
+from harness.evaluation.abstention import CUTOFF
 from harness.evaluation.compare import compare_pairs
 from harness.evaluation.evaluate import settings_of
 from harness.evaluation.folders import SharedQueries, shared_queries
@@ -144,8 +145,6 @@ def _check(sides: tuple[GateArm, GateArm]) -> None:
         ])  # fmt: skip
 
 
-CUTOFF = 10
-"""Hits that are looked at, where the primary measure has no cutoff."""
 SAYS = {Verdict.BETTER: "better", Verdict.WORSE: "worse", Verdict.EQUIVALENT: "equivalent"}
 
 
