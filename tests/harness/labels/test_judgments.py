@@ -9,14 +9,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.dataset import DatasetReference, load, reference_of, trec
+from harness.dataset import DatasetReference, load, trec
 from harness.dataset.judgments import NAME, merge, read_judgments
 from harness.evaluation.grading import labels_that_count
 from harness.labels.agree import agree, agreement_of, disputes
 from harness.labels.pool import read_pool
 from harness.pipeline import run
 from harness.running.forecast import Options
-from retrievers.errors import DataChanged, InputError
+from retrievers.errors import InputError
 from tests.support import small
 from tests.support.chat_fake import ChatProvider, quotation
 from tests.support.chat_fake import graded as reply
@@ -167,14 +167,6 @@ def test_lists_of_labellers_are_merged_but_not_a_model_with_a_person_and_nobody_
     assert (merged.ranked, merged.by, merged.source) == (("apple",), "ann", "")
     with pytest.raises(InputError, match="query id 'q-fruit' occurs twice"):
         load(DatasetReference(mixed, queries=("a.json", "b.json")))
-
-
-def test_judgments_that_change_during_a_run_are_noticed(tmp_path):
-    dataset = load(reference_of(small.dataset(tmp_path / "data")))
-    dataset.refuse_changes()
-    write(tmp_path / "data" / NAME, [judgment("q-fruit", "apple")])
-    with pytest.raises(DataChanged, match="queries or labels were added"):
-        dataset.refuse_changes()
 
 
 # The commands, as a user types them
