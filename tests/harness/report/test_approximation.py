@@ -7,7 +7,7 @@ import pytest
 import harness
 from harness.records import read
 from harness.report.sections.tradeoffs import approximations
-from harness.reproduce import IndexDrift, approximate, drifts_of, reproduce
+from harness.reproduce import approximate, reproduce
 from tests.support.qdrant_fake import fake_qdrant
 
 pytestmark = pytest.mark.slow
@@ -98,18 +98,3 @@ def test_an_index_that_is_made_anew_may_find_others_and_is_reproduced(tmp_path):
         assert "graph searches an approximate index, which no two builds make alike" in again.sentence()
     assert "cannot be seeded" in (results.folder / "report.md").read_text(encoding="utf-8")
     assert "cannot be seeded" in (results.folder / "report.html").read_text(encoding="utf-8")
-
-
-def test_hits_that_no_index_over_the_same_vectors_has_are_a_failure(tmp_path):
-    first, other = graph(tmp_path / "a", 64), graph(tmp_path / "b", 256)
-    (same, _) = drifts_of(first, first)
-    assert same.common == 1.0
-    assert not same.too_far
-    (own, made) = drifts_of(first, other)
-    counts = [one.manifest.ledger.retrievers["graph"].counts["search-exact"] for one in (first, other)]
-    assert own.least == max(0, int(sum(one["shared_hits_at_10"] for one in counts) - counts[0]["exact_hits_at_10"]))
-    assert made.least is None  # of what is made of it only the share is told
-    before, now = first.rankings("graph"), other.rankings("graph")
-    assert own.shared == sum(len(set(before[q].doc_ids) & set(now[q].doc_ids)) for q in before)
-    assert IndexDrift("a", 0.5, 10, 9).too_far
-    assert not IndexDrift("a", 0.5, 10, 10).too_far
