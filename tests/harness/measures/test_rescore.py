@@ -5,7 +5,6 @@ from __future__ import annotations
 import gzip
 import os
 import threading
-import tracemalloc
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -108,30 +107,12 @@ def test_problems_of_all_files_come_together() -> None:
     assert "none of its queries is judged: ids look like '7' here and 'q1' in the qrels" in str(error)
 
 
-@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no named pipes here")
-def test_queries_that_cannot_be_scored_and_a_pipe_whose_lines_are_mixed_are_refused() -> None:
+def test_queries_that_cannot_be_scored_are_refused() -> None:
     for given, told in (
         ({"queries": ["q1", "q5"]}, "query 'q5': is not judged (the qrels judge 4 queries, such as 'q1')"),
         ({"queries": ["q2"], "skip_no_relevant": True}, "no query is left to score"),
-        ({"run": piped(MIXED.encode())}, "can be read only once (write it to a file first)"),
     ):
         assert told in str(refusal(scored, **given))
-
-
-def test_memory_does_not_grow_with_the_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Ten times the hits, the same peak: a portion is all that is held. (The million queries are a benchmark.)"""
-    monkeypatch.setattr("harness.measures.compute.CELLS", 2_000)
-    monkeypatch.setattr("retrievers.runs.BLOCK", 4_000)  # files are read in blocks, and these are small
-    peaks = []
-    for hits in (20, 200):
-        (tmp_path / "qrels").write_text("".join(f"{q} 0 d1 1\n" for q in range(300)))
-        with (tmp_path / "run").open("w") as file:
-            file.writelines(f"{q} Q0 d{d} 1 {-d} t\n" for q in range(300) for d in range(hits))
-        tracemalloc.start()
-        score_runs(tmp_path / "qrels", [tmp_path / "run"], [parse("nDCG@10"), parse("AP")])
-        peaks.append(tracemalloc.get_traced_memory()[1])
-        tracemalloc.stop()
-    assert peaks[1] < 1.5 * peaks[0]
 
 
 @pytest.mark.parametrize(
