@@ -262,17 +262,6 @@ def test_others_rank_as_without_a_filter_what_does_not_match_left_out(name, kind
     assert meter.notes().get("nothing-matches-query", ()) == unmatched(documents, conditions)
 
 
-def test_an_approximate_search_is_narrowed_in_the_graph(dense):
-    conditions = CONDITIONS["the query's own"]
-    retriever, meter, documents = dense("edge", conditions, options={"m": 8}), Meter(), corpus(200)
-    retriever.index(documents, meter)
-    by_id = {one.id: one for one in documents}
-    for query, ranking in zip(QUERIES, retriever.search(QUERIES, 10, meter), strict=True):
-        assert all(matches(by_id[doc], query, conditions) for doc in ranking.doc_ids)
-    counts = meter.counts("search-exact")
-    assert counts["exact_hits"] == counts["shared_hits"] > 0  # so few points are all looked at
-
-
 def test_a_server_is_told_to_index_the_fields_before_any_point(dense, server):
     before = len(server.indexed)
     dense("server", CONDITIONS["a value"]).index(corpus(20), Meter())

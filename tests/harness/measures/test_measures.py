@@ -58,28 +58,21 @@ def test_any_case_is_read_and_one_name_is_written() -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [("ndgc@10", "there is no measure 'ndgc' (did you mean 'nDCG'?)"),
-     ("recall_5", "there is no measure 'recall_5' (here it is 'R')"),
      ("ndcg_cut_10", "there is no measure 'ndcg_cut_10' (here it is 'nDCG')"),
-     ("hit_rate_at_5", "there is no measure 'hit_rate_at_5' (here it is 'Success')"),
      ("P(rle=2)@5", "P has no parameter 'rle' (did you mean 'rel'?)"),
      ("Judged(rel=2)@5", "Judged has no parameter 'rel' (it takes none)"),
      ("nDCG(dcg='exp-log')@5", "dcg cannot be 'exp-log' (did you mean 'exp-log2'?)"),
-     ("nDCG(ideal=1)@5", "ideal cannot be 1"),
      ("P(rel=0)@5", "rel cannot be 0 (it is a whole number from 1)"),
-     ("P(rel=True)@5", "rel cannot be True"),
      ("RBP(p=1.5)", "p cannot be 1.5 (it is a number between 0 and 1)"),
      ("RBP(residual='yes')", "residual cannot be 'yes' (it is True or False)"),
      ("P@0", "a cutoff is at least 1"),
      ("Rcap", "Rcap needs a cutoff (for example Rcap@10)"),
      ("Bpref(rel=2)@10", "Bpref takes no cutoff (write Bpref(rel=2))"),
      ("P(groups='first', rel=2)@5", "groups goes with no other parameter"),
-     ("P(2)@5", "cannot read (2)"),
      ("P(rel=2, rel=3)@5", "cannot read (rel=2, rel=3)"),
      ("P(**{'rel': 2})@5", "has no parameter 'none'"),
      ("P(rel=__import__('os').getpid())@5", "cannot read"),
-     ("P)(rel=2)@5", "this is not a measure"),
-     ("", "this is not a measure"),
-     ("nDCG@-1", "this is not a measure")],
+     ("", "this is not a measure"), ("nDCG@-1", "this is not a measure")],
 )  # fmt: skip
 def test_a_wrong_name_says_what_is_wrong_and_what_to_do(text: str, message: str) -> None:
     error = refusal(parse, text)
@@ -173,14 +166,6 @@ def test_portions_leave_no_trace(monkeypatch: pytest.MonkeyPatch) -> None:
     whole = score_run(measures, judgments, run.items())
     monkeypatch.setattr("harness.measures.compute.CELLS", 50)
     assert np.array_equal(score_run(measures, judgments, run.items()).values, whole.values)
-
-
-def test_a_run_in_any_order_is_the_ranking_that_trec_eval_makes_of_it() -> None:
-    judgments = {"q": {"a": 1, "b": 2, "c": 3}, "missing": {"a": 1}}
-    run = {"q": {"a": 0.5, "c": 0.5, "b": 0.5, "z": 0.7}, "stranger": {"a": 1.0}}
-    measures = [parse(name) for name in NAMES]
-    ordered = score(measures, judgments, {"q": ["z", "c", "b", "a"]})
-    assert np.array_equal(score_run(measures, judgments, run.items()).values, ordered.values)
 
 
 def test_missing_and_empty_rankings_score_as_empty_lists_and_count() -> None:

@@ -184,13 +184,6 @@ def test_sums_that_are_looked_up_are_those_of_the_signs_whatever_the_blocks(n, k
     assert abs(signs.mean()) < 0.02
 
 
-def test_the_memory_of_sums_grows_with_the_rows_and_not_with_the_draws(monkeypatch):
-    monkeypatch.setattr(sys.modules["harness.stats.sign_flip"], "DRAWN", 1 << 12)
-    columns = np.random.default_rng(5).normal(size=(6_400, 1))
-    blocks = flipped_sums(columns, 0)
-    assert {len(next(blocks)) for _ in range(3)} == {(1 << 12) // 100}
-
-
 # One choice among many configurations, several data sets
 
 
