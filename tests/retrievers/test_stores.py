@@ -4,7 +4,6 @@ import itertools
 import subprocess
 import sys
 import uuid
-from importlib.util import find_spec
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -159,12 +158,9 @@ def test_a_collection_is_found_where_it_was_finished_taken_up_where_it_was_not_a
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # the refused client leaves a file open
 def test_a_collection_held_by_another_process_is_the_users_mistake(places, tmp_path):
-    stores = {str(tmp_path / "qdrant"): places("folder")}
-    if find_spec("qdrant_edge"):
-        stores["edge"] = places("edge")
+    stores = {str(tmp_path / "qdrant"): places("folder"), "edge": places("edge")}
     for store in stores.values():
-        fill(store, ["a"], random_vectors(1, 4))
-        store.close()
+        fill(store, ["a"], random_vectors(1, 4)).close()
     holder = f"""
 import sys
 from pathlib import Path

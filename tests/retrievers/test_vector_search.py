@@ -79,19 +79,6 @@ def test_blank_documents_and_those_without_direction_are_noted_and_never_retriev
     assert meter.stages()["embed-documents"].counts["lost_tokens"] == 3
 
 
-def test_a_finished_collection_is_used_and_its_notes_are_told_again(tmp_path):
-    def retrieve():
-        meter = Meter()
-        retriever = OverStore(letters(), lambda _: store_at(str(tmp_path)))
-        retriever.index(documents("a", "", "ae", "xyz", "a long e"), meter)
-        rankings = retriever.search([Query("q", "a"), Query("r", "ee")], 10, meter)
-        retriever._collection.close()
-        return rankings, meter.notes(), meter.counts("embed-documents").get("texts", 0)
-
-    first, again = retrieve(), retrieve()
-    assert first[:2] == again[:2] and (first[2], again[2]) == (4, 0)
-
-
 @pytest.mark.parametrize("fresh", [False, True])
 def test_a_store_is_told_whether_all_is_made_anew(fresh, meter):
     class Told(CsrStore):

