@@ -62,18 +62,6 @@ def test_the_file_asks_what_the_article_asked() -> None:
     assert depths == dict.fromkeys(models, 10)
 
 
-def test_the_plan_needs_no_key_and_names_the_bill(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in CANARIES:
-        monkeypatch.delenv(name)
-    found = planned(PROJECT / "experiments" / "ideakitt.toml", results=tmp_path)
-    asked = {(row.retriever, row.stage): row for row in found.rows}
-    assert asked["aws", "embed-documents"].calls == asked["aws", "embed-documents"].texts == 182
-    assert asked["aws", "embed-queries"].texts == 13
-    assert asked["open-ai-reranked", "rerank"].texts == 130
-    # About 100,000 tokens at $0.10 and at $0.02 a million.
-    assert 0.005 < found.total()["usd"] < 0.05
-
-
 @pytest.fixture
 def servers() -> Iterator[SimpleNamespace]:
     with serving(BedrockProvider()) as bedrock, serving(OpenAIProvider(max_tokens=80)) as openai:

@@ -1,5 +1,4 @@
-"""Additions on real collections and models, for who has them: no clone needs them, and all that they hold is held too
-by tests that need nothing.
+"""An addition on files of others, for who has them: no clone needs them.
 
 They are looked for in the folder that HARNESS_TEST_DATA names, else in one called `shared` beside the checkout; see
 tests/README.md. `pytest -m "not outside"` leaves them out.

@@ -115,6 +115,9 @@ def test_the_budget_holds_before_anything_is_sent_and_needs_a_price(ask, cache, 
         with pytest.raises(OverBudget):
             ask(provider, meter=Meter(budget=Budget(1e-9)), input_price=1.0, output_price=1.0)
         assert provider.requests == []
+    (billed := Budget(1.0)).spent = 2.0
+    with pytest.raises(OverBudget, match=r"\$2.000000 is billed, more than the \$1.000000 of --max-cost"):
+        billed.check("all is kept")
     monkeypatch.setenv("OPENAI_API_KEY", "sk-secret-1234567890")
     with pytest.raises(InputError, match="--price"):
         list(Chat(ChatModel("m"), cache).replies(PROMPTS, Meter(budget=Budget(1.0))))

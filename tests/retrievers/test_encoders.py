@@ -264,10 +264,6 @@ def test_the_limits_of_characters_are_kept_without_asking(serve, cache):
     found = embed(provider, cache, ["x y " * 20_000], model=V1)
     assert [len(request["body"]["inputText"]) for request in provider.requests] == [50_000]
     assert (found.tokens.tolist(), found.truncated_tokens.tolist()) == ([25_000], [15_000])
-    provider = serve()
-    found = embed(provider, cache, [*NUMBERED, "ab " * 1000], model=COHERE_MODEL)
-    assert max(len(text) for request in provider.requests for text in request["body"]["texts"]) == 2048
-    assert found.truncated_tokens.tolist() == [0] * 10 + [pytest.approx(317, abs=1)]
 
 
 @pytest.mark.parametrize("source", ["environment", "profile"])

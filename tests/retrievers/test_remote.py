@@ -145,6 +145,13 @@ def test_a_server_is_sent_its_own_key_and_no_other_and_messages_show_none(monkey
     assert not [one for one in ("w%2Frd", "its-key") if one in f"{caught.value} {own.provenance}"]
 
 
+def test_a_proxy_that_is_none_is_one_message_without_its_password(monkeypatch):
+    monkeypatch.setenv("HTTP_PROXY", "sockets://me:canary@nowhere")
+    with pytest.raises(InputError, match="HTTP_PROXY") as caught:
+        OpenAIEncoder("m", base_url="http://192.0.2.1/v1").embed(["a"], "query", single_call())
+    assert "canary" not in str(caught.value)
+
+
 TEXTS = ["a wing in a flow of heat", "the shock wave of a body", "plates and shells", "a slender cone at rest"]
 FAKES = {"openai": OpenAIProvider, "bedrock": BedrockProvider}
 ONCE = {

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from retrievers.errors import BackendError, InputError
 from retrievers.meter import Meter
 from retrievers.ragged import SparseVectors, TokenVectors, joined, packed, unpacked, with_direction
-from retrievers.stores import StoreOptions, open_store
+from retrievers.stores import StoreOptions, open_store, qdrant
 from retrievers.stores.points import DOCUMENTS, EngineHits, past_ties, point_id
 from retrievers.types import RESOLUTION, ranked
 from tests.support.flat_vectors import flat
@@ -247,6 +247,15 @@ def test_a_tie_at_the_limit_is_resolved_however_the_engine_orders_it(scores, lim
     [ranking] = past_ties(ask, np.zeros((1, 2), dtype=np.float32), limit)
     ids, values = zip(*rows, strict=True)
     assert ranking.doc_ids == ranked(ids, values, limit).doc_ids
+
+
+def test_requests_hold_no_more_than_a_server_takes(monkeypatch):
+    monkeypatch.setattr(qdrant, "NUMBERS", 40)
+    vectors = TokenVectors.of([np.ones((count, 4)) for count in (3, 3, 5, 12, 1, 1, 1)])
+    batches = [(batch.start, batch.stop) for batch in qdrant._requests(vectors, 2)]
+    assert batches == [(0, 2), (2, 3), (3, 4), (4, 6), (6, 7)]  # 24, 20, 48 alone, 8, 4 numbers; at most 2 texts
+    sizes = {d: [len(range(9)[batch]) for batch in qdrant._requests(np.ones((9, d)), 4)] for d in (2, 20, 100)}
+    assert sizes == {2: [4, 4, 1], 20: [2, 2, 2, 2, 1], 100: [1] * 9}
 
 
 @pytest.mark.parametrize(

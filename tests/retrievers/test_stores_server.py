@@ -3,6 +3,7 @@
 import re
 import socket
 from contextlib import closing
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -239,3 +240,16 @@ def test_the_command_line_lists_and_removes_what_runs_have_left(fake, opened, ca
         assert command("clear", which).out == f"{fake.url}: 1 collection removed\n"
     assert fake.engine.get_collections().collections == []
     assert "--key: is of a server" in call(capsys, "cache", "info", "--key", "QDRANT_KEY").err
+
+
+def test_over_grpc_the_client_is_told_where(opened, monkeypatch):
+    made, said = [], SimpleNamespace(version="1.18.3")
+
+    def client(**options):
+        made.append(options)
+        return SimpleNamespace(info=lambda: said, collection_exists=lambda name: False, close=lambda: None)
+
+    monkeypatch.setattr("qdrant_client.QdrantClient", client)
+    assert opened(url="grpc://host:7").finished() is None
+    expected = {"host": "host", "port": 6333, "grpc_port": 7, "prefer_grpc": True, "https": False}
+    assert made[0].items() >= expected.items()

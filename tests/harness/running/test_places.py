@@ -103,6 +103,15 @@ def test_a_kill_between_the_renames_loses_nothing(tmp_path, monkeypatch, report,
     assert (tmp_path / "out" / "small.1").exists() == kept
 
 
+def test_results_that_a_kill_hid_come_back(tmp_path, monkeypatch):
+    place = run(tmp_path)
+    place.rename(place.with_name(".small.old"))
+    monkeypatch.setattr("socket.getaddrinfo", lambda *_, **__: (_ for _ in ()).throw(OSError("no network")))
+    with pytest.raises(BackendError):
+        run(tmp_path, retrievers=FAILS)
+    assert records.read(place).rankings("bm25")
+
+
 @pytest.mark.parametrize("name", ["small", "small.unfinished"])
 def test_two_runs_never_write_to_one_folder(tmp_path, name):
     (tmp_path / "out").mkdir()
