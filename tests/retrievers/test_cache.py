@@ -115,6 +115,15 @@ def test_a_fresh_cache_sees_only_what_it_stores_whatever_the_clock_says(cache, m
         assert sorted(again.get(names)[0].tolist()) == [0, 1]
 
 
+def test_a_failed_store_leaves_nothing_behind(cache):
+    names = keys("model", "document", "ab")
+    with pytest.raises(ValueError, match="shorter"):
+        cache.put("model", names, embedded(1))
+    assert cache.info() == ()
+    cache.put("model", names, embedded(2))
+    assert len(cache.get(names)[0]) == 2
+
+
 @pytest.mark.parametrize("form", ["dense", "sparse"])
 def test_vectors_of_two_dimensions_under_one_model_are_refused(cache, form):
     names = keys("model", "document", "ab")
@@ -209,6 +218,14 @@ def test_what_is_cached_is_counted_and_requests_are_planned_as_if_nothing_were(c
     assert warm.sent == [("00", "01", "02"), ("06", "07", "08"), ("09", "10", "11")]
     assert meter.stages()["cold"].counts == {"texts": 4, "cached": 0, "calls": 2}
     assert meter.stages()["warm"].counts == {"texts": 13, "cached": 4, "cached_tokens": 28, "calls": 3}
+
+
+def test_one_text_bypasses_the_cache(cache):
+    encoder = Counting()
+    for _ in range(2):
+        found = Embedder(encoder, cache).one("abc", "query", Meter())
+        assert np.array_equal(found.vectors, encoder.truth(["abc"]))
+    assert len(encoder.sent) == 2 and cache.info() == ()
 
 
 def narrower(vectors, texts):

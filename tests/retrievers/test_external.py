@@ -10,6 +10,7 @@ from harness.console.printing import print_results
 from harness.dataset import load as load_dataset
 from harness.dataset import reference_of
 from harness.experiment import load
+from harness.labels.pool import Drawing, draw, gather
 from harness.pipeline import run
 from harness.running.forecast import Options
 from retrievers.errors import BackendError, InputError
@@ -102,6 +103,8 @@ def test_foreign_hits_are_told_and_stop_a_reranker_and_a_system_that_gives_only_
     assert said.startswith("12 of 12 hits have unknown ids, such as 'ghost 0'; ids of documents look like 'apple': ")
     assert "hits have unknown ids, such as 'ghost 0'" in results.manifest.failed["re"]
     assert results.manifest.ledger.retrievers["some"].notes["not-in-corpus"] == ("ghost 0", "ghost 1")
+    drawn = draw(gather([results.folder], 5), Drawing())  # nobody is asked to judge them
+    assert {one.id for query in drawn.queries for one in query.documents} == set(small.TEXTS)
     print_results(results, quiet=False, as_json=False)
     told = " ".join(capsys.readouterr().out.split())
     assert "some returned 12 of 18 hits with unknown ids (e.g. 'ghost 0')" in told

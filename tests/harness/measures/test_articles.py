@@ -194,12 +194,6 @@ def test_ideakitts_example_of_an_ideal_order() -> None:
     assert f"{found:.4f}" == "0.6936"
 
 
-def test_ideakitt_recall_of_three_in_ten() -> None:
-    """Recall@5 = 3/10: ten relevant documents, three of them among the first five."""
-    relevant = {f"r{i}": 1 for i in range(10)}
-    assert value("R@5", relevant, ["r1", "x", "r2", "y", "r3", "r4"]) == 3 / 10
-
-
 def test_ideakitts_ideal_is_not_what_can_be_attained_and_its_ten_grades_hang_on_one_document() -> None:
     """The best of ten found at rank 1 and nothing else: 1 by the article's ideal, 0.33 by the judged one.
 

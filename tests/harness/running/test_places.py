@@ -3,6 +3,7 @@
 import json
 import shutil
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 
@@ -52,6 +53,9 @@ def test_a_rerun_keeps_earlier_results_whose_scores_are_not_among_its_own(tmp_pa
     lines = []
     path = small.experiment(tmp_path, retrievers=BM25 + HASHING)
     options = harness.Options(tmp_path / "out", fresh=True, on_message=lines.append)
+    with monkeypatch.context() as patch:
+        patch.setattr(HashingEncoder, "embed", Mock(side_effect=BackendError("refused")))
+        assert harness.run(path, options).manifest.failed  # the next one only adds to it
     place = harness.run(path, options).folder
     first = (place / "scores.csv").read_bytes()
     harness.run(path, options)

@@ -84,6 +84,10 @@ def test_what_is_planned_is_what_is_done(tmp_path: Path) -> None:
     assert after.total()["calls"] == after.total()["tokens"] == after.total()["minutes"] == 0
     assert after.total()["texts"] == after.total()["cached"] == 24
     assert "tokens a second in earlier runs" in after.notes[0]
+    (tmp_path / "data" / "more.md").write_text("the cat sits and the dog runs", encoding="utf-8")
+    took = results.costs[(results.costs["retriever"] == "tiny") & results.costs["stage"].str.startswith("embed-")]
+    row = planned(path, results=tmp_path / "out").rows[0]
+    assert row.minutes == pytest.approx(row.tokens * took["seconds"].sum() / took["tokens"].sum() / 60)
 
 
 @pytest.mark.usefixtures("no_network")
