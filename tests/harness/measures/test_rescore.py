@@ -9,14 +9,12 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
 from harness.evaluation.evaluate import summaries
 from harness.evaluation.runs import Conventions, score_runs
 from harness.evaluation.scores import Scores
 from harness.measures import parse
-from harness.measures.table import is_binary
 from tests.support.small import refusal
 
 QRELS, RUN = Path("qrels.txt"), Path("bm25.trec")
@@ -113,24 +111,6 @@ def test_queries_that_cannot_be_scored_are_refused() -> None:
         ({"queries": ["q2"], "skip_no_relevant": True}, "no query is left to score"),
     ):
         assert told in str(refusal(scored, **given))
-
-
-@pytest.mark.parametrize(
-    ("measure", "method"),
-    [("Success@3", "wilson"),
-     ("P@1", "wilson"),
-     ("RR@1", "wilson"),
-     ("CG@1", "not estimable"),
-     ("R@2", "t"),
-     ("RR(groups='autorag')@1", "t")],
-)  # fmt: skip
-def test_the_measure_decides_which_interval_its_mean_has(measure: str, method: str) -> None:
-    """P@1 is 0 or 1 whatever comes; CG@1 merely happens to be, and here is always 1."""
-    numbers = np.ones(9) if measure == "CG@1" else np.array([0.0, 1.0, 1.0])
-    binary = frozenset([measure] if is_binary(parse(measure)) else [])
-    table = Scores(ids=tuple("abcdefghi")[: len(numbers)], values={measure: {"r": numbers}}, binary=binary,
-                   ranges={measure: None})  # fmt: skip
-    assert next(iter(next(iter(summaries(table, 0.95).values())).values())).ci_method == method
 
 
 def piped(content: bytes) -> Path:
