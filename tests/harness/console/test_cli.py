@@ -4,13 +4,11 @@ import csv
 import hashlib
 import io
 import json
-import os
 import re
 import shutil
 import socket
 import subprocess
 import sys
-import tomllib
 from collections.abc import Iterator
 from importlib.metadata import version
 from pathlib import Path
@@ -230,24 +228,6 @@ def test_an_interrupt_is_one_line_that_says_how_to_go_on(call, tmp_path, monkeyp
     assert call("check", "x") == (130, "", "stopped\n")
     kept = "what was paid for is kept; the same command continues"
     assert call("judge", "x") == (130, "", f"stopped: {kept}\n")
-
-
-def test_an_interrupt_while_the_command_line_is_loaded_is_one_line() -> None:
-    stopping = (
-        "import sys\n"
-        "class Stopping:\n"
-        "    def find_spec(self, name, *_):\n"
-        "        if name == 'typer':\n"
-        "            raise KeyboardInterrupt\n"
-        "sys.meta_path.insert(0, Stopping())\n"
-        "from harness.__main__ import start\n"
-        "start()\n"
-    )
-    said = subprocess.run([sys.executable, "-c", stopping], capture_output=True, text=True, check=False,
-                          env={**os.environ, "PYTHONPATH": str(PROJECT)})  # fmt: skip
-    assert (said.returncode, said.stdout, said.stderr) == (130, "", "stopped\n")
-    script = tomllib.loads((PROJECT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    assert script["scripts"] == {"harness": "harness.__main__:start"}
 
 
 def test_check_tells_what_it_found_or_every_problem(call: Call, tmp_path: Path) -> None:

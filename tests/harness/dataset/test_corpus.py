@@ -71,16 +71,6 @@ def test_labels_are_kept_as_they_are(tmp_path: Path) -> None:
     assert dataset.queries[0].fields == {"tags": "x, y"}
 
 
-def test_beir_with_metadata_and_numbers_as_ids(tmp_path: Path) -> None:
-    beir(tmp_path)
-    jsonl(tmp_path / "corpus.jsonl", [{"_id": 7, "title": "T", "text": "x", "metadata": {"url": "u"}, "lang": "en"}])
-    (tmp_path / "qrels" / "test.tsv").write_text("1\t7\t1\n")  # without a header
-    dataset = load(DatasetReference(tmp_path))
-    (document,) = dataset.documents()
-    assert (document.id, document.fields) == ("7", {"url": "u", "lang": "en"})
-    assert dataset.labels["1"].grades == {"7": 1}
-
-
 def test_what_is_counted_and_not_refused(tmp_path: Path) -> None:
     corpus = [("a", "One  text"), ("b", "one text"), ("c", " "), ("d", "other")]
     queries = [("1", "Other"), ("2", "two"), ("3", "three")]

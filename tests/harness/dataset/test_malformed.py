@@ -14,8 +14,6 @@ import pytest
 
 from harness.dataset import DatasetReference, corpus, load, markdown_folder, reference_of
 from harness.dataset.judgments import read_judgments
-from harness.dataset.rows import read_jsonl
-from harness.dataset.source import Findings
 from harness.dataset.trec import read_qrels
 from tests.support import layouts
 from tests.support.layouts import Rows, book, jsonl
@@ -319,10 +317,3 @@ def test_json_is_no_trec_file_and_a_pool_holds_no_judgments(tmp_path):
     assert "it looks like JSON" in str(refusal(read_qrels, path))
     [problem] = refusal(read_judgments, [path]).problems
     assert problem.what.startswith("is a pool") and problem.remedy == f"judge it first: harness judge '{path}'"
-
-
-def test_a_first_line_that_is_cut_hides_no_other_problem(tmp_path):
-    seen, path = Findings(), tmp_path / "file"
-    path.write_text('{"a": \n{"a": 1}\n{"b"\n')
-    assert [row for _, row in read_jsonl(path, seen)] == [{"a": 1}]
-    assert len(seen.problems) == 2

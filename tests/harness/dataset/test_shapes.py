@@ -215,21 +215,6 @@ def test_the_answers_and_fields_of_quoted_passages(here: Path) -> None:
     assert {one.text for one in paragraphs.documents()} == {f"{text} More." for text in FIFTY.documents.values()}
 
 
-def test_a_split_of_ms_marco_is_named_where_there_are_several(here: Path) -> None:
-    laid(here, "MS MARCO")
-    for part in ("queries", "qrels"):
-        (here / "d" / f"{part}.eval.tsv").write_bytes((here / "d" / f"{part}.dev.tsv").read_bytes())
-    assert "has the splits dev, eval (name one" in str(refusal(load, reference_of("d")))
-    assert len(load(DatasetReference(Path("d"), split="eval")).queries) == 20
-
-
-def test_numbers_name_the_columns_of_a_table_without_a_header(here: Path) -> None:
-    lay(here / "d", {**TEXTS, "log.csv": "d01,how,2\nd02,how,0\n"})
-    columns = {"label_document": "1", "query": "2", "grade": "3"}
-    found = load(DatasetReference(Path("d"), queries=("log.csv",), columns=columns, header=False))
-    assert found.labels["q0"].grades == {"d01": 2, "d02": 0}
-
-
 def test_the_report_says_that_labels_are_clicks(here: Path) -> None:
     assert ended("init", *laid(here, "click log"), "--output", "made.toml") == ended("run", "made.toml", "--quiet") == 0
     for page in ("report.md", "report.html"):

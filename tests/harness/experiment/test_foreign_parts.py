@@ -13,8 +13,6 @@ from harness.experiment import parse
 from harness.experiment.schema import experiment_schema
 from harness.pipeline import run
 from harness.records import Results
-from harness.report.sections.reranked import reranked
-from harness.report.view import view_of
 from harness.running.check import check
 from harness.running.cluster import tasks_of
 from harness.running.forecast import Options
@@ -190,19 +188,3 @@ def test_a_ranking_that_is_too_long_is_cut_and_strangers_in_it_are_noted(tmp_pat
     results = ran(tmp_path, BM25, block("deep", 'fault = "deep"'))
     assert {len(ranking) for ranking in results.rankings("deep").values()} == {5}
     assert results.manifest.ledger.retrievers["deep"].notes["not-in-corpus"] == ("ghost",)
-
-
-def test_a_stage_that_only_some_queries_pass_is_timed(tmp_path: Path) -> None:
-    results = ran(tmp_path, BM25, block("stages", 'fault = "stages"'), more="[latency]\nsample = 6")
-    timed = results.costs[(results.costs.retriever == "stages") & results.costs.p50_ms.notna()]
-    assert set(timed.stage) == {"search", "expand"}
-
-
-def test_the_ceiling_is_of_the_candidates_that_were_read(tmp_path: Path) -> None:
-    results = ran(tmp_path, BM25, block("first", 'of = "bm25"', 'rerank = { kind = "first" }', kind=""))
-    mean = results.summary.set_index(["retriever", "measure"])["mean"]["bm25", results.manifest.resolved.primary]
-    (note,) = results.tests[results.tests.family == "rerank uplift"].note
-    assert note == f"ceiling {mean:.4f}"  # one candidate is in order whatever it is
-    rerun = reranked(view_of(results))["first"]
-    assert rerun.depth == 1 and rerun.ceiling is not None
-    assert rerun.ceiling.mean() == pytest.approx(mean)

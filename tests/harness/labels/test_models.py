@@ -183,13 +183,6 @@ def test_what_cannot_be_read_is_counted(folder):
     assert len(found.drafts) + found.duplicates == 2
 
 
-def test_more_queries_than_documents_are_refused(folder):
-    data = load_documents(reference_of(folder))
-    assert "7 queries from 6 documents" in str(refusal(prompts_for, data, 7, (), 0))
-    ((*_, long),) = prompts_for(data, 1, ["where is my parcel"] * 30_000, 0)
-    assert len(str(long)) < 8_000 * 5  # a log of questions goes into every prompt
-
-
 def test_the_commands(folder, capsys):
     (folder / "queries.json").unlink()
     with serving(ChatProvider(reply=writes)) as provider:

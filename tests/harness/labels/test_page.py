@@ -143,14 +143,6 @@ def test_undo_notes_and_keys_that_count_by_their_place_where_they_write_no_latin
     assert grades(opened) == [1, None, 2]
 
 
-def test_marks_that_are_no_markdown_stay_and_a_megabyte_of_lines_is_shown(driver, tmp_path):
-    """A line ```python lost its last letter, 2**3 read 23, and 100,000 parts were too many arguments."""
-    kept = "```python\n**Note: open\nx = 2**3 and 4**5\n2 ** 3 ** 4\n"
-    begin(shown(driver, tmp_path, pool(1, 1, texts=[kept + "**bold** `code`\n" * 40_000])))
-    found = driver.execute_script("return document.getElementById('text').textContent")
-    assert found == kept + "bold code\n" * 40_000
-
-
 SEEN = """
 const [text, answer] = ["#text", ".answer"].map((one) => document.querySelector(one).getBoundingClientRect());
 return text.top >= 0 && Math.min(answer.top, innerHeight) - text.top >= Math.min(60, text.height);
@@ -208,19 +200,6 @@ def test_two_tabs_lose_nothing_of_each_other(opened):
     judged(opened, "", 1)
     judged(opened, "3", 2)
     assert grades(opened) == [1, 3]
-
-
-def test_a_browser_that_keeps_nothing_says_so_and_still_judges(opened):
-    source = """
-        Object.defineProperty(window, 'localStorage', { get() { throw new DOMException('denied', 'SecurityError'); } });
-    """
-    opened.execute_cdp_cmd("Page.addScriptToEvaluateOnNewDocument", {"source": source})
-    opened.refresh()
-    assert "stores nothing" in text(opened, "#message")
-    begin(opened)
-    press(opened, "1")
-    assert grades(opened) == [1]
-    opened.execute_script("window.addEventListener('beforeunload', (e) => e.stopImmediatePropagation(), true)")
 
 
 UNFIT = [

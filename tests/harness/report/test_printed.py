@@ -172,29 +172,6 @@ def opened(driver, wide_page):
     return driver
 
 
-def test_every_column_of_the_leaderboard_is_seen(opened):
-    wide, seen, heads = opened.execute_script("""
-        const board = document.querySelector('.scroll:has(> .board)');
-        const heads = [...board.querySelectorAll('thead th')].filter((x) => x.checkVisibility());
-        return [board.scrollWidth, board.clientWidth, heads.map((x) => x.textContent)];
-    """)
-    assert {"mean", "behind the leader", "won–tied–lost", "p"} <= set(heads)
-    assert wide <= seen
-
-
-@pytest.mark.parametrize("width", [400, 1280])
-def test_a_column_that_stays_leaves_room_for_the_others(driver, wide_page, width):
-    resize(driver, width)
-    driver.get(wide_page.as_uri())
-    shares = driver.execute_script("""
-        document.querySelectorAll("details").forEach((fold) => { fold.open = true; });
-        const first = document.querySelector(".comparisons tbody th");
-        return [getComputedStyle(first).position, first.offsetWidth / first.closest(".scroll").clientWidth];
-    """)
-    assert shares[0] == "sticky"
-    assert shares[1] <= 0.5
-
-
 def test_charts_are_no_wider_than_the_page_and_show_whole_names(opened):
     scroll_through(opened)
     cut, names = opened.execute_script("""

@@ -143,14 +143,6 @@ def test_every_kind_of_experiment_has_a_report(tmp_path, more, retrievers, sente
         assert "nDCG@3 of 1 retriever over 6 queries" in quoted["BibTeX"]
 
 
-def test_a_failed_retriever_is_named(results, tmp_path):
-    copy = shutil.copytree(results.folder, tmp_path / "failed")
-    small.with_failed(copy, "401 <b>no key</b>")
-    write_report(records.read(copy))
-    assert "× failed (401" in (copy / "report.md").read_text(encoding="utf-8")
-    assert 'failed: <bdi title="401 &lt;b&gt;no key' in (copy / "report.html").read_text(encoding="utf-8")
-
-
 def test_mteb_takes_the_figures_that_it_defines_alike(attacked):
     result = json.loads((attacked.folder / "tables" / "bm25.mteb.json").read_text(encoding="utf-8"))
     scores = result["scores"]["test"][0]
