@@ -72,14 +72,6 @@ def test_what_so_many_queries_detect_before_a_run():
     assert Capacity(60).sentence() == "enough queries? 60 queries reliably detect a difference of about 0.074"
 
 
-def test_a_model_that_only_the_hub_may_have_is_a_warning_and_else_there_is_none(tmp_path, monkeypatch):
-    assert not check(small.experiment(tmp_path)).warnings
-    monkeypatch.setenv("HF_HOME", str(tmp_path / "hub"))
-    model = 'encoder = { kind = "sentence-transformers", model = "nobody/no-such-model" }'
-    (warning,) = check(small.experiment(tmp_path, retrievers=f'[[retrievers]]\nname = "short"\n{model}\n')).warnings
-    assert warning.startswith("short: its model is not on this machine")
-
-
 @pytest.mark.parametrize("name", ["my results", "small.unfinished"])
 def test_a_results_folder_is_called_so_and_no_data_set(tmp_path, monkeypatch, capsys, name):
     monkeypatch.chdir(tmp_path)
@@ -149,13 +141,9 @@ FUSED = '[[retrievers]]\nname = "c"\nkind = "fusion"\nof = ["bm25", "a"]\nconsta
     ("retrievers", "more"),
     [(OPENAI.format("timeout = inf"), ""), (OPENAI.format("patience = nan"), ""),
      (OPENAI.format("dimensions = 2147483648"), ""), (HASHING.format(", dimensions = 2147483648", ""), ""),
-     (OPENAI.format("dimensions = 100000"), ""), (HASHING.format(", dimensions = 100000", ""), ""),
      (HASHING.format("", 'store = { location = "edge", m = 99999999999999999999 }'), ""),
-     (HASHING.format("", "chunk = { size = 99999999999999999999 }"), ""),
      (small.BM25 + HASHING.format("", "") + FUSED, ""), (small.BM25, f"seed = {'9' * 5000}"),
-     (small.BM25, "seed = 99999999999999999999"), (small.BM25, "[latency]\nsample = 99999999999999999999"),
-     (small.BM25, "x = " + "[" * 3000 + "]" * 3000), (small.BM25, "x = " + "{a=" * 3000 + "1" + "}" * 3000),
-     (small.BM25, "[relevance]\ngrades = [[1, 99999999999999999999]]")],
+     (small.BM25, "[latency]\nsample = 99999999999999999999"), (small.BM25, "x = " + "[" * 3000 + "]" * 3000)],
 )  # fmt: skip
 def test_an_experiment_beyond_measure_is_refused(tmp_path, capsys, monkeypatch, retrievers, more):
     monkeypatch.setenv("OPENAI_API_KEY", "a-key")

@@ -147,16 +147,6 @@ def test_the_forest_keeps_names_and_wins_at_every_width(width: int, length: int)
         assert width < 80 or length > 5 or f"{side}(95%CI)" in shown
 
 
-@pytest.mark.parametrize(
-    ("reach", "words"), [(0.25, "−.2 −.1 0 .1 .2"), (1.0, "−1.0 −.5 0 .5 1.0"), (10.05, "−10 −5 0 5 10")]
-)
-def test_the_axis_loses_no_digit_but_a_leading_zero(reach: float, words: str) -> None:
-    board = evaluated(x=np.linspace(0.5, 1, 20), y=np.linspace(0, 0.4, 20)).board
-    rows = tuple(replace(row, difference=0.0, low=-reach, high=reach) for row in board.rows)
-    axis = rendered(forest(replace(board, rows=rows), width=120), 120)[-1]
-    assert axis.split() == words.split()  # 10.0 is not "1.0"
-
-
 def test_a_run_is_told_in_sixty_words_and_what_all_names_begin_with_once() -> None:
     random, kinds = np.random.default_rng(3), ("dense-of-all", "sparse", "colbert")
     values: dict[str, Floats] = {f"bge-m3-{kind}": random.random(90) + i / 4 for i, kind in enumerate(kinds)}

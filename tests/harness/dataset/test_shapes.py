@@ -99,9 +99,6 @@ HITS = [{"_index": "help", "_id": id_, "_source": {"text": text}} for id_, text 
 GROUPS = [{"name": q, "queries": [{"template": t, "placeholders": {"$query": FIFTY.queries[q]}} for t in "ab"],
            "relevant_documents": {d: {"gain": grade} for d, grade in judged.items()}}
           for q, judged in FIFTY.grades.items()]  # fmt: skip
-RATED = [{"placeholders": {"$query": FIFTY.queries[q]}, "relevant_documents": {
-    str(grade): [d for d, given in judged.items() if given == grade] for grade in (0, 1, 2)
-}} for q, judged in FIFTY.grades.items()]  # fmt: skip
 MS_MARCO = {
     "collection.tsv": "".join(f"{id_}\t{text}\n" for id_, text in FIFTY.documents.items()),
     "queries.dev.tsv": "".join(f"{id_}\t{text}\n" for id_, text in FIFTY.queries.items()),
@@ -126,10 +123,6 @@ def of(write: Callable[..., Path]) -> Callable[[Path], object]:
     return lambda folder: write(folder, FIFTY)
 
 
-def project(folder: Path) -> None:
-    layouts.of_tool("qa.parquet", "corpus.parquet")(folder / "data")
-
-
 LLAMA = {"source_files": {f"{id_}.txt": text for id_, text in layouts.FOUR.items()}}
 """Files, or what writes them into the folder d; the words of the command; how many labels there are of each grade."""
 SHAPES: dict[str, tuple[Files | Callable[[Path], object], str, Counter[int]]] = {
@@ -147,11 +140,9 @@ SHAPES: dict[str, tuple[Files | Callable[[Path], object], str, Counter[int]]] = 
     "LlamaIndex, a folder": (
         lambda folder: (layouts.of_tool("rag_dataset.json")(folder), lay(folder, LLAMA)), "d", FOUR_ONES),
     "AutoRAG": (layouts.of_tool("qa.parquet", "corpus.parquet"), "d", FOUR_ONES),
-    "AutoRAG, a project": (project, "d", FOUR_ONES),
     "BEIR folder": (of(layouts.beir), "d", GRADES),
     "BEIR zip": (of(layouts.beir_zip), "d.zip", GRADES),
     "TREC": (of(layouts.trec), "d", GRADES),
-    "Excel, one sheet": ({"d": TEXTS, "rated.xlsx": {"Sheet1": asked()}}, "rated.xlsx --documents d", GRADES),
     "Excel, named sheets": (
         {"all.xlsx": {"documents": CORPUS, "queries": QUERIES, "labels": QRELS}}, "all.xlsx", GRADES),
     "Excel beside documents": ({"d": {**TEXTS, "questions.xlsx": {"Sheet1": asked(suffix=".md")}}}, "d", GRADES),
@@ -168,14 +159,10 @@ SHAPES: dict[str, tuple[Files | Callable[[Path], object], str, Counter[int]]] = 
         {"hits.json": {"took": 3, "hits": {"total": {"value": 50}, "hits": HITS}},
          "ratings.json": {"index": "help", "topics": [{"description": "all", "query_groups": GROUPS}]}},
         "ratings.json --documents hits.json", GRADES),
-    "RRE of Quepid": (
-        {"c.csv": CORPUS, "rre.json": {"id_field": "id", "index": "x", "template": "template.json", "queries": RATED}},
-        "rre.json --documents c.csv", GRADES),
     "MS MARCO": ({"d": MS_MARCO}, "d", GRADES),
     "HotpotQA": ({"hotpot_dev_distractor_v1.json": hotpot()}, "hotpot_dev_distractor_v1.json", ONES),
     "HotpotQA of the hub": ({"d/distractor/validation-00000-of-00001.parquet": hotpot(of_hub=True)}, "d", ONES),
     "a table without a header": ({"d": TEXTS, "log.csv": RATINGS}, "log.csv --documents d --no-header", GRADES),
-    "JSON and Parquet": ({"d/documents.json": CORPUS, "d/queries.parquet": asked()}, "d", GRADES),
 }  # fmt: skip
 
 

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
-import jsonschema
 import pytest
 
 from harness.evaluation.costs import costs_of
 from harness.experiment import parse
-from harness.experiment.schema import experiment_schema
 from harness.pipeline import run
 from harness.records import Results
 from harness.running.check import check
@@ -86,22 +83,6 @@ def test_a_store_is_named_by_a_word_or_by_its_scheme(tmp_path: Path) -> None:
             assert results.rankings(name)[query].doc_ids == ranking.doc_ids
     with pytest.raises(InputError, match="runs code: store = plain, of another package"):
         run(tmp_path / "small.toml", Options(tmp_path / "out", code=False))
-
-
-def test_their_options_stand_in_the_schema() -> None:
-    schema = experiment_schema()
-    tables, validator = schema["$defs"], jsonschema.Draft202012Validator(schema)
-    for kind, option in (
-        ("Encoder", '"Dollars for a million tokens."'), ("Reranker", '"depth": {"default": 3, "type": "integer"}'),
-        ("Standalone", '"cached": {"default": false, "type": "boolean"}'),
-    ):  # fmt: skip
-        assert option in json.dumps([tables[one["$ref"].rpartition("/")[2]] for one in tables[kind]["oneOf"]])
-    good = {"name": "a", "encoder": {"kind": "vowels"}}, {"name": "b", "kind": "overlap", "cached": True}
-    parse(experiment(*good))
-    validator.validate(experiment(*good))
-    for wrong in ({"name": "a", "encoder": {"kind": "vowels", "vowel": "a"}}, {"name": "b", "kind": "overlap", "f": 1}):
-        assert "unknown key" in str(refusal(parse, experiment(wrong)))
-        assert not validator.is_valid(experiment(wrong))
 
 
 @pytest.mark.parametrize(

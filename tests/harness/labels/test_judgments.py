@@ -40,15 +40,12 @@ def test_what_is_written_is_read_back(tmp_path):
     ("line", "message"),
     [
         (row(grade=7), "'grade' cannot be read: outside the scale of 0, 1, 2, 3 or null"),
-        (row(grade="2"), "outside the scale"),
         (row(grade=True), "outside the scale"),
         (row(kind="robot"), "'kind' cannot be read"),
         ({k: v for k, v in row().items() if k != "judge"}, "'judge' cannot be read: field required"),
-        (row(mood="good"), "'mood' cannot be read: extra inputs"),
         (row(query_id="a\tb"), "control character"),
         (row(query_id="q9", grade=2), "ann graded document 'd0' for query 'q9' as 2, and as 1 at"),
         (json.dumps(row())[:40], "is not JSON"),
-        ([1], "is not a JSON object"),
     ],
 )
 def test_a_bad_line_is_one_message_with_its_place_and_nothing_is_read(tmp_path, line, message):

@@ -143,28 +143,6 @@ def test_undo_notes_and_keys_that_count_by_their_place_where_they_write_no_latin
     assert grades(opened) == [1, None, 2]
 
 
-SEEN = """
-const [text, answer] = ["#text", ".answer"].map((one) => document.querySelector(one).getBoundingClientRect());
-return text.top >= 0 && Math.min(answer.top, innerHeight) - text.top >= Math.min(60, text.height);
-"""
-"""Whether the beginning of the text stands free, above the bar with the grades."""
-
-
-@pytest.mark.parametrize("size", [(1200, 900), (1024, 700), (430, 270)])
-def test_the_beginning_of_each_text_is_in_sight_and_what_is_not_is_not_judged(driver, tmp_path, size):
-    resize(driver, *size)
-    begin(shown(driver, tmp_path, pool(1, 2, texts=["How is it paid?", ("A long text. " * 40 + "\n") * 8])))
-    assert driver.execute_script(SEEN)
-    assert driver.execute_script("return document.getElementById('policy').open") is False
-    press(driver, "p")
-    driver.execute_script("document.querySelector('article').style.marginTop = '3000px'; scrollTo(0, 0)")
-    judged(driver, "2", 0)
-    assert "not visible" in text(driver, "#message")
-    driver.execute_script("const a = document.querySelector('article'); a.style.marginTop = ''; a.scrollIntoView()")
-    judged(driver, "2", 1)
-    assert driver.execute_script(SEEN)
-
-
 def test_nothing_is_lost_by_closing_the_window_and_a_page_that_was_shown_an_empty_store_writes_over_nothing(opened):
     """As a busy Chromium does, once in fifty: the page forgot all that was judged as soon as the judge went on."""
     begin(opened)

@@ -85,10 +85,7 @@ CHANGED, MANIFEST = "cannot be read whole", "manifest.json"
      ("report", MANIFEST, saying(schema=99), "is of version 99, and this program reads version 1"),
      ("report", MANIFEST, manifest(lambda content: []), "is of version None, and this program reads version 1"),
      ("report", MANIFEST, saying(seconds="long"), "seconds: Input should be a valid number"),
-     ("report", MANIFEST, saying(seconds=-1.0), "seconds: Input should be greater than or equal to 0"),
-     ("report", MANIFEST, manifest(lambda c: {key: c[key] for key in c if key != "dataset"}), "Field required"),
      ("report", MANIFEST, saying(retrievers={"bm25": {"error": ""}}), "retrievers.bm25.provenance: Field required"),
-     ("report", MANIFEST, saying(ledger=[]), "ledger: Input should be"),
      ("report", MANIFEST, saying(tables={}), f"labels.jsonl: {CHANGED}"),
      ("report", MANIFEST, saying(waiting=["bm25"]), "is of a run that was stopped")],
 )  # fmt: skip

@@ -13,7 +13,7 @@ from harness import records
 from harness.evaluation.conclusions import headline as headline_of
 from harness.evaluation.verdict import Finding, Reason, Verdict
 from harness.report.failures import causes, groups
-from harness.report.sections import decision, queries
+from harness.report.sections import queries
 from harness.report.sections import tests as tests_of
 from harness.report.sections.reranked import rerun_rows
 from harness.report.sections.slices import Slice, SlicePair, carried, labels_of, pair_of, slice_of, turns
@@ -154,19 +154,6 @@ def test_beyond_its_room_the_page_keeps_the_first_measures_and_the_queries_that_
     context = tests_of.section(view).context  # a field of many values does not fill the page
     assert (context["small_slices"][0], len(context["small_slices"])) == (("id: value 00", 1), 20)
     assert context["small_left"] == 28
-
-
-@pytest.mark.parametrize(("slow", "load", "doubted"), [(974.0, 0.5, True), (150.0, 0.5, False), (150.0, 9.0, True)])
-def test_latencies_of_a_busy_machine_are_doubted(monkeypatch, slow, load, doubted):
-    costs = {
-        name: SimpleNamespace(stages=[SimpleNamespace(stage="embed-queries", p50=p50)])
-        for name, p50 in (("x", 87.0), ("y", slow))
-    }
-    resolved = SimpleNamespace(blocks={name: {"encoder": {"kind": "hashing", "dimensions": 64}} for name in costs})
-    manifest = SimpleNamespace(machine={"cores": 2, "load": load})
-    monkeypatch.setattr(decision, "costs_of", lambda results: costs)
-    view = SimpleNamespace(retrievers=(*costs,), results=None, resolved=resolved, manifest=manifest)
-    assert bool([*decision._latency(view)]) is doubted
 
 
 def test_the_leaders_pairs_come_first_and_a_pair_that_is_turned_says_the_same(view, monkeypatch):
