@@ -75,6 +75,7 @@ def test_scores_of_any_tool_are_read(tmp_path) -> None:
         (["b,1,m,1", "a,1,m,1e101"], "s.csv:3: '1e101' is not a score (a number of at most 1e+100; empty"),
         (["a,1,m,-1e308"], "is not a score"),  # its square is no number
         (["a,1,m,1", "a,1,m,2"], "two scores"),
+        (["a,,m,1"], "lacks"),
         ([], "has no row below its first one"),
     ],
 )

@@ -88,6 +88,7 @@ FAULTS = [
     (dense(", dim = 3"), "encoder.dim: unknown key 'dim'"),
     (other("f", 'kind = "fusion"', 'of = ["bm25", "bm26"]'), "uses unknown 'bm26'"),
     (other("f", 'kind = "fusion"', 'of = ["f", "bm25"]'), "in a circle: f"),
+    (other("f", 'kind = "fusion"', 'of = ["bm25", "bm25"]'), "each retriever once"),
     (HEAD + BM25 + '[vectors]\nfrm = "x"\n', "vectors.frm: unknown key 'frm' (did you mean 'from'?)"),
     (HEAD + BM25 + "[statistics]\nalpha = 1.5\n", "statistics.alpha: 1.5"),
     (HEAD.replace('"data"', '"dta"') + BM25, "'dta' does not exist"),

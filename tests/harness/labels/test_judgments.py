@@ -304,6 +304,10 @@ def test_nobody_corrects_another_by_bearing_his_name(begun, people, capsys):
     assert [line["grade"] for line in lines if line.get("round") == 2] == [forged.grade]
     said = merged(capsys, [people[0], forged], "--corrects", "ann")
     assert "--corrects" not in said and grade() == forged.grade
+    unread = people[1].model_copy(update={"grade": None, "judge": "m", "kind": "llm"})
+    merged(capsys, [unread])
+    filled = unread.model_copy(update={"grade": 2, "corrects": True})
+    assert "--corrects" not in merged(capsys, [unread, filled])  # a model that gave no grade is filled in
 
 
 @pytest.mark.parametrize(

@@ -2,11 +2,13 @@
 
 import json
 import shutil
+from dataclasses import replace
 
 import pytest
 
 from harness import records
 from harness.report import write_report
+from harness.report.sections import trust
 from tests.support import small
 from tests.support.small import call, ends
 
@@ -50,6 +52,14 @@ def test_the_report_the_terminal_and_json_say_first_that_it_is_incomplete(incomp
     streams = call(capsys, "report", incomplete.parent)
     head, _, *rows = (line.split() for line in streams.out.splitlines() if line)
     assert head[-1] == "failed" and any(row[-1] == "2" for row in rows)
+
+
+def test_what_is_made_of_others_inherits_their_ledgers(folder):
+    manifest = records.read_manifest(folder)
+    lost = records.RetrieverLedger(notes={"empty": ("a",)}, counts={"embed-queries": {"lost_tokens": 3}})
+    ledger = records.Ledger(retrievers={**manifest.ledger.retrievers, "hashing": lost, "bm25": lost})
+    found = trust.inherited(replace(manifest, ledger=ledger), "hybrid")
+    assert (found.notes, found.counts) == (lost.notes, {"embed-queries": {"lost_tokens": 6}})
 
 
 def test_comparing_a_folder_says_what_is_missing_and_recommends_nothing(incomplete, capsys):

@@ -13,7 +13,7 @@ from harness import records
 from harness.evaluation.conclusions import headline as headline_of
 from harness.evaluation.verdict import Finding, Reason, Verdict
 from harness.report.failures import causes, groups
-from harness.report.sections import queries
+from harness.report.sections import decision, queries
 from harness.report.sections import tests as tests_of
 from harness.report.sections.reranked import rerun_rows
 from harness.report.sections.slices import Slice, SlicePair, carried, labels_of, pair_of, slice_of, turns
@@ -154,6 +154,15 @@ def test_beyond_its_room_the_page_keeps_the_first_measures_and_the_queries_that_
     context = tests_of.section(view).context  # a field of many values does not fill the page
     assert (context["small_slices"][0], len(context["small_slices"])) == (("id: value 00", 1), 20)
     assert context["small_left"] == 28
+
+
+@pytest.mark.parametrize(("prices", "said"), [((None, 1.0), ""), ((2.0, 2.0), ""), ((2.0, 1.0), " Cheapest: y.")])
+def test_the_cheapest_of_equals_is_named_where_every_price_is_known(view, monkeypatch, prices, said):
+    costs = {"xy"[i]: SimpleNamespace(usd_per_million=usd, p95=None, vector_bytes=0.0) for i, usd in enumerate(prices)}
+    monkeypatch.setattr(decision, "costs_of", lambda results: costs)
+    (other, *_) = view.evaluation.against.values()
+    two = view.evaluation.model_copy(update={"means": {"x": 0.5, "y": 0.5}, "against": {"y": other}})
+    assert decision._cheapest(SimpleNamespace(results=None, evaluation=shown(two, y="equivalent"))) == said
 
 
 def test_the_leaders_pairs_come_first_and_a_pair_that_is_turned_says_the_same(view, monkeypatch):
