@@ -7,7 +7,7 @@ import pytest
 import harness
 from harness.records import read
 from harness.report.sections.tradeoffs import approximations
-from harness.reproduce import IndexDrift, approximate, drifts_of, reproduce
+from harness.reproduce import approximate, reproduce
 
 pytestmark = pytest.mark.slow
 
