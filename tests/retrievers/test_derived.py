@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.evaluation.costs import costs_of
+from harness.evaluation.csv_views import costs_of
 from harness.experiment import parse
 from harness.pipeline import run
 from harness.running.forecast import Options

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from harness.english import shared_beginning
 from harness.evaluation.conclusions import first_lines
-from harness.evaluation.costs import costs_of
+from harness.evaluation.csv_views import costs_of
 from harness.evaluation.evaluation import Board, WarningKind
 from harness.evaluation.wording import STANDINGS, look_sentences, warning_sentence
 from harness.report import text

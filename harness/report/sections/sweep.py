@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from itertools import combinations
 from typing import NamedTuple
 
-from harness.evaluation.costs import costs_of
+from harness.evaluation.csv_views import costs_of
 from harness.evaluation.evaluation import SweepChoice
 from harness.evaluation.sweep import sweep_of
 from harness.experiment import Sweep

@@ -10,7 +10,7 @@ from harness.evaluation.evidence import PairEvidence, evidence, pairs_by_weight
 from harness.evaluation.verdict import Comparison, TestRow
 from harness.evaluation.wording import SIGNS, reason_words, settings_sentence, verdict_word
 from harness.report.charts import Section
-from harness.report.latex import letters_of, superscripts
+from harness.report.html_page import letters_of, superscripts
 from harness.report.sections.slices import label_of
 from harness.report.view import View
 from harness.stats.multiplicity import small_slices

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
-from harness.evaluation.costs import Cost, costs_of, frontier
+from harness.evaluation.csv_views import Cost, costs_of, frontier
 from harness.records import Results
 from harness.report import charts, text
 from harness.report.charts import Figure, Section, figure

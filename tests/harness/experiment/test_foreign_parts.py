@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.evaluation.costs import costs_of
+from harness.evaluation.csv_views import costs_of
 from harness.experiment import parse
 from harness.pipeline import run
 from harness.records import Results

@@ -18,9 +18,9 @@ from hypothesis import strategies as st
 
 import harness
 from harness import records
-from harness.evaluation.costs import costs_of
+from harness.evaluation.csv_views import costs_of
 from harness.report import first_screen, html_page, text, write_report
-from harness.report.latex import citation
+from harness.report.html_page import citation
 from harness.report.sections import decision, queries
 from harness.report.view import view_of
 from retrievers.errors import InputError
