@@ -1,4 +1,4 @@
-"""Evidence beside the verdicts: effect sizes, what two rankings have in common."""
+"""Beside the verdicts: what rankings have in common, queries that nothing answers, warnings of the run."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence

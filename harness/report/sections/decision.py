@@ -15,8 +15,6 @@ from harness.report.sections.slices import called, carried, compared, labels_of,
 from harness.report.sections.tradeoffs import PRICES
 from harness.report.view import View
 
-PLACE = 10
-
 APART = 2.0
 """Largest credible ratio of two latencies of the same encoder."""
 BUSY = 1.0
@@ -165,3 +163,6 @@ def _latency(view: View) -> Iterator[str]:
     busy = cores and load is not None and load > BUSY * cores
     if apart or (busy and any(cost.stages for cost in costs.values())):
         yield "The machine was busy: latencies may be too long, so do not compare them."
+
+
+PLACES = {10: section}

@@ -49,8 +49,6 @@ def readings(view: View) -> dict[str, Any] | None:
     return {"verdict": verdict, "changed": bool(changed), "rows": rows} if verdict else None
 
 
-PLACE = 70
-
 KINDS = {
     "truncated": "truncated documents",
     "truncated-query": "truncated queries",
@@ -231,3 +229,6 @@ def data(view: View) -> dict[str, Any]:
 def _five(values: Sequence[int]) -> list[float]:
     """Minimum, median, maximum."""
     return np.quantile(values, [0, 0.5, 1]).tolist() if values else []
+
+
+PLACES = {70: section}

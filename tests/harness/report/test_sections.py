@@ -15,8 +15,8 @@ from harness.evaluation.verdict import Finding, Reason, Verdict
 from harness.report.failures import causes, groups
 from harness.report.sections import decision, queries
 from harness.report.sections import tests as tests_of
-from harness.report.sections.reranked import rerun_rows
 from harness.report.sections.slices import Slice, SlicePair, carried, labels_of, pair_of, slice_of, turns
+from harness.report.sections.tradeoffs import rerun_rows
 from harness.report.view import view_of
 from harness.report.write import markdown
 from harness.stats.settings import Settings
