@@ -1,4 +1,7 @@
-"""The rows of the CSV files of a results folder, the families of tests.csv among them: views of an evaluation."""
+"""The rows of the CSV files of a results folder, the families of tests.csv among them: views of an evaluation.
+
+And what the retrievers cost: money, time and memory, each with all that it uses.
+"""
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence

@@ -1,4 +1,7 @@
-"""A measure as a value, parsed once, printed canonically, hashable; and measures of one's own: functions of a query."""
+"""A measure as a value, parsed once, printed canonically, hashable; and measures of one's own: functions of a query.
+
+And measures by claims: does what was retrieved hold the statements of a reference answer?
+"""
 
 import math
 import re

@@ -1,4 +1,4 @@
-"""The pages, each one file that needs no network; all texts are escaped."""
+"""The pages, each one file that needs no network; all texts are escaped; and the tables of a paper."""
 
 import csv
 import io
