@@ -173,8 +173,6 @@ SECOND = {
     ("openai", "unpaid"): "402 The balance is used up; the quota is used up",
     ("openai", "expired"): "401 Incorrect API key provided: .*; the key was refused",
     ("openai", "missing"): "404 The model does not exist; look at the model's name",
-    ("bedrock", "nan"): "not finite",
-    ("bedrock", "narrow"): "127 dimensions instead of 128",
     ("bedrock", "quota"): "the quota is used up",
     ("bedrock", "expired"): r"is expired: \*\*\*; renew the credentials",
     ("bedrock", "denied"): "ask for access to the model",
@@ -190,7 +188,6 @@ ALWAYS = {
     ("openai", "shuffled"): "",
     ("openai", "usage-word"): "",
     ("bedrock", "503"): "gave up after .* Bedrock is unable",
-    ("bedrock", "page"): "gave up after .* look at the address",
 }
 """What is told of a fault of every request; nothing where it does no harm."""
 FAULTS = [
