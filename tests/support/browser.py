@@ -79,8 +79,7 @@ def requests(driver: Any) -> list[str]:
 
 def first_screen(driver: Any) -> str:
     """The text of what is inside the window; words that only a screen reader says are not seen."""
-    return str(
-        driver.execute_script("""
+    return driver.execute_script("""
     const seen = new Map(), walk = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
     const closest = (node, found) => node && !found(getComputedStyle(node)) ? closest(node.parentElement, found) : node;
     for (let node; (node = walk.nextNode());) {
@@ -95,7 +94,6 @@ def first_screen(driver: Any) -> str:
     }
     return [...seen.values()].join(" ");
     """)
-    )
 
 
 def settled(driver: Any) -> None:

@@ -20,9 +20,6 @@ from tests.support.labels_small import judged, write
 from tests.support.scored import compare, finding
 
 ALL = [id_ for id_, _, _ in small.QUERIES]
-MANY = [(f"{id_}{'-' * number}", f"{text} {number}", docs) for number in range(7) for id_, text, docs in small.QUERIES]
-"""The small data set's questions, seven times in other words."""
-JUDGED = [id_ for id_, _, _ in MANY[:36]]
 
 
 @pytest.fixture(scope="module")
@@ -40,29 +37,10 @@ def ran(tmp_path_factory):
     return run
 
 
-@pytest.fixture(scope="module")
-def both(ran):
-    """36 questions by people, all 42 by a model that errs."""
-
-    def said(folder):
-        by_model = judged(folder, [id_ for id_, _, _ in MANY], "m", "llm", noise=3)
-        return [*judged(folder, JUDGED, inclusion=36 / 42), *by_model]
-
-    return ran(said, MANY, report=True)
-
-
 def shown_text(results):
     page = (results.folder / "report.html").read_text(encoding="utf-8")
     body = re.sub(r"<(script|style)[^>]*>.*?</\1>", " ", page, flags=re.DOTALL)
     return re.sub(r"<[^>]+>", " ", body)
-
-
-def test_the_tests_rest_on_peoples_queries_and_the_page_says_so(both):
-    assert set(both.scores["query_id"]) == set(JUDGED)
-    assert evaluation_of(both).settings.by_people
-    assert set(both.rankings("bm25")) == {id_ for id_, _, _ in MANY}
-    text = shown_text(both)
-    assert "People judged 36 queries" in text and "Judged@3" in text
 
 
 def test_comparing_says_what_nobody_judged_as_a_run_does(ran, capsys):
@@ -136,10 +114,3 @@ def test_a_labeller_of_lists_keeps_his_order_under_every_rule(project):
     assert own == {query: given.ranked for query, given in alone.items()}
     readings = alternatives(labels, Relevance())
     assert {"linear", "by b"} <= set(readings) and readings["by a"] == alternatives(alone, Relevance())["linear"]
-
-
-def test_documents_chosen_for_their_effect_make_no_score(ran):
-    some = ran(lambda folder: judged(folder, ALL, depth=4))
-    more = ran(lambda folder: [*judged(folder, ALL, depth=4), *judged(folder, ALL, "ben", design="next")])
-    assert more.scores["value"].tolist() == some.scores["value"].tolist()
-    assert more.comparisons["p_value"].tolist() == some.comparisons["p_value"].tolist()

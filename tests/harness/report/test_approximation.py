@@ -8,7 +8,6 @@ import harness
 from harness.records import read
 from harness.report.sections.tradeoffs import approximations
 from harness.reproduce import IndexDrift, approximate, drifts_of, reproduce
-from tests.support.qdrant_fake import fake_qdrant
 
 pytestmark = pytest.mark.slow
 
@@ -55,29 +54,6 @@ def test_recall_is_that_of_the_saved_rankings_and_the_pages_show_it(folder):
     page = (folder / "report.html").read_text(encoding="utf-8")
     assert "<caption>Approximate against exact search</caption>" in page
     assert f'<td class="n">{one.recall_at_10:.3f}</td>' in page
-
-
-def test_what_a_server_did_not_index_is_said_and_takes_the_bytes_that_it_takes(tmp_path):
-    with fake_qdrant() as server:
-        scalar = {"location": server.url, "quantization": "scalar", "m": 8}
-        full = {"location": server.url, "m": 8, "full_scan_threshold": 10000}
-        stores = {"as-asked": scalar, "production": {**scalar, "indexing_threshold": 10000}, "full-scan": full}
-        results = ran(tmp_path, stores)
-    facts = {name: one.provenance for name, one in results.manifest.retrievers.items()}
-    assert {one["server"] for one in facts.values()} == {"Qdrant 1.18.3"}
-    measured = approximations(read(results.folder))
-    assert [one.unindexed for one in measured.values()] == [
-        "",
-        "182 of 182 vectors (46.6 kB) are neither in a graph nor compressed: below the threshold of 10.2 MB all are "
-        "compared",
-        "no graph is searched: 46.6 kB are below the threshold of 10.2 MB, all vectors are compared",
-    ]
-    assert measured["production"].bytes == measured["production"].exact_bytes == 4 * 64 * 182
-    assert measured["as-asked"].bytes == 182 * (64 + 2 * 8)
-    for page in ("report.md", "report.html"):
-        told = (results.folder / page).read_text(encoding="utf-8")
-        assert measured["production"].unindexed in told
-        assert told.count("no graph is searched") == 1
 
 
 def graph(place, dimensions):
