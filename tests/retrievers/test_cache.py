@@ -115,15 +115,6 @@ def test_a_fresh_cache_sees_only_what_it_stores_whatever_the_clock_says(cache, m
         assert sorted(again.get(names)[0].tolist()) == [0, 1]
 
 
-def test_a_failed_store_leaves_nothing_behind(cache):
-    names = keys("model", "document", "ab")
-    with pytest.raises(ValueError, match="shorter"):
-        cache.put("model", names, embedded(1))
-    assert cache.info() == ()
-    cache.put("model", names, embedded(2))
-    assert len(cache.get(names)[0]) == 2
-
-
 @pytest.mark.parametrize("form", ["dense", "sparse"])
 def test_vectors_of_two_dimensions_under_one_model_are_refused(cache, form):
     names = keys("model", "document", "ab")

@@ -117,6 +117,19 @@ def test_a_long_document_is_found_by_one_of_its_passages():
     assert meter.notes() == {"empty": ("d2",), "truncated": ("d3",), "zero-vector": ("d3",)}
 
 
+def test_progress_counts_passages_against_passages(monkeypatch):
+    """Documents stood there before: "3,040 of 163", and so no time was left."""
+    monkeypatch.setattr("retrievers.embedding.WINDOW", 7)
+    seen = []
+    watching = Meter(watch=lambda m: seen.append((m.counts(m.current).get("texts", 0), m.expected(m.current))))
+    texts = ["".join(f"{n:04}{part:06}" for part in range(4)) for n in range(10)]  # no two passages are the same text
+    retriever = OverStore(Numbers(lambda _: [1, 1]), lambda _: store_at(":memory:"), chunks=Chunk(size=10))
+    retriever.index(documents(*texts, " "), watching)
+    steps = [step for step in seen if step[0]]
+    assert steps[-1] == (40, 40)
+    assert all(texts <= expected and abs(expected - 40) <= 4 for texts, expected in steps)
+
+
 def sizes(least, most):
     """A size and an overlap."""
     return st.integers(least, most).flatmap(lambda size: st.tuples(st.just(size), st.integers(0, size - 1)))

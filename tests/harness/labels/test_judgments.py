@@ -91,6 +91,7 @@ def test_a_spread_of_two_is_listed_until_it_is_adjudicated():
     assert merge(said)["q0"].by == "a, ann, b"
     said.append(graded("c", 2, design="adjudication"))
     assert disputes(said) == [] and merge(said)["q0"].grades == {"d0": 2, "d1": 1}
+    assert merge(said)["q0"].given.keys() == {"a", "ann", "b"}  # who settles it is no labeller
 
 
 PEOPLE = st.lists(

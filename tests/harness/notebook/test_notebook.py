@@ -135,7 +135,6 @@ def test_an_experiment_file_or_one_built_in_code_comes_to_the_same_figures(tmp_p
      ({"qrels": {**QRELS, "q-none": ["car"]}}, "qrels: labels name query 'q-none', which does not exist"),
      ({"qrels": {"q-rails": 3}}, "qrels['q-rails']: is neither a dict nor a list ({document: grade}, or the relevant"),
      ({"documents": {"a": 3}}, "documents['a']: is not text but 3 (a text, or {\"title\": …, \"text\": …})"),
-     ({"documents": 3}, "documents: cannot be read: it is of type int ({id: text}, a list of texts, a frame"),
      ({"documents": pd.DataFrame({"id": ["a"], "name": ["b"]})}, "documents:1: 'text' is missing"),
      ({"documents": pd.DataFrame([["a", "b"]], columns=["id"] * 2)}, "documents: the column 'id' occurs twice"),
      ({"documents": "nowhere.csv"}, "nowhere.csv: no such folder"), ({"queries": None}, "queries: is None ({id"),

@@ -272,6 +272,8 @@ def test_the_ceiling_bounds_what_a_reranker_reaches(tmp_path, monkeypatch):
     assert (row.retriever, row.of, row.depth) == ("reranked", "bm25", 3)
     assert (row.before, row.after) == pytest.approx((scores["bm25"].mean(), scores["reranked"].mean()))
     assert row.ceiling == pytest.approx(sum(ceilings) / len(scores), abs=1e-6)
+    (note,) = run.tests[run.tests["family"] == "rerank uplift"]["note"]
+    assert note == f"ceiling {row.ceiling:.4f}"
     apart = scores["reranked"] - scores["bm25"]
     kinds = (apart > 1e-9, apart.abs() <= 1e-9, apart < -1e-9)
     assert (row.better, row.equal, row.worse) == tuple(int(kind.sum()) for kind in kinds)
