@@ -77,25 +77,6 @@ def requests(driver: Any) -> list[str]:
     return [url for url in urls if not url.startswith(("file:", "data:", "chrome:", "about:"))]
 
 
-def first_screen(driver: Any) -> str:
-    """The text of what is inside the window; words that only a screen reader says are not seen."""
-    return driver.execute_script("""
-    const seen = new Map(), walk = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
-    const closest = (node, found) => node && !found(getComputedStyle(node)) ? closest(node.parentElement, found) : node;
-    for (let node; (node = walk.nextNode());) {
-      const range = document.createRange();
-      range.selectNodeContents(node);
-      const box = range.getBoundingClientRect(), style = getComputedStyle(node.parentElement);
-      const shown = node.parentElement.checkVisibility({opacityProperty: true}) && style.visibility != "hidden"
-        && box.width > 2 && !closest(node.parentElement, (style) => style.clipPath != "none");
-      if (!shown || box.top >= innerHeight || box.bottom <= 0 || box.right <= 0) continue;
-      const block = closest(node.parentElement, (style) => style.display != "inline");
-      seen.set(block, (seen.get(block) ?? "") + node.textContent);
-    }
-    return [...seen.values()].join(" ");
-    """)
-
-
 def settled(driver: Any) -> None:
     """Wait until the filter has read the scores and the browser of queries is open."""
     driver.execute_async_script("""
