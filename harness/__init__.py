@@ -21,20 +21,8 @@ if _typing.TYPE_CHECKING:
     from harness.running.forecast import Options
     from retrievers.errors import BackendError, InputError
 
-__all__ = [
-    "BackendError",
-    "Experiment",
-    "InputError",
-    "Options",
-    "Results",
-    "compare",
-    "evaluate",
-    "load_dataset",
-    "measure",
-    "open",
-    "run",
-    "run_sets",
-]
+__all__ = ["BackendError", "Experiment", "InputError", "Options", "Results"]
+__all__ += ["compare", "evaluate", "load_dataset", "measure", "open", "run", "run_sets"]
 
 _HOMES = {
     "BackendError": "retrievers.errors:BackendError",

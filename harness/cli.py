@@ -16,7 +16,7 @@ from typer.exceptions import TyperException
 from harness.console import answer_commands, caches, label_commands, printing, scoring, several
 from harness.console import shared_options as shared
 from harness.retired import retired_on
-from retrievers.errors import HarnessError, InputError, Problem
+from retrievers.errors import HarnessError, InputError
 
 log = logging.getLogger(__name__)
 
@@ -236,8 +236,6 @@ app.add_typer(answer_commands.app, name="answers", rich_help_panel=MAINTAIN)
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command line; a user's mistake ends in one message and an exit code, never in a traceback."""
-    nowhere = Path(os.devnull)  # if the parent process closed them, as daemons do
-    sys.stdout, sys.stderr = (stream or nowhere.open("w") for stream in (sys.stdout, sys.stderr))
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(encoding="utf-8", errors="backslashreplace")
@@ -260,30 +258,20 @@ def main(arguments: Sequence[str] | None = None) -> None:
     except SystemExit as gone:
         # Typer and rich exit with 1 if a pipe was closed: that is no failed gate.
         code = 0 if gone.code == 1 else gone.code
-    except OSError as error:
-        code = _unwritten(error)
+    except OSError as error:  # of a closed pipe nothing is said
+        log.debug("stopped", exc_info=error)
+        code = 0 if error.errno == errno.EPIPE else InputError.exit_code
+        if code:
+            printing.warn(f"error: {error}")
+        if error.filename is None:
+            with suppress(OSError):
+                sys.stdout.close()  # else Python tries again to write the rest, and complains
     except (Interrupted, KeyboardInterrupt) as stop:
         kept = ": what was paid for is kept; the same command continues" if KEEPING & {*words[:1]} else ""
         printing.warn(str(stop) or f"stopped{kept}")
         code = 130
     printing.hide_tracebacks()
     sys.exit(code or 0)
-
-
-def _unwritten(error: OSError) -> int:
-    """The exit code if standard output cannot be written; other failures are raised again."""
-    problem = Problem("standard output", f"cannot be written: {error.strerror}", "free disk space")
-    if error.errno == errno.ENAMETOOLONG:
-        problem = Problem(f"{str(error.filename)[:40]}…", "file name too long", "give an existing path")
-    elif error.errno not in (errno.EPIPE, errno.ENOSPC, errno.EIO) or error.filename is not None:
-        raise error
-    else:
-        with suppress(OSError):
-            sys.stdout.close()  # else Python tries again to write the rest, and complains
-    if error.errno == errno.EPIPE:
-        return 0
-    printing.warn(printing.message(InputError(problem)))
-    return InputError.exit_code
 
 
 def _kept(experiment: Path, results: Path, *, code: bool) -> str:

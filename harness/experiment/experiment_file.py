@@ -2,7 +2,7 @@
 
 import re
 import tomllib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path, PurePosixPath
@@ -16,8 +16,6 @@ from harness.measures import Measure
 from retrievers.errors import InputError, Problem, collecting
 from retrievers.options import NAME_RULE, checked
 
-LONGEST_NAME = 80
-"""Characters of a measure's name that a message shows."""
 REMEDY = "harness run and check take several; in Python harness.run_sets"
 
 
@@ -107,34 +105,9 @@ def _loaded(tables: dict[str, Any], path: Path, *, built: bool, code: bool) -> L
         table = dataset_table(tables)
     with collecting(problems):
         dataset = None if table is None else locate(table, path)
-    if question is None:
-        problems += [p for p in _wrong_measures(tables, "" if built else f"{path}: ") if p not in problems]
     if problems or question is None or dataset is None:
         raise InputError(problems)
     return Loaded(question, tables, path, dataset)
-
-
-def reference_in(path: Path) -> tuple[DatasetReference, bool]:
-    """Find the data set of an experiment file that may be wrong elsewhere, and whether dangling labels are dropped.
-
-    Raises:
-        InputError: the file is not TOML, or its data set cannot be found.
-    """
-    tables = _read(path)
-    relevance = tables.get("relevance")
-    drops = isinstance(relevance, Mapping) and relevance.get("dangling") == "drop"
-    return locate(dataset_table(tables), path), drops
-
-
-def _wrong_measures(tables: Mapping[str, Any], where: str) -> Iterator[Problem]:
-    """The measures that cannot be read, told also where another key is wrong."""
-    listed = tables.get("measures")
-    for key, some in (("primary", [tables.get("primary")]), ("measures", listed if isinstance(listed, list) else [])):
-        for text in (one for one in some if isinstance(one, str)):
-            problems: list[Problem] = []
-            with collecting(problems):
-                measures.parse_all([text])
-            yield from (one._replace(where=f"{where}{key}: {text[:LONGEST_NAME]!r}") for one in problems)
 
 
 def _read(path: Path) -> dict[str, Any]:
@@ -178,7 +151,7 @@ def question_of(experiment: Experiment) -> Question:
         try:
             parsed = measures.parse_all([text], gain=relevance.gain, ideal=relevance.ideal)
         except InputError as error:
-            problems += [Problem(f"{where}: {text[:LONGEST_NAME]!r}", p.what, p.remedy) for p in error.problems]
+            problems += [Problem(f"{where}: {text!r}", p.what, p.remedy) for p in error.problems]
             continue
         if where == "measures" and parsed[0] in written:
             problems.append(Problem(where, f"{text} occurs twice", "name each measure once"))
@@ -241,6 +214,4 @@ def with_runs_located(tables: Mapping[str, Any], path: Path) -> dict[str, Any]:
 def dataset_table(tables: Mapping[str, Any]) -> DatasetTable:
     """The data set's table alone, so that a wrong path is reported with whatever else is wrong."""
     table = tables.get("dataset")
-    if isinstance(table, list):
-        raise InputError(Problem("dataset", "names several data sets, and this takes one", REMEDY))
     return checked(DatasetTable, {"path": table} if isinstance(table, str) else table or {}, "dataset")

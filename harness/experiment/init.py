@@ -9,8 +9,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import jinja2
-
 from harness.dataset import Dataset, DatasetReference, format_of, listing_of, load, reference_of
 from harness.dataset.markdown_folder import documents_among
 from harness.dataset.rows import File, read_json
@@ -189,6 +187,8 @@ def experiment_text(
     name: str, reference: DatasetReference, dataset: Dataset, dropped: int, production: Path | None, *, turns: bool
 ) -> str:
     """The experiment: retrievers that run here without a key, and others to be uncommented."""
+    import jinja2
+
     keys = ("split", "format", "documents", "labels", "queries", "columns", "match", "header")
     given = {key: value for key in keys if (value := getattr(reference, key)) or value is False}
     english = _english(dataset)

@@ -13,7 +13,7 @@ from harness.dataset import Dataset, DatasetReference, reference_of
 from harness.dataset import load as load_dataset
 from harness.english import asked, counted, first_few
 from harness.evaluation.grading import GradedLabels, grade_labels, weights_of, with_bare_queries
-from harness.experiment import Loaded, reference_in
+from harness.experiment import Loaded
 from harness.experiment import load as load_experiment
 from harness.experiment.how_read import column_lines, reading_line
 from harness.measures import score, span
@@ -138,8 +138,6 @@ class Checked:
 
 SHOWN, WIDTH = 25, 80
 """Rows that are printed of a data set or an experiment, and the width of the terminal that they are counted for."""
-NAMED = 20
-"""Values of a field that are looked through for one that may have been meant."""
 
 
 class Prepared(NamedTuple):
@@ -175,10 +173,7 @@ def check(
     if isinstance(target, DatasetReference) or (isinstance(target, Path) and target.suffix.lower() != ".toml"):
         dataset = load_dataset(target if isinstance(target, DatasetReference) else reference_of(target))
         return Checked(dataset, dataset_summary(dataset), Capacity(len(measured(dataset))))
-    try:
-        loaded = load_experiment(target, code=code)
-    except InputError as error:
-        raise InputError([*error.problems, *_of_the_data(target)]) from None
+    loaded = load_experiment(target, code=code)
     dataset, graded, built = prepare(loaded)
     if problems := [problem for one in built for problem in _refused(one)]:
         raise InputError(problems)
@@ -226,16 +221,6 @@ def _lacking(built: Sequence[Built]) -> Iterator[str]:
                     yield f"{problem}; a run needs it for what is not cached"
 
 
-def _of_the_data(target: object) -> list[Problem]:
-    """What is wrong with the data set of an experiment file that is itself wrong, as far as it can be known."""
-    problems: list[Problem] = []
-    if isinstance(target, Path):
-        with collecting(problems):
-            reference, drops = reference_in(target)
-            load_dataset(reference, drop_dangling=drops)
-    return [problem for problem in problems if not problem.where.startswith((str(target), "dataset"))]
-
-
 def prepare(loaded: Loaded) -> Prepared:
     """Load an experiment's data set and build what its retrievers use; labels and measures are seen to fit.
 
@@ -256,8 +241,7 @@ def prepare(loaded: Loaded) -> Prepared:
         dataset = load_dataset(loaded.dataset, drop_dangling=relevance.dangling == "drop")
     with collecting(problems, in_file):
         if dataset is not None:
-            unknown = list(_unknown_fields(loaded, built or (), dataset))
-            problems += unknown or list(_unheld_values(loaded, built or (), dataset))
+            problems += _unknown_fields(loaded, built or (), dataset)
             graded = grade_labels(dataset.labels, relevance)
             # Scoring empty rankings finds out whether every measure can read these labels.
             score(loaded.question.measures, graded.grades, {}, groups=graded.groups or None, claims={})
@@ -287,22 +271,6 @@ def _unknown_fields(loaded: Loaded, built: Sequence[Built], dataset: Dataset) ->
                 yield Problem(where, "is a field of no document", remedy)
             if wanted and wanted not in of_queries:
                 yield Problem(where, f"{wanted!r} is a field of no query", did_you_mean(wanted, of_queries))
-
-
-def _unheld_values(loaded: Loaded, built: Sequence[Built], dataset: Dataset) -> Iterator[Problem]:
-    """Constant values of filters that no document has: nothing would be found, and labels be blamed."""
-    waiting = [(one.name, condition) for one in built for condition in one.conditions if condition.values]
-    held: dict[str, set[str]] = {one.field: set() for _, one in waiting}
-    documents = dataset.documents() if waiting else iter(())  # mostly the first few tell
-    while waiting and (document := next(documents, None)) is not None:
-        waiting = [(name, one) for name, one in waiting if document.fields.get(one.field) not in one.values]
-        for name, values in held.items():
-            if len(values) < NAMED and name in document.fields:
-                values.add(document.fields[name])
-    for name, one in waiting:
-        where = f"{loaded.path}: retriever {name!r}: filter.{one.field}"
-        what = f"no document holds {' or '.join(map(repr, one.values))}"
-        yield Problem(where, what, did_you_mean(one.values[0], held[one.field]))
 
 
 def _in_file(loaded: Loaded, error: InputError) -> list[Problem]:

@@ -12,7 +12,7 @@ import jsonschema
 import pytest
 
 from harness.experiment import load, parse
-from harness.retired import RETIRED, Retired
+from harness.retired import RETIRED_WORDS
 from harness.stats.settings import Statistics
 from retrievers.errors import InputError
 from tests.support import small
@@ -190,9 +190,11 @@ def experiment_with(place: str, word: str) -> str:
     return f"{HEAD}[{table}]\n{entry}\n{BM25}" if table else f"{entry}\n{HEAD}{BM25}"
 
 
-@pytest.mark.parametrize("row", RETIRED, ids=lambda row: f"{row.place} {row.word}")
-def test_what_is_retired_is_refused_with_what_to_use(folder: Path, row: Retired, call: Call) -> None:
-    written(experiment_with(row.place, row.word))
-    command = [*row.place.split()[1:], row.word] if row.place.startswith("harness") else ["check", "e.toml"]
+@pytest.mark.parametrize(("place", "word", "instead"), RETIRED_WORDS)
+def test_what_is_retired_is_refused_with_what_to_use(
+    folder: Path, place: str, word: str, instead: str, call: Call
+) -> None:
+    written(experiment_with(place, word))
+    command = [*place.split()[1:], word] if place.startswith("harness") else ["check", "e.toml"]
     said = call(*command, code=2)
-    assert said.out == "" and f"{row.word!r} is retired ({row.instead})" in said.err
+    assert said.out == "" and f"{word!r} is retired ({instead})" in said.err
