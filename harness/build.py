@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, NamedTuple, TypeVar
 
-from harness import experiment as tables
+from harness.experiment import blocks as tables
 from harness.experiment.option_tables import Kind
 from retrievers import encoder_class, reranker_class, retriever_class
 from retrievers.dense import Dense, Smaller

@@ -13,7 +13,7 @@ from typing import Annotated
 import typer
 from typer.exceptions import TyperException
 
-from harness.console import answer_commands, caches, label_commands, printing, scoring, several
+from harness.console import caches, label_commands, printing, scoring, several
 from harness.console import shared_options as shared
 from harness.retired import retired_on
 from retrievers.errors import HarnessError, InputError
@@ -231,7 +231,7 @@ for heading, commands in {
 app.add_typer(label_commands.queries_app, name="queries", rich_help_panel=LABEL)
 app.add_typer(label_commands.labels_app, name="labels", rich_help_panel=LABEL)
 app.add_typer(caches.app, name="cache", rich_help_panel=MAINTAIN)
-app.add_typer(answer_commands.app, name="answers", rich_help_panel=MAINTAIN)
+app.add_typer(label_commands.answers_app, name="answers", rich_help_panel=MAINTAIN)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

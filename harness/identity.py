@@ -4,7 +4,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from harness.experiment import DenseTable
+from harness.experiment.blocks import DenseTable
 from retrievers.types import Query
 
 NO_PART = ("name", "of", "store", "color", "proof", "derive", "derived_from")

@@ -11,13 +11,13 @@ from typing import Any, NamedTuple
 
 from harness import records
 from harness.dataset import Dataset, trec
+from harness.dataset.load import reading_line
 from harness.evaluation.compare import keys_of
 from harness.evaluation.csv_views import by_price, tables_of
 from harness.evaluation.evaluate import RunInputs, evaluate_run, write_evaluation
 from harness.evaluation.grading import GradedLabels, gains
 from harness.evaluation.readers import Judged, score_lists
 from harness.experiment import Experiment, Loaded, load
-from harness.experiment.how_read import reading_line
 from harness.identity import query_of, run_of
 from harness.records import Commit, DatasetFacts, Ledger, Manifest, Results, RetrieverFacts, Run, StageLatency
 from harness.records.readings import FOLDER, ClaimsJudging

@@ -25,15 +25,9 @@ CUTOFF = 10
 
 def approximate(results: Results) -> tuple[str, ...]:
     """Return the retrievers that search an approximate index, and those that use them."""
-    known: set[str] = set()
-    resolved = results.manifest.resolved
-    made_of = {name: set(resolved.made_of(name)) for name in resolved.blocks}
-    for _ in made_of:  # as often as a chain of blocks can be long
-        for name, parts in made_of.items():
-            facts = results.manifest.retrievers[name].provenance
-            if facts.get("search") == "approximate" or parts & known:
-                known.add(name)
-    return tuple(name for name in results.retrievers if name in known)
+    facts = results.manifest.retrievers
+    guessing = {name for name, one in facts.items() if one.provenance.get("search") == "approximate"}
+    return tuple(name for name in results.retrievers if guessing & {*results.manifest.resolved.parts(name)})
 
 
 def _found_again(earlier: Results, again: Results, name: str) -> float:

@@ -31,7 +31,7 @@ FACES = {
                         "harness.dataset.judgments", "harness.dataset.markdown_folder", "harness.dataset.rows",
                         "harness.dataset.source", "harness.dataset.table_folder", "harness.dataset.table_source",
                         "harness.dataset.trec"},
-    "harness.experiment": {"harness.experiment", "harness.experiment.how_read", "harness.experiment.init",
+    "harness.experiment": {"harness.experiment", "harness.experiment.blocks", "harness.experiment.init",
                            "harness.experiment.option_tables", "harness.experiment.sweep"},
     "harness.records": {"harness.records", "harness.records.export", "harness.records.readings"},
     "harness.report": {"harness.report", "harness.report.axes", "harness.report.html_page", "harness.report.index",
@@ -136,7 +136,7 @@ SPARING = [
 """Commands, each of which loads no less than those before it, and what none of them may have loaded by then."""
 WATCHED = """
 import sys
-import harness.console.answer_commands
+import harness.console.label_commands
 from harness.cli import main
 for words, unused in zip(sys.argv[1::2], sys.argv[2::2]):
     try:

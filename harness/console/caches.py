@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from retrievers.stores.connection import Connection
 
 
-app = typer.Typer(cls=shared.HelpGroup, help="Inspect, clear or fill the cache of vectors.", rich_markup_mode=None)
+app = shared.group("Inspect, clear or fill the cache of vectors.")
 
 
 STORE = typer.Option("--store", metavar="URL", help="Use the collections of this Qdrant server instead of the cache.")

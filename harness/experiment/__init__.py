@@ -2,17 +2,6 @@
 
 from harness.experiment.blocks import NAME as NAME
 from harness.experiment.blocks import SWEPT as SWEPT
-from harness.experiment.blocks import Block as Block
-from harness.experiment.blocks import CustomConfig as CustomConfig
-from harness.experiment.blocks import DenseTable as DenseTable
-from harness.experiment.blocks import Fusion as Fusion
-from harness.experiment.blocks import QueryField as QueryField
-from harness.experiment.blocks import RerankedTable as RerankedTable
-from harness.experiment.blocks import VectorConfig as VectorConfig
-from harness.experiment.blocks import in_order as in_order
-from harness.experiment.blocks import inputs as inputs
-from harness.experiment.blocks import origin as origin
-from harness.experiment.blocks import parts_in as parts_in
 from harness.experiment.experiment_file import Loaded as Loaded
 from harness.experiment.experiment_file import load as load
 from harness.experiment.experiment_file import load_sets as load_sets

@@ -318,11 +318,6 @@ def inputs(block: Block) -> tuple[str, ...]:
     return tuple(dict.fromkeys(name for some in names for name in some))
 
 
-def origin(block: Block) -> str | None:
-    """The name of the retriever whose vectors a derived one has, None where it has its own."""
-    return block.derived_from if isinstance(block, DenseTable) else None
-
-
 def in_order(blocks: tuple[Block, ...]) -> list[Block]:
     """Return the blocks, each after those it uses."""
     waiting, placed = list(blocks), dict[str, Block]()

@@ -125,9 +125,7 @@ def _read(path: Path) -> dict[str, Any]:
 
 def _tables(source: Mapping[str, Any] | Experiment) -> dict[str, Any]:
     """The tables of an experiment built in code, as a file would hold them."""
-    tables: Any = _without_none(source.resolved() if isinstance(source, Experiment) else source)
-    parsed: dict[str, Any] = tables
-    return parsed
+    return dict(_without_none(source.resolved() if isinstance(source, Experiment) else source))
 
 
 def _without_none(value: Any) -> Any:

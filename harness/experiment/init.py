@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import Any
 
 from harness.dataset import Dataset, DatasetReference, format_of, listing_of, load, reference_of
+from harness.dataset.load import column_lines, reading_line, reading_sentence
 from harness.dataset.markdown_folder import documents_among
 from harness.dataset.rows import File, read_json
 from harness.english import counted
 from harness.experiment import traces
-from harness.experiment.how_read import column_lines, reading_line, reading_sentence
 from retrievers.errors import InputError, Problem
 from retrievers.opening import writing
 from retrievers.types import CONTROL

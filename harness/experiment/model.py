@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Mapping
+from graphlib import CycleError, TopologicalSorter
 from typing import Annotated, Any, Literal, NamedTuple, Self
 
 from pydantic import Field, SerializeAsAny, field_validator, model_validator
@@ -236,17 +237,13 @@ class Experiment(Strict):
         return self
 
     def _check_graph(self, names: list[str]) -> None:
-        done: set[str] = set()
-        waiting = {block.name: set(inputs(block)) for block in self.retrievers}
-        for name, of in waiting.items():
-            for other in of - set(names):
-                raise ValueError(f"retriever {name!r} uses unknown {other!r}; {did_you_mean(other, names)}")
-        while waiting:
-            ready = {name for name, of in waiting.items() if of <= done}
-            if not ready:
-                raise ValueError(f"retrievers use each other in a circle: {', '.join(waiting)}")
-            done |= ready
-            waiting = {name: of for name, of in waiting.items() if name not in ready}
+        uses = {block.name: inputs(block) for block in self.retrievers}
+        for name, other in ((name, other) for name, of in uses.items() for other in of if other not in names):
+            raise ValueError(f"retriever {name!r} uses unknown {other!r}; {did_you_mean(other, names)}")
+        try:
+            TopologicalSorter(uses).prepare()
+        except CycleError as error:
+            raise ValueError(f"retrievers use each other in a circle: {', '.join(error.args[1])}") from None
 
     def resolved(self) -> dict[str, Any]:
         """The experiment with every default filled in, as the manifest keeps it."""

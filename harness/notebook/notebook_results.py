@@ -6,42 +6,33 @@ import json
 import re
 import shutil
 import weakref
-from dataclasses import fields, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from harness import records
 from harness.console import tables
-from harness.evaluation.conclusions import sentences
-from harness.evaluation.evaluate import evaluation_of
-from harness.evaluation.readers import primary_of
-from harness.experiment import NAME
-from harness.records import LabelledQuery, Results
-from harness.records.export import log_to
-from harness.report import first_screen, write_report
-from retrievers.errors import InputError, Problem, did_you_mean
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
-
 from harness.console.progress import progress_shown
 from harness.english import counted
 from harness.evaluation.compare import keys_of
+from harness.evaluation.conclusions import sentences
 from harness.evaluation.csv_views import comparison_rows, summary_rows
-from harness.evaluation.evaluate import evaluate
+from harness.evaluation.evaluate import evaluate, evaluation_of
 from harness.evaluation.folders import USUAL, declared_settings, score_folders
+from harness.evaluation.readers import primary_of
 from harness.evaluation.runs import joined_runs, scored_run
 from harness.evaluation.scores import Scores
-from harness.experiment import statistics_of
+from harness.experiment import NAME, statistics_of
 from harness.measures import parse_all
 from harness.notebook.in_memory import judgments_of, run_of
+from harness.records import LabelledQuery, Results
+from harness.records.export import log_to
+from harness.report import first_screen, write_report
 from harness.stats.power import at_look
 from harness.stats.settings import Settings
+from retrievers.errors import InputError, Problem, did_you_mean
 from retrievers.meter import Meter
 
 if TYPE_CHECKING:

@@ -7,7 +7,6 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache, partial
 from pathlib import Path
-from string import ascii_lowercase
 from types import MappingProxyType
 from typing import Any
 
@@ -19,7 +18,6 @@ from harness.evaluation.across_sets import COLUMNS, ON, SETS, SetsTogether, resu
 from harness.evaluation.conclusions import FEW_SETS, first_lines, sets_sentences
 from harness.evaluation.csv_views import comparison_rows, summary_rows
 from harness.evaluation.evaluation import Evaluation
-from harness.evaluation.verdict import Verdict
 from harness.evaluation.wording import SIGNS, pair_sentence, settings_sentence, verdict_cell
 from harness.pages import head, policy
 from harness.records import Results, create
@@ -27,7 +25,7 @@ from harness.report import charts, text
 from harness.report.charts import Figure, Section
 from harness.report.sections.queries import client_filter, packed
 from harness.report.text import declared_shades, latex
-from harness.report.view import MeasureName, View, retriever_colors, second
+from harness.report.view import MeasureName, View, letters_of, retriever_colors, second, superscripts
 
 NUMBERS = (text.score, text.signed, text.between, text.between_signed, text.p_value, text.plain, text.dollars,
            text.milliseconds, text.seconds, text.size, text.count)  # fmt: skip
@@ -51,15 +49,11 @@ def page(view: View, sections: Sequence[Section], files: Iterable[str] = ()) -> 
         files: the files in the same folder, to link to.
     """
     env, scores = environment(), client_filter(view)
-    style = styled(env, text.declared_shades(view.colors))
-    script = "".join(['"use strict";\n(() => {\n', *(source(f"scripts/{name}.js") for name in SCRIPTS), "})();\n"])
     lang = Markup(' lang="{}"').format(view.language) if view.language not in ("", "en") else ""
     bodies = {one.id: _ours(rendered(env, one, "html", view=view, lang=lang)) for one in sections}
-    parts = {"view": view, "sections": sections, "bodies": bodies, "style": style, "scores": scores}
-    return env.get_template("page.html").render(
-        parts, script=_ours(script), policy=policy([script], str(style)), packed=packed(scores), quote=citation(view),
-        files=sorted(files),
-    )  # fmt: skip
+    parts = {"view": view, "sections": sections, "bodies": bodies, "scores": scores, "packed": packed(scores)}
+    parts |= {"quote": citation(view), "files": sorted(files)}
+    return filled("page.html", parts, SCRIPTS, shades=declared_shades(view.colors))
 
 
 def rendered(env: jinja2.Environment, section: Section, block: str, **variables: Any) -> str:
@@ -99,10 +93,25 @@ def chart(figure: Figure, kind: str = "") -> Markup:
     )  # fmt: skip
 
 
-def styled(env: jinja2.Environment, declared: Sequence[text.Shade] = ()) -> Markup:
-    """The style sheet of every page, with our colours and those that an experiment declares."""
+def filled(
+    template: str, variables: Mapping[str, Any], scripts: Sequence[str] = (), *,
+    shades: Sequence[text.Shade] = (), styles: Sequence[str] = ("board.css",),
+) -> str:  # fmt: skip
+    """Fill in the template of a page, with its scripts, its style sheet, and the policy that allows no others.
+
+    Args:
+        template: its file.
+        variables: of it.
+        scripts: names of scripts, which share one scope.
+        shades: the colours that an experiment declares.
+        styles: further style sheets.
+    """
+    env, code = environment(), "".join(source(f"scripts/{name}.js") for name in scripts)
     own = {"paper": text.PAPER, "ink": text.INK, "muted": text.MUTED, "rule": text.RULE, "font": _ours(text.FONT)}
-    return _ours(env.get_template("style.css").render(own, shades=(*text.SHADES, *declared)) + source("board.css"))
+    style = env.get_template("style.css").render(own, shades=(*text.SHADES, *shades)) + "".join(map(source, styles))
+    script = f'"use strict";\n(() => {{\n{code}}})();\n'
+    beside = {"style": _ours(style), "script": _ours(script), "policy": policy([script] if code else [], style)}
+    return env.get_template(template).render(variables, **beside)
 
 
 @cache
@@ -199,26 +208,22 @@ def write_scores(
     Raises:
         InputError: the file cannot be written.
     """
-    env, summary, rows = environment(), summary_rows(evaluation.summary), comparison_rows(evaluation)
-    style = styled(env)
+    summary, rows = summary_rows(evaluation.summary), comparison_rows(evaluation)
     measures = list(dict.fromkeys(row["measure"] for row in summary))
-    page = env.get_template("scores.html").render(
-        title=title,
-        said=first_lines(evaluation),
-        primary=evaluation.measure,
-        asked=asked(evaluation.n, evaluation.clusters),
-        measures=measures,
-        names=list(dict.fromkeys(row["retriever"] for row in summary)),
-        means={(row["retriever"], row["measure"]): row for row in summary},
-        low_is_good=evaluation.low_is_good,
-        families={measure: [row for row in rows if row["measure"] == measure] for measure in measures},
-        notes=notes,
-        section=section,
-        style=style,
-        policy=policy([], str(style)),
-    )
+    shown = {
+        "title": title,
+        "said": first_lines(evaluation),
+        "evaluation": evaluation,
+        "asked": asked(evaluation.n, evaluation.clusters),
+        "measures": measures,
+        "names": list(dict.fromkeys(row["retriever"] for row in summary)),
+        "means": {(row["retriever"], row["measure"]): row for row in summary},
+        "families": {measure: [row for row in rows if row["measure"] == measure] for measure in measures},
+        "notes": notes,
+        "section": section,
+    }
     with create(path) as file:
-        file.write(page)
+        file.write(filled("scores.html", shown))
 
 
 def write_sets(place: Path, sets: Sequence[Results], *, report: bool) -> None:
@@ -235,7 +240,8 @@ def write_sets(place: Path, sets: Sequence[Results], *, report: bool) -> None:
     files = {}
     if report:
         shown = {"title": place.name, "found": found, "sentences": sets_sentences(found, MOST)}
-        page = environment().get_template("data_sets.html").render(**shown, **_besides(found, sets))
+        more = _besides(found, sets)
+        page = filled("data_sets.html", shown | more, shades=declared_shades(more["colors"]))
         files = {"report.md": environment().get_template("data_sets.md").render(**shown), "report.html": page}
     for name, content in {**files, SETS: out.getvalue()}.items():  # the table last: it marks the folder as complete
         with create(place / name) as file:
@@ -244,14 +250,12 @@ def write_sets(place: Path, sets: Sequence[Results], *, report: bool) -> None:
 
 def _besides(found: SetsTogether, sets: Sequence[Results]) -> dict[str, Any]:
     """The other variables of the page: the pairs, and the sets that have a report."""
-    colors = retriever_colors(sets[0])
-    style = styled(environment(), declared_shades(colors))
     of = [{pair.a, pair.b} for pair in found.pairs]
     leads = sum(found.ranked[0] in names for names in of) == len(found.ranked) - 1
     reference = found.ranked[0] if leads else found.pairs[0].b
     turned = [pair if pair.b == reference else pair.swapped for pair in found.pairs if reference in (pair.a, pair.b)]
     return {
-        "colors": colors,
+        "colors": retriever_colors(sets[0]),
         "reported": {one.manifest.name: (one.folder / "report.html").is_file() for one in sets},
         "best": {name: max(found.mean(name, one) for one in found.ranked) for name in found.sets},
         "pairs": sorted((pair.leading for pair in found.pairs), key=lambda pair: -abs(pair.mean_difference)),
@@ -260,8 +264,6 @@ def _besides(found: SetsTogether, sets: Sequence[Results]) -> dict[str, Any]:
         "few": FEW_SETS,
         "beyond": all(pair.like is not None for pair in found.pairs),
         "signs": SIGNS,
-        "style": style,
-        "policy": policy([], str(style)),
     }
 
 
@@ -316,24 +318,6 @@ def tables(view: View) -> dict[str, str]:
 
 def _escaped(value: object) -> object:
     return latex(value) if isinstance(value, str) and not isinstance(value, Markup) else value
-
-
-def superscripts(view: View, measure: str) -> dict[str, str]:
-    """Return, for each retriever, the letters of the retrievers that it was shown to beat on a measure."""
-    letters = letters_of(view)
-    beaten: dict[str, set[str]] = {name: set() for name in view.ranked}
-    for row in view.comparisons[measure]:
-        if row.verdict is Verdict.BETTER:
-            beaten[row.a].add(letters[row.b])
-        elif row.verdict is Verdict.WORSE:
-            beaten[row.b].add(letters[row.a])
-    return {name: "".join(sorted(worse)) for name, worse in beaten.items()}
-
-
-def letters_of(view: View) -> dict[str, str]:
-    """Name each retriever by a letter, in the order of the table; by a number if there are too many."""
-    few = len(view.ranked) <= len(ascii_lowercase)
-    return {name: ascii_lowercase[i] if few else f"{i + 1} " for i, name in enumerate(view.ranked)}
 
 
 def _number(value: float | None, form: str) -> Markup:

@@ -2,7 +2,7 @@
 
 import os
 import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
@@ -16,20 +16,13 @@ from harness.evaluation.evaluation import Evaluation
 from harness.evaluation.readers import primary_of
 from harness.evaluation.verdict import Verdict
 from harness.evaluation.wording import SIGNS
-from harness.pages import OVERVIEW, is_overview, policy
+from harness.pages import OVERVIEW, is_overview
 from harness.records import Manifest
-from harness.report.html_page import environment, source, styled
+from harness.report.html_page import filled
 from retrievers.errors import InputError, Problem
 from retrievers.opening import writing
 
 NAME = "index.html"
-
-
-class RetrieverMean(NamedTuple):
-    """One retriever's mean in one folder, on the primary measure."""
-
-    retriever: str
-    mean: float
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -40,10 +33,8 @@ class Entry:
     """Its name."""
     manifest: Manifest
     primary: str
-    queries: int
-    """Number of queries with scores."""
-    standings: tuple[RetrieverMean, ...]
-    """Highest mean first; empty without labels."""
+    means: Mapping[str, float]
+    """Retriever -> mean of the primary measure, the highest first; empty without labels."""
     verdict: str
     """Of the first, in words; "" without a comparison."""
     reported: bool = False
@@ -88,14 +79,11 @@ def _folders(place: Path) -> Iterator[Path]:
 
 
 def _entry(folder: Path, name: str, manifest: Manifest) -> Entry:
-    primary, queries = primary_of(manifest.resolved), manifest.dataset.scored
     evaluation = read_evaluation(folder, manifest)
-    if evaluation is None and queries and (results := records.read(folder)).scored:
+    if evaluation is None and manifest.dataset.scored and (results := records.read(folder)).scored:
         evaluation = evaluation_of(results)
-    means = {} if evaluation is None else evaluation.means
-    standings = tuple(RetrieverMean(*one) for one in means.items())
-    verdict = "" if evaluation is None else _verdict(evaluation)
-    return Entry(name, manifest, primary, queries, standings, verdict, (folder / records.LAST_FILE).is_file())
+    means, verdict = ({}, "") if evaluation is None else (evaluation.means, _verdict(evaluation))
+    return Entry(name, manifest, primary_of(manifest.resolved), means, verdict, (folder / records.LAST_FILE).is_file())
 
 
 def _verdict(evaluation: Evaluation) -> str:
@@ -146,23 +134,20 @@ def page(read: Listing, place: str) -> str:
         read: its content.
         place: the folder of the results, as commands name it.
     """
-    env = environment()
-    style = styled(env) + Markup(source("index.css"))  # noqa: S704 - ours
-    code = (source(f"scripts/{name}.js") for name in ("start", "sort", "index"))
-    script = Markup("".join(['"use strict";\n(() => {\n', *code, "})();\n"]))  # noqa: S704 - ours
-    generator = Markup(OVERVIEW)  # noqa: S704 - ours
-    of_page = {"style": style, "script": script, "policy": policy([script], str(style)), "generator": generator}
-    return env.get_template("index.html").render(
-        of_page, **read._asdict(), compared=_compared(read.entries, place),
-        data_sets=len({entry.manifest.dataset.digest for entry in read.entries}),
-    )  # fmt: skip
+    shown = {
+        **read._asdict(),
+        "generator": Markup(OVERVIEW),  # noqa: S704 - ours
+        "compared": _compared(read.entries, place),
+        "data_sets": len({entry.manifest.dataset.digest for entry in read.entries}),
+    }
+    return filled("index.html", shown, ("start", "sort", "index"), styles=("board.css", "index.css"))
 
 
 def _compared(entries: Sequence[Entry], place: str) -> dict[str, str]:
     """Folder -> the command that compares it with the run before it on the same data by the same measure."""
     commands: dict[str, str] = {}
     earlier: dict[tuple[str, str], str] = {}
-    for entry in reversed([entry for entry in entries if entry.standings]):
+    for entry in reversed([entry for entry in entries if entry.means]):
         key = entry.manifest.dataset.digest, entry.primary
         if before := earlier.get(key):
             commands[entry.folder] = shlex.join(["harness", "compare", f"{place}/{before}", f"{place}/{entry.folder}"])

@@ -4,7 +4,7 @@ import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import islice
+from string import ascii_lowercase
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,7 +14,7 @@ from harness.evaluation.evaluate import evaluation_of
 from harness.evaluation.evaluation import Evaluation
 from harness.evaluation.readers import scores_of_results
 from harness.evaluation.scores import Scores
-from harness.evaluation.verdict import Comparison
+from harness.evaluation.verdict import Comparison, Verdict
 from harness.measures import Measure, parse
 from harness.measures.table import row_of
 from harness.pages import is_color
@@ -23,7 +23,7 @@ from harness.report.text import colors_of
 from harness.stats.differences import ScoreTable
 from harness.stats.settings import Settings
 from retrievers.types import Floats, Ranking
-from retrievers.words import NAMES, load_language_model, shared_language
+from retrievers.words import NAMES
 
 
 class MeasureName(NamedTuple):
@@ -64,8 +64,6 @@ def _with_parameters(name: MeasureName) -> MeasureName:
 
 
 CODE = re.compile(r"[A-Za-z]{2,3}(-[A-Za-z0-9]{1,8})*")
-READ = 40
-"""Documents that are read to detect the language."""
 
 
 def known_language(results: Results) -> str:
@@ -78,11 +76,6 @@ def known_language(results: Results) -> str:
         return code
     taken = {str(facts.provenance.get("words", "")) for facts in results.manifest.retrievers.values()} - {""}
     return next((code for code, name in NAMES.items() if taken == {f"stemmed as {name.capitalize()}"}), "")
-
-
-def _told_language(results: Results) -> str:
-    """The same from the first documents' texts, by the language model."""
-    return shared_language(document.content for document in islice(results.documents.values(), READ))
 
 
 def _declared(fields: Mapping[str, str]) -> str:
@@ -272,8 +265,6 @@ class View:
 
 def view_of(results: Results) -> View:
     """Put results in the order of reading."""
-    if not (language := known_language(results)):
-        load_language_model()  # on another core, while rankings are read
     evaluation, scores = evaluation_of(results), scores_of_results(results)
     scores = scores.only(scores.defined(scores.primary))
     resolved = results.manifest.resolved
@@ -292,7 +283,7 @@ def view_of(results: Results) -> View:
         grades=grades,
         shown=shown,
         answers=read_answers(results, grades, parse(scores.primary)),
-        language=language or _told_language(results),
+        language=known_language(results),
     )
 
 
@@ -329,3 +320,21 @@ def _shown(scores: ScoreTable, order: tuple[int, ...]) -> tuple[int, ...]:
     spread = np.ptp(np.column_stack(list(scores.values())), axis=1)
     kept = set(sorted(order, key=lambda i: -spread[i])[:most])
     return tuple(i for i in order if i in kept)
+
+
+def superscripts(view: View, measure: str) -> dict[str, str]:
+    """Return, for each retriever, the letters of the retrievers that it was shown to beat on a measure."""
+    letters = letters_of(view)
+    beaten: dict[str, set[str]] = {name: set() for name in view.ranked}
+    for row in view.comparisons[measure]:
+        if row.verdict is Verdict.BETTER:
+            beaten[row.a].add(letters[row.b])
+        elif row.verdict is Verdict.WORSE:
+            beaten[row.b].add(letters[row.a])
+    return {name: "".join(sorted(worse)) for name, worse in beaten.items()}
+
+
+def letters_of(view: View) -> dict[str, str]:
+    """Name each retriever by a letter, in the order of the table; by a number if there are too many."""
+    few = len(view.ranked) <= len(ascii_lowercase)
+    return {name: ascii_lowercase[i] if few else f"{i + 1} " for i, name in enumerate(view.ranked)}

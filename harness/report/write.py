@@ -16,11 +16,10 @@ from markupsafe import Markup
 from harness.evaluation.csv_views import costs_of
 from harness.evaluation.evidence import next_step, overlaps, to_judge
 from harness.measures import parse
-from harness.pages import policy
 from harness.records import Results, create
 from harness.report import text
 from harness.report.charts import Figure, Section, svg
-from harness.report.html_page import environment, page, plain_environment, rendered, source, styled, tables
+from harness.report.html_page import environment, filled, page, plain_environment, rendered, source, tables
 from harness.report.sections import sections
 from harness.report.sections.decision import screen_of
 from harness.report.sections.queries import REST, rest
@@ -115,11 +114,8 @@ def unlabelled(results: Results) -> dict[str, str]:
         "text_of": lambda query: results.queries[query].query.text,
         "costs": costs_of(results),
     }
-    env = environment()
-    style = styled(env)
-    page = env.get_template("unlabelled.html").render(**variables, style=style, policy=policy([], str(style)))
     text = plain_environment(escaped).get_template("unlabelled.md").render(**variables)
-    return {"report.html": page, "report.md": text}
+    return {"report.html": filled("unlabelled.html", variables), "report.md": text}
 
 
 def write(results: Results) -> None:

@@ -11,11 +11,11 @@ from typing import Any, NamedTuple
 from harness.build import Built, build, in_block, missing_requirements
 from harness.dataset import Dataset, DatasetReference, reference_of
 from harness.dataset import load as load_dataset
+from harness.dataset.load import column_lines, reading_line
 from harness.english import asked, counted, first_few
 from harness.evaluation.grading import GradedLabels, grade_labels, weights_of, with_bare_queries
 from harness.experiment import Loaded
 from harness.experiment import load as load_experiment
-from harness.experiment.how_read import column_lines, reading_line
 from harness.measures import score, span
 from harness.running.dataset_summary import DatasetSummary, dataset_summary
 from harness.running.forecast import truncation_estimates

@@ -10,8 +10,8 @@ import numpy as np
 
 from harness.dataset import Dataset
 from harness.dataset.corpus import holders_of
+from harness.dataset.load import grade_counts
 from harness.english import counted, first_few
-from harness.experiment.how_read import grade_counts
 from harness.running.forecast import TruncationEstimate
 from retrievers.costs import estimate
 from retrievers.ids import plain_text

@@ -12,7 +12,6 @@ from itertools import count as numbered
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from harness.pages import visible
 from harness.records import LENGTHS, SHOWN
@@ -22,7 +21,6 @@ from harness.report.failures import Group, causes, groups, without_groups
 from harness.report.sections.slices import ALL, kinds_of, label_of, labels_of
 from harness.report.sections.tradeoffs import Rerun, reranked
 from harness.report.view import NOTHING, View, second
-from harness.stats.differences import SLACK, Floats
 
 PRINTED = 2
 """Queries shown without scripts."""
@@ -243,6 +241,8 @@ def _text(view: View, doc: str, letters: int) -> str:
     return kept.text if len(kept.text) <= letters else kept.text[:letters].rstrip() + "…"
 
 
+DIGITS = 9
+"""Of scores: less is the noise of sums."""
 VALUES = 120_000
 """Most scores of a page; if there are more, it keeps the first measures."""
 SLICES = 80
@@ -265,35 +265,11 @@ def client_filter(view: View) -> dict[str, Any]:
         "values": [
             [
                 [None if math.isnan(value) else value for value in row]
-                for row in told_apart(np.array([view.scores[measure][name][places] for name in view.ranked])).tolist()
+                for row in np.round([view.scores[measure][name][places] for name in view.ranked], DIGITS).tolist()
             ]
             for measure in measures
         ],
     }
-
-
-def told_apart(values: Floats) -> Floats:
-    """Round scores to the fewest digits that keep different scores different; differences of float noise become 0.
-
-    Args:
-        values: (retrievers, queries); scores are compared within a query.
-
-    >>> told_apart(np.array([[0.1 + 0.2], [0.3], [1 / 3], [np.nan], [np.nan]])).ravel().tolist()
-    [0.3, 0.3, 0.333333, nan, nan]
-    >>> told_apart(np.array([[0.5], [0.5 + 3e-8]])).ravel().tolist()
-    [0.5, 0.50000003]
-    """
-    levels, places = np.unique(values, return_inverse=True)
-    slack = SLACK * max(1.0, float(np.nanmax(np.abs(values), initial=0.0)))
-    new = np.concatenate([[True], ~(np.diff(levels) <= slack)])
-    kept, number = levels[new], (np.cumsum(new) - 1)[places].reshape(values.shape)
-    rounded = (np.round(kept, digits)[number] for digits in range(6, 13))
-    return next((one for one in rounded if _differing(one) == _differing(number)), kept[number])
-
-
-def _differing(values: npt.NDArray[Any]) -> int:
-    """The number of different values per query, minus one, summed."""
-    return int((np.diff(np.sort(np.nan_to_num(values, nan=1e300), axis=0), axis=0) > 0).sum())
 
 
 def chosen_measures(view: View) -> list[str]:

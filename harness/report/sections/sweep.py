@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from itertools import combinations
-from typing import NamedTuple
+from typing import Any
 
 from harness.evaluation.csv_views import costs_of
 from harness.evaluation.evaluation import SweepChoice
@@ -18,26 +18,6 @@ SHOWN = 20
 """Most configurations of the table."""
 SHADES = 5
 """Number of colours from the lowest to the highest cell."""
-
-
-class GridCell(NamedTuple):
-    """One configuration of a map, with its mean."""
-
-    name: str
-    mean: float
-    shade: int
-
-
-class GridMap(NamedTuple):
-    """Two axes; every other axis has the value of the chosen configuration."""
-
-    down: str
-    across: str
-    columns: tuple[str, ...]
-    rows: dict[str, list[GridCell | None]]
-    """Value of the first axis -> a cell for each value of the second; None if it failed."""
-    fixed: str
-    """The other axes and their values; may be empty."""
 
 
 def section(view: View) -> Section | None:
@@ -64,7 +44,8 @@ def section(view: View) -> Section | None:
     )
 
 
-def _maps(view: View, sweep: Sweep, choice: SweepChoice) -> Iterator[GridMap]:
+def _maps(view: View, sweep: Sweep, choice: SweepChoice) -> Iterator[dict[str, Any]]:
+    """Two axes and a cell for each pair of values; every other axis has the value of the chosen configuration."""
     words, best = words_of(sweep), sweep.cells[choice.chosen]
     means = {name: view.mean(view.primary, name) for name in sweep.cells if name in view.retrievers}
     low, high = min(means.values()), max(means.values())
@@ -78,12 +59,13 @@ def _maps(view: View, sweep: Sweep, choice: SweepChoice) -> Iterator[GridMap]:
             if name in means and places.keys() == best.keys() and others.items() <= places.items()
         }
         cells = {
-            place: GridCell(name, means[name], round((SHADES - 1) * (means[name] - low) / ((high - low) or 1.0)))
+            place: {"name": name, "mean": mean, "shade": round((SHADES - 1) * (mean - low) / ((high - low) or 1.0))}
             for place, name in at.items()
+            for mean in [means[name]]
         }
         rows = {word: [cells.get((i, j)) for j in range(len(words[across]))] for i, word in enumerate(words[down])}
         fixed = ", ".join(f"{axis} = {words[axis][place]}" for axis, place in others.items() if len(words[axis]) > 1)
-        yield GridMap(down, across, tuple(words[across]), rows, fixed)
+        yield {"down": down, "across": across, "columns": words[across], "rows": rows, "fixed": fixed}
 
 
 PLACES = {12: section}

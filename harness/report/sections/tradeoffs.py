@@ -1,7 +1,7 @@
 """Quality against time, money and memory; rerankers before and after; scores where nothing is the answer."""
 
 from collections.abc import Callable, Mapping
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from harness.evaluation.csv_views import Cost, candidates_read, costs_of, frontier, perfect
 from harness.measures import parse, score
@@ -13,6 +13,9 @@ from harness.report.view import View
 from harness.stats.differences import differences
 from harness.stats.intervals import mean
 from retrievers.types import Floats
+
+Facts = Mapping[str, Any]
+"""A row of a table, by what the template calls it."""
 
 
 class CostKind(NamedTuple):
@@ -83,52 +86,24 @@ COUNTED = {"sparse": ("nonzeros", "numbers that are not 0"), "multivector": ("to
 """Kind -> the key of the manifest, and the unit."""
 
 
-class VectorSize(NamedTuple):
-    """The vectors of one retriever."""
-
-    counted: str
-    """The unit."""
-    per_text: float
-    """Mean per document or passage."""
-    per_query: float
-    dimensions: int
-    bytes_per_document: float
-
-
-def vector_sizes(results: Results) -> dict[str, VectorSize]:
+def vector_sizes(results: Results) -> dict[str, Facts]:
     """Return the retrievers whose vectors vary in size, in the order of the experiment."""
-    sizes = {}
+    sizes: dict[str, Facts] = {}
     for name in results.retrievers:
         facts = results.manifest.retrievers[name].provenance
         key, counted = COUNTED.get(results.manifest.resolved.blocks[name]["kind"], ("", ""))
         if f"{key}_per_text" in facts:
-            per_text, per_query = (float(facts[f"{key}_per_{one}"]) for one in ("text", "query"))
-            of_one = float(facts["vector_bytes"]) / results.manifest.dataset.documents
-            sizes[name] = VectorSize(counted, per_text, per_query, int(facts["dimensions"]), of_one)
+            sizes[name] = {
+                "counted": counted,
+                "per_text": float(facts[f"{key}_per_text"]),
+                "per_query": float(facts[f"{key}_per_query"]),
+                "dimensions": int(facts["dimensions"]),
+                "bytes_per_document": float(facts["vector_bytes"]) / results.manifest.dataset.documents,
+            }
     return sizes
 
 
-class Approximation(NamedTuple):
-    """One approximate retriever against exact search in the same collection."""
-
-    compared: int
-    """Queries that were searched both ways."""
-    recall_at_10: float
-    """Share of the exact first 10 hits that the approximate search found among its own first 10."""
-    recall: float
-    """The same for all hits of the depth."""
-    bytes: float
-    """Bytes of vectors and graph that a search loads."""
-    exact_bytes: float
-    """Bytes of the 32-bit vectors, which exact search needs."""
-    ms: float
-    """Milliseconds per query, in batches."""
-    exact_ms: float
-    unindexed: str = ""
-    """Requested index features that the engine did not build, as a sentence; "" if none, or unknown."""
-
-
-def approximations(results: Results) -> dict[str, Approximation]:
+def approximations(results: Results) -> dict[str, Facts]:
     """Return the approximate retrievers, in the order of the experiment, each against exact search."""
     ledger = results.manifest.ledger.retrievers
     exact = {name: ledger[name].counts.get("search-exact", {}) for name in results.retrievers}
@@ -136,7 +111,7 @@ def approximations(results: Results) -> dict[str, Approximation]:
     return {name: one for name, one in measured if one is not None}
 
 
-def _approximation(results: Results, name: str, counts: Mapping[str, float]) -> Approximation | None:
+def _approximation(results: Results, name: str, counts: Mapping[str, float]) -> Facts | None:
     facts = results.manifest.retrievers[name].provenance
     stages = {row["stage"]: row for row in results.cost_rows if row["retriever"] == name}
     if not {"search", "search-exact"} <= stages.keys() or "vector_bytes" not in facts:
@@ -145,16 +120,16 @@ def _approximation(results: Results, name: str, counts: Mapping[str, float]) -> 
     def ms(stage: str) -> float:
         return 1e3 * float(stages[stage]["seconds"]) / int(stages[stage]["texts"])
 
-    return Approximation(
-        compared=int(stages["search-exact"]["texts"]),
-        recall_at_10=counts["shared_hits_at_10"] / counts["exact_hits_at_10"],
-        recall=counts["shared_hits"] / counts["exact_hits"],
-        bytes=float(facts["vector_bytes"]),
-        exact_bytes=4.0 * int(facts["dimensions"]) * int(facts["vectors"]),
-        ms=ms("search"),
-        exact_ms=ms("search-exact"),
-        unindexed=_unindexed(facts),
-    )
+    return {
+        "compared": int(stages["search-exact"]["texts"]),
+        "recall_at_10": counts["shared_hits_at_10"] / counts["exact_hits_at_10"],
+        "recall": counts["shared_hits"] / counts["exact_hits"],
+        "bytes": float(facts["vector_bytes"]),
+        "exact_bytes": 4.0 * int(facts["dimensions"]) * int(facts["vectors"]),  # of 32-bit vectors
+        "ms": ms("search"),
+        "exact_ms": ms("search-exact"),
+        "unindexed": _unindexed(facts),
+    }
 
 
 def _unindexed(facts: Mapping[str, str]) -> str:
@@ -210,40 +185,22 @@ def _ceiling(view: View, before: str, depth: int) -> Floats | None:
     return score([measure], dict(view.grades), best).of(measure)
 
 
-class RerunRow(NamedTuple):
-    """One reranker with its first stage."""
-
-    retriever: str
-    of: str
-    """The retriever that gave the candidates."""
-    depth: int
-    """Candidates that are reranked."""
-    before: float
-    after: float
-    ceiling: float | None
-    """The mean of the best order of the candidates; None if the measure needs more than grades."""
-    better: int
-    """Queries that score higher after than before."""
-    equal: int
-    worse: int
-
-
 def rerankers(view: View) -> Section | None:
     """A row for each reranker; None if no reranker's first stage is in the results."""
     rows = rerun_rows(view)
     return Section("reranked", "Rerankers", {"rows": rows}) if rows else None
 
 
-def rerun_rows(view: View) -> list[RerunRow]:
+def rerun_rows(view: View) -> list[Facts]:
     """The rerankers by their mean, highest first."""
-    rows = []
+    rows, means = list[Facts](), view.evaluation.means
     for name, rerun in reranked(view).items():
         before, after = view.scores[view.primary][rerun.before], view.scores[view.primary][name]
         apart = differences(after, before)
-        record = (apart.wins, len(after) - apart.wins - apart.losses, apart.losses)
         ceiling = None if rerun.ceiling is None else mean(rerun.ceiling, view.table.units.weights)
-        means = view.evaluation.means
-        rows.append(RerunRow(name, rerun.before, rerun.depth, means[rerun.before], means[name], ceiling, *record))
+        of = {"retriever": name, "of": rerun.before, "depth": rerun.depth, "ceiling": ceiling}
+        record = {"better": apart.wins, "equal": len(after) - apart.wins - apart.losses, "worse": apart.losses}
+        rows.append({**of, "before": means[rerun.before], "after": means[name], **record})
     return rows
 
 

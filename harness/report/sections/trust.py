@@ -9,11 +9,7 @@ import numpy as np
 from harness.english import count, counted, join
 from harness.evaluation.evaluation import WarningKind
 from harness.evaluation.grading import alternatives
-from harness.evaluation.wording import (
-    ceiling_sentences,
-    opposite_warning,
-    warning_sentence,
-)
+from harness.evaluation.wording import ceiling_sentences, opposite_warning, warning_sentence
 from harness.experiment import Relevance
 from harness.measures import parse
 from harness.measures.compute import sensitivity

@@ -73,7 +73,6 @@ GATE = "--baseline a --challenger b --margin"
 REFUSED = [
     ("rnu", "Did you mean 'run'?"), ("cache inf", "Did you mean 'info'?"),
     ("run --quite x", "; did you mean '--quiet'? (see harness run --help)"),
-    ("compare r --qrels q", "QRELS|RESULTS is given without a name: TREC qrels, or a results"),
     ("cache", "Missing command (see harness cache --help)"),
     ("run x --max-cost much", "'--max-cost'"), ("gate x", "Missing option"), ("report x y", "unexpected extra arg"),
     *((f"{command} nowhere", "nowhere") for command in ("run", "check", "init")),

@@ -2,14 +2,14 @@
 
 import json
 import zipfile
+from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 
 from harness.dataset import corpus, load, markdown_folder, reference_of
-from harness.experiment import how_read
-from harness.experiment.how_read import reading_line
+from harness.dataset.load import reading_line
 from retrievers.errors import InputError
 from tests.support import small
 
@@ -80,7 +80,7 @@ def test_what_companies_have_becomes_documents_and_is_converted_once(tmp_path, m
 
 
 def test_without_markitdown_the_files_that_are_not_read_are_told_first(tmp_path, monkeypatch, in_tmp, call):
-    for room in (corpus, markdown_folder, how_read):
+    for room in (corpus, markdown_folder, import_module("harness.dataset.load")):
         monkeypatch.setattr(room, "installed", lambda: False)
     found = load(reference_of(folder(tmp_path / "data", "plain")))
     assert [document.id for document in found.documents()] == ["guide", "plain"]

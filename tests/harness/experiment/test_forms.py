@@ -170,8 +170,9 @@ def test_sizes_stand_in_the_manifest_and_in_the_report(ran, library):
 
     write_report(results)
     ((name, one),) = vector_sizes(results).items()
-    assert (name, one.bytes_per_document, costs_of(results)[form].vector_bytes) == (form, taken / len(DOCUMENTS), taken)
-    row = [form, counted, *map(plain, (one.per_text, one.per_query)), facts["dimensions"], size(one.bytes_per_document)]
+    each = one["bytes_per_document"]
+    assert (name, each, costs_of(results)[form].vector_bytes) == (form, taken / len(DOCUMENTS), taken)
+    row = [form, counted, *map(plain, (one["per_text"], one["per_query"])), facts["dimensions"], size(each)]
     assert f"| {' | '.join(row)} |" in (results.folder / "report.md").read_text(encoding="utf-8")
     page = (results.folder / "report.html").read_text(encoding="utf-8")
     assert "<caption>Sparse vectors and vectors of tokens</caption>" in page

@@ -14,7 +14,6 @@ from harness.evaluation.conclusions import headline as headline_of
 from harness.evaluation.verdict import Finding, Reason, Verdict
 from harness.report.failures import causes, groups
 from harness.report.sections import decision, queries
-from harness.report.sections import tests as tests_of
 from harness.report.sections.slices import Slice, SlicePair, carried, labels_of, pair_of, slice_of, turns
 from harness.report.sections.tradeoffs import rerun_rows
 from harness.report.view import view_of
@@ -150,8 +149,8 @@ def test_beyond_its_room_the_page_keeps_the_first_measures_and_the_queries_that_
     assert len(thinned.shown) == 5 < len(thinned.order)
     assert min(spread[i] for i in thinned.shown) >= max(spread[i] for i in set(thinned.order) - set(thinned.shown))
     kinds = {"field id": [f"value {place:02}" for place in range(view.n)]}
-    monkeypatch.setattr(tests_of, "slices_of", lambda queries, cluster: kinds)
-    context = tests_of.section(view).context  # a field of many values does not fill the page
+    monkeypatch.setattr(decision, "slices_of", lambda queries, cluster: kinds)
+    context = decision.tested(view).context  # a field of many values does not fill the page
     assert (context["small_slices"][0], len(context["small_slices"])) == (("id: value 00", 1), 20)
     assert context["small_left"] == 28
 
@@ -167,10 +166,10 @@ def test_the_cheapest_of_equals_is_named_where_every_price_is_known(view, monkey
 
 def test_the_leaders_pairs_come_first_and_a_pair_that_is_turned_says_the_same(view, monkeypatch):
     known = {(row.a, row.b): row for row in view.comparisons[view.primary]}
-    whole = tests_of.section(view).context
+    whole = decision.tested(view).context
     assert [(row.a, row.b) for row in whole["rows"]] == list(combinations(view.ranked, 2)) != list(known)
-    monkeypatch.setattr(tests_of, "ROWS", 2)
-    few = tests_of.section(view)
+    monkeypatch.setattr(decision, "ROWS", 2)
+    few = decision.tested(view)
     assert (few.context["rows"], few.context["left"]) == (whole["rows"][:2], 1)
     assert markdown(view, [few]).count("1 row without the leader and the baseline") == 1
     for row in whole["rows"]:
@@ -196,7 +195,7 @@ def test_the_headline_does_not_deny_a_difference_that_a_test_shows(view):
 def test_every_pair_has_its_evidence_also_those_that_no_test_compares(tmp_path, capsys, monkeypatch):
     folder = small.ran(tmp_path, more='baseline = "bm25"').folder
     seen = view_of(records.read(folder))
-    rows = {(row.a, row.b): row for row in tests_of.pair_evidence(seen)}
+    rows = {(row.a, row.b): row for row in decision.pair_evidence(seen)}
     assert sorted(map(sorted, rows)) == [["bm25", "hashing"], ["bm25", "hybrid"], ["hashing", "hybrid"]]
     for (a, b), row in rows.items():
         tops = [seen.results.rankings(name) for name in (a, b)]
@@ -208,8 +207,8 @@ def test_every_pair_has_its_evidence_also_those_that_no_test_compares(tmp_path, 
         assert 0 < row.rbo <= 1
     told = json.loads(small.told(capsys, "compare", folder, "--measure", seen.primary, "--baseline", "bm25", "--json"))
     assert told["evidence"] == [row._asdict() for row in rows.values()]
-    monkeypatch.setattr(tests_of, "LOOKED_AT", 2 * seen.n)
-    assert tests_of.section(seen).context["evidence_left_out"] == 1
+    monkeypatch.setattr(decision, "LOOKED_AT", 2 * seen.n)
+    assert decision.tested(seen).context["evidence_left_out"] == 1
 
 
 def found_within(view, depth):
@@ -269,12 +268,12 @@ def test_the_ceiling_bounds_what_a_reranker_reaches(tmp_path, monkeypatch):
         assert ceiling >= max(query["scores"][reranked], query["scores"][before]) - 1e-6
     (row,) = rerun_rows(view_of(run))
     scores = run.scores[run.scores["measure"] == "nDCG@3"].pivot(index="query_id", columns="retriever", values="value")
-    assert (row.retriever, row.of, row.depth) == ("reranked", "bm25", 3)
-    assert (row.before, row.after) == pytest.approx((scores["bm25"].mean(), scores["reranked"].mean()))
-    assert row.ceiling == pytest.approx(sum(ceilings) / len(scores), abs=1e-6)
+    assert (row["retriever"], row["of"], row["depth"]) == ("reranked", "bm25", 3)
+    assert (row["before"], row["after"]) == pytest.approx((scores["bm25"].mean(), scores["reranked"].mean()))
+    assert row["ceiling"] == pytest.approx(sum(ceilings) / len(scores), abs=1e-6)
     (note,) = run.tests[run.tests["family"] == "rerank uplift"]["note"]
-    assert note == f"ceiling {row.ceiling:.4f}"
+    assert note == f"ceiling {row['ceiling']:.4f}"
     apart = scores["reranked"] - scores["bm25"]
     kinds = (apart > 1e-9, apart.abs() <= 1e-9, apart < -1e-9)
-    assert (row.better, row.equal, row.worse) == tuple(int(kind.sum()) for kind in kinds)
+    assert (row["better"], row["equal"], row["worse"]) == tuple(int(kind.sum()) for kind in kinds)
     assert 'id="reranked-title">Rerankers<' in (run.folder / "report.html").read_text(encoding="utf-8")
