@@ -11,7 +11,7 @@ from functools import partial
 from typing import Any, NamedTuple, TypeVar
 
 from harness.experiment import blocks as tables
-from harness.experiment.option_tables import Kind
+from harness.experiment.option_tables import Kind, walk
 from retrievers import encoder_class, reranker_class, retriever_class
 from retrievers.dense import Dense, Smaller
 from retrievers.errors import BackendError, InputError, Problem, collecting
@@ -269,15 +269,6 @@ def _model(kind: Kind, find: Any, parts: BuiltOnce, what: str = "encoder") -> An
 
 def functions_of(block: tables.Block) -> Iterator[tuple[str, str]]:
     """Yield the user's functions that a retriever calls: the key, and "package.module:function"."""
-    for part in tables.parts_in(block):
-        if isinstance(part, tables.Block):
-            yield from functions_of(part)
-    if isinstance(block, tables.CustomConfig) and block.kind == "python":
-        yield "call", block.options["call"]
-    chunk = block.options.get("chunk") if isinstance(block, tables.CustomConfig) else None
-    if isinstance(chunk, Mapping) and chunk.get("call"):
-        yield "chunk.call", chunk["call"]
-    if isinstance(block, tables.VectorConfig) and block.encoder.kind == "python":
-        yield "encoder.call", block.encoder.options["call"]
-    if isinstance(block, tables.VectorConfig) and block.chunk is not None and block.chunk.call:
-        yield "chunk.call", block.chunk.call
+    for place, one in walk(block.model_dump()):
+        if isinstance(one, Mapping) and one.get("call") and (one.get("kind") == "python" or place.endswith("chunk")):
+            yield f"{place}.call".lstrip("."), one["call"]

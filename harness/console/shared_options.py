@@ -192,10 +192,9 @@ def data_set(path: str, given: DatasetOptions) -> DatasetReference:
         path: a folder, an archive or a file; or a name.
         given: what the options say.
     """
-    from harness.dataset import reference_of, refuse_urls
+    from harness.dataset import reference_of
 
     reference = reference_of(path)
-    refuse_urls(given.documents, given.labels, *(given.queries or ()))
 
     def below(name: str) -> str:
         if reference.scheme:

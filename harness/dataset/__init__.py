@@ -8,7 +8,6 @@ from harness.dataset.dataset_model import LabelSource as LabelSource
 from harness.dataset.dataset_model import reference_as_json as reference_as_json
 from harness.dataset.dataset_model import reference_from_json as reference_from_json
 from harness.dataset.dataset_model import reference_of as reference_of
-from harness.dataset.dataset_model import refuse_urls as refuse_urls
 from harness.dataset.files import listing_of as listing_of
 from harness.dataset.load import format_of as format_of
 from harness.dataset.load import load as load

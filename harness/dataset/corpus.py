@@ -110,8 +110,6 @@ class CheckedDocuments:
     """What is kept of a corpus while it streams by: ids, and which of its texts are asked."""
 
     known: KnownDocuments = field(default_factory=KnownDocuments)
-    asked: set[bytes] = field(default_factory=set)
-    """Digests of the queries that are a title or a text, without regard to white space and case."""
     keys: dict[str, str] = field(default_factory=dict)
     """Where labels name a field: its value -> the first document that has it."""
     same_as: dict[str, str] = field(default_factory=dict)
@@ -160,20 +158,17 @@ class CheckedDocuments:
         return True
 
 
-def check_documents(
-    source: Source, seen: Findings, match: tuple[str, ...], asked: set[bytes], sampled: int = 0
-) -> CheckedDocuments:
+def check_documents(source: Source, seen: Findings, match: tuple[str, ...], sampled: int = 0) -> CheckedDocuments:
     """Read a corpus once and note its faults.
 
     Args:
         source: where the documents come from.
         seen: takes the faults, and what is allowed and worth knowing.
         match: the fields by which labels name documents; empty where they name ids.
-        asked: the queries' texts, each as `text_key` gives it.
         sampled: how many documents are kept, a sample that their ids decide.
     """
     documents = CheckedDocuments(by_field=bool(match))
-    checked = _checked(source, seen, match, asked, documents)
+    checked = _checked(source, seen, match, documents)
     documents.sample = tuple(sample(checked, size=sampled)) if sampled else ()
     deque(checked, maxlen=0)  # where no sample was drawn
     if not documents.ids and not seen:
@@ -186,9 +181,7 @@ def check_documents(
     return documents
 
 
-def _checked(
-    source: Source, seen: Findings, match: tuple[str, ...], asked: set[bytes], documents: CheckedDocuments
-) -> Iterator[Document]:
+def _checked(source: Source, seen: Findings, match: tuple[str, ...], documents: CheckedDocuments) -> Iterator[Document]:
     """Yield each document once, while what is to be kept of all of them is noted."""
     digest, contents = hashlib.sha256(), dict[bytes, str]()
     for place, document in source.documents(seen):
@@ -210,11 +203,8 @@ def _checked(
         if not content or content.isspace():
             seen.note("empty-document", document.id)
             continue
-        key = text_key(content)
-        if (first_with := contents.setdefault(key, document.id)) != document.id:
+        if (first_with := contents.setdefault(text_key(content), document.id)) != document.id:
             seen.note("duplicate-text", f"{document.id} (as {first_with})")
-        keys = {key, *map(text_key, (document.title, document.text))} if document.title else {key}
-        documents.asked |= keys & asked
     documents.digest = digest.hexdigest()
 
 

@@ -62,6 +62,9 @@ class DatasetReference:
     drop_dangling: bool = False
     """Whether labels of what is not there are counted instead of refused."""
 
+    def __post_init__(self) -> None:
+        refuse_urls(self.path if isinstance(self.path, str) else None, self.documents, self.labels, *self.queries)
+
     @property
     def scheme(self) -> str:
         """`hf:` or `irds:` where the reference is not a path, else empty."""

@@ -10,7 +10,7 @@ from importlib import import_module
 from pathlib import Path, PurePosixPath
 
 from harness.dataset.columns import FIELDS, LABELLING, NAMING, OF_DOCUMENTS, folded
-from harness.dataset.corpus import CONVERTED, REMEDY, check_documents, digest_line, installed, read_again, text_key
+from harness.dataset.corpus import CONVERTED, REMEDY, check_documents, digest_line, installed, read_again
 from harness.dataset.dataset_model import Dataset, DatasetReference, Labels, reference_as_json, reference_of
 from harness.dataset.files import AGAIN, File, Files, Reader, is_results, listing_of
 from harness.dataset.judgments import note_changes, overlay, read_overlay
@@ -147,8 +147,7 @@ def load(reference: DatasetReference | str | Path, *, drop_dangling: bool = Fals
     name, source = open_source(reference)
     seen = Findings()
     queries = _check_queries(source, seen)
-    asked_texts = {text_key(query.text) for query in queries.values()}
-    documents = check_documents(source, seen, reference.match, asked_texts, sampled)
+    documents = check_documents(source, seen, reference.match, sampled)
     seen.names_document = lambda cell: bool(documents.match([cell]))
     drop = drop_dangling or reference.drop_dangling
     matched = match_labels(source, seen, documents, queries, drop=drop)
@@ -171,9 +170,6 @@ def load(reference: DatasetReference | str | Path, *, drop_dangling: bool = Fals
     if not asked and not seen:
         seen.wrong(reference.name, *(UNLABELLED if queries else ("there is no query", "no query to search")))
     recorded = labels.keys() | {query.id for query in asked}
-    for query in asked:
-        if text_key(query.text) in documents.asked:
-            seen.note("query-is-document", query.id)
     if seen:
         raise InputError(seen.problems)
 
@@ -213,7 +209,7 @@ def load_documents(reference: DatasetReference) -> Dataset:
     """
     name, source = open_source(reference)
     seen = Findings()
-    documents = check_documents(source, seen, (), set())
+    documents = check_documents(source, seen, ())
     if seen:
         raise InputError(seen.problems)
     asked, digest = tuple(query for _, query in source.queries(Findings())), documents.digest

@@ -7,10 +7,9 @@ from typing import Annotated, Any, Literal, NamedTuple, Self
 
 from pydantic import Field, SerializeAsAny, field_validator, model_validator
 
-from harness.dataset import refuse_urls
 from harness.experiment import blocks
 from harness.experiment.blocks import KINDS, Block, Conversation, EncoderTable, Name, check_form, inputs
-from harness.experiment.option_tables import Kind, options_of, read_as, secrets, too_large, unset
+from harness.experiment.option_tables import Kind, options_of, read_as, secrets, too_large, unset, walk
 from harness.experiment.variants import Sweep, SweepTable, written_out
 from harness.measures import Measure
 from harness.retired import retired_in
@@ -47,13 +46,6 @@ class DatasetTable(Strict):
     """The field, or fields, by which labels name documents, such as page; left out, their ids."""
     exclude_self: bool = False
     """Keep the document that has a query's id out of that query's answers."""
-
-    @model_validator(mode="after")
-    def _is_no_database(self) -> Self:
-        queries = (self.queries,) if isinstance(self.queries, str) else self.queries or ()
-        with as_validation_error():
-            refuse_urls(self.path, self.documents, self.labels, *queries)
-        return self
 
 
 class Relevance(Strict):
@@ -332,35 +324,28 @@ def _kind_in(entry: Mapping[str, Any], where: str) -> str:
     return kind
 
 
+CODED = {"": {*KINDS, *RETRIEVERS}, "of": {*KINDS, *RETRIEVERS}, "encoder": ENCODERS, "rerank": RERANKERS, "chunk": ()}
+"""Table within a retriever's, "" for its own -> the kinds of it that come with the harness."""
+
+
 def code_of(entry: object) -> str:
     """Return which code a retriever's table makes run; "" for none. Nothing is imported.
 
     >>> code_of({"name": "ours", "kind": "python", "call": "search:ask"})
     'call = search:ask'
     """
-    if not isinstance(entry, Mapping):
-        return ""
-    if isinstance(chunk := entry.get("chunk"), Mapping) and chunk.get("call"):
-        return f"chunk.call = {chunk['call']}"
-    of = entry.get("of")
-    if runs := next(filter(None, map(code_of, of if isinstance(of, list | tuple) else [of])), ""):
-        return runs
-    kind = entry.get("kind")
-    if kind == "python":
-        return f"call = {entry.get('call')}"
-    if isinstance(kind, str) and kind not in {*KINDS, *RETRIEVERS}:
-        return f"kind = {kind}, of another package"
-    for key, own in (("encoder", ENCODERS), ("rerank", RERANKERS)):
-        table = entry.get(key)
-        if isinstance(table, Mapping):
-            if table.get("kind") == "python":
-                return f"{key}.call = {table.get('call')}"
-            if table.get("kind") not in (*own, None):
-                return f"{key}.kind = {table.get('kind')}, of another package"
-            if table.get("trust_remote_code"):
-                return f"{key}.trust_remote_code"
-    store = entry.get("store")
-    location = store.get("location") if isinstance(store, Mapping) else store
-    if isinstance(location, str) and (name := location.partition("://")[0]) not in STORES and name in store_kinds():
-        return f"store = {location}, of another package"
+    for place, one in walk(entry):
+        path = re.sub(r"\[\d+\]", "", place)
+        name, before = path.rpartition(".")[2], f"{place}." if place else ""
+        kind = one.get("kind") if isinstance(one, Mapping) else None
+        if isinstance(one, Mapping) and name in CODED:
+            if kind == "python" or (name == "chunk" and one.get("call")):
+                return f"{before}call = {one.get('call')}"
+            if isinstance(kind, str) and kind not in CODED[name]:
+                return f"{before}kind = {kind}, of another package"
+            if one.get("trust_remote_code"):
+                return f"{before}trust_remote_code"
+        scheme = one.partition("://")[0] if isinstance(one, str) and re.search(r"\bstore(\.location)?$", path) else ""
+        if scheme not in STORES and scheme in store_kinds():
+            return f"store = {one}, of another package"
     return ""

@@ -11,6 +11,7 @@ from typing import Any
 from harness import pipeline, records
 from harness.console.progress import progress_shown
 from harness.experiment import NAME, Experiment, load_sets
+from harness.experiment.option_tables import walk
 from harness.measures import parse
 from harness.notebook.in_memory import source_of
 from harness.notebook.notebook_results import BAD_NAME, NotebookResults
@@ -238,7 +239,7 @@ def tables_of(retrievers: Mapping[str, Any]) -> list[RetrieverTable]:
     tables = {name: _table(value, name) for name, value in retrievers.items()}
     called: dict[int, str] = {}
     for name, table in tables.items():
-        for number, held in enumerate(objects_in(table)):
+        for number, held in enumerate(one for _, one in walk(table) if isinstance(one, NamedObject)):
             called.setdefault(id(held.value), name if not number else f"{name}-{number + 1}")
     tables = {name: named(table, called) for name, table in tables.items()}
     return [{"name": name, **_named_parts(table, tables)} for name, table in tables.items()]
@@ -275,15 +276,6 @@ def _table(value: Any, name: Any) -> RetrieverTable:
         raise InputError(Problem(f"retrievers[{name!r}]", what, remedy)) from None
     form = getattr(encoder_class(encoder["kind"]), "form", "dense")
     return {"kind": form, "encoder": encoder}
-
-
-def objects_in(value: Any) -> Iterator[NamedObject]:
-    """Yield the Python objects in a table."""
-    if isinstance(value, NamedObject):
-        yield value
-    inner = value.values() if isinstance(value, Mapping) else value if isinstance(value, list | tuple) else ()
-    for one in inner:
-        yield from objects_in(one)
 
 
 def named(value: Any, names: Mapping[int, str]) -> Any:

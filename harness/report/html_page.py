@@ -22,20 +22,17 @@ from harness.evaluation.wording import SIGNS, pair_sentence, settings_sentence, 
 from harness.pages import head, policy
 from harness.records import Results, create
 from harness.report import charts, text
-from harness.report.charts import Figure, Section
+from harness.report.charts import Section
 from harness.report.sections.queries import client_filter, packed
 from harness.report.text import declared_shades, latex
-from harness.report.view import MeasureName, View, letters_of, retriever_colors, second, superscripts
+from harness.report.view import View, letters_of, retriever_colors, second, superscripts
 
 NUMBERS = (text.score, text.signed, text.between, text.between_signed, text.p_value, text.plain, text.dollars,
            text.milliseconds, text.seconds, text.size, text.count)  # fmt: skip
 FILTERS = {one.__name__: one for one in (*NUMBERS, short_p, counted, text.shortened)}
 TEMPLATES = Path(__file__).with_name("templates")
-FIXED = Markup(
-    '<p class="note fixed">The filter does not change this part: it covers all queries, as they were measured '
-    "and tested.</p>"
-)
-"""The note in parts of the page that the filter does not change."""
+PARTS = ("dot", "retriever", "measure", "grade_chip", "chart", "fixed")
+"""What all templates use of `parts.html`."""
 SCRIPTS = ("start", "copy", "client_filter", "sort", "charts", "texts", "look")
 """The scripts of the page, in this order, all in one scope."""
 
@@ -63,36 +60,6 @@ def rendered(env: jinja2.Environment, section: Section, block: str, **variables:
     return "".join(template.blocks[block](context))
 
 
-def retriever(colors: Mapping[str, str], name: str) -> Markup:
-    """A retriever's name after its dot."""
-    return Markup('<span class="name">{}{}</span>').format(dot(colors, name), text.visible(name))
-
-
-def dot(colors: Mapping[str, str], name: str) -> Markup:
-    """A retriever's colour."""
-    form = Markup('<svg class="mark" aria-hidden="true"><circle cx="6" cy="6" r="6" fill="{}"/></svg>')
-    return form.format(colors[name])
-
-
-def measure(name: MeasureName) -> Markup:
-    """A measure with its parameters."""
-    return Markup("{} <small>{}</small>").format(name.short, name.gloss) if name.gloss else Markup.escape(name.short)
-
-
-def chart(figure: Figure, kind: str = "") -> Markup:
-    """A figure with its title."""
-    title = text.visible(figure.title)
-    return Markup(
-        '<figure class="chart {}" data-figure="{}">\n<figcaption>{}</figcaption>\n'
-        '<div class="scroll" role="group" aria-label="{}"><div class="plot" role="img" aria-label="{}">{}</div></div>\n'
-        '<details class="copies"><summary>Copy or save</summary><button class="look">Data as TSV</button>'
-        '<button class="look">SVG</button><button class="look">PNG</button></details>\n</figure>\n'
-    ).format(
-        kind, figure.name, title, title, text.visible(figure.description),
-        _ours(charts.inline(figure)),
-    )  # fmt: skip
-
-
 def filled(
     template: str, variables: Mapping[str, Any], scripts: Sequence[str] = (), *,
     shades: Sequence[text.Shade] = (), styles: Sequence[str] = ("board.css",),
@@ -117,17 +84,17 @@ def filled(
 @cache
 def environment() -> jinja2.Environment:
     """The templates, autoescaped; invisible characters are made visible."""
-    env = _environment(without="markdown", autoescape=True, finalize=_visible)
-    env.filters |= FILTERS
-    env.globals |= {"head": head, "grade_chip": grade_chip, "retriever": retriever, "dot": dot, "measure": measure}
-    env.globals |= {"chart": chart, "fixed": FIXED}
+    env = _environment(autoescape=True, finalize=_visible)
+    env.filters |= {**FILTERS, "inline": charts.inline}
+    parts = env.get_template("parts.html").module
+    env.globals |= {"head": head, **{name: getattr(parts, name) for name in PARTS}}
     return env
 
 
 @cache
 def plain_environment(escape: Any) -> jinja2.Environment:
     """The same for a text format: every string is escaped, except our numbers."""
-    env = _environment(without="html", autoescape=False, finalize=escape)
+    env = _environment(autoescape=False, finalize=escape)
     env.filters |= {name: partial(_trusted, function) for name, function in FILTERS.items()}
     env.filters["shortened"] = text.shortened
     return env
@@ -135,28 +102,13 @@ def plain_environment(escape: Any) -> jinja2.Environment:
 
 @cache
 def source(name: str) -> str:
-    """The text of a template; scripts and styles without indents and comment lines, a tenth of their size."""
-    lines = TEMPLATES.joinpath(name).read_text(encoding="utf-8").splitlines(keepends=True)
-    if not name.endswith((".js", ".css")):
-        return "".join(lines)
-    return "".join(line.lstrip() for line in lines if not line.lstrip().startswith(("//", "/*")))
+    """The text of a template."""
+    return TEMPLATES.joinpath(name).read_text(encoding="utf-8")
 
 
-def _source_without(block: str, name: str) -> str:
-    """A template without one of its two blocks, which is not needed; line numbers stay the same."""
-    block_of = re.compile(rf"{{% block {block} %}}.*?{{% endblock %}}", re.DOTALL)
-    return block_of.sub(lambda match: "\n" * match[0].count("\n"), source(name))
-
-
-def grade_chip(grade: int | None) -> Markup:
-    """A grade as the lists show it; a dash for a document without a label."""
-    kind = " hit" if grade and grade > 0 else ""
-    return Markup('<span class="grade{}">{}</span>').format(kind, "–" if grade is None else grade)
-
-
-def _environment(without: str, autoescape: bool, finalize: Any) -> jinja2.Environment:
+def _environment(autoescape: bool, finalize: Any) -> jinja2.Environment:
     env = jinja2.Environment(
-        loader=jinja2.FunctionLoader(partial(_source_without, without)),
+        loader=jinja2.FunctionLoader(source),
         autoescape=autoescape,  # noqa: S701 - off only where `finalize` escapes for a text format
         finalize=finalize,
         undefined=jinja2.StrictUndefined,

@@ -104,9 +104,9 @@ def _reason(folder: Path, error: InputError) -> str:
     if not (folder / "manifest.json").exists() and folder.name.endswith(".unfinished"):
         finished = sum(1 for _ in folder.glob("runs/*.trec"))
         return f"a run that was stopped, or is under way; {counted(finished, 'finished ranking')}"
-    problems = [problem._replace(where=problem.where.removeprefix(f"{folder}/")) for problem in error.problems]
-    shown = "; ".join(str(problem).removeprefix(f"{folder}: ") for problem in problems[:3]) or str(error)
-    return f"{shown}; and {len(problems) - 3} more" if len(problems) > 3 else shown
+    first, *more = error.problems or [error]
+    said = str(first).removeprefix(f"{folder}/").removeprefix(f"{folder}: ")
+    return f"{said}; and {len(more)} more" if more else said
 
 
 def write_index(place: Path) -> Listing:

@@ -29,7 +29,6 @@ from retrievers.words import load_language_model
 MEANINGS = {
     "empty-document": "empty documents: never embedded, never retrieved",
     "duplicate-text": "documents with the text of another",
-    "query-is-document": "queries whose text is a document's title or text",
     "unanswerable-query": "queries without an answer: searched, and measured by Abstain and by their scores",
     "no-relevant-document": "labelled queries without a relevant document: in no mean",
     "unjudged-query": "queries without labels: not searched",
