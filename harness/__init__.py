@@ -39,13 +39,7 @@ _HOMES = {
     "run_sets": "harness.notebook.running:run_sets",
 }
 
-_RETIRED = {
-    "Encoder": "retrievers.Dense",
-    "Fusion": "retrievers.Fused",
-    "OpenAI": "retrievers.Dense",
-    "Reranked": "retrievers.Reranked",
-    "Search": "retrievers.Function",
-}
+_RETIRED = {"Encoder": "Dense", "Fusion": "Fused", "OpenAI": "Dense", "Reranked": "Reranked", "Search": "Function"}
 
 
 def __getattr__(name: str) -> _typing.Any:
@@ -54,7 +48,7 @@ def __getattr__(name: str) -> _typing.Any:
 
     if name not in __all__:
         instead = _RETIRED.get(name, "")
-        raise AttributeError(f"module 'harness' has no attribute {name!r}{instead and f': use {instead}'}")
+        raise AttributeError(f"module 'harness' has no attribute {name!r}{instead and f': use retrievers.{instead}'}")
     module, _, attribute = _HOMES[name].partition(":")
     return getattr(importlib.import_module(module), attribute)
 

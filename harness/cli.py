@@ -2,7 +2,6 @@
 
 import errno
 import logging
-import os
 import shlex
 import sys
 from collections.abc import Sequence
@@ -34,6 +33,9 @@ FORM = typer.Option("--as", metavar="FORM", help="trec, mteb, parquet; mlflow, w
 
 KEEPING = frozenset({"answers", "embed", "judge", "queries", "reproduce"})
 """Commands that query models through the cache; `run` has a message of its own."""
+
+
+KEPT = "stopped: what was embedded is cached; the same command continues"
 
 
 class Interrupted(Exception):
@@ -88,7 +90,7 @@ def run(
             finally:
                 spent = f"; ${progress.spent:.6f} were spent" if progress.spent else ""
     except KeyboardInterrupt:
-        raise Interrupted(_kept(experiment[-1], results, code=not no_code) + spent) from None
+        raise Interrupted(f"{KEPT}{spent}") from None
     print_runs(finished, quiet=quiet, as_json=as_json, explain=explain)
 
 
@@ -272,20 +274,3 @@ def main(arguments: Sequence[str] | None = None) -> None:
         code = 130
     printing.hide_tracebacks()
     sys.exit(code or 0)
-
-
-def _kept(experiment: Path, results: Path, *, code: bool) -> str:
-    """What a stopped run leaves, and how to continue."""
-    from harness.experiment import load
-    from harness.records import unfinished
-
-    sentence = "stopped: what was embedded is cached; the same command continues"
-    try:
-        staging_dir = unfinished(results / load(experiment, code=code).experiment.name)
-    except InputError:
-        return sentence
-    if not any(staging_dir.glob("runs/*.trec")):
-        return sentence
-    qrels, runs = (shlex.quote(str(staging_dir / name)) for name in ("qrels.trec", "runs"))
-    finished = f"harness score {qrels} {runs}{os.sep}*.trec"  # the shell expands the runs: no quotes there
-    return f"{sentence}; finished rankings are in {staging_dir} ({finished})"

@@ -53,7 +53,9 @@ def run(experiment: str | Path | Mapping[str, Any] | Experiment | Loaded, option
     if unread := reading_line(dataset):
         options.on_message(unread)
     place = Path(options.results) / loaded.within / loaded.experiment.name
-    known = _known(place, loaded, dataset, options.only)
+    same = records.experiment_and_data(place) == run_of(loaded.written, dataset.digest)
+    earlier = records.read(place) if same and (options.only or loaded.experiment.latency) else None
+    known = _known(place, loaded, earlier, options.only)
     with records.unfinished_folder(place) as staging_dir:
         budget = Budget(options.max_cost)
         together = Meter(budget, lambda meter: options.watch("", meter))
@@ -67,12 +69,14 @@ def run(experiment: str | Path | Mapping[str, Any] | Experiment | Loaded, option
                 check_price(loaded.experiment.judge, loaded.question.measures, cache)
             take_over(loaded.experiment.vectors, built, cache)
             stores = cache.path.parent / "collections"
-            latency = loaded.experiment.latency
+            latency, measured = loaded.experiment.latency, dict[str, Mapping[str, StageLatency]]()
+            if latency and earlier and not options.fresh:  # what was measured is kept, with its date
+                measured = {name: earlier.run(name).latency for name in earlier.retrievers}
             shared = RunContext(
                 dataset, cache, stores, loaded.experiment.depth, budget, options.watch,
                 fresh=options.fresh, exclude_self=loaded.experiment.dataset.exclude_self,
                 sample=latency.sample if latency else 0,
-                latencies={} if options.fresh else _latencies(place, loaded, dataset),
+                latencies=measured,
             )  # fmt: skip
             for one in run_all(built, shared, known=known):
                 finished[one.retriever] = one
@@ -242,15 +246,7 @@ def _judged(staging_dir: Path, work: _RunInputs, runs: Sequence[Run], cache: Cac
     return judgment._replace(facts={**judgment.facts, **asked}, warning=warning)
 
 
-def _latencies(place: Path, loaded: Loaded, dataset: Dataset) -> dict[str, dict[str, StageLatency]]:
-    """What an earlier run of this experiment measured, with its date: measured again only on --fresh."""
-    if not loaded.experiment.latency or records.experiment_and_data(place) != run_of(loaded.written, dataset.digest):
-        return {}
-    earlier = records.read(place)
-    return {name: dict(earlier.run(name).latency) for name in earlier.retrievers}
-
-
-def _known(place: Path, loaded: Loaded, dataset: Dataset, only: tuple[str, ...]) -> dict[str, Run]:
+def _known(place: Path, loaded: Loaded, earlier: Results | None, only: tuple[str, ...]) -> dict[str, Run]:
     """The runs of an existing folder that `--only` leaves as they are."""
     names = [block.name for block in loaded.experiment.retrievers]
     for name in only:
@@ -258,10 +254,9 @@ def _known(place: Path, loaded: Loaded, dataset: Dataset, only: tuple[str, ...])
             raise InputError(Problem("--only", f"there is no retriever {name!r}", did_you_mean(name, names)))
     if not only:
         return {}
-    if records.experiment_and_data(place) != run_of(loaded.written, dataset.digest):
+    if earlier is None:
         what = "holds no results of this experiment and this data"
         raise InputError(Problem(str(place), what, "run once without --only"))
-    earlier = records.read(place)
     kept = [name for name in names if name not in only]
     if absent := [name for name in kept if name not in earlier.retrievers]:
         raise InputError(Problem(str(place), f"holds no rankings of {', '.join(absent)}", "name them under --only too"))

@@ -164,7 +164,7 @@ def print_scores(
         return
     show(tables.scoreboard, summary)
     say("")
-    show(tables.verdict, evaluation, tables.VerdictNotes(explain))
+    show(tables.verdict, evaluation, explain=explain)
     say(*notes)
 
 
@@ -215,10 +215,10 @@ def say(*lines: str) -> None:
         typer.echo(line)
 
 
-def show(build: Callable[..., Iterable[RenderableType]], *args: object) -> None:
+def show(build: Callable[..., Iterable[RenderableType]], *args: object, **named: object) -> None:
     """Print what fits the terminal."""
     console = console_of()
-    for part in build(*args, width=console.width):
+    for part in build(*args, width=console.width, **named):
         console.print(part)
 
 

@@ -59,31 +59,20 @@ class StageProgress(NamedTuple):
             return f"for {_clock(self.seconds)}"
         return f"{self.texts:,}" + (f" of {self.expected:,} {self.unit}".rstrip() if self.expected else "")
 
-    def line(self) -> str:
-        """All of it in one line.
+    def details(self) -> list[str]:
+        """Rate, remaining time where it is known how much there is, cached share, dollars.
 
-        >>> StageProgress(500, 1000, 100, 40.0, 0.0).line()
-        '50 % [#####     ] 500 of 1,000, 10/s, 0:50 left, 20 % cached'
-        """
-        said = ", ".join([self.share(), *self.details(estimate_rest=True)])
-        if not self.expected:
-            return said
-        return f"{100 * self.texts // self.expected} % [{'#' * min(10, 10 * self.texts // self.expected):<10}] {said}"
-
-    def details(self, *, estimate_rest: bool) -> list[str]:
-        """Rate, remaining time where it is asked for, cached share, dollars.
-
-        >>> StageProgress(500, 1000, 100, 40.0, 0.0123).details(estimate_rest=True)
+        >>> StageProgress(500, 1000, 100, 40.0, 0.0123).details()
         ['10/s', '0:50 left', '20 % cached', '$0.0123']
-        >>> StageProgress(0, None, 100, 40.0, 0.0).details(estimate_rest=True)  # no texts
+        >>> StageProgress(0, None, 100, 40.0, 0.0).details()  # no texts
         ['100 cached']
         """
         made = max(0, self.texts - self.cached)
         rate = made / self.seconds if self.seconds > 0 else 0.0
         details = []
-        if made and rate:
+        if rate:
             details.append(f"{rate:,.0f}/s" if rate >= 10 else f"{rate:.1f}/s")
-            if estimate_rest and self.expected and self.expected > self.texts:
+            if self.expected and self.expected > self.texts:
                 details.append(f"{_clock((self.expected - self.texts) / rate)} left")
         if self.cached and not self.texts:
             details.append(f"{self.cached:,} cached")
@@ -149,12 +138,13 @@ class Progress:
             elif now - self._drawn < REFRESH:
                 return
             self._drawn, reading = now, _reading(meter, stage, now - self._started[key])
+            told = ", ".join([reading.share(), *reading.details()])
             if not self._bars.disable:
                 self._draw(key, reading)
             elif self._line:
-                self._overwrite(f"{_called(key)}: {reading.line()}", "")
+                self._overwrite(f"{_called(key)}: {told}", "")
             elif now - self._spoken >= SILENCE:
-                self._print(key, ", ".join([reading.share(), *reading.details(estimate_rest=True)]))
+                self._print(key, told)
 
     def say(self, text: str) -> None:
         """Print a line beside the bars."""
@@ -168,7 +158,7 @@ class Progress:
             self._tasks[key] = self._bars.add_task(_called(key), total=None, details="")
         details = [reading.share()] if reading.texts or reading.expected else []
         self._bars.update(self._tasks[key], completed=reading.texts, total=reading.expected,
-                          details=", ".join(details + reading.details(estimate_rest=True)))  # fmt: skip
+                          details=", ".join(details + reading.details()))  # fmt: skip
 
     def _report_finished(self, *, but: str) -> None:
         """Say a line for every stage that is finished, but for one that may go on."""
@@ -184,7 +174,7 @@ class Progress:
                 reading = reading._replace(texts=0)
             took = f"{totals.seconds:.1f} s"
             details = [f"{counted(reading.texts, 'text')} in {took}" if reading.texts else took]
-            self._print(key, ", ".join(details + reading.details(estimate_rest=False)))
+            self._print(key, ", ".join(details + reading.details()))
 
     def _print(self, key: StageKey, text: str) -> None:
         self._spoken, said = time.monotonic(), f"{_called(key)}: {text}"

@@ -159,7 +159,7 @@ def compare(
     elif form == "csv":
         printing.print_csv(comparison_rows(evaluation))
     else:
-        printing.show(tables.verdict, evaluation, tables.VerdictNotes(explain, complete=not lacking))
+        printing.show(tables.verdict, evaluation, explain=explain, complete=not lacking)
     _write_page(report, qrels, evaluation, notes)
     _fail_unmatched(scores)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from harness.console.layout import GAP, Column, fitted, fitting, forest, grid, head_of, side_by_side, text_line
 from harness.english import asked, count, format_p, join, shared_beginning
@@ -57,8 +57,8 @@ def results(record: Results, explain: bool, *, width: int) -> Iterator[Renderabl
         return
     evaluation = evaluation_of(record)
     head = f"{record.manifest.name} · {evaluation.measure} · {count(evaluation.n)}"
-    told = VerdictNotes(explain, warning_sentences(evaluation.warnings), head=head)
-    yield from verdict(evaluation, told, width=width)
+    notes = warning_sentences(evaluation.warnings)
+    yield from verdict(evaluation, width=width, explain=explain, notes=notes, head=head)
     if evaluation.abstention is not None:
         yield text_line(abstention_sentence(evaluation.abstention))
     if explain:
@@ -91,46 +91,45 @@ def _stems(record: Results) -> Iterator[RenderableType]:
     yield from (text_line(f"{join(names)}: words {how}") for how, names in named.items())
 
 
-class VerdictNotes(NamedTuple):
-    """What is printed with a verdict."""
+def verdict(
+    evaluation: Evaluation, *, width: int, explain: bool = False, notes: Sequence[str] = (), complete: bool = True,
+    head: str = "",
+) -> Iterator[RenderableType]:  # fmt: skip
+    """The verdict in words, what may change it, the paired leaderboard; then what was asked for besides.
 
-    explain: bool = False
-    """Whether all that was found is printed."""
-    notes: Sequence[str] = ()
-    """What may change the verdict."""
-    complete: bool = True
-    """Whether no retriever is missing; else nothing is recommended."""
-    head: str = ""
-    """On what; the measure and the number of queries if left out."""
-
-
-def verdict(evaluation: Evaluation, told: VerdictNotes, *, width: int) -> Iterator[RenderableType]:
-    """The verdict in words, what may change it, the paired leaderboard; then what was asked for besides."""
+    Args:
+        evaluation: what was found.
+        width: cells of the terminal.
+        explain: whether all that was found is printed.
+        notes: what may change the verdict.
+        complete: whether no retriever is missing; else nothing is recommended.
+        head: on what; the measure and the number of queries if left out.
+    """
     from harness.evaluation.conclusions import first_lines
     from harness.evaluation.csv_views import summary_rows
 
-    said, board = first_lines(evaluation, complete=told.complete), evaluation.board
+    said, board = first_lines(evaluation, complete=complete), evaluation.board
     beginning = shared_beginning([row.retriever for row in board.rows])
 
     def short(sentence: str) -> str:
         # The head of the table says once what all names begin with.
         return sentence.replace(beginning, "…") if beginning else sentence
 
-    yield text_line(told.head or f"{evaluation.measure} over {asked(evaluation.n, evaluation.clusters)}", "dim")
+    yield text_line(head or f"{evaluation.measure} over {asked(evaluation.n, evaluation.clusters)}", "dim")
     yield text_line(short(f"{said.headline}. {said.reason}".rstrip()), "bold")
-    for sentence in said.details if told.explain else ():
+    for sentence in said.details if explain else ():
         yield text_line(short(sentence))
     few = [*board.rows[:ROWS], *(row for row in board.rows[ROWS:] if row.standing in ("baseline", "failed"))]
-    shown = board.rows if told.explain or evaluation.sweep is None else few
+    shown = board.rows if explain or evaluation.sweep is None else few
     yield from forest(replace(board, rows=tuple(shown)), width=width)
     if left := len(board.rows) - len(shown):
         yield text_line(f"{left} more: --explain", "dim")
-    notes = [*said.alerts, *told.notes]
-    for note in notes if told.explain else notes[:NOTES]:
+    notes = [*said.alerts, *notes]
+    for note in notes if explain else notes[:NOTES]:
         yield text_line(f"! {short(note)}")
     if said.step:
         yield text_line(short(said.step))
-    if not told.explain:
+    if not explain:
         return
     yield ""
     yield from leaderboard(

@@ -202,7 +202,8 @@ def experiment_text(
         dataset=_inline({"path": reference.name, **given} if given else reference.name),
         mapping=list(_mapping(dataset)),
         dropped=dropped,
-        explicit=_explicit(dataset),
+        # Grades come with the labels, as they will where people are still to judge.
+        explicit=not dataset.labels or any(labels.grades is not None for labels in dataset.labels.values()),
         turns=turns,
         dense="minilm" if english and local else "hashing",
         reranker="cross-encoder/ms-marco-MiniLM-L6-v2" if english else "BAAI/bge-reranker-v2-m3",
@@ -217,11 +218,6 @@ def _mapping(dataset: Dataset) -> Iterator[str]:
     for file, columns in dataset.columns.items():
         named = (f"{column or '(no name)'} -> {kind or 'not used'}" for column, kind in columns.items())
         yield CONTROL.sub(" ", f"{file}: {', '.join(named)}")
-
-
-def _explicit(dataset: Dataset) -> bool:
-    """Whether grades come with the labels, as they will where people are still to judge."""
-    return not dataset.labels or any(labels.grades is not None for labels in dataset.labels.values())
 
 
 def _english(dataset: Dataset) -> bool:

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 from markupsafe import Markup
 
+from harness.evaluation.csv_views import Cost
 from harness.report import axes
 from harness.report.axes import LINE, Axis, Rows, drawn, joined, lines_of, long, px
 from harness.report.text import FONT, INK, MUTED, PAPER, RULE, visible
@@ -141,15 +142,20 @@ def _forest(rows: Sequence[ForestRow], axis: Axis, held: Rows, margin: float | N
     return body
 
 
-class PriceAxis(NamedTuple):
-    """The title of a trade-off's price axis."""
+class CostKind(NamedTuple):
+    """One kind of cost, against which quality is drawn."""
 
+    short: str
     title: str
+    """Of its axis."""
     unit: str
     """A key of `axes.PRICED`."""
+    of: Callable[[Cost], float | None]
+    word: str
+    """Superlative: the word for the lowest."""
 
 
-def trade_off(dots: Sequence[Dot], edge: Sequence[tuple[float, float]], colors: Mapping[str, str], price: PriceAxis,
+def trade_off(dots: Sequence[Dot], edge: Sequence[tuple[float, float]], colors: Mapping[str, str], price: CostKind,
               width: float) -> Plot:  # fmt: skip
     """Quality against a price, with the frontier: the retrievers that no other beats on both.
 

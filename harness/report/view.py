@@ -137,14 +137,8 @@ def read_answers(results: Results, grades: trec.Qrels, primary: Measure) -> dict
                 places[query] = {ids.setdefault(doc, doc): i for i, doc in found}
                 tied += _tied(scores, cutoff)
                 short += len(documents) < cutoff
-        answers[name] = Answers(
-            heads=heads,
-            top=top,
-            places=places,
-            first=np.array([min(places.get(query, {}).values(), default=np.inf) for query in judged]),
-            tied=tied,
-            short=short,
-        )
+        first = np.array([min(places.get(query, {}).values(), default=np.inf) for query in judged])
+        answers[name] = Answers(heads, top, places, first, tied, short)
     return answers
 
 

@@ -1,13 +1,11 @@
 """Writes a report into the results folder: page, Markdown, tables for other programs."""
 
 import csv
-import gc
 import io
 import json
 import math
 import shutil
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from typing import Any
 from urllib.parse import quote
 
@@ -124,8 +122,7 @@ def write(results: Results) -> None:
     Raises:
         InputError: the folder cannot be written to.
     """
-    with _uncollected():
-        files = _report(results) if results.scored else unlabelled(results)
+    files = _report(results) if results.scored else unlabelled(results)
     for part in ("figures", "tables"):
         shutil.rmtree(results.folder / part, ignore_errors=True)
     if REST not in files:
@@ -133,18 +130,6 @@ def write(results: Results) -> None:
     for name, content in files.items():
         with create(results.folder / name) as file:
             file.write(content)
-
-
-@contextmanager
-def _uncollected() -> Iterator[None]:
-    """Without garbage collection of cycles: there are none, and it takes a fifth of the time of a large report."""
-    enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if enabled:
-            gc.enable()
 
 
 def _report(results: Results) -> dict[str, str]:

@@ -1,13 +1,13 @@
 """Quality against time, money and memory; rerankers before and after; scores where nothing is the answer."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from harness.evaluation.csv_views import Cost, candidates_read, costs_of, frontier, perfect
 from harness.measures import parse, score
 from harness.records import Results
 from harness.report import charts, text
-from harness.report.charts import Figure, Section, figure
+from harness.report.charts import CostKind, Figure, Section, figure
 from harness.report.text import size
 from harness.report.view import View
 from harness.stats.differences import differences
@@ -18,24 +18,13 @@ Facts = Mapping[str, Any]
 """A row of a table, by what the template calls it."""
 
 
-class CostKind(NamedTuple):
-    """One kind of cost."""
-
-    short: str
-    axis: charts.PriceAxis
-    of: Callable[[Cost], float | None]
-    word: str
-    """Superlative: the word for the lowest."""
-
-
 PRICES = {
-    "latency": CostKind("latency", charts.PriceAxis("p95 of a query's latency (ms)", "ms"), lambda cost: cost.p95,
-                        "Fastest"),
-    "dollars": CostKind("dollars", charts.PriceAxis("dollars per million queries", "dollars"),
-                        lambda cost: cost.usd_per_million, "Cheapest"),
-    "bytes": CostKind("bytes", charts.PriceAxis("bytes of vectors", "bytes"), lambda cost: cost.vector_bytes,
-                      "Smallest"),
-}  # fmt: skip
+    "latency": CostKind("latency", "p95 of a query's latency (ms)", "ms", lambda cost: cost.p95, "Fastest"),
+    "dollars": CostKind(
+        "dollars", "dollars per million queries", "dollars", lambda cost: cost.usd_per_million, "Cheapest"
+    ),
+    "bytes": CostKind("bytes", "bytes of vectors", "bytes", lambda cost: cost.vector_bytes, "Smallest"),
+}
 """In the order of the page: the first that was measured for all retrievers is drawn first."""
 
 
@@ -77,8 +66,8 @@ def _plot(view: View, key: str, costs: Mapping[str, Cost]) -> Figure | None:
     return figure(
         f"tradeoff-{key}",
         f"{name.short} against {price.short}",
-        f"{price.axis.title} and mean {name.short}: {points}.",
-        lambda width: charts.trade_off(dots, edge, view.colors, price.axis, width),
+        f"{price.title} and mean {name.short}: {points}.",
+        lambda width: charts.trade_off(dots, edge, view.colors, price, width),
     )
 
 

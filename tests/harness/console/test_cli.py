@@ -208,11 +208,6 @@ def test_an_interrupt_is_one_line_that_says_how_to_go_on(call, tmp_path, monkeyp
         monkeypatch.setattr(place, interrupted)
     words = ("run", small.experiment(tmp_path), "--results", tmp_path)
     assert call(*words) == (130, "", "stopped: what was embedded is cached; the same command continues\n")
-    (tmp_path / "small.unfinished" / "runs").mkdir(parents=True)
-    (tmp_path / "small.unfinished" / "runs" / "bm25.trec").touch()
-    said = call(*words)
-    assert said.err.count("\n") == 1
-    assert f"finished rankings are in {tmp_path / 'small.unfinished'} (harness score " in said.err
     assert call("check", "x") == (130, "", "stopped\n")
     kept = "what was paid for is kept; the same command continues"
     assert call("judge", "x") == (130, "", f"stopped: {kept}\n")

@@ -152,8 +152,7 @@ def test_a_run_is_told_in_sixty_words_and_what_all_names_begin_with_once() -> No
     values: dict[str, Floats] = {f"bge-m3-{kind}": random.random(90) + i / 4 for i, kind in enumerate(kinds)}
     notes = ["bge-m3-sparse reads half.", *(f"warning {i} says in ten words what may be wrong here." for i in range(2))]
     every, few = (
-        rendered(tables.verdict(evaluated(**values), tables.VerdictNotes(more, notes), width=80), 80)
-        for more in (True, False)
+        rendered(tables.verdict(evaluated(**values), width=80, explain=more, notes=notes), 80) for more in (True, False)
     )
     assert len(" ".join(few).split()) <= 60 + 20
     assert [line[:22] for line in few if line.startswith("!")] == ["! …sparse reads half.", "! warning 0 says in te"]
