@@ -179,7 +179,7 @@ def check(
     capacity = planned(loaded, dataset, graded.grades)
     seen = dataset_summary(dataset, lambda some: truncation_estimates(built, some), seed=loaded.experiment.seed)
     unread = (reach.warning() for reach in seen.reaches if reach.is_much)
-    warnings = (*unread, *_absent(built), *_lacking(built))
+    warnings = (*unread, *_lacking(built))
     answered: tuple[str, ...] = ()
     if online:
         from harness.running.forecast import ask_services  # and the clients of all services with it
@@ -188,14 +188,6 @@ def check(
     name = loaded.experiment.name if loaded.within else ""
     takes = plan(loaded, dataset, built, results)
     return Checked(dataset, seen, capacity, takes, warnings, answered, name)
-
-
-def _absent(built: Sequence[Built]) -> Iterator[str]:
-    """Warn of models whose weights only the hub has: whether it has them is seen when a run begins."""
-    first = {id(dense.encoder): (one.name, dense.encoder) for one in reversed(built) for dense in one.denses}
-    for name, encoder in reversed(first.values()):
-        if not encoder.at_hand:
-            yield f"{name}: its model is not on this machine; a run downloads it"
 
 
 def _refused(one: Built) -> Iterator[Problem]:
@@ -210,14 +202,17 @@ def _refused(one: Built) -> Iterator[Problem]:
 
 
 def _lacking(built: Sequence[Built]) -> Iterator[str]:
-    """Warn of encoders and rerankers that lack something, such as a key: a run needs it for what is not cached."""
+    """Warn of encoders and rerankers that only the hub has, or that lack something, such as a key."""
     seen: set[int] = set()
     for one in built:
         for model in (*(dense.encoder for dense in one.denses), *one.rerankers):
-            if id(model) not in seen and not isinstance(model, PythonEncoder):
-                seen.add(id(model))
-                for problem in missing_requirements(one.name, model):
-                    yield f"{problem}; a run needs it for what is not cached"
+            if id(model) in seen or isinstance(model, PythonEncoder):
+                continue
+            seen.add(id(model))
+            if not model.at_hand:
+                yield f"{one.name}: its model is not on this machine; a run downloads it"
+            for problem in missing_requirements(one.name, model):
+                yield f"{problem}; a run needs it for what is not cached"
 
 
 def prepare(loaded: Loaded) -> Prepared:

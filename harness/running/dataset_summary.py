@@ -62,7 +62,7 @@ class DatasetSummary(NamedTuple):
         yield f"  queries copied from a document: {_some(self.quoted)}"
         for reach in self.reaches:
             how = "" if reach.exact else "about "
-            share = f"{how}{reach.beyond:,} of {counted(self.sampled, 'document')} {'is' if reach.beyond == 1 else 'are'} longer than"
+            share = f"{how}{reach.beyond:,} of {counted(self.sampled, 'document')} {_are(reach.beyond)} longer than"
             unread = f"; {how}{reach.lost:,} of {counted(reach.tokens, 'token')} unread" if reach.lost else ""
             yield f"  {reach.retriever}: {share} the {reach.limit:,} tokens that it reads{unread}"
         fewest, middle, most = self.per_query
@@ -153,6 +153,10 @@ def _language(text: str) -> str:
         return NAMES.get(code, code)
     scripts = Counter(unicodedata.name(letter, "").partition(" ")[0] for letter in text[:300] if letter.isalpha())
     return f"{scripts.most_common(1)[0][0].lower()} script" if scripts else "no letters"
+
+
+def _are(number: int) -> str:
+    return "is" if number == 1 else "are"
 
 
 def _some(ids: Sequence[str]) -> str:

@@ -18,10 +18,10 @@ from harness.measures.compute import Judgments
 from harness.running.forecast import cuts_itself, forecast, take_over
 from harness.running.machine import REQUEST, EarlierRun, Throughput, earlier_runs, price_sentence, sampled
 from retrievers.cache import Cache, default_path
-from retrievers.chunking import Chunk, pieces
+from retrievers.chunking import Chunk
 from retrievers.costs import searches
 from retrievers.dense import Dense
-from retrievers.embedding import Embedder, Forecast, proof_texts
+from retrievers.embedding import Embedder, Forecast
 from retrievers.types import Limits, Model, Query, Reranker, Role
 
 SCATTER = 0.2
@@ -159,8 +159,7 @@ def throughput_of(part: str, one: Built, model: Model, context: Planning) -> tup
     if limits is None:
         speed = context.speed(part, one.models[id(model)])
         known = f", {speed:,.0f} tokens a second in earlier runs" if speed else ""
-        absent = "" if model.at_hand else ", its weights are still to be fetched"
-        return Throughput(model.price, speed=speed), f"{price_sentence(model.price)}{known}{absent}"
+        return Throughput(model.price, speed=speed), f"{price_sentence(model.price)}{known}"
     rates = [f"{rate:g} {name} a minute" for rate, name in ((limits.rpm, "requests"), (limits.tpm, "tokens")) if rate]
     rate = ", ".join([f"{limits.concurrency} requests of {REQUEST:g} s at once", *rates])
     return Throughput(model.price, limits), f"{price_sentence(model.price)}; {rate}"
@@ -213,16 +212,6 @@ def embedding_rows(one: Built, dense: Dense, throughput: Throughput, context: Pl
 def _chunks(dense: Dense) -> Chunk | None:
     """How documents are cut, as far as no code of the user's is run for it."""
     return None if cuts_itself(dense) else dense.chunks
-
-
-def proof_rows(one: Built, dense: Dense, throughput: Throughput, context: Planning) -> Iterator[PlanRow]:
-    """The row of the texts that are embedded at the size to which vectors are cut, to compare the two."""
-    key = f"{one.models[id(dense.encoder)]} {dense.chunks and dense.chunks.name} {dense.cut.dimensions}"
-    if dense.cut.asked is not None and key not in context.planned:
-        some = proof_texts(piece.content for piece in pieces(context.dataset.documents(), _chunks(dense)))
-        expected = Embedder(dense.cut.asked, context.cache).forecast(some, "document")
-        context.planned[key] = _row(one.name, "embed-documents", expected, throughput)
-        yield context.planned[key]
 
 
 def reranking_rows(name: str, reranker: Reranker, throughput: Throughput, context: Planning) -> Iterator[PlanRow]:
@@ -351,7 +340,6 @@ def plan(loaded: Loaded, dataset: Dataset, built: Sequence[Built], results: Path
                 if not dense.cut.derived_from:
                     notes.append(f"{one.name}: {note}")
                     notes += [f"{one.name}: documents count uncut, since chunk.call is not run"] * cuts_itself(dense)
-                rows += proof_rows(one, dense, throughput, context)
             for reranker in one.rerankers:
                 throughput, note = throughput_of("rerank", one, reranker, context)
                 rows += reranking_rows(one.name, reranker, throughput, context)
