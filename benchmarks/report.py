@@ -16,7 +16,7 @@ from pathlib import Path
 
 import harness
 from harness import records
-from harness.report import write_report
+from harness.report.write import write_report
 
 WORDS = 5_000
 DOCUMENTS = 20_000

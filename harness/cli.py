@@ -121,11 +121,11 @@ def report(
     """Write the report of a results folder again, or index.html over many results folders."""
     from harness import records
     from harness.evaluation.across_sets import holds_sets, read_sets
-    from harness.report import write_report
+    from harness.report.write import write_report
 
     if holds_sets(results):
         from harness.console.several import print_sets
-        from harness.report import write_sets
+        from harness.report.html_page import write_sets
 
         sets = read_sets(results)
         write_sets(results, sets)

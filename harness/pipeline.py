@@ -21,7 +21,8 @@ from harness.experiment import Experiment, Loaded, load
 from harness.identity import query_of, run_of
 from harness.records import Commit, DatasetFacts, Ledger, Manifest, Results, RetrieverFacts, Run, StageLatency
 from harness.records.readings import FOLDER, ClaimsJudging
-from harness.report import write_report, write_sets
+from harness.report.html_page import write_sets
+from harness.report.write import write_report
 from harness.running import machine
 from harness.running.check import prepare
 from harness.running.forecast import Options, RunContext, take_over

@@ -35,7 +35,7 @@ FACES = {
                            "harness.experiment.option_tables", "harness.experiment.sweep"},
     "harness.records": {"harness.records", "harness.records.export", "harness.records.readings"},
     "harness.report": {"harness.report", "harness.report.axes", "harness.report.html_page", "harness.report.index",
-                       "harness.report.text", "harness.report.view"},
+                       "harness.report.text", "harness.report.view", "harness.report.write"},
 }  # fmt: skip
 """What other wings may import of a wing; a wing that is not named here shows every file."""
 LEAVES = {

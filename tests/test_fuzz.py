@@ -21,7 +21,7 @@ from harness.evaluation.folders import score_rankings
 from harness.evaluation.runs import Conventions
 from harness.experiment import load as load_experiment
 from harness.measures import parse
-from harness.report import write_report
+from harness.report.write import write_report
 from retrievers import runs
 from retrievers.errors import InputError
 

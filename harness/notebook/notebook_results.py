@@ -29,7 +29,7 @@ from harness.measures import parse_all
 from harness.notebook.in_memory import judgments_of, run_of
 from harness.records import LabelledQuery, Results
 from harness.records.export import log_to
-from harness.report import first_screen, write_report
+from harness.report.write import first_screen, write_report
 from harness.stats.power import at_look
 from harness.stats.settings import Settings
 from retrievers.errors import InputError, Problem, did_you_mean

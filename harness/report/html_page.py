@@ -178,7 +178,7 @@ def write_scores(
         file.write(filled("scores.html", shown))
 
 
-def write_sets(place: Path, sets: Sequence[Results], *, report: bool) -> None:
+def write_sets(place: Path, sets: Sequence[Results], *, report: bool = True) -> None:
     """Write data_sets.csv next to the folders of the sets, and report.html and report.md if `report` is set.
 
     Raises:

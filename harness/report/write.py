@@ -86,7 +86,7 @@ def spreadsheet(view: View) -> str:
     return "\ufeff" + out.getvalue()
 
 
-def fragment(results: Results) -> str:
+def first_screen(results: Results) -> str:
     """Return the first screen as self-contained HTML; without labels, the next step."""
     if not results.scored:
         return str(Markup("<p>No query has labels. Next: {}</p>").format(text.visible(next_step(results))))
@@ -116,7 +116,7 @@ def unlabelled(results: Results) -> dict[str, str]:
     return {"report.html": filled("unlabelled.html", variables), "report.md": text}
 
 
-def write(results: Results) -> None:
+def write_report(results: Results) -> None:
     """Write report.html, report.md, tables and figures, and remove those of an earlier report.
 
     Raises:

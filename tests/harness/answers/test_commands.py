@@ -8,7 +8,7 @@ import pytest
 
 from harness import records
 from harness.answers.judging import LexicalJudge
-from harness.report import write_report
+from harness.report.write import write_report
 from harness.reproduce import reproduce
 from retrievers.errors import BackendError
 from tests.support import layouts, small

@@ -9,9 +9,9 @@ import pytest
 from harness.evaluation.csv_views import costs_of
 from harness.experiment import load
 from harness.pipeline import run
-from harness.report import write_report
 from harness.report.sections.tradeoffs import vector_sizes
 from harness.report.text import plain, size
+from harness.report.write import write_report
 from harness.running.check import check
 from harness.running.forecast import Options
 from retrievers.local_models import LocalModel

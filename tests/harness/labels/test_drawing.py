@@ -12,7 +12,7 @@ import harness
 from harness.dataset import load, reference_of
 from harness.labels.judging_page import in_order
 from harness.labels.pool import Drawing, draw, gather, lines_of, read_pool, write_pool
-from harness.report import write_report
+from harness.report.write import write_report
 from retrievers.errors import InputError
 from tests.support import small
 from tests.support.labels_small import as_person, judged, judgment, pool, write

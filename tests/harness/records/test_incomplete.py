@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 
 from harness import records
-from harness.report import write_report
 from harness.report.sections import trust
+from harness.report.write import write_report
 from tests.support import small
 from tests.support.small import call, ends
 

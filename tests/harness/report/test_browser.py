@@ -15,7 +15,8 @@ from selenium.webdriver.common.keys import Keys
 
 import harness
 from harness import records
-from harness.report import text, write_report
+from harness.report import text
+from harness.report.write import write_report
 from tests.support import hostile, small
 from tests.support.browser import axe, complaints, media, needs_browser, requests, resize, scroll_through, settled
 

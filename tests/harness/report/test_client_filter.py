@@ -10,8 +10,8 @@ from urllib.parse import quote
 import pytest
 
 from harness import records
-from harness.report import write_report
 from harness.report.sections.queries import unpacked
+from harness.report.write import write_report
 from tests.support import small
 from tests.support.browser import complaints, needs_browser, scroll_through, settled
 

@@ -19,10 +19,11 @@ from hypothesis import strategies as st
 import harness
 from harness import records
 from harness.evaluation.csv_views import costs_of
-from harness.report import first_screen, html_page, text, write_report
+from harness.report import html_page, text
 from harness.report.html_page import citation
 from harness.report.sections import decision, queries
 from harness.report.view import view_of
+from harness.report.write import first_screen, write_report
 from retrievers.errors import InputError
 from tests.support import hostile, small
 
