@@ -31,12 +31,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from retrievers.cache import Cache
+from retrievers.calling import answers
 from retrievers.chat_model import ChatForecast, ChatModel, Prompt, Reply
 from retrievers.errors import Unreadable
 from retrievers.identity import keys
 from retrievers.meter import Call, Meter, Stop
 from retrievers.placeholders import as_line
-from retrievers.retrying import answers
 
 Readable = Callable[[int, Reply], bool]
 """Whether the reply to the prompt at a place holds an answer; not asked of declined and cut replies."""

@@ -7,14 +7,14 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 
 from pydantic import Field
 
+from retrievers import clients
+from retrievers.calling import Charge, Refused, readable, wait_for
 from retrievers.costs import beginning, estimate, on_this_machine
 from retrievers.errors import BackendError, InputError, Problem
 from retrievers.identity import fingerprint
 from retrievers.meter import Call, Meter
 from retrievers.options import NotNegative, Whole
 from retrievers.placeholders import expand, shown
-from retrievers.remote import clients
-from retrievers.remote.calling import Charge, Refused, readable, wait_for
 
 _TEMPERATURE, _FORM = "temperature", "response_format"
 log = logging.getLogger(__name__)

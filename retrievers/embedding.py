@@ -7,11 +7,11 @@ from typing import NamedTuple, Protocol, TypeVar
 import numpy as np
 
 from retrievers.cache import Cache, Positions
+from retrievers.calling import lots_of_answers
 from retrievers.errors import BackendError, OverBudget
 from retrievers.identity import Passage, passage_keys
 from retrievers.meter import Call, Meter, Stop, single_call
 from retrievers.ragged import Form, dense, finite, form_of, unit_rows
-from retrievers.retrying import lots_of_answers
 from retrievers.types import Embedded, Encoder, Role, Vectors
 
 PROOF = 20

@@ -17,6 +17,8 @@ from retrievers.ranking import asked_until
 from retrievers.resources import Resources
 from retrievers.types import Document, FilterValues, Query, Ranking, Retriever, ranked
 
+Mask = npt.NDArray[np.bool_]
+
 
 class Condition(NamedTuple):
     """What one field of a document must hold."""
@@ -123,30 +125,32 @@ class Filtered(Retriever):
 
 
 class FieldValues:
-    """What some fields of documents hold, as numbers: which documents match is a comparison of arrays."""
+    """Which documents hold what in some fields, or, where none are named, in all that they are given with."""
 
-    def __init__(self, names: Iterable[str]) -> None:
-        self._numbers = {name: array("q") for name in names}
-        self._known: dict[str, dict[str, int]] = {name: {} for name in self._numbers}
+    def __init__(self, names: Iterable[str] | None = None) -> None:
+        self._names = None if names is None else set(names)
+        self._rows: dict[tuple[str, str], array[int]] = {}
         self._count = 0
 
     def add(self, fields: Mapping[str, str]) -> None:
         """Take in the fields of the next document."""
+        for name in fields.keys() if self._names is None else self._names & fields.keys():
+            self._rows.setdefault((name, fields[name]), array("q")).append(self._count)
         self._count += 1
-        for name, numbers in self._numbers.items():
-            value = fields.get(name)
-            known = self._known[name]
-            numbers.append(-1 if value is None else known.setdefault(value, len(known)))
 
-    def matching(self, wanted: FilterValues) -> npt.NDArray[np.bool_]:
+    def matching(self, wanted: FilterValues) -> Mask:
         """Return for each document, in the order in which they were taken in, whether it holds what is wanted."""
-        matches = np.ones(self._count, dtype=np.bool_)
+        met = np.zeros(self._count, dtype=np.int64)
         for name, values in wanted:
-            known = self._known.get(name, {})
-            numbers = [known[value] for value in values if value in known]
-            held = np.frombuffer(self._numbers[name], dtype=np.int64) if known else np.zeros(self._count, np.int64)
-            matches &= np.isin(held, numbers)
-        return matches
+            for value in set(values):
+                met[np.asarray(self._rows.get((name, value), ()), dtype=np.int64)] += 1
+        return np.asarray(met == len(wanted))
+
+    def masks(self, wanted: Iterable[FilterValues]) -> list[Mask]:
+        """Return which documents each query may find; nothing where that is every one."""
+        wanted = list(wanted)
+        masks = {one: self.matching(one) for one in set(wanted)}
+        return [masks[one] for one in wanted]
 
 
 def wanted(query: Query, conditions: Iterable[Condition]) -> FilterValues:

@@ -200,7 +200,7 @@ class Call(NamedTuple):
     meter: Meter
     """Of the retriever for which the call is made."""
     stopped: Stop
-    """Set by the loop of requests that makes the call (`retrievers.retrying`), when another request failed for good
+    """Set by the loop of requests that makes the call (`retrievers.calling`), when another request failed for good
     or the run was interrupted: who waits for another try gives up."""
 
 

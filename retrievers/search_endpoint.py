@@ -9,6 +9,8 @@ from typing import Any, ClassVar
 from urllib.parse import quote
 
 from retrievers.cache import Cache
+from retrievers.calling import Caller, Charge, answers, close_later, wait_for
+from retrievers.clients import JsonClient, check_address, sent_headers
 from retrievers.errors import BackendError, InputError, Problem
 from retrievers.external import ExternalRetriever, is_score, refuse_distances
 from retrievers.identity import fingerprint, keys
@@ -16,10 +18,7 @@ from retrievers.ids import hit_id
 from retrievers.meter import Call, Meter, Stop, single_call
 from retrievers.options import NotNegative, Positive, Whole
 from retrievers.placeholders import as_line, expand, hide_values, shown
-from retrievers.remote.calling import Caller, Charge, close_later, wait_for
-from retrievers.remote.clients import JsonClient, check_address, sent_headers
 from retrievers.resources import Resources
-from retrievers.retrying import answers
 from retrievers.types import Limits, Query, Ranking, ranked
 
 QUERY, DEPTH = "{query}", "{depth}"

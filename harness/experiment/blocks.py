@@ -15,7 +15,7 @@ from retrievers.errors import InputError, Problem
 from retrievers.options import Strict, as_validation_error, checked
 from retrievers.placeholders import expand, without_user
 from retrievers.ragged import Form
-from retrievers.ranking import FusionMethod
+from retrievers.fused import FusionMethod
 from retrievers.stores import StoreOptions
 from retrievers.stores.matrices import NumberFormat
 from retrievers.types import Retriever

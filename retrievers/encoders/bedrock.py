@@ -10,14 +10,13 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 from pydantic import Field
 
+from retrievers.calling import Transient, in_thread, readable, refusal, unanswered
+from retrievers.clients import Access, check_address
 from retrievers.costs import Tokens, estimate
 from retrievers.encoders.remote_encoder import EmbeddingReply, RemoteEncoder
 from retrievers.errors import BackendError, InputError, Problem
 from retrievers.identity import fingerprint
 from retrievers.placeholders import as_line, expand, hide_values, secret, shown
-from retrievers.remote.calling import in_thread, readable, refusal, unanswered
-from retrievers.remote.clients import Access, check_address
-from retrievers.retrying import Transient
 from retrievers.types import Role
 
 if TYPE_CHECKING:

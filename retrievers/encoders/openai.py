@@ -6,11 +6,11 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
+from retrievers import clients
+from retrievers.calling import readable
 from retrievers.encoders.remote_encoder import EmbeddingReply, RemoteEncoder
 from retrievers.options import Whole
 from retrievers.placeholders import expand
-from retrievers.remote import clients
-from retrievers.remote.calling import readable
 from retrievers.types import Role
 
 

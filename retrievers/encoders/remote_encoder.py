@@ -10,13 +10,13 @@ import numpy as np
 import numpy.typing as npt
 from pydantic import Field
 
+from retrievers.calling import Charge, Refused, wait_for
+from retrievers.clients import RemoteModel, billed, shared_out
 from retrievers.costs import Tokens, estimate
 from retrievers.errors import BackendError
 from retrievers.identity import fingerprint
 from retrievers.meter import Call
 from retrievers.placeholders import expand, shown
-from retrievers.remote.calling import Charge, Refused, wait_for
-from retrievers.remote.clients import RemoteModel, billed, shared_out
 from retrievers.types import MOST_DIMENSIONS, Counts, Embedded, Encoder, Role, Vectors
 
 _HALVINGS = 5

@@ -7,11 +7,11 @@ alone.
 from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
+from retrievers.calling import readable, wait_for
+from retrievers.clients import Access
 from retrievers.encoders.remote_encoder import EmbeddingReply, RemoteEncoder
 from retrievers.meter import Call
 from retrievers.placeholders import expand
-from retrievers.remote.calling import readable, wait_for
-from retrievers.remote.clients import Access
 from retrievers.types import Embedded, Role
 
 _URL = "https://api.voyageai.com/v1"

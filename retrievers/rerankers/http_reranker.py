@@ -8,14 +8,14 @@ from typing import Annotated, Any, ClassVar, Literal, NamedTuple
 import numpy as np
 from pydantic import Field
 
+from retrievers.calling import Charge, Refused, readable, wait_for
+from retrievers.clients import Access, RemoteModel, billed, shared_out
 from retrievers.costs import Price, Tokens, beginning, estimate, searches
 from retrievers.errors import BackendError, InputError, Problem
 from retrievers.identity import fingerprint
 from retrievers.meter import Call
 from retrievers.options import NotNegative, Whole
 from retrievers.placeholders import expand, hide_values, shown
-from retrievers.remote.calling import Charge, Refused, readable, wait_for
-from retrievers.remote.clients import Access, RemoteModel, billed, shared_out
 from retrievers.types import Counts, Floats, Pair, PairScores, Reranker, runs
 
 Dialect = Literal["cohere", "voyage", "jina", "tei", "vllm"]

@@ -19,13 +19,13 @@ from hypothesis import strategies as st
 from harness.pipeline import run as run_experiment
 from harness.running.forecast import Options
 from retrievers.cache import Cache, default_path
+from retrievers.calling import answers
 from retrievers.embedding import Embedder
 from retrievers.encoders.hashing import HashingEncoder
 from retrievers.errors import BackendError, HarnessError, InputError
 from retrievers.identity import keys
 from retrievers.meter import Meter, single_call
 from retrievers.ragged import SparseVectors
-from retrievers.retrying import answers
 from retrievers.types import Embedded, Encoder, PairScores
 from tests.support import small
 

@@ -24,7 +24,6 @@ from retrievers.external import Function, SavedRun
 from retrievers.filters import Condition, Filtered
 from retrievers.fused import Fused
 from retrievers.options import library_kind
-from retrievers.ranking import fuse
 from retrievers.reranked import Reranked
 from retrievers.rerankers.http_reranker import HttpReranker
 from retrievers.search_endpoint import Endpoint
@@ -461,7 +460,7 @@ def test_retrievers_compose_and_equal_parts_are_asked_once():
     assert len(asked) == len(set(asked)) == len(set(DOCUMENTS.values()) | set(QUERIES.values()))
     for query in QUERIES:
         runs = [found.rankings(name)[query] for name in ("words", "meaning")]
-        assert found.rankings("hybrid")[query].doc_ids == fuse(runs, 100).doc_ids
+        assert found.rankings("hybrid")[query].doc_ids == Fused(()).fuse(runs, 100).doc_ids
     assert {hit for ranking in found.rankings("ja").values() for hit in ranking.doc_ids} <= {"train"}
 
 

@@ -5,22 +5,23 @@ from __future__ import annotations
 import base64
 import json
 import os
+import re
 import weakref
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from threading import Lock
-from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar
 from urllib.parse import parse_qsl, quote, unquote, urlsplit, urlunsplit
 
 import numpy as np
 from pydantic import Field, PrivateAttr
 
+from retrievers.calling import Caller, Charge, close_later, readable, refusal, unanswered
 from retrievers.costs import Price, price_of
 from retrievers.errors import BackendError, InputError, Problem
 from retrievers.options import Configured, NotNegative, Positive, Whole
 from retrievers.placeholders import expand, hide_values, secret, shown
-from retrievers.remote.calling import Caller, Charge, close_later, readable, refusal, unanswered
 from retrievers.types import Counts, Limits
 
 if TYPE_CHECKING:
@@ -31,9 +32,9 @@ KEY, AZURE_KEY, BASE_URL = "OPENAI_API_KEY", "AZURE_OPENAI_API_KEY", "OPENAI_BAS
 _ACCOUNT = ("OpenAI-Organization", "OpenAI-Project")
 _NEVER_SENT = "none"
 """Stands for the key where there is none: the SDK asks for one, and its header is left out."""
+_ADDRESS = re.compile(r"https?://[^/?#\s:](.*\S)?")
 _IN_ADDRESSES = ";/?:@&=+$,[]#%!'()*~"
 """What remains in an address as it is; a letter such as ü is written as its bytes."""
-Part = TypeVar("Part")
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,7 +171,7 @@ class JsonClient:
 
         hide_values(url)
         self._url, self._headers, self._name = expand(url), headers, name
-        self._http = opened(httpx2.AsyncClient, timeout=None)
+        self._http = httpx2.AsyncClient(timeout=None)
         self._failure = httpx2.RequestError
         self.close_async = self._http.aclose
 
@@ -212,10 +213,10 @@ class OpenAIClient:
         query = dict(parse_qsl(parts.query))
         azure = by_deployment(self._url)
         version = {"api_version": query.pop("api-version", "")} if azure else {}
-        sdk = opened(
-            openai.AsyncAzureOpenAI if azure else openai.AsyncOpenAI, default_query=query, max_retries=0, timeout=None,
-            base_url=urlunsplit((parts.scheme, parts.netloc, parts.path, "", "")),
-            api_key=headers.get("api-key", _NEVER_SENT), **version,
+        make: Any = openai.AsyncAzureOpenAI if azure else openai.AsyncOpenAI
+        sdk = make(
+            base_url=urlunsplit((parts.scheme, parts.netloc, parts.path, "", "")), default_query=query,
+            api_key=headers.get("api-key", _NEVER_SENT), max_retries=0, timeout=None, **version,
         )  # fmt: skip
         self.close_async = sdk.close
         # The answer as it came: the SDK's own objects cost more than all else on the way.
@@ -242,20 +243,6 @@ def content_of(answer: Any, name: str) -> Any:
         return json.loads(answer.content)
 
 
-def opened(client: Callable[..., Part], **options: Any) -> Part:
-    """Make a client, which reads proxies and certificates from the environment.
-
-    Raises:
-        InputError: what is there cannot be used; its own words would repeat a proxy's password.
-    """
-    try:
-        return client(**options)
-    except (ValueError, TypeError, ImportError, OSError) as failure:
-        what = f"no connection can be made with what they hold ({type(failure).__name__})"
-        remedy = "http://user:password@host:port; a file that is there; pip install socksio for SOCKS"
-        raise InputError(Problem("HTTP_PROXY, HTTPS_PROXY, ALL_PROXY, SSL_CERT_FILE", what, remedy)) from None
-
-
 def joined(url: str, path: str) -> str:
     """Return an address with a path added before its query.
 
@@ -274,10 +261,8 @@ def check_address(where: str, written: str) -> None:
     """
     url: str = expand(written)
     try:
-        parts = urlsplit(url)
         # urlsplit would take spaces away in silence: what is asked must be the address that was read.
-        seen = url == url.strip() and url.isprintable()
-        whole = seen and parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
+        whole = bool(_ADDRESS.fullmatch(url)) and url.isprintable() and urlsplit(url).port != 0
     except ValueError:
         whole = False
     if not whole:
