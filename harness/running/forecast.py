@@ -15,7 +15,7 @@ from harness.english import counted, join
 from harness.experiment import JudgeOptions, StoredVectors
 from harness.records import StageLatency
 from retrievers.cache import Cache, default_path
-from retrievers.chat_model import Prompt
+from retrievers.chat import Prompt
 from retrievers.chunking import Chunk, document_of, in_context, pieces
 from retrievers.dense import Dense
 from retrievers.embedding import Embedder, Forecast, distinct_passages, windows

@@ -112,8 +112,8 @@ def count_matches(added: int, kept: int) -> None:
     """Raise BackendError unless the collection holds as many points as were added."""
     if added != kept:
         raise BackendError(
-            f"the collection holds {kept} points for {added} documents: points were lost, an id occurs twice, or a ULID "
-            "and a UUID among the ids have the same 128 bits"
+            f"the collection holds {kept} points for {added} documents: points were lost, an id occurs twice, or a "
+            "ULID and a UUID among the ids have the same 128 bits"
         )
 
 

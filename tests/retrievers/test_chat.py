@@ -8,8 +8,7 @@ from hypothesis import strategies as st
 
 from harness import records
 from retrievers.calling import answers
-from retrievers.chat import Chat, one_object, quoted
-from retrievers.chat_model import ChatModel, Prompt
+from retrievers.chat import Chat, ChatModel, Prompt, one_object, quoted
 from retrievers.encoders.openai import OpenAIEncoder
 from retrievers.errors import BackendError, InputError, OverBudget
 from retrievers.meter import Budget, Call, Meter, Stop, single_call
@@ -250,4 +249,8 @@ def test_a_reply_that_a_filter_stopped_is_paid_as_it_was_billed_and_a_refused_pr
         assert model.ask(PROMPTS[1], single_call(meter)).declined
     counts = meter.counts("")
     assert counts["declined"] == 1
-    assert 0 < counts["usd"] < model.price_of(*model.expected(PROMPTS[1])) if paid else not counts.get("usd")
+    assert (
+        0 < counts["usd"] < model.price_of(model.expected(PROMPTS[1:2]), model.max_tokens)
+        if paid
+        else not counts.get("usd")
+    )

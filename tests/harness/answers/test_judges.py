@@ -21,8 +21,7 @@ from harness.dataset.judgments import read_judgments
 from harness.labels.pool import write_pool
 from harness.records.readings import ClaimPassage
 from retrievers.cache import Cache, default_path
-from retrievers.chat import GIVEN_UP, Chat
-from retrievers.chat_model import ChatModel, Prompt
+from retrievers.chat import GIVEN_UP, Chat, ChatModel, Prompt
 from retrievers.errors import InputError, Unreadable
 from retrievers.meter import Meter
 from tests.support import labels_small, layouts, small
