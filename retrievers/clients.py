@@ -171,7 +171,7 @@ class JsonClient:
 
         hide_values(url)
         self._url, self._headers, self._name = expand(url), headers, name
-        self._http = httpx2.AsyncClient(timeout=None)
+        self._http = opened(httpx2.AsyncClient, timeout=None)
         self._failure = httpx2.RequestError
         self.close_async = self._http.aclose
 
@@ -213,10 +213,10 @@ class OpenAIClient:
         query = dict(parse_qsl(parts.query))
         azure = by_deployment(self._url)
         version = {"api_version": query.pop("api-version", "")} if azure else {}
-        make: Any = openai.AsyncAzureOpenAI if azure else openai.AsyncOpenAI
-        sdk = make(
-            base_url=urlunsplit((parts.scheme, parts.netloc, parts.path, "", "")), default_query=query,
-            api_key=headers.get("api-key", _NEVER_SENT), max_retries=0, timeout=None, **version,
+        sdk = opened(
+            openai.AsyncAzureOpenAI if azure else openai.AsyncOpenAI, default_query=query, max_retries=0, timeout=None,
+            base_url=urlunsplit((parts.scheme, parts.netloc, parts.path, "", "")),
+            api_key=headers.get("api-key", _NEVER_SENT), **version,
         )  # fmt: skip
         self.close_async = sdk.close
         # The answer as it came: the SDK's own objects cost more than all else on the way.
@@ -241,6 +241,16 @@ def content_of(answer: Any, name: str) -> Any:
         raise refusal(name, answer.status_code, text, answer.headers)
     with readable(name, text):
         return json.loads(answer.content)
+
+
+def opened(client: Callable[..., Any], **options: Any) -> Any:
+    """Make a client; raises InputError where the proxies and certificates of the environment cannot be used."""
+    try:
+        return client(**options)
+    except (ValueError, TypeError, ImportError, OSError) as failure:  # whose words would repeat a proxy's password
+        what = f"no connection can be made with what they hold ({type(failure).__name__})"
+        remedy = "http://user:password@host:port; a file that is there; pip install socksio for SOCKS"
+        raise InputError(Problem("HTTP_PROXY, HTTPS_PROXY, ALL_PROXY, SSL_CERT_FILE", what, remedy)) from None
 
 
 def joined(url: str, path: str) -> str:

@@ -104,7 +104,7 @@ def forecast(
     """
     read = in_context(dataset.documents(), chunks, contextual=embedder.encoder.contextual)
     contents = ((piece.text, whole) if whole and chunks else (piece.content, whole) for piece, whole in read)
-    distinct = map(distinct_passages, windows(contents, embedder.form))
+    distinct = map(distinct_passages, windows(contents, embedder.encoder.form))
     parts = [embedder.forecast_passages(window, "document") for window in distinct]
     nothing = Forecast(0, 0, 0, 0, exact=True)
     texts, cached, calls, tokens, _ = (sum(column) for column in zip(nothing, *parts, strict=True))

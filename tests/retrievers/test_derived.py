@@ -11,7 +11,7 @@ from harness.evaluation.costs import costs_of
 from harness.experiment import parse
 from harness.pipeline import run
 from harness.running.forecast import Options
-from retrievers.embedding import cut
+from retrievers.ragged import unit_rows
 from retrievers.stores.matrices import QuantizedStore, calibrated, from_bytes, to_bits, to_bytes
 from retrievers.types import ranked, rounded
 from tests.support import small, tiny
@@ -68,7 +68,7 @@ def test_a_level_stands_for_a_number_within_half_a_step_and_noise_moves_no_extre
 def test_what_is_cut_has_length_one_and_its_own_direction(seed, dimensions):
     some = vectors(seed, 9, 16)
     some[0] = 0
-    kept, begun = cut(some, dimensions), some[1:, :dimensions]
+    kept, begun = unit_rows(some[:, :dimensions]), some[1:, :dimensions]
     assert kept.shape == (9, dimensions) and not kept[0].any()
     np.testing.assert_allclose(np.linalg.norm(kept[1:], axis=1), 1, rtol=1e-6)
     np.testing.assert_allclose(kept[1:] * np.linalg.norm(begun, axis=1, keepdims=True), begun, rtol=1e-5)

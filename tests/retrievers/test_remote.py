@@ -147,9 +147,9 @@ def test_a_server_is_sent_its_own_key_and_no_other_and_messages_show_none(monkey
 
 
 @pytest.mark.parametrize("name", ["HTTP_PROXY", "ALL_PROXY"])
-def test_a_proxy_that_is_none_is_told_without_its_password(monkeypatch, name):
+def test_a_proxy_that_is_none_is_one_message_without_its_password(monkeypatch, name):
     monkeypatch.setenv(name, "sockets://me:canary@nowhere")
-    with pytest.raises(ValueError, match="proxy") as caught:
+    with pytest.raises(InputError, match="HTTP_PROXY") as caught:
         OpenAIEncoder("m", base_url="http://192.0.2.1/v1").embed(["a"], "query", single_call())
     assert "canary" not in str(caught.value)
 
