@@ -5,7 +5,6 @@ it (fingerprint, role, text), so nothing ever needs to be invalidated; texts the
 has a checksum over its key and content: a damaged row counts as absent and is replaced.
 """
 
-import os
 import sqlite3
 import time
 import zlib
@@ -32,6 +31,10 @@ _SCHEMA = (
     "CREATE TABLE rows (key BLOB NOT NULL UNIQUE, tokens INTEGER NOT NULL, lost INTEGER NOT NULL, "
     "checksum INTEGER NOT NULL, stored_at INTEGER NOT NULL, model INTEGER NOT NULL REFERENCES models, "
     "value BLOB NOT NULL)",
+)
+_MODELS = (
+    "SELECT fingerprint, count(*), sum(length(value)) FROM rows JOIN models ON model = id GROUP BY id "
+    "ORDER BY fingerprint"
 )
 _INSERT = "INSERT OR REPLACE INTO rows (key, tokens, lost, checksum, stored_at, model, value) VALUES "
 
@@ -63,13 +66,7 @@ class Cache:
         self.path = path
         self._opened = time.time_ns()
         self._fresh = fresh
-        # What is on a disk that takes nothing can be read: no lock is needed if nothing can be written.
-        readable = path.is_file() and not os.access(path.parent, os.W_OK)
         try:
-            if readable:
-                place = f"{path.absolute().as_uri()}?mode=ro&immutable=1"
-                self._db = sqlite3.connect(place, uri=True, isolation_level=None, check_same_thread=False)
-                return
             path.parent.mkdir(parents=True, exist_ok=True)
             # Any thread may close it: the one that collects a retriever that no run gave a cache.
             self._db = sqlite3.connect(path, timeout=_PATIENCE, isolation_level=None, check_same_thread=False)
@@ -133,11 +130,7 @@ class Cache:
     def info(self) -> tuple[CachedModel, ...]:
         """Return what each model has here, by fingerprint."""
         with self._naming_the_file():
-            held = self._db.execute(
-                "SELECT fingerprint, count(*), sum(length(value)) FROM rows JOIN models ON model = id "
-                "GROUP BY id ORDER BY fingerprint"
-            ).fetchall()
-            return tuple(CachedModel(*row) for row in held)
+            return tuple(CachedModel(*row) for row in self._db.execute(_MODELS))
 
     def clear(self, fingerprint: str | None = None) -> int:
         """Remove one model's rows, or all; return how many there were, and give the space back."""

@@ -81,7 +81,8 @@ def test_what_a_saved_run_lacks_and_has_beyond_is_noted(tmp_path):
      ("r.jsonl", '{"query_id": "a", "doc_id": "b"}', "r.jsonl:1: has no query"), ("r.jsonl", "", "there is no line"),
      ("r.jsonl", '{"query_id": "a", "doc_id": "b", "score": "x"}', "'x' is not a score"),
      ("r.jsonl", '{"query_id": "a", "doc_id": "b", "score": 1}\n' * 2, "r.jsonl:2: document 'b' is ranked twice"),
-     ("r.jsonl", "[" * 100_000, "r.jsonl:1: is not JSON: maximum recursion"), ("r.jsonl", b"\xff", "is not UTF-8"),
+     ("r.jsonl", "[" * 100_000, "r.jsonl:1: is not JSON: maximum recursion"),
+     ("r.jsonl", b"\xff", "is not JSON: 'utf-8'"),
      ("r.parquet", "x", "cannot be read as Parquet"), ("none.trec", None, "cannot be read"),
      ("none.jsonl", None, "cannot be read"), ("r.trec", "a Q0 b 1 x t", "r.trec:1")],
 )  # fmt: skip

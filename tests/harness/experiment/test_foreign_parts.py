@@ -153,7 +153,6 @@ def test_a_whole_retriever_costs_what_it_says_or_nobody_knows_what(tmp_path: Pat
         (block("it", 'fault = "twice"'), "query 'q-fruit' has a document twice"),
         (block("it", 'encoder = { kind = "sparse" }', kind=""), "sparse vectors came back from an encoder of dense"),
         (ZeroDivisionError("by zero"), "ZeroDivisionError: by zero (test_foreign_parts.py:"),  # a fault of our own
-        (MemoryError(), 'store = "edge"'),
     ],
 )  # fmt: skip
 def test_what_fails_ends_its_retriever_alone(tmp_path, monkeypatch, failing, said) -> None:
