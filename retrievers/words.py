@@ -15,7 +15,6 @@ The rule follows the word boundaries of Unicode (UAX #29), with these decisions:
 """
 
 import re
-import sys
 import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Mapping
@@ -49,8 +48,6 @@ NAMES: Mapping[str, str] = MappingProxyType({
     "vi": "vietnamese", "yi": "yiddish", "zh": "chinese",
 })  # fmt: skip
 """Codes of ISO 639 -> names; those that Snowball stems are called as Snowball calls them."""
-TURN = 0.0002
-"""Seconds after which another thread may go on, while the model of languages is loaded beside other work."""
 SURE = 0.5
 """Probability from which on a language is named: more than that of all others together."""
 AGREED = 0.9
@@ -157,17 +154,13 @@ def load_language_model() -> Future[Any]:
 
 _MODEL: Future[Any] = Future()
 _FIRST = Lock()
-"""Held from the first call on: of two at once, one would keep the other's switch interval for good."""
+"""Held from the first call on."""
 
 
 def _load() -> None:
-    interval = sys.getswitchinterval()
-    sys.setswitchinterval(TURN)  # decompression takes the lock again for every 8 kB: 600 waits of 5 ms
     try:
         from py3langid.langid import MODEL_FILE, LanguageIdentifier
 
         _MODEL.set_result(LanguageIdentifier.from_model_file(MODEL_FILE, norm_probs=True, min_confidence=SURE))
     except BaseException as error:  # anyone who waits is told
         _MODEL.set_exception(error)
-    finally:
-        sys.setswitchinterval(interval)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from retrievers.errors import InputError, Problem
-from retrievers.ragged import AnyVectors, Form, SparseVectors, numbers_of, unit_rows
+from retrievers.ragged import AnyVectors, Form, unit_rows
 from retrievers.stores import Opening, points
 from retrievers.types import FilterValues, Ranking, Store
 
@@ -28,8 +28,6 @@ UPSERT = 256
 SEARCH = 256
 """Points, and queries, handed over in one call."""
 UNLIMITED = 2**40
-BESIDE_VECTOR = 110
-"""Bytes of a point beside its vector's."""
 SPARE = 64 * 2**20
 """Bytes that have to stay free: what the engine lays out ahead."""
 NOTES, IDS = "notes.json", "ids.json"
@@ -66,7 +64,6 @@ class EdgeStore(Store):
         self._unfinished = opening.folder / f"{opening.collection}.unfinished"
         self._lock: BaseFileLock | None = None
         self._shard: qdrant_edge.EdgeShard | None = None
-        self._point_bytes = 0
         self._ids: list[str] = []
         self._in_segment = 0
 
@@ -97,7 +94,6 @@ class EdgeStore(Store):
         import qdrant_edge as edge
 
         self.close()
-        self._point_bytes = 4 * dimensions + BESIDE_VECTOR if self._form == "dense" else 0
         self._ids, self._in_segment = [], 0
         config = edge.EdgeConfig(
             **_vectors(self._form, dimensions),
@@ -118,17 +114,17 @@ class EdgeStore(Store):
             self._hold()
             shutil.rmtree(self._unfinished, ignore_errors=True)
             self._unfinished.mkdir()
-            # Optimising copies a segment, up to twice.
-            self._make_sure_of(self._documents + 2 * min(self._segment, self._documents))
+            # Optimising copies a segment, up to twice; where a mapped file cannot grow, the process dies.
+            needed = SPARE + (4 * dimensions + 110) * (self._documents + 2 * min(self._segment, self._documents))
+            if (free := shutil.disk_usage(self._folder.parent).free) < needed:
+                what = f"needs {needed / 1e6:,.0f} MB of disk, and {free / 1e6:,.0f} MB are free"
+                raise InputError(Problem(f"store {self._folder}", what, "free disk space, then run again"))
             self._shard = edge.EdgeShard.create(str(self._unfinished), config)
 
     def upsert(self, ids: Sequence[str], vectors: AnyVectors, fields: Sequence[Mapping[str, str]] = ()) -> None:
         """Add points, which are numbered as they come."""
         import qdrant_edge as edge
 
-        size = 8 if isinstance(vectors, SparseVectors) else 4  # a sparse number has an index
-        self._point_bytes = math.ceil(numbers_of(vectors) * size / max(len(ids), 1)) + BESIDE_VECTOR
-        self._make_sure_of(len(ids))
         kept = [{points.FIELDS: points.field_pairs(own)} for own in fields] if fields else [None] * len(ids)
         start = 0
         with self._engine() as shard:
@@ -201,13 +197,6 @@ class EdgeStore(Store):
             self._lock.release()
         self._shard = self._lock = None
 
-    def _make_sure_of(self, points: int) -> None:
-        """Raise InputError unless the disk has room: the process would crash where a mapped file cannot grow."""
-        needed, free = points * self._point_bytes + SPARE, shutil.disk_usage(self._folder.parent).free
-        if free < needed:
-            what = f"needs {needed / 1e6:,.0f} MB of disk, and {free / 1e6:,.0f} MB are free"
-            raise InputError(Problem(f"store {self._folder}", what, "free disk space, then run again"))
-
     def _hold(self) -> None:
         from filelock import FileLock, Timeout
 
@@ -230,7 +219,6 @@ class EdgeStore(Store):
         with points.engine_errors(self._folder):
             if self._shard is None:
                 self._hold()
-                self._make_sure_of(0)  # the engine lays out a segment for points to come
                 self._ids = json.loads((self._folder / IDS).read_text(encoding="utf-8"))
                 self._shard = edge.EdgeShard.load(str(self._folder))
             yield self._shard

@@ -249,7 +249,7 @@ def test_passing_failures_are_tried_again_and_the_time_limit_bounds_the_whole_an
        for scores in ([1, 10**400], [1, float("nan")], [1, True], ["1", "2"], {"a": 1, "b": 2}, [1])),
      ({"hits": ["a", "b"]}, {}, "`scores` does not"), ({"hits": "ab"}, {}, "`ids` finds no list"),
      ({"hits": ["a", None]}, {}, "`ids` finds no list"), ([], {}, "`ids`"), ({"none": 0}, {}, "`ids`"),
-     ("hits", {}, "`ids`"), ({"hits": None}, {"ids": "sort(hits)"}, r"sort\(hits\)"),
+     ("hits", {}, "`ids`"), ({"hits": None}, {"ids": "sort(hits)"}, r"sort\(\)"),
      ({"hits": list("abcdefghijk"), "scores": [*range(11)]}, {}, "as distances do"),
      *(({"hits": ["a", id_], "scores": [2, 1]}, {}, "is among the hits, which is not an id")
        for id_ in ("", " ", "a\r\nb", "\x1b[31m", "\0", "\u2028"))],
