@@ -6,7 +6,7 @@ search engine that filters.
 
 import json
 from array import array
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
@@ -101,20 +101,19 @@ class Filtered(Retriever):
             if not self._values.matching(wanted(query, self._conditions)).any():
                 meter.note("nothing-matches-query", query.id)
 
-        def ask(positions: list[int], size: int) -> list[Ranking]:
-            return self.retriever.search([queries[position] for position in positions], size, meter)
-
-        return asked_until(
-            ask, len(queries), depth, lambda at, found, size: self._settled(queries[at], found, size, depth)
-        )
+        return self._enough(queries, depth, lambda some, size: self.retriever.search(some, size, meter))
 
     def answer(self, query: Query, depth: int, meter: Meter) -> Ranking:
         """Answer one query; it is asked again for more where too few hits match."""
+        return self._enough([query], depth, lambda some, size: [self.retriever.answer(some[0], size, meter)])[0]
 
-        def ask(_: list[int], size: int) -> list[Ranking]:
-            return [self.retriever.answer(query, size, meter)]
-
-        return asked_until(ask, 1, depth, lambda _, found, size: self._settled(query, found, size, depth))[0]
+    def _enough(
+        self, queries: Sequence[Query], depth: int, ask: Callable[[list[Query], int], list[Ranking]]
+    ) -> list[Ranking]:
+        return asked_until(
+            lambda positions, size: ask([queries[position] for position in positions], size), len(queries), depth,
+            lambda at, found, size: self._settled(queries[at], found, size, depth),
+        )  # fmt: skip
 
     def _settled(self, query: Query, found: Ranking, size: int, depth: int) -> Ranking | None:
         """The hits that match; None where there may be more of them."""
@@ -159,11 +158,8 @@ def wanted(query: Query, conditions: Iterable[Condition]) -> FilterValues:
     >>> wanted(Query("q", "text", {"lang": "ja"}), [Condition("language", query_field="lang")])
     (('language', ('ja',)),)
     """
-    pairs = []
-    for one in conditions:
-        own = query.fields.get(one.query_field, "")
-        pairs.append((one.field, one.values or ((own,) if own else ())))
-    return tuple(sorted(pairs))
+    own = ((one, query.fields.get(one.query_field, "")) for one in conditions)
+    return tuple(sorted((one.field, one.values or ((value,) if value else ())) for one, value in own))
 
 
 def shown(conditions: Iterable[Condition]) -> dict[str, str]:

@@ -108,7 +108,7 @@ def below(where: str, parts: Iterable[int | str]) -> str:
     return where
 
 
-def _keys(model: type[BaseModel], path: list[int | str]) -> list[str]:
+def _keys(model: Any, path: list[int | str]) -> list[str]:
     """The keys that a table inside a model may have; a place in a list has those of the list's tables."""
     for part in path:
         if isinstance(part, str):

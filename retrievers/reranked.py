@@ -103,10 +103,10 @@ class Reranked(Retriever):
     def rerank_alone(self, query: Query, before: Ranking, meter: Meter) -> Ranking:
         """Rerank one query's hits with the cache bypassed, as latency is measured."""
         [pairs] = self._pairs([query], [before])
-        whole = _no_scores(len(pairs))
+        scores = np.zeros(len(pairs))
         for request in self.reranker.batches(pairs):
-            _put(whole, request, self._ask([pairs[i] for i in request], single_call(meter)))
-        return above_the_rest(before, whole.scores)
+            scores[list(request)] = self._ask([pairs[i] for i in request], single_call(meter)).scores
+        return above_the_rest(before, scores)
 
     def rerank(self, queries: Sequence[Query], before: Sequence[Ranking], meter: Meter) -> list[Ranking]:
         """Rerank every query's hits through the cache, pairs of like length of all queries together.
@@ -165,23 +165,25 @@ class Reranked(Retriever):
         """Score distinct pairs, those in the cache without the model; each finished request is stored at once."""
         cache = self._resources.cache
         held, cached = cache.get_scores(names)
-        whole = _no_scores(len(pairs))
-        missing = np.ones(len(pairs), dtype=bool)
-        missing[held] = False
-        for request in requests if self.reranker.by_list else ():
-            missing[list(request)] = missing[list(request)].any()  # of a list that is not whole, all is asked again
-        wanted = [some for request in requests if (some := [i for i in request if missing[i]])]
-        kept = int((~missing[held]).sum())
-        meter.count(texts=kept, cached=kept)
-        _put(whole, held.tolist(), cached)
+        whole = PairScores(np.zeros(len(pairs)), *np.zeros((2, len(pairs)), dtype=np.int64))
+
+        def put(rows: Sequence[int], part: PairScores) -> None:
+            for column, values in zip(whole, part, strict=True):
+                column[list(rows)] = values
 
         def ask(some: list[int], stopped: Stop) -> PairScores:
             return self._ask([pairs[i] for i in some], Call(meter, stopped))
 
+        put(held.tolist(), cached)
+        missing = set(range(len(pairs))).difference(held.tolist())
+        for request in requests if self.reranker.by_list else ():
+            missing.update(request if not missing.isdisjoint(request) else ())  # of a list, all is asked again
+        wanted = [some for request in requests if (some := [i for i in request if i in missing])]
+        meter.count(texts=len(pairs) - len(missing), cached=len(pairs) - len(missing))
         for some, scored in answers(ask, wanted, width=self.reranker.concurrency if wanted else 1):
             cache.put_scores(self.reranker.fingerprint, [names[i] for i in some], scored)
             meter.count(texts=len(some))
-            _put(whole, some, scored)
+            put(some, scored)
         return whole
 
     def _ask(self, pairs: Sequence[Pair], call: Call) -> PairScores:
@@ -197,17 +199,6 @@ class Reranked(Retriever):
 def _text_of(pair: Pair) -> str:
     query, document = pair
     return f"{len(query)} {query}{document}"
-
-
-def _no_scores(pairs: int) -> PairScores:
-    """Room for the scores of so many pairs."""
-    return PairScores(np.zeros(pairs), *np.zeros((2, pairs), dtype=np.int64))
-
-
-def _put(whole: PairScores, rows: Sequence[int], part: PairScores) -> None:
-    """Put scores in their places."""
-    for column, values in zip(whole, part, strict=True):
-        column[rows] = values
 
 
 def above_the_rest(candidates: Ranking, scores: Floats) -> Ranking:

@@ -174,8 +174,6 @@ class BedrockEncoder(RemoteEncoder):
             raise refusal(self.name, said["HTTPStatusCode"], words, said["HTTPHeaders"], code) from None
         except ResponseParserError as failure:
             raise Transient(f"{self.name}: an answer that cannot be read came back: {as_line(str(failure))}") from None
-        except lost.NoCredentialsError:
-            raise BackendError(f"AWS credentials were not found; {_CONFIGURE}") from None
         except (lost.HTTPClientError, lost.ConnectionError, lost.IncompleteReadError) as failure:
             raise unanswered(self.name, client.meta.endpoint_url, failure) from None
         except lost.BotoCoreError as failure:

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from retrievers import local_models
 from retrievers.cache import Cache
-from retrievers.costs import PRICES, estimate, list_price
+from retrievers.costs import PRICES, estimate, price_of
 from retrievers.embedding import Embedder
 from retrievers.encoders.sentence_transformers import (
     LateInteractionEncoder,
@@ -248,7 +248,7 @@ def test_every_price_says_when_and_where_it_was_read():
         assert 0 < found.usd_per_million_tokens < 10
         assert date.fromisoformat(found.source[-10:]) <= date.today()
         assert found.source.startswith("https://")
-    assert list_price("openai", "bge-m3") is None
+    assert price_of("openai", "bge-m3") is None
 
 
 MANY = [
